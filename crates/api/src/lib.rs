@@ -1,0 +1,1 @@
+//! CRD types of every group, from which the shipped CRDs are generated.

@@ -1,0 +1,3 @@
+//! The Kustomization kind: artifact, build, apply, health.
+
+fn main() {}

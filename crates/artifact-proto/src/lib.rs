@@ -1,0 +1,1 @@
+//! Generated gRPC code of proto/windlass/artifact/v1.

@@ -1,0 +1,1 @@
+//! Content-addressed artifact store, archives, ignore rules, and the client of the artifact service.

@@ -1,0 +1,1 @@
+//! What every controller needs: flags, logs, metrics, health endpoints, leader election, conditions, queue.

@@ -1,0 +1,1 @@
+//! Server-side apply: plan, stages, dry run, prune, inventory.

@@ -1,0 +1,1 @@
+//! A health verdict per object, and why; waiting by watching.

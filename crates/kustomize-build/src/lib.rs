@@ -1,0 +1,1 @@
+//! kustomize build over a file-system trait.

@@ -1,0 +1,10 @@
+//! Kubernetes objects as data: identity, order, and YAML as Go's libraries read and write it.
+//!
+//! First stage of everything that builds or applies: text goes in, [`Object`]s that know the file and line that they
+//! came from go out. Nothing here does I/O or knows a cluster.
+
+mod id;
+mod object;
+
+pub use id::{GroupVersionKind, ObjectId, ParseObjectIdError};
+pub use object::{Object, Origin};

@@ -1,0 +1,3 @@
+//! Resolves sources to artifacts and serves them.
+
+fn main() {}

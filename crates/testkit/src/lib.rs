@@ -1,0 +1,1 @@
+//! For development: control plane, Git server, registry, object builders.

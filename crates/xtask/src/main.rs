@@ -1,0 +1,3 @@
+//! Development tasks: generate, demo, bench.
+
+fn main() {}
