@@ -1,0 +1,23 @@
+//! Who may refer to an object from another namespace.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Lists the namespaces whose objects may refer to this one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AccessFrom {
+    /// A namespace is let in if any of these selectors matches its labels.
+    pub namespace_selectors: Vec<NamespaceSelector>,
+}
+
+/// Selects namespaces by their labels.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NamespaceSelector {
+    /// The labels that a namespace must have, all of them. Without any, every namespace matches.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub match_labels: BTreeMap<String, String>,
+}

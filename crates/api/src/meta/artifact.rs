@@ -1,0 +1,53 @@
+//! The record of what a source produced, which everything downstream reads.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a source produced last: where it can be had, and how to know that it is the right one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Artifact {
+    /// Where the file lies below the root of the controller's storage.
+    pub path: String,
+
+    /// Where the file can be downloaded inside the cluster.
+    pub url: String,
+
+    /// Names the content in terms of its origin, such as a branch with a commit or the version of a chart.
+    pub revision: String,
+
+    /// Checksum of the file, as `<algorithm>:<checksum>`.
+    // Flux's Go type writes no empty digest, its CRD demands one. An absent digest must not make the object
+    // unreadable: whoever fetches refuses it with a message.
+    #[serde(default)]
+    #[schemars(required, regex(pattern = r"^[a-z0-9]+(?:[.+_-][a-z0-9]+)*:[a-zA-Z0-9=_-]+$"))]
+    pub digest: String,
+
+    /// When this artifact took the place of the one before it.
+    pub last_update_time: Time,
+
+    /// Length of the file in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<i64>,
+
+    /// Facts from the origin, such as the annotations of an OCI image.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<String, String>,
+}
+
+impl Artifact {
+    /// Whether this artifact is of the given revision.
+    #[must_use]
+    pub fn has_revision(&self, revision: &str) -> bool {
+        self.revision == revision
+    }
+
+    /// Whether this artifact has the given content.
+    #[must_use]
+    pub fn has_digest(&self, digest: &str) -> bool {
+        self.digest == digest
+    }
+}

@@ -1,0 +1,65 @@
+//! One condition of an object's status.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The status of a condition that holds.
+pub const TRUE: &str = "True";
+/// The status of a condition that does not hold.
+pub const FALSE: &str = "False";
+/// The status of a condition of which nothing is known yet.
+pub const UNKNOWN: &str = "Unknown";
+
+/// One aspect of the state of an object, as the controller saw it last.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Condition {
+    /// Which aspect this is about, in CamelCase, possibly with a domain before it.
+    #[serde(rename = "type")]
+    #[schemars(
+        length(max = 316),
+        regex(
+            pattern = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
+        )
+    )]
+    pub type_: String,
+
+    /// Whether it holds: True, False or Unknown.
+    #[schemars(extend("enum" = ["True", "False", "Unknown"]))]
+    pub status: String,
+
+    /// The generation of the object that this condition speaks of. If it is behind metadata.generation, the
+    /// condition describes an older spec.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub observed_generation: Option<i64>,
+
+    /// When the status changed last.
+    pub last_transition_time: Time,
+
+    /// One CamelCase word for programs that says why the condition has its status.
+    #[schemars(
+        length(min = 1, max = 1024),
+        regex(pattern = r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")
+    )]
+    pub reason: String,
+
+    /// The details, for people. It may be empty.
+    #[schemars(length(max = 32768))]
+    pub message: String,
+}
+
+impl Condition {
+    /// Whether the condition holds.
+    #[must_use]
+    pub fn is_true(&self) -> bool {
+        self.status == TRUE
+    }
+
+    /// Whether the condition is known not to hold.
+    #[must_use]
+    pub fn is_false(&self) -> bool {
+        self.status == FALSE
+    }
+}

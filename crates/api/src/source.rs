@@ -1,0 +1,38 @@
+//! Group `source.toolkit.fluxcd.io`: where content comes from.
+//!
+//! source-controller writes the status of these kinds; everything downstream reads `status.artifact` through
+//! [`Source`].
+
+mod git_repository;
+mod oci_repository;
+mod verification;
+
+use crate::meta::{Artifact, Duration, StatusObject};
+
+pub use git_repository::{
+    GitProvider, GitRepository, GitRepositoryInclude, GitRepositoryRef, GitRepositorySpec,
+    GitRepositoryStatus, GitRepositoryVerification, GitVerificationMode,
+};
+pub use oci_repository::{
+    OCILayerOperation, OCILayerSelector, OCIProvider, OCIRepository, OCIRepositoryRef, OCIRepositorySpec,
+    OCIRepositoryStatus,
+};
+pub use verification::{ArtifactVerification, ChartVerification, OIDCIdentityMatch, SignatureProvider};
+
+/// Version of every kind in this group.
+pub const VERSION: &str = "v1";
+
+/// How long an operation on a remote may take if the spec does not say: the default in the CRDs.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A kind that produces an artifact.
+pub trait Source: StatusObject {
+    /// What was produced last, if anything was.
+    fn artifact(&self) -> Option<&Artifact>;
+
+    /// How often the origin is asked for something new.
+    fn interval(&self) -> Duration;
+
+    /// How long an operation on the remote may take.
+    fn timeout(&self) -> Duration;
+}

@@ -1,0 +1,229 @@
+//! `OCIRepository`: one layer of an OCI artifact as an artifact.
+
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{ArtifactVerification, DEFAULT_TIMEOUT, Source};
+use crate::meta::{
+    Artifact, Condition, Duration, LocalObjectReference, filled, has_conditions, is_false, status_object,
+};
+
+/// Which OCI artifact to pull, and how.
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "source.toolkit.fluxcd.io",
+    version = "v1",
+    kind = "OCIRepository",
+    plural = "ocirepositories",
+    namespaced,
+    status = "OCIRepositoryStatus",
+    shortname = "ocirepo",
+    category = "all",
+    category = "fluxcd",
+    category = "fluxcd-sources",
+    doc = "An OCI artifact in a container registry that is pulled and made available as an artifact.",
+    printcolumn(name = "URL", type_ = "string", json_path = ".spec.url"),
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].status"#
+    ),
+    printcolumn(
+        name = "Status",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].message"#
+    ),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    derive = "Default",
+    derive = "PartialEq",
+    attr = "cfg_attr(all(), serde(default))"
+)]
+#[serde(rename_all = "camelCase")]
+pub struct OCIRepositorySpec {
+    /// Address of the repository in the registry, starting with oci://, without tag or digest.
+    #[schemars(regex(pattern = r"^oci://.*$"))]
+    pub url: String,
+
+    /// Which tag or digest to follow. If not set, it is the tag latest.
+    #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<OCIRepositoryRef>,
+
+    /// Which layer to take, and how. If not set, the first layer is unpacked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layer_selector: Option<OCILayerSelector>,
+
+    /// Where credentials come from: generic takes them from the Secret or the ServiceAccount, the others from
+    /// the cloud.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "generic"))]
+    pub provider: Option<OCIProvider>,
+
+    /// Names the Secret to log in with, of the type kubernetes.io/dockerconfigjson.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_ref: Option<LocalObjectReference>,
+
+    /// Which signature is demanded.
+    #[serde(rename = "verify", default, skip_serializing_if = "Option::is_none")]
+    pub verification: Option<ArtifactVerification>,
+
+    /// Names the ServiceAccount whose pull secrets, or whose identity at the cloud provider, are used.
+    #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
+    pub service_account_name: Option<String>,
+
+    /// Names the Secret for TLS: `tls.crt` and `tls.key` of the client, `ca.crt` to verify the registry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cert_secret_ref: Option<LocalObjectReference>,
+
+    /// Names the Secret with the proxy to use for this registry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proxy_secret_ref: Option<LocalObjectReference>,
+
+    /// How often the registry is asked for something new. It may vary a little, to spread the load.
+    #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
+    pub interval: Duration,
+
+    /// How long an operation on the registry may take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m))+$"), extend("default" = "60s"))]
+    pub timeout: Option<Duration>,
+
+    /// Patterns of files to leave out, in the format of .gitignore. They take the place of the usual ones.
+    // Not `filled`: an empty text is a choice here, namely to leave nothing out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ignore: Option<String>,
+
+    /// Whether the registry is reached over plain HTTP.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub insecure: bool,
+
+    /// Whether this repository is left alone for now.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub suspend: bool,
+}
+
+/// Where the credentials for a registry come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OCIProvider {
+    /// From a Secret or a ServiceAccount.
+    #[default]
+    Generic,
+    /// From the identity at Amazon Web Services.
+    Aws,
+    /// From the identity at Azure.
+    Azure,
+    /// From the identity at Google Cloud.
+    Gcp,
+}
+
+/// Which revision to follow. Of what is set, digest goes before semver, and semver before tag.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OCIRepositoryRef {
+    /// The digest of a manifest, as sha256:<hex>.
+    #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+
+    /// A range of semantic versions; the newest tag in it is taken.
+    #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
+    pub semver: Option<String>,
+
+    /// A regular expression that tags must match before the range looks at them.
+    #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
+    pub semver_filter: Option<String>,
+
+    /// A tag.
+    #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
+}
+
+/// Which layer to take, and what to do with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OCILayerSelector {
+    /// The media type of the layer; the first layer that has it is taken.
+    #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
+    pub media_type: Option<String>,
+
+    /// Whether the layer is unpacked, or stored as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<OCILayerOperation>,
+}
+
+impl OCILayerSelector {
+    /// What to do with the layer, the default included.
+    #[must_use]
+    pub fn operation(&self) -> OCILayerOperation {
+        self.operation.unwrap_or_default()
+    }
+}
+
+/// What to do with a layer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OCILayerOperation {
+    /// Unpack it, leave out what is to be ignored, and pack it anew.
+    #[default]
+    Extract,
+    /// Store it as it is.
+    Copy,
+}
+
+/// What was seen of an OCI repository.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OCIRepositoryStatus {
+    /// The generation of the spec that was reconciled last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+
+    /// What is known about this repository, aspect by aspect.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
+
+    /// Where the newest artifact can be downloaded inside the cluster.
+    #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+
+    /// What was pulled last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifact: Option<Artifact>,
+
+    /// The exclusion patterns that the artifact was made with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_ignore: Option<String>,
+
+    /// The choice of layer that the artifact was made with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_layer_selector: Option<OCILayerSelector>,
+
+    /// The value of the annotation reconcile.fluxcd.io/requestedAt that was handled last.
+    #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
+    pub last_handled_reconcile_at: Option<String>,
+}
+
+has_conditions!(OCIRepositoryStatus);
+status_object!(OCIRepository);
+
+impl Source for OCIRepository {
+    fn artifact(&self) -> Option<&Artifact> {
+        self.status.as_ref()?.artifact.as_ref()
+    }
+
+    fn interval(&self) -> Duration {
+        self.spec.interval
+    }
+
+    fn timeout(&self) -> Duration {
+        self.spec.timeout.unwrap_or(DEFAULT_TIMEOUT)
+    }
+}
+
+impl OCIRepository {
+    /// Where credentials come from, the default included.
+    #[must_use]
+    pub fn provider(&self) -> OCIProvider {
+        self.spec.provider.unwrap_or_default()
+    }
+}
