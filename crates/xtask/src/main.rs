@@ -1,3 +1,30 @@
-//! Development tasks: generate, demo, bench.
+//! Development tasks, one subcommand each: `cargo run -p xtask -- <task>`.
+//!
+//! Nothing here is shipped. A task is a module with an `Arguments` struct and a `run` function; this file only
+//! chooses between them.
 
-fn main() {}
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+mod generate;
+
+/// What was typed.
+#[derive(Debug, Parser)]
+#[command(name = "xtask", about = "Development tasks of Windlass")]
+struct CommandLine {
+    #[command(subcommand)]
+    task: Task,
+}
+
+/// The tasks, in the order in which a newcomer meets them.
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Write what is made from other sources: CRDs and gRPC code; with --check only compare.
+    Generate(generate::Arguments),
+}
+
+fn main() -> Result<()> {
+    match CommandLine::parse().task {
+        Task::Generate(arguments) => generate::run(&arguments),
+    }
+}

@@ -29,17 +29,9 @@ const LEAST_TIMEOUT: Duration = Duration::from_secs(30);
     category = "fluxcd",
     category = "fluxcd-appliers",
     doc = "A folder of a source that is built with kustomize and applied to a cluster.",
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
-    printcolumn(
-        name = "Ready",
-        type_ = "string",
-        json_path = r#".status.conditions[?(@.type=="Ready")].status"#
-    ),
-    printcolumn(
-        name = "Status",
-        type_ = "string",
-        json_path = r#".status.conditions[?(@.type=="Ready")].message"#
-    ),
+    printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#,
+    printcolumn = r#"{"name":"Ready","type":"string","jsonPath":".status.conditions[?(@.type==\"Ready\")].status"}"#,
+    printcolumn = r#"{"name":"Status","type":"string","jsonPath":".status.conditions[?(@.type==\"Ready\")].message"}"#,
     derive = "Default",
     derive = "PartialEq",
     attr = "cfg_attr(all(), serde(default))"

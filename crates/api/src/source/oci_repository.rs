@@ -23,18 +23,10 @@ use crate::meta::{
     category = "fluxcd",
     category = "fluxcd-sources",
     doc = "An OCI artifact in a container registry that is pulled and made available as an artifact.",
-    printcolumn(name = "URL", type_ = "string", json_path = ".spec.url"),
-    printcolumn(
-        name = "Ready",
-        type_ = "string",
-        json_path = r#".status.conditions[?(@.type=="Ready")].status"#
-    ),
-    printcolumn(
-        name = "Status",
-        type_ = "string",
-        json_path = r#".status.conditions[?(@.type=="Ready")].message"#
-    ),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn = r#"{"name":"URL","type":"string","jsonPath":".spec.url"}"#,
+    printcolumn = r#"{"name":"Ready","type":"string","jsonPath":".status.conditions[?(@.type==\"Ready\")].status"}"#,
+    printcolumn = r#"{"name":"Status","type":"string","jsonPath":".status.conditions[?(@.type==\"Ready\")].message"}"#,
+    printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#,
     derive = "Default",
     derive = "PartialEq",
     attr = "cfg_attr(all(), serde(default))"
