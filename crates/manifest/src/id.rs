@@ -19,12 +19,20 @@ impl GroupVersionKind {
     /// Splits an `apiVersion` (`v1`, `apps/v1`) and adds the kind.
     pub fn new(api_version: &str, kind: &str) -> Self {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        Self { group: group.to_owned(), version: version.to_owned(), kind: kind.to_owned() }
+        Self {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            kind: kind.to_owned(),
+        }
     }
 
     /// Joins group and version as in an object's `apiVersion`.
     pub fn api_version(&self) -> String {
-        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+        if self.group.is_empty() {
+            self.version.clone()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
     }
 }
 
@@ -68,7 +76,12 @@ impl ObjectId {
         if kind.is_empty() || name.is_empty() || name.contains('_') {
             return Err(fail());
         }
-        Ok(Self { group: group.to_owned(), kind: kind.to_owned(), namespace: namespace.to_owned(), name })
+        Ok(Self {
+            group: group.to_owned(),
+            kind: kind.to_owned(),
+            namespace: namespace.to_owned(),
+            name,
+        })
     }
 }
 
@@ -87,13 +100,21 @@ mod tests {
     use super::*;
 
     fn id(group: &str, kind: &str, namespace: &str, name: &str) -> ObjectId {
-        ObjectId { group: group.into(), kind: kind.into(), namespace: namespace.into(), name: name.into() }
+        ObjectId {
+            group: group.into(),
+            kind: kind.into(),
+            namespace: namespace.into(),
+            name: name.into(),
+        }
     }
 
     #[test]
     fn inventory_ids_are_written_and_read_as_flux_does() {
         for (text, object) in [
-            ("default_web_apps_Deployment", id("apps", "Deployment", "default", "web")),
+            (
+                "default_web_apps_Deployment",
+                id("apps", "Deployment", "default", "web"),
+            ),
             ("_default__Namespace", id("", "Namespace", "", "default")),
             (
                 "_system__node_rbac.authorization.k8s.io_ClusterRole",
@@ -114,7 +135,13 @@ mod tests {
 
     #[test]
     fn display_is_fluxs_subject() {
-        assert_eq!(id("apps", "Deployment", "default", "web").to_string(), "Deployment/default/web");
-        assert_eq!(id("", "Namespace", "", "default").to_string(), "Namespace/default");
+        assert_eq!(
+            id("apps", "Deployment", "default", "web").to_string(),
+            "Deployment/default/web"
+        );
+        assert_eq!(
+            id("", "Namespace", "", "default").to_string(),
+            "Namespace/default"
+        );
     }
 }

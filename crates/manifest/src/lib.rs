@@ -5,6 +5,10 @@
 
 mod id;
 mod object;
+pub mod order;
+mod read;
+pub mod yaml;
 
 pub use id::{GroupVersionKind, ObjectId, ParseObjectIdError};
 pub use object::{Object, Origin};
+pub use read::read_objects;

@@ -18,7 +18,11 @@ pub struct Origin {
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.line == 0 { f.write_str(&self.file) } else { write!(f, "{}:{}", self.file, self.line) }
+        if self.line == 0 {
+            f.write_str(&self.file)
+        } else {
+            write!(f, "{}:{}", self.file, self.line)
+        }
     }
 }
 
@@ -81,7 +85,8 @@ impl Object {
 
     /// Sets `metadata.namespace`.
     pub fn set_namespace(&mut self, namespace: &str) {
-        self.metadata_mut().insert("namespace".to_owned(), Value::from(namespace));
+        self.metadata_mut()
+            .insert("namespace".to_owned(), Value::from(namespace));
     }
 
     /// Returns a label's value.
@@ -124,7 +129,11 @@ impl Object {
     }
 
     fn metadata_text(&self, field: &str) -> &str {
-        self.value.get("metadata").and_then(|m| m.get(field)).and_then(Value::as_str).unwrap_or_default()
+        self.value
+            .get("metadata")
+            .and_then(|m| m.get(field))
+            .and_then(Value::as_str)
+            .unwrap_or_default()
     }
 
     fn metadata_entry(&self, map: &str, key: &str) -> Option<&str> {
@@ -176,9 +185,13 @@ mod tests {
     #[test]
     fn missing_fields_are_named() {
         assert_eq!(object(serde_json::json!({})).missing_field(), Some("apiVersion"));
-        assert_eq!(object(serde_json::json!({"apiVersion": "v1"})).missing_field(), Some("kind"));
         assert_eq!(
-            object(serde_json::json!({"apiVersion": "v1", "kind": "Secret", "metadata": null})).missing_field(),
+            object(serde_json::json!({"apiVersion": "v1"})).missing_field(),
+            Some("kind")
+        );
+        assert_eq!(
+            object(serde_json::json!({"apiVersion": "v1", "kind": "Secret", "metadata": null}))
+                .missing_field(),
             Some("metadata.name")
         );
     }

@@ -1,0 +1,207 @@
+//! In which order objects are applied or printed.
+//!
+//! Flux applies by kind so that what others need comes first; kustomize's legacy order prints by kind, then by group,
+//! version, kind, namespace and name, all compared as text with placeholders for what is empty.
+
+use std::cmp::Ordering;
+
+use crate::{GroupVersionKind, ObjectId};
+
+/// Kinds that Flux reconciles before all others, in this order (fluxcd/pkg/ssa `ReconcileOrder`).
+const FLUX_FIRST: [&str; 23] = [
+    "CustomResourceDefinition",
+    "Namespace",
+    "ClusterRole",
+    "ClusterClass",
+    "RuntimeClass",
+    "PriorityClass",
+    "StorageClass",
+    "VolumeSnapshotClass",
+    "IngressClass",
+    "GatewayClass",
+    "ClusterRoleBinding",
+    "ResourceQuota",
+    "ServiceAccount",
+    "Role",
+    "RoleBinding",
+    "ConfigMap",
+    "Secret",
+    "Service",
+    "LimitRange",
+    "Deployment",
+    "StatefulSet",
+    "CronJob",
+    "PodDisruptionBudget",
+];
+
+/// Kinds that Flux reconciles, and kustomize prints, after all others.
+const LAST: [&str; 2] = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
+
+/// Kinds that kustomize's legacy order prints before all others.
+const LEGACY_FIRST: [&str; 22] = [
+    "Namespace",
+    "ResourceQuota",
+    "StorageClass",
+    "CustomResourceDefinition",
+    "ServiceAccount",
+    "PodSecurityPolicy",
+    "Role",
+    "ClusterRole",
+    "RoleBinding",
+    "ClusterRoleBinding",
+    "ConfigMap",
+    "Secret",
+    "Endpoints",
+    "Service",
+    "LimitRange",
+    "PriorityClass",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "Deployment",
+    "StatefulSet",
+    "CronJob",
+    "PodDisruptionBudget",
+];
+
+/// Compares two objects by the order in which Flux applies them.
+pub fn compare_for_apply(a: &ObjectId, b: &ObjectId) -> Ordering {
+    let rank = |id: &ObjectId| rank(&id.kind, &FLUX_FIRST, &LAST);
+    rank(a)
+        .cmp(&rank(b))
+        .then_with(|| a.group.cmp(&b.group))
+        .then_with(|| a.kind.cmp(&b.kind))
+        .then_with(|| a.namespace.cmp(&b.namespace))
+        .then_with(|| a.name.cmp(&b.name))
+}
+
+/// An order by kind: some first, some last, the others between.
+#[derive(Clone, Debug)]
+pub struct LegacyOrder<S> {
+    first: Vec<S>,
+    last: Vec<S>,
+}
+
+impl Default for LegacyOrder<&'static str> {
+    fn default() -> Self {
+        Self {
+            first: LEGACY_FIRST.to_vec(),
+            last: LAST.to_vec(),
+        }
+    }
+}
+
+impl<S: AsRef<str>> LegacyOrder<S> {
+    /// Makes an order of given kinds (`sortOptions.legacySortOptions`).
+    pub fn new(first: Vec<S>, last: Vec<S>) -> Self {
+        Self { first, last }
+    }
+
+    /// Compares two objects, given by their type, namespace and name.
+    pub fn compare(
+        &self,
+        a: (&GroupVersionKind, &str, &str),
+        b: (&GroupVersionKind, &str, &str),
+    ) -> Ordering {
+        if a.0 != b.0 {
+            return self.compare_types(a.0, b.0);
+        }
+        legacy_name(a.1, a.2).cmp(&legacy_name(b.1, b.2))
+    }
+
+    /// Compares two types.
+    pub fn compare_types(&self, a: &GroupVersionKind, b: &GroupVersionKind) -> Ordering {
+        let by_rank = rank(&a.kind, &self.first, &self.last).cmp(&rank(&b.kind, &self.first, &self.last));
+        let by_text = legacy_type(a).cmp(&legacy_type(b));
+        // The core Namespace precedes namespaces of other groups, against the order of the text.
+        let namespaces =
+            a.kind == "Namespace" && b.kind == "Namespace" && (a.group.is_empty() || b.group.is_empty());
+        by_rank.then(if namespaces { by_text.reverse() } else { by_text })
+    }
+}
+
+fn rank<S: AsRef<str>>(kind: &str, first: &[S], last: &[S]) -> i64 {
+    let position = |kinds: &[S]| kinds.iter().rposition(|k| k.as_ref() == kind);
+    let signed = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
+    match (position(last), position(first)) {
+        (Some(at), _) => signed(at) + 1,
+        (None, Some(at)) => signed(at) - signed(first.len()),
+        (None, None) => 0,
+    }
+}
+
+fn legacy_type(gvk: &GroupVersionKind) -> String {
+    let or = |text: &str, placeholder: &str| {
+        if text.is_empty() {
+            placeholder.to_owned()
+        } else {
+            text.to_owned()
+        }
+    };
+    format!(
+        "{}_{}_{}",
+        or(&gvk.group, "~G"),
+        or(&gvk.version, "~V"),
+        or(&gvk.kind, "~K")
+    )
+}
+
+fn legacy_name(namespace: &str, name: &str) -> String {
+    let namespace = if namespace.is_empty() { "~X" } else { namespace };
+    let name = if name.is_empty() { "~N" } else { name };
+    format!("{namespace}|{name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flux_applies_definitions_and_namespaces_first_and_webhooks_last() {
+        let id = |group: &str, kind: &str, name: &str| ObjectId {
+            group: group.into(),
+            kind: kind.into(),
+            namespace: String::new(),
+            name: name.into(),
+        };
+        let mut ids = [
+            id(
+                "admissionregistration.k8s.io",
+                "ValidatingWebhookConfiguration",
+                "w",
+            ),
+            id("example.com", "Widget", "b"),
+            id("", "Pod", "p"),
+            id("apps", "Deployment", "d"),
+            id("example.com", "Widget", "a"),
+            id("", "Namespace", "n"),
+            id("apiextensions.k8s.io", "CustomResourceDefinition", "c"),
+        ];
+        ids.sort_by(compare_for_apply);
+        let names: Vec<&str> = ids.iter().map(|id| id.name.as_str()).collect();
+        assert_eq!(names, ["c", "n", "d", "p", "a", "b", "w"]);
+    }
+
+    #[test]
+    fn the_legacy_order_compares_types_as_text_with_placeholders() {
+        let order = LegacyOrder::default();
+        let gvk = GroupVersionKind::new;
+        assert_eq!(
+            order.compare_types(&gvk("v1", "Namespace"), &gvk("v1", "Pod")),
+            Ordering::Less
+        );
+        // "~G" for the core group comes after any letter.
+        assert_eq!(
+            order.compare_types(&gvk("v1", "Pod"), &gvk("z.io/v1", "Z")),
+            Ordering::Greater
+        );
+        assert_eq!(
+            order.compare_types(&gvk("v1", "Namespace"), &gvk("z.io/v1", "Namespace")),
+            Ordering::Less
+        );
+        let pod = gvk("v1", "Pod");
+        assert_eq!(
+            order.compare((&pod, "", "a"), (&pod, "b", "a")),
+            Ordering::Greater
+        );
+    }
+}

@@ -1,0 +1,68 @@
+//! YAML as Go's libraries read and write it.
+//!
+//! Text becomes a tree of [`Nodes`] that keep what the text said (style, tag, anchor, line); two schemas read that tree:
+//! [`json`] as sigs.k8s.io/yaml does for kubectl, Helm and Flux (YAML 1.1, through JSON), and [`scalar`] as kyaml does
+//! for kustomize. [`write()`] emits JSON values as sigs.k8s.io/yaml does. Comments are dropped: none of the three keeps
+//! them in what Windlass applies.
+
+mod compose;
+mod emit;
+mod error;
+pub mod json;
+mod node;
+pub mod number;
+pub mod scalar;
+mod timestamp;
+
+use serde_json::Value;
+
+pub use compose::{Composed, MAX_DEPTH, MAX_NODES, compose_all, compose_first};
+pub use emit::{WriteError, write};
+pub use error::{Error, Problem};
+pub use node::{Kind, Node, NodeId, Nodes, Style, Tag};
+
+/// One document of a stream, as JSON.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Document {
+    /// What the document holds; null for a document without content.
+    pub value: Value,
+    /// The line of its first node, counted from 1.
+    pub line: u32,
+    /// Lines of the elements of a top-level `items` sequence, for messages about the members of a List.
+    pub item_lines: Vec<u32>,
+}
+
+/// Reads all documents of a stream by the rules of sigs.k8s.io/yaml; `file` is named in errors.
+///
+/// A stream without documents gives an empty vector.
+///
+/// ```
+/// let documents = manifest::yaml::read_documents("a: yes\n---\nb: 0644\n", "f.yaml").unwrap();
+/// assert_eq!(documents[0].value, serde_json::json!({"a": true}));
+/// assert_eq!(documents[1].value, serde_json::json!({"b": 420}));
+/// ```
+pub fn read_documents(text: &str, file: &str) -> Result<Vec<Document>, Error> {
+    let mut nodes = Nodes::default();
+    let roots = compose_all(text, &mut nodes).map_err(|problem| Error::new(file, problem))?;
+    roots
+        .into_iter()
+        .map(|root| document(&nodes, root, file))
+        .collect()
+}
+
+fn document(nodes: &Nodes, root: NodeId, file: &str) -> Result<Document, Error> {
+    let value = json::decode(nodes, root).map_err(|problem| Error::new(file, problem))?;
+    let item_lines = match nodes.field(root, "items") {
+        Some(items) => nodes[items]
+            .content
+            .iter()
+            .map(|item| nodes[*item].line)
+            .collect(),
+        None => Vec::new(),
+    };
+    Ok(Document {
+        value,
+        line: nodes[root].line,
+        item_lines,
+    })
+}

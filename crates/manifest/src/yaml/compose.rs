@@ -1,0 +1,217 @@
+//! From text to a tree of nodes, over libyaml's events, with bounds on depth and size.
+
+use std::collections::HashMap;
+
+use libyaml_safer::{Event, EventData, MappingStyle, Parser, ScalarStyle, SequenceStyle};
+
+use super::error::Problem;
+use super::node::{Kind, Node, NodeId, Nodes, Style, Tag};
+use super::scalar;
+
+/// How deep collections may be nested. serde_json stops at 128 and Kubernetes' deepest schemas stay below 100; what
+/// walks the tree recurses, so the bound keeps it far from the end of a thread's stack.
+pub const MAX_DEPTH: usize = 256;
+
+/// How many nodes one text may have: a text of 3 MiB, the most that etcd and Flux would ever take, has fewer.
+pub const MAX_NODES: usize = 4_000_000;
+
+/// A composed document: the root of its tree.
+pub type Composed = NodeId;
+
+/// Reads all documents of a stream. Documents without content are null nodes.
+pub fn compose_all(text: &str, nodes: &mut Nodes) -> Result<Vec<Composed>, Problem> {
+    compose(text, nodes, usize::MAX)
+}
+
+/// Reads the first document of a stream, and nothing behind it; None when there is none.
+pub fn compose_first(text: &str, nodes: &mut Nodes) -> Result<Option<Composed>, Problem> {
+    Ok(compose(text, nodes, 1)?.pop())
+}
+
+fn compose(text: &str, nodes: &mut Nodes, documents: usize) -> Result<Vec<Composed>, Problem> {
+    // The parser carries on the anchors of one document into the next; ours do not outlive it.
+    let mut input = text.as_bytes();
+    let mut parser = Parser::new();
+    parser.set_input_string(&mut input);
+    let mut composer = Composer {
+        limit: nodes.len() + MAX_NODES,
+        nodes,
+        open: Vec::new(),
+        anchors: HashMap::new(),
+    };
+    let mut roots = Vec::new();
+    while roots.len() < documents {
+        let event = parser.parse().map_err(|error| Problem::of_syntax(&error))?;
+        if event.data == EventData::StreamEnd {
+            break;
+        }
+        if let Some(root) = composer.take(event)? {
+            roots.push(root);
+        }
+    }
+    Ok(roots)
+}
+
+struct Composer<'a> {
+    nodes: &'a mut Nodes,
+    limit: usize,
+    open: Vec<NodeId>,
+    anchors: HashMap<String, NodeId>,
+}
+
+impl Composer<'_> {
+    /// Takes one event; returns the document's root when the event completed it.
+    fn take(&mut self, event: Event) -> Result<Option<NodeId>, Problem> {
+        let line = u32::try_from(event.start_mark.line)
+            .unwrap_or(u32::MAX)
+            .saturating_add(1);
+        match event.data {
+            EventData::StreamStart { .. } | EventData::StreamEnd | EventData::DocumentEnd { .. } => Ok(None),
+            EventData::DocumentStart { .. } => {
+                self.anchors.clear();
+                Ok(None)
+            }
+            EventData::Alias { anchor } => {
+                let target = self.anchors.get(&anchor).copied();
+                let target = target
+                    .ok_or_else(|| Problem::in_node(line, format!("unknown anchor '{anchor}' referenced")))?;
+                self.place(Node {
+                    line,
+                    ..Node::alias_to(target, anchor)
+                })
+            }
+            EventData::Scalar {
+                anchor,
+                tag,
+                value,
+                style,
+                ..
+            } => {
+                let node = Node {
+                    line,
+                    ..scalar_node(tag.as_deref(), value, style)
+                };
+                self.anchored(node, anchor)
+            }
+            EventData::SequenceStart {
+                anchor, tag, style, ..
+            } => {
+                let flow = style == SequenceStyle::Flow;
+                self.open(
+                    Node {
+                        line,
+                        flow,
+                        ..collection(Node::sequence(), tag.as_deref())
+                    },
+                    anchor,
+                )
+            }
+            EventData::MappingStart {
+                anchor, tag, style, ..
+            } => {
+                let flow = style == MappingStyle::Flow;
+                self.open(
+                    Node {
+                        line,
+                        flow,
+                        ..collection(Node::mapping(), tag.as_deref())
+                    },
+                    anchor,
+                )
+            }
+            EventData::SequenceEnd | EventData::MappingEnd => Ok(self.close()),
+        }
+    }
+
+    fn anchored(&mut self, mut node: Node, anchor: Option<String>) -> Result<Option<NodeId>, Problem> {
+        node.anchor = anchor.as_deref().map(Into::into);
+        let id = self.add(node)?;
+        if let Some(anchor) = anchor {
+            self.anchors.insert(anchor, id);
+        }
+        Ok(self.attach(id))
+    }
+
+    fn place(&mut self, node: Node) -> Result<Option<NodeId>, Problem> {
+        let id = self.add(node)?;
+        Ok(self.attach(id))
+    }
+
+    fn open(&mut self, mut node: Node, anchor: Option<String>) -> Result<Option<NodeId>, Problem> {
+        if self.open.len() >= MAX_DEPTH {
+            return Err(Problem::in_node(
+                node.line,
+                format!("exceeded max depth of {MAX_DEPTH}"),
+            ));
+        }
+        node.anchor = anchor.as_deref().map(Into::into);
+        let id = self.add(node)?;
+        if let Some(anchor) = anchor {
+            self.anchors.insert(anchor, id);
+        }
+        if let Some(parent) = self.open.last() {
+            self.nodes[*parent].content.push(id);
+        }
+        self.open.push(id);
+        Ok(None)
+    }
+
+    fn close(&mut self) -> Option<NodeId> {
+        let id = self.open.pop()?;
+        self.open.is_empty().then_some(id)
+    }
+
+    fn attach(&mut self, id: NodeId) -> Option<NodeId> {
+        match self.open.last() {
+            Some(parent) => {
+                self.nodes[*parent].content.push(id);
+                None
+            }
+            None => Some(id),
+        }
+    }
+
+    fn add(&mut self, node: Node) -> Result<NodeId, Problem> {
+        if self.nodes.len() >= self.limit {
+            return Err(Problem::in_node(
+                node.line,
+                format!("document has more than {MAX_NODES} nodes"),
+            ));
+        }
+        Ok(self.nodes.add(node))
+    }
+}
+
+fn collection(mut node: Node, tag: Option<&str>) -> Node {
+    if let Some(tag) = tag.filter(|tag| !tag.is_empty() && *tag != "!") {
+        node.tagged = true;
+        node.tag = Tag::parse(tag);
+    }
+    node
+}
+
+/// Tags a scalar as go-yaml v3's `parser.scalar` does: by its tag, else a string when quoted, else by its text.
+fn scalar_node(tag: Option<&str>, value: String, style: ScalarStyle) -> Node {
+    let style = match style {
+        ScalarStyle::DoubleQuoted => Style::DoubleQuoted,
+        ScalarStyle::SingleQuoted => Style::SingleQuoted,
+        ScalarStyle::Literal => Style::Literal,
+        ScalarStyle::Folded => Style::Folded,
+        _ => Style::Plain,
+    };
+    let mut node = Node {
+        style,
+        ..Node::scalar(value)
+    };
+    match tag {
+        Some(tag) if !tag.is_empty() && tag != "!" => {
+            node.tagged = true;
+            node.tag = Tag::parse(tag);
+        }
+        _ if style != Style::Plain || tag == Some("!") => node.tag = Tag::Str,
+        _ if node.value == "<<" => node.tag = Tag::Merge,
+        _ => node.tag = scalar::resolve_plain(&node.value).tag(),
+    }
+    debug_assert_eq!(node.kind, Kind::Scalar);
+    node
+}

@@ -1,0 +1,187 @@
+//! Numbers as Go reads and writes them.
+
+use serde_json::{Number, Value};
+
+/// An integer as go-yaml resolves it: what fits no `i64` but a `u64` stays an integer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Integer {
+    /// Fits `i64`.
+    Signed(i64),
+    /// Above `i64::MAX`.
+    Unsigned(u64),
+}
+
+impl Integer {
+    /// Returns the nearest float.
+    #[expect(clippy::cast_precision_loss, reason = "Go's conversion rounds the same way")]
+    pub fn as_f64(self) -> f64 {
+        match self {
+            Self::Signed(n) => n as f64,
+            Self::Unsigned(n) => n as f64,
+        }
+    }
+
+    /// Returns the integer as JSON.
+    pub fn to_json(self) -> Value {
+        match self {
+            Self::Signed(n) => Value::from(n),
+            Self::Unsigned(n) => Value::from(n),
+        }
+    }
+}
+
+/// Parses an integer as `strconv.ParseInt(text, 0, 64)`, then `ParseUint`, do: `0x`, `0o`, `0b`, leading `0` for octal.
+pub fn parse_integer(text: &str) -> Option<Integer> {
+    let (sign, digits) = match text.as_bytes().first()? {
+        b'+' => (Some(false), &text[1..]),
+        b'-' => (Some(true), &text[1..]),
+        _ => (None, text),
+    };
+    let (radix, digits) = radix(digits);
+    let magnitude = parse_digits(digits, radix)?;
+    match sign {
+        Some(true) => 0i64.checked_sub_unsigned(magnitude).map(Integer::Signed),
+        _ => match i64::try_from(magnitude) {
+            Ok(n) => Some(Integer::Signed(n)),
+            Err(_) if sign.is_none() => Some(Integer::Unsigned(magnitude)),
+            Err(_) => None,
+        },
+    }
+}
+
+fn radix(digits: &str) -> (u32, &str) {
+    let bytes = digits.as_bytes();
+    match bytes {
+        [b'0', b'x' | b'X', _, ..] => (16, &digits[2..]),
+        [b'0', b'o' | b'O', _, ..] => (8, &digits[2..]),
+        [b'0', b'b' | b'B', _, ..] => (2, &digits[2..]),
+        [b'0', _, ..] => (8, &digits[1..]),
+        _ => (10, digits),
+    }
+}
+
+fn parse_digits(digits: &str, radix: u32) -> Option<u64> {
+    // from_str_radix takes a sign of its own.
+    if !digits.bytes().all(|b| b.is_ascii_alphanumeric()) {
+        return None;
+    }
+    u64::from_str_radix(digits, radix).ok()
+}
+
+/// Parses a decimal float, and nothing else: no infinities, no overflow, as go-yaml takes it.
+pub fn parse_float(text: &str) -> Option<f64> {
+    if !looks_like_float(text) {
+        return None;
+    }
+    text.parse::<f64>().ok().filter(|f| f.is_finite())
+}
+
+/// go-yaml's `yamlStyleFloat`: `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`.
+fn looks_like_float(text: &str) -> bool {
+    let text = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let (mantissa, exponent) = match text.find(['e', 'E']) {
+        Some(at) => (&text[..at], Some(&text[at + 1..])),
+        None => (text, None),
+    };
+    let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
+    let mantissa_is_right = match mantissa.split_once('.') {
+        Some(("", fraction)) => !fraction.is_empty() && digits(fraction),
+        Some((whole, fraction)) => digits(whole) && digits(fraction),
+        None => !mantissa.is_empty() && digits(mantissa),
+    };
+    let exponent_is_right = exponent.is_none_or(|e| {
+        let e = e.strip_prefix(['-', '+']).unwrap_or(e);
+        !e.is_empty() && digits(e)
+    });
+    mantissa_is_right && exponent_is_right
+}
+
+/// Turns a float into what it is after a trip through Go's JSON: a whole number is an integer again.
+///
+/// None for what JSON cannot hold (infinities, NaN).
+pub fn float_to_json(float: f64) -> Option<Value> {
+    const JSON_WRITES_EXPONENT_FROM: f64 = 1e21;
+    if float == 0.0 {
+        return Some(Value::from(0));
+    }
+    if float.fract() == 0.0 && float.abs() < JSON_WRITES_EXPONENT_FROM {
+        // Rust displays a whole f64 as Go's 'f' format does: the shortest digits, then zeros.
+        if let Some(integer) = parse_integer(&float.to_string()) {
+            return Some(integer.to_json());
+        }
+    }
+    Number::from_f64(float).map(Value::Number)
+}
+
+/// Writes a float as Go's `strconv.FormatFloat(f, 'g', -1, 64)`, with YAML's names for what is no number.
+pub fn format_g(float: f64) -> String {
+    /// strconv: the shortest form takes 6 for the precision that decides on the exponent.
+    const EXPONENT_FROM: i32 = 6;
+    if float.is_nan() {
+        return ".nan".to_owned();
+    }
+    if float.is_infinite() {
+        return if float > 0.0 { ".inf" } else { "-.inf" }.to_owned();
+    }
+    // LowerExp gives the shortest digits that read back as the same number, as Go's -1 does.
+    let scientific = format!("{float:e}");
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    if (-4..EXPONENT_FROM).contains(&exponent) {
+        return float.to_string();
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{mantissa}e{sign}{:02}", exponent.abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floats_are_written_as_go_writes_them() {
+        for (float, text) in [
+            (1e20, "1e+20"),
+            (1_234_567.5, "1.2345675e+06"),
+            (1e-4, "0.0001"),
+            (1e-5, "1e-05"),
+            (100_000.0, "100000"),
+            (1e6, "1e+06"),
+            (123_456_789_012_345.6, "1.234567890123456e+14"),
+            (2.5, "2.5"),
+        ] {
+            assert_eq!(format_g(float), text);
+        }
+    }
+
+    #[test]
+    fn integers_are_parsed_in_all_of_gos_bases() {
+        for (text, value) in [
+            ("0", Some(Integer::Signed(0))),
+            ("00", Some(Integer::Signed(0))),
+            ("0644", Some(Integer::Signed(420))),
+            ("-0644", Some(Integer::Signed(-420))),
+            ("0o644", Some(Integer::Signed(420))),
+            ("0x1F", Some(Integer::Signed(31))),
+            ("+12", Some(Integer::Signed(12))),
+            ("0888", None),
+            ("0x", None),
+            ("1.5", None),
+            ("--1", None),
+            ("18446744073709551615", Some(Integer::Unsigned(u64::MAX))),
+            ("18446744073709551616", None),
+            ("-9223372036854775808", Some(Integer::Signed(i64::MIN))),
+        ] {
+            assert_eq!(parse_integer(text), value, "{text}");
+        }
+    }
+
+    #[test]
+    fn whole_floats_become_integers_in_json() {
+        assert_eq!(float_to_json(1e3), Some(Value::from(1000)));
+        assert_eq!(float_to_json(-0.0), Some(Value::from(0)));
+        assert_eq!(float_to_json(1.5), Some(Value::from(1.5)));
+        assert_eq!(float_to_json(1e23), Some(Value::from(1e23)));
+        assert_eq!(float_to_json(f64::INFINITY), None);
+    }
+}

@@ -1,0 +1,198 @@
+//! Which value a scalar's text stands for, by the rules of go-yaml v2 (sigs.k8s.io/yaml) and v3 (kyaml).
+//!
+//! Both agree on numbers; v2 takes yes/no/on/off/y/n for booleans, v3 only true and false, and v3 alone gives JSON a
+//! time where the text looks like a timestamp.
+
+use serde_json::Value;
+
+use super::node::{Kind, Node, Style, Tag};
+use super::number::{self, Integer};
+use super::timestamp;
+
+/// What a scalar resolves to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Scalar {
+    /// `null`, `~` or nothing.
+    Null,
+    /// A boolean.
+    Bool(bool),
+    /// An integer.
+    Int(Integer),
+    /// A float.
+    Float(f64),
+    /// Text that looks like a timestamp.
+    Timestamp,
+    /// Anything else.
+    Str,
+}
+
+impl Scalar {
+    /// Returns the tag of the value.
+    pub fn tag(&self) -> Tag {
+        match self {
+            Self::Null => Tag::Null,
+            Self::Bool(_) => Tag::Bool,
+            Self::Int(_) => Tag::Int,
+            Self::Float(_) => Tag::Float,
+            Self::Timestamp => Tag::Timestamp,
+            Self::Str => Tag::Str,
+        }
+    }
+}
+
+/// Resolves plain text without a tag, as go-yaml v3 does.
+pub fn resolve_plain(text: &str) -> Scalar {
+    match text {
+        "true" | "True" | "TRUE" => Scalar::Bool(true),
+        "false" | "False" | "FALSE" => Scalar::Bool(false),
+        _ => resolve_common(text),
+    }
+}
+
+/// Resolves plain text without a tag, as go-yaml v2 does.
+pub fn resolve_plain_v2(text: &str) -> Scalar {
+    match text {
+        "true" | "True" | "TRUE" | "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" => {
+            Scalar::Bool(true)
+        }
+        "false" | "False" | "FALSE" | "n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF" => {
+            Scalar::Bool(false)
+        }
+        _ => resolve_common(text),
+    }
+}
+
+fn resolve_common(text: &str) -> Scalar {
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => return Scalar::Null,
+        ".nan" | ".NaN" | ".NAN" => return Scalar::Float(f64::NAN),
+        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => return Scalar::Float(f64::INFINITY),
+        "-.inf" | "-.Inf" | "-.INF" => return Scalar::Float(f64::NEG_INFINITY),
+        _ => {}
+    }
+    match text.as_bytes()[0] {
+        b'.' => number::parse_float(text).map_or(Scalar::Str, Scalar::Float),
+        b'+' | b'-' | b'0'..=b'9' => resolve_number(text),
+        _ => Scalar::Str,
+    }
+}
+
+fn resolve_number(text: &str) -> Scalar {
+    if timestamp::to_rfc3339(text).is_some() {
+        return Scalar::Timestamp;
+    }
+    let plain = text.replace('_', "");
+    if let Some(integer) = number::parse_integer(&plain) {
+        return Scalar::Int(integer);
+    }
+    number::parse_float(&plain).map_or(Scalar::Str, Scalar::Float)
+}
+
+/// Why a scalar has no value.
+pub type Failure = String;
+
+/// Returns the value of a scalar in a tree read for kustomize: by its tag if it has one, else by its text.
+pub fn to_json(node: &Node) -> Result<Value, Failure> {
+    debug_assert_eq!(node.kind, Kind::Scalar);
+    match &node.tag {
+        Tag::Str => Ok(Value::from(node.value.as_str())),
+        Tag::Empty if node.style != Style::Plain || node.value.contains('\n') => {
+            Ok(Value::from(node.value.as_str()))
+        }
+        Tag::Empty => resolved(&node.value, resolve_plain(&node.value)),
+        // Quotes under a tag that the text was not given: written out as `!!int "3"`.
+        tag => by_tag(tag, &node.value, resolve_plain(&node.value)),
+    }
+}
+
+/// Returns the value of a scalar as sigs.k8s.io/yaml reads it.
+pub fn to_json_v2(node: &Node) -> Result<Value, Failure> {
+    if node.tagged {
+        return match &node.tag {
+            Tag::Timestamp => Ok(Value::from(node.value.as_str())),
+            tag => by_tag(tag, &node.value, resolve_plain_v2(&node.value)),
+        };
+    }
+    if node.style != Style::Plain {
+        return Ok(Value::from(node.value.as_str()));
+    }
+    match resolve_plain_v2(&node.value) {
+        // For compatibility v2 hands a timestamp on as the text that it is.
+        Scalar::Timestamp | Scalar::Str => Ok(Value::from(node.value.as_str())),
+        other => resolved(&node.value, other),
+    }
+}
+
+fn resolved(text: &str, scalar: Scalar) -> Result<Value, Failure> {
+    match scalar {
+        Scalar::Null => Ok(Value::Null),
+        Scalar::Bool(b) => Ok(Value::Bool(b)),
+        Scalar::Int(integer) => Ok(integer.to_json()),
+        Scalar::Float(float) => number::float_to_json(float).ok_or_else(|| not_json(float)),
+        Scalar::Timestamp => Ok(timestamp::to_rfc3339(text).map_or_else(|| Value::from(text), Value::from)),
+        Scalar::Str => Ok(Value::from(text)),
+    }
+}
+
+fn not_json(float: f64) -> Failure {
+    let name = match float {
+        f if f.is_nan() => "NaN",
+        f if f > 0.0 => "+Inf",
+        _ => "-Inf",
+    };
+    format!("json: unsupported value: {name}")
+}
+
+fn by_tag(tag: &Tag, text: &str, scalar: Scalar) -> Result<Value, Failure> {
+    let found = scalar.tag();
+    match (tag, scalar) {
+        (Tag::Str | Tag::Other(_) | Tag::Map | Tag::Seq | Tag::Merge, _) => Ok(Value::from(text)),
+        (Tag::Binary, _) => decode_base64(text).map(Value::from),
+        (Tag::Float, Scalar::Int(integer)) => {
+            number::float_to_json(integer.as_f64()).ok_or_else(|| not_json(integer.as_f64()))
+        }
+        (_, scalar) if found == *tag => resolved(text, scalar),
+        _ => Err(format!(
+            "cannot decode {} `{text}` as a {}",
+            found.as_str(),
+            tag.as_str()
+        )),
+    }
+}
+
+/// Decodes `!!binary`; what is no text afterwards cannot be JSON, Go replaces its bytes one by one.
+fn decode_base64(text: &str) -> Result<String, Failure> {
+    let fail = || "!!binary value contains invalid base64 data".to_owned();
+    let mut bits = 0u32;
+    let mut filled = 0;
+    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
+    let digits: Vec<u8> = text.bytes().filter(|b| !matches!(b, b'\n' | b'\r')).collect();
+    if !digits.len().is_multiple_of(4) {
+        return Err(fail());
+    }
+    let padding = digits.iter().rev().take_while(|b| **b == b'=').count();
+    if padding > 2 {
+        return Err(fail());
+    }
+    for digit in &digits[..digits.len() - padding] {
+        bits = bits << 6 | base64_digit(*digit).ok_or_else(fail)?;
+        filled += 6;
+        if filled >= 8 {
+            filled -= 8;
+            bytes.push((bits >> filled) as u8);
+            bits &= (1 << filled) - 1;
+        }
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn base64_digit(digit: u8) -> Option<u32> {
+    Some(u32::from(match digit {
+        b'A'..=b'Z' => digit - b'A',
+        b'a'..=b'z' => digit - b'a' + 26,
+        b'0'..=b'9' => digit - b'0' + 52,
+        b'+' => 62,
+        b'/' => 63,
+        _ => return None,
+    }))
+}

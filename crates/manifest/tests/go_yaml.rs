@@ -1,0 +1,154 @@
+//! Compares the YAML reader and writer with what Go's sigs.k8s.io/yaml answered for the recorded inputs.
+//!
+//! The recorded set lies beside the repository and not in it; without it that test says so and passes. The table in
+//! this file are cases of our own, with answers from the same library (1.6, over go.yaml.in/yaml/v2 2.4).
+
+use std::path::{Path, PathBuf};
+
+use manifest::yaml;
+use serde_json::Value;
+
+fn recorded() -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/conformance/yaml");
+    folder.is_dir().then_some(folder)
+}
+
+/// What Go answers for the first document of a text: JSON, or ERR and the message.
+fn answer(text: &str) -> String {
+    match yaml::read_documents(text, "f") {
+        Ok(documents) => documents
+            .first()
+            .map_or(Value::Null, |d| d.value.clone())
+            .to_string(),
+        Err(error) => format!("ERR {}", error.problem),
+    }
+}
+
+fn same(expected: &str, actual: &str) -> bool {
+    if expected.starts_with("ERR") || actual.starts_with("ERR") {
+        return expected.starts_with("ERR") && actual.starts_with("ERR");
+    }
+    let parse = |text: &str| serde_json::from_str::<Value>(text).expect("recorded answers are JSON");
+    numbers(parse(expected)) == numbers(parse(actual))
+}
+
+/// Brings numbers that read the same from JSON into one form (`1.0` and `1`).
+fn numbers(value: Value) -> Value {
+    match value {
+        Value::Number(n) if n.is_f64() => {
+            yaml::number::float_to_json(n.as_f64().expect("is_f64")).unwrap_or(Value::Number(n))
+        }
+        Value::Array(elements) => elements.into_iter().map(numbers).collect(),
+        Value::Object(fields) => fields.into_iter().map(|(k, v)| (k, numbers(v))).collect(),
+        other => other,
+    }
+}
+
+#[test]
+fn recorded_inputs_read_as_in_go() {
+    let Some(folder) = recorded() else {
+        println!("../shared/conformance/yaml is not there: skipped");
+        return;
+    };
+    let table = std::fs::read_to_string(folder.join("sigs-k8s-io-yaml.expected.tsv")).expect("table");
+    let mut failed = Vec::new();
+    let mut passed = 0;
+    for line in table.lines() {
+        let (name, expected) = line.split_once('\t').expect("two columns");
+        let Ok(text) = std::fs::read_to_string(folder.join("input").join(name)) else {
+            continue;
+        };
+        let actual = answer(&text);
+        if same(expected, &actual) {
+            passed += 1;
+        } else {
+            failed.push(format!("{name}\n  expected {expected}\n  actual   {actual}"));
+        }
+        if expected.starts_with("ERR") && expected != actual {
+            println!("{name}: other words\n  expected {expected}\n  actual   {actual}");
+        }
+    }
+    assert!(
+        failed.is_empty(),
+        "{passed} passed, {} failed:\n{}",
+        failed.len(),
+        failed.join("\n")
+    );
+    assert!(passed >= 60, "only {passed} cases were found");
+}
+
+#[test]
+fn recorded_json_is_written_as_in_go() {
+    let Some(folder) = recorded() else {
+        println!("../shared/conformance/yaml is not there: skipped");
+        return;
+    };
+    let read = |name: &str| std::fs::read_to_string(folder.join("emit").join(name)).expect("recorded");
+    let input: Value = serde_json::from_str(&read("input.json")).expect("JSON");
+    assert_eq!(
+        yaml::write(&as_floats(input)).expect("writable"),
+        read("sigs-k8s-io-yaml.expected.yaml")
+    );
+}
+
+/// The recording went through encoding/json, which reads every number as a float.
+fn as_floats(value: Value) -> Value {
+    match value {
+        Value::Number(n) => yaml::number::float_to_json(n.as_f64().expect("number")).expect("finite"),
+        Value::Array(elements) => elements.into_iter().map(as_floats).collect(),
+        Value::Object(fields) => fields.into_iter().map(|(k, v)| (k, as_floats(v))).collect(),
+        other => other,
+    }
+}
+
+#[test]
+fn own_inputs_read_as_in_go() {
+    for (text, expected) in [
+        (
+            "a: yes\nb: 'yes'\nc: !!str yes\n",
+            r#"{"a":true,"b":"yes","c":"yes"}"#,
+        ),
+        ("n: x\non: y\n", r#"{"false":"x","true":true}"#),
+        (
+            "a: 0o17\nb: 0b11\nc: 0x_f\nd: 1_0.5\n",
+            r#"{"a":15,"b":3,"c":15,"d":10.5}"#,
+        ),
+        (
+            "a: 2024-02-30\nb: 2024-02-28\n",
+            r#"{"a":"2024-02-30","b":"2024-02-28"}"#,
+        ),
+        (
+            "a: &x {k: 1}\nb: {k: 2, <<: *x}\nc: {<<: *x, k: 2}\n",
+            r#"{"a":{"k":1},"b":{"k":1},"c":{"k":2}}"#,
+        ),
+        ("a: &x [1]\nb: [*x, *x]\n", r#"{"a":[1],"b":[[1],[1]]}"#),
+        ("1.5: a\n0x10: b\n", r#"{"1.5":"a","16":"b"}"#),
+        ("a: !!float 3\nb: !!int 0x1f\n", r#"{"a":3,"b":31}"#),
+        ("a: !!int x\n", "ERR"),
+        ("a: !!binary aGk=\n", r#"{"a":"hi"}"#),
+        ("a: |+\n  x\n\nb: >-\n  y\n  z\n", r#"{"a":"x\n\n","b":"y z"}"#),
+        ("? {a: 1}\n: b\n", "ERR"),
+        ("a: *b\n", "ERR"),
+        ("a: &a [*a]\n", "ERR"),
+        ("a: .5e3\nb: 5.\nc: .\nd: +.inf\n", "ERR"),
+        ("\u{feff}a: 1\r\nb: 2\r\n", r#"{"a":1,"b":2}"#),
+    ] {
+        let actual = answer(text);
+        assert!(
+            same(expected, &actual),
+            "{text:?}\n  expected {expected}\n  actual   {actual}"
+        );
+    }
+}
+
+#[test]
+fn hostile_texts_are_refused_in_bounded_time() {
+    let deep = "[".repeat(100_000);
+    assert!(answer(&deep).starts_with("ERR"));
+    let mut bomb = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n".to_owned();
+    for level in 1..30 {
+        let below = format!("*a{}", level - 1);
+        bomb += &format!("a{level}: &a{level} [{}]\n", [below.as_str(); 10].join(","));
+    }
+    assert_eq!(answer(&bomb), "ERR yaml: document contains excessive aliasing");
+}
