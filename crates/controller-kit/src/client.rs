@@ -1,0 +1,70 @@
+//! The connection to the Kubernetes API.
+//!
+//! In: the flags, and $KUBECONFIG or the service account. Out: one [`kube::Client`] that all parts of the
+//! process share. All requests and watches go over one HTTP/2 connection (kube's own stack opens one HTTP/1.1
+//! connection per watch), are counted, and are held back when the server has no priority and fairness.
+
+mod limit;
+mod stack;
+
+use kube::{Client, Config};
+
+use crate::flags::ClientFlags;
+use crate::metrics::RestMetrics;
+use limit::TokenBucket;
+
+/// What can go wrong on the way to a client.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is neither a usable kubeconfig nor a service account.
+    #[error("failed to find out how to reach the Kubernetes API")]
+    Configure(#[source] Box<kube::config::InferConfigError>),
+    /// The configuration cannot be used.
+    #[error("failed to set up the client of the Kubernetes API")]
+    Build(#[source] Box<kube::Error>),
+    /// The configured name of the server is not one.
+    #[error("failed to use {name:?} as the name of the Kubernetes API server")]
+    ServerName {
+        /// What the kubeconfig says.
+        name: String,
+        /// Why it is not a name.
+        #[source]
+        source: rustls::pki_types::InvalidDnsNameError,
+    },
+}
+
+/// Connects as [`connect_counted`] does, without counting requests.
+pub async fn connect(flags: &ClientFlags) -> Result<Client, Error> {
+    connect_counted(flags, &RestMetrics::default()).await
+}
+
+/// Makes the client that the environment describes: $KUBECONFIG or ~/.kube/config, else the service account.
+///
+/// As in Flux, requests are limited here (--kube-api-qps, --kube-api-burst) only if the API server does not
+/// say that it does so itself.
+pub async fn connect_counted(flags: &ClientFlags, metrics: &RestMetrics) -> Result<Client, Error> {
+    let config = Config::infer()
+        .await
+        .map_err(|error| Error::Configure(Box::new(error)))?;
+    let bucket = TokenBucket::from_flags(flags);
+    let client = stack::build(config, bucket.clone(), metrics.clone())?;
+    if let Some(bucket) = bucket
+        && has_priority_and_fairness(&client).await
+    {
+        bucket.open();
+    }
+    Ok(client)
+}
+
+/// Whether the server schedules requests by priority and fairness: it names the flow in each answer then.
+async fn has_priority_and_fairness(client: &Client) -> bool {
+    let request = http::Request::head("/livez/ping").body(kube::client::Body::empty());
+    let Ok(request) = request else { return false };
+    match client.send(request).await {
+        Ok(response) => response.headers().contains_key("x-kubernetes-pf-flowschema-uid"),
+        Err(error) => {
+            tracing::debug!(%error, "the API server did not answer the question for priority and fairness");
+            false
+        }
+    }
+}

@@ -1,0 +1,405 @@
+//! The flags that controllers share, under Flux's names and with Flux's defaults.
+//!
+//! In: the command line and the environment. Out: groups to be `#[command(flatten)]`ed into a controller's own
+//! struct. Every value is parsed here, so that a wrong one ends the process before anything starts. The
+//! spellings that Go's pflag takes are taken: `--flag=value`, `--flag value`, a bool with or without a value,
+//! lists repeated or separated by commas, a flag given twice (the last one counts).
+
+mod feature_gates;
+mod label_selector;
+mod value;
+
+use std::time::Duration;
+
+use clap::{ArgAction, Args};
+use sha2::{Digest as _, Sha256};
+
+pub use feature_gates::{Error as FeatureGateError, FeatureGateFlags, FeatureGates};
+pub use label_selector::{Error as LabelSelectorError, parse as parse_label_selector};
+pub use value::{AddressError, ListenAddress, parse_address, parse_bool};
+
+use crate::duration;
+
+/// How this process talks to the Kubernetes API.
+#[derive(Args, Debug, Clone, PartialEq)]
+#[command(args_override_self = true)]
+pub struct ClientFlags {
+    /// Highest number of requests per second to the Kubernetes API; negative for no limit
+    #[arg(long, default_value_t = 50.0, allow_negative_numbers = true)]
+    pub kube_api_qps: f32,
+    /// Number of requests that may be sent at once before --kube-api-qps holds
+    #[arg(long, default_value_t = 300, allow_negative_numbers = true)]
+    pub kube_api_burst: i32,
+}
+
+/// What is logged, and how it looks.
+#[derive(Args, Debug, Clone, PartialEq, Eq)]
+#[command(args_override_self = true)]
+pub struct LogFlags {
+    /// Shape of log lines
+    #[arg(long, value_enum, default_value_t = LogEncoding::Json)]
+    pub log_encoding: LogEncoding,
+    /// Least severe level that is logged
+    #[arg(long, value_enum, default_value_t = LogLevel::Info)]
+    pub log_level: LogLevel,
+}
+
+/// Shape of log lines.
+#[derive(clap::ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogEncoding {
+    /// One JSON object per line, as zap writes it.
+    Json,
+    /// Tab-separated columns, for people.
+    Console,
+}
+
+/// Least severe level that is logged.
+#[derive(clap::ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogLevel {
+    /// Everything.
+    Trace,
+    /// What helps to find a fault.
+    Debug,
+    /// What was done.
+    Info,
+    /// Only what went wrong.
+    Error,
+}
+
+/// Whether and how one of several replicas is chosen to work.
+#[derive(Args, Debug, Clone, PartialEq, Eq)]
+#[command(args_override_self = true)]
+pub struct LeaderElectionFlags {
+    /// Work only while holding the Lease, so that of several replicas one is active
+    #[arg(long, value_parser = parse_bool, action = ArgAction::Set, default_value = "false",
+          num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub enable_leader_election: bool,
+    /// Give the Lease up on shutdown, so that the next replica need not wait for it to expire
+    #[arg(long, value_parser = parse_bool, action = ArgAction::Set, default_value = "true",
+          num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub leader_election_release_on_cancel: bool,
+    /// How long others wait after the last renewal they saw before they take the Lease
+    #[arg(long, value_parser = duration::parse, default_value = "35s")]
+    pub leader_election_lease_duration: Duration,
+    /// How long the holder tries to renew the Lease before it stops working
+    #[arg(long, value_parser = duration::parse, default_value = "30s")]
+    pub leader_election_renew_deadline: Duration,
+    /// Pause between two attempts to get or renew the Lease
+    #[arg(long, value_parser = duration::parse, default_value = "5s")]
+    pub leader_election_retry_period: Duration,
+}
+
+/// How long a failing object waits before it is tried again.
+#[derive(Args, Debug, Clone, Copy, PartialEq, Eq)]
+#[command(args_override_self = true)]
+pub struct RateLimiterFlags {
+    /// Wait after the first failure of an object; doubles with each further one
+    #[arg(long, value_parser = duration::parse, default_value = "750ms")]
+    pub min_retry_delay: Duration,
+    /// Longest wait between two attempts
+    #[arg(long, value_parser = duration::parse, default_value = "15m")]
+    pub max_retry_delay: Duration,
+}
+
+/// Which objects this process looks at.
+#[derive(Args, Debug, Clone, PartialEq, Eq)]
+#[command(args_override_self = true)]
+pub struct WatchFlags {
+    /// Watch all namespaces; if false, only the one in RUNTIME_NAMESPACE
+    #[arg(long, value_parser = parse_bool, action = ArgAction::Set, default_value = "true",
+          num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub watch_all_namespaces: bool,
+    /// Watch only objects with these labels, e.g. 'sharding.fluxcd.io/shard=shard1'
+    #[arg(long, value_parser = label_selector::checked, default_value = "")]
+    pub watch_label_selector: String,
+    /// Watch ConfigMaps and Secrets with these labels
+    #[arg(long, value_parser = label_selector::checked, default_value = "reconcile.fluxcd.io/watch=Enabled")]
+    pub watch_configs_label_selector: String,
+    /// Namespace in which this process runs
+    #[arg(long, env = "RUNTIME_NAMESPACE", default_value = "", hide = true)]
+    pub runtime_namespace: String,
+}
+
+impl WatchFlags {
+    /// The one namespace to watch, or None for all of them.
+    ///
+    /// As with Flux, all namespaces are watched too when only one is asked for but RUNTIME_NAMESPACE is empty.
+    pub fn namespace(&self) -> Option<&str> {
+        let one = !self.watch_all_namespaces && !self.runtime_namespace.is_empty();
+        one.then_some(self.runtime_namespace.as_str())
+    }
+
+    /// Name of the Lease of a controller: `<controller>-leader-election`, followed by a short hash of the
+    /// label selector if there is one, so that shards elect a leader each.
+    pub fn lease_name(&self, controller: &str) -> String {
+        if self.watch_label_selector.is_empty() {
+            return format!("{controller}-leader-election");
+        }
+        let digest = Sha256::digest(self.watch_label_selector.as_bytes());
+        let short: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        format!("{controller}-leader-election-{short}")
+    }
+}
+
+/// How far intervals are spread.
+#[derive(Args, Debug, Clone, Copy, PartialEq, Eq)]
+#[command(args_override_self = true)]
+pub struct JitterFlags {
+    /// Each interval is made up to this many percent longer or shorter; less than 100
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(0..100))]
+    pub interval_jitter_percentage: u8,
+}
+
+/// Cache of cloud provider tokens.
+#[derive(Args, Debug, Clone, Copy, PartialEq, Eq)]
+#[command(args_override_self = true)]
+pub struct TokenCacheFlags {
+    /// Number of tokens to keep; 0 keeps none
+    #[arg(long, default_value_t = 100)]
+    pub token_cache_max_size: usize,
+    /// Longest time for which a token is kept
+    #[arg(long, value_parser = duration::parse, default_value = "1h")]
+    pub token_cache_max_duration: Duration,
+}
+
+/// Fences between namespaces.
+#[derive(Args, Debug, Clone, Copy, PartialEq, Eq)]
+#[command(args_override_self = true)]
+pub struct AclFlags {
+    /// Refuse references to objects in other namespaces
+    #[arg(long, value_parser = parse_bool, action = ArgAction::Set, default_value = "false",
+          num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub no_cross_namespace_refs: bool,
+}
+
+/// What a kubeconfig that a user supplies may do.
+#[derive(Args, Debug, Clone, Copy, PartialEq, Eq)]
+#[command(args_override_self = true)]
+pub struct KubeconfigFlags {
+    /// Let a supplied kubeconfig start programs
+    #[arg(long, value_parser = parse_bool, action = ArgAction::Set, default_value = "false",
+          num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub insecure_kubeconfig_exec: bool,
+    /// Let a supplied kubeconfig skip verification of the server's certificate
+    #[arg(long, value_parser = parse_bool, action = ArgAction::Set, default_value = "false",
+          num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub insecure_kubeconfig_tls: bool,
+}
+
+/// Where this process listens, and where it reports events.
+#[derive(Args, Debug, Clone, PartialEq, Eq)]
+#[command(args_override_self = true)]
+pub struct EndpointFlags {
+    /// Address of /metrics; 0 switches it off
+    #[arg(long, env = "METRICS_ADDR", default_value = ":8080")]
+    pub metrics_addr: ListenAddress,
+    /// Address of /healthz and /readyz; 0 switches them off
+    #[arg(long, default_value = ":9440")]
+    pub health_addr: ListenAddress,
+    /// URL of the receiver of events
+    #[arg(long, env = "EVENTS_ADDR", default_value = "")]
+    pub events_addr: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser, Debug)]
+    struct All {
+        #[command(flatten)]
+        client: ClientFlags,
+        #[command(flatten)]
+        log: LogFlags,
+        #[command(flatten)]
+        leader: LeaderElectionFlags,
+        #[command(flatten)]
+        rate: RateLimiterFlags,
+        #[command(flatten)]
+        features: FeatureGateFlags,
+        #[command(flatten)]
+        watch: WatchFlags,
+        #[command(flatten)]
+        jitter: JitterFlags,
+        #[command(flatten)]
+        tokens: TokenCacheFlags,
+        #[command(flatten)]
+        acl: AclFlags,
+        #[command(flatten)]
+        kubeconfig: KubeconfigFlags,
+        #[command(flatten)]
+        endpoints: EndpointFlags,
+    }
+
+    fn parse(arguments: &[&str]) -> Result<All, clap::Error> {
+        All::try_parse_from(std::iter::once(&"controller").chain(arguments))
+    }
+
+    fn accept(arguments: &[&str]) -> All {
+        parse(arguments).unwrap_or_else(|error| panic!("{arguments:?}: {error}"))
+    }
+
+    #[test]
+    fn defaults_are_those_of_flux() {
+        let flags = accept(&[]);
+        assert_eq!(
+            flags.client,
+            ClientFlags {
+                kube_api_qps: 50.0,
+                kube_api_burst: 300
+            }
+        );
+        assert_eq!(
+            flags.log,
+            LogFlags {
+                log_encoding: LogEncoding::Json,
+                log_level: LogLevel::Info
+            }
+        );
+        assert_eq!(
+            flags.leader,
+            LeaderElectionFlags {
+                enable_leader_election: false,
+                leader_election_release_on_cancel: true,
+                leader_election_lease_duration: Duration::from_secs(35),
+                leader_election_renew_deadline: Duration::from_secs(30),
+                leader_election_retry_period: Duration::from_secs(5),
+            }
+        );
+        assert_eq!(flags.rate.min_retry_delay, Duration::from_millis(750));
+        assert_eq!(flags.rate.max_retry_delay, Duration::from_secs(900));
+        assert!(flags.watch.watch_all_namespaces);
+        assert_eq!(flags.watch.watch_label_selector, "");
+        assert_eq!(
+            flags.watch.watch_configs_label_selector,
+            "reconcile.fluxcd.io/watch=Enabled"
+        );
+        assert_eq!(flags.jitter.interval_jitter_percentage, 5);
+        assert_eq!(flags.tokens.token_cache_max_size, 100);
+        assert_eq!(flags.tokens.token_cache_max_duration, Duration::from_secs(3600));
+        assert!(!flags.acl.no_cross_namespace_refs);
+        assert!(!flags.kubeconfig.insecure_kubeconfig_exec);
+        assert!(!flags.kubeconfig.insecure_kubeconfig_tls);
+        assert_eq!(
+            flags.endpoints.metrics_addr.socket().map(|socket| socket.port()),
+            Some(8080)
+        );
+        assert_eq!(
+            flags.endpoints.health_addr.socket().map(|socket| socket.port()),
+            Some(9440)
+        );
+        assert_eq!(flags.endpoints.events_addr, "");
+    }
+
+    #[test]
+    fn values_may_follow_an_equals_sign_or_a_space() {
+        for arguments in [&["--max-retry-delay=1h30m"][..], &["--max-retry-delay", "1h30m"]] {
+            assert_eq!(
+                accept(arguments).rate.max_retry_delay,
+                Duration::from_secs(5400),
+                "{arguments:?}"
+            );
+        }
+        assert_eq!(accept(&["--kube-api-qps", "-1"]).client.kube_api_qps, -1.0);
+        assert_eq!(accept(&["--kube-api-burst=-1"]).client.kube_api_burst, -1);
+    }
+
+    #[test]
+    fn bools_are_spelled_as_in_go() {
+        let cases = [
+            (&["--enable-leader-election"][..], true),
+            (&["--enable-leader-election=true"], true),
+            (&["--enable-leader-election=1"], true),
+            (&["--enable-leader-election=T"], true),
+            (&["--enable-leader-election=false"], false),
+            (&["--enable-leader-election=False"], false),
+            (&["--enable-leader-election", "--log-level=debug"], true),
+        ];
+        for (arguments, expected) in cases {
+            assert_eq!(
+                accept(arguments).leader.enable_leader_election,
+                expected,
+                "{arguments:?}"
+            );
+        }
+        assert!(parse(&["--enable-leader-election=yes"]).is_err());
+        assert!(
+            !accept(&["--watch-all-namespaces=false"])
+                .watch
+                .watch_all_namespaces
+        );
+    }
+
+    #[test]
+    fn the_last_of_a_repeated_flag_counts() {
+        let flags = accept(&[
+            "--log-level=debug",
+            "--log-level=error",
+            "--enable-leader-election=true",
+            "--enable-leader-election=false",
+            "--kube-api-burst=1",
+            "--kube-api-burst=2",
+        ]);
+        assert_eq!(flags.log.log_level, LogLevel::Error);
+        assert!(!flags.leader.enable_leader_election);
+        assert_eq!(flags.client.kube_api_burst, 2);
+    }
+
+    #[test]
+    fn feature_gates_are_lists_and_add_up() {
+        let flags = accept(&["--feature-gates=A=true,B=false", "--feature-gates", "C=true"]);
+        let gates = flags
+            .features
+            .resolve(&[("A", false), ("B", true), ("C", false), ("D", true)]);
+        let gates = gates.expect("all are known");
+        for (name, enabled) in [("A", true), ("B", false), ("C", true), ("D", true)] {
+            assert_eq!(gates.enabled(name), enabled, "{name}");
+        }
+    }
+
+    #[test]
+    fn wrong_values_are_refused_at_the_start() {
+        for argument in [
+            "--min-retry-delay=5",
+            "--interval-jitter-percentage=100",
+            "--log-level=warn",
+            "--log-encoding=xml",
+            "--watch-label-selector=a in b",
+            "--metrics-addr=8080",
+            "--kube-api-burst=1.5",
+            "--feature-gates=A",
+            "--feature-gates=A=maybe",
+            "--no-such-flag",
+        ] {
+            assert!(parse(&[argument]).is_err(), "{argument}");
+        }
+    }
+
+    #[test]
+    fn one_namespace_is_watched_only_when_it_is_known() {
+        let cases = [
+            (&["--runtime-namespace=flux-system"][..], None),
+            (
+                &["--runtime-namespace=flux-system", "--watch-all-namespaces=false"],
+                Some("flux-system"),
+            ),
+            (&["--runtime-namespace=", "--watch-all-namespaces=false"], None),
+        ];
+        for (arguments, expected) in cases {
+            assert_eq!(accept(arguments).watch.namespace(), expected, "{arguments:?}");
+        }
+    }
+
+    #[test]
+    fn a_shard_has_a_lease_of_its_own() {
+        assert_eq!(
+            accept(&[]).watch.lease_name("source-controller"),
+            "source-controller-leader-election"
+        );
+        // The first four bytes of the SHA-256 of "bar", as in Flux's own test of GenerateID.
+        let watch = accept(&["--watch-label-selector=bar"]).watch;
+        assert_eq!(watch.lease_name("foo"), "foo-leader-election-fcde2b2e");
+    }
+}
