@@ -1,1 +1,29 @@
-//! For development: control plane, Git server, registry, object builders.
+//! For development only: the real peers that the controllers meet, started on loopback for one test or the demo.
+//!
+//! Nothing here is a mock. [`ControlPlane`] is etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok;
+//! [`GitServer`] is `git http-backend`; [`Registry`] is the distribution registry; [`Controller`] is one of our own
+//! binaries as a process. Git server and registry stand behind a small in-process HTTP server that counts requests and
+//! injects faults, because "one `ls-refs` and nothing else" and "401 in the middle" must be things that a test can say.
+//!
+//! [`tools`] builds the programs from `hack/go.mod`. [`objects`], [`wait`] and [`crds`] are what every cluster test
+//! needs beside them.
+
+pub mod certificates;
+pub mod control_plane;
+pub mod controller;
+pub mod crds;
+pub mod git;
+pub mod objects;
+pub mod ports;
+pub mod process;
+pub mod registry;
+pub mod scratch;
+pub mod tools;
+pub mod wait;
+
+pub use control_plane::{ControlPlane, Options};
+pub use controller::Controller;
+pub use crds::install_crds;
+pub use git::GitServer;
+pub use registry::Registry;
+pub use wait::{wait_for, wait_until_gone};

@@ -1,0 +1,266 @@
+//! Our own controllers as processes, as users run them: flags, environment, health endpoint, signals.
+//!
+//! The programs are those that lie beside the running test or tool in the target folder; build them first
+//! (`cargo build`), testkit does not. `WINDLASS_BIN_DIR` names another folder, such as one with release builds.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use tempfile::TempDir;
+
+use crate::ports::free_port;
+use crate::process::{Process, Usage};
+
+/// How a controller is started, beyond what testkit chooses by itself (addresses and storage).
+#[derive(Debug, Clone, Default)]
+pub struct ControllerOptions {
+    /// Flags that come after, and so win over, testkit's own.
+    pub flags: Vec<String>,
+    /// Further environment variables.
+    pub environment: Vec<(String, String)>,
+    /// The namespace that the controller thinks it runs in; `default` when empty.
+    pub namespace: String,
+}
+
+/// A running controller. Dropping it kills it and removes its storage.
+#[derive(Debug)]
+pub struct Controller {
+    name: &'static str,
+    program: PathBuf,
+    flags: Vec<String>,
+    environment: Vec<(String, String)>,
+    ports: Ports,
+    /// None between [`kill`](Self::kill) and [`restart`](Self::restart).
+    process: Option<Process>,
+    starts: AtomicU32,
+    directory: TempDir,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Ports {
+    storage: u16,
+    grpc: u16,
+    metrics: u16,
+    health: u16,
+}
+
+/// Starting includes the check of the whole store.
+const READY_PATIENCE: Duration = Duration::from_secs(60);
+
+impl Controller {
+    /// Starts source-controller against the cluster of `kubeconfig` and waits until it is ready.
+    pub async fn start_source(kubeconfig: &Path, options: ControllerOptions) -> Result<Self> {
+        let mut controller = Self::prepare("source-controller", kubeconfig, options)?;
+        let Ports { storage, grpc, .. } = controller.ports;
+        let own_flags = vec![
+            format!("--storage-path={}", controller.storage_path().display()),
+            format!("--storage-addr=127.0.0.1:{storage}"),
+            format!("--storage-adv-addr=127.0.0.1:{storage}"),
+            format!("--grpc-addr=127.0.0.1:{grpc}"),
+        ];
+        std::fs::create_dir_all(controller.storage_path()).context("failed to make the storage folder")?;
+        controller.flags.splice(0..0, own_flags);
+        controller.restart().await?;
+        Ok(controller)
+    }
+
+    /// Starts apply-controller, which reads artifacts from `source`, and waits until it is ready.
+    pub async fn start_apply(kubeconfig: &Path, source: &Self, options: ControllerOptions) -> Result<Self> {
+        let mut controller = Self::prepare("apply-controller", kubeconfig, options)?;
+        controller
+            .flags
+            .insert(0, format!("--artifact-service={}", source.grpc_url()));
+        controller.restart().await?;
+        Ok(controller)
+    }
+
+    fn prepare(name: &'static str, kubeconfig: &Path, options: ControllerOptions) -> Result<Self> {
+        let ports = Ports {
+            storage: free_port()?,
+            grpc: free_port()?,
+            metrics: free_port()?,
+            health: free_port()?,
+        };
+        let mut flags = vec![
+            format!("--metrics-addr=127.0.0.1:{}", ports.metrics),
+            format!("--health-addr=127.0.0.1:{}", ports.health),
+        ];
+        flags.extend(options.flags);
+        let namespace = if options.namespace.is_empty() {
+            "default".to_owned()
+        } else {
+            options.namespace
+        };
+        let mut environment = vec![
+            ("KUBECONFIG".to_owned(), kubeconfig.display().to_string()),
+            ("RUNTIME_NAMESPACE".to_owned(), namespace),
+        ];
+        environment.extend(options.environment);
+        Ok(Self {
+            name,
+            program: find_program(name)?,
+            flags,
+            environment,
+            ports,
+            process: None,
+            starts: AtomicU32::new(0),
+            directory: crate::scratch::directory(name)?,
+        })
+    }
+
+    /// Starts it (again) with the same addresses and storage, and waits until it is ready.
+    pub async fn restart(&mut self) -> Result<()> {
+        self.restart_unready()?;
+        self.wait_ready().await
+    }
+
+    /// Starts it (again) without waiting, for tests that kill it while it starts.
+    pub fn restart_unready(&mut self) -> Result<()> {
+        self.process = None;
+        let mut command = Command::new(&self.program);
+        command
+            .args(&self.flags)
+            .envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command
+            .current_dir(self.directory.path())
+            .env("RUST_BACKTRACE", "1");
+        let number = self.starts.fetch_add(1, Ordering::Relaxed) + 1;
+        let log = self.directory.path().join(format!("log.{number}"));
+        self.process = Some(Process::start(self.name, command, log)?);
+        Ok(())
+    }
+
+    /// Waits until `/readyz` says yes.
+    pub async fn wait_ready(&self) -> Result<()> {
+        let url = format!("http://127.0.0.1:{}/readyz", self.ports.health);
+        let deadline = Instant::now() + READY_PATIENCE;
+        loop {
+            let Err(problem) = get(&url).await else {
+                return Ok(());
+            };
+            self.process()?.check_running()?;
+            if Instant::now() > deadline {
+                let tail = self.log_tail(30);
+                bail!(
+                    "{} is not ready after {READY_PATIENCE:?}: {problem:#}; the end of its log:\n{tail}",
+                    self.name
+                );
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    /// Kills it as `kill -9` does. Its storage stays for [`restart`](Self::restart).
+    pub fn kill(&self) {
+        if let Some(process) = &self.process {
+            process.kill();
+        }
+    }
+
+    /// Ends it with SIGTERM.
+    pub fn terminate(&self, patience: Duration) -> Result<ExitStatus> {
+        self.process()?.terminate(patience)
+    }
+
+    /// The text of `/metrics`.
+    pub async fn metrics(&self) -> Result<String> {
+        get(&format!("http://127.0.0.1:{}/metrics", self.ports.metrics)).await
+    }
+
+    /// The value of the first sample of `/metrics` whose line begins with `prefix` (name and first labels).
+    pub async fn metric(&self, prefix: &str) -> Result<Option<f64>> {
+        let text = self.metrics().await?;
+        let line = text.lines().find(|line| line.starts_with(prefix));
+        Ok(line.and_then(|line| line.rsplit_once(' ')?.1.parse().ok()))
+    }
+
+    /// Memory and processor time so far.
+    pub fn usage(&self) -> Result<Usage> {
+        self.process()?.usage()
+    }
+
+    /// Fails with the end of the log when it has ended.
+    pub fn check_running(&self) -> Result<()> {
+        self.process()?.check_running()
+    }
+
+    /// Everything that it has logged since its last start.
+    pub fn log(&self) -> String {
+        self.process.as_ref().map(Process::log).unwrap_or_default()
+    }
+
+    /// The last lines of the log, indented.
+    pub fn log_tail(&self, lines: usize) -> String {
+        self.process
+            .as_ref()
+            .map(|process| process.log_tail(lines))
+            .unwrap_or_default()
+    }
+
+    /// The program's name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The process; an error when there is none at the moment.
+    pub fn process(&self) -> Result<&Process> {
+        self.process
+            .as_ref()
+            .with_context(|| format!("{} was not started", self.name))
+    }
+
+    /// Where source-controller keeps its artifacts.
+    pub fn storage_path(&self) -> PathBuf {
+        self.directory.path().join("storage")
+    }
+
+    /// Where source-controller's gRPC artifact service listens.
+    pub fn grpc_url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.ports.grpc)
+    }
+
+    /// Where source-controller serves tar.gz files.
+    pub fn storage_url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.ports.storage)
+    }
+}
+
+async fn get(url: &str) -> Result<String> {
+    // A client per request: a pooled connection to a killed process would be reported as its successor's fault.
+    let http = reqwest::Client::builder()
+        .no_proxy()
+        .timeout(Duration::from_secs(5))
+        .build()?;
+    let response = http.get(url).send().await?.error_for_status()?;
+    Ok(response.text().await?)
+}
+
+fn find_program(name: &str) -> Result<PathBuf> {
+    let folder = match std::env::var_os("WINDLASS_BIN_DIR") {
+        Some(folder) => PathBuf::from(folder),
+        None => target_folder()?,
+    };
+    let program = folder.join(name);
+    if !program.is_file() {
+        bail!(
+            "{} is missing: run `cargo build -p {name}` first",
+            program.display()
+        );
+    }
+    Ok(program)
+}
+
+/// Tests run from target/<profile>/deps, tools from target/<profile>.
+fn target_folder() -> Result<PathBuf> {
+    let program = std::env::current_exe().context("failed to find the running program")?;
+    let folder = program.parent().context("the running program has no folder")?;
+    let folder = if folder.ends_with("deps") {
+        folder.parent().unwrap_or(folder)
+    } else {
+        folder
+    };
+    Ok(folder.to_owned())
+}

@@ -1,0 +1,340 @@
+//! The reverse proxy before the registry: it records, checks credentials and injects faults, and changes nothing else.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request as HttpRequest, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use futures::TryStreamExt as _;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+/// Who may use the registry.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Access {
+    /// Everybody.
+    #[default]
+    Anonymous,
+    /// Who sends this user name and password with each request.
+    Basic {
+        /// The user name.
+        username: String,
+        /// The password.
+        password: String,
+    },
+    /// Who sends a bearer token that was fetched from `/token`, as the large public registries want it; with
+    /// credentials, `/token` asks for them.
+    Token(Option<(String, String)>),
+}
+
+/// What goes wrong with every request about a repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    /// Answers with this HTTP status.
+    Status(u16),
+    /// Answers with this HTTP status when a blob is asked for.
+    BlobStatus(u16),
+    /// Changes the last byte of every blob.
+    CorruptBlobs,
+    /// Answers as usual after this time.
+    Delay(Duration),
+    /// Takes the request and never answers.
+    Hang,
+}
+
+/// One request that reached the proxy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// The repository's name; empty for requests about none.
+    pub repository: String,
+    /// What was asked.
+    pub kind: Kind,
+    /// The tag or digest, where there is one.
+    pub reference: String,
+    /// Whether the credentials were good.
+    pub allowed: bool,
+}
+
+/// What a request asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// `GET /v2/`.
+    Ping,
+    /// `GET /token`.
+    Token,
+    /// The list of tags.
+    Tags,
+    /// `HEAD` of a manifest.
+    ManifestHead,
+    /// `GET` of a manifest.
+    ManifestGet,
+    /// `HEAD` of a blob.
+    BlobHead,
+    /// `GET` of a blob.
+    BlobGet,
+    /// Anything else, pushes for instance.
+    Other,
+}
+
+#[derive(Debug)]
+pub(super) struct Shared {
+    upstream: String,
+    http: reqwest::Client,
+    state: Mutex<StateOfProxy>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct StateOfProxy {
+    pub(super) access: Access,
+    pub(super) faults: HashMap<String, Fault>,
+    pub(super) requests: Vec<Request>,
+}
+
+impl Shared {
+    pub(super) fn new(upstream: String, http: reqwest::Client) -> Self {
+        Self {
+            upstream,
+            http,
+            state: Mutex::default(),
+        }
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, StateOfProxy> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The token that `/token` gives out.
+const TOKEN: &str = "testkit-token";
+
+pub(super) async fn start(shared: Arc<Shared>) -> Result<(String, JoinHandle<()>)> {
+    let listener = TcpListener::bind("127.0.0.1:0")
+        .await
+        .context("failed to listen for the registry's proxy")?;
+    let address = listener.local_addr()?.to_string();
+    let app = Router::new().fallback(serve).with_state(shared);
+    // It ends with the task; there is nobody to tell about an error.
+    let task = tokio::spawn(async move {
+        let _ = axum::serve(listener, app).await;
+    });
+    Ok((address, task))
+}
+
+async fn serve(State(shared): State<Arc<Shared>>, http_request: HttpRequest) -> Response {
+    let (access, fault, request) = {
+        let mut state = shared.state();
+        let mut request = describe(http_request.method(), http_request.uri().path());
+        request.allowed = may_enter(&state.access, request.kind, http_request.headers());
+        state.requests.push(request.clone());
+        (
+            state.access.clone(),
+            state.faults.get(&request.repository).cloned(),
+            request,
+        )
+    };
+    let is_blob = matches!(request.kind, Kind::BlobGet | Kind::BlobHead);
+    match fault {
+        Some(Fault::Status(status)) => return answer_status(status),
+        Some(Fault::BlobStatus(status)) if is_blob => return answer_status(status),
+        Some(Fault::Delay(time)) => tokio::time::sleep(time).await,
+        Some(Fault::Hang) => std::future::pending().await,
+        Some(Fault::BlobStatus(_) | Fault::CorruptBlobs) | None => {}
+    }
+    if !request.allowed {
+        return challenge(&access, http_request.headers(), &request.repository);
+    }
+    if request.kind == Kind::Token {
+        return axum::Json(serde_json::json!({"token": TOKEN, "expires_in": 300})).into_response();
+    }
+    let corrupt = fault == Some(Fault::CorruptBlobs) && request.kind == Kind::BlobGet;
+    match forward(&shared, http_request, corrupt).await {
+        Ok(response) => response,
+        Err(error) => (StatusCode::BAD_GATEWAY, format!("{error:#}")).into_response(),
+    }
+}
+
+fn describe(method: &Method, path: &str) -> Request {
+    let request = |kind, repository: &str, reference: &str| Request {
+        repository: repository.to_owned(),
+        kind,
+        reference: reference.to_owned(),
+        allowed: false,
+    };
+    let Some(rest) = path.strip_prefix("/v2/") else {
+        return request(
+            if path == "/token" {
+                Kind::Token
+            } else {
+                Kind::Other
+            },
+            "",
+            "",
+        );
+    };
+    if rest.is_empty() {
+        return request(Kind::Ping, "", "");
+    }
+    if let Some(repository) = rest.strip_suffix("/tags/list") {
+        return request(Kind::Tags, repository, "");
+    }
+    let head = *method == Method::HEAD;
+    for (part, on_head, on_get) in [
+        ("/manifests/", Kind::ManifestHead, Kind::ManifestGet),
+        ("/blobs/", Kind::BlobHead, Kind::BlobGet),
+    ] {
+        if let Some((repository, reference)) = rest.split_once(part) {
+            let kind = if head { on_head } else { on_get };
+            let kind = if head || *method == Method::GET {
+                kind
+            } else {
+                Kind::Other
+            };
+            return request(kind, repository, reference);
+        }
+    }
+    request(Kind::Other, rest, "")
+}
+
+fn may_enter(access: &Access, kind: Kind, headers: &HeaderMap) -> bool {
+    let given = headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
+    let basic = |username: &str, password: &str| {
+        given == Some(format!("Basic {}", STANDARD.encode(format!("{username}:{password}"))).as_bytes())
+    };
+    match access {
+        Access::Anonymous => true,
+        Access::Basic { username, password } => basic(username, password),
+        Access::Token(None) if kind == Kind::Token => true,
+        Access::Token(Some((username, password))) if kind == Kind::Token => basic(username, password),
+        Access::Token(_) => given == Some(format!("Bearer {TOKEN}").as_bytes()),
+    }
+}
+
+fn challenge(access: &Access, headers: &HeaderMap, repository: &str) -> Response {
+    let host = headers
+        .get(header::HOST)
+        .and_then(|host| host.to_str().ok())
+        .unwrap_or_default();
+    let challenge = match access {
+        Access::Token(_) => format!(
+            "Bearer realm=\"http://{host}/token\",service=\"testkit\",scope=\"repository:{repository}:pull\""
+        ),
+        _ => "Basic realm=\"testkit\"".to_owned(),
+    };
+    let body = axum::Json(serde_json::json!({
+        "errors": [{"code": "UNAUTHORIZED", "message": "authentication required"}],
+    }));
+    (
+        StatusCode::UNAUTHORIZED,
+        [(header::WWW_AUTHENTICATE, challenge)],
+        body,
+    )
+        .into_response()
+}
+
+fn answer_status(status: u16) -> Response {
+    StatusCode::from_u16(status)
+        .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+        .into_response()
+}
+
+async fn forward(shared: &Shared, request: HttpRequest, corrupt: bool) -> Result<Response> {
+    let (head, body) = request.into_parts();
+    let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
+    let mut headers = head.headers;
+    // The Host stays as it is: the registry makes its upload addresses of it, which must lead here again.
+    for connection_header in [
+        header::CONNECTION,
+        header::TRANSFER_ENCODING,
+        header::AUTHORIZATION,
+    ] {
+        headers.remove(connection_header);
+    }
+    let answer = shared
+        .http
+        .request(head.method, format!("http://{}{path}", shared.upstream))
+        .headers(headers)
+        .body(reqwest::Body::wrap_stream(body.into_data_stream()))
+        .send()
+        .await
+        .context("failed to ask the registry")?;
+    let mut response = Response::builder().status(answer.status());
+    for (name, value) in answer.headers() {
+        if *name != HeaderName::from_static("transfer-encoding") {
+            response = response.header(name, value);
+        }
+    }
+    let body = if corrupt {
+        let mut data = answer.bytes().await.context("failed to read a blob")?.to_vec();
+        if let Some(last) = data.last_mut() {
+            *last ^= 1;
+        }
+        Body::from(data)
+    } else {
+        Body::from_stream(answer.bytes_stream().map_err(std::io::Error::other))
+    };
+    response
+        .body(body)
+        .context("failed to make an answer of what the registry said")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_told_apart_by_method_and_path() {
+        for (method, path, kind, repository, reference) in [
+            (Method::GET, "/v2/", Kind::Ping, "", ""),
+            (Method::GET, "/token", Kind::Token, "", ""),
+            (Method::GET, "/v2/a/b/tags/list", Kind::Tags, "a/b", ""),
+            (
+                Method::HEAD,
+                "/v2/a/b/manifests/latest",
+                Kind::ManifestHead,
+                "a/b",
+                "latest",
+            ),
+            (
+                Method::GET,
+                "/v2/a/manifests/sha256:0",
+                Kind::ManifestGet,
+                "a",
+                "sha256:0",
+            ),
+            (
+                Method::GET,
+                "/v2/a/blobs/sha256:0",
+                Kind::BlobGet,
+                "a",
+                "sha256:0",
+            ),
+            (
+                Method::HEAD,
+                "/v2/a/blobs/sha256:0",
+                Kind::BlobHead,
+                "a",
+                "sha256:0",
+            ),
+            (Method::PUT, "/v2/a/manifests/latest", Kind::Other, "a", "latest"),
+            (Method::POST, "/v2/a/blobs/uploads/", Kind::Other, "a", "uploads/"),
+        ] {
+            let request = describe(&method, path);
+            assert_eq!(
+                (
+                    request.kind,
+                    request.repository.as_str(),
+                    request.reference.as_str()
+                ),
+                (kind, repository, reference),
+                "{method} {path}"
+            );
+        }
+    }
+}
