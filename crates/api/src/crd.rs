@@ -11,14 +11,22 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use kube::CustomResourceExt;
 use serde_json::json;
 
-use crate::{kustomize, meta, source};
+use crate::{helm, kustomize, meta, notification, source};
 
 /// The CRDs of all kinds, in the order of their groups and names.
 #[must_use]
 pub fn all() -> Vec<CustomResourceDefinition> {
     let mut crds = vec![
+        helm::HelmRelease::crd(),
         kustomize::Kustomization::crd(),
+        notification::Alert::crd(),
+        notification::Provider::crd(),
+        notification::Receiver::crd(),
+        source::Bucket::crd(),
+        source::ExternalArtifact::crd(),
         source::GitRepository::crd(),
+        source::HelmChart::crd(),
+        source::HelmRepository::crd(),
         source::OCIRepository::crd(),
     ];
     crds.iter_mut().for_each(finish);
@@ -37,6 +45,10 @@ fn finish(crd: &mut CustomResourceDefinition) {
         .annotations
         .get_or_insert_default()
         .extend([annotation]);
+    crd.spec
+        .names
+        .list_kind
+        .get_or_insert_with(|| format!("{}List", crd.spec.names.kind));
     for version in &mut crd.spec.versions {
         // An absent and an empty list of subresources mean the same; controller-gen writes the empty one.
         version
@@ -57,6 +69,7 @@ fn finish(crd: &mut CustomResourceDefinition) {
 /// generation -1, which tells "never seen" from "seen at generation 0".
 fn finish_root(root: &mut JSONSchemaProps) {
     root.required = None;
+    root.title = None;
     let properties = root.properties.get_or_insert_default();
     for part in ["spec", "status"] {
         if let Some(schema) = properties.get_mut(part) {

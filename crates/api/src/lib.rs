@@ -6,6 +6,8 @@
 //! exactly (what is not set is not written). No client, no I/O, no decisions of a controller.
 
 pub mod crd;
+pub mod helm;
 pub mod kustomize;
 pub mod meta;
+pub mod notification;
 pub mod source;

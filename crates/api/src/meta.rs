@@ -32,5 +32,5 @@ pub use reference::{
     DependencyReference, LocalObjectReference, NamespacedObjectKindReference, ValuesKind, ValuesReference,
 };
 
-pub(crate) use filled::{filled, is_false};
+pub(crate) use filled::{filled, is_false, is_zero, plain_integer};
 pub(crate) use object::{has_conditions, status_object};

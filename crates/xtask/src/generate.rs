@@ -110,5 +110,6 @@ fn present_files(folder: &Path) -> Result<BTreeSet<String>> {
 /// The folder above `crates/xtask`.
 fn repository_root() -> Result<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    root.canonicalize().with_context(|| format!("failed to find the repository at {}", root.display()))
+    root.canonicalize()
+        .with_context(|| format!("failed to find the repository at {}", root.display()))
 }

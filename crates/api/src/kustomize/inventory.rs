@@ -7,9 +7,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ResourceInventory {
     /// One entry per object.
-    // Required by the CRD; read leniently all the same, since it decides what may be pruned.
-    #[serde(default)]
-    #[schemars(required)]
     pub entries: Vec<ResourceRef>,
 }
 

@@ -282,3 +282,42 @@ impl Kustomization {
             .unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kustomization(interval: &str, timeout: Option<&str>) -> Kustomization {
+        let spec = KustomizationSpec {
+            interval: interval.parse().unwrap(),
+            timeout: timeout.map(|timeout| timeout.parse().unwrap()),
+            ..KustomizationSpec::default()
+        };
+        Kustomization::new("shop", spec)
+    }
+
+    #[test]
+    fn the_timeout_is_what_the_interval_leaves_and_never_below_thirty_seconds() {
+        for (interval, timeout, outcome) in [
+            ("10m", None, "9m30s"),
+            ("10m", Some("1h"), "1h0m0s"),
+            ("10m", Some("5s"), "30s"),
+            ("45s", None, "30s"),
+            ("0s", None, "30s"),
+        ] {
+            assert_eq!(
+                kustomization(interval, timeout).timeout().to_string(),
+                outcome,
+                "{interval} {timeout:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_not_set_has_its_default() {
+        let bare = kustomization("10m", None);
+        assert_eq!(bare.retry_interval().to_string(), "10m0s");
+        assert_eq!(bare.deletion_policy(), DeletionPolicy::MirrorPrune);
+        assert_eq!(bare.substitute_strategy(), SubstituteStrategy::WithVariables);
+    }
+}

@@ -20,10 +20,7 @@ pub struct Artifact {
     pub revision: String,
 
     /// Checksum of the file, as `<algorithm>:<checksum>`.
-    // Flux's Go type writes no empty digest, its CRD demands one. An absent digest must not make the object
-    // unreadable: whoever fetches refuses it with a message.
-    #[serde(default)]
-    #[schemars(required, regex(pattern = r"^[a-z0-9]+(?:[.+_-][a-z0-9]+)*:[a-zA-Z0-9=_-]+$"))]
+    #[schemars(regex(pattern = r"^[a-z0-9]+(?:[.+_-][a-z0-9]+)*:[a-zA-Z0-9=_-]+$"))]
     pub digest: String,
 
     /// When this artifact took the place of the one before it.

@@ -274,3 +274,121 @@ impl JsonSchema for Duration {
         schemars::json_schema!({ "type": "string" })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nanoseconds of a text that can be parsed.
+    #[track_caller]
+    fn parses(text: &str, nanoseconds: i64) {
+        assert_eq!(text.parse(), Ok(Duration::from_nanos(nanoseconds)), "{text}");
+    }
+
+    /// As `go doc time.ParseDuration` has it; the odd ones are from the table of Go's own test of it.
+    #[test]
+    fn texts_mean_what_they_mean_to_go() {
+        const S: i64 = 1_000_000_000;
+        for (text, nanoseconds) in [
+            ("0", 0),
+            ("0s", 0),
+            ("5s", 5 * S),
+            ("1478s", 1478 * S),
+            ("-5s", -5 * S),
+            ("+5s", 5 * S),
+            ("-0", 0),
+            ("5.6s", 5 * S + 600_000_000),
+            ("5.s", 5 * S),
+            (".5s", S / 2),
+            ("1.004s", S + 4_000_000),
+            ("1.00400s", S + 4_000_000),
+            ("100.00100s", 100 * S + 1_000_000),
+            ("10ns", 10),
+            ("11us", 11_000),
+            ("12µs", 12_000),
+            ("12μs", 12_000),
+            ("13ms", 13_000_000),
+            ("15m", 15 * 60 * S),
+            ("16h", 16 * 3600 * S),
+            ("3h30m", 12_600 * S),
+            ("10.5s4m", 250 * S + S / 2),
+            ("1h2m3s4ms5us6ns", 3_723 * S + 4_005_006),
+            ("52763797000ns", 52_763_797_000),
+            ("9007199254740993ns", 9_007_199_254_740_993),
+            ("9223372036854775807ns", i64::MAX),
+            ("-9223372036854775808ns", i64::MIN),
+            ("9223372036s854ms775us807ns", i64::MAX),
+            ("0.100000000000000000000h", 360 * S),
+            ("0.830103483285477580700h", 2_988_372_539_827),
+            ("0.3333333333333333333h", 1200 * S),
+            ("0.9223372036854775807s", 922_337_203),
+        ] {
+            parses(text, nanoseconds);
+        }
+    }
+
+    #[test]
+    fn what_go_refuses_is_refused() {
+        use ParseDurationError::{MissingUnit, OutOfRange, Syntax, UnknownUnit};
+        for (text, error) in [
+            ("", Syntax),
+            ("-", Syntax),
+            ("+", Syntax),
+            ("s", Syntax),
+            (".", Syntax),
+            (".s", Syntax),
+            ("+.s", Syntax),
+            ("--5s", Syntax),
+            (" 5s", Syntax),
+            ("3", MissingUnit),
+            ("1h3", MissingUnit),
+            ("3.5", MissingUnit),
+            ("1d", UnknownUnit),
+            ("5S", UnknownUnit),
+            ("5s ", UnknownUnit),
+            ("3000000h", OutOfRange),
+            ("9223372036854775808ns", OutOfRange),
+            ("9223372036854ms775us808ns", OutOfRange),
+            ("-9223372036854775809ns", OutOfRange),
+            ("99999999999999999999999s", OutOfRange),
+        ] {
+            assert_eq!(text.parse::<Duration>(), Err(error), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn durations_are_written_as_go_writes_them() {
+        for (nanoseconds, text) in [
+            (0, "0s"),
+            (1, "1ns"),
+            (1_100, "1.1µs"),
+            (2_200_000, "2.2ms"),
+            (999_999_999, "999.999999ms"),
+            (1_000_000_000, "1s"),
+            (3_300_000_000, "3.3s"),
+            (60_000_000_000, "1m0s"),
+            (90_000_000_000, "1m30s"),
+            (245_000_000_000, "4m5s"),
+            (245_001_000_000, "4m5.001s"),
+            (18_367_001_000_000, "5h6m7.001s"),
+            (480_000_000_001, "8m0.000000001s"),
+            (3_600_000_000_000, "1h0m0s"),
+            (-90_000_000_000, "-1m30s"),
+            (i64::MAX, "2562047h47m16.854775807s"),
+            (i64::MIN, "-2562047h47m16.854775808s"),
+        ] {
+            assert_eq!(Duration::from_nanos(nanoseconds).to_string(), text);
+            parses(text, nanoseconds);
+        }
+    }
+
+    #[test]
+    fn conversions_stay_in_range() {
+        assert_eq!(Duration::from(std::time::Duration::MAX), Duration::MAX);
+        assert_eq!(Duration::from_nanos(-1).to_std(), std::time::Duration::ZERO);
+        assert_eq!(
+            Duration::from_secs(u32::MAX).to_std().as_secs(),
+            u64::from(u32::MAX)
+        );
+    }
+}

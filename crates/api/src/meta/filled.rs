@@ -15,3 +15,13 @@ pub(crate) fn filled<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Optio
 pub(crate) fn is_false(flag: &bool) -> bool {
     !flag
 }
+
+/// Whether a count need not be written.
+pub(crate) fn is_zero(count: &i64) -> bool {
+    *count == 0
+}
+
+/// The schema of a Go `int`, which has no format: it is 32 or 64 bits wide, by machine.
+pub(crate) fn plain_integer(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({ "type": "integer" })
+}

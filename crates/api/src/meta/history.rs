@@ -58,3 +58,49 @@ pub fn upsert_snapshot(history: &mut Vec<Snapshot>, newest: Snapshot) {
     history.insert(0, front);
     history.truncate(HISTORY_LIMIT);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Time {
+        Time(k8s_openapi::jiff::Timestamp::from_second(second).unwrap())
+    }
+
+    fn snapshot(digest: &str, status: &str, second: i64) -> Snapshot {
+        Snapshot {
+            digest: digest.to_owned(),
+            first_reconciled: at(second),
+            last_reconciled: at(second),
+            last_reconciled_duration: Duration::from_secs(1),
+            last_reconciled_status: status.to_owned(),
+            total_reconciliations: 1,
+            metadata: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn a_known_outcome_is_counted_and_comes_to_the_front() {
+        let mut history = vec![snapshot("b", "Failed", 2), snapshot("a", "Succeeded", 1)];
+        upsert_snapshot(&mut history, snapshot("a", "Succeeded", 3));
+        let front = Snapshot {
+            first_reconciled: at(1),
+            total_reconciliations: 2,
+            ..snapshot("a", "Succeeded", 3)
+        };
+        assert_eq!(history, [front, snapshot("b", "Failed", 2)]);
+    }
+
+    #[test]
+    fn another_outcome_of_the_same_objects_is_another_snapshot_and_the_oldest_is_dropped() {
+        let mut history = Vec::new();
+        for second in 0..6 {
+            upsert_snapshot(&mut history, snapshot("a", &format!("Reason{second}"), second));
+        }
+        let seconds: Vec<_> = history
+            .iter()
+            .map(|snapshot| snapshot.last_reconciled.0.as_second())
+            .collect();
+        assert_eq!(seconds, [5, 4, 3, 2, 1]);
+    }
+}

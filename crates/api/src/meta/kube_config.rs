@@ -8,7 +8,7 @@ use super::{LocalObjectReference, filled::filled};
 /// Names a Secret, and optionally one of its keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SecretKeyReference {
-    /// Name of the Secret.
+    /// The name of the Secret.
     pub name: String,
 
     /// The key in the Secret. If not set, a key is chosen that fits the purpose.

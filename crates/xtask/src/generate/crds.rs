@@ -17,8 +17,12 @@ pub(super) fn generate() -> Result<Generated> {
     let mut files = BTreeMap::new();
     for crd in api::crd::all() {
         let name = format!("{}_{}.yaml", crd.spec.group, crd.spec.names.plural);
-        let yaml = serde_saphyr::to_string(&crd).with_context(|| format!("failed to write {name} as YAML"))?;
+        let yaml =
+            serde_saphyr::to_string(&crd).with_context(|| format!("failed to write {name} as YAML"))?;
         files.insert(name, format!("{HEADER}{yaml}").into_bytes());
     }
-    Ok(Generated { folder: OUTPUT_FOLDER, files })
+    Ok(Generated {
+        folder: OUTPUT_FOLDER,
+        files,
+    })
 }

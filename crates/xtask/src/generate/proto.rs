@@ -23,8 +23,8 @@ const DESCRIPTOR_SET: &str = "descriptor_set.bin";
 pub(super) fn generate(root: &Path) -> Result<Generated> {
     let proto = root.join(PROTO_FOLDER);
     let sources = proto_files(&proto)?;
-    let descriptors =
-        protox::compile(&sources, [&proto]).with_context(|| format!("failed to compile {}", proto.display()))?;
+    let descriptors = protox::compile(&sources, [&proto])
+        .with_context(|| format!("failed to compile {}", proto.display()))?;
 
     let scratch = tempfile::tempdir().context("failed to create a scratch folder")?;
     tonic_prost_build::configure()
@@ -38,8 +38,14 @@ pub(super) fn generate(root: &Path) -> Result<Generated> {
         .context("failed to generate gRPC code")?;
 
     let mut files = read_folder(scratch.path())?;
-    files.insert(DESCRIPTOR_SET.to_owned(), for_reflection(descriptors).encode_to_vec());
-    Ok(Generated { folder: OUTPUT_FOLDER, files })
+    files.insert(
+        DESCRIPTOR_SET.to_owned(),
+        for_reflection(descriptors).encode_to_vec(),
+    );
+    Ok(Generated {
+        folder: OUTPUT_FOLDER,
+        files,
+    })
 }
 
 /// Comments and line numbers are of no use to a client of server reflection.
@@ -55,9 +61,12 @@ fn proto_files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
-        let entries = fs::read_dir(&folder).with_context(|| format!("failed to list {}", folder.display()))?;
+        let entries =
+            fs::read_dir(&folder).with_context(|| format!("failed to list {}", folder.display()))?;
         for entry in entries {
-            let path = entry.with_context(|| format!("failed to list {}", folder.display()))?.path();
+            let path = entry
+                .with_context(|| format!("failed to list {}", folder.display()))?
+                .path();
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "proto") {

@@ -1,0 +1,40 @@
+//! What is done when the cluster differs from the release.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::meta::IgnoreRule;
+
+/// What is done about differences between the release and the cluster.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DriftDetection {
+    /// Whether differences are corrected (enabled), reported (warn), or not looked for (disabled, the default).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<DriftDetectionMode>,
+
+    /// Fields of objects that may differ.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignore: Vec<IgnoreRule>,
+}
+
+impl DriftDetection {
+    /// What is done, the default included.
+    #[must_use]
+    pub fn mode(&self) -> DriftDetectionMode {
+        self.mode.unwrap_or_default()
+    }
+}
+
+/// What is done about differences.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum DriftDetectionMode {
+    /// They are corrected.
+    Enabled,
+    /// They are reported.
+    Warn,
+    /// They are not looked for.
+    #[default]
+    Disabled,
+}

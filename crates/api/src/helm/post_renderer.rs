@@ -1,0 +1,41 @@
+//! What is done with the rendered objects before they are released.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::meta::{Image, Patch};
+
+/// One thing that is done with the rendered objects.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PostRenderer {
+    /// What kustomize does with them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kustomize: Option<KustomizePostRenderer>,
+}
+
+/// What kustomize does with the rendered objects.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct KustomizePostRenderer {
+    /// Strategic merge patches and JSON patches.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub patches: Vec<Patch>,
+
+    /// Names, tags and digests of container images to replace.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
+}
+
+/// How hooks go through the post-renderers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PostRenderStrategy {
+    /// Not at all.
+    Nohooks,
+    /// Together with everything else.
+    #[default]
+    Combined,
+    /// By themselves.
+    Separate,
+}

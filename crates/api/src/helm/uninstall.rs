@@ -1,0 +1,46 @@
+//! How a release is removed.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::meta::{Duration, is_false};
+
+/// How Helm uninstalls.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Uninstall {
+    /// How long one operation of Helm may take. If not set, it is the timeout of the release.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
+    pub timeout: Option<Duration>,
+
+    /// Whether hooks are left out.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub disable_hooks: bool,
+
+    /// Whether Helm's records of the release are kept.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub keep_history: bool,
+
+    /// Whether not to wait until the objects are gone.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub disable_wait: bool,
+
+    /// What becomes of the objects that the deleted ones own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "background"))]
+    pub deletion_propagation: Option<DeletionPropagation>,
+}
+
+/// What becomes of the objects that deleted ones own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum DeletionPropagation {
+    /// They are deleted afterwards.
+    #[default]
+    Background,
+    /// They are deleted first.
+    Foreground,
+    /// They are left.
+    Orphan,
+}

@@ -1,0 +1,63 @@
+//! The reference to objects that send events or wait for webhooks.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::meta::filled;
+
+/// Names one object, or with the name `*` all objects of a kind, possibly in another namespace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CrossNamespaceObjectReference {
+    /// API version of the object.
+    #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
+    pub api_version: Option<String>,
+
+    /// Kind of the object.
+    pub kind: EventSourceKind,
+
+    /// Name of the object, or `*` for all.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+
+    /// Namespace of the object. If not set, it is the one of the object that refers to it.
+    #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub namespace: Option<String>,
+
+    /// Labels that the objects must have, all of them. The name must be `*`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub match_labels: BTreeMap<String, String>,
+}
+
+/// The kinds that send events and can be reconciled on request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum EventSourceKind {
+    /// A bucket.
+    Bucket,
+    /// A Git repository.
+    GitRepository,
+    /// A Kustomization.
+    #[default]
+    Kustomization,
+    /// A Helm release.
+    HelmRelease,
+    /// A chart.
+    HelmChart,
+    /// A Helm repository.
+    HelmRepository,
+    /// The tags of a container image.
+    ImageRepository,
+    /// A choice among tags.
+    ImagePolicy,
+    /// An automation that commits chosen tags.
+    ImageUpdateAutomation,
+    /// An OCI repository.
+    OCIRepository,
+    /// A generator of artifacts.
+    ArtifactGenerator,
+    /// An artifact of another controller.
+    ExternalArtifact,
+}

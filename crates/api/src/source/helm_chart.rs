@@ -1,0 +1,168 @@
+//! `HelmChart`: one chart of a repository, packaged as an artifact.
+
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{ChartVerification, DEFAULT_TIMEOUT, Source};
+use crate::meta::{Artifact, Condition, Duration, filled, has_conditions, is_false, status_object};
+
+/// Which chart to get, and from where.
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "source.toolkit.fluxcd.io",
+    version = "v1",
+    kind = "HelmChart",
+    plural = "helmcharts",
+    namespaced,
+    status = "HelmChartStatus",
+    shortname = "hc",
+    category = "all",
+    category = "fluxcd",
+    category = "fluxcd-sources",
+    doc = "A chart that is pulled or packaged and made available as an artifact.",
+    printcolumn = r#"{"name":"Chart","type":"string","jsonPath":".spec.chart"}"#,
+    printcolumn = r#"{"name":"Version","type":"string","jsonPath":".spec.version"}"#,
+    printcolumn = r#"{"name":"Source Kind","type":"string","jsonPath":".spec.sourceRef.kind"}"#,
+    printcolumn = r#"{"name":"Source Name","type":"string","jsonPath":".spec.sourceRef.name"}"#,
+    printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#,
+    printcolumn = r#"{"name":"Ready","type":"string","jsonPath":".status.conditions[?(@.type==\"Ready\")].status"}"#,
+    printcolumn = r#"{"name":"Status","type":"string","jsonPath":".status.conditions[?(@.type==\"Ready\")].message"}"#,
+    derive = "Default",
+    derive = "PartialEq",
+    attr = "cfg_attr(all(), serde(default))"
+)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = [{
+    "rule": "!has(self.verify) || self.sourceRef.kind == 'HelmRepository'",
+    "message": "spec.verify is only supported when spec.sourceRef.kind is 'HelmRepository'",
+}]))]
+pub struct HelmChartSpec {
+    /// Name of the chart in a HelmRepository, or its folder in another source.
+    pub chart: String,
+
+    /// Range of semantic versions; the newest in it is taken. It means nothing for a chart in a folder.
+    #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "*"))]
+    pub version: Option<String>,
+
+    /// The source that has the chart.
+    pub source_ref: LocalHelmChartSourceReference,
+
+    /// How often the source is checked for something new. It may vary a little, to spread the load.
+    #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
+    pub interval: Duration,
+
+    /// What makes a new artifact: a new version of the chart, or any new revision of the source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "ChartVersion"))]
+    pub reconcile_strategy: Option<ReconcileStrategy>,
+
+    /// Files with values in the source, merged in this order, that replace the chart's values.yaml.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values_files: Vec<String>,
+
+    /// Whether it is fine if a file of valuesFiles is not there.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub ignore_missing_values_files: bool,
+
+    /// Whether this chart is left alone for now.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub suspend: bool,
+
+    /// Which signature is demanded of a chart in a container registry. Its dependencies are not verified.
+    #[serde(rename = "verify", default, skip_serializing_if = "Option::is_none")]
+    pub verification: Option<ChartVerification>,
+}
+
+/// Names the source of a chart, in the same namespace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LocalHelmChartSourceReference {
+    /// API version of the source.
+    #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
+    pub api_version: Option<String>,
+
+    /// Kind of the source.
+    pub kind: ChartSourceKind,
+
+    /// Name of the source.
+    pub name: String,
+}
+
+/// The kinds of sources that can have a chart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ChartSourceKind {
+    /// A Helm repository.
+    #[default]
+    HelmRepository,
+    /// A folder of a Git repository.
+    GitRepository,
+    /// A folder of a bucket.
+    Bucket,
+}
+
+/// What makes a new artifact of a chart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ReconcileStrategy {
+    /// A new version of the chart.
+    #[default]
+    ChartVersion,
+    /// A new revision of the source, whatever the chart's version.
+    Revision,
+}
+
+/// What was seen of a chart.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HelmChartStatus {
+    /// The generation of the spec that was reconciled last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+
+    /// The revision of the source that the chart was taken from last.
+    #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
+    pub observed_source_artifact_revision: Option<String>,
+
+    /// The name of the chart, as the chart itself says.
+    #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
+    pub observed_chart_name: Option<String>,
+
+    /// The files with values that the artifact was made with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub observed_values_files: Vec<String>,
+
+    /// What is known about this chart, aspect by aspect.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
+
+    /// Where the newest artifact can be downloaded inside the cluster.
+    #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+
+    /// The chart that was pulled or packaged last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifact: Option<Artifact>,
+
+    /// The value of the annotation reconcile.fluxcd.io/requestedAt that was handled last.
+    #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
+    pub last_handled_reconcile_at: Option<String>,
+}
+
+has_conditions!(HelmChartStatus);
+status_object!(HelmChart);
+
+impl Source for HelmChart {
+    fn artifact(&self) -> Option<&Artifact> {
+        self.status.as_ref()?.artifact.as_ref()
+    }
+
+    fn interval(&self) -> Duration {
+        self.spec.interval
+    }
+
+    /// A minute: the kind has no timeout of its own.
+    fn timeout(&self) -> Duration {
+        DEFAULT_TIMEOUT
+    }
+}

@@ -1,0 +1,86 @@
+//! The CRDs of the types are those of Flux, but for the descriptions.
+//!
+//! Flux's CRDs are not part of this repository. Where they lie beside it, every difference is a failure.
+
+use std::{collections::BTreeMap, path::Path};
+
+use serde_json::Value;
+
+use super::trees;
+
+/// Where Flux's CRDs are, if they are.
+const REFERENCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/reference/crds");
+/// Kinds that Windlass does not have.
+const OTHER_GROUPS: &str = "image.toolkit.fluxcd.io_";
+/// Says which tool wrote the file.
+const GENERATOR_ANNOTATION: &str = "controller-gen.kubebuilder.io/version";
+
+#[test]
+fn the_crds_are_those_of_flux() {
+    if !Path::new(REFERENCE).is_dir() {
+        println!("skipped: Flux's CRDs are not beside the repository");
+        return;
+    }
+    let mut reference = trees::in_folder(Path::new(REFERENCE));
+    reference.retain(|name, _| !name.starts_with(OTHER_GROUPS));
+    let differences = differences(reference, trees::of_the_types());
+    assert!(
+        differences.is_empty(),
+        "{} differences:\n{}",
+        differences.len(),
+        differences.join("\n")
+    );
+}
+
+fn differences(mut reference: BTreeMap<String, Value>, mut ours: BTreeMap<String, Value>) -> Vec<String> {
+    let mut lines = Vec::new();
+    reference
+        .values_mut()
+        .chain(ours.values_mut())
+        .for_each(normalise);
+    for (name, theirs) in &reference {
+        let own = ours.get(name).unwrap_or(&Value::Null);
+        lines.extend(
+            trees::differences(theirs, own)
+                .iter()
+                .map(|line| format!("{name} {line}")),
+        );
+    }
+    let extra = ours.keys().filter(|name| !reference.contains_key(*name));
+    lines.extend(extra.map(|name| format!("{name} is not in the reference")));
+    lines
+}
+
+/// Takes away what may differ: descriptions, the generator's name, and orders that mean nothing.
+fn normalise(crd: &mut Value) {
+    if let Some(annotations) = crd["metadata"]["annotations"].as_object_mut() {
+        annotations.remove(GENERATOR_ANNOTATION);
+    }
+    for version in crd["spec"]["versions"].as_array_mut().unwrap() {
+        normalise_schema(&mut version["schema"]["openAPIV3Schema"]);
+    }
+}
+
+fn normalise_schema(schema: &mut Value) {
+    let Some(fields) = schema.as_object_mut() else {
+        return;
+    };
+    fields.remove("description");
+    for set in ["required", "enum"] {
+        if let Some(values) = fields.get_mut(set).and_then(Value::as_array_mut) {
+            values.sort_by_key(ToString::to_string);
+        }
+    }
+    for properties in fields
+        .get_mut("properties")
+        .and_then(Value::as_object_mut)
+        .into_iter()
+    {
+        properties.values_mut().for_each(normalise_schema);
+    }
+    for below in ["items", "additionalProperties"] {
+        if let Some(schema) = fields.get_mut(below) {
+            normalise_schema(schema);
+        }
+    }
+}
