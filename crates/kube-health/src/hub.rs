@@ -1,0 +1,287 @@
+//! Waiting by watching: one hub per process, whose watches all waiters share.
+//!
+//! A wait is a future that sleeps until a watch has news about one of its objects, decides ([`crate::wait`]), and
+//! sleeps again. It holds no worker, and dropping it cancels it. A watch starts with the first interest in it and ends
+//! a few seconds after the last. What a watch sees is reduced to a verdict at once; no objects are kept. When a wait
+//! has failed, the cause is looked up ([`crate::why`]): the only requests that are made per object.
+
+mod watch;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use futures::StreamExt;
+use jiff::Timestamp;
+use kube::Client;
+use manifest::GroupVersionKind;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::report::{Ending, ObjectReport, Outcome, Report};
+use crate::resolve::Resolve;
+use crate::verdict::{BuiltIn, Status};
+use crate::wait::{Decision, Target, Tracked, WaitRequest, decide, unfinished};
+use crate::why;
+use watch::{ObjectKey, SharedWatch, Subscription, WatchKey};
+
+/// What kustomize-controller puts on everything it applies.
+const OWNER_LABEL: &str = "kustomize.toolkit.fluxcd.io/name";
+/// How long a watch stays open when nobody waits, so that the next reconcile of a burst finds it.
+const LINGER: Duration = Duration::from_secs(5);
+/// Looking for causes may take this long after the wait's own time.
+const WHY_TIMEOUT: Duration = Duration::from_secs(5);
+/// Causes are looked up for this many objects of a report.
+const WHY_OBJECTS: usize = 10;
+/// And for this many at a time.
+const WHY_CONCURRENCY: usize = 4;
+
+/// The watches of a process, shared by all waits. Clones are the same hub.
+#[derive(Clone)]
+pub struct Hub {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    client: Client,
+    resolver: Arc<dyn Resolve>,
+    owner_label: String,
+    linger: Duration,
+    watches: Mutex<HashMap<WatchKey, Arc<SharedWatch>>>,
+}
+
+impl Hub {
+    /// Makes a hub that watches as `client`, and takes `kustomize.toolkit.fluxcd.io/name` for the owner label.
+    pub fn new(client: Client, resolver: Arc<dyn Resolve>) -> Self {
+        Self::with_owner_label(client, resolver, OWNER_LABEL)
+    }
+
+    /// Makes a hub whose labelled targets carry another label.
+    pub fn with_owner_label(client: Client, resolver: Arc<dyn Resolve>, label: &str) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                client,
+                resolver,
+                owner_label: label.to_owned(),
+                linger: LINGER,
+                watches: Mutex::default(),
+            }),
+        }
+    }
+
+    /// Counts the watches that are open now, lingering ones included.
+    pub fn open_watches(&self) -> usize {
+        self.inner.lock().len()
+    }
+
+    /// Waits until all objects are Current, one has failed, or time is up. Dropping the future cancels the wait.
+    pub async fn wait(&self, request: WaitRequest) -> Outcome {
+        let clock = Clock::start();
+        let deadline = clock.began + request.timeout;
+        let mut wait = Wait::new(&self.inner, &request);
+        loop {
+            let now = clock.now();
+            wait.observe(now);
+            match decide(&wait.objects, request.fail_fast, now) {
+                Decision::Healthy => return Outcome::Healthy,
+                Decision::Unhealthy(objects) => {
+                    drop(wait);
+                    return Outcome::Unhealthy(self.explained(Ending::Stalled, objects).await);
+                }
+                Decision::Wait(next) => {
+                    let next = next.map(|at| clock.instant(at)).filter(|at| *at < deadline);
+                    let has_news = wait.has_news_by(next.unwrap_or(deadline)).await;
+                    if !has_news && next.is_none() {
+                        let objects = unfinished(&wait.objects, clock.now());
+                        drop(wait);
+                        return Outcome::TimedOut(self.explained(Ending::TimedOut, objects).await);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Looks up the first cause of what is wrong with each object, as far as time and number allow.
+    async fn explained(&self, ending: Ending, mut objects: Vec<ObjectReport>) -> Report {
+        let client = &self.inner.client;
+        let asked = objects
+            .iter_mut()
+            .filter(|object| is_worth_asking(object))
+            .take(WHY_OBJECTS);
+        let lookups =
+            futures::stream::iter(asked).for_each_concurrent(WHY_CONCURRENCY, |object| async move {
+                match why::gather(client, &object.id).await {
+                    Ok(why) => object.why = why,
+                    Err(error) => tracing::debug!(object = %object.id, %error, "no cause can be looked up"),
+                }
+            });
+        // What was found until then stays in the report.
+        if tokio::time::timeout(WHY_TIMEOUT, lookups).await.is_err() {
+            tracing::debug!("looking for causes took too long");
+        }
+        Report { ending, objects }
+    }
+}
+
+fn is_worth_asking(object: &ObjectReport) -> bool {
+    matches!(object.status, Status::InProgress | Status::Failed) && why::is_supported(&object.id)
+}
+
+/// Wall time for verdicts that has the steadiness of the monotonic clock.
+struct Clock {
+    began: Instant,
+    began_at: Timestamp,
+}
+
+impl Clock {
+    fn start() -> Self {
+        Self {
+            began: Instant::now(),
+            began_at: Timestamp::now(),
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        self.began_at
+            .saturating_add(self.began.elapsed())
+            .unwrap_or(Timestamp::MAX)
+    }
+
+    fn instant(&self, at: Timestamp) -> Instant {
+        self.began + Duration::try_from(at.duration_since(self.began_at)).unwrap_or_default()
+    }
+}
+
+impl Inner {
+    fn lock(&self) -> MutexGuard<'_, HashMap<WatchKey, Arc<SharedWatch>>> {
+        self.watches.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Joins the watch of this key, or starts it.
+    fn subscribe(
+        self: &Arc<Self>,
+        key: WatchKey,
+        object: Option<ObjectKey>,
+        news: &Arc<Notify>,
+    ) -> Subscription {
+        let mut watches = self.lock();
+        let (watch, is_new) = match watches.get(&key) {
+            Some(watch) => (Arc::clone(watch), false),
+            None => (Arc::new(SharedWatch::new(key.clone())), true),
+        };
+        // Counted before the lock is given up: a watch without subscribers may be closed.
+        let subscription = watch.subscribe(object, news);
+        if is_new {
+            watches.insert(key, Arc::clone(&watch));
+            tokio::spawn(watch::run(
+                watch,
+                Arc::downgrade(self),
+                self.client.clone(),
+                Arc::clone(&self.resolver),
+                self.linger,
+            ));
+        }
+        subscription
+    }
+
+    /// Forgets a watch that nobody uses; false when somebody does after all.
+    fn close_if_unused(&self, watch: &Arc<SharedWatch>) -> bool {
+        let mut watches = self.lock();
+        let unused = watch.subscribers() == 0;
+        if unused {
+            remove(&mut watches, watch);
+        }
+        unused
+    }
+
+    /// Forgets a watch that was refused, so that the next wait tries anew.
+    fn close(&self, watch: &Arc<SharedWatch>) {
+        remove(&mut self.lock(), watch);
+    }
+
+    fn watch_key(&self, target: &Target) -> WatchKey {
+        if target.labelled {
+            WatchKey::labelled(target.gvk(), &self.owner_label)
+        } else {
+            WatchKey::named(target.gvk(), &target.id.namespace, &target.id.name)
+        }
+    }
+}
+
+fn remove(watches: &mut HashMap<WatchKey, Arc<SharedWatch>>, watch: &Arc<SharedWatch>) {
+    if watches
+        .get(watch.key())
+        .is_some_and(|current| Arc::ptr_eq(current, watch))
+    {
+        watches.remove(watch.key());
+    }
+}
+
+/// A running wait: its objects, and the subscriptions that tell about them (same order, None for what was Current
+/// from the start).
+struct Wait {
+    hub: Arc<Inner>,
+    objects: Vec<Tracked>,
+    subscriptions: Vec<Option<Subscription>>,
+    pods: HashMap<WatchKey, Subscription>,
+    news: Arc<Notify>,
+}
+
+impl Wait {
+    fn new(hub: &Arc<Inner>, request: &WaitRequest) -> Self {
+        let now = Timestamp::now();
+        let news = Arc::new(Notify::new());
+        let objects: Vec<Tracked> = request
+            .objects
+            .iter()
+            .map(|target| Tracked::new(target, &request.jobs_with_ttl, &BuiltIn, now))
+            .collect();
+        // Settled already, one way or the other: no watch is opened for the answer that the apply has brought.
+        let settled = !matches!(decide(&objects, request.fail_fast, now), Decision::Wait(_));
+        let subscribe = |(target, tracked): (&Target, &Tracked)| {
+            let needed = !settled && !tracked.is_current(now);
+            needed.then(|| hub.subscribe(hub.watch_key(target), Some(ObjectKey::of(&target.id)), &news))
+        };
+        let subscriptions = request.objects.iter().zip(&objects).map(subscribe).collect();
+        Self {
+            hub: Arc::clone(hub),
+            objects,
+            subscriptions,
+            pods: HashMap::new(),
+            news,
+        }
+    }
+
+    /// Sleeps until a watch has news, or until the given time; tells which.
+    async fn has_news_by(&self, at: Instant) -> bool {
+        tokio::time::timeout_at(at, self.news.notified()).await.is_ok()
+    }
+
+    /// Brings every object up to what its watch knows.
+    fn observe(&mut self, now: Timestamp) {
+        let mut wanted_pods = HashMap::new();
+        for (object, subscription) in self.objects.iter_mut().zip(&self.subscriptions) {
+            let Some(subscription) = subscription else {
+                continue;
+            };
+            object.observe(subscription.read(object.baseline.version));
+            if let (Some(selector), false) = (&object.pods, object.is_current(now)) {
+                let key = WatchKey::pods(&object.id.namespace, selector);
+                let pods = self.pods.remove(&key).or_else(|| wanted_pods.remove(&key));
+                let pods = pods.unwrap_or_else(|| self.hub.subscribe(key.clone(), None, &self.news));
+                object.observe_failed_pods(pods.failed_pods());
+                wanted_pods.insert(key, pods);
+            }
+        }
+        // Watches on Pods that are not wanted any more end here.
+        self.pods = wanted_pods;
+    }
+}
+
+/// The hub as a watch's task knows it: without keeping it alive.
+type HubRef = Weak<Inner>;
+
+/// The kind of Pods, for their watches.
+fn pod() -> GroupVersionKind {
+    GroupVersionKind::new("v1", "Pod")
+}

@@ -1,0 +1,156 @@
+//! What a wait ends with, and how it is told.
+//!
+//! The wording at the start, and `Kind/namespace/name status: 'Status'` for each object, are Flux's (pkg/ssa
+//! `WaitForSet`), because people and tools search for them; what follows the status is ours.
+
+use std::fmt;
+
+use manifest::ObjectId;
+
+use crate::text::one_line;
+use crate::verdict::Status;
+
+/// How a wait ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// All objects are Current.
+    Healthy,
+    /// At least one object has failed, and waiting longer would not help.
+    Unhealthy(Report),
+    /// Time ran out; the report names every object that is not Current.
+    TimedOut(Report),
+}
+
+impl Outcome {
+    /// Returns the report of a wait that did not succeed.
+    pub fn report(&self) -> Option<&Report> {
+        match self {
+            Self::Healthy => None,
+            Self::Unhealthy(report) | Self::TimedOut(report) => Some(report),
+        }
+    }
+}
+
+/// Why a wait did not succeed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// An object failed.
+    Stalled,
+    /// Time ran out.
+    TimedOut,
+}
+
+/// The objects that kept a wait from succeeding, in the order of the request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// Why the wait did not succeed.
+    pub ending: Ending,
+    /// The objects to blame.
+    pub objects: Vec<ObjectReport>,
+}
+
+/// One object that is not healthy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectReport {
+    /// Which object.
+    pub id: ObjectId,
+    /// How it was when the wait ended.
+    pub status: Status,
+    /// The verdict's message; may be empty.
+    pub message: String,
+    /// The first cause found in its Pods and Events; None for kinds without Pods, or when nothing was found.
+    pub why: Option<String>,
+}
+
+/// Characters of a message that go into a report; objects are foreign and may say anything.
+const MESSAGE_LIMIT: usize = 400;
+/// Characters of a whole report: conditions hold 32,768, and the caller has words to add.
+const REPORT_LIMIT: usize = 20_000;
+
+impl fmt::Display for ObjectReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} status: '{}'", self.id, self.status)?;
+        for part in [Some(&self.message), self.why.as_ref()]
+            .into_iter()
+            .flatten()
+            .filter(|p| !p.is_empty())
+        {
+            write!(f, ": {}", one_line(part, MESSAGE_LIMIT))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.ending {
+            Ending::Stalled => "failed early due to stalled resources: [",
+            Ending::TimedOut => "timeout waiting for: [",
+        })?;
+        let mut written = 0;
+        for (index, object) in self.objects.iter().enumerate() {
+            let separator = if index == 0 { "" } else { ", " };
+            let text = object.to_string();
+            if written + text.len() > REPORT_LIMIT {
+                write!(f, "{separator}and {} more", self.objects.len() - index)?;
+                break;
+            }
+            written += text.len();
+            write!(f, "{separator}{text}")?;
+        }
+        f.write_str("]")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(name: &str, message: &str, why: Option<&str>) -> ObjectReport {
+        ObjectReport {
+            id: ObjectId {
+                group: "apps".into(),
+                kind: "Deployment".into(),
+                namespace: "default".into(),
+                name: name.into(),
+            },
+            status: Status::InProgress,
+            message: message.into(),
+            why: why.map(Into::into),
+        }
+    }
+
+    #[test]
+    fn a_report_starts_as_fluxs_does_and_goes_on_with_the_cause() {
+        let report = Report {
+            ending: Ending::TimedOut,
+            objects: vec![
+                object("web", "1 of 3 replicas available", Some("pod web-1: x")),
+                object("db", "", None),
+            ],
+        };
+        assert_eq!(
+            report.to_string(),
+            "timeout waiting for: [Deployment/default/web status: 'InProgress': 1 of 3 replicas available: \
+             pod web-1: x, Deployment/default/db status: 'InProgress']"
+        );
+    }
+
+    #[test]
+    fn a_long_report_is_cut_at_whole_objects() {
+        let objects: Vec<_> = (0..1000)
+            .map(|i| object(&format!("web-{i}"), &"x".repeat(1000), None))
+            .collect();
+        let text = Report {
+            ending: Ending::Stalled,
+            objects,
+        }
+        .to_string();
+        assert!(text.len() < REPORT_LIMIT + 1000, "{}", text.len());
+        assert!(
+            text.starts_with("failed early due to stalled resources: ["),
+            "{text}"
+        );
+        assert!(text.ends_with(" more]"), "{text}");
+    }
+}

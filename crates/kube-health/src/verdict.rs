@@ -1,0 +1,281 @@
+//! The verdict on one object: a pure function of the object and the time.
+//!
+//! Follows kstatus (github.com/fluxcd/cli-utils) as Flux's kustomize-controller runs it: what every object may say
+//! about itself first (deletion, observed generation, `Reconciling`, `Stalled`), then the rule of its kind, then its
+//! `Ready` condition, and Current when it says nothing. Jobs go by Flux's own rule instead. The statuses are
+//! kstatus's, proved by recorded cases; the messages are ours. Looks at nothing but the object: what Pods and Events
+//! tell is [`crate::why`].
+
+use std::fmt;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::conditions::{self, Condition};
+use crate::fields::{self, FieldError};
+use crate::kinds;
+
+/// How an object is, in kstatus's words, which Flux's messages carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Status {
+    /// What was asked for is there.
+    Current,
+    /// A controller is at work, or has not started yet.
+    InProgress,
+    /// It will not get there without a change.
+    Failed,
+    /// It is being deleted.
+    Terminating,
+    /// The API server does not have it.
+    NotFound,
+    /// It cannot be read, or says something that makes no sense.
+    Unknown,
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Current => "Current",
+            Self::InProgress => "InProgress",
+            Self::Failed => "Failed",
+            Self::Terminating => "Terminating",
+            Self::NotFound => "NotFound",
+            Self::Unknown => "Unknown",
+        })
+    }
+}
+
+/// A status and the reason for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// How the object is.
+    pub status: Status,
+    /// One line for a person, with the numbers that matter.
+    pub message: String,
+    /// When time alone turns this verdict into Failed; None for all verdicts that only the object can change.
+    pub fails_at: Option<Timestamp>,
+}
+
+impl Verdict {
+    /// Makes a verdict that only the object can change.
+    pub fn new(status: Status, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            message: message.into(),
+            fails_at: None,
+        }
+    }
+
+    pub(crate) fn current(message: impl Into<String>) -> Self {
+        Self::new(Status::Current, message)
+    }
+
+    pub(crate) fn in_progress(message: impl Into<String>) -> Self {
+        Self::new(Status::InProgress, message)
+    }
+
+    pub(crate) fn failed(message: impl Into<String>) -> Self {
+        Self::new(Status::Failed, message)
+    }
+
+    /// Returns the verdict as it stands at `now`, once time has had its say.
+    pub fn at(&self, now: Timestamp) -> Self {
+        match self.fails_at {
+            Some(at) if at <= now => Self::failed(self.message.clone()),
+            _ => self.clone(),
+        }
+    }
+}
+
+/// How objects are judged. [`BuiltIn`] is kstatus; expressions that a user gives per kind are another.
+pub trait Rule: Send + Sync {
+    /// Judges one whole object as the API server returned it.
+    fn verdict(&self, object: &Value, now: Timestamp) -> Verdict;
+}
+
+/// The rules of kstatus, with Flux's rule for Jobs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BuiltIn;
+
+impl Rule for BuiltIn {
+    fn verdict(&self, object: &Value, now: Timestamp) -> Verdict {
+        compute_at(object, now)
+    }
+}
+
+/// Judges an object at this moment; see [`compute_at`].
+///
+/// ```
+/// use kube_health::verdict::{Status, compute};
+/// let object = serde_json::json!({
+///     "apiVersion": "v1", "kind": "PersistentVolumeClaim", "status": {"phase": "Pending"}
+/// });
+/// assert_eq!(compute(&object).status, Status::InProgress);
+/// ```
+pub fn compute(object: &Value) -> Verdict {
+    compute_at(object, Timestamp::now())
+}
+
+/// Judges a whole object, status included, as it stands at `now`.
+///
+/// Never NotFound. Unknown when a field that matters has a type that it cannot have.
+pub fn compute_at(object: &Value, now: Timestamp) -> Verdict {
+    judge(object, now).unwrap_or_else(|error| Verdict::new(Status::Unknown, error.to_string()))
+}
+
+fn judge(object: &Value, now: Timestamp) -> Result<Verdict, FieldError> {
+    let (group, kind) = group_and_kind(object);
+    // Flux reads Jobs with its own rule alone (pkg/runtime/statusreaders): not even deletion is looked at.
+    if (group, kind) == ("batch", "Job") {
+        return kinds::job::verdict(object);
+    }
+    if let Some(verdict) = common(object)? {
+        return Ok(verdict);
+    }
+    if let Some(verdict) = kinds::verdict(group, kind, object, now)? {
+        return Ok(verdict);
+    }
+    Ok(ready_condition(object)?.unwrap_or_else(|| Verdict::current("exists and reports no condition")))
+}
+
+/// An `apiVersion` with more than one slash is none, and takes the kind with it (apimachinery).
+fn group_and_kind(object: &Value) -> (&str, &str) {
+    let kind = fields::text_or(object, "kind", "");
+    match fields::text_or(object, "apiVersion", "").split_once('/') {
+        Some((_, version)) if version.contains('/') => ("", ""),
+        Some((group, _)) => (group, kind),
+        None => ("", kind),
+    }
+}
+
+/// What every object may say about itself: deletion, generation, and the two conditions that kstatus made standard.
+fn common(object: &Value) -> Result<Option<Verdict>, FieldError> {
+    if fields::text(object, "metadata.deletionTimestamp")?.is_some_and(|time| !time.is_empty()) {
+        return Ok(Some(Verdict::new(
+            Status::Terminating,
+            terminating_message(object),
+        )));
+    }
+    if let Some(verdict) = generation_not_observed(object)? {
+        return Ok(Some(verdict));
+    }
+    let conditions = conditions::read(object)?;
+    Ok(conditions
+        .iter()
+        .filter(|condition| condition.status == "True")
+        .find_map(|condition| match condition.kind {
+            "Reconciling" => Some(Verdict::in_progress(condition.explained("reconciling"))),
+            "Stalled" => Some(Verdict::failed(condition.explained("stalled"))),
+            _ => None,
+        }))
+}
+
+fn terminating_message(object: &Value) -> String {
+    let finalizers = object.pointer("/metadata/finalizers").and_then(Value::as_array);
+    let names: Vec<&str> = finalizers
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .take(5)
+        .collect();
+    if names.is_empty() {
+        "is being deleted".to_owned()
+    } else {
+        format!("is being deleted, held by finalizers {}", names.join(", "))
+    }
+}
+
+/// Kinds without either field are not held up: many controllers write no `observedGeneration`.
+fn generation_not_observed(object: &Value) -> Result<Option<Verdict>, FieldError> {
+    let Some(generation) = fields::integer(object, "metadata.generation")? else {
+        return Ok(None);
+    };
+    let Some(observed) = fields::integer(object, "status.observedGeneration")? else {
+        return Ok(None);
+    };
+    Ok((observed != generation).then(|| {
+        Verdict::in_progress(format!(
+            "generation {generation} is not yet observed, the last observed is {observed}"
+        ))
+    }))
+}
+
+/// The widespread `Ready` condition, for kinds without a rule. False counts as being under way: nothing in the
+/// condition tells a failure from a start.
+fn ready_condition(object: &Value) -> Result<Option<Verdict>, FieldError> {
+    let conditions = conditions::read(object)?;
+    let ready = |condition: &Condition<'_>| match condition.status {
+        "True" => Some(Verdict::current(condition.explained("ready"))),
+        "False" | "Unknown" => Some(Verdict::in_progress(condition.explained("not ready"))),
+        _ => None,
+    };
+    Ok(conditions
+        .iter()
+        .filter(|condition| condition.kind == "Ready")
+        .find_map(ready))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn check(object: Value, status: Status, message: &str) {
+        let verdict = compute_at(&object, Timestamp::UNIX_EPOCH);
+        assert_eq!(
+            (verdict.status, verdict.message.as_str()),
+            (status, message),
+            "{object}"
+        );
+    }
+
+    #[test]
+    fn custom_resources_are_judged_by_their_conditions() {
+        let with = |kind: &str, status: &str| {
+            json!({"apiVersion": "example.com/v1", "kind": "Thing", "status": {"conditions": [
+                {"type": kind, "status": status, "reason": "Because", "message": "it says so"}]}})
+        };
+        check(with("Ready", "True"), Status::Current, "Because: it says so");
+        check(with("Ready", "False"), Status::InProgress, "Because: it says so");
+        check(with("Stalled", "True"), Status::Failed, "Because: it says so");
+        check(
+            with("Reconciling", "True"),
+            Status::InProgress,
+            "Because: it says so",
+        );
+        check(
+            with("Stalled", "False"),
+            Status::Current,
+            "exists and reports no condition",
+        );
+    }
+
+    #[test]
+    fn a_generation_that_no_controller_has_seen_is_in_progress() {
+        check(
+            json!({"apiVersion": "example.com/v1", "kind": "Thing",
+                "metadata": {"generation": 3}, "status": {"observedGeneration": 2}}),
+            Status::InProgress,
+            "generation 3 is not yet observed, the last observed is 2",
+        );
+    }
+
+    #[test]
+    fn what_holds_a_deletion_is_named() {
+        check(
+            json!({"apiVersion": "v1", "kind": "ConfigMap",
+                "metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["a/b", "c/d"]}}),
+            Status::Terminating,
+            "is being deleted, held by finalizers a/b, c/d",
+        );
+    }
+
+    #[test]
+    fn a_field_of_the_wrong_type_is_named() {
+        check(
+            json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"generation": "3"}}),
+            Status::Unknown,
+            "metadata.generation is not an integer",
+        );
+    }
+}

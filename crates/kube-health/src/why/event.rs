@@ -1,0 +1,56 @@
+//! Finding the Event that matters among those on an object.
+
+use serde_json::Value;
+
+use super::DETAIL_LIMIT;
+use crate::fields::text_or;
+use crate::text::one_line;
+
+/// Returns the last Warning on an object with one of the reasons; of any reason when none is given.
+pub(super) fn last_warning<'a>(events: &'a [Value], object: &Value, reasons: &[&str]) -> Option<&'a Value> {
+    let matches = |event: &&Value| {
+        text_or(event, "type", "") == "Warning"
+            && (reasons.is_empty() || reasons.contains(&text_or(event, "reason", "")))
+    };
+    newest(on(events, object).filter(matches))
+}
+
+/// Returns the last event of any type on an object.
+pub(super) fn last<'a>(events: &'a [Value], object: &Value) -> Option<&'a Value> {
+    newest(on(events, object))
+}
+
+/// Writes `Reason: message`.
+pub(super) fn told(event: &Value) -> String {
+    let reason = text_or(event, "reason", "");
+    format!(
+        "{reason}: {}",
+        one_line(text_or(event, "message", ""), DETAIL_LIMIT)
+    )
+}
+
+fn on<'a>(events: &'a [Value], object: &Value) -> impl Iterator<Item = &'a Value> {
+    let uid = text_or(object, "metadata.uid", "").to_owned();
+    events
+        .iter()
+        .filter(move |event| !uid.is_empty() && text_or(event, "involvedObject.uid", "") == uid)
+}
+
+fn newest<'a>(events: impl Iterator<Item = &'a Value>) -> Option<&'a Value> {
+    events.max_by_key(|event| time(event))
+}
+
+/// Events have had three fields for their time; RFC 3339 texts in UTC sort as times do, to the second.
+fn time(event: &Value) -> &str {
+    let fields = [
+        "series.lastObservedTime",
+        "lastTimestamp",
+        "eventTime",
+        "metadata.creationTimestamp",
+    ];
+    fields
+        .iter()
+        .map(|field| text_or(event, field, ""))
+        .find(|time| !time.is_empty())
+        .unwrap_or_default()
+}

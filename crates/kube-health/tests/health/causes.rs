@@ -1,0 +1,291 @@
+//! Causes: the sentence for each thing that goes wrong in practice.
+
+use kube_health::why::{Evidence, first_cause};
+use serde_json::{Value, json};
+
+fn pod(status: Value) -> Value {
+    json!({
+        "kind": "Pod", "metadata": {"name": "web-1", "uid": "pod"},
+        "spec": {"containers": [{"name": "app", "image": "nginx:nope"}]},
+        "status": status
+    })
+}
+
+fn container(state: &Value) -> Value {
+    let mut container = json!({"name": "app", "ready": false, "restartCount": 4});
+    container
+        .as_object_mut()
+        .unwrap()
+        .extend(state.as_object().unwrap().clone());
+    container
+}
+
+fn waiting(reason: &str, message: &str) -> Value {
+    container(&json!({"state": {"waiting": {"reason": reason, "message": message}}}))
+}
+
+fn event(uid: &str, kind: &str, reason: &str, message: &str, time: &str) -> Value {
+    json!({"involvedObject": {"uid": uid}, "type": kind, "reason": reason, "message": message, "lastTimestamp": time})
+}
+
+#[track_caller]
+fn check(evidence: Evidence, cause: &str) {
+    assert_eq!(first_cause(&evidence).unwrap_or_default(), cause);
+}
+
+#[test]
+fn containers_that_cannot_start_are_named_with_their_reason() {
+    let with = |container: Value| Evidence {
+        pods: vec![pod(json!({"phase": "Pending", "containerStatuses": [container]}))],
+        ..Evidence::default()
+    };
+    check(
+        with(waiting("ImagePullBackOff", "not found")),
+        "pod web-1 container app: ImagePullBackOff (image nginx:nope): not found",
+    );
+    check(
+        with(waiting(
+            "ErrImagePull",
+            "failed to pull \"nginx:nope\":\n  not found",
+        )),
+        "pod web-1 container app: ErrImagePull: failed to pull \"nginx:nope\": not found",
+    );
+    check(
+        with(waiting("CreateContainerConfigError", "secret \"db\" not found")),
+        "pod web-1 container app: CreateContainerConfigError: secret \"db\" not found",
+    );
+}
+
+#[test]
+fn crashes_are_told_with_the_last_exit() {
+    let with = |phase: &str, container: Value| Evidence {
+        pods: vec![pod(json!({"phase": phase, "containerStatuses": [container]}))],
+        ..Evidence::default()
+    };
+    let last = json!({"terminated": {"exitCode": 1, "reason": "Error", "message": "no such table\nusers"}});
+    check(
+        with(
+            "Running",
+            container(&json!({"state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": last})),
+        ),
+        "pod web-1 container app: CrashLoopBackOff after 4 restarts: exit code 1 (Error): no such table users",
+    );
+    check(
+        with(
+            "Failed",
+            container(&json!({"state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}})),
+        ),
+        "pod web-1 container app: exit code 137 (OOMKilled)",
+    );
+}
+
+#[test]
+fn init_containers_count() {
+    let init = json!({"name": "migrate", "state": {"terminated": {"exitCode": 2}}});
+    check(
+        Evidence {
+            pods: vec![pod(json!({"phase": "Pending", "initContainerStatuses": [init],
+                "containerStatuses": [waiting("PodInitializing", "")]}))],
+            ..Evidence::default()
+        },
+        "pod web-1 init container migrate: exit code 2",
+    );
+    check(
+        Evidence {
+            pods: vec![pod(json!({"phase": "Pending",
+                "initContainerStatuses": [{"name": "migrate", "state": {"running": {}}}],
+                "containerStatuses": [waiting("PodInitializing", "")]}))],
+            ..Evidence::default()
+        },
+        "pod web-1 init container migrate: still running",
+    );
+}
+
+#[test]
+fn a_pod_without_a_node_is_told_in_the_schedulers_words_with_its_claim() {
+    let unscheduled = pod(
+        json!({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False",
+        "reason": "Unschedulable", "message": "pod has unbound immediate PersistentVolumeClaims"}]}),
+    );
+    let claim = json!({"kind": "PersistentVolumeClaim", "metadata": {"name": "data", "uid": "claim"},
+        "status": {"phase": "Pending"}});
+    check(
+        Evidence {
+            pods: vec![unscheduled],
+            claims: vec![claim],
+            events: vec![event(
+                "claim",
+                "Warning",
+                "ProvisioningFailed",
+                "storageclass \"x\" not found",
+                "",
+            )],
+            ..Evidence::default()
+        },
+        "pod web-1: Unschedulable: pod has unbound immediate PersistentVolumeClaims: \
+         claim data is Pending: ProvisioningFailed: storageclass \"x\" not found",
+    );
+}
+
+#[test]
+fn what_only_events_know_is_read_from_the_last_warning_on_the_pod() {
+    let creating = pod(json!({"phase": "Pending", "containerStatuses": [waiting("ContainerCreating", "")]}));
+    let events = vec![
+        event(
+            "pod",
+            "Warning",
+            "FailedMount",
+            "secret \"tls\" not found",
+            "2026-01-01T00:00:09Z",
+        ),
+        event(
+            "pod",
+            "Warning",
+            "FailedMount",
+            "an older one",
+            "2026-01-01T00:00:01Z",
+        ),
+        event("pod", "Normal", "Scheduled", "to a node", "2026-01-01T00:00:10Z"),
+        event(
+            "other",
+            "Warning",
+            "FailedMount",
+            "another pod's",
+            "2026-01-01T00:00:11Z",
+        ),
+    ];
+    check(
+        Evidence {
+            pods: vec![creating],
+            events,
+            ..Evidence::default()
+        },
+        "pod web-1: ContainerCreating: FailedMount: secret \"tls\" not found",
+    );
+}
+
+#[test]
+fn a_pod_that_is_not_ready_is_told_with_its_probe_or_its_gate() {
+    let running = container(&json!({"state": {"running": {}}}));
+    check(
+        Evidence {
+            pods: vec![pod(json!({"phase": "Running", "containerStatuses": [running],
+                "conditions": [{"type": "Ready", "status": "False", "reason": "ContainersNotReady"}]}))],
+            events: vec![
+                event(
+                    "pod",
+                    "Warning",
+                    "Unhealthy",
+                    "Readiness probe failed: 503",
+                    "2026-01-01T00:00:01Z",
+                ),
+                event(
+                    "pod",
+                    "Warning",
+                    "BackOff",
+                    "later, and beside the point",
+                    "2026-01-01T00:00:09Z",
+                ),
+            ],
+            ..Evidence::default()
+        },
+        "pod web-1 container app: running but not ready: Unhealthy: Readiness probe failed: 503",
+    );
+    check(
+        Evidence {
+            pods: vec![pod(
+                json!({"phase": "Running", "containerStatuses": [{"name": "app", "ready": true,
+                "state": {"running": {}}}], "conditions": [{"type": "Ready", "status": "False",
+                "reason": "ReadinessGatesNotReady", "message": "gate \"lb\" does not exist"}]}),
+            )],
+            ..Evidence::default()
+        },
+        "pod web-1: ReadinessGatesNotReady: gate \"lb\" does not exist",
+    );
+}
+
+#[test]
+fn pods_that_cannot_be_created_are_told_by_condition_or_event() {
+    let message = "pods \"web-\" is forbidden: error looking up service account default/web: not found";
+    check(
+        Evidence {
+            replica_set: Some(
+                json!({"status": {"conditions": [{"type": "ReplicaFailure", "status": "True",
+                "reason": "FailedCreate", "message": message}]}}),
+            ),
+            ..Evidence::default()
+        },
+        &format!("pods cannot be created: {message}"),
+    );
+    check(
+        Evidence {
+            workload: json!({"kind": "StatefulSet", "metadata": {"uid": "db"}}),
+            events: vec![event("db", "Warning", "FailedCreate", message, "")],
+            ..Evidence::default()
+        },
+        &format!("pods cannot be created: {message}"),
+    );
+}
+
+#[test]
+fn of_many_pods_the_one_that_explains_most_is_named() {
+    let named = |name: &str, status: Value| {
+        let mut pod = pod(status);
+        pod["metadata"]["name"] = json!(name);
+        pod
+    };
+    let ready = json!({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]});
+    let crashing = json!({"phase": "Running", "containerStatuses": [waiting("CrashLoopBackOff", "")]});
+    let pods = vec![
+        named("a", ready),
+        named(
+            "b",
+            json!({"phase": "Running", "containerStatuses": [container(&json!({"state": {"running": {}}}))]}),
+        ),
+        named("d", crashing.clone()),
+        named("c", crashing),
+        named(
+            "e",
+            json!({"phase": "Failed", "reason": "Evicted", "message": "low on memory"}),
+        ),
+    ];
+    check(
+        Evidence {
+            pods: pods.clone(),
+            ..Evidence::default()
+        },
+        "pod c container app: CrashLoopBackOff after 4 restarts",
+    );
+    check(
+        Evidence {
+            pods: vec![pods[0].clone(), pods[4].clone()],
+            ..Evidence::default()
+        },
+        "pod e: Evicted: low on memory",
+    );
+    assert_eq!(
+        first_cause(&Evidence {
+            pods: vec![pods[0].clone()],
+            ..Evidence::default()
+        }),
+        None
+    );
+}
+
+#[test]
+fn a_claim_that_waits_says_for_what() {
+    check(
+        Evidence {
+            workload: json!({"kind": "PersistentVolumeClaim", "metadata": {"uid": "claim"}}),
+            events: vec![event(
+                "claim",
+                "Normal",
+                "WaitForFirstConsumer",
+                "waiting for a pod",
+                "",
+            )],
+            ..Evidence::default()
+        },
+        "WaitForFirstConsumer: waiting for a pod",
+    );
+}
