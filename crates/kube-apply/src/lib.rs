@@ -1,1 +1,52 @@
-//! Server-side apply: plan, stages, dry run, prune, inventory.
+//! Server-side apply with an inventory: plan, stages, dry run, prune.
+//!
+//! Fourth stage of the way of the data: objects that were built go in, and what was done with each comes out.
+//! One [`Engine`] per process; its methods may be called from many reconciles at once.
+//!
+//! ```text
+//! Vec<Object> ─ prepare ─▶ Prepared ─ apply ─▶ Applied      Prepared::inventory() is recorded before apply
+//!                          inventory::diff(old, new) ─ prune ─▶ Pruned ─ wait_terminated
+//!                          ManagedIndex::subscribe() ─▶ Drift
+//! ```
+//!
+//! What must hold:
+//! - Nothing is applied unless the server's dry run accepts everything that can be asked for beforehand; all errors come
+//!   back together, with file and line.
+//! - An object that was applied and not touched since costs no request, however often it is applied.
+//! - What is applied, by which field manager, under which labels and in which order is what Flux does, so that the two
+//!   can take over from each other.
+//!
+//! Decisions are pure and have modules of their own (`plan`, `stage`, `policy`, `normalize`, `takeover`, `failure`,
+//! [`inventory`], `managed::index`); `request` sends, `apply` and `prune` carry out. Nothing here waits for health, knows
+//! a Kustomization, or writes a status.
+
+mod apply;
+mod engine;
+mod failure;
+mod fingerprint;
+pub mod inventory;
+pub mod managed;
+pub mod mapper;
+mod normalize;
+mod plan;
+mod policy;
+mod prepare;
+mod prune;
+mod redact;
+mod request;
+mod settings;
+pub mod stage;
+mod takeover;
+mod terminated;
+mod usable;
+
+pub use apply::{Action, Applied, Change};
+pub use engine::Engine;
+pub use failure::{ApplyError, Class, ObjectError, Step};
+pub use fingerprint::{Digest, Facts};
+pub use inventory::Inventory;
+pub use managed::{Drift, ManagedIndex, What};
+pub use policy::Policy;
+pub use prepare::Prepared;
+pub use prune::{PruneOptions, Pruned, SkipReason};
+pub use settings::{ApplyOptions, CommonMetadata, Owner, Settings};

@@ -1,0 +1,175 @@
+//! Dry runs: asks the server about every object that needs work, and collects all refusals.
+
+use std::time::Duration;
+
+use futures::FutureExt as _;
+
+use super::{Action, Failures, Progress, Run};
+use crate::failure::{ApplyError, Class, Failure, ObjectError, Step};
+use crate::fingerprint::Facts;
+use crate::managed::Live;
+use crate::mapper;
+use crate::plan::{self, Pending, Verdict};
+use crate::prepare::Item;
+use crate::request::{Answer, Mode};
+use crate::stage::{Stage, is_crd, is_namespace};
+
+const DRY: Mode = Mode {
+    dry_run: true,
+    whole: false,
+};
+
+/// A kind that was just defined is served a moment after it is established; so often, and with these pauses, is it
+/// asked for again.
+const UNTIL_SERVED: [Duration; 6] = [
+    Duration::from_millis(50),
+    Duration::from_millis(100),
+    Duration::from_millis(200),
+    Duration::from_millis(400),
+    Duration::from_millis(800),
+    Duration::from_millis(1600),
+];
+
+impl Run<'_> {
+    /// Asks about everything that can be asked about before anything is written.
+    pub(super) async fn validate(&mut self) -> Result<(), ApplyError> {
+        let definitions = |item: &Item, progress: &Progress| {
+            item.stage == Stage::ClusterDefinitions && matches!(progress, Progress::Open)
+        };
+        let mut errors = self
+            .ask(self.indices(definitions))
+            .await
+            .err()
+            .unwrap_or_default();
+        self.hold_back_what_depends_on_this_set();
+        let open = self.indices(|_, progress| matches!(progress, Progress::Open));
+        errors.extend(self.ask(open).await.err().unwrap_or_default());
+        if errors.is_empty() {
+            Ok(())
+        } else {
+            Err(ApplyError {
+                errors,
+                changes: Vec::new(),
+            })
+        }
+    }
+
+    /// Marks objects whose dry run would fail only because this set is not applied yet.
+    fn hold_back_what_depends_on_this_set(&mut self) {
+        let pending = self.pending();
+        for (item, progress) in self.items.iter().zip(&mut self.progress) {
+            if matches!(progress, Progress::Open)
+                && let Some(blocked) = pending.blocks(&item.gvk, &item.id, item.object.value())
+            {
+                *progress = Progress::Waiting(blocked);
+            }
+        }
+    }
+
+    fn pending(&self) -> Pending {
+        let mut pending = Pending::default();
+        for (item, progress) in self.items.iter().zip(&self.progress) {
+            let (is_new, is_changing) = match progress {
+                Progress::Open | Progress::Refused | Progress::Waiting(_) => (true, true),
+                Progress::Planned(verdict) => (matches!(verdict, Verdict::Create), verdict.is_work()),
+                Progress::Done(_) => (false, false),
+            };
+            if is_new && is_namespace(&item.gvk) {
+                pending.add_namespace(&item.id.name);
+            }
+            if is_changing {
+                pending.add_role(&item.id);
+                if is_crd(&item.gvk)
+                    && let Some(definition) = mapper::definition(&item.object)
+                {
+                    pending.add_kind(&definition.group, &definition.kind);
+                }
+            }
+        }
+        pending
+    }
+
+    /// Dry-runs the objects and notes what each answer means.
+    pub(super) async fn ask(&mut self, indices: Vec<usize>) -> Result<(), Failures> {
+        if indices.is_empty() {
+            return Ok(());
+        }
+        let run = &*self;
+        let asked = indices
+            .into_iter()
+            .map(|i| async move { (i, run.dry_run(&run.items[i]).await) }.boxed());
+        let mut answers = run.together(asked.collect()).await;
+        answers.sort_by_key(|(index, _)| *index);
+        let mut errors = Vec::new();
+        for (index, answer) in answers {
+            let (progress, error) = self.understand(index, answer);
+            self.progress[index] = progress;
+            errors.extend(error);
+        }
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    async fn dry_run(&self, item: &Item) -> Result<Answer, Failure> {
+        let (requests, at) = (self.engine.requests(), item.address());
+        let mut answer = requests.apply(&at, item.object.value(), DRY).await;
+        for pause in UNTIL_SERVED.iter().filter(|_| !item.is_served) {
+            if !matches!(&answer, Err(failure) if failure.class == Class::NotFound) {
+                break;
+            }
+            tokio::time::sleep(*pause).await;
+            answer = requests.apply(&at, item.object.value(), DRY).await;
+        }
+        answer
+    }
+
+    fn understand(&self, index: usize, answer: Result<Answer, Failure>) -> (Progress, Option<ObjectError>) {
+        let (item, before) = (&self.items[index], &self.before[index]);
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(failure) if failure.class == Class::Immutable && self.may_recreate(item, before) => {
+                return (Progress::Planned(Verdict::Recreate), None);
+            }
+            Err(failure) => return (Progress::Refused, Some(self.refusal(item, Step::DryRun, failure))),
+        };
+        let facts = Facts::of(&answer.glimpse, self.engine.settings());
+        let exists = answer.glimpse.resource_version().is_some();
+        let progress = match plan::verdict(item.policy, before, &facts, exists) {
+            Verdict::Unchanged => {
+                self.remember(item, &facts);
+                Progress::done(item, Action::Unchanged)
+            }
+            Verdict::Skip => Progress::done(item, Action::Skipped),
+            verdict => Progress::Planned(verdict),
+        };
+        (progress, None)
+    }
+
+    fn remember(&self, item: &Item, facts: &Facts) {
+        self.engine
+            .managed()
+            .record(&item.id, &self.owner, item.digest, facts);
+    }
+
+    /// Force may come with the call, from the manifest, or from the live object.
+    pub(super) fn may_recreate(&self, item: &Item, before: &Live) -> bool {
+        let live_says_so = matches!(before, Live::Present(facts) if facts.policy.force);
+        self.options.force || item.policy.force || live_says_so
+    }
+
+    /// Words a failure for its reader: what helps against an immutable field, and that discovery may be out of date.
+    pub(super) fn refusal(&self, item: &Item, step: Step, mut failure: Failure) -> ObjectError {
+        if failure.class == Class::Immutable {
+            let group = &self.engine.settings().group;
+            failure.message = format!(
+                "{}; to have it deleted and created anew, annotate it with {group}/force: enabled",
+                failure.message
+            );
+        }
+        if failure.class == Class::NotFound
+            && failure.message.contains("could not find the requested resource")
+        {
+            self.engine.mapper().invalidate();
+        }
+        item.error(step, failure)
+    }
+}

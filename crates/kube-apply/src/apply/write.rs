@@ -1,0 +1,196 @@
+//! Writes: applies objects for real, takes over from other tools, recreates what cannot be changed.
+
+use std::future::Future;
+
+use futures::FutureExt as _;
+
+use super::{Action, Change, Failures, Progress, Run, done};
+use crate::failure::{Class, Failure, ObjectError, Step};
+use crate::fingerprint::Facts;
+use crate::managed::Live;
+use crate::plan::Verdict;
+use crate::prepare::Item;
+use crate::request::{Answer, Mode};
+use crate::stage::Stage;
+use crate::{takeover, terminated, usable};
+
+/// How often a take-over is tried when somebody else writes in between.
+const TAKE_OVER_ATTEMPTS: u32 = 3;
+
+impl Run<'_> {
+    /// Writes the objects, all of one rank. All of them are tried; the failures come back together.
+    pub(super) async fn write(&mut self, indices: Vec<usize>) -> Result<(), Failures> {
+        let run = &*self;
+        let writes = indices
+            .into_iter()
+            .map(|i| async move { (i, run.write_one(i).await) }.boxed());
+        let mut written = run.together(writes.collect()).await;
+        written.sort_by_key(|(index, _)| *index);
+        let mut errors = Vec::new();
+        for (index, result) in written {
+            match result {
+                Ok(change) => self.progress[index] = Progress::Done(Box::new(change)),
+                Err(error) => errors.push(error),
+            }
+        }
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    async fn write_one(&self, index: usize) -> Result<Change, ObjectError> {
+        let (item, before) = (&self.items[index], &self.before[index]);
+        let verdict = match &self.progress[index] {
+            Progress::Planned(verdict) => *verdict,
+            _ => return Ok(done(item, Action::Unchanged)),
+        };
+        let flight = self.engine.managed().begin(&item.id);
+        let (answer, action) = match verdict {
+            Verdict::Recreate => (self.recreate(item).await?, Action::Created),
+            Verdict::Create => (self.send(item).await?, Action::Created),
+            Verdict::Configure { take_over: true } => {
+                self.take_over(item).await?;
+                (self.send(item).await?, Action::Configured)
+            }
+            _ => self.configure(item, before).await?,
+        };
+        let facts = Facts::of(&answer.glimpse, self.engine.settings());
+        let is_as_before = matches!(before, Live::Present(before) if before.fingerprint == facts.fingerprint);
+        flight.record(&self.owner, item.digest, &facts);
+        let action = if action == Action::Configured && is_as_before {
+            Action::Unchanged
+        } else {
+            action
+        };
+        Ok(Change {
+            live: self.kept(answer),
+            ..done(item, action)
+        })
+    }
+
+    /// Applies over what is there; what a dry run would have found beforehand is dealt with on the spot.
+    async fn configure(&self, item: &Item, before: &Live) -> Result<(Answer, Action), ObjectError> {
+        let answer = match self.try_send(item).await {
+            Err(failure) if failure.class == Class::Immutable && self.may_recreate(item, before) => {
+                return Ok((self.recreate(item).await?, Action::Created));
+            }
+            other => other.map_err(|failure| self.refusal(item, Step::Apply, failure))?,
+        };
+        let facts = Facts::of(&answer.glimpse, self.engine.settings());
+        if !facts.needs_take_over || item.policy.merge {
+            return Ok((answer, Action::Configured));
+        }
+        self.take_over(item).await?;
+        Ok((self.send(item).await?, Action::Configured))
+    }
+
+    async fn send(&self, item: &Item) -> Result<Answer, ObjectError> {
+        self.try_send(item)
+            .await
+            .map_err(|failure| self.refusal(item, Step::Apply, failure))
+    }
+
+    fn try_send<'s>(&'s self, item: &'s Item) -> impl Future<Output = Result<Answer, Failure>> + Send + 's {
+        let mode = Mode {
+            dry_run: false,
+            whole: self.options.want_live || item.stage.is_waited_for(),
+        };
+        async move {
+            self.engine
+                .requests()
+                .apply(&item.address(), item.object.value(), mode)
+                .await
+        }
+    }
+
+    /// Makes other tools' fields ours, so that the apply after this removes those that the manifest does not have.
+    async fn take_over(&self, item: &Item) -> Result<(), ObjectError> {
+        let (requests, at) = (self.engine.requests(), item.address());
+        let mut attempt = 1;
+        loop {
+            let live = requests
+                .metadata(&at)
+                .await
+                .map_err(|failure| item.error(Step::TakeOver, failure))?;
+            let metadata = live.as_ref().and_then(|object| object.get("metadata"));
+            let Some(patch) = metadata.and_then(|m| takeover::patch(m, self.engine.settings())) else {
+                return Ok(());
+            };
+            match requests.json_patch(&at, patch).await {
+                Ok(_) => return Ok(()),
+                Err(failure) if failure.class == Class::Conflict && attempt < TAKE_OVER_ATTEMPTS => {
+                    attempt += 1;
+                }
+                Err(failure) => return Err(item.error(Step::TakeOver, failure)),
+            }
+        }
+    }
+
+    /// Deletes the object, waits until it is gone, and applies it as a new one.
+    async fn recreate(&self, item: &Item) -> Result<Answer, ObjectError> {
+        let at = item.address();
+        let error = |failure| item.error(Step::Recreate, failure);
+        tracing::info!(object = %item.id, owner = %self.owner, "recreating an object whose immutable fields changed");
+        if self.engine.requests().delete(&at, None).await.map_err(error)? {
+            let client = self.engine.requests().client();
+            terminated::wait_for_one(client, &at, self.options.stage_timeout)
+                .await
+                .map_err(error)?;
+        }
+        self.send(item).await
+    }
+
+    /// Waits until the definitions of a stage can be used by the next one.
+    pub(super) async fn wait_until_usable(&mut self, stage: Stage) -> Result<(), Failures> {
+        let written = self.indices(|item, progress| {
+            let live = if let Progress::Done(change) = progress {
+                change.live.as_ref()
+            } else {
+                None
+            };
+            item.stage == stage && live.is_some_and(|live| !usable::is_usable(&item.gvk, live))
+        });
+        let (client, limit) = (self.engine.requests().client(), self.options.stage_timeout);
+        let waits = written.into_iter().map(|index| {
+            let item = &self.items[index];
+            async move {
+                usable::wait(client, &item.address(), &item.gvk, limit)
+                    .await
+                    .map_err(|f| item.error(Step::Wait, f))
+            }
+            .boxed()
+        });
+        let errors: Vec<_> = self
+            .together(waits.collect())
+            .await
+            .into_iter()
+            .filter_map(Result::err)
+            .collect();
+        if !self.options.want_live {
+            self.drop_answers(stage);
+        }
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    fn drop_answers(&mut self, stage: Stage) {
+        let here = self
+            .items
+            .iter()
+            .zip(&mut self.progress)
+            .filter(|(item, _)| item.stage == stage);
+        for (_, progress) in here {
+            if let Progress::Done(change) = progress {
+                change.live = None;
+            }
+        }
+    }
+
+    fn kept(&self, answer: Answer) -> Option<serde_json::Value> {
+        let mut whole = answer.whole?;
+        if let Some(metadata) = whole
+            .get_mut("metadata")
+            .and_then(serde_json::Value::as_object_mut)
+        {
+            metadata.remove("managedFields");
+        }
+        Some(whole)
+    }
+}

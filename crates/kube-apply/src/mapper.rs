@@ -1,0 +1,205 @@
+//! Resolves kinds: which URL an object has, and whether it lives in a namespace.
+//!
+//! One document for all groups (aggregated discovery, two requests) is read at first use, reduced to a [`Catalog`], and
+//! shared by all reconciles. It is read again when somebody asks for a kind that is not in it: once for all who ask at
+//! the same time, and not again for the same kind within a few seconds, so that a manifest with a misspelt kind costs
+//! nothing. Kinds that this process itself defined by applying a CRD are [learnt](RestMapper::learn) without a request.
+
+mod catalog;
+mod definition;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use http::Request;
+use kube::Client;
+use kube::core::ApiResource;
+use manifest::GroupVersionKind;
+
+use catalog::{Catalog, Document};
+pub use definition::{Definition, definition};
+
+/// What is needed to address objects of a kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resource {
+    /// Group, version, kind and plural.
+    pub api: ApiResource,
+    /// Whether objects live in a namespace.
+    pub namespaced: bool,
+    /// Whether the server can list and watch the kind.
+    pub watchable: bool,
+}
+
+/// Why a kind could not be resolved.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The server does not serve the kind in this version.
+    #[error("no matches for kind {:?} in version {:?}", .0.kind, .0.api_version())]
+    UnknownKind(GroupVersionKind),
+    /// The server that serves the group does not answer at the moment.
+    #[error("failed to discover API group {0:?}: its server does not answer")]
+    StaleGroup(String),
+    /// The list of kinds could not be read.
+    #[error("failed to discover the kinds of the API server")]
+    Discover(#[source] Arc<kube::Error>),
+}
+
+/// A kind that was not found is not asked for again within this time.
+const UNKNOWN_FOR: Duration = Duration::from_secs(3);
+
+/// At most so many kinds are remembered as unknown; kind names come from tenants.
+const UNKNOWN_KINDS: usize = 1024;
+
+/// Resolves kinds for all reconciles of a process.
+pub struct RestMapper {
+    client: Client,
+    state: Mutex<State>,
+    /// Held while the document is read, so that one request serves all who wait.
+    reading: tokio::sync::Mutex<()>,
+}
+
+#[derive(Default)]
+struct State {
+    catalog: Catalog,
+    /// When the last successful read began; None when the catalog is to be read before it is believed.
+    read_at: Option<Instant>,
+    unknown: HashMap<GroupVersionKind, Instant>,
+}
+
+impl RestMapper {
+    /// Makes a mapper that has read nothing yet.
+    pub fn new(client: Client) -> Self {
+        Self {
+            client,
+            state: Mutex::default(),
+            reading: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// Resolves a kind in exactly the version asked for.
+    pub async fn resolve(&self, gvk: &GroupVersionKind) -> Result<Arc<Resource>, Error> {
+        let asked = Instant::now();
+        if let Some(found) = self.known(gvk) {
+            return Ok(found);
+        }
+        if self.is_known_to_be_unknown(gvk, asked) {
+            return Err(self.missing(gvk));
+        }
+        self.read_since(asked).await?;
+        self.known(gvk).ok_or_else(|| {
+            self.remember_unknown(gvk);
+            self.missing(gvk)
+        })
+    }
+
+    /// Resolves a kind if it is served already. Does not look again for one that is not: the caller knows that it is
+    /// about to be defined.
+    pub async fn resolve_known(&self, gvk: &GroupVersionKind) -> Result<Option<Arc<Resource>>, Error> {
+        if self.state().read_at.is_none() {
+            self.read_since(Instant::now()).await?;
+        }
+        Ok(self.known(gvk))
+    }
+
+    /// Resolves a kind in the version given or, when that is gone, in any version that is served. `Ok(None)` means that
+    /// the server answered for the whole group and does not know the kind, so that no object of it exists.
+    pub async fn resolve_any_version(&self, gvk: &GroupVersionKind) -> Result<Option<Arc<Resource>>, Error> {
+        match self.resolve(gvk).await {
+            Ok(found) => Ok(Some(found)),
+            Err(Error::UnknownKind(_)) => Ok(self.state().catalog.any_version(&gvk.group, &gvk.kind)),
+            Err(other) => Err(other),
+        }
+    }
+
+    /// Adds the kind that an accepted CRD defines, so that its objects need no new discovery.
+    pub fn learn(&self, definition: &Definition) {
+        let mut state = self.state();
+        for version in &definition.versions {
+            state.catalog.insert(definition.resource(version));
+        }
+        state
+            .unknown
+            .retain(|gvk, _| gvk.group != definition.group || gvk.kind != definition.kind);
+    }
+
+    /// Forgets what is known, after CRDs changed or when a known kind turns out to be gone.
+    pub fn invalidate(&self) {
+        let mut state = self.state();
+        state.read_at = None;
+        state.unknown.clear();
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn known(&self, gvk: &GroupVersionKind) -> Option<Arc<Resource>> {
+        let state = self.state();
+        state.read_at.and_then(|_| state.catalog.get(gvk))
+    }
+
+    fn missing(&self, gvk: &GroupVersionKind) -> Error {
+        if self.state().catalog.is_stale(&gvk.group) {
+            Error::StaleGroup(gvk.group.clone())
+        } else {
+            Error::UnknownKind(gvk.clone())
+        }
+    }
+
+    fn is_known_to_be_unknown(&self, gvk: &GroupVersionKind, now: Instant) -> bool {
+        let state = self.state();
+        state.read_at.is_some()
+            && state
+                .unknown
+                .get(gvk)
+                .is_some_and(|at| now.duration_since(*at) < UNKNOWN_FOR)
+    }
+
+    fn remember_unknown(&self, gvk: &GroupVersionKind) {
+        let mut state = self.state();
+        let now = Instant::now();
+        if state.unknown.len() >= UNKNOWN_KINDS {
+            state
+                .unknown
+                .retain(|_, at| now.duration_since(*at) < UNKNOWN_FOR);
+        }
+        if state.unknown.len() < UNKNOWN_KINDS {
+            state.unknown.insert(gvk.clone(), now);
+        }
+    }
+
+    /// Reads the document, unless somebody began to read it after `asked`.
+    async fn read_since(&self, asked: Instant) -> Result<(), Error> {
+        let _one_reader = self.reading.lock().await;
+        if self.state().read_at.is_some_and(|began| began >= asked) {
+            return Ok(());
+        }
+        let began = Instant::now();
+        let catalog = self
+            .read()
+            .await
+            .map_err(|error| Error::Discover(Arc::new(error)))?;
+        tracing::debug!(kinds = catalog.len(), "read the kinds of the API server");
+        let mut state = self.state();
+        state.catalog = catalog;
+        state.read_at = Some(began);
+        Ok(())
+    }
+
+    async fn read(&self) -> Result<Catalog, kube::Error> {
+        let mut catalog = Catalog::default();
+        for path in ["/apis", "/api"] {
+            let request = Request::get(path)
+                .header(
+                    http::header::ACCEPT,
+                    kube::core::discovery::v2::ACCEPT_AGGREGATED_DISCOVERY_V2,
+                )
+                .body(Vec::new())
+                .map_err(kube::Error::HttpError)?;
+            catalog.add(self.client.request::<Document>(request).await?);
+        }
+        Ok(catalog)
+    }
+}

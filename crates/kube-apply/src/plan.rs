@@ -1,0 +1,328 @@
+//! What is to be done with an object, from what is known of it. Pure.
+//!
+//! Three questions: is a request needed at all ([`opening`]); must its dry run wait for something that this same set
+//! creates ([`Pending::blocks`]); and what does the server's answer to the dry run mean ([`verdict`]).
+
+use std::collections::HashSet;
+
+use manifest::{GroupVersionKind, ObjectId};
+use serde_json::{Map, Value};
+
+use crate::fingerprint::Facts;
+use crate::managed::Live;
+use crate::policy::Policy;
+
+/// The first decision about an object, before any request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Opening {
+    /// Left alone because it says so.
+    Skip,
+    /// Applied before, and untouched since.
+    Unchanged,
+    /// The server is to be asked.
+    Work,
+}
+
+/// Decides without a request.
+pub(crate) fn opening(policy: Policy, live: &Live, is_current: bool) -> Opening {
+    match live {
+        _ if policy.excluded => Opening::Skip,
+        Live::Present(facts) if facts.policy.excluded || policy.if_not_present => Opening::Skip,
+        _ if is_current => Opening::Unchanged,
+        _ => Opening::Work,
+    }
+}
+
+/// Tells whether the object may be applied without a dry run when nothing else needs work: one apply is as good as its
+/// own validation. Only for objects that are known well enough to need no question first.
+pub(crate) fn may_go_unasked(live: &Live) -> bool {
+    matches!(live, Live::Present(facts) if !facts.needs_take_over && !facts.terminating)
+}
+
+/// What the dry run says is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Left alone because the live object says so, or because it is there already.
+    Skip,
+    /// An apply would change nothing.
+    Unchanged,
+    /// To be applied; there is no such object.
+    Create,
+    /// To be applied over what is there, after other tools' field managers were taken over if need be.
+    Configure {
+        /// Whether other tools left field managers.
+        take_over: bool,
+    },
+    /// To be deleted and created anew.
+    Recreate,
+}
+
+impl Verdict {
+    /// Tells whether the object will be written.
+    pub(crate) fn is_work(self) -> bool {
+        !matches!(self, Verdict::Skip | Verdict::Unchanged)
+    }
+}
+
+/// Reads the answer to a dry run. `exists` is whether the answer has a resourceVersion: that of a create has none.
+pub(crate) fn verdict(policy: Policy, live: &Live, answer: &Facts, exists: bool) -> Verdict {
+    if !exists {
+        return Verdict::Create;
+    }
+    if answer.policy.excluded || policy.if_not_present {
+        return Verdict::Skip;
+    }
+    let take_over = answer.needs_take_over && !policy.merge;
+    match live {
+        Live::Present(before) if !take_over && before.fingerprint == answer.fingerprint => Verdict::Unchanged,
+        _ => Verdict::Configure { take_over },
+    }
+}
+
+/// Why a dry run has to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Blocked {
+    /// Until the stage before this object's is done: its kind or namespace comes with it.
+    UntilItsStage,
+    /// Until objects of lower rank in its own stage are applied: a binding is refused while its role is missing.
+    UntilItsTurn,
+}
+
+/// What this set creates or changes and other objects of the set may need.
+#[derive(Debug, Default)]
+pub(crate) struct Pending {
+    kinds: HashSet<(String, String)>,
+    namespaces: HashSet<String>,
+    roles: HashSet<(String, String, String)>,
+}
+
+impl Pending {
+    /// Adds a kind whose CRD is created or changed.
+    pub(crate) fn add_kind(&mut self, group: &str, kind: &str) {
+        self.kinds.insert((group.to_owned(), kind.to_owned()));
+    }
+
+    /// Adds a namespace that is created.
+    pub(crate) fn add_namespace(&mut self, name: &str) {
+        self.namespaces.insert(name.to_owned());
+    }
+
+    /// Adds a Role or ClusterRole that is created or changed; other kinds are ignored.
+    pub(crate) fn add_role(&mut self, id: &ObjectId) {
+        if id.group == RBAC && matches!(id.kind.as_str(), "Role" | "ClusterRole") {
+            self.roles
+                .insert((id.kind.clone(), id.namespace.clone(), id.name.clone()));
+        }
+    }
+
+    /// Tells whether the object's dry run has to wait.
+    pub(crate) fn blocks(
+        &self,
+        gvk: &GroupVersionKind,
+        id: &ObjectId,
+        object: &Map<String, Value>,
+    ) -> Option<Blocked> {
+        let is_pending_kind = self.kinds.contains(&(gvk.group.clone(), gvk.kind.clone()));
+        if is_pending_kind || self.namespaces.contains(&id.namespace) {
+            Some(Blocked::UntilItsStage)
+        } else if self
+            .role_of(id, object)
+            .is_some_and(|role| self.roles.contains(&role))
+        {
+            Some(Blocked::UntilItsTurn)
+        } else {
+            None
+        }
+    }
+
+    fn role_of(&self, id: &ObjectId, object: &Map<String, Value>) -> Option<(String, String, String)> {
+        if id.group != RBAC || !id.kind.ends_with("Binding") {
+            return None;
+        }
+        let text = |field: &str| Some(object.get("roleRef")?.get(field)?.as_str()?.to_owned());
+        let kind = text("kind")?;
+        let namespace = if kind == "Role" {
+            id.namespace.clone()
+        } else {
+            String::new()
+        };
+        Some((kind, namespace, text("name")?))
+    }
+}
+
+const RBAC: &str = "rbac.authorization.k8s.io";
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::fingerprint::Digest;
+
+    fn facts(fingerprint: u32) -> Facts {
+        Facts {
+            fingerprint: Digest::of(&json!(fingerprint)),
+            resource_version: Some(1),
+            uid: None,
+            owner: None,
+            policy: Policy::default(),
+            needs_take_over: false,
+            owner_label_is_ours: true,
+            terminating: false,
+        }
+    }
+
+    fn excluded() -> Policy {
+        Policy {
+            excluded: true,
+            ..Policy::default()
+        }
+    }
+
+    #[test]
+    fn objects_that_need_no_request_are_settled_first() {
+        let plain = Policy::default();
+        let if_absent = Policy {
+            if_not_present: true,
+            ..plain
+        };
+        let present = Live::Present(facts(1));
+        let shielded = Live::Present(Facts {
+            policy: excluded(),
+            ..facts(1)
+        });
+        for (policy, live, is_current, expected) in [
+            (excluded(), &Live::Unknown, true, Opening::Skip),
+            (plain, &shielded, true, Opening::Skip),
+            (if_absent, &present, false, Opening::Skip),
+            (if_absent, &Live::Absent, false, Opening::Work),
+            (plain, &present, true, Opening::Unchanged),
+            (plain, &present, false, Opening::Work),
+            (plain, &Live::Unknown, false, Opening::Work),
+        ] {
+            assert_eq!(opening(policy, live, is_current), expected, "{policy:?} {live:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_well_known_object_goes_without_a_dry_run() {
+        assert!(may_go_unasked(&Live::Present(facts(1))));
+        assert!(!may_go_unasked(&Live::Absent));
+        assert!(!may_go_unasked(&Live::Unknown));
+        assert!(!may_go_unasked(&Live::Present(Facts {
+            needs_take_over: true,
+            ..facts(1)
+        })));
+    }
+
+    #[test]
+    fn answers_of_the_dry_run_are_understood() {
+        let plain = Policy::default();
+        let if_absent = Policy {
+            if_not_present: true,
+            ..plain
+        };
+        let merge = Policy { merge: true, ..plain };
+        let before = Live::Present(facts(1));
+        let leftover = Facts {
+            needs_take_over: true,
+            ..facts(1)
+        };
+        let shielded = Facts {
+            policy: excluded(),
+            ..facts(2)
+        };
+        for (policy, live, answer, exists, expected) in [
+            (plain, &Live::Absent, facts(1), false, Verdict::Create),
+            (if_absent, &Live::Absent, facts(1), false, Verdict::Create),
+            (if_absent, &Live::Unknown, facts(1), true, Verdict::Skip),
+            (plain, &before, shielded, true, Verdict::Skip),
+            (plain, &before, facts(1), true, Verdict::Unchanged),
+            (
+                plain,
+                &before,
+                facts(2),
+                true,
+                Verdict::Configure { take_over: false },
+            ),
+            (
+                plain,
+                &Live::Unknown,
+                facts(1),
+                true,
+                Verdict::Configure { take_over: false },
+            ),
+            (
+                plain,
+                &before,
+                leftover.clone(),
+                true,
+                Verdict::Configure { take_over: true },
+            ),
+            (merge, &before, leftover, true, Verdict::Unchanged),
+        ] {
+            assert_eq!(
+                verdict(policy, live, &answer, exists),
+                expected,
+                "{policy:?} {live:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn objects_wait_for_what_their_own_set_creates() {
+        let id = |group: &str, kind: &str, namespace: &str, name: &str| ObjectId {
+            group: group.into(),
+            kind: kind.into(),
+            namespace: namespace.into(),
+            name: name.into(),
+        };
+        let mut pending = Pending::default();
+        pending.add_kind("example.com", "Widget");
+        pending.add_namespace("new");
+        pending.add_role(&id(RBAC, "Role", "old", "reader"));
+        pending.add_role(&id(RBAC, "ClusterRole", "", "admin"));
+        let role_ref = |kind: &str, name: &str| json!({"roleRef": {"kind": kind, "name": name}});
+        for (object, body, expected) in [
+            (
+                id("example.com", "Widget", "old", "w"),
+                json!({}),
+                Some(Blocked::UntilItsStage),
+            ),
+            (
+                id("", "ConfigMap", "new", "c"),
+                json!({}),
+                Some(Blocked::UntilItsStage),
+            ),
+            (id("", "ConfigMap", "old", "c"), json!({}), None),
+            (
+                id(RBAC, "RoleBinding", "old", "b"),
+                role_ref("Role", "reader"),
+                Some(Blocked::UntilItsTurn),
+            ),
+            (
+                id(RBAC, "RoleBinding", "other", "b"),
+                role_ref("Role", "reader"),
+                None,
+            ),
+            (
+                id(RBAC, "RoleBinding", "other", "b"),
+                role_ref("ClusterRole", "admin"),
+                Some(Blocked::UntilItsTurn),
+            ),
+            (
+                id(RBAC, "ClusterRoleBinding", "", "b"),
+                role_ref("ClusterRole", "view"),
+                None,
+            ),
+        ] {
+            let gvk = GroupVersionKind {
+                group: object.group.clone(),
+                version: "v1".into(),
+                kind: object.kind.clone(),
+            };
+            let body = body.as_object().unwrap();
+            assert_eq!(pending.blocks(&gvk, &object, body), expected, "{object}");
+        }
+    }
+}

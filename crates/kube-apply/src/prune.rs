@@ -1,0 +1,236 @@
+//! Deletes what left the inventory, unless it asks to stay or belongs to somebody else by now.
+//!
+//! Each delete carries the uid and the version of what was looked at, so that an object that another owner took over, or
+//! that was created anew, in the meantime is looked at again instead of deleted. Objects go in the reverse of the order in
+//! which they are applied.
+
+use futures::future::BoxFuture;
+use futures::{FutureExt as _, StreamExt as _};
+use kube::core::params::Preconditions;
+use manifest::{GroupVersionKind, ObjectId};
+
+use crate::Engine;
+use crate::failure::{Class, Failure, ObjectError, Step};
+use crate::fingerprint::{Facts, Glimpse, format_uid};
+use crate::managed::Live;
+use crate::prepare;
+use crate::request::Address;
+use crate::settings::Owner;
+use crate::stage;
+
+/// What a caller wants of one prune. Nothing yet; here so that a guard against mass deletion finds its place.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct PruneOptions {}
+
+/// The outcome of a prune. What failed belongs back into the inventory.
+#[derive(Clone, Debug, Default)]
+pub struct Pruned {
+    /// Gone, or on the way out.
+    pub deleted: Vec<ObjectId>,
+    /// Left alone for good.
+    pub skipped: Vec<(ObjectId, SkipReason)>,
+    /// Not deleted; to be tried again.
+    pub failed: Vec<(ObjectId, ObjectError)>,
+}
+
+/// Why an object that left the inventory was not deleted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SkipReason {
+    /// Its metadata says `prune: disabled`.
+    PruneDisabled,
+    /// Its metadata says `reconcile: disabled` or `ssa: Ignore`.
+    Excluded,
+    /// It wears the labels of another owner.
+    OwnedBy(Owner),
+    /// It wears no owner labels.
+    NotOwned,
+}
+
+impl Engine {
+    /// Deletes the objects, given with the version under which each was applied.
+    pub async fn prune(&self, owner: &Owner, ids: &[(ObjectId, String)], _options: &PruneOptions) -> Pruned {
+        let mut ordered: Vec<_> = ids.iter().collect();
+        ordered.sort_by(|a, b| stage::compare(&b.0, &a.0));
+        let mut pruned = Pruned::default();
+        for rank in ordered.chunk_by(|a, b| stage::rank(&a.0.kind) == stage::rank(&b.0.kind)) {
+            let deletes = rank
+                .iter()
+                .map(|(id, version)| self.prune_one(owner, id, version).boxed());
+            let deletes: Vec<BoxFuture<'_, _>> = deletes.collect();
+            let mut done: Vec<_> = futures::stream::iter(deletes)
+                .buffer_unordered(self.settings().concurrency.max(1))
+                .collect()
+                .await;
+            done.sort_by(|(a, _), (b, _)| stage::compare(b, a));
+            for (id, outcome) in done {
+                match outcome {
+                    Ok(None) => pruned.deleted.push(id),
+                    Ok(Some(reason)) => pruned.skipped.push((id, reason)),
+                    Err(failure) => {
+                        let error = ObjectError::new(id.clone(), None, Step::Delete, failure);
+                        pruned.failed.push((id, error));
+                    }
+                }
+            }
+        }
+        pruned
+    }
+
+    async fn prune_one(&self, owner: &Owner, id: &ObjectId, version: &str) -> (ObjectId, Outcome) {
+        let gvk = GroupVersionKind {
+            group: id.group.clone(),
+            version: version.to_owned(),
+            kind: id.kind.clone(),
+        };
+        let resource = match self.mapper().resolve_any_version(&gvk).await {
+            Ok(Some(resource)) => resource,
+            // The CRD is gone and took its objects along.
+            Ok(None) => return (id.clone(), Ok(None)),
+            Err(error) => return (id.clone(), Err(prepare::failure(&error))),
+        };
+        let at = Address {
+            resource,
+            namespace: id.namespace.clone(),
+            name: id.name.clone(),
+        };
+        // From here on its disappearance is no drift.
+        self.managed().forget_object(id);
+        let known = match self.managed().live(id) {
+            Live::Present(facts) => Some(facts).filter(|f| f.uid.is_some() && f.resource_version.is_some()),
+            Live::Absent | Live::Unknown => None,
+        };
+        (id.clone(), self.delete_while_ours(owner, &at, known).await)
+    }
+
+    /// Looks, decides and deletes, again as long as the object changes in between.
+    async fn delete_while_ours(&self, owner: &Owner, at: &Address, mut known: Option<Facts>) -> Outcome {
+        for _ in 0..LOOKS {
+            let facts = match known.take() {
+                Some(facts) => facts,
+                None => match self.look(at).await? {
+                    Some(facts) => facts,
+                    None => return Ok(None),
+                },
+            };
+            if let Some(reason) = reason_to_keep(owner, &facts) {
+                return Ok(Some(reason));
+            }
+            if facts.terminating {
+                return Ok(None);
+            }
+            match self.requests().delete(at, Some(preconditions(&facts))).await {
+                Ok(_) => return Ok(None),
+                Err(failure) if failure.class == Class::Conflict => {} // changed since; look again
+                Err(failure) => return Err(failure),
+            }
+        }
+        Err(Failure::new(
+            Class::Conflict,
+            "it changed each time it was about to be deleted",
+        ))
+    }
+
+    async fn look(&self, at: &Address) -> Result<Option<Facts>, Failure> {
+        let Some(live) = self.requests().metadata(at).await? else {
+            return Ok(None);
+        };
+        let unreadable =
+            |error| Failure::new(Class::Transient, format!("failed to read its metadata: {error}"));
+        let glimpse: Glimpse = serde_json::from_value(live).map_err(unreadable)?;
+        Ok(Some(Facts::of(&glimpse, self.settings())))
+    }
+}
+
+/// None means that the object is gone or going.
+type Outcome = Result<Option<SkipReason>, Failure>;
+
+/// How often an object is looked at before its prune is left for the next time.
+const LOOKS: u32 = 4;
+
+fn reason_to_keep(owner: &Owner, facts: &Facts) -> Option<SkipReason> {
+    match facts.owner.as_deref() {
+        None => Some(SkipReason::NotOwned),
+        Some(other) if other != owner => Some(SkipReason::OwnedBy(other.clone())),
+        _ if facts.policy.prune_disabled => Some(SkipReason::PruneDisabled),
+        _ if facts.policy.excluded => Some(SkipReason::Excluded),
+        _ => None,
+    }
+}
+
+fn preconditions(facts: &Facts) -> Preconditions {
+    Preconditions {
+        uid: facts.uid.map(format_uid),
+        resource_version: facts.resource_version.map(|version| version.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::fingerprint::Digest;
+    use crate::policy::Policy;
+
+    fn owner(name: &str) -> Owner {
+        Owner {
+            namespace: "flux-system".into(),
+            name: name.into(),
+        }
+    }
+
+    fn facts(owner: Option<Owner>, policy: Policy) -> Facts {
+        Facts {
+            fingerprint: Digest::of(&json!(1)),
+            resource_version: Some(7),
+            uid: Some(1),
+            owner: owner.map(Arc::new),
+            policy,
+            needs_take_over: false,
+            owner_label_is_ours: true,
+            terminating: false,
+        }
+    }
+
+    #[test]
+    fn objects_stay_that_ask_for_it_or_belong_to_somebody_else() {
+        let plain = Policy::default();
+        for (who, policy, expected) in [
+            (Some(owner("apps")), plain, None),
+            (
+                Some(owner("apps")),
+                Policy {
+                    prune_disabled: true,
+                    ..plain
+                },
+                Some(SkipReason::PruneDisabled),
+            ),
+            (
+                Some(owner("apps")),
+                Policy {
+                    excluded: true,
+                    ..plain
+                },
+                Some(SkipReason::Excluded),
+            ),
+            (
+                Some(owner("other")),
+                plain,
+                Some(SkipReason::OwnedBy(owner("other"))),
+            ),
+            (None, plain, Some(SkipReason::NotOwned)),
+        ] {
+            assert_eq!(reason_to_keep(&owner("apps"), &facts(who, policy)), expected);
+        }
+    }
+
+    #[test]
+    fn a_delete_names_what_was_looked_at() {
+        let p = preconditions(&facts(None, Policy::default()));
+        assert_eq!(p.resource_version.as_deref(), Some("7"));
+        assert_eq!(p.uid.as_deref(), Some("00000000-0000-0000-0000-000000000001"));
+    }
+}

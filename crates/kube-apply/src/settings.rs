@@ -1,0 +1,97 @@
+//! What a controller fixes once per process, and what a caller says per call.
+//!
+//! Plain data with defaults; read by every step, decides nothing itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::time::Duration;
+
+/// Fixes how a controller writes: under which name, which labels, how many requests at once.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Field manager of every apply, for example `kustomize-controller`.
+    pub field_manager: String,
+    /// Prefix of the owner labels and of the annotations that steer apply, for example `kustomize.toolkit.fluxcd.io`.
+    pub group: String,
+    /// How many objects of one call are worked on at once (Flux's `--concurrent-ssa`).
+    pub concurrency: usize,
+    /// Kinds (group, kind) that are applied after cluster and class definitions and before everything else.
+    pub custom_stage_kinds: BTreeSet<(String, String)>,
+    /// Managers whose fields are taken over and undone like kubectl's (Flux's `--override-manager`).
+    pub disallowed_field_managers: Vec<String>,
+    /// How long one request may take before it counts as a transient failure.
+    pub request_timeout: Duration,
+}
+
+impl Default for Settings {
+    /// Writes as Flux's kustomize-controller does.
+    fn default() -> Self {
+        Self {
+            field_manager: "kustomize-controller".to_owned(),
+            group: "kustomize.toolkit.fluxcd.io".to_owned(),
+            concurrency: 4,
+            custom_stage_kinds: BTreeSet::new(),
+            disallowed_field_managers: Vec::new(),
+            request_timeout: Duration::from_secs(30),
+        }
+    }
+}
+
+impl Settings {
+    /// Names the label that holds the owner's name.
+    pub fn name_label(&self) -> String {
+        format!("{}/name", self.group)
+    }
+
+    /// Names the label that holds the owner's namespace.
+    pub fn namespace_label(&self) -> String {
+        format!("{}/namespace", self.group)
+    }
+}
+
+/// The object in whose name others are applied: a Kustomization or a HelmRelease.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Owner {
+    /// Namespace of the owner.
+    pub namespace: String,
+    /// Name of the owner.
+    pub name: String,
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// Labels and annotations that every object gets (`spec.commonMetadata`); they override what the object has.
+#[derive(Clone, Debug, Default)]
+pub struct CommonMetadata {
+    /// Labels to set.
+    pub labels: BTreeMap<String, String>,
+    /// Annotations to set.
+    pub annotations: BTreeMap<String, String>,
+}
+
+/// What a caller wants of one apply.
+#[derive(Clone, Debug)]
+pub struct ApplyOptions {
+    /// Deletes and recreates objects whose immutable fields changed (`spec.force`).
+    pub force: bool,
+    /// Keeps the API server's answer to each write in [`Change::live`](crate::Change::live). Costs memory for each
+    /// object and a whole object per answer instead of its metadata, so leave it off where no health is asked for.
+    pub want_live: bool,
+    /// How long definitions (CRDs, namespaces, classes) may take to become usable, and recreated objects to go away.
+    pub stage_timeout: Duration,
+}
+
+impl Default for ApplyOptions {
+    fn default() -> Self {
+        // Flux waits 60 s for a stage (ssa.DefaultApplyOptions).
+        Self {
+            force: false,
+            want_live: false,
+            stage_timeout: Duration::from_secs(60),
+        }
+    }
+}
