@@ -4,6 +4,12 @@
 //! write statuses of these types, and [`crd::all`] makes the CRDs that are shipped from them. The wire format is
 //! Flux's; see `docs/compatibility/`. Types read leniently (what is unknown or absent does no harm) and write
 //! exactly (what is not set is not written). No client, no I/O, no decisions of a controller.
+//!
+//! A list is read whole or not at all, so one object that cannot be read would stop a controller for everybody.
+//! Three things are done about it. The CRDs do not demand a spec (nor do Flux's), and an object without one reads
+//! as the default: that is what `attr = "cfg_attr(all(), serde(default))"` on each kind says, in the one way that
+//! kube-derive lets through to the struct that it makes. A duration that is too long for Go reads as the longest
+//! one. For what is left, a status that somebody wrote by hand, watches go through [`kube::core::DeserializeGuard`].
 
 pub mod crd;
 pub mod helm;

@@ -387,3 +387,38 @@ fn an_object_without_a_spec_can_be_read() {
     assert_eq!(read.spec, source::GitRepositorySpec::default());
     assert_eq!(read.status, None);
 }
+
+/// A tenant may be allowed to write a status, and its fields are hardly validated. Watches of these types go
+/// through kube's guard, and the guard must be able to tell the objects apart.
+#[test]
+fn an_unreadable_object_does_not_hide_the_others() {
+    use kube::core::{DeserializeGuard, ObjectList};
+
+    let item = |name: &str, duration: &str| {
+        serde_json::json!({
+            "metadata": { "name": name },
+            "status": { "history": [{
+                "digest": "sha256:2c26b46b",
+                "firstReconciled": "2026-11-21T10:00:00Z",
+                "lastReconciled": "2026-11-21T10:00:00Z",
+                "lastReconciledDuration": duration,
+                "lastReconciledStatus": "ReconciliationSucceeded",
+                "totalReconciliations": 1,
+            }] },
+        })
+    };
+    let list = serde_json::json!({
+        "apiVersion": "kustomize.toolkit.fluxcd.io/v1",
+        "kind": "KustomizationList",
+        "metadata": {},
+        "items": [item("good", "1.5s"), item("bad", "soon")],
+    });
+    let list: ObjectList<DeserializeGuard<kustomize::Kustomization>> = serde_json::from_value(list).unwrap();
+    let read: Vec<_> = list
+        .items
+        .into_iter()
+        .map(|item| item.0.map_err(|error| error.metadata.name))
+        .collect();
+    assert_eq!(read[0].as_ref().unwrap().metadata.name.as_deref(), Some("good"));
+    assert_eq!(read[1].as_ref().unwrap_err().as_deref(), Some("bad"));
+}
