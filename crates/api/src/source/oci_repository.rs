@@ -113,7 +113,7 @@ pub enum OCIProvider {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OCIRepositoryRef {
-    /// The digest of a manifest, as sha256:<hex>.
+    /// The digest of a manifest, as `sha256:<hex>`.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
 

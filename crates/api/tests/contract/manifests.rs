@@ -388,7 +388,7 @@ fn an_object_without_a_spec_can_be_read() {
     assert_eq!(read.status, None);
 }
 
-/// A tenant may be allowed to write a status, and its fields are hardly validated. Watches of these types go
+/// A tenant may be allowed to write a status, and its fields are hardly validated. Watches of these types can go
 /// through kube's guard, and the guard must be able to tell the objects apart.
 #[test]
 fn an_unreadable_object_does_not_hide_the_others() {
