@@ -1,0 +1,137 @@
+//! From watches to queues: what the API server tells, kept in a store, and the keys that it concerns.
+//!
+//! In: an `Api` and what to look at. Out: a store that is always up to date, and a stream of the objects that
+//! changed in a way that matters. What our own status patches change does not matter, so they trigger nothing.
+//! The stream has to be polled for the store to fill.
+
+mod cache;
+mod changes;
+
+use std::fmt::Debug;
+
+use api::meta::{HasConditions, RECONCILE_REQUEST_ANNOTATION, StatusObject};
+use futures::{Stream, StreamExt as _};
+use kube::core::NamespaceResourceScope;
+use kube::runtime::reflector::{self, ObjectRef, Store};
+use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::{Api, Client, Resource, ResourceExt as _};
+use serde::de::DeserializeOwned;
+
+pub use cache::Cache;
+pub use changes::ReconcileTrigger;
+
+use crate::flags::WatchFlags;
+use changes::Changes;
+
+/// kubectl keeps the whole manifest here; nobody but kubectl reads it.
+const LAST_APPLIED_ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// The objects of a kind in the scope of the flags: all namespaces or the one that this process runs in.
+pub fn scoped_api<K>(client: &Client, flags: &WatchFlags) -> Api<K>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+{
+    match flags.namespace() {
+        Some(namespace) => Api::namespaced(client.clone(), namespace),
+        None => Api::all(client.clone()),
+    }
+}
+
+/// Watches the objects that are to be reconciled: with `--watch-label-selector`, and as Flux's predicates have
+/// it, an object comes when it is new, its spec changed, it is being deleted, it is gone, or its annotation
+/// `reconcile.fluxcd.io/requestedAt` got a new value.
+pub fn watch_into_store<K>(
+    api: Api<K>,
+    flags: &WatchFlags,
+) -> (Store<K>, impl Stream<Item = ObjectRef<K>> + Send + 'static)
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+{
+    let config = selecting(&flags.watch_label_selector);
+    watch_changes(api, config, |object| Some(ReconcileTrigger::of(object)))
+}
+
+/// Watches with any idea of what matters: an object comes when `fingerprint` gives another value than before,
+/// and when it is new or gone. An object without a fingerprint (None) is kept in the store and never comes.
+///
+/// For a source that others depend on, for example, the fingerprint is the digest of its artifact.
+pub fn watch_changes<K, F>(
+    api: Api<K>,
+    config: watcher::Config,
+    fingerprint: impl Fn(&K) -> Option<F> + Send + 'static,
+) -> (Store<K>, impl Stream<Item = ObjectRef<K>> + Send + 'static)
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+    F: PartialEq + Send + 'static,
+{
+    let events = watcher(api, config).default_backoff().modify(strip);
+    store_and_touched(events, fingerprint)
+}
+
+/// A watch of the objects that a label selector selects; all if it is empty.
+pub fn selecting(label_selector: &str) -> watcher::Config {
+    if label_selector.is_empty() {
+        watcher::Config::default()
+    } else {
+        watcher::Config::default().labels(label_selector)
+    }
+}
+
+/// The value of the annotation by which a person asks for a reconciliation.
+pub fn requested_at<K: Resource>(object: &K) -> Option<&str> {
+    object
+        .meta()
+        .annotations
+        .as_ref()?
+        .get(RECONCILE_REQUEST_ANNOTATION)
+        .map(String::as_str)
+}
+
+/// Whether a person asked for a reconciliation that has not been handled yet.
+pub fn should_reconcile_now<K: StatusObject>(object: &K) -> bool {
+    let handled = object.status().and_then(HasConditions::last_handled_reconcile_at);
+    requested_at(object).is_some_and(|requested| Some(requested) != handled)
+}
+
+/// Drops what is not read and takes half the memory of a store (kube-rs/kube#1210).
+pub fn strip<K: Resource>(object: &mut K) {
+    object.meta_mut().managed_fields = None;
+    if object.meta().annotations.is_some() {
+        object.annotations_mut().remove(LAST_APPLIED_ANNOTATION);
+    }
+}
+
+fn store_and_touched<K, F>(
+    events: impl Stream<Item = watcher::Result<watcher::Event<K>>> + Send + 'static,
+    fingerprint: impl Fn(&K) -> Option<F> + Send + 'static,
+) -> (Store<K>, impl Stream<Item = ObjectRef<K>> + Send + 'static)
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static,
+    F: PartialEq + Send + 'static,
+{
+    let (store, mut writer) = reflector::store();
+    let mut changes = Changes::new(fingerprint);
+    let mut failing = false;
+    let touched = events.flat_map(move |event| {
+        let touched = match event {
+            Ok(event) => {
+                failing = false;
+                // First the store, then the key: who gets the key finds the object.
+                writer.apply_watcher_event(&event);
+                changes.touched(&event)
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut failing, true) {
+                    let kind = K::kind(&());
+                    tracing::warn!(%kind, %error, "a watch failed; it is tried again");
+                }
+                Vec::new()
+            }
+        };
+        futures::stream::iter(touched)
+    });
+    (store, touched)
+}
+
+#[cfg(test)]
+mod tests;
