@@ -6,7 +6,9 @@
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
+mod demo;
 mod generate;
+mod tools;
 
 /// What was typed.
 #[derive(Debug, Parser)]
@@ -19,12 +21,18 @@ struct CommandLine {
 /// The tasks, in the order in which a newcomer meets them.
 #[derive(Debug, Subcommand)]
 enum Task {
+    /// Show the main job end to end on a control plane of its own, or on the cluster of KUBECONFIG.
+    Demo(demo::Arguments),
+    /// Build the control plane and the registry that tests and the demo use.
+    Tools(tools::Arguments),
     /// Write what is made from other sources: CRDs and gRPC code; with --check only compare.
     Generate(generate::Arguments),
 }
 
 fn main() -> Result<()> {
     match CommandLine::parse().task {
+        Task::Demo(arguments) => demo::run(&arguments),
+        Task::Tools(arguments) => tools::run(&arguments),
         Task::Generate(arguments) => generate::run(&arguments),
     }
 }

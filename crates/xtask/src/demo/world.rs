@@ -1,0 +1,258 @@
+//! Everything that the story needs around it: cluster, definitions, Git repository, registry, our controllers.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use kube::Client;
+use serde_json::json;
+use testkit::controller::{Controller, ControllerOptions};
+use testkit::git::Repository;
+use testkit::tools::{self, Tool};
+use testkit::{ControlPlane, GitServer, Options, Registry, install_crds, objects, wait_until_gone};
+
+use super::story::Story;
+
+/// The namespace of everything in the story.
+const NAMESPACE: &str = "windlass-demo";
+/// What the artifact says that it was built from.
+const ARTIFACT_REVISION: &str = "v1.4.0@sha1:5a0c9f1de0c6a9c1b8b6a1e6f4b7f3e2d1c0b9a8";
+
+/// What runs. Dropping it stops it all, controllers first.
+pub(crate) struct World {
+    pub(crate) client: Client,
+    pub(crate) namespace: String,
+    pub(crate) repository: Repository,
+    pub(crate) registry: Registry,
+    pub(crate) artifact_digest: String,
+    pub(crate) apply_controller: Controller,
+    pub(crate) source_controller: Controller,
+    _git: GitServer,
+    pub(crate) cluster: ControlPlane,
+    /// Whether the cluster is not ours, and must be left as it was.
+    borrowed: bool,
+}
+
+impl World {
+    /// Starts everything, telling each step and what it took.
+    pub(crate) async fn prepare(story: &mut Story, once: bool) -> Result<Self> {
+        story.chapter("Preparing")?;
+        let borrowed = std::env::var_os("KUBECONFIG")
+            .filter(|path| !path.is_empty())
+            .map(PathBuf::from);
+        build_tools(story, once, borrowed.is_some()).await?;
+
+        let started = Instant::now();
+        let cluster = match &borrowed {
+            Some(kubeconfig) => ControlPlane::existing(kubeconfig).await?,
+            None => ControlPlane::start(Options::default()).await?,
+        };
+        let client = cluster.client();
+        let version = client
+            .apiserver_version()
+            .await
+            .context("the cluster does not answer")?;
+        let origin = if borrowed.is_some() {
+            "cluster of KUBECONFIG"
+        } else {
+            "control plane"
+        };
+        let detail = format!(
+            "Kubernetes {} at {}",
+            version.git_version,
+            cluster.config().cluster_url
+        );
+        story.prepared(origin, started.elapsed(), detail)?;
+
+        let started = Instant::now();
+        install_crds(&client).await?;
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
+        objects::apply(&client, &namespace).await?;
+        story.prepared(
+            "definitions",
+            started.elapsed(),
+            "Flux's kinds, from charts/windlass/crds",
+        )?;
+
+        let started = Instant::now();
+        let git = GitServer::start().await?;
+        let repository = git.create_repository("shop")?;
+        let first = repository.commit_folder("main", "open the shop", &manifests("shop"))?;
+        let detail = format!("{} at {}", repository.url(), short(&first));
+        story.prepared("Git repository", started.elapsed(), detail)?;
+
+        let started = Instant::now();
+        let (registry, artifact_digest) = start_registry().await?;
+        let detail = format!(
+            "{}:latest at {}",
+            registry.url("reporter"),
+            short(&artifact_digest)
+        );
+        story.prepared("OCI artifact", started.elapsed(), detail)?;
+
+        let options = ControllerOptions {
+            namespace: NAMESPACE.to_owned(),
+            ..ControllerOptions::default()
+        };
+        let started = Instant::now();
+        let kubeconfig = cluster.kubeconfig_path();
+        let source_controller = Controller::start_source(kubeconfig, options.clone()).await?;
+        tell_controller(story, &source_controller, started)?;
+        let started = Instant::now();
+        let apply_controller = Controller::start_apply(kubeconfig, &source_controller, options).await?;
+        tell_controller(story, &apply_controller, started)?;
+
+        let namespace = NAMESPACE.to_owned();
+        let borrowed = borrowed.is_some();
+        Ok(Self {
+            client,
+            namespace,
+            repository,
+            registry,
+            artifact_digest,
+            apply_controller,
+            source_controller,
+            _git: git,
+            cluster,
+            borrowed,
+        })
+    }
+
+    /// Fails when a process that we started has ended.
+    pub(crate) fn check_running(&self) -> Result<()> {
+        self.source_controller.check_running()?;
+        self.apply_controller.check_running()?;
+        self.cluster.check_running()
+    }
+
+    /// What a person wants to see when something did not happen.
+    pub(crate) fn describe_failure(&self) -> String {
+        let logs = [&self.source_controller, &self.apply_controller].map(|controller| {
+            format!(
+                "the end of the log of {}:\n{}",
+                controller.name(),
+                controller.log_tail(25)
+            )
+        });
+        logs.join("\n")
+    }
+
+    /// Takes our objects out of a cluster that is not ours. Failing to is told and is no failure of the demo.
+    pub(crate) async fn clean_up(&self, story: &mut Story) -> Result<()> {
+        if !self.borrowed {
+            return Ok(());
+        }
+        match self.delete_objects().await {
+            Ok(()) => story.note("removed the demo's objects and its namespace; the definitions stay"),
+            Err(error) => story.note(&format!("could not remove the demo's objects: {error:#}")),
+        }
+    }
+
+    async fn delete_objects(&self) -> Result<()> {
+        let patience = Duration::from_secs(60);
+        // Kustomizations first: their controller takes back what they made, and still has its sources then.
+        let kinds = [
+            ("kustomize.toolkit.fluxcd.io/v1", "Kustomization"),
+            ("source.toolkit.fluxcd.io/v1", "GitRepository"),
+            ("source.toolkit.fluxcd.io/v1", "OCIRepository"),
+        ];
+        for (api_version, kind) in kinds {
+            let api = objects::api(&self.client, api_version, kind, &self.namespace);
+            for object in api.list(&Default::default()).await? {
+                let name = object.metadata.name.unwrap_or_default();
+                api.delete(&name, &Default::default()).await?;
+                wait_until_gone(&api, &name, patience).await?;
+            }
+        }
+        self.cluster.delete_namespace(&self.namespace).await
+    }
+}
+
+/// The folder of the demo's manifests.
+pub(crate) fn manifests(name: &str) -> PathBuf {
+    tools::hack_directory().join("demo").join(name)
+}
+
+/// A commit id, digest or revision with its hash cut to eight characters.
+pub(crate) fn short(revision: &str) -> String {
+    match revision.rfind(|character: char| !character.is_ascii_hexdigit()) {
+        Some(end) if revision.len() - end > 9 => revision.chars().take(end + 9).collect(),
+        None if revision.len() > 8 => revision.chars().take(8).collect(),
+        _ => revision.to_owned(),
+    }
+}
+
+async fn build_tools(story: &Story, once: bool, borrowed: bool) -> Result<()> {
+    let mut wanted = vec![Tool::Registry];
+    if !borrowed {
+        wanted.extend(tools::CONTROL_PLANE);
+    }
+    if !once {
+        wanted.push(Tool::Kubectl);
+    }
+    let wanted: Vec<Tool> = tools::ALL
+        .iter()
+        .copied()
+        .filter(|tool| wanted.contains(tool))
+        .collect();
+    let started = Instant::now();
+    let (report, mut lines) = tokio::sync::mpsc::unbounded_channel::<String>();
+    let build = tokio::task::spawn_blocking(move || {
+        // Nobody listens any more only when the demo is ending.
+        tools::ensure(&wanted, &mut |line| drop(report.send(line.to_owned())))
+    });
+    while let Some(line) = lines.recv().await {
+        story.note(&line)?;
+    }
+    build.await??;
+    story.prepared("tools", started.elapsed(), "control plane and registry are built")
+}
+
+async fn start_registry() -> Result<(Registry, String)> {
+    let registry = Registry::start().await?;
+    let files = read_files(&manifests("reporter"))?;
+    let files: Vec<(&str, &str)> = files
+        .iter()
+        .map(|(name, text)| (name.as_str(), text.as_str()))
+        .collect();
+    let digest = registry
+        .push_files("reporter", &["latest", "1.4.0"], ARTIFACT_REVISION, &files)
+        .await?;
+    Ok((registry, digest))
+}
+
+fn read_files(folder: &Path) -> Result<Vec<(String, String)>> {
+    let failed = || format!("failed to read {}", folder.display());
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).with_context(failed)? {
+        let entry = entry.with_context(failed)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        files.push((name, std::fs::read_to_string(entry.path()).with_context(failed)?));
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn tell_controller(story: &Story, controller: &Controller, started: Instant) -> Result<()> {
+    let process = controller.process()?;
+    let detail = format!("process {}, ready", process.pid());
+    story.prepared(controller.name(), started.elapsed(), detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short;
+
+    #[test]
+    fn only_hashes_are_shortened() {
+        for (revision, expected) in [
+            ("0123456789abcdef0123", "01234567"),
+            ("main@sha1:0123456789abcdef0123", "main@sha1:01234567"),
+            ("latest@sha256:0123456789abcdef", "latest@sha256:01234567"),
+            ("main", "main"),
+            ("", ""),
+        ] {
+            assert_eq!(short(revision), expected);
+        }
+    }
+}
