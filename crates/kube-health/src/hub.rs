@@ -5,16 +5,17 @@
 //! a few seconds after the last. What a watch sees is reduced to a verdict at once; no objects are kept. When a wait
 //! has failed, the cause is looked up ([`crate::why`]): the only requests that are made per object.
 
+mod follow;
 mod watch;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt;
 use jiff::Timestamp;
 use kube::Client;
-use manifest::GroupVersionKind;
+use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -173,7 +174,7 @@ impl Inner {
         let subscription = watch.subscribe(object, news);
         if is_new {
             watches.insert(key, Arc::clone(&watch));
-            tokio::spawn(watch::run(
+            tokio::spawn(follow::run(
                 watch,
                 Arc::downgrade(self),
                 self.client.clone(),
@@ -200,7 +201,19 @@ impl Inner {
     }
 
     fn watch_key(&self, target: &Target) -> WatchKey {
-        if target.labelled {
+        let label = |object: &Value| {
+            object
+                .pointer("/metadata/labels")?
+                .get(&self.owner_label)
+                .cloned()
+        };
+        // The answer knows better than the request: admission may have taken the label away.
+        if target.labelled
+            && target
+                .initial
+                .as_ref()
+                .is_none_or(|answer| label(answer).is_some())
+        {
             WatchKey::labelled(target.gvk(), &self.owner_label)
         } else {
             WatchKey::named(target.gvk(), &target.id.namespace, &target.id.name)
@@ -276,12 +289,4 @@ impl Wait {
         // Watches on Pods that are not wanted any more end here.
         self.pods = wanted_pods;
     }
-}
-
-/// The hub as a watch's task knows it: without keeping it alive.
-type HubRef = Weak<Inner>;
-
-/// The kind of Pods, for their watches.
-fn pod() -> GroupVersionKind {
-    GroupVersionKind::new("v1", "Pod")
 }

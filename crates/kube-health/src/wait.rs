@@ -3,6 +3,7 @@
 //! [`crate::hub`] feeds in what the watches saw and asks [`decide`] after each change. No client, no clock.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -111,7 +112,7 @@ pub(crate) enum Reading {
     /// The API server does not have it.
     Absent,
     /// Its newest state.
-    Seen(Seen),
+    Seen(Arc<Seen>),
 }
 
 /// One object of a running wait.
@@ -168,8 +169,8 @@ impl Tracked {
             }
             Reading::Seen(seen) if !self.baseline.is_after(&seen) => {
                 self.seen = true;
-                self.verdict = seen.verdict;
-                self.pods = seen.pods;
+                self.verdict = seen.verdict.clone();
+                self.pods.clone_from(&seen.pods);
             }
             Reading::Seen(_) => {}
         }

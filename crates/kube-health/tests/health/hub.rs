@@ -1,10 +1,12 @@
 //! Waiting: which requests are made, what ends a wait, and with what words.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use kube_health::{Hub, Outcome, Status, Target, WaitRequest};
-use manifest::ObjectId;
+use futures::future::BoxFuture;
+use kube_health::{Hub, Outcome, Resolve, ResolveError, Resolved, Status, Target, WaitRequest};
+use manifest::{GroupVersionKind, ObjectId};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -23,10 +25,14 @@ fn setup() -> (FakeApi, Hub) {
     (api, hub)
 }
 
+fn owner() -> Value {
+    json!({"kustomize.toolkit.fluxcd.io/name": "apps"})
+}
+
 fn deployment(name: &str, available: u64) -> Value {
     json!({
         "apiVersion": "apps/v1", "kind": "Deployment",
-        "metadata": {"name": name, "namespace": "default", "generation": 2, "uid": name},
+        "metadata": {"name": name, "namespace": "default", "generation": 2, "uid": name, "labels": owner()},
         "spec": {"replicas": 3, "progressDeadlineSeconds": 600},
         "status": {
             "observedGeneration": 2, "replicas": 3, "updatedReplicas": 3,
@@ -47,7 +53,7 @@ fn stalled(name: &str) -> Value {
 }
 
 fn job(name: &str, conditions: &Value) -> Value {
-    json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "namespace": "default", "uid": name},
+    json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "namespace": "default", "uid": name, "labels": owner()},
         "status": {"startTime": "2026-01-01T00:00:00Z", "active": 1, "conditions": conditions}})
 }
 
@@ -193,6 +199,18 @@ async fn foreign_objects_are_watched_one_by_one() {
         "{:?}",
         api.log()
     );
+    api.put(NAMED_DEPLOYMENTS, deployment("web", 3));
+    assert_eq!(wait.await.unwrap(), Outcome::Healthy);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_whose_label_was_taken_away_is_watched_by_name() {
+    let (api, hub) = setup();
+    let mut object = deployment("web", 1);
+    object["metadata"]["labels"] = json!({});
+    let object = api.put(NAMED_DEPLOYMENTS, object);
+    let wait = start(&hub, request(vec![applied(&object)]));
+    api.has_served("watch", 1).await;
     api.put(NAMED_DEPLOYMENTS, deployment("web", 3));
     assert_eq!(wait.await.unwrap(), Outcome::Healthy);
 }
@@ -500,7 +518,7 @@ async fn a_crash_looping_pod_fails_its_stateful_set() {
     let (api, hub) = setup();
     let db = api.put(
         STATEFUL_SETS,
-        json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db", "namespace": "default"},
+        json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db", "namespace": "default", "labels": owner()},
             "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "db"}}}, "status": {"replicas": 1}}),
     );
     let wait = start(&hub, request(vec![applied(&db)]));
@@ -550,4 +568,65 @@ async fn a_pod_that_finds_no_node_fails_when_its_time_is_up() {
          no node takes it: 0/1 nodes are available: \
          pod one: Unschedulable: 0/1 nodes are available]"
     );
+}
+
+/// Does not know a kind at first, as when its CRD is on the way.
+struct KnowsLater(AtomicUsize);
+
+impl Resolve for KnowsLater {
+    fn resolve<'a>(&'a self, gvk: &'a GroupVersionKind) -> BoxFuture<'a, Result<Resolved, ResolveError>> {
+        if self.0.fetch_add(1, Ordering::Relaxed) < 3 {
+            return Box::pin(async { Err("the server does not serve the kind".into()) });
+        }
+        ByRule.resolve(gvk)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_is_not_served_yet_is_waited_for() {
+    let api = FakeApi::default();
+    let hub = Hub::new(api.client(), Arc::new(KnowsLater(AtomicUsize::new(0))));
+    let web = api.put(NAMED_DEPLOYMENTS, deployment("web", 3));
+    let patient = start(&hub, request(vec![foreign(&web)]));
+    let hasty = WaitRequest {
+        timeout: Duration::from_secs(1),
+        ..request(vec![foreign(&web)])
+    };
+    assert_eq!(
+        told(&hub.wait(hasty).await),
+        "timeout waiting for: [Deployment/default/web status: 'Unknown': the server does not serve the kind]"
+    );
+    assert_eq!(patient.await.unwrap(), Outcome::Healthy);
+}
+
+struct Panics;
+
+impl Resolve for Panics {
+    fn resolve<'a>(&'a self, _: &'a GroupVersionKind) -> BoxFuture<'a, Result<Resolved, ResolveError>> {
+        panic!("as a bug would")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_in_a_watch_ends_its_waits_and_leaves_nothing_behind() {
+    let hub = Hub::new(FakeApi::default().client(), Arc::new(Panics));
+    let text = told(&hub.wait(request(vec![foreign(&deployment("web", 1))])).await);
+    assert!(
+        text.ends_with("status: 'Unknown': the watch has ended]"),
+        "{text}"
+    );
+    assert_eq!(hub.open_watches(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_namespaced_object_needs_a_namespace() {
+    let (api, hub) = setup();
+    let mut target = foreign(&deployment("web", 1));
+    target.id.namespace.clear();
+    let text = told(&hub.wait(request(vec![target])).await);
+    assert!(
+        text.ends_with("its kind is namespaced, but no namespace is given]"),
+        "{text}"
+    );
+    assert_eq!(api.log().len(), 0);
 }
