@@ -1,0 +1,154 @@
+//! Which files of a source do not belong into its artifact: `.sourceignore` files, spec.ignore, and the files
+//! that Flux leaves out when neither says anything.
+//!
+//! Flux matches every path of a source, files and folders alike, against one list of patterns, and the last
+//! pattern that matches decides. Nothing is pruned, so `!` re-includes a file below an excluded folder (Git would
+//! not). The list, in rising priority: version control files; then either the default exclusions or, as soon as
+//! there is any pattern of the user, none of them; `.sourceignore` files, those of outer folders first;
+//! spec.ignore.
+//!
+//! The patterns themselves are go-git's, not Git's (see [`pattern`]), so Git's or ripgrep's matcher would
+//! decide some lists otherwise, for example `*` followed by `!deploy`, where go-git keeps `deploy/app.yaml`.
+
+mod glob;
+mod pattern;
+
+use self::pattern::{Pattern, Verdict};
+use crate::tree::{PathError, clean_path};
+
+/// Name of the files with patterns.
+pub const IGNORE_FILE: &str = ".sourceignore";
+
+/// What Git itself needs: left out whatever the user says, unless a pattern re-includes it.
+const VERSION_CONTROL: &[&str] = &[".git/", ".gitignore", ".gitmodules", ".gitattributes"];
+
+/// What is left out as long as the user has no pattern: pictures, films and archives, configuration of CI systems,
+/// and configuration of tools that is no manifest.
+const DEFAULTS: &[&str] = &[
+    "*.jpg",
+    "*.jpeg",
+    "*.gif",
+    "*.png",
+    "*.wmv",
+    "*.flv",
+    "*.tar.gz",
+    "*.zip",
+    ".github/",
+    ".circleci/",
+    ".travis.yml",
+    ".gitlab-ci.yml",
+    "appveyor.yml",
+    ".drone.yml",
+    "cloudbuild.yaml",
+    "codeship-services.yml",
+    "codeship-steps.yml",
+    "**/.goreleaser.yml",
+    "**/.sops.yaml",
+    "**/.flux.yaml",
+];
+
+/// Go reads patterns through a scanner that stops, without a word, at a line longer than this.
+const LONGEST_LINE: usize = 64 * 1024;
+
+/// Decides which paths are left out. Feed it all `.sourceignore` files of a source before asking.
+#[derive(Debug, Clone)]
+pub struct Matcher {
+    version_control: Vec<Pattern>,
+    defaults: Vec<Pattern>,
+    /// Patterns of `.sourceignore` files with their folder.
+    files: Vec<(String, Vec<Pattern>)>,
+    spec: Vec<Pattern>,
+}
+
+impl Matcher {
+    /// A matcher with the text of spec.ignore, if the object has one.
+    #[must_use]
+    pub fn new(spec_ignore: Option<&str>) -> Self {
+        Self {
+            version_control: VERSION_CONTROL.iter().map(|line| Pattern::parse(line)).collect(),
+            defaults: DEFAULTS.iter().map(|line| Pattern::parse(line)).collect(),
+            files: Vec::new(),
+            spec: parse_lines(spec_ignore.unwrap_or_default()),
+        }
+    }
+
+    /// Adds the `.sourceignore` file of a folder (empty for the root), in any order. Flux reads those in excluded
+    /// folders too, but none below a folder named `.git`; such a file is dropped here.
+    ///
+    /// # Errors
+    /// When the folder's path is refused.
+    pub fn add_file(&mut self, folder: &str, contents: &str) -> Result<(), PathError> {
+        let folder = clean_path(folder)?;
+        let patterns = parse_lines(contents);
+        if patterns.is_empty() || folder.split('/').any(|name| name == ".git") {
+            return Ok(());
+        }
+        // Patterns of an outer folder come before those of the folders in it. Siblings never meet, so the
+        // order of the paths is enough.
+        let position = self.files.partition_point(|(other, _)| *other <= folder);
+        self.files.insert(position, (folder, patterns));
+        Ok(())
+    }
+
+    /// Whether the path (relative to the root of the source) is left out.
+    ///
+    /// A path that is no path (absolute, with `..`) is left out.
+    #[must_use]
+    pub fn is_ignored(&self, path: &str, is_directory: bool) -> bool {
+        let Ok(path) = clean_path(path) else { return true };
+        if path.is_empty() {
+            return false;
+        }
+        self.verdict(&path, is_directory) == Some(Verdict::Exclude)
+    }
+
+    fn verdict(&self, path: &str, is_directory: bool) -> Option<Verdict> {
+        let names: Vec<&str> = path.split('/').collect();
+        let last = |patterns: &[Pattern], names: &[&str]| {
+            patterns
+                .iter()
+                .rev()
+                .find_map(|pattern| pattern.verdict(names, is_directory))
+        };
+        let of_files = || {
+            self.files.iter().rev().find_map(|(folder, patterns)| {
+                let depth = if folder.is_empty() {
+                    0
+                } else {
+                    folder.split('/').count()
+                };
+                let inside =
+                    names.len() > depth && folder.split('/').take(depth).eq(names[..depth].iter().copied());
+                if inside {
+                    last(patterns, &names[depth..])
+                } else {
+                    None
+                }
+            })
+        };
+        let user_has_patterns = !self.spec.is_empty() || !self.files.is_empty();
+        let of_defaults = || {
+            if user_has_patterns {
+                None
+            } else {
+                last(&self.defaults, &names)
+            }
+        };
+        last(&self.spec, &names)
+            .or_else(of_files)
+            .or_else(of_defaults)
+            .or_else(|| last(&self.version_control, &names))
+    }
+}
+
+fn parse_lines(text: &str) -> Vec<Pattern> {
+    text.split('\n')
+        .take_while(|line| line.len() < LONGEST_LINE)
+        .map(|line| line.strip_suffix('\r').unwrap_or(line))
+        .filter(|line| !line.starts_with('#') && !line.trim().is_empty())
+        .map(Pattern::parse)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

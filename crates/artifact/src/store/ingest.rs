@@ -1,0 +1,371 @@
+//! Adding one artifact: files in, a record out.
+//!
+//! Blobs go to disk as they come. An ingest holds every blob that it added or found, so garbage collection leaves them
+//! alone until it is finished or dropped; a dropped ingest leaves nothing behind.
+
+use std::{
+    borrow::Cow,
+    io::{self, BufWriter, Read, Write},
+    sync::Arc,
+};
+
+use jiff::{Timestamp, Unit};
+use tempfile::NamedTempFile;
+
+use super::{
+    Change, Error, Inner, ObjectKey, Record, RecordMeta, Result, State,
+    files::{Content, Files, Kind},
+    record::Stored,
+};
+use crate::{
+    archive::{self, Written},
+    digest::{Digest, Hasher},
+    tree::{self, Directory, Tree, clean_path},
+};
+
+/// Files up to this size are compared with what is there before anything is written.
+const SMALL: usize = 64 * 1024;
+
+/// An artifact in the making. Methods block on the disk: call them where blocking is allowed.
+#[derive(Debug)]
+pub struct Ingest {
+    inner: Arc<Inner>,
+    files: tree::Builder,
+    archive: Option<Written>,
+    held: Held,
+}
+
+/// What the ingest has counted, to let go of it in the end.
+#[derive(Debug, Default)]
+struct Held {
+    blobs: Vec<Digest>,
+    directories: Vec<Digest>,
+    archives: Vec<Digest>,
+}
+
+impl Ingest {
+    pub(super) fn new(inner: Arc<Inner>) -> Self {
+        Self {
+            inner,
+            files: tree::Builder::new(),
+            archive: None,
+            held: Held::default(),
+        }
+    }
+
+    /// Adds a file; a later file of the same path replaces it.
+    ///
+    /// # Errors
+    /// When the path is refused, the reader fails, or the disk does.
+    pub fn add_file(&mut self, path: &str, executable: bool, mut reader: impl Read) -> Result<()> {
+        let refused = |error: tree::PathError| Error::AddFile(error.into());
+        clean_path(path).map_err(refused)?;
+        let (digest, size) = self.add_blob(path, &mut reader)?;
+        self.held.blobs.push(digest);
+        self.files
+            .file(path, executable, digest, size)
+            .map(drop)
+            .map_err(Error::AddFile)
+    }
+
+    /// Adds a folder, for one that has no files. Those of files need not be added.
+    ///
+    /// # Errors
+    /// When the path is refused.
+    pub fn add_directory(&mut self, path: &str) -> Result<()> {
+        self.files.folder(path).map_err(Error::AddFile)
+    }
+
+    /// Leaves out what the predicate refuses, see [`tree::Builder::retain`]. For sources that come as a stream, whose
+    /// ignore files are known only at the end.
+    pub fn retain(&mut self, keep: impl FnMut(&str, bool) -> bool) {
+        self.files.retain(keep);
+    }
+
+    /// Number of files so far.
+    #[must_use]
+    pub fn file_count(&self) -> usize {
+        self.files.file_count()
+    }
+
+    /// Takes these bytes for the artifact's archive, as they are, instead of making one from the files. For artifacts
+    /// that are a file of the source itself (a chart, a layer that is copied).
+    ///
+    /// # Errors
+    /// When the reader or the disk fails.
+    pub fn set_archive(&mut self, mut reader: impl Read) -> Result<()> {
+        let mut file = self.inner.files.temporary()?;
+        let (digest, size) = copy(&mut reader, &mut file, "the archive")?;
+        self.place_archive(file, digest)?;
+        self.archive = Some(Written { digest, size });
+        Ok(())
+    }
+
+    /// Stores the artifact, which is the current one of its object from then on. An artifact of the same object with
+    /// the same file name is replaced.
+    ///
+    /// # Errors
+    /// When a part of the path is refused, or the disk fails. Nothing is stored then.
+    pub fn finish(mut self, meta: RecordMeta) -> Result<Record> {
+        let path = meta.path()?;
+        let (tree, order) = self.files.finish();
+        self.add_directories(&tree, &order)?;
+        let verbatim = self.archive.is_some();
+        let archive = match self.archive {
+            Some(archive) => archive,
+            None => self.make_archive(&tree)?,
+        };
+        let (sequence, now) = (self.inner.next_sequence(), Timestamp::now());
+        let record = Record {
+            kind: meta.kind,
+            namespace: meta.namespace,
+            name: meta.name,
+            revision: meta.revision,
+            digest: archive.digest,
+            size: archive.size,
+            tree: tree.root(),
+            path,
+            last_update_time: whole_seconds(now),
+            metadata: meta.metadata,
+        };
+        self.commit(Stored {
+            sequence,
+            stored_at: now,
+            verbatim,
+            record,
+        })
+    }
+
+    /// Writes the folders and holds them. Returns the root's digest. For [`super::open`], which has its record already.
+    pub(super) fn finish_tree(&mut self) -> Result<Digest> {
+        let (tree, order) = self.files.finish();
+        self.add_directories(&tree, &order)?;
+        Ok(tree.root())
+    }
+
+    fn add_blob(&mut self, path: &str, reader: &mut impl Read) -> Result<(Digest, u64)> {
+        let mut start = Vec::new();
+        let source = |source| Error::ReadSource {
+            path: path.to_owned(),
+            source,
+        };
+        reader
+            .by_ref()
+            .take(SMALL as u64)
+            .read_to_end(&mut start)
+            .map_err(source)?;
+        if start.len() < SMALL {
+            let digest = Digest::of(&start);
+            if self.inner.lock().references.hold_blob(&digest) {
+                return Ok((digest, start.len() as u64));
+            }
+        }
+        let mut file = self.inner.files.temporary()?;
+        let (digest, size) = copy(&mut start.as_slice().chain(reader), &mut file, path)?;
+        let mut state = self.inner.lock();
+        if !state.references.hold_blob(&digest) {
+            self.inner.files.place(file, Kind::Blob, &digest)?;
+            state.references.insert_blob(digest);
+        }
+        Ok((digest, size))
+    }
+
+    /// Children come before their parents, so a folder's entries are always in the store before it.
+    fn add_directories(&mut self, tree: &Tree, order: &[Digest]) -> Result<()> {
+        for digest in order {
+            let directory = tree
+                .directory(digest)
+                .expect("a builder's order names the folders of its tree");
+            self.add_directory_text(digest, directory)?;
+            self.held.directories.push(*digest);
+        }
+        Ok(())
+    }
+
+    fn add_directory_text(&self, digest: &Digest, directory: &Directory) -> Result<()> {
+        if self.inner.lock().references.hold_directory(digest) {
+            return Ok(());
+        }
+        let mut file = self.inner.files.temporary()?;
+        file.write_all(directory.canonical_text().as_bytes())
+            .map_err(Error::io("write a folder"))?;
+        let mut state = self.inner.lock();
+        if state.references.hold_directory(digest) {
+            return Ok(());
+        }
+        self.inner.files.place(file, Kind::Directory, digest)?;
+        // Only this folder is loaded: those below it were added before.
+        state
+            .references
+            .adopt_directory(digest, &mut |_| Ok(directory.clone()))
+    }
+
+    /// The archive of an artifact with the same tree, or a new one.
+    fn make_archive(&mut self, tree: &Tree) -> Result<Written> {
+        if let Some(archive) = self.inner.lock().hold_archive_of(tree.root()) {
+            self.held.archives.push(archive.digest);
+            return Ok(archive);
+        }
+        let file = self.inner.files.temporary()?;
+        let mut output = BufWriter::with_capacity(SMALL, file);
+        let content = TreeContent {
+            tree,
+            files: &self.inner.files,
+        };
+        let written = archive::write(&mut output, &tree.root(), &content).map_err(Error::WriteArchive)?;
+        let file = output
+            .into_inner()
+            .map_err(|error| Error::io("write an archive")(error.into_error()))?;
+        self.place_archive(file, written.digest)?;
+        Ok(written)
+    }
+
+    fn place_archive(&mut self, file: NamedTempFile, digest: Digest) -> Result<()> {
+        file.as_file().sync_all().map_err(Error::io("sync an archive"))?;
+        {
+            let mut state = self.inner.lock();
+            if !state.references.hold_archive(&digest) {
+                self.inner.files.place(file, Kind::Archive, &digest)?;
+                state.references.insert_archive(digest);
+            }
+        }
+        self.held.archives.push(digest);
+        self.inner.files.sync(Kind::Archive)
+    }
+
+    /// The point of no return is the rename of the record.
+    fn commit(self, stored: Stored) -> Result<Record> {
+        let json = serde_json::to_vec_pretty(&stored).map_err(Error::EncodeRecord)?;
+        let file = self.inner.files.write_record(&json)?;
+        let record = stored.record.clone();
+        self.inner.lock().insert(&self.inner, stored, file)?;
+        self.inner.files.sync_records()?;
+        Ok(record)
+    }
+}
+
+impl Drop for Ingest {
+    fn drop(&mut self) {
+        let mut state = self.inner.lock();
+        for digest in self.held.directories.iter().rev() {
+            state.references.release_directory(digest, &self.inner.files);
+        }
+        for digest in &self.held.blobs {
+            state.references.release_blob(digest, &self.inner.files);
+        }
+        for digest in &self.held.archives {
+            state.references.release_archive(digest, &self.inner.files);
+        }
+    }
+}
+
+impl Inner {
+    fn next_sequence(&self) -> u64 {
+        let mut state = self.lock();
+        state.sequence += 1;
+        state.sequence
+    }
+}
+
+impl State {
+    /// Holds the archive of a record with this tree. One that was taken as it is does not count: its bytes are not what
+    /// the tree would give.
+    fn hold_archive_of(&mut self, tree: Digest) -> Option<Written> {
+        let mut all = self.objects.values().flatten();
+        let record = &all
+            .find(|stored| stored.record.tree == tree && !stored.verbatim)?
+            .record;
+        let archive = Written {
+            digest: record.digest,
+            size: record.size,
+        };
+        self.references.hold_archive(&archive.digest).then_some(archive)
+    }
+
+    /// Puts the record in its place on disk and here.
+    fn insert(&mut self, inner: &Inner, stored: Stored, file: NamedTempFile) -> Result<()> {
+        let siblings = self.objects.entry(ObjectKey::of(&stored.record)).or_default();
+        let same_path = siblings
+            .iter()
+            .position(|other| other.record.path == stored.record.path);
+        if same_path.is_some_and(|index| siblings[index].sequence > stored.sequence) {
+            // Another ingest of the same file name began later and was faster: it stands.
+            return Ok(());
+        }
+        if let Err(error) = inner.files.place_record(file, &stored.record.path) {
+            self.objects.retain(|_, stored| !stored.is_empty());
+            return Err(error);
+        }
+        let replaced = same_path.map(|index| siblings.remove(index).record);
+        let position = siblings.partition_point(|other| other.sequence < stored.sequence);
+        let record = stored.record.clone();
+        let is_current = position == siblings.len();
+        siblings.insert(position, stored);
+
+        // The ingest holds both, so they are there.
+        self.references.hold_archive(&record.digest);
+        self.references.hold_directory(&record.tree);
+        if let Some(replaced) = replaced {
+            self.references.release_archive(&replaced.digest, &inner.files);
+            self.references.release_directory(&replaced.tree, &inner.files);
+        }
+        inner.send(is_current.then_some(Change::Stored(record)));
+        Ok(())
+    }
+}
+
+/// The tree in memory and the blobs on disk, which the ingest holds.
+struct TreeContent<'a> {
+    tree: &'a Tree,
+    files: &'a Files,
+}
+
+impl archive::Content for TreeContent<'_> {
+    type Error = Error;
+    type Blob = Content;
+
+    fn directory(&self, digest: &Digest) -> Result<Cow<'_, Directory>> {
+        let what = super::What::Directory;
+        self.tree
+            .directory(digest)
+            .map(Cow::Borrowed)
+            .ok_or(Error::NotFound {
+                what,
+                digest: *digest,
+            })
+    }
+
+    fn blob(&self, digest: &Digest) -> Result<Content> {
+        self.files.content(Kind::Blob, digest, 0)
+    }
+}
+
+/// Writes all that the reader gives, and returns digest and size of it.
+fn copy(reader: &mut impl Read, file: &mut NamedTempFile, path: &str) -> Result<(Digest, u64)> {
+    let mut hasher = Hasher::new();
+    let mut size = 0;
+    let mut buffer = vec![0; SMALL];
+    loop {
+        let piece = match reader.read(&mut buffer) {
+            Ok(0) => return Ok((hasher.finish(), size)),
+            Ok(read) => &buffer[..read],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(source) => {
+                return Err(Error::ReadSource {
+                    path: path.to_owned(),
+                    source,
+                });
+            }
+        };
+        hasher.update(piece);
+        size += piece.len() as u64;
+        file.write_all(piece).map_err(Error::io("write a file"))?;
+    }
+}
+
+fn whole_seconds(now: Timestamp) -> Timestamp {
+    let mode = jiff::TimestampRound::new()
+        .smallest(Unit::Second)
+        .mode(jiff::RoundMode::Trunc);
+    now.round(mode).unwrap_or(now)
+}
