@@ -1,0 +1,39 @@
+# The one entry point. `make help` lists what there is.
+CARGO ?= cargo
+
+.DEFAULT_GOAL := help
+.PHONY: help build test lint fmt generate demo tools bench-sync clean
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+build: ## Build every binary (debug)
+	$(CARGO) build --workspace --bins --locked
+
+tools: ## Build the control plane and registry that tests and the demo use (once; about 10 minutes on 2 cores)
+	$(CARGO) run --locked --quiet -p xtask -- tools
+
+test: tools build ## Run all tests: unit, conformance (where ../shared is there), and on the real control plane
+	$(CARGO) test --workspace --locked
+
+lint: ## Formatting, clippy, generated files, and the dependency rules
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) run --locked --quiet -p xtask -- generate --check
+	hack/check-dependencies
+
+fmt: ## Format all Rust code
+	$(CARGO) fmt --all
+
+generate: ## Write the CRDs and the gRPC code from their sources
+	$(CARGO) run --locked --quiet -p xtask -- generate
+
+demo: build ## Show the main job end to end; DEMO=once ends by itself with 0 or 1
+	$(CARGO) run --locked --quiet -p xtask -- demo $(if $(filter once,$(DEMO)),--once)
+
+bench-sync: ## Measure N pairs of OCIRepository and Kustomization (N=100): time, memory, CPU, API requests
+	$(CARGO) build --release --locked -p source-controller -p apply-controller
+	$(CARGO) run --release --locked --quiet -p xtask -- bench-sync --pairs $(or $(N),100)
+
+clean: ## Remove build output (the control plane's binaries are kept in the user's cache)
+	$(CARGO) clean
