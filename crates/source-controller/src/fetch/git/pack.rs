@@ -1,0 +1,257 @@
+//! One commit's files in a pack on disk, read without a work tree.
+//!
+//! In: the pack as the server sends it. Out: a walk over the tree, and the content of one blob at a time. The
+//! content is hostile: names that would lead out of the tree are refused, depth, number of entries and the size of
+//! a single object are bounded. A depth-1 pack holds all that it needs, so no object database is opened.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use gix::objs::bstr::ByteSlice;
+use gix::objs::tree::EntryKind;
+use gix::objs::{CommitRef, Kind, TreeRefIter};
+use gix::odb::pack;
+use gix::{DynNestedProgress, ObjectId};
+use tempfile::TempDir;
+
+/// A single object above this is refused: it must fit into memory.
+const MAX_OBJECT_BYTES: usize = 512 << 20;
+/// Trees may share subtrees, so that a small pack can unfold into any number of paths.
+const MAX_ENTRIES: usize = 2_000_000;
+/// Longer paths cannot be stored on any file system.
+const MAX_PATH_BYTES: usize = 4096;
+const SHA1: gix::hash::Kind = gix::hash::Kind::Sha1;
+
+/// Content that cannot be read, or must not be.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// The pack cannot be opened.
+    #[error("failed to open the pack: {0}")]
+    Open(String),
+    /// An object is not in the pack, or broken.
+    #[error("failed to read object {id}: {problem}")]
+    ReadObject {
+        /// Which one.
+        id: ObjectId,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A name that would lead elsewhere.
+    #[error("failed to read tree {tree}: '{name}' is not a valid file name")]
+    RefuseName {
+        /// Where it stands.
+        tree: ObjectId,
+        /// The name, readable.
+        name: String,
+    },
+    /// More than any repository has.
+    #[error("failed to read the tree: {0}")]
+    RefuseTree(&'static str),
+}
+
+/// Receives a pack into the directory and indexes it. Answers the path of the index; None for a pack without objects.
+pub(super) fn write(
+    bytes: &mut dyn std::io::BufRead,
+    directory: &Path,
+    progress: &mut dyn DynNestedProgress,
+    interrupt: &AtomicBool,
+) -> gix::Result<Option<PathBuf>> {
+    let options = pack::bundle::write::Options {
+        thread_limit: Some(1), // many objects are fetched at once already
+        iteration_mode: pack::data::input::Mode::Verify,
+        alloc_limit_bytes: Some(MAX_OBJECT_BYTES),
+        ..Default::default()
+    };
+    // Some servers send deltas by name even to a client that has nothing; their bases are in the same pack.
+    let no_other_objects = Some(gix::objs::find::Never);
+    let written = pack::Bundle::write_to_directory(
+        bytes,
+        Some(directory),
+        progress,
+        interrupt,
+        no_other_objects,
+        SHA1,
+        options,
+    )?;
+    Ok(written.index_path)
+}
+
+/// A received commit.
+pub(crate) struct Pack {
+    bundle: pack::Bundle,
+    inflate: RefCell<gix::zlib::Inflate>,
+    tree: ObjectId,
+    message: Vec<u8>,
+    /// Removed with the pack, after it is unmapped.
+    _directory: TempDir,
+}
+
+/// One entry of the commit's tree. The path is relative, with `/` between names that are safe to use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Entry<'a> {
+    pub(crate) path: &'a str,
+    pub(crate) kind: Node,
+    pub(crate) id: ObjectId,
+}
+
+/// What an entry is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Node {
+    /// A folder.
+    Directory,
+    /// A file.
+    File {
+        /// Whether it may be executed.
+        executable: bool,
+    },
+    /// A link, with its target as content.
+    Symlink,
+    /// A place where another repository belongs; its content is not in this one.
+    Submodule,
+}
+
+impl Pack {
+    pub(super) fn open(index: &Path, commit: ObjectId, directory: TempDir) -> Result<Self, Error> {
+        let bundle = pack::Bundle::at(index, SHA1).map_err(|error| Error::Open(super::chain(&error)))?;
+        let mut pack = Self {
+            bundle,
+            inflate: RefCell::default(),
+            tree: commit,
+            message: Vec::new(),
+            _directory: directory,
+        };
+        let mut buffer = Vec::new();
+        pack.read(commit, Kind::Commit, &mut buffer)?;
+        let problem = |error: gix::Error| Error::ReadObject {
+            id: commit,
+            problem: super::chain(&error),
+        };
+        let decoded = CommitRef::from_bytes(&buffer, SHA1).map_err(problem)?;
+        pack.tree = decoded.tree();
+        pack.message = decoded.message.to_vec();
+        Ok(pack)
+    }
+
+    /// First line of the commit message.
+    pub(crate) fn subject(&self) -> String {
+        self.message
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_str_lossy()
+            .into_owned()
+    }
+
+    /// Visits all entries, folders before what is in them, in the order of Git. The visitor says of a folder whether
+    /// to go into it.
+    pub(crate) fn walk<E: From<Error>>(
+        &self,
+        mut visit: impl FnMut(Entry<'_>) -> Result<bool, E>,
+    ) -> Result<(), E> {
+        let mut path = String::new();
+        let mut count = 0;
+        let mut open = vec![(0, self.tree_entries(self.tree)?.into_iter())];
+        while let Some((length, entries)) = open.last_mut() {
+            path.truncate(*length);
+            let Some((name, kind, id)) = entries.next() else {
+                open.pop();
+                continue;
+            };
+            if !path.is_empty() {
+                path.push('/');
+            }
+            path.push_str(&name);
+            count += 1;
+            if count > MAX_ENTRIES {
+                return Err(Error::RefuseTree("it has too many entries").into());
+            }
+            if path.len() > MAX_PATH_BYTES {
+                return Err(Error::RefuseTree("a path is too long").into());
+            }
+            if visit(Entry {
+                path: &path,
+                kind,
+                id,
+            })? && kind == Node::Directory
+            {
+                let entries = self.tree_entries(id)?;
+                open.push((path.len(), entries.into_iter()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the content of a file or link into the buffer, over what is in it.
+    pub(crate) fn read_blob(&self, id: ObjectId, buffer: &mut Vec<u8>) -> Result<(), Error> {
+        self.read(id, Kind::Blob, buffer)
+    }
+
+    fn tree_entries(&self, tree: ObjectId) -> Result<Vec<(String, Node, ObjectId)>, Error> {
+        let mut buffer = Vec::new();
+        self.read(tree, Kind::Tree, &mut buffer)?;
+        let mut entries = Vec::new();
+        for entry in TreeRefIter::from_bytes(&buffer, SHA1) {
+            let entry = entry.map_err(|error| Error::ReadObject {
+                id: tree,
+                problem: super::chain(&error),
+            })?;
+            let name = entry.filename.to_str().ok().filter(|name| is_safe(name));
+            let name = name.ok_or_else(|| Error::RefuseName {
+                tree,
+                name: entry.filename.to_str_lossy().escape_debug().to_string(),
+            })?;
+            let kind = match entry.mode.kind() {
+                EntryKind::Tree => Node::Directory,
+                EntryKind::Blob => Node::File { executable: false },
+                EntryKind::BlobExecutable => Node::File { executable: true },
+                EntryKind::Link => Node::Symlink,
+                EntryKind::Commit => Node::Submodule,
+            };
+            entries.push((name.to_owned(), kind, entry.oid.to_owned()));
+        }
+        Ok(entries)
+    }
+
+    fn read(&self, id: ObjectId, kind: Kind, buffer: &mut Vec<u8>) -> Result<(), Error> {
+        let problem = |problem: String| Error::ReadObject { id, problem };
+        buffer.clear();
+        let found = self
+            .bundle
+            .find(
+                &id,
+                buffer,
+                &mut self.inflate.borrow_mut(),
+                &mut pack::cache::Never,
+            )
+            .map_err(|error| problem(super::chain(&error)))?;
+        match found {
+            Some((data, _)) if data.kind == kind => Ok(()),
+            Some((data, _)) => Err(problem(format!(
+                "it is a {} where a {kind} is expected",
+                data.kind
+            ))),
+            None => Err(problem("it was not sent".to_owned())),
+        }
+    }
+}
+
+/// Whether the name is one name, and not one that Git keeps for itself.
+fn is_safe(name: &str) -> bool {
+    !matches!(name, "" | "." | "..") && !name.contains(['/', '\0']) && !name.eq_ignore_ascii_case(".git")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_safe;
+
+    #[test]
+    fn names_that_lead_elsewhere_are_refused() {
+        for name in ["", ".", "..", "a/b", "/", "a\0b", ".git", ".GIT"] {
+            assert!(!is_safe(name), "{name:?}");
+        }
+        for name in ["a", "...", ".gitignore", "a\\b", "ü", " "] {
+            assert!(is_safe(name), "{name:?}");
+        }
+    }
+}

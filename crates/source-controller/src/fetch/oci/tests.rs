@@ -1,0 +1,387 @@
+//! Pulling from the real distribution registry.
+
+use std::io::Read as _;
+use std::time::Duration;
+
+use testkit::Registry;
+use testkit::registry::{Access, Artifact, CONTENT_MEDIA_TYPE, Fault, Kind, Layer as PushedLayer};
+use tokio::time::Instant;
+
+use super::credentials::Credentials;
+use super::name::Name;
+use super::registry::Memory;
+use super::*;
+use crate::fetch::http::{Clients, Settings};
+
+struct Peer {
+    registry: Registry,
+    clients: Clients,
+    memory: Memory,
+}
+
+/// What a fetch came to: the revision, and the layer's content when it was fetched.
+#[derive(Debug, PartialEq)]
+struct Seen {
+    revision: String,
+    content: Option<Vec<u8>>,
+}
+
+impl Peer {
+    async fn start() -> Self {
+        Self {
+            registry: Registry::start().await.unwrap(),
+            clients: Clients::default(),
+            memory: Memory::default(),
+        }
+    }
+
+    fn request(&self, reference: Reference, known: Option<&str>) -> Request {
+        let url = self.registry.url("org/app");
+        Request {
+            repository: Repository {
+                name: Name::parse(&url).unwrap(),
+                insecure: false,
+                credentials: None,
+                client: self
+                    .clients
+                    .get(&Settings::default().towards("127.0.0.1"))
+                    .unwrap(),
+                memory: self.memory.clone(),
+                deadline: Instant::now() + Duration::from_secs(30),
+            },
+            url,
+            reference,
+            layer_media_type: None,
+            unless_revision: known.map(str::to_owned),
+        }
+    }
+
+    fn kinds(&self) -> Vec<Kind> {
+        self.registry.kinds("org/app")
+    }
+}
+
+async fn pull(request: &Request) -> Result<Seen, String> {
+    let content = match fetch(request).await.map_err(|error| chained(&error))? {
+        Outcome::Unchanged(resolved) => {
+            return Ok(Seen {
+                revision: resolved.revision,
+                content: None,
+            });
+        }
+        Outcome::Fetched(content) => content,
+    };
+    let Content {
+        resolved, mut layer, ..
+    } = *content;
+    let read = tokio::task::spawn_blocking(move || {
+        let mut content = Vec::new();
+        layer
+            .read_to_end(&mut content)
+            .map_err(|error| error.to_string())?;
+        layer.finish().map_err(|error| error.to_string())?;
+        Ok::<_, String>(content)
+    });
+    Ok(Seen {
+        revision: resolved.revision,
+        content: Some(read.await.unwrap()?),
+    })
+}
+
+fn chained(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text = format!("{text}: {error}");
+        source = error.source();
+    }
+    text
+}
+
+fn tag(name: &str) -> Reference {
+    Reference::Tag(name.to_owned())
+}
+
+fn range(range: &str, filter: Option<&str>) -> Reference {
+    Reference::SemVer {
+        range: range.to_owned(),
+        filter: filter.map(str::to_owned),
+    }
+}
+
+fn artifact(content: &[u8]) -> Artifact {
+    let mut artifact = Artifact::from_files("main@sha1:1", &[]).unwrap();
+    artifact.layers = vec![PushedLayer {
+        media_type: CONTENT_MEDIA_TYPE.to_owned(),
+        data: content.to_vec(),
+    }];
+    artifact
+}
+
+#[tokio::test]
+async fn an_unchanged_tag_costs_one_head_of_its_manifest() {
+    let peer = Peer::start().await;
+    let digest = peer
+        .registry
+        .push("org/app", &["latest"], &artifact(b"one"))
+        .await
+        .unwrap();
+    let revision = format!("latest@{digest}");
+    let first = pull(&peer.request(tag("latest"), None)).await.unwrap();
+    assert_eq!(
+        first,
+        Seen {
+            revision: revision.clone(),
+            content: Some(b"one".to_vec())
+        }
+    );
+    assert_eq!(
+        peer.kinds(),
+        [Kind::ManifestHead, Kind::ManifestGet, Kind::BlobGet]
+    );
+    peer.registry.reset_requests();
+
+    let again = pull(&peer.request(tag("latest"), Some(&revision))).await.unwrap();
+    assert_eq!(
+        again,
+        Seen {
+            revision: revision.clone(),
+            content: None
+        }
+    );
+    assert_eq!(peer.kinds(), [Kind::ManifestHead]);
+
+    let digest = peer
+        .registry
+        .push("org/app", &["latest"], &artifact(b"two"))
+        .await
+        .unwrap();
+    let moved = pull(&peer.request(tag("latest"), Some(&revision))).await.unwrap();
+    assert_eq!(
+        moved,
+        Seen {
+            revision: format!("latest@{digest}"),
+            content: Some(b"two".to_vec())
+        }
+    );
+}
+
+#[tokio::test]
+async fn a_pinned_digest_is_its_own_revision_and_needs_no_question() {
+    let peer = Peer::start().await;
+    let digest = peer
+        .registry
+        .push("org/app", &["latest"], &artifact(b"one"))
+        .await
+        .unwrap();
+    let pinned = Reference::Digest(digest.clone());
+    let seen = pull(&peer.request(pinned.clone(), None)).await.unwrap();
+    assert_eq!(
+        seen,
+        Seen {
+            revision: digest.clone(),
+            content: Some(b"one".to_vec())
+        }
+    );
+    peer.registry.reset_requests();
+    let again = pull(&peer.request(pinned, Some(&digest))).await.unwrap();
+    assert_eq!(
+        again,
+        Seen {
+            revision: digest,
+            content: None
+        }
+    );
+    assert_eq!(peer.kinds(), []);
+}
+
+#[tokio::test]
+async fn the_highest_tag_in_the_range_is_found_on_any_page() {
+    let peer = Peer::start().await;
+    let one = artifact(b"one");
+    let tags: Vec<String> = (0..25).map(|patch| format!("1.0.{patch}")).collect();
+    let mut all: Vec<&str> = tags.iter().map(String::as_str).collect();
+    all.extend(["1.1.0-rc.1", "2.0.0", "latest", "9.9.9-staging"]);
+    let digest = peer.registry.push("org/app", &all, &one).await.unwrap();
+    for (reference, tag) in [
+        (range("1.x", None), "1.0.24"),
+        (range(">=1.0.0-0 <2", None), "1.1.0-rc.1"),
+        (range(">=1", None), "2.0.0"),
+        (range(">=1.0.0-0", Some("staging$")), "9.9.9-staging"),
+    ] {
+        let seen = pull(&peer.request(reference.clone(), None)).await.unwrap();
+        assert_eq!(seen.revision, format!("{tag}@{digest}"), "{reference:?}");
+    }
+    let url = peer.registry.url("org/app");
+    for (reference, problem) in [
+        (range(">=3", None), "no match found for semver: >=3"),
+        (
+            range("newest", None),
+            "semver 'newest' parse error: failed to parse semver range 'newest'",
+        ),
+        (range("*", Some("(")), "failed to parse the filter '('"),
+    ] {
+        let error = pull(&peer.request(reference, None)).await.unwrap_err();
+        assert_eq!(
+            error,
+            format!("failed to determine the artifact tag for '{url}': {problem}")
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_layer_is_chosen_by_media_type() {
+    let peer = Peer::start().await;
+    let mut two = artifact(b"first");
+    two.layers.push(PushedLayer {
+        media_type: "application/x".to_owned(),
+        data: b"second".to_vec(),
+    });
+    peer.registry.push("org/app", &["latest"], &two).await.unwrap();
+    let select = |media_type: &str| {
+        let mut request = peer.request(tag("latest"), None);
+        request.layer_media_type = Some(media_type.to_owned());
+        request
+    };
+    assert_eq!(
+        pull(&select("application/x")).await.unwrap().content,
+        Some(b"second".to_vec())
+    );
+    let error = pull(&select("application/y")).await.unwrap_err();
+    assert_eq!(
+        error,
+        "failed to find layer with media type 'application/y' in artifact"
+    );
+}
+
+#[tokio::test]
+async fn annotations_come_with_the_content() {
+    let peer = Peer::start().await;
+    peer.registry
+        .push("org/app", &["latest"], &artifact(b"one"))
+        .await
+        .unwrap();
+    let Ok(Outcome::Fetched(content)) = fetch(&peer.request(tag("latest"), None)).await else {
+        panic!("it is fetched")
+    };
+    assert_eq!(
+        content.metadata["org.opencontainers.image.revision"],
+        "main@sha1:1"
+    );
+}
+
+#[tokio::test]
+async fn registries_are_shown_what_they_ask_for_and_are_then_known() {
+    let mut peer = Peer::start().await;
+    peer.registry
+        .push("org/app", &["latest"], &artifact(b"one"))
+        .await
+        .unwrap();
+    let credentials = ("u".to_owned(), "secret-p".to_owned());
+    let basic = Access::Basic {
+        username: credentials.0.clone(),
+        password: credentials.1.clone(),
+    };
+    let accesses = [
+        (basic, true),
+        (Access::Token(None), false),
+        (Access::Token(Some(credentials.clone())), true),
+    ];
+    for (access, private) in accesses {
+        peer.memory = Memory::default();
+        peer.registry.set_access(access.clone());
+        let with = |credentials: Option<Credentials>| {
+            let mut request = peer.request(tag("latest"), None);
+            request.repository.credentials = credentials;
+            request
+        };
+        let good = Credentials::Basic(credentials.0.clone(), credentials.1.clone());
+        let seen = pull(&with(Some(good.clone())))
+            .await
+            .unwrap_or_else(|error| panic!("{access:?}: {error}"));
+        assert_eq!(seen.content, Some(b"one".to_vec()));
+        // What one object may see is not shown to another that lacks the credentials.
+        assert_eq!(pull(&with(None)).await.is_err(), private, "{access:?}");
+        let wrong = Credentials::Basic("u".to_owned(), "secret-wrong".to_owned());
+        if private {
+            let error = pull(&with(Some(wrong))).await.unwrap_err();
+            assert!(error.contains("401") && !error.contains("secret"), "{error}");
+        }
+        peer.registry.reset_requests();
+        let mut request = with(Some(good));
+        request.unless_revision = Some(seen.revision);
+        assert_eq!(pull(&request).await.unwrap().content, None);
+        assert_eq!(peer.kinds(), [Kind::ManifestHead], "{access:?}");
+    }
+}
+
+#[tokio::test]
+async fn failures_say_what_is_wrong() {
+    let peer = Peer::start().await;
+    let error = pull(&peer.request(tag("latest"), None)).await.unwrap_err();
+    assert!(
+        error.starts_with("failed to determine artifact digest: '"),
+        "{error}"
+    );
+    assert!(error.contains("404") && error.contains("UNKNOWN"), "{error}");
+
+    peer.registry
+        .push("org/app", &["latest"], &artifact(b"one"))
+        .await
+        .unwrap();
+    peer.registry.set_fault("org/app", Fault::CorruptBlobs);
+    let error = pull(&peer.request(tag("latest"), None)).await.unwrap_err();
+    assert!(
+        error.starts_with("failed to verify the layer: its digest is"),
+        "{error}"
+    );
+
+    peer.registry.set_fault("org/app", Fault::BlobStatus(404));
+    let error = pull(&peer.request(tag("latest"), None)).await.unwrap_err();
+    assert!(error.starts_with("failed to fetch layer 'sha256:"), "{error}");
+
+    peer.registry.set_fault("org/app", Fault::Hang);
+    let mut request = peer.request(tag("latest"), None);
+    request.repository.deadline = Instant::now() + Duration::from_millis(200);
+    let error = pull(&request).await.unwrap_err();
+    assert!(error.contains("in time"), "{error}");
+
+    let mut request = peer.request(tag("latest"), None);
+    request.repository.name = Name::parse("oci://127.0.0.1:1/app").unwrap();
+    let error = pull(&request).await.unwrap_err();
+    assert!(error.contains("Connection refused"), "{error}");
+}
+
+#[test]
+fn what_is_no_tag_does_not_reach_the_registry() {
+    assert!(
+        ["latest", "v1.2.3", "_a", "1.0.0_build-1"]
+            .into_iter()
+            .all(is_tag)
+    );
+    assert!(
+        !["", ".a", "-a", "a/b", "a?b", "a#b", "a b", "ä", &"a".repeat(129)]
+            .into_iter()
+            .any(is_tag)
+    );
+}
+
+#[test]
+fn of_several_references_the_most_exact_counts() {
+    let reference = Reference::from_fields;
+    let tag = |tag: &str| Reference::Tag(tag.to_owned());
+    let range = |range: &str, filter: Option<&str>| Reference::SemVer {
+        range: range.to_owned(),
+        filter: filter.map(str::to_owned),
+    };
+    assert_eq!(
+        reference(Some("sha256:1"), Some("*"), None, Some("v1")),
+        Reference::Digest("sha256:1".to_owned())
+    );
+    assert_eq!(
+        reference(Some(""), Some("*"), Some("^v"), Some("v1")),
+        range("*", Some("^v"))
+    );
+    assert_eq!(reference(None, None, Some("^v"), Some("v1")), tag("v1"));
+    assert_eq!(reference(None, None, None, None), tag("latest"));
+}
