@@ -2,9 +2,10 @@
 //!
 //! | module | what it is |
 //! |---|---|
+//! | [`run`], [`App`], [`Context`] | the life of a process: ties the rest together, so that a `main` is short |
 //! | [`flags`], [`duration`] | the shared flags, under Flux's names |
-//! | [`client`] | the connection to the Kubernetes API |
-//! | [`metrics`] | what is measured |
+//! | [`process`], [`telemetry`], [`admin`], [`metrics`] | crypto, allocator, signals; logs; endpoints; what is measured |
+//! | [`client`], [`leader`] | the connection to the Kubernetes API; who of several replicas works |
 //! | [`runtime`], [`ObjectKey`] | from watches to keys |
 //! | [`queue`], [`jitter`] | which object is worked on next, and when |
 //! | [`conditions`], [`status`], [`finalizer`] | what is written back: pure on one side, one patch on the other |
@@ -12,6 +13,7 @@
 //!
 //! A controller brings its kind, its settings and its reconcile; it takes from here everything around that.
 
+pub mod admin;
 pub mod client;
 pub mod conditions;
 pub mod duration;
@@ -19,14 +21,19 @@ pub mod events;
 pub mod finalizer;
 pub mod flags;
 pub mod jitter;
+pub mod leader;
 pub mod metrics;
+pub mod process;
 pub mod queue;
 pub mod runtime;
 pub mod status;
+pub mod telemetry;
 
+mod app;
 mod object_key;
 
 #[cfg(test)]
 mod mock_api;
 
+pub use app::{App, Context, LeadershipLost, run};
 pub use object_key::ObjectKey;

@@ -1,0 +1,160 @@
+//! The life of a controller process, from parsed flags to exit code.
+//!
+//! In: the shared flags and what the controller does. Out: an exit code. In between, in this order: crypto and
+//! allocator, logs, endpoints, the client, leadership, the controller's work, the last events, release of the
+//! Lease. Nothing here must run for the next start to be right: a process may be killed at any moment.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use kube::Client;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::admin::{self, Ready};
+use crate::events::Recorder;
+use crate::flags::{ClientFlags, EndpointFlags, LeaderElectionFlags, LogFlags, WatchFlags};
+use crate::leader::Leadership;
+use crate::metrics::Metrics;
+use crate::{client, leader, process, telemetry};
+
+/// More threads than this cost memory and gain nothing: what takes long waits for others or runs on blocking
+/// threads.
+const MOST_WORKER_THREADS: usize = 4;
+/// Events that were published last get this long to be written.
+const LAST_EVENTS_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Which process this is, and the flags that concern the process as a whole.
+#[derive(Debug, Clone)]
+pub struct App {
+    /// Flux's name of the controller ("kustomize-controller"): it names the Lease and reports events.
+    pub name: &'static str,
+    /// `--kube-api-…`
+    pub client: ClientFlags,
+    /// `--log-…`
+    pub log: LogFlags,
+    /// `--enable-leader-election`, `--leader-election-…`
+    pub leader: LeaderElectionFlags,
+    /// `--watch-…` and RUNTIME_NAMESPACE
+    pub watch: WatchFlags,
+    /// `--metrics-addr`, `--health-addr`
+    pub endpoints: EndpointFlags,
+    /// Checks that fail until the controller sets them ([`Ready::set`]). With leader election they fail until
+    /// this process leads, so there should be none then, except where only the leader may be reached.
+    pub not_ready_until: &'static [&'static str],
+}
+
+/// What a controller gets to work with.
+#[derive(Clone)]
+pub struct Context {
+    /// The connection to the Kubernetes API, shared by all.
+    pub client: Client,
+    /// Where to measure.
+    pub metrics: Metrics,
+    /// Where to publish events.
+    pub recorder: Recorder,
+    /// Cancelled when the work shall end.
+    pub token: CancellationToken,
+    /// Where to say what is ready.
+    pub ready: Ready,
+    /// Name given by the [`App`].
+    pub name: &'static str,
+    /// Namespace that this process runs in: RUNTIME_NAMESPACE, else that of the service account or kubeconfig.
+    pub namespace: String,
+}
+
+/// Leadership was lost; another process may lead already.
+#[derive(Debug, thiserror::Error)]
+#[error("failed to keep the leader lease")]
+pub struct LeadershipLost;
+
+/// Runs a controller until it is told to stop. The work ends by itself when `Context::token` is cancelled.
+///
+/// Errors are logged here with all their causes, and nowhere else.
+pub fn run<W, F>(app: App, work: W) -> ExitCode
+where
+    W: FnOnce(Context) -> F,
+    F: Future<Output = anyhow::Result<()>>,
+{
+    process::init();
+    telemetry::init(&app.log);
+    let threads = std::thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(MOST_WORKER_THREADS);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads)
+        .enable_all()
+        .build();
+    let result = runtime.map_err(anyhow::Error::from).and_then(|runtime| {
+        let result = runtime.block_on(live(app, work));
+        // Blocking work that does not end (a slow disk, a slow remote) must not hold the process.
+        runtime.shutdown_background();
+        result
+    });
+    if let Err(error) = &result {
+        tracing::error!(error = format!("{error:#}"), "the controller failed");
+    }
+    process::exit_code(&result)
+}
+
+async fn live<W, F>(app: App, work: W) -> anyhow::Result<()>
+where
+    W: FnOnce(Context) -> F,
+    F: Future<Output = anyhow::Result<()>>,
+{
+    let token = process::shutdown();
+    let (metrics, ready) = (Metrics::new(), Ready::default());
+    app.not_ready_until
+        .iter()
+        .for_each(|check| ready.set(check, false));
+    // The endpoints outlive the drain, so that it can be watched.
+    let endpoints = CancellationToken::new();
+    let _close_endpoints = endpoints.clone().drop_guard();
+    admin::serve(&app.endpoints, metrics.clone(), ready.clone(), &endpoints).await?;
+    let client = client::connect_counted(&app.client, metrics.rest()).await?;
+    let namespace = runtime_namespace(&app.watch, &client);
+    let lease = app.watch.lease_name(app.name);
+    let leading = leader::run(client.clone(), &app.leader, &lease, &namespace, token, &metrics).await?;
+    let Some(leadership) = leading else { return Ok(()) };
+    tracing::info!(
+        logger = "setup",
+        controller_name = app.name,
+        version = env!("CARGO_PKG_VERSION"),
+        "starting"
+    );
+    let finished = CancellationToken::new();
+    let (recorder, events) = Recorder::start(client.clone(), app.name, finished.clone());
+    let context = Context {
+        client,
+        metrics,
+        recorder,
+        token: leadership.token(),
+        ready,
+        name: app.name,
+        namespace,
+    };
+    let result = lead(&leadership, work(context)).await;
+    finished.cancel();
+    if timeout(LAST_EVENTS_TIMEOUT, events).await.is_err() {
+        tracing::error!("the last events could not be written in time");
+    }
+    leadership.release().await;
+    result
+}
+
+/// Does the work as long as this process leads; drops it where it stands when leadership is lost.
+async fn lead(leadership: &Leadership, work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
+    tokio::select! {
+        biased;
+        () = leadership.lost() => Err(LeadershipLost.into()),
+        result = work => result,
+    }
+}
+
+fn runtime_namespace(watch: &WatchFlags, client: &Client) -> String {
+    if watch.runtime_namespace.is_empty() {
+        client.default_namespace().to_owned()
+    } else {
+        watch.runtime_namespace.clone()
+    }
+}

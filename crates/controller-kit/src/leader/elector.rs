@@ -1,0 +1,204 @@
+//! One candidate: what it saw of the Lease, and one attempt to get or keep it.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+use kube::api::PostParams;
+use kube::{Api, Client};
+use tokio::time::Instant;
+
+use crate::telemetry::random_id;
+
+/// How an attempt ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Attempt {
+    /// This process holds the Lease.
+    Leads,
+    /// Someone else does.
+    HeldBy(String),
+}
+
+pub(super) struct Elector {
+    api: Api<Lease>,
+    name: String,
+    namespace: String,
+    identity: String,
+    lease_duration: Duration,
+    /// The Lease as last seen, and when it was first seen like that.
+    observed: Option<(Lease, Instant)>,
+}
+
+impl Elector {
+    pub(super) fn new(client: Client, name: &str, namespace: &str, lease_duration: Duration) -> Self {
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        Self {
+            api: Api::namespaced(client, namespace),
+            name: name.to_owned(),
+            namespace: namespace.to_owned(),
+            identity: format!("{}_{}", host.trim(), random_id()),
+            lease_duration,
+            observed: None,
+        }
+    }
+
+    /// Host name and a random id, so that a restarted pod is another candidate.
+    pub(super) fn identity(&self) -> &str {
+        &self.identity
+    }
+
+    /// Renews the Lease if this process holds it, or takes it if nobody does any more.
+    pub(super) async fn try_acquire_or_renew(&mut self) -> Result<Attempt, kube::Error> {
+        // While our own Lease holds, nobody else may have written: one request is enough.
+        if let Some((lease, since)) = self.observed.clone()
+            && self.is_ours(&lease)
+            && holds(&lease, since, Instant::now())
+            && self.replace(&lease).await.is_ok()
+        {
+            return Ok(Attempt::Leads);
+        }
+        let Some(found) = self.api.get_opt(&self.name).await? else {
+            return self.create().await;
+        };
+        let since = self.observe(found.clone());
+        if !self.is_ours(&found) && holder(&found).is_some() && holds(&found, since, Instant::now()) {
+            return Ok(Attempt::HeldBy(holder(&found).unwrap_or_default().to_owned()));
+        }
+        match self.replace(&found).await {
+            Ok(()) => Ok(Attempt::Leads),
+            // Someone was quicker; the next look tells who.
+            Err(kube::Error::Api(status)) if status.code == 409 => Ok(Attempt::HeldBy(String::new())),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes an empty holder, so that the next candidate need not wait. Does nothing if this process does not
+    /// hold the Lease any more.
+    pub(super) async fn release(&mut self) -> Result<(), kube::Error> {
+        let Some(mut lease) = self
+            .api
+            .get_opt(&self.name)
+            .await?
+            .filter(|lease| self.is_ours(lease))
+        else {
+            return Ok(());
+        };
+        let now = MicroTime(Timestamp::now());
+        let transitions = lease.spec.as_ref().and_then(|spec| spec.lease_transitions);
+        lease.spec = Some(LeaseSpec {
+            holder_identity: Some(String::new()),
+            lease_duration_seconds: Some(1),
+            acquire_time: Some(now.clone()),
+            renew_time: Some(now),
+            lease_transitions: transitions,
+            ..LeaseSpec::default()
+        });
+        self.api
+            .replace(&self.name, &PostParams::default(), &lease)
+            .await?;
+        self.observed = None;
+        Ok(())
+    }
+
+    /// For tests: the same candidate, talking to another server.
+    #[cfg(test)]
+    pub(super) fn with_client(mut self, client: Client) -> Self {
+        self.api = Api::namespaced(client, &self.namespace);
+        self
+    }
+
+    async fn create(&mut self) -> Result<Attempt, kube::Error> {
+        let began = Instant::now();
+        let lease = Lease {
+            metadata: ObjectMeta {
+                name: Some(self.name.clone()),
+                namespace: Some(self.namespace.clone()),
+                ..ObjectMeta::default()
+            },
+            spec: Some(self.spec(None)),
+        };
+        match self.api.create(&PostParams::default(), &lease).await {
+            Ok(created) => {
+                self.observed = Some((created, began));
+                Ok(Attempt::Leads)
+            }
+            Err(kube::Error::Api(status)) if status.code == 409 => Ok(Attempt::HeldBy(String::new())),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes our record over `lease`; the resource version in it makes this fail if someone was quicker.
+    async fn replace(&mut self, lease: &Lease) -> Result<(), kube::Error> {
+        // The Lease counts from before the request: the server may write at any moment from now on.
+        let began = Instant::now();
+        let mut renewed = lease.clone();
+        renewed.spec = Some(self.spec(Some(lease)));
+        let written = self
+            .api
+            .replace(&self.name, &PostParams::default(), &renewed)
+            .await?;
+        self.observed = Some((written, began));
+        Ok(())
+    }
+
+    /// Our record: a renewal keeps the time of acquisition, a change of holder counts a transition.
+    fn spec(&self, previous: Option<&Lease>) -> LeaseSpec {
+        let now = MicroTime(Timestamp::now());
+        let ours = previous.is_some_and(|lease| self.is_ours(lease));
+        let previous = previous.and_then(|lease| lease.spec.as_ref());
+        let transitions = previous.and_then(|spec| spec.lease_transitions).unwrap_or(0);
+        let transitions = if ours || previous.is_none() {
+            transitions
+        } else {
+            transitions.saturating_add(1)
+        };
+        let acquired = previous
+            .and_then(|spec| spec.acquire_time.clone())
+            .filter(|_| ours);
+        LeaseSpec {
+            holder_identity: Some(self.identity.clone()),
+            lease_duration_seconds: Some(i32::try_from(self.lease_duration.as_secs()).unwrap_or(i32::MAX)),
+            acquire_time: Some(acquired.unwrap_or_else(|| now.clone())),
+            renew_time: Some(now),
+            lease_transitions: Some(transitions),
+            ..LeaseSpec::default()
+        }
+    }
+
+    /// Notes what was found; gives the time since when it is known to be like that.
+    fn observe(&mut self, found: Lease) -> Instant {
+        match &self.observed {
+            Some((known, since)) if known.spec == found.spec => *since,
+            _ => {
+                let now = Instant::now();
+                self.observed = Some((found, now));
+                now
+            }
+        }
+    }
+
+    fn is_ours(&self, lease: &Lease) -> bool {
+        holder(lease) == Some(self.identity.as_str())
+    }
+}
+
+/// Who holds the Lease; None if it was released.
+fn holder(lease: &Lease) -> Option<&str> {
+    lease
+        .spec
+        .as_ref()?
+        .holder_identity
+        .as_deref()
+        .filter(|holder| !holder.is_empty())
+}
+
+/// Whether the Lease still holds, counted from when it was seen.
+fn holds(lease: &Lease, since: Instant, now: Instant) -> bool {
+    let seconds = lease
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.lease_duration_seconds)
+        .unwrap_or(0);
+    now < since + Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
+}
