@@ -38,6 +38,9 @@ const WHY_OBJECTS: usize = 10;
 const WHY_CONCURRENCY: usize = 4;
 
 /// The watches of a process, shared by all waits. Clones are the same hub.
+///
+/// Everything is read as the hub's one client: waits as another identity, or on another cluster, take a hub of their
+/// own.
 #[derive(Clone)]
 pub struct Hub {
     inner: Arc<Inner>,
@@ -112,7 +115,8 @@ impl Hub {
         let lookups =
             futures::stream::iter(asked).for_each_concurrent(WHY_CONCURRENCY, |object| async move {
                 match why::gather(client, &object.id).await {
-                    Ok(why) => object.why = why,
+                    // The last event on a Job, say, tells what its condition has told already.
+                    Ok(why) => object.why = why.filter(|why| !object.message.contains(why.as_str())),
                     Err(error) => tracing::debug!(object = %object.id, %error, "no cause can be looked up"),
                 }
             });

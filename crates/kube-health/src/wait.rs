@@ -1,6 +1,6 @@
 //! The pure half of a wait: what is asked for, what is known about each object, and whether that is an end.
 //!
-//! [`crate::hub`] feeds in what the watches saw and asks [`decide`] after each change. No client, no clock.
+//! [`crate::hub`] feeds in what the watches saw and asks `decide` after each change. No client, no clock.
 
 use std::collections::HashSet;
 use std::sync::Arc;

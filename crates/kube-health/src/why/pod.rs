@@ -44,7 +44,8 @@ const WAITS_ITS_TURN: [&str; 3] = ["ContainerCreating", "PodInitializing", ""];
 pub(crate) fn trouble(pod: &Value) -> Option<Trouble> {
     let deleted = !text_or(pod, "metadata.deletionTimestamp", "").is_empty();
     let phase = text_or(pod, "status.phase", "");
-    let ready = conditions::find(pod, "Ready").is_some_and(|ready| ready.status == "True");
+    let ready =
+        phase == "Running" && conditions::find(pod, "Ready").is_some_and(|ready| ready.status == "True");
     if deleted || phase == "Succeeded" || ready {
         return None;
     }
