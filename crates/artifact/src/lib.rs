@@ -13,6 +13,8 @@
 //! the store are the source controller's.
 
 pub mod archive;
+#[cfg(feature = "client")]
+pub mod client;
 pub mod digest;
 pub mod ignore;
 pub mod revision;

@@ -1,0 +1,180 @@
+//! What can go wrong when an artifact is read.
+
+use std::io;
+
+use crate::{
+    archive,
+    digest::{Digest, ParseError},
+    tree::{self, PathError},
+};
+
+/// Result of the client's operations.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// An artifact, or a part of it, could not be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The artifact, or a path in it, is not there (any more).
+    #[error("failed to find {what}")]
+    NotFound {
+        /// A URL, a path or a digest.
+        what: String,
+    },
+    /// Other bytes came than were asked for. They are nowhere kept.
+    #[error("failed to verify {what}: expected {expected}, got {actual}")]
+    DigestMismatch {
+        /// The digest that was asked for.
+        expected: Digest,
+        /// The digest of what came.
+        actual: Digest,
+        /// What was asked for.
+        what: String,
+    },
+    /// The artifact's digest has another form or algorithm.
+    #[error("failed to read the digest of the artifact")]
+    ParseDigest(#[source] ParseError),
+    /// The path leaves the tree.
+    #[error("failed to look up a path of the artifact")]
+    Path(#[from] PathError),
+    /// A folder where a file is expected, or the other way round.
+    #[error("failed to read {path:?}: it is not a {expected}")]
+    Kind {
+        /// The path.
+        path: String,
+        /// What the caller asked for.
+        expected: &'static str,
+    },
+    /// The file or archive is larger than the limit.
+    #[error("failed to read {what}: {size} bytes are more than {limit}")]
+    TooLarge {
+        /// A URL or a path.
+        what: String,
+        /// Bytes that it has, at least.
+        size: u64,
+        /// Bytes that it may have.
+        limit: u64,
+    },
+    /// The endpoint of the service is no URL.
+    #[error("failed to use the artifact service at {endpoint:?}")]
+    Endpoint {
+        /// The endpoint in the options.
+        endpoint: String,
+        /// What is wrong with it.
+        source: tonic::transport::Error,
+    },
+    /// The service answered with an error.
+    #[error("failed to call {call} of the artifact service")]
+    Call {
+        /// The method.
+        call: &'static str,
+        /// Its answer.
+        source: Box<tonic::Status>,
+    },
+    /// The service answered something else than was asked, or stopped in the middle.
+    #[error("failed to understand the answer of {call}: {reason}")]
+    Answer {
+        /// The method.
+        call: &'static str,
+        /// What is wrong.
+        reason: String,
+        /// Whether the answer is only not complete.
+        incomplete: bool,
+    },
+    /// The HTTP client could not be made.
+    #[error("failed to set up the HTTP client")]
+    SetUpHttp(#[source] reqwest::Error),
+    /// The artifact's URL is none.
+    #[error("failed to use the URL {url:?} of the artifact")]
+    Url {
+        /// The URL.
+        url: String,
+    },
+    /// The connection failed or broke.
+    #[error("failed to download {url}")]
+    Download {
+        /// The URL.
+        url: String,
+        /// What the HTTP client said.
+        source: reqwest::Error,
+    },
+    /// The server answered with an error.
+    #[error("failed to download {url}: status {status}")]
+    Status {
+        /// The URL.
+        url: String,
+        /// The HTTP status.
+        status: u16,
+    },
+    /// The downloaded archive is refused.
+    #[error("failed to unpack the artifact")]
+    Unpack(#[source] archive::ReadError),
+    /// The service's folder is none.
+    #[error("failed to read a folder of the artifact")]
+    Directory(#[source] tree::Error),
+    /// The temporary file failed.
+    #[error("failed to {operation} the downloaded artifact")]
+    Spool {
+        /// What was tried.
+        operation: &'static str,
+        /// What the file system said.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// Whether the same call may succeed a moment later.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        use tonic::Code;
+        match self {
+            Self::Call { source, .. } => matches!(
+                source.code(),
+                Code::Unavailable
+                    | Code::Unknown
+                    | Code::Internal
+                    | Code::Cancelled
+                    | Code::Aborted
+                    | Code::DeadlineExceeded
+                    | Code::ResourceExhausted
+            ),
+            Self::Answer { incomplete, .. } => *incomplete,
+            Self::Download { source, .. } => !source.is_builder() && !source.is_redirect(),
+            Self::Status { status, .. } => *status >= 500 || *status == 429 || *status == 408,
+            _ => false,
+        }
+    }
+
+    pub(super) fn call(
+        call: &'static str,
+        what: impl FnOnce() -> String,
+    ) -> impl FnOnce(tonic::Status) -> Self {
+        move |status| match status.code() {
+            tonic::Code::NotFound => Self::NotFound { what: what() },
+            _ => Self::Call {
+                call,
+                source: Box::new(status),
+            },
+        }
+    }
+
+    pub(super) fn answer(call: &'static str, reason: impl Into<String>) -> Self {
+        Self::Answer {
+            call,
+            reason: reason.into(),
+            incomplete: false,
+        }
+    }
+
+    pub(super) fn incomplete(call: &'static str) -> Self {
+        Self::Answer {
+            call,
+            reason: "it ended early".to_owned(),
+            incomplete: true,
+        }
+    }
+
+    pub(super) fn spool(operation: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Spool { operation, source }
+    }
+}

@@ -1,0 +1,306 @@
+//! Calls of the artifact service, with every answer verified and broken streams resumed.
+
+use std::{
+    collections::{HashSet, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+
+use artifact_proto::v1::{self, artifact_service_client::ArtifactServiceClient};
+use bytes::Bytes;
+use tonic::transport::{Channel, Endpoint};
+
+use super::{ClientOptions, Error, Result, Retries};
+use crate::{
+    digest::Digest,
+    tree::{Directory, Entry, EntryKind},
+};
+
+/// Digests per request: 70 KiB, far below what a server accepts as one message.
+const BLOBS_PER_REQUEST: usize = 1000;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// For calls with one small answer. Streams have none: they live as long as they move, which HTTP/2 pings watch.
+const CALL_TIMEOUT: Duration = Duration::from_secs(15);
+const KEEP_ALIVE: Duration = Duration::from_secs(20);
+/// A folder of 100,000 files in one message.
+const MAX_MESSAGE: usize = 16 * 1024 * 1024;
+
+/// The artifact service behind an endpoint.
+#[derive(Debug)]
+pub(super) struct Service {
+    client: ArtifactServiceClient<Channel>,
+    options: ClientOptions,
+}
+
+/// A blob to read. The size comes from a verified folder.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted {
+    pub(super) digest: Digest,
+    pub(super) size: u64,
+}
+
+impl Service {
+    pub(super) fn new(endpoint: &str, options: &ClientOptions) -> Result<Self> {
+        let channel = Endpoint::from_shared(endpoint.to_owned())
+            .map_err(|source| Error::Endpoint {
+                endpoint: endpoint.to_owned(),
+                source,
+            })?
+            .connect_timeout(CONNECT_TIMEOUT)
+            .http2_keep_alive_interval(KEEP_ALIVE)
+            .keep_alive_timeout(KEEP_ALIVE)
+            .connect_lazy();
+        let client = ArtifactServiceClient::new(channel).max_decoding_message_size(MAX_MESSAGE);
+        Ok(Self {
+            client,
+            options: options.clone(),
+        })
+    }
+
+    /// The root of the tree of an archive.
+    pub(super) async fn stat(&self, archive: &Digest) -> Result<Digest> {
+        const CALL: &str = "Stat";
+        let of = v1::stat_request::Of::Digest(archive.to_string());
+        let mut request = tonic::Request::new(v1::StatRequest { of: Some(of) });
+        request.set_timeout(CALL_TIMEOUT);
+        let answer = self.client.clone().stat(request).await;
+        let answer = answer.map_err(Error::call(CALL, || format!("artifact {archive}")))?;
+        let artifact = answer.into_inner().artifact.unwrap_or_default();
+        if artifact.digest != archive.to_string() {
+            return Err(Error::answer(CALL, "it is about another artifact"));
+        }
+        artifact
+            .tree
+            .parse()
+            .map_err(|_| Error::answer(CALL, "it names no tree"))
+    }
+
+    /// One folder.
+    pub(super) async fn directory(&self, digest: &Digest) -> Result<Arc<Directory>> {
+        let mut retries = Retries::new(&self.options);
+        loop {
+            match self.get_tree(digest, false).await {
+                Ok(mut directories) if !directories.is_empty() => return Ok(directories.swap_remove(0).1),
+                Ok(_) => retries.wait_or_give_up(Error::incomplete("GetTree")).await?,
+                Err(error) if error.is_transient() => retries.wait_or_give_up(error).await?,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The folder and all below it, parents before children.
+    pub(super) async fn directories_below(&self, digest: &Digest) -> Result<Vec<(Digest, Arc<Directory>)>> {
+        let mut retries = Retries::new(&self.options);
+        loop {
+            match self.get_tree(digest, true).await {
+                Err(error) if error.is_transient() => retries.wait_or_give_up(error).await?,
+                result => return result,
+            }
+        }
+    }
+
+    async fn get_tree(&self, root: &Digest, recursive: bool) -> Result<Vec<(Digest, Arc<Directory>)>> {
+        const CALL: &str = "GetTree";
+        let request = v1::GetTreeRequest {
+            tree: root.to_string(),
+            path: String::new(),
+            recursive,
+        };
+        let what = || format!("folder {root}");
+        let answer = self
+            .client
+            .clone()
+            .get_tree(request)
+            .await
+            .map_err(Error::call(CALL, what))?;
+        let mut stream = answer.into_inner();
+        let mut received = Vec::new();
+        // Only what a verified folder names is accepted, so a server cannot send without end.
+        let mut expected = HashSet::from([*root]);
+        let mut seen = HashSet::new();
+        while let Some(answer) = stream.message().await.map_err(Error::call(CALL, what))? {
+            for directory in answer.directories {
+                let (digest, directory) = verified(directory)?;
+                if !expected.remove(&digest) {
+                    return Err(Error::answer(
+                        CALL,
+                        format!("{digest} was not asked for, or came twice"),
+                    ));
+                }
+                seen.insert(digest);
+                let below = directory
+                    .entries()
+                    .iter()
+                    .filter(|entry| recursive && entry.kind.is_directory());
+                expected.extend(
+                    below
+                        .map(|entry| entry.digest)
+                        .filter(|digest| !seen.contains(digest)),
+                );
+                received.push((digest, Arc::new(directory)));
+            }
+        }
+        if expected.is_empty() {
+            Ok(received)
+        } else {
+            Err(Error::incomplete(CALL))
+        }
+    }
+
+    /// Reads blobs and hands on each one when it is complete and verified.
+    pub(super) async fn read_blobs(
+        &self,
+        wanted: Vec<Wanted>,
+        take: &mut (dyn FnMut(Digest, Bytes) + Send),
+    ) -> Result<()> {
+        let mut reading = Reading {
+            wanted: wanted.into(),
+            current: Vec::new(),
+            received: 0,
+        };
+        let mut retries = Retries::new(&self.options);
+        while !reading.wanted.is_empty() {
+            let received = reading.received;
+            let result = self.read_some(&mut reading, take).await;
+            if reading.received > received {
+                retries.progress();
+            }
+            match result {
+                Err(error) if error.is_transient() => retries.wait_or_give_up(error).await?,
+                result => result?,
+            }
+        }
+        Ok(())
+    }
+
+    /// One request, from where the reading stands.
+    async fn read_some(
+        &self,
+        reading: &mut Reading,
+        take: &mut (dyn FnMut(Digest, Bytes) + Send),
+    ) -> Result<()> {
+        const CALL: &str = "ReadBlobs";
+        let digests: Vec<String> = reading
+            .wanted
+            .iter()
+            .take(BLOBS_PER_REQUEST)
+            .map(|wanted| wanted.digest.to_string())
+            .collect();
+        let mut left = digests.len();
+        let first = digests.first().cloned().unwrap_or_default();
+        let offset = i64::try_from(reading.current.len()).unwrap_or(i64::MAX);
+        let request = v1::ReadBlobsRequest { digests, offset };
+        let answer = self.client.clone().read_blobs(request).await;
+        let mut stream = answer
+            .map_err(Error::call(CALL, || format!("blob {first}")))?
+            .into_inner();
+        while left > 0 {
+            let what = || {
+                reading
+                    .wanted
+                    .front()
+                    .map_or_else(String::new, |wanted| format!("blob {}", wanted.digest))
+            };
+            let message = stream.message().await.map_err(Error::call(CALL, what))?;
+            let message = message.ok_or_else(|| Error::incomplete(CALL))?;
+            if let Some((digest, blob)) = reading.append(message)? {
+                take(digest, blob);
+                left -= 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How far a sequence of blobs has been read.
+struct Reading {
+    wanted: VecDeque<Wanted>,
+    /// What is there of the first of them.
+    current: Vec<u8>,
+    /// Bytes and blobs that have arrived, to see progress.
+    received: u64,
+}
+
+impl Reading {
+    /// Takes a chunk, and returns the blob that it completes.
+    fn append(&mut self, chunk: v1::ReadBlobsResponse) -> Result<Option<(Digest, Bytes)>> {
+        const CALL: &str = "ReadBlobs";
+        let Some(Wanted { digest, size }) = self.wanted.front().copied() else {
+            return Err(Error::answer(CALL, "more blobs came than were asked for"));
+        };
+        if chunk.digest != digest.to_string() || u64::try_from(chunk.offset) != Ok(self.current.len() as u64)
+        {
+            return Err(Error::answer(
+                CALL,
+                format!("a chunk of {digest} is out of order"),
+            ));
+        }
+        if (self.current.len() + chunk.data.len()) as u64 > size {
+            // Not worth reading to its end: no content of this digest has another size.
+            let actual = Digest::of(&[&self.current, chunk.data.as_ref()].concat());
+            return Err(Error::DigestMismatch {
+                expected: digest,
+                actual,
+                what: "a blob that is too long".to_owned(),
+            });
+        }
+        if self.current.is_empty() {
+            self.current
+                .reserve_exact(usize::try_from(size).unwrap_or_default());
+        }
+        self.current.extend_from_slice(&chunk.data);
+        self.received += chunk.data.len() as u64;
+        if !chunk.last {
+            return Ok(None);
+        }
+        let blob = std::mem::take(&mut self.current);
+        self.wanted.pop_front();
+        self.received += 1;
+        let actual = Digest::of(&blob);
+        if actual != digest {
+            return Err(Error::DigestMismatch {
+                expected: digest,
+                actual,
+                what: "a blob".to_owned(),
+            });
+        }
+        Ok(Some((digest, blob.into())))
+    }
+}
+
+/// The folder in a message, if it has the digest that the message says.
+fn verified(directory: v1::Directory) -> Result<(Digest, Directory)> {
+    let expected: Digest = directory
+        .digest
+        .parse()
+        .map_err(|_| Error::answer("GetTree", "a folder has no digest"))?;
+    let entries: Result<Vec<Entry>> = directory.entries.into_iter().map(entry).collect();
+    let directory = Directory::new(entries?).map_err(Error::Directory)?;
+    let actual = directory.digest();
+    if actual != expected {
+        return Err(Error::DigestMismatch {
+            expected,
+            actual,
+            what: "a folder".to_owned(),
+        });
+    }
+    Ok((expected, directory))
+}
+
+fn entry(entry: v1::Entry) -> Result<Entry> {
+    let invalid = |what: &str| Error::answer("GetTree", format!("an entry has no valid {what}"));
+    let kind = match entry.kind() {
+        v1::entry::Kind::File => EntryKind::File,
+        v1::entry::Kind::Executable => EntryKind::Executable,
+        v1::entry::Kind::Directory => EntryKind::Directory,
+        v1::entry::Kind::Unspecified => return Err(invalid("kind")),
+    };
+    let digest = entry.digest.parse().map_err(|_| invalid("digest"))?;
+    let size = u64::try_from(entry.size).map_err(|_| invalid("size"))?;
+    Ok(Entry {
+        kind,
+        name: entry.name,
+        digest,
+        size,
+    })
+}
