@@ -46,6 +46,11 @@ pub async fn connect_counted(flags: &ClientFlags, metrics: &RestMetrics) -> Resu
     let config = Config::infer()
         .await
         .map_err(|error| Error::Configure(Box::new(error)))?;
+    connect_to(config, flags, metrics).await
+}
+
+/// Makes the client of a cluster that is described by `config`.
+pub async fn connect_to(config: Config, flags: &ClientFlags, metrics: &RestMetrics) -> Result<Client, Error> {
     let bucket = TokenBucket::from_flags(flags);
     let client = stack::build(config, bucket.clone(), metrics.clone())?;
     if let Some(bucket) = bucket
