@@ -5,6 +5,7 @@ mod commit;
 mod first_sync;
 
 use anyhow::Result;
+use kube::ResourceExt as _;
 use kube::api::DynamicObject;
 use testkit::objects::{condition, field, is_ready, text};
 
@@ -62,10 +63,13 @@ fn image_of(deployment: &DynamicObject) -> &str {
     text(deployment, "/spec/template/spec/containers/0/image")
 }
 
-/// All of `names` (`Kind/name`) exist.
-fn all_exist(known: &Known, names: &[&str]) -> Option<String> {
-    names
-        .iter()
-        .all(|name| known.get(name).is_some())
-        .then(|| names.join(", "))
+/// All of `names` (`Kind/name`) exist, and are labelled as those of the Kustomization `owner`.
+fn all_managed(known: &Known, names: &[&str], owner: &str) -> Option<String> {
+    let managed = |name: &&str| {
+        let labels = known.get(name).map(|object| object.labels());
+        labels
+            .and_then(|labels| labels.get("kustomize.toolkit.fluxcd.io/name"))
+            .is_some_and(|name| name == owner)
+    };
+    names.iter().all(managed).then(|| names.join(", "))
 }

@@ -1,6 +1,7 @@
 //! The end of the demo: what there is now, and how to look around.
 
 use anyhow::{Context as _, Result, ensure};
+use kube::ResourceExt as _;
 use testkit::objects::{condition, is_ready, text};
 use testkit::tools::{self, Tool};
 
@@ -119,7 +120,7 @@ fn delivery_row(known: &Known, subject: &str) -> Vec<String> {
         subject.to_owned(),
         status.to_owned(),
         short(revision),
-        format!("{reason}: {}", short_message(message)),
+        format!("{reason}: {}", short(message)),
     ]
 }
 
@@ -131,18 +132,16 @@ fn managed_row(known: &Known, subject: &str) -> Vec<String> {
         Some((status, ..)) => format!("Available={status}"),
         None => "exists".to_owned(),
     };
-    let labels = object.metadata.labels.clone().unwrap_or_default();
     let label = |name: &str| {
-        labels
+        object
+            .labels()
             .get(&format!("kustomize.toolkit.fluxcd.io/{name}"))
-            .cloned()
-            .unwrap_or_default()
     };
-    vec![
-        subject.to_owned(),
-        state,
-        format!("Kustomization {}/{}", label("namespace"), label("name")),
-    ]
+    let owner = match (label("namespace"), label("name")) {
+        (Some(namespace), Some(name)) => format!("Kustomization {namespace}/{name}"),
+        _ => "nobody".to_owned(),
+    };
+    vec![subject.to_owned(), state, owner]
 }
 
 fn usage_rows(world: &World) -> Result<Vec<Vec<String>>> {
@@ -158,9 +157,4 @@ fn usage_rows(world: &World) -> Result<Vec<Vec<String>>> {
         ]);
     }
     Ok(rows)
-}
-
-/// Messages end in full revisions: the words before them say the rest.
-fn short_message(message: &str) -> String {
-    message.split(' ').map(short).collect::<Vec<_>>().join(" ")
 }

@@ -53,6 +53,7 @@ pub(crate) struct Expectation {
     verb: &'static str,
     check: Check,
     told_after: Option<usize>,
+    checked_after: Option<usize>,
 }
 
 /// Expects something of the object `subject` (`Kind/name`).
@@ -66,6 +67,7 @@ pub(crate) fn expect(
         verb,
         check: Box::new(check),
         told_after: None,
+        checked_after: None,
     }
 }
 
@@ -74,6 +76,12 @@ impl Expectation {
     pub(crate) fn told_after(mut self, index: usize) -> Self {
         self.told_after = Some(index);
         self
+    }
+
+    /// The state before the cause would do as well: nothing counts before the one at `index` was seen.
+    pub(crate) fn checked_after(mut self, index: usize) -> Self {
+        self.checked_after = Some(index);
+        self.told_after(index)
     }
 }
 
@@ -133,9 +141,12 @@ impl Witness {
         let mut told = vec![false; expectations.len()];
         let mut now = Instant::now();
         loop {
-            for (slot, expectation) in seen.iter_mut().zip(&expectations) {
-                if slot.is_none() {
-                    *slot = (expectation.check)(&self.known).map(|detail| (now, detail));
+            for (index, expectation) in expectations.iter().enumerate() {
+                let counts = expectation
+                    .checked_after
+                    .is_none_or(|cause| seen[cause].is_some());
+                if counts && seen[index].is_none() {
+                    seen[index] = (expectation.check)(&self.known).map(|detail| (now, detail));
                 }
             }
             tell(story, &expectations, &seen, &mut told)?;

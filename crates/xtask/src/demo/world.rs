@@ -173,13 +173,25 @@ pub(crate) fn manifests(name: &str) -> PathBuf {
     tools::hack_directory().join("demo").join(name)
 }
 
-/// A commit id, digest or revision with its hash cut to eight characters.
-pub(crate) fn short(revision: &str) -> String {
-    match revision.rfind(|character: char| !character.is_ascii_hexdigit()) {
-        Some(end) if revision.len() - end > 9 => revision.chars().take(end + 9).collect(),
-        None if revision.len() > 8 => revision.chars().take(8).collect(),
-        _ => revision.to_owned(),
+/// The text with every hash in it cut to eight characters.
+pub(crate) fn short(text: &str) -> String {
+    let mut shortened = String::new();
+    let mut run = String::new();
+    let flush = |run: &mut String, shortened: &mut String| {
+        // The shortest hash is SHA-1's 40 digits; no number or word is as long.
+        let kept = if run.len() >= 40 { 8 } else { run.len() };
+        shortened.extend(run.drain(..).take(kept));
+    };
+    for character in text.chars() {
+        if character.is_ascii_hexdigit() {
+            run.push(character);
+            continue;
+        }
+        flush(&mut run, &mut shortened);
+        shortened.push(character);
     }
+    flush(&mut run, &mut shortened);
+    shortened
 }
 
 async fn build_tools(story: &Story, once: bool, borrowed: bool) -> Result<()> {
@@ -245,14 +257,19 @@ mod tests {
 
     #[test]
     fn only_hashes_are_shortened() {
-        for (revision, expected) in [
-            ("0123456789abcdef0123", "01234567"),
-            ("main@sha1:0123456789abcdef0123", "main@sha1:01234567"),
-            ("latest@sha256:0123456789abcdef", "latest@sha256:01234567"),
-            ("main", "main"),
-            ("", ""),
+        let hash = "0123456789abcdef0123456789abcdef01234567";
+        for (text, expected) in [
+            (hash.to_owned(), "01234567"),
+            (format!("main@sha1:{hash}"), "main@sha1:01234567"),
+            (
+                format!("stored 'main@sha1:{hash}' 2 times"),
+                "stored 'main@sha1:01234567' 2 times",
+            ),
+            (format!("{hash}/{hash}"), "01234567/01234567"),
+            ("main 20260101".to_owned(), "main 20260101"),
+            (String::new(), ""),
         ] {
-            assert_eq!(short(revision), expected);
+            assert_eq!(short(&text), expected);
         }
     }
 }

@@ -61,7 +61,7 @@ async fn scale(story: &mut Story, world: &World, witness: &mut Witness) -> Resul
         available("Deployment/shop", NEW_IMAGE),
         ready("Kustomization/shop", revision),
     ];
-    let [pods, kustomization] = settled.map(|expectation| expectation.told_after(0));
+    let [pods, kustomization] = settled.map(|expectation| expectation.checked_after(0));
     witness
         .follow(story, world, vec![restored, pods, kustomization], LIMIT)
         .await

@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde_json::json;
 use testkit::objects::{self, field, text, with_spec};
 
-use super::{LIMIT, all_exist, available, fetched, ready};
+use super::{LIMIT, all_managed, available, fetched, ready};
 use crate::demo::story::Story;
 use crate::demo::witness::{Expectation, Witness, expect};
 use crate::demo::world::World;
@@ -69,5 +69,8 @@ fn built(subject: &'static str, revision: String, objects: &'static [&'static st
 }
 
 fn applied(subject: &'static str, objects: &'static [&'static str]) -> Expectation {
-    expect(subject, "applied", move |known| all_exist(known, objects))
+    let owner = subject.trim_start_matches("Kustomization/");
+    expect(subject, "applied", move |known| {
+        all_managed(known, objects, owner)
+    })
 }
