@@ -5,7 +5,7 @@ mod commit;
 mod first_sync;
 
 use anyhow::Result;
-use kube::ResourceExt as _;
+use kube::ResourceExt;
 use kube::api::DynamicObject;
 use testkit::objects::{condition, field, is_ready, text};
 
@@ -66,7 +66,7 @@ fn image_of(deployment: &DynamicObject) -> &str {
 /// All of `names` (`Kind/name`) exist, and are labelled as those of the Kustomization `owner`.
 fn all_managed(known: &Known, names: &[&str], owner: &str) -> Option<String> {
     let managed = |name: &&str| {
-        let labels = known.get(name).map(|object| object.labels());
+        let labels = known.get(name).map(ResourceExt::labels);
         labels
             .and_then(|labels| labels.get("kustomize.toolkit.fluxcd.io/name"))
             .is_some_and(|name| name == owner)
