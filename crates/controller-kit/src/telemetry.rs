@@ -75,6 +75,22 @@ pub(crate) fn random_id() -> String {
     format!("{first:08x}-{second:04x}-4{third:03x}-{fourth:04x}-{fifth:012x}")
 }
 
+/// Libraries that tell of each request. The names are prefixes: "hyper" stands for hyper_util too.
+const LIBRARIES: [&str; 12] = [
+    "gix",
+    "h2",
+    "hyper",
+    "kube_client",
+    "kube_runtime",
+    "mio",
+    "oci_client",
+    "reqwest",
+    "rustls",
+    "tokio",
+    "tonic",
+    "tower",
+];
+
 /// Our own crates log at the level that was asked for; libraries speak up only when something is wrong, unless
 /// all is asked for.
 fn targets(level: LogLevel) -> Targets {
@@ -84,22 +100,9 @@ fn targets(level: LogLevel) -> Targets {
         LogLevel::Debug => (LevelFilter::DEBUG, LevelFilter::INFO),
         LogLevel::Trace => (LevelFilter::TRACE, LevelFilter::DEBUG),
     };
-    let ours = [
-        "apply_controller",
-        "artifact",
-        "controller_kit",
-        "helm_controller",
-        "kube_apply",
-        "kube_health",
-        "kustomize_build",
-        "manifest",
-        "notification_controller",
-        "source_controller",
-        "xtask",
-    ];
     Targets::new()
-        .with_default(libraries)
-        .with_targets(ours.map(|target| (target, own)))
+        .with_default(own)
+        .with_targets(LIBRARIES.map(|target| (target, libraries)))
 }
 
 /// Panics are bugs; they are logged as one line like everything else.
