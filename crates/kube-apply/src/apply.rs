@@ -7,15 +7,18 @@
 mod ask;
 mod write;
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
+use k8s_openapi::jiff::Timestamp;
 use manifest::{GroupVersionKind, ObjectId};
 
 use crate::Engine;
 use crate::failure::{ApplyError, ObjectError};
+use crate::fingerprint::{Digest, Facts};
 use crate::managed::{Live, ManagedIndex};
 use crate::mapper::{self, Resource};
 use crate::plan::{self, Blocked, Opening, Verdict};
@@ -139,6 +142,8 @@ struct Run<'a> {
     /// What was known of each live object before the first request.
     before: Vec<Live>,
     progress: Vec<Progress>,
+    /// Kinds (group, kind) whose CRD this run wrote.
+    fresh: HashSet<(String, String)>,
 }
 
 /// How far an object is.
@@ -182,6 +187,7 @@ impl<'a> Run<'a> {
             items,
             before,
             progress,
+            fresh: HashSet::new(),
         }
     }
 
@@ -191,7 +197,10 @@ impl<'a> Run<'a> {
         match open[..] {
             [] => true,
             [only] if plan::may_go_unasked(&self.before[only]) => {
-                self.progress[only] = Progress::Planned(Verdict::Configure { take_over: false });
+                self.progress[only] = Progress::Planned(Verdict::Configure {
+                    take_over: false,
+                    asked: None,
+                });
                 true
             }
             _ => false,
@@ -241,20 +250,20 @@ impl<'a> Run<'a> {
 
     /// Tells the mapper of kinds that CRDs of this stage defined, and starts to watch those that this set uses.
     async fn learn_kinds(&mut self, stage: Stage) {
-        let mut learnt = false;
-        for (item, progress) in self
+        let here = self
             .items
             .iter()
             .zip(&self.progress)
-            .filter(|(item, _)| item.stage == stage)
-        {
-            let is_written = matches!(progress, Progress::Done(change) if change.action.is_change());
-            if let Some(definition) = mapper::definition(&item.object).filter(|_| is_written) {
-                self.engine.mapper().learn(&definition);
-                learnt = true;
-            }
+            .filter(|(item, _)| item.stage == stage);
+        let written = here.filter(|(_, p)| matches!(p, Progress::Done(change) if change.action.is_change()));
+        let definitions: Vec<_> = written
+            .filter_map(|(item, _)| mapper::definition(&item.object))
+            .collect();
+        for definition in definitions {
+            self.engine.mapper().learn(&definition);
+            self.fresh.insert((definition.group, definition.kind));
         }
-        if learnt {
+        if !self.fresh.is_empty() {
             let new = kinds(&self.items, |item| !item.is_served);
             self.engine.managed().ensure(&self.owner, &new).await;
         }
@@ -262,7 +271,7 @@ impl<'a> Run<'a> {
 
     /// Lets go of objects and kinds that this owner applied before and does not any more.
     fn forget_others(&self) {
-        let ids: std::collections::HashSet<_> = self.items.iter().map(|item| &item.id).collect();
+        let ids: HashSet<_> = self.items.iter().map(|item| &item.id).collect();
         self.engine
             .managed()
             .retain_objects(&self.owner, |id| ids.contains(id));
@@ -280,6 +289,12 @@ impl<'a> Run<'a> {
             }
         };
         self.progress.into_iter().filter_map(done).collect()
+    }
+
+    /// Tells whether an equal fingerprint means that the object is as it was.
+    fn is_telling(&self, item: &Item, facts: &Facts) -> bool {
+        let recorded = self.engine.managed().recorded(&item.id);
+        plan::is_telling(recorded.as_ref(), item.digest, facts, Timestamp::now())
     }
 
     /// Runs futures, a few at a time.
@@ -302,7 +317,11 @@ fn note_as_left(managed: &ManagedIndex, item: &Item, owner: &Owner, live: &Live)
     if let Live::Present(facts) = live
         && facts.owner.as_deref() == Some(owner)
     {
-        managed.record(&item.id, owner, item.digest, facts);
+        // This manifest is not what the object was made from.
+        let applied = managed
+            .recorded(&item.id)
+            .map_or(Digest::NOTHING, |recorded| recorded.desired);
+        managed.record(&item.id, owner, applied, facts);
     }
 }
 

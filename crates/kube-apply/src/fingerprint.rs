@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::jiff::Timestamp;
 use kube::core::{ApiResource, DynamicResourceScope};
 use serde::Deserialize;
 use serde::de::Deserializer;
@@ -24,6 +25,9 @@ use crate::takeover;
 pub struct Digest(u128);
 
 impl Digest {
+    /// The digest of no value.
+    pub(crate) const NOTHING: Digest = Digest(0);
+
     /// Hashes one value.
     pub fn of(value: &Value) -> Self {
         let mut hash = Sha256::new();
@@ -98,6 +102,8 @@ struct ManagerEntry {
     subresource: String,
     /// Over the whole entry: API version, time, fields.
     digest: Digest,
+    /// When the manager last changed something, to the second.
+    time: Option<Timestamp>,
     /// Labels that the entry owns.
     labels: Vec<String>,
 }
@@ -153,6 +159,7 @@ impl<'de> Deserialize<'de> for ManagerEntry {
             operation: text("operation"),
             subresource: text("subresource"),
             labels: owned_labels(entry.get("fieldsV1")),
+            time: text("time").parse().ok(),
             digest: Digest::of_map(&entry),
         })
     }
@@ -204,6 +211,9 @@ impl kube::Resource for Glimpse {
 pub struct Facts {
     /// Changes when somebody touches what we applied.
     pub fingerprint: Digest,
+    /// When we last changed something, by the server's clock, to the second. Two changes within one second may leave the
+    /// same fingerprint.
+    pub applied_at: Option<Timestamp>,
     /// Orders answers and events; None when the server's versions are no numbers, or the object is not stored.
     pub resource_version: Option<u64>,
     /// Makes sure that a delete hits the object that was looked at. None when it is no UUID.
@@ -245,6 +255,7 @@ impl Facts {
                 .as_deref()
                 .and_then(|v| v.parse().ok()),
             uid: glimpse.metadata.uid.as_deref().and_then(parse_uid),
+            applied_at: glimpse.ours(settings).filter_map(|entry| entry.time).max(),
             owner_label_is_ours: glimpse.ours(settings).any(|e| e.labels.contains(&name_label)),
             owner,
             policy,

@@ -87,7 +87,13 @@ impl RestMapper {
         if self.is_known_to_be_unknown(gvk, asked) {
             return Err(self.missing(gvk));
         }
-        self.read_since(asked).await?;
+        // A read that began before the question may be older than the kind.
+        let is_answered = |state: &State| {
+            state
+                .read_at
+                .is_some_and(|began| began >= asked || state.catalog.get(gvk).is_some())
+        };
+        self.read_unless(is_answered).await?;
         self.known(gvk).ok_or_else(|| {
             self.remember_unknown(gvk);
             self.missing(gvk)
@@ -98,7 +104,7 @@ impl RestMapper {
     /// about to be defined.
     pub async fn resolve_known(&self, gvk: &GroupVersionKind) -> Result<Option<Arc<Resource>>, Error> {
         if self.state().read_at.is_none() {
-            self.read_since(Instant::now()).await?;
+            self.read_unless(|state| state.read_at.is_some()).await?;
         }
         Ok(self.known(gvk))
     }
@@ -170,10 +176,10 @@ impl RestMapper {
         }
     }
 
-    /// Reads the document, unless somebody began to read it after `asked`.
-    async fn read_since(&self, asked: Instant) -> Result<(), Error> {
+    /// Reads the document, unless what others read while this waited is enough.
+    async fn read_unless(&self, is_enough: impl Fn(&State) -> bool) -> Result<(), Error> {
         let _one_reader = self.reading.lock().await;
-        if self.state().read_at.is_some_and(|began| began >= asked) {
+        if is_enough(&self.state()) {
             return Ok(());
         }
         let began = Instant::now();

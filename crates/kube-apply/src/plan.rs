@@ -5,11 +5,12 @@
 
 use std::collections::HashSet;
 
+use k8s_openapi::jiff::Timestamp;
 use manifest::{GroupVersionKind, ObjectId};
 use serde_json::{Map, Value};
 
-use crate::fingerprint::Facts;
-use crate::managed::Live;
+use crate::fingerprint::{Digest, Facts};
+use crate::managed::{Live, Recorded};
 use crate::policy::Policy;
 
 /// The first decision about an object, before any request.
@@ -52,6 +53,8 @@ pub(crate) enum Verdict {
     Configure {
         /// Whether other tools left field managers.
         take_over: bool,
+        /// Version of the live object that the dry run saw; None when there was no dry run.
+        asked: Option<u64>,
     },
     /// To be deleted and created anew.
     Recreate,
@@ -64,8 +67,45 @@ impl Verdict {
     }
 }
 
+/// Tells whether an equal fingerprint means an equal object. It holds field names and a time to the second, so that a new
+/// value that is applied within the second of the old one leaves it as it was. With a record that question does not come
+/// up: the manifest is the same, or it is not. Without one (after a restart) what was applied just now is not trusted.
+pub(crate) fn is_telling(
+    recorded: Option<&Recorded>,
+    desired: Digest,
+    answer: &Facts,
+    now: Timestamp,
+) -> bool {
+    match recorded {
+        Some(recorded) => recorded.desired == desired,
+        None => answer
+            .applied_at
+            .is_some_and(|at| now.as_second() - at.as_second() > JUST_NOW),
+    }
+}
+
+/// Seconds; more than clocks of servers usually differ.
+const JUST_NOW: i64 = 5;
+
+/// Tells whether a write left the object as it was: by its version, or else (its status may move) by its fingerprint.
+pub(crate) fn is_unchanged(before: &Live, asked: Option<u64>, answer: &Facts, is_telling: bool) -> bool {
+    let known = match before {
+        Live::Present(facts) => Some(facts),
+        _ => None,
+    };
+    let version = asked.or(known.and_then(|facts| facts.resource_version));
+    let same_version = version.is_some() && version == answer.resource_version;
+    same_version || (is_telling && known.is_some_and(|facts| facts.fingerprint == answer.fingerprint))
+}
+
 /// Reads the answer to a dry run. `exists` is whether the answer has a resourceVersion: that of a create has none.
-pub(crate) fn verdict(policy: Policy, live: &Live, answer: &Facts, exists: bool) -> Verdict {
+pub(crate) fn verdict(
+    policy: Policy,
+    live: &Live,
+    answer: &Facts,
+    exists: bool,
+    is_telling: bool,
+) -> Verdict {
     if !exists {
         return Verdict::Create;
     }
@@ -74,8 +114,13 @@ pub(crate) fn verdict(policy: Policy, live: &Live, answer: &Facts, exists: bool)
     }
     let take_over = answer.needs_take_over && !policy.merge;
     match live {
-        Live::Present(before) if !take_over && before.fingerprint == answer.fingerprint => Verdict::Unchanged,
-        _ => Verdict::Configure { take_over },
+        Live::Present(before) if is_telling && !take_over && before.fingerprint == answer.fingerprint => {
+            Verdict::Unchanged
+        }
+        _ => Verdict::Configure {
+            take_over,
+            asked: answer.resource_version,
+        },
     }
 }
 
@@ -157,7 +202,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::fingerprint::Digest;
 
     fn facts(fingerprint: u32) -> Facts {
         Facts {
@@ -167,6 +211,7 @@ mod tests {
             owner: None,
             policy: Policy::default(),
             needs_take_over: false,
+            applied_at: None,
             owner_label_is_ours: true,
             terminating: false,
         }
@@ -243,29 +288,91 @@ mod tests {
                 &before,
                 facts(2),
                 true,
-                Verdict::Configure { take_over: false },
+                Verdict::Configure {
+                    take_over: false,
+                    asked: Some(1),
+                },
             ),
             (
                 plain,
                 &Live::Unknown,
                 facts(1),
                 true,
-                Verdict::Configure { take_over: false },
+                Verdict::Configure {
+                    take_over: false,
+                    asked: Some(1),
+                },
             ),
             (
                 plain,
                 &before,
                 leftover.clone(),
                 true,
-                Verdict::Configure { take_over: true },
+                Verdict::Configure {
+                    take_over: true,
+                    asked: Some(1),
+                },
             ),
             (merge, &before, leftover, true, Verdict::Unchanged),
         ] {
             assert_eq!(
-                verdict(policy, live, &answer, exists),
+                verdict(policy, live, &answer, exists, true),
                 expected,
                 "{policy:?} {live:?}"
             );
+        }
+    }
+
+    #[test]
+    fn an_equal_fingerprint_is_believed_only_when_it_can_tell() {
+        let desired = Digest::of(&json!("desired"));
+        let recorded = |desired: Digest| Recorded {
+            owner: std::sync::Arc::new(crate::Owner {
+                namespace: "a".into(),
+                name: "b".into(),
+            }),
+            desired,
+            fingerprint: Digest::of(&json!(1)),
+            resource_version: Some(1),
+        };
+        let now: Timestamp = "2026-01-01T00:01:00Z".parse().unwrap();
+        let at = |text: &str| Facts {
+            applied_at: text.parse().ok(),
+            ..facts(1)
+        };
+        let (long_ago, just_now) = (at("2026-01-01T00:00:00Z"), at("2026-01-01T00:01:00Z"));
+        assert!(is_telling(Some(&recorded(desired)), desired, &just_now, now));
+        assert!(!is_telling(
+            Some(&recorded(Digest::of(&json!("other")))),
+            desired,
+            &long_ago,
+            now
+        ));
+        assert!(is_telling(None, desired, &long_ago, now));
+        assert!(!is_telling(None, desired, &just_now, now));
+        let before = Live::Present(facts(1));
+        assert!(matches!(
+            verdict(Policy::default(), &before, &facts(1), true, false),
+            Verdict::Configure { .. }
+        ));
+    }
+
+    #[test]
+    fn a_write_changed_nothing_when_version_or_telling_fingerprint_say_so() {
+        let before = Live::Present(facts(1));
+        let version = |version: u64| Facts {
+            resource_version: Some(version),
+            ..facts(1)
+        };
+        for (live, asked, answer, telling, expected) in [
+            (&before, None, version(1), false, true),
+            (&before, None, version(2), false, false),
+            (&before, None, version(2), true, true),
+            (&Live::Unknown, Some(2), version(2), false, true),
+            (&Live::Unknown, Some(2), version(3), true, false),
+            (&Live::Unknown, None, version(3), true, false),
+        ] {
+            assert_eq!(is_unchanged(live, asked, &answer, telling), expected);
         }
     }
 

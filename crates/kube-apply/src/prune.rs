@@ -190,6 +190,7 @@ mod tests {
             owner: owner.map(Arc::new),
             policy,
             needs_take_over: false,
+            applied_at: None,
             owner_label_is_ours: true,
             terminating: false,
         }

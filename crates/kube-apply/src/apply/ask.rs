@@ -19,8 +19,8 @@ const DRY: Mode = Mode {
     whole: false,
 };
 
-/// A kind that was just defined is served a moment after it is established; so often, and with these pauses, is it
-/// asked for again.
+/// A kind that was just defined or changed is served a moment after its CRD says so; so often, and with these pauses,
+/// is it asked about again.
 const UNTIL_SERVED: [Duration; 6] = [
     Duration::from_millis(50),
     Duration::from_millis(100),
@@ -112,8 +112,11 @@ impl Run<'_> {
     async fn dry_run(&self, item: &Item) -> Result<Answer, Failure> {
         let (requests, at) = (self.engine.requests(), item.address());
         let mut answer = requests.apply(&at, item.object.value(), DRY).await;
-        for pause in UNTIL_SERVED.iter().filter(|_| !item.is_served) {
-            if !matches!(&answer, Err(failure) if failure.class == Class::NotFound) {
+        let is_fresh = self
+            .fresh
+            .contains(&(item.gvk.group.clone(), item.gvk.kind.clone()));
+        for pause in UNTIL_SERVED.iter().filter(|_| is_fresh) {
+            if !matches!(&answer, Err(failure) if is_of_an_old_schema(failure)) {
                 break;
             }
             tokio::time::sleep(*pause).await;
@@ -133,7 +136,8 @@ impl Run<'_> {
         };
         let facts = Facts::of(&answer.glimpse, self.engine.settings());
         let exists = answer.glimpse.resource_version().is_some();
-        let progress = match plan::verdict(item.policy, before, &facts, exists) {
+        let is_telling = self.is_telling(item, &facts);
+        let progress = match plan::verdict(item.policy, before, &facts, exists, is_telling) {
             Verdict::Unchanged => {
                 self.remember(item, &facts);
                 Progress::done(item, Action::Unchanged)
@@ -172,4 +176,9 @@ impl Run<'_> {
         }
         item.error(step, failure)
     }
+}
+
+/// Tells whether the refusal may come from a schema that is about to be replaced.
+fn is_of_an_old_schema(failure: &Failure) -> bool {
+    failure.class == Class::NotFound || failure.message.contains("field not declared in schema")
 }

@@ -8,7 +8,7 @@ use super::{Action, Change, Failures, Progress, Run, done};
 use crate::failure::{Class, Failure, ObjectError, Step};
 use crate::fingerprint::Facts;
 use crate::managed::Live;
-use crate::plan::Verdict;
+use crate::plan::{self, Verdict};
 use crate::prepare::Item;
 use crate::request::{Answer, Mode};
 use crate::stage::Stage;
@@ -46,28 +46,28 @@ impl Run<'_> {
         let (answer, action) = match verdict {
             Verdict::Recreate => (self.recreate(item).await?, Action::Created),
             Verdict::Create => (self.send(item).await?, Action::Created),
-            Verdict::Configure { take_over: true } => {
+            Verdict::Configure { take_over: true, .. } => {
                 self.take_over(item).await?;
                 (self.send(item).await?, Action::Configured)
             }
-            _ => self.configure(item, before).await?,
+            Verdict::Configure { asked, .. } => self.configure(item, before, asked).await?,
+            Verdict::Skip | Verdict::Unchanged => return Ok(done(item, Action::Unchanged)),
         };
         let facts = Facts::of(&answer.glimpse, self.engine.settings());
-        let is_as_before = matches!(before, Live::Present(before) if before.fingerprint == facts.fingerprint);
         flight.record(&self.owner, item.digest, &facts);
-        let action = if action == Action::Configured && is_as_before {
-            Action::Unchanged
-        } else {
-            action
-        };
         Ok(Change {
-            live: self.kept(answer),
+            live: kept(answer),
             ..done(item, action)
         })
     }
 
     /// Applies over what is there; what a dry run would have found beforehand is dealt with on the spot.
-    async fn configure(&self, item: &Item, before: &Live) -> Result<(Answer, Action), ObjectError> {
+    async fn configure(
+        &self,
+        item: &Item,
+        before: &Live,
+        asked: Option<u64>,
+    ) -> Result<(Answer, Action), ObjectError> {
         let answer = match self.try_send(item).await {
             Err(failure) if failure.class == Class::Immutable && self.may_recreate(item, before) => {
                 return Ok((self.recreate(item).await?, Action::Created));
@@ -76,7 +76,16 @@ impl Run<'_> {
         };
         let facts = Facts::of(&answer.glimpse, self.engine.settings());
         if !facts.needs_take_over || item.policy.merge {
-            return Ok((answer, Action::Configured));
+            let is_telling = self.is_telling(item, &facts);
+            let unchanged = plan::is_unchanged(before, asked, &facts, is_telling);
+            return Ok((
+                answer,
+                if unchanged {
+                    Action::Unchanged
+                } else {
+                    Action::Configured
+                },
+            ));
         }
         self.take_over(item).await?;
         Ok((self.send(item).await?, Action::Configured))
@@ -182,15 +191,16 @@ impl Run<'_> {
             }
         }
     }
+}
 
-    fn kept(&self, answer: Answer) -> Option<serde_json::Value> {
-        let mut whole = answer.whole?;
-        if let Some(metadata) = whole
-            .get_mut("metadata")
-            .and_then(serde_json::Value::as_object_mut)
-        {
-            metadata.remove("managedFields");
-        }
-        Some(whole)
+/// Returns the whole object without what only servers read.
+fn kept(answer: Answer) -> Option<serde_json::Value> {
+    let mut whole = answer.whole?;
+    if let Some(metadata) = whole
+        .get_mut("metadata")
+        .and_then(serde_json::Value::as_object_mut)
+    {
+        metadata.remove("managedFields");
     }
+    Some(whole)
 }

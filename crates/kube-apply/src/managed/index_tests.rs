@@ -36,6 +36,7 @@ fn facts(fingerprint: u32, resource_version: u64) -> Facts {
         owner: Some(Arc::new(owner("apps"))),
         policy: Policy::default(),
         needs_take_over: false,
+        applied_at: None,
         owner_label_is_ours: true,
         terminating: false,
     }

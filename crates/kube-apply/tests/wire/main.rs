@@ -1,0 +1,10 @@
+//! What goes over the wire, and what happens when the wire misbehaves: an API server of a few lines in the same process.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on should stop where it is"
+)]
+
+mod discovery;
+mod server;
+mod trouble;
