@@ -3,6 +3,10 @@
 //! In: an `Api` and what to look at. Out: a store that is always up to date, and a stream of the objects that
 //! changed in a way that matters. What our own status patches change does not matter, so they trigger nothing.
 //! The stream has to be polled for the store to fill.
+//!
+//! A list is decoded as a whole; without care one object that cannot be read (its CRD is more lenient than its type, or
+//! somebody wrote its status by hand) would hide all others. So each is decoded by itself, and one that cannot be read is
+//! logged and left out.
 
 mod cache;
 mod changes;
@@ -10,8 +14,9 @@ mod changes;
 use std::fmt::Debug;
 
 use api::meta::{HasConditions, RECONCILE_REQUEST_ANNOTATION, StatusObject};
+use futures::future::ready;
 use futures::{Stream, StreamExt as _};
-use kube::core::NamespaceResourceScope;
+use kube::core::{DeserializeGuard, NamespaceResourceScope};
 use kube::runtime::reflector::{self, ObjectRef, Store};
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client, Resource, ResourceExt as _};
@@ -41,7 +46,7 @@ where
 /// it, an object comes when it is new, its spec changed, it is being deleted, it is gone, or its annotation
 /// `reconcile.fluxcd.io/requestedAt` got a new value.
 pub fn watch_into_store<K>(
-    api: Api<K>,
+    api: Api<DeserializeGuard<K>>,
     flags: &WatchFlags,
 ) -> (Store<K>, impl Stream<Item = ObjectRef<K>> + Send + 'static)
 where
@@ -56,7 +61,7 @@ where
 ///
 /// For a source that others depend on, for example, the fingerprint is the digest of its artifact.
 pub fn watch_changes<K, F>(
-    api: Api<K>,
+    api: Api<DeserializeGuard<K>>,
     config: watcher::Config,
     fingerprint: impl Fn(&K) -> Option<F> + Send + 'static,
 ) -> (Store<K>, impl Stream<Item = ObjectRef<K>> + Send + 'static)
@@ -64,8 +69,37 @@ where
     K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
     F: PartialEq + Send + 'static,
 {
-    let events = watcher(api, config).default_backoff().modify(strip);
-    store_and_touched(events, fingerprint)
+    let events = watcher(api, config)
+        .default_backoff()
+        .filter_map(|event| ready(event.map(readable).transpose()));
+    store_and_touched(events.modify(strip), fingerprint)
+}
+
+/// Unpacks an event; None if its object cannot be read.
+fn readable<K>(event: watcher::Event<DeserializeGuard<K>>) -> Option<watcher::Event<K>>
+where
+    K: Resource<DynamicType = ()>,
+{
+    Some(match event {
+        watcher::Event::Apply(object) => watcher::Event::Apply(unguarded(object)?),
+        watcher::Event::InitApply(object) => watcher::Event::InitApply(unguarded(object)?),
+        watcher::Event::Delete(object) => watcher::Event::Delete(unguarded(object)?),
+        watcher::Event::Init => watcher::Event::Init,
+        watcher::Event::InitDone => watcher::Event::InitDone,
+    })
+}
+
+fn unguarded<K: Resource<DynamicType = ()>>(object: DeserializeGuard<K>) -> Option<K> {
+    let invalid = match object.0 {
+        Ok(object) => return Some(object),
+        Err(invalid) => invalid,
+    };
+    let (namespace, name) = (
+        invalid.metadata.namespace.unwrap_or_default(),
+        invalid.metadata.name.unwrap_or_default(),
+    );
+    tracing::error!(kind = %K::kind(&()), namespace, name, error = invalid.error, "an object cannot be read and is left out");
+    None
 }
 
 /// A watch of the objects that a label selector selects; all if it is empty.

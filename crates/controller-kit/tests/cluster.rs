@@ -128,7 +128,7 @@ async fn objects_come_once_per_change_and_our_own_writes_do_not_bring_them_back(
     let (token, runs) = (CancellationToken::new(), Arc::new(AtomicUsize::new(0)));
     let flags = watch_flags(&namespace);
     let (store, touched) =
-        runtime::watch_into_store(runtime::scoped_api::<GitRepository>(&client, &flags), &flags);
+        runtime::watch_into_store::<GitRepository>(runtime::scoped_api(&client, &flags), &flags);
     let cache = Cache::new(store);
     let rate = RateLimiterFlags {
         min_retry_delay: Duration::from_millis(50),

@@ -1,6 +1,7 @@
 //! Watches as lists of events.
 
 use api::kustomize::Kustomization;
+use api::source::GitRepository;
 use futures::stream;
 use kube::runtime::watcher::Event;
 use serde_json::{Value, json};
@@ -266,4 +267,23 @@ fn the_answer_to_a_write_is_newer_than_the_store_until_the_watch_catches_up() {
     writer.apply_watcher_event(&Event::Delete(at("11", 2)));
     cache.remember(at("12", 2));
     assert_eq!(seen(&cache), None);
+}
+
+#[test]
+fn an_object_that_cannot_be_read_is_left_out() {
+    let read = |spec: serde_json::Value| -> DeserializeGuard<GitRepository> {
+        let object = serde_json::json!({
+            "apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
+            "metadata": {"name": "a", "namespace": "b"}, "spec": spec,
+        });
+        serde_json::from_value(object).expect("the guard takes what has metadata")
+    };
+    let good = read(serde_json::json!({"url": "https://host/path", "interval": "1m"}));
+    assert!(matches!(readable(Event::Apply(good)), Some(Event::Apply(_))));
+    let bad = read(serde_json::json!({"url": ["no", "text"], "interval": "1m"}));
+    assert!(readable(Event::InitApply(bad)).is_none());
+    assert!(matches!(
+        readable::<GitRepository>(Event::InitDone),
+        Some(Event::InitDone)
+    ));
 }
