@@ -19,7 +19,7 @@ use manifest::{GroupVersionKind, ObjectId};
 use crate::Engine;
 use crate::failure::{ApplyError, ObjectError};
 use crate::fingerprint::{Digest, Facts};
-use crate::managed::{Live, ManagedIndex};
+use crate::managed::{Applying, Live, ManagedIndex};
 use crate::mapper::{self, Resource};
 use crate::plan::{self, Blocked, Opening, Verdict};
 use crate::prepare::{Item, Prepared};
@@ -170,7 +170,7 @@ impl<'a> Run<'a> {
         let before: Vec<_> = items.iter().map(|item| managed.live(&item.id)).collect();
         let opened = |(item, live): (&Item, &Live)| {
             let is_current = managed.is_current(&item.id, &owner, item.digest);
-            match plan::opening(item.policy, live, is_current) {
+            match plan::opening(item.policy, &owner, live, is_current) {
                 Opening::Work => Progress::Open,
                 Opening::Unchanged => Progress::done(item, Action::Unchanged),
                 Opening::Skip => {
@@ -321,7 +321,15 @@ fn note_as_left(managed: &ManagedIndex, item: &Item, owner: &Owner, live: &Live)
         let applied = managed
             .recorded(&item.id)
             .map_or(Digest::NOTHING, |recorded| recorded.desired);
-        managed.record(&item.id, owner, applied, facts);
+        managed.record(
+            &item.id,
+            owner,
+            Applying {
+                desired: applied,
+                expires: item.expires,
+            },
+            facts,
+        );
     }
 }
 

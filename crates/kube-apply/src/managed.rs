@@ -20,7 +20,7 @@ use crate::fingerprint::{Digest, Facts};
 use crate::mapper::Resource;
 use crate::settings::{Owner, Settings};
 use index::Index;
-pub use index::{Live, Recorded};
+pub use index::{Applying, Live, Recorded};
 
 /// What happened to an object that we applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,11 +135,11 @@ impl ManagedIndex {
     }
 
     /// Records what an apply left, outside of a [`Flight`].
-    pub fn record(&self, id: &ObjectId, owner: &Owner, desired: Digest, facts: &Facts) {
+    pub fn record(&self, id: &ObjectId, owner: &Owner, applying: Applying, facts: &Facts) {
         let due = self
             .inner
             .index()
-            .record(id, owner, desired, facts, Instant::now());
+            .record(id, owner, applying, facts, Instant::now());
         self.inner.tell(due);
     }
 
@@ -172,12 +172,12 @@ pub struct Flight {
 
 impl Flight {
     /// Records what the write left.
-    pub fn record(self, owner: &Owner, desired: Digest, facts: &Facts) {
+    pub fn record(self, owner: &Owner, applying: Applying, facts: &Facts) {
         // Told, if at all, when `self` is dropped.
         let _ = self
             .inner
             .index()
-            .record(&self.id, owner, desired, facts, Instant::now());
+            .record(&self.id, owner, applying, facts, Instant::now());
     }
 }
 

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use crate::fingerprint::{Digest, Facts};
 use crate::managed::{Live, Recorded};
 use crate::policy::Policy;
+use crate::settings::Owner;
 
 /// The first decision about an object, before any request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,11 +25,16 @@ pub(crate) enum Opening {
     Work,
 }
 
-/// Decides without a request.
-pub(crate) fn opening(policy: Policy, live: &Live, is_current: bool) -> Opening {
+/// Decides without a request. What another owner's live object says is not used: the one who asks may not be allowed to
+/// see it, so the server is asked in his name.
+pub(crate) fn opening(policy: Policy, owner: &Owner, live: &Live, is_current: bool) -> Opening {
     match live {
         _ if policy.excluded => Opening::Skip,
-        Live::Present(facts) if facts.policy.excluded || policy.if_not_present => Opening::Skip,
+        Live::Present(facts)
+            if facts.owner.as_deref() == Some(owner) && (facts.policy.excluded || policy.if_not_present) =>
+        {
+            Opening::Skip
+        }
         _ if is_current => Opening::Unchanged,
         _ => Opening::Work,
     }
@@ -231,21 +237,35 @@ mod tests {
             if_not_present: true,
             ..plain
         };
-        let present = Live::Present(facts(1));
+        let owner = Owner {
+            namespace: "a".into(),
+            name: "b".into(),
+        };
+        let ours = Facts {
+            owner: Some(std::sync::Arc::new(owner.clone())),
+            ..facts(1)
+        };
+        let theirs = Live::Present(facts(1));
+        let present = Live::Present(ours.clone());
         let shielded = Live::Present(Facts {
             policy: excluded(),
-            ..facts(1)
+            ..ours
         });
         for (policy, live, is_current, expected) in [
             (excluded(), &Live::Unknown, true, Opening::Skip),
             (plain, &shielded, true, Opening::Skip),
             (if_absent, &present, false, Opening::Skip),
+            (if_absent, &theirs, false, Opening::Work),
             (if_absent, &Live::Absent, false, Opening::Work),
             (plain, &present, true, Opening::Unchanged),
             (plain, &present, false, Opening::Work),
             (plain, &Live::Unknown, false, Opening::Work),
         ] {
-            assert_eq!(opening(policy, live, is_current), expected, "{policy:?} {live:?}");
+            assert_eq!(
+                opening(policy, &owner, live, is_current),
+                expected,
+                "{policy:?} {live:?}"
+            );
         }
     }
 
@@ -332,6 +352,7 @@ mod tests {
                 name: "b".into(),
             }),
             desired,
+            expires: false,
             fingerprint: Digest::of(&json!(1)),
             resource_version: Some(1),
         };

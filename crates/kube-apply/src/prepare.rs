@@ -13,6 +13,7 @@ use crate::Engine;
 use crate::failure::{ApplyError, Class, Failure, ObjectError, Step};
 use crate::fingerprint::Digest;
 use crate::inventory::Inventory;
+use crate::managed::Applying;
 use crate::mapper::{self, Definition, Resource};
 use crate::normalize::normalize;
 use crate::policy::Policy;
@@ -37,6 +38,8 @@ pub(crate) struct Item {
     pub(crate) stage: Stage,
     pub(crate) policy: Policy,
     pub(crate) digest: Digest,
+    /// Kubernetes deletes it by itself when it is finished.
+    pub(crate) expires: bool,
     pub(crate) resource: Arc<Resource>,
     /// False when only a CRD of the same set knows the kind.
     pub(crate) is_served: bool,
@@ -79,6 +82,13 @@ impl Item {
             resource: Arc::clone(&self.resource),
             namespace,
             name,
+        }
+    }
+
+    pub(crate) fn applying(&self) -> Applying {
+        Applying {
+            desired: self.digest,
+            expires: self.expires,
         }
     }
 
@@ -140,11 +150,21 @@ fn item(object: Object, resource: Arc<Resource>, is_served: bool, settings: &Set
         stage: Stage::of(&gvk, &settings.custom_stage_kinds),
         policy: Policy::of(&object, &settings.group),
         digest: Digest::of_map(object.value()),
+        expires: expires(&gvk, &object),
         gvk,
         object,
         resource,
         is_served,
     }
+}
+
+/// Tells whether it is a Job that is deleted some time after it finished. That is no drift: to run it again at once, and
+/// again, is not what `ttlSecondsAfterFinished` asks for.
+fn expires(gvk: &GroupVersionKind, object: &Object) -> bool {
+    let spec = object.value().get("spec");
+    gvk.group == "batch"
+        && gvk.kind == "Job"
+        && spec.is_some_and(|s| s.get("ttlSecondsAfterFinished").is_some())
 }
 
 /// Checks the parts of an object that every kind has, labels and normalises it. Owner labels come last: a common label

@@ -151,7 +151,7 @@ impl Run<'_> {
     fn remember(&self, item: &Item, facts: &Facts) {
         self.engine
             .managed()
-            .record(&item.id, &self.owner, item.digest, facts);
+            .record(&item.id, &self.owner, item.applying(), facts);
     }
 
     /// Force may come with the call, from the manifest, or from the live object.

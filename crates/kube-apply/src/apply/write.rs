@@ -54,7 +54,7 @@ impl Run<'_> {
             Verdict::Skip | Verdict::Unchanged => return Ok(done(item, Action::Unchanged)),
         };
         let facts = Facts::of(&answer.glimpse, self.engine.settings());
-        flight.record(&self.owner, item.digest, &facts);
+        flight.record(&self.owner, item.applying(), &facts);
         Ok(Change {
             live: kept(answer),
             ..done(item, action)

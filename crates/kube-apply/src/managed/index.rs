@@ -28,6 +28,15 @@ pub enum Live {
     Present(Facts),
 }
 
+/// What is applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Applying {
+    /// Digest of the object as it is wanted.
+    pub desired: Digest,
+    /// Kubernetes deletes the object by itself, so that its end is no drift.
+    pub expires: bool,
+}
+
 /// What was recorded after an apply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recorded {
@@ -35,6 +44,8 @@ pub struct Recorded {
     pub owner: Arc<Owner>,
     /// Digest of what was applied.
     pub desired: Digest,
+    /// Its end is no drift.
+    pub expires: bool,
     /// Fingerprint of what the server made of it.
     pub fingerprint: Digest,
     /// Version of the server's answer; None when versions are no numbers.
@@ -66,7 +77,28 @@ struct Kind {
     /// Keys seen since a relist began.
     relisting: Option<HashSet<Key>>,
     objects: HashMap<Key, Entry>,
+    /// The version that is watched.
+    version: String,
     task: AbortHandle,
+}
+
+impl Kind {
+    fn new(version: &str, task: AbortHandle) -> Self {
+        Self {
+            owners: HashSet::new(),
+            ready: watch::Sender::new(false),
+            synced: false,
+            relisting: None,
+            objects: HashMap::new(),
+            version: version.to_owned(),
+            task,
+        }
+    }
+
+    /// Tells whether the watch was given up for now, as opposed to not having begun.
+    fn is_lost(&self) -> bool {
+        *self.ready.borrow() && !self.synced
+    }
 }
 
 impl Drop for Kind {
@@ -126,22 +158,24 @@ const PATIENCE: u8 = 3;
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
 impl Index {
-    /// Notes that the owner uses the kind, and starts its watch at first use.
+    /// Notes that the owner uses the kind, and starts its watch at first use; or anew, in another version, when the one
+    /// that was watched does not answer any more.
     pub(super) fn acquire(
         &mut self,
         owner: &Owner,
         resource: &Resource,
-        start: impl FnOnce() -> AbortHandle,
+        start: impl Fn() -> AbortHandle,
     ) -> watch::Receiver<bool> {
         let name = (resource.api.group.clone(), resource.api.kind.clone());
-        let kind = self.kinds.entry(name).or_insert_with(|| Kind {
-            owners: HashSet::new(),
-            ready: watch::Sender::new(false),
-            synced: false,
-            relisting: None,
-            objects: HashMap::new(),
-            task: start(),
-        });
+        let kind = self
+            .kinds
+            .entry(name)
+            .or_insert_with(|| Kind::new(&resource.api.version, start()));
+        if kind.is_lost() && kind.version != resource.api.version {
+            kind.task.abort();
+            (kind.task, kind.version) = (start(), resource.api.version.clone());
+            kind.ready.send_replace(false);
+        }
         if !kind.owners.contains(owner) {
             kind.owners.insert(Arc::new(owner.clone()));
         }
@@ -237,7 +271,7 @@ impl Index {
         &mut self,
         id: &ObjectId,
         owner: &Owner,
-        desired: Digest,
+        applying: Applying,
         facts: &Facts,
         now: Instant,
     ) -> Option<Due> {
@@ -248,12 +282,12 @@ impl Index {
             .cloned()
             .unwrap_or_else(|| Arc::new(owner.clone()));
         let entry = kind.objects.entry(key(&id.namespace, &id.name)).or_default();
-        let (fingerprint, resource_version) = (facts.fingerprint, facts.resource_version);
         entry.recorded = Some(Recorded {
             owner,
-            desired,
-            fingerprint,
-            resource_version,
+            desired: applying.desired,
+            expires: applying.expires,
+            fingerprint: facts.fingerprint,
+            resource_version: facts.resource_version,
         });
         entry.told = false;
         entry.evaluate(id, now)
@@ -386,14 +420,18 @@ impl Entry {
         }
     }
 
-    /// Tells the drift that the owner is to hear of. Not when another owner applied the object through the same
+    /// Tells the drift that the owner is to hear of. Not of an object that ends by itself, and not when another owner applied the object through the same
     /// controller: the two would take it from each other without end, so that is left to their intervals, as in Flux.
     fn reportable(&self, id: &ObjectId) -> Option<Drift> {
         if self.told || self.in_flight > 0 {
             return None;
         }
         let what = self.touched()?;
-        let owner = &self.recorded.as_ref()?.owner;
+        let recorded = self.recorded.as_ref()?;
+        if what == What::Deleted && recorded.expires {
+            return None;
+        }
+        let owner = &recorded.owner;
         if let Seen::Present(facts) = &self.seen
             && facts.owner_label_is_ours
             && let Some(other) = facts.owner.as_ref().filter(|other| *other != owner)

@@ -42,6 +42,11 @@ fn facts(fingerprint: u32, resource_version: u64) -> Facts {
     }
 }
 
+const APPLYING: Applying = Applying {
+    desired: Digest::NOTHING,
+    expires: false,
+};
+
 fn resource() -> Resource {
     let api = ApiResource {
         group: String::new(),
@@ -71,7 +76,9 @@ impl Fixture {
             index: Index::default(),
             now: Instant::now(),
         };
-        fixture.index.acquire(&owner("apps"), &resource(), || task);
+        fixture
+            .index
+            .acquire(&owner("apps"), &resource(), || task.clone());
         fixture.index.relist_begins(KIND.0, KIND.1);
         assert_eq!(fixture.index.relist_ends(KIND.0, KIND.1, fixture.now), []);
         fixture
@@ -88,14 +95,14 @@ impl Fixture {
     }
     fn record(&mut self, facts: &Facts) -> Option<What> {
         self.index
-            .record(&id(), &owner("apps"), digest(0), facts, self.now)
+            .record(&id(), &owner("apps"), APPLYING, facts, self.now)
             .map(|due| due.drift.what)
     }
     fn end(&mut self) -> Option<What> {
         self.index.end(&id(), self.now).map(|due| due.drift.what)
     }
     fn is_current(&self) -> bool {
-        self.index.is_current(&id(), &owner("apps"), digest(0))
+        self.index.is_current(&id(), &owner("apps"), APPLYING.desired)
     }
 }
 
@@ -247,6 +254,37 @@ fn drift_that_was_repaired_during_its_pause_is_not_told() {
     f.observe(facts(2, 11));
     f.record(&facts(3, 12));
     assert_eq!(f.index.due_now(&id()), None);
+}
+
+#[test]
+fn an_object_that_ends_by_itself_is_no_drift_but_is_applied_at_the_next_occasion() {
+    let mut f = Fixture::new();
+    f.observe(facts(1, 10));
+    let job = Applying {
+        expires: true,
+        ..APPLYING
+    };
+    f.index.record(&id(), &owner("apps"), job, &facts(1, 10), f.now);
+    assert_eq!(f.vanish(11), None);
+    assert!(!f.is_current());
+    f.index.record(&id(), &owner("apps"), job, &facts(2, 12), f.now);
+    assert_eq!(f.observe(facts(3, 13)), Some(What::Modified));
+}
+
+#[test]
+fn a_lost_watch_starts_anew_in_the_version_that_is_used_now() {
+    let mut f = Fixture::new();
+    let mut newer = resource();
+    newer.api.version = "v2".into();
+    f.index
+        .acquire(&owner("apps"), &newer, || panic!("the watch is fine"));
+    f.index.lose(KIND.0, KIND.1);
+    f.index
+        .acquire(&owner("apps"), &resource(), || panic!("nothing new to try"));
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let task = runtime.spawn(std::future::pending::<()>()).abort_handle();
+    let ready = f.index.acquire(&owner("apps"), &newer, || task.clone());
+    assert!(!*ready.borrow());
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
-use kube::runtime::watcher::{self, Event};
+use kube::runtime::watcher::{self, Event, InitialListStrategy};
 use kube::{Api, Client};
 use tokio::task::AbortHandle;
 
@@ -17,7 +17,7 @@ use crate::fingerprint::{Facts, Glimpse};
 use crate::mapper::Resource;
 
 /// Objects per page of a list; a page is the most that is held in memory at once.
-const PAGE: u32 = 100;
+const PAGE: u32 = 50;
 
 /// Pauses after trouble: the first, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(60));
@@ -34,14 +34,10 @@ async fn run(inner: Weak<Inner>, client: Client, kind: Arc<Resource>) {
     let Some(label) = inner.upgrade().map(|inner| inner.settings.name_label()) else {
         return;
     };
-    let mut pause = PAUSES.0;
+    let api = Api::<Glimpse>::all_with(client, &kind.api);
+    let (mut config, mut pause) = (streaming(&label), PAUSES.0);
     loop {
-        let config = watcher::Config {
-            page_size: Some(PAGE),
-            ..watcher::Config::default().labels(&label)
-        };
-        let api = Api::<Glimpse>::all_with(client.clone(), &kind.api);
-        let mut events = pin!(watcher::watcher(api, config));
+        let mut events = pin!(watcher::watcher(api.clone(), config.clone()));
         let mut failures = 0;
         while let Some(event) = events.next().await {
             let Some(inner) = inner.upgrade() else { return };
@@ -56,12 +52,14 @@ async fn run(inner: Weak<Inner>, client: Client, kind: Arc<Resource>) {
                 }
                 Err(error) => error,
             };
+            if config.initial_list_strategy == InitialListStrategy::StreamingList && cannot_stream(&error) {
+                config = paged(&label);
+                break;
+            }
             failures += 1;
             let lost = failures >= PATIENCE || will_not_heal_by_itself(&error);
             if lost {
-                tracing::warn!(kind = %kind.api.kind, group = %kind.api.group, error = %Cause(&error),
-                    "managed objects of this kind cannot be watched; they are applied anew at each reconcile");
-                inner.index().lose(&kind.api.group, &kind.api.kind);
+                give_up(&inner, &kind, &error);
             }
             drop(inner);
             tokio::time::sleep(pause).await;
@@ -71,6 +69,30 @@ async fn run(inner: Weak<Inner>, client: Client, kind: Arc<Resource>) {
             }
         }
     }
+}
+
+/// Has the first list come one object at a time, in the same request as the watch.
+fn streaming(label: &str) -> watcher::Config {
+    watcher::Config::default().labels(label).streaming_lists()
+}
+
+/// Lists in pages first, for servers before Kubernetes 1.34 or without the feature WatchList.
+fn paged(label: &str) -> watcher::Config {
+    watcher::Config {
+        page_size: Some(PAGE),
+        ..watcher::Config::default().labels(label)
+    }
+}
+
+/// The server does not know `sendInitialEvents`, or forbids it.
+fn cannot_stream(error: &watcher::Error) -> bool {
+    matches!(error, watcher::Error::WatchStartFailed(kube::Error::Api(status)) if matches!(status.code, 400 | 422))
+}
+
+fn give_up(inner: &Inner, kind: &Resource, error: &watcher::Error) {
+    tracing::warn!(kind = %kind.api.kind, group = %kind.api.group, error = %Cause(error),
+        "managed objects of this kind cannot be watched; they are applied anew at each reconcile");
+    inner.index().lose(&kind.api.group, &kind.api.kind);
 }
 
 fn take_in(inner: &Arc<Inner>, kind: &Resource, event: Event<Glimpse>) {

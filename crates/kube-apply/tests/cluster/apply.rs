@@ -46,6 +46,23 @@ async fn objects_are_created_in_order_and_cost_nothing_afterwards() {
 }
 
 #[tokio::test]
+async fn discovery_costs_two_requests_and_each_kind_one_watch() {
+    let f = Fixture::new("watch").await;
+    f.apply(&[
+        f.config_map("a", "1"),
+        f.config_map("b", "1"),
+        f.deployment("web", "nginx:1"),
+    ])
+    .await;
+    let counts = f.counts();
+    assert_eq!(
+        counts["LIST"], 2,
+        "of kinds; objects come with the watch: {counts:?}"
+    );
+    assert_eq!(counts["WATCH"], 2, "{counts:?}");
+}
+
+#[tokio::test]
 async fn one_changed_object_costs_one_request() {
     let f = Fixture::new("change").await;
     f.apply(&[f.config_map("a", "1"), f.config_map("b", "1")]).await;

@@ -46,7 +46,7 @@ async fn edits_and_deletes_are_told_and_corrected() {
 async fn what_others_may_change_is_no_drift() {
     let f = Fixture::new("quiet").await;
     let mut drifts = f.engine.managed().subscribe();
-    let set = [f.deployment("web", "nginx:1"), f.config_map("mark", "1")];
+    let set = [f.deployment("mark", "nginx:1"), f.deployment("web", "nginx:1")];
     f.apply(&set).await;
     let deployments = f.api("apps/v1", "Deployment", "deployments");
     let status = Patch::Merge(json!({"status": {"observedGeneration": 1, "replicas": 1}}));
@@ -54,31 +54,45 @@ async fn what_others_may_change_is_no_drift() {
         .patch_status("web", &PatchParams::default(), &status)
         .await
         .unwrap();
+    let theirs = json!({"metadata": {"annotations": {"a": "b"}}, "spec": {"paused": true}});
+    f.edit(&deployments, "web", "some-operator", theirs).await;
+    // Events of one kind come in order, so that this one shows that those were no drift.
     f.edit(
         &deployments,
-        "web",
-        "some-operator",
-        json!({"metadata": {"annotations": {"a": "b"}}, "spec": {"paused": true}}),
-    )
-    .await;
-    // Events of one kind come in order, so a drift after these shows that these were none.
-    f.edit(
-        &deployments,
-        "web",
+        "mark",
         "some-operator",
         json!({"spec": {"replicas": 3}}),
     )
     .await;
-    let drift = next_drift(&mut drifts).await;
-    assert_eq!(drift.object.name, "web");
-    let live = deployments.get("web").await.unwrap();
-    assert_eq!(live.data["spec"]["replicas"], 3);
-    f.apply(&set).await;
-    let live = deployments.get("web").await.unwrap();
+    assert_eq!(next_drift(&mut drifts).await.object.name, "mark");
     assert_eq!(
-        (&live.data["spec"]["replicas"], &live.data["spec"]["paused"]),
-        (&json!(1), &json!(true))
+        f.apply(&set).await,
+        ["Deployment/mark configured", "Deployment/web unchanged"]
     );
+    let spec = |object: kube::api::DynamicObject| object.data["spec"].clone();
+    assert_eq!(spec(deployments.get("mark").await.unwrap())["replicas"], 1);
+    assert_eq!(spec(deployments.get("web").await.unwrap())["paused"], true);
+    assert_eq!(futures::poll!(drifts.next()), std::task::Poll::Pending);
+}
+
+#[tokio::test]
+async fn a_job_that_is_deleted_after_it_finished_is_not_run_again_at_once() {
+    let f = Fixture::new("ttl").await;
+    let mut drifts = f.engine.managed().subscribe();
+    let job = |name: &str, ttl: Option<u32>| {
+        let mut job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "namespace": f.namespace},
+            "spec": {"suspend": true, "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "b"}]}}}});
+        if let Some(ttl) = ttl {
+            job["spec"]["ttlSecondsAfterFinished"] = json!(ttl);
+        }
+        job
+    };
+    f.apply(&[job("expires", Some(3600)), job("mark", None)]).await;
+    let jobs = f.api("batch/v1", "Job", "jobs");
+    for name in ["expires", "mark"] {
+        jobs.delete(name, &DeleteParams::background()).await.unwrap();
+    }
+    assert_eq!(next_drift(&mut drifts).await.object.name, "mark");
     assert_eq!(futures::poll!(drifts.next()), std::task::Poll::Pending);
 }
 

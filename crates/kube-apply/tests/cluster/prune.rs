@@ -41,6 +41,11 @@ async fn what_left_the_inventory_is_deleted_with_one_request_each() {
         .map(|id| format!("{}/{}", id.kind, id.name))
         .collect();
     assert_eq!(deleted, ["Deployment/web", "ConfigMap/gone", "ConfigMap/b"]);
+    let requests = f.requests();
+    assert!(
+        requests.contains(&"DELETE b".to_owned()) && !requests.contains(&"GET b".to_owned()),
+        "{requests:?}"
+    );
     f.engine
         .wait_terminated(&left, Duration::from_secs(30))
         .await

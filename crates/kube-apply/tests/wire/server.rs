@@ -67,6 +67,14 @@ impl Server {
             .as_ref()
             .and_then(|script| script(&note));
         match fate {
+            None if query_of(request).contains("sendInitialEvents=true") => {
+                let message =
+                    "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled";
+                let Some(Fate::Answer(code, status)) = refuse(422, "Invalid", message) else {
+                    unreachable!()
+                };
+                Ok(respond(code, &status))
+            }
             None if note.starts_with("WATCH") => std::future::pending().await,
             None => Ok(respond(StatusCode::OK, &usual(request))),
             Some(Fate::Answer(code, value)) => Ok(respond(code, &value)),
@@ -74,6 +82,10 @@ impl Server {
             Some(Fate::Silence) => std::future::pending().await,
         }
     }
+}
+
+fn query_of(request: &Request<()>) -> &str {
+    request.uri().query().unwrap_or_default()
 }
 
 /// A refusal as Kubernetes words it.
