@@ -1,1 +1,87 @@
-//! kustomize build over a file-system trait.
+//! `kustomize build` as a library.
+//!
+//! A tree of files (any [`FileSystem`]) and a folder in it go in; the objects that kustomize 5.8 would print come out,
+//! with the set of paths that the answer depends on. Nothing here starts a process, opens a connection or knows a
+//! cluster. What kustomize can and this crate cannot (helm charts, remote resources, exec plugins) is refused by name.
+//!
+//! The order of a build, module by module: [`load`] finds and reads files, `kustomization` gives them types,
+//! `accumulate` walks bases and components, `generate` makes ConfigMaps and Secrets, `transform` and `patch` change
+//! what was read, `name_reference` repairs references to names that changed, `order` and the writer end it.
+//!
+//! ```
+//! use kustomize_build::{MemoryFs, Options, build};
+//!
+//! let mut files = MemoryFs::default();
+//! files.insert("app/kustomization.yaml", "namePrefix: my-\nresources: [cm.yaml]\n");
+//! files.insert("app/cm.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n");
+//! let built = build(&files, "app", &Options::default()).unwrap();
+//! assert_eq!(built.objects[0].name(), "my-a");
+//! ```
+
+mod accumulate;
+mod built;
+mod error;
+mod field_spec;
+mod fs;
+mod generate;
+mod id;
+mod kustomization;
+mod load;
+mod lookup;
+mod name_reference;
+mod patch;
+mod path;
+mod plugin;
+mod replacement;
+mod resource;
+mod resource_map;
+mod schema;
+mod selector;
+mod transform;
+mod variable;
+
+pub use accumulate::build;
+pub use built::Built;
+pub use error::{Error, ErrorKind};
+pub use fs::{DirEntry, DirectoryFs, FileKind, FileSystem, FsError, MemoryFs, OverlayFs};
+
+/// What a build may do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Where files may be read from.
+    pub load_restrictions: LoadRestrictions,
+    /// In which order objects come out when the kustomization does not say (`sortOptions`).
+    pub default_order: DefaultOrder,
+    /// The version that `buildMetadata: [managedByLabel]` names, as `kustomize-<version>`.
+    pub version: Version,
+}
+
+/// Which files a kustomization may name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LoadRestrictions {
+    /// Files in or below the kustomization's folder; bases may lie anywhere in the tree.
+    #[default]
+    RootOnly,
+    /// Any file of the tree.
+    None,
+}
+
+/// The order of a build's result when `sortOptions` is not set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DefaultOrder {
+    /// The command's default: by kind, then by name.
+    #[default]
+    Legacy,
+    /// The order of the files.
+    Fifo,
+}
+
+/// A version to name in the result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version(pub String);
+
+impl Default for Version {
+    fn default() -> Self {
+        Self("v5.8.3".to_owned())
+    }
+}

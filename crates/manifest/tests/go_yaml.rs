@@ -131,6 +131,11 @@ fn own_inputs_read_as_in_go() {
         ("a: *b\n", "ERR"),
         ("a: &a [*a]\n", "ERR"),
         ("a: .5e3\nb: 5.\nc: .\nd: +.inf\n", "ERR"),
+        ("a: |\n  x", r#"{"a":"x"}"#),
+        ("a: |+\n  x\n  ", r#"{"a":"x\n"}"#),
+        ("a: |\n  x\n# end", r#"{"a":"x\n"}"#),
+        ("a: >-\n  x\n  y", r#"{"a":"x y"}"#),
+        ("[!a, b]", "ERR"),
         ("\u{feff}a: 1\r\nb: 2\r\n", r#"{"a":1,"b":2}"#),
     ] {
         let actual = answer(text);

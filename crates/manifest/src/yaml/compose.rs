@@ -1,6 +1,8 @@
 //! From text to a tree of nodes, over libyaml's events, with bounds on depth and size.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use libyaml_safer::{Event, EventData, MappingStyle, Parser, ScalarStyle, SequenceStyle};
 
@@ -29,8 +31,8 @@ pub fn compose_first(text: &str, nodes: &mut Nodes) -> Result<Option<Composed>, 
 }
 
 fn compose(text: &str, nodes: &mut Nodes, documents: usize) -> Result<Vec<Composed>, Problem> {
-    // The parser carries on the anchors of one document into the next; ours do not outlive it.
-    let mut input = text.as_bytes();
+    let terminated = terminated(text);
+    let mut input = terminated.as_bytes();
     let mut parser = Parser::new();
     parser.set_input_string(&mut input);
     let mut composer = Composer {
@@ -39,17 +41,72 @@ fn compose(text: &str, nodes: &mut Nodes, documents: usize) -> Result<Vec<Compos
         open: Vec::new(),
         anchors: HashMap::new(),
     };
+    let unterminated = matches!(terminated, Cow::Owned(_)).then(|| LastLine::of(text));
     let mut roots = Vec::new();
     while roots.len() < documents {
-        let event = parser.parse().map_err(|error| Problem::of_syntax(&error))?;
+        let mut event = next_event(&mut parser)?;
         if event.data == EventData::StreamEnd {
             break;
+        }
+        if let Some(last_line) = &unterminated {
+            last_line.unread_from(&mut event);
         }
         if let Some(root) = composer.take(event)? {
             roots.push(root);
         }
     }
     Ok(roots)
+}
+
+/// libyaml-safer fails hard on some texts that C's libyaml refuses or reads (a tag before a comma, a block scalar at
+/// the end of the text); a user's text must not end the process.
+fn next_event(parser: &mut Parser<&mut &[u8]>) -> Result<Event, Problem> {
+    match catch_unwind(AssertUnwindSafe(|| parser.parse())) {
+        Ok(event) => event.map_err(|error| Problem::of_syntax(&error)),
+        Err(_) => Err(Problem::in_node(0, "the scanner cannot read the text")),
+    }
+}
+
+/// Ends the last line with a break, without which libyaml-safer does not read block scalars.
+fn terminated(text: &str) -> Cow<'_, str> {
+    if text.is_empty() || text.ends_with('\n') {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(format!("{text}\n"))
+    }
+}
+
+/// The last line of a text that does not end in a break.
+struct LastLine {
+    number: u64,
+    is_blank: bool,
+}
+
+impl LastLine {
+    fn of(text: &str) -> Self {
+        let last = text.rsplit('\n').next().unwrap_or_default();
+        Self {
+            number: text.matches('\n').count() as u64,
+            is_blank: last.bytes().all(|b| b == b' '),
+        }
+    }
+
+    /// Takes the break that was put behind the text out of the block scalar that reaches so far.
+    fn unread_from(&self, event: &mut Event) {
+        let reaches_end = event.end_mark.line > self.number;
+        let EventData::Scalar {
+            value,
+            style: ScalarStyle::Literal | ScalarStyle::Folded,
+            ..
+        } = &mut event.data
+        else {
+            return;
+        };
+        let added = if self.is_blank { "\n\n" } else { "\n" };
+        if reaches_end && value.ends_with(added) {
+            value.pop();
+        }
+    }
 }
 
 struct Composer<'a> {

@@ -88,6 +88,12 @@ fn resolve_number(text: &str) -> Scalar {
     number::parse_float(&plain).map_or(Scalar::Str, Scalar::Float)
 }
 
+/// Tells whether a YAML 1.1 reader would take the text for something other than a string (kyaml's `IsValueNonString`).
+pub fn is_no_string_in_yaml_1_1(text: &str) -> bool {
+    let no_string = !matches!(resolve_plain_v2(text), Scalar::Str | Scalar::Timestamp);
+    no_string && !text.is_empty() && !text.contains('\n')
+}
+
 /// Why a scalar has no value.
 pub type Failure = String;
 
@@ -100,8 +106,15 @@ pub fn to_json(node: &Node) -> Result<Value, Failure> {
             Ok(Value::from(node.value.as_str()))
         }
         Tag::Empty => resolved(&node.value, resolve_plain(&node.value)),
-        // Quotes under a tag that the text was not given: written out as `!!int "3"`.
-        tag => by_tag(tag, &node.value, resolve_plain(&node.value)),
+        tag => {
+            let scalar = resolve_plain(&node.value);
+            let tag_goes_without_saying = !node.tagged && scalar.tag() == *tag;
+            // go-yaml drops such a tag before it writes, and what then stands in quotes is a string.
+            if tag_goes_without_saying && node.style != Style::Plain {
+                return Ok(Value::from(node.value.as_str()));
+            }
+            by_tag(tag, &node.value, scalar)
+        }
     }
 }
 

@@ -1,0 +1,155 @@
+//! The walk through a kustomization with its bases and components, and the steps that end a build.
+
+mod target;
+
+use manifest::Object;
+use manifest::yaml::{self, Nodes};
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::field_spec::{FieldSpec, TransformerConfig};
+use crate::fs::FileSystem;
+use crate::kustomization::Kustomization;
+use crate::load::{Loader, Source};
+use crate::resource::{self, BuildOrigin, Resource};
+use crate::resource_map::ResourceMap;
+use crate::transform;
+use crate::variable::Variables;
+use crate::{Built, Options, generate, name_reference};
+
+use target::Target;
+
+/// Builds the kustomization in a folder of a tree.
+///
+/// Fails with the first thing that is wrong; nothing is printed and nothing outside of the tree is read.
+pub fn build(fs: &dyn FileSystem, folder: &str, options: &Options) -> Result<Built> {
+    let source = Source::new(fs, options.load_restrictions);
+    let mut nodes = Nodes::default();
+    let objects = build_objects(&mut nodes, &source, folder, options)?;
+    Ok(Built {
+        objects,
+        reads: source.into_reads(),
+    })
+}
+
+/// What one kustomization hands on to the one that includes it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Accumulated {
+    pub(crate) map: ResourceMap,
+    pub(crate) config: TransformerConfig,
+    pub(crate) variables: Variables,
+}
+
+fn build_objects(
+    nodes: &mut Nodes,
+    source: &Source<'_>,
+    folder: &str,
+    options: &Options,
+) -> Result<Vec<Object>> {
+    let loader = Loader::open(source, folder)?;
+    let mut target = Target::load(loader)?;
+    target.check_open_api()?;
+    let metadata = target.kustomization().build_metadata.clone();
+    if !metadata.is_empty() {
+        target.track_origin(BuildOrigin::default());
+    }
+    let mut built = target.accumulate(nodes, Accumulated::default())?;
+    add_hashes(nodes, &mut built.map)?;
+    name_reference::repair(nodes, &built.map, &built.config.name_reference)?;
+    built
+        .variables
+        .resolve(nodes, &built.map, &built.config.var_reference)?;
+    built.map.drop_local(nodes);
+    let kustomization = target.kustomization();
+    transform::order::apply(
+        nodes,
+        &mut built.map,
+        kustomization.sort_options.as_ref(),
+        options.default_order,
+    )?;
+    if kustomization.has_build_metadata("managedByLabel") {
+        let label = format!("kustomize-{}", options.version.0);
+        let labels = [("app.kubernetes.io/managed-by".to_owned(), label)].into();
+        let fields = [FieldSpec::new("metadata/labels", true)];
+        transform::text::apply(nodes, &mut built.map, &labels, &fields)?;
+    }
+    finish(nodes, built.map, kustomization)
+}
+
+pub(crate) fn add_hashes(nodes: &mut Nodes, map: &mut ResourceMap) -> Result<()> {
+    for resource in map
+        .list_mut()
+        .iter_mut()
+        .filter(|resource| resource.history.adds_hash)
+    {
+        let Some(root) = resource.root else { continue };
+        let hash = generate::hash::of_object(nodes, root)?;
+        resource.store_previous_id(nodes);
+        let name = format!("{}-{hash}", resource::name(nodes, root));
+        resource::set_name(nodes, root, &name)?;
+    }
+    Ok(())
+}
+
+/// Turns trees into objects.
+fn finish(nodes: &mut Nodes, map: ResourceMap, kustomization: &Kustomization) -> Result<Vec<Object>> {
+    let origins = kustomization.has_build_metadata("originAnnotations");
+    let transformations = kustomization.has_build_metadata("transformerAnnotations");
+    let mut objects = Vec::with_capacity(map.list().len());
+    for resource in map.into_list() {
+        let Some(root) = resource.root else { continue };
+        set_final_annotations(nodes, root, &resource, origins, transformations)?;
+        objects.push(to_object(nodes, root, &resource)?);
+    }
+    Ok(objects)
+}
+
+/// kustomize writes all annotations anew when it removes its own, as strings, and drops the field when none is left.
+fn set_final_annotations(
+    nodes: &mut Nodes,
+    root: yaml::NodeId,
+    resource: &Resource,
+    origins: bool,
+    transformations: bool,
+) -> Result<()> {
+    const ORIGIN: &str = "config.kubernetes.io/origin";
+    const TRANSFORMATIONS: &str = "alpha.config.kubernetes.io/transformations";
+    const INTERNAL: [&str; 8] = [
+        "internal.config.kubernetes.io/path",
+        "internal.config.kubernetes.io/index",
+        "internal.config.kubernetes.io/seqindent",
+        "internal.config.kubernetes.io/id",
+        "internal.config.kubernetes.io/annotations-migration-resource-id",
+        "config.kubernetes.io/path",
+        "config.kubernetes.io/index",
+        "config.k8s.io/id",
+    ];
+    let mut annotations = resource::annotations(nodes, root);
+    annotations.retain(|key, _| !INTERNAL.contains(&key.as_str()));
+    annotations.remove(ORIGIN);
+    annotations.remove(TRANSFORMATIONS);
+    if let Some(origin) = resource.origin.as_ref().filter(|_| origins) {
+        annotations.insert(ORIGIN.to_owned(), origin.to_annotation());
+    }
+    if transformations && !resource.transformations.is_empty() {
+        let text = BuildOrigin::list_to_annotation(&resource.transformations);
+        annotations.insert(TRANSFORMATIONS.to_owned(), text);
+    }
+    resource::set_texts(nodes, root, "annotations", &annotations)
+}
+
+fn to_object(nodes: &Nodes, root: yaml::NodeId, resource: &Resource) -> Result<Object> {
+    let at = |error: Error| match &resource.source {
+        Some(source) => error.in_file(&source.file, source.line),
+        None => error,
+    };
+    let value =
+        yaml::json::decode_kyaml(nodes, root).map_err(|problem| at(Error::invalid(problem.to_string())))?;
+    if let Err(error) = yaml::write(&value) {
+        return Err(at(Error::invalid(format!("{}: {error}", resource.id(nodes)))));
+    }
+    match value {
+        Value::Object(fields) => Ok(Object::new(fields, resource.source.clone())),
+        _ => Err(at(Error::invalid(format!("{} is no object", resource.id(nodes))))),
+    }
+}

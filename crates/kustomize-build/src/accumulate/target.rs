@@ -1,0 +1,593 @@
+//! One kustomization: its file, and the steps that it asks for, in kustomize's order.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use manifest::Origin;
+use manifest::yaml::{self, Nodes};
+use serde_json::{Map, Value};
+
+use super::Accumulated;
+use crate::error::{Error, ErrorKind, Result};
+use crate::field_spec::TransformerConfig;
+use crate::generate::{self, Generated};
+use crate::kustomization::{COMPONENT_KIND, FILE_NAMES, GeneratorArgs, Kustomization, Patch};
+use crate::load::Loader;
+use crate::resource::{self, BuildOrigin, Resource};
+use crate::resource_map::ResourceMap;
+use crate::transform::affix::Affix;
+use crate::transform::namespace::Namespace;
+use crate::{patch, path, plugin, replacement, transform};
+
+/// A kustomization or component that was read, with its folder.
+pub(super) struct Target<'a> {
+    loader: Rc<Loader<'a>>,
+    kustomization: Kustomization,
+    file_name: &'static str,
+    /// Where the folder is as seen from the one that is built, when `buildMetadata` asks for origins.
+    origin: Option<BuildOrigin>,
+}
+
+impl<'a> Target<'a> {
+    /// Reads the kustomization file of a folder.
+    pub(super) fn load(loader: Rc<Loader<'a>>) -> Result<Self> {
+        let mut found = None;
+        for name in FILE_NAMES {
+            if let Some(content) = loader.load_if_there(name)? {
+                if found.is_some() {
+                    let folder = path::shown(loader.folder());
+                    return Err(Error::invalid(format!(
+                        "Found multiple kustomization files under: {folder}\n"
+                    )));
+                }
+                found = Some((name, content));
+            }
+        }
+        let Some((file_name, content)) = found else {
+            let folder = path::shown(loader.folder());
+            let message = format!(
+                "unable to find one of 'kustomization.yaml', 'kustomization.yml' or 'Kustomization' in directory \
+                 '{folder}'"
+            );
+            return Err(Error::new(ErrorKind::NotFound, message).in_file(loader.folder(), 0));
+        };
+        let file = loader.place(file_name);
+        let kustomization = parse(&content, &file, loader.folder())?;
+        Ok(Self {
+            loader,
+            kustomization,
+            file_name,
+            origin: None,
+        })
+    }
+
+    pub(super) fn kustomization(&self) -> &Kustomization {
+        &self.kustomization
+    }
+
+    /// Makes the build remember where resources come from.
+    pub(super) fn track_origin(&mut self, origin: BuildOrigin) {
+        self.origin = Some(origin);
+    }
+
+    fn file(&self) -> String {
+        self.loader.place(self.file_name)
+    }
+
+    /// Refuses schemas other than the built-in one.
+    pub(super) fn check_open_api(&self) -> Result<()> {
+        const BUILT_IN: &str = "v1.21.2";
+        let open_api = &self.kustomization.open_api;
+        if let Some(schema) = open_api.get("path") {
+            self.loader.load(schema)?;
+            return Err(Error::unsupported(
+                "a schema of one's own ('openapi.path') is not supported",
+            ));
+        }
+        match open_api.get("version").map(String::as_str) {
+            None | Some("" | BUILT_IN) => Ok(()),
+            Some(_) => Err(Error::invalid("the specified OpenAPI version is not built in")),
+        }
+    }
+
+    /// Carries out the kustomization on top of what is there: nothing, or for a component what its parent has.
+    pub(super) fn accumulate(&mut self, nodes: &mut Nodes, mut base: Accumulated) -> Result<Accumulated> {
+        let resources = std::mem::take(&mut self.kustomization.resources);
+        for entry in &resources {
+            self.accumulate_resource(nodes, &mut base, entry)
+                .map_err(|error| error.context("accumulating resources"))?;
+        }
+        self.merge_config(&mut base)?;
+        self.run_generators(nodes, &mut base)?;
+        let components = std::mem::take(&mut self.kustomization.components);
+        for entry in &components {
+            base = self
+                .accumulate_component(nodes, base, entry)
+                .map_err(|error| error.context("accumulating components"))?;
+        }
+        self.run_transformers(nodes, &mut base)?;
+        self.run_validators(nodes)?;
+        let vars = &self.kustomization.vars;
+        base.variables
+            .define(nodes, &mut base.map, vars)
+            .map_err(|error| error.context("merging vars").in_file(&self.file(), 0))?;
+        Ok(base)
+    }
+
+    /// Reads a resource file, or builds a base: whichever the path leads to.
+    fn accumulate_resource(&mut self, nodes: &mut Nodes, base: &mut Accumulated, entry: &str) -> Result<()> {
+        let Err(file_error) = self.accumulate_file(nodes, base, entry) else {
+            return Ok(());
+        };
+        if file_error.kind() == ErrorKind::Unsupported {
+            return Err(file_error);
+        }
+        let words = format!("accumulation err='{file_error}'");
+        let loader = match self.loader.open_base(entry) {
+            Ok(loader) => loader,
+            Err(_) if file_error.to_string().contains("MalformedYAMLError") => return Err(file_error),
+            Err(error) if error.kind() == ErrorKind::Unsupported => return Err(error),
+            Err(error) => {
+                let (file, line) = (file_error.file().map(str::to_owned), file_error.line());
+                let message = format!("{words}: {error}");
+                // The file says more about what is wrong than the folder that it is not.
+                let blamed = if line > 0 { file_error } else { error };
+                return Err(blamed.reworded(message).in_file(&file.unwrap_or_default(), line));
+            }
+        };
+        let folder = loader.folder().to_owned();
+        let built = self
+            .build_folder(nodes, loader, entry, None)
+            .map_err(|error| error.context(&words).through(&folder))?;
+        merge(nodes, base, built).map_err(|error| {
+            error
+                .context(format!("recursed merging from path '{}'", path::shown(&folder)))
+                .context(&words)
+        })
+    }
+
+    fn accumulate_file(&self, nodes: &mut Nodes, base: &mut Accumulated, entry: &str) -> Result<()> {
+        let mut resources = self
+            .read_resources(nodes, entry)
+            .map_err(|error| error.context(format!("accumulating resources from '{entry}'")))?;
+        if let Some(origin) = &self.origin {
+            for resource in &mut resources {
+                resource.origin = Some(origin.append(entry));
+            }
+        }
+        // kustomize checks the file for itself first, and then against what is there.
+        let checked = ResourceMap::from_list(nodes, resources)
+            .map_err(|error| error.context(format!("accumulating resources from '{entry}'")))?;
+        base.map
+            .append_all(nodes, checked.into_list())
+            .map_err(|error| error.context(format!("merging resources from '{entry}'")))
+    }
+
+    fn read_resources(&self, nodes: &mut Nodes, entry: &str) -> Result<Vec<Resource>> {
+        let text = self.loader.load_text(entry)?;
+        resource::parse_resources(nodes, &text, &self.loader.place(entry))
+            .map_err(|error| patch::in_kustomize_words(error, entry))
+    }
+
+    fn accumulate_component(
+        &mut self,
+        nodes: &mut Nodes,
+        base: Accumulated,
+        entry: &str,
+    ) -> Result<Accumulated> {
+        let quoted = |error: Error, prefix: &str| {
+            let message = format!("{prefix} {:?}", error.to_string());
+            error.reworded(message)
+        };
+        let loader = self
+            .loader
+            .open_base(entry)
+            .map_err(|error| quoted(error, "loader.New"))?;
+        let folder = loader.folder().to_owned();
+        self.build_folder(nodes, loader, entry, Some(base))
+            .map_err(|error| quoted(error, "accumulateDirectory:").through(&folder))
+    }
+
+    /// Builds another folder: a component on top of `parent`, a base by itself.
+    fn build_folder(
+        &self,
+        nodes: &mut Nodes,
+        loader: Rc<Loader<'a>>,
+        entry: &str,
+        parent: Option<Accumulated>,
+    ) -> Result<Accumulated> {
+        let folder = path::shown(loader.folder()).to_owned();
+        let mut target = Target::load(loader)
+            .map_err(|error| error.context(format!("couldn't make target for path '{folder}'")))?;
+        target
+            .kustomization
+            .build_metadata
+            .clone_from(&self.kustomization.build_metadata);
+        target.origin = self.origin.as_ref().map(|origin| origin.append(entry));
+        target.check_open_api()?;
+        let kind = &target.kustomization.kind;
+        if parent.is_some() && kind != COMPONENT_KIND {
+            let message = format!("expected kind '{COMPONENT_KIND}' for path '{folder}' but got '{kind}'");
+            return Err(Error::invalid(message).in_file(&target.file(), 0));
+        }
+        if parent.is_none() && kind == COMPONENT_KIND {
+            let message = format!("expected kind != '{COMPONENT_KIND}' for path '{folder}'");
+            return Err(Error::invalid(message).in_file(&target.file(), 0));
+        }
+        target
+            .accumulate(nodes, parent.unwrap_or_default())
+            .map_err(|error| error.context(format!("recursed accumulation of path '{folder}'")))
+    }
+
+    /// Adds what `configurations` say about fields.
+    fn merge_config(&self, base: &mut Accumulated) -> Result<()> {
+        if !self.kustomization.crds.is_empty() {
+            return Err(Error::unsupported("the field 'crds' is not supported").in_file(&self.file(), 0));
+        }
+        let mut config = TransformerConfig::built_in().clone();
+        let mut added = TransformerConfig::default();
+        for entry in &self.kustomization.configurations {
+            let place = self.loader.place(entry);
+            let text = self.loader.load_text(entry)?;
+            let value = first_document(&text, &place)?;
+            let more = TransformerConfig::from_json(&value).map_err(|error| error.in_file(&place, 0))?;
+            added.merge(more)?;
+        }
+        if added != TransformerConfig::default() {
+            config.merge(added)?;
+        }
+        base.config
+            .merge(config)
+            .map_err(|error| error.context("merging config"))
+    }
+
+    fn run_generators(&self, nodes: &mut Nodes, base: &mut Accumulated) -> Result<()> {
+        let k = &self.kustomization;
+        if let Some(chart) = k.helm_charts.first() {
+            let config = yaml::write(chart).unwrap_or_default();
+            let message = format!(
+                "trouble configuring builtin HelmChartInflationGenerator with config: `\n{config}`: must specify \
+                 --enable-helm"
+            );
+            return Err(Error::unsupported(message).in_file(&self.file(), 0));
+        }
+        let entries = k
+            .config_map_generator
+            .iter()
+            .map(|args| (Generated::ConfigMap, args));
+        for (what, args) in entries.chain(k.secret_generator.iter().map(|args| (Generated::Secret, args))) {
+            let args = args.clone().with_defaults(k.generator_options.as_ref());
+            self.generate(nodes, base, what, &args)?;
+        }
+        let configs = self.plugin_configs(nodes, &k.generators)?;
+        for config in configs {
+            let generator = plugin::Generator::load(nodes, &config)?;
+            let origin = self.plugin_origin(nodes, &config);
+            let (what, args) = generator.parts();
+            let resource = generate::generate(nodes, &self.loader, what, args)?;
+            self.absorb(nodes, base, resource, origin)?;
+        }
+        Ok(())
+    }
+
+    fn generate(
+        &self,
+        nodes: &mut Nodes,
+        base: &mut Accumulated,
+        what: Generated,
+        args: &GeneratorArgs,
+    ) -> Result<()> {
+        let resource = generate::generate(nodes, &self.loader, what, args)
+            .map_err(|error| error.in_file(&self.file(), 0))?;
+        let kind = match what {
+            Generated::ConfigMap => "ConfigMapGenerator",
+            Generated::Secret => "SecretGenerator",
+        };
+        let origin = self
+            .origin
+            .as_ref()
+            .map(|origin| origin.of_field(self.file_name, kind));
+        self.absorb(nodes, base, resource, origin)
+    }
+
+    fn absorb(
+        &self,
+        nodes: &mut Nodes,
+        base: &mut Accumulated,
+        mut resource: Resource,
+        origin: Option<BuildOrigin>,
+    ) -> Result<()> {
+        resource.origin = origin;
+        resource.source = Some(Origin {
+            file: Arc::from(self.file()),
+            line: 0,
+        });
+        base.map.absorb_all(nodes, vec![resource]).map_err(|error| {
+            error
+                .context("merging from generator &{0xPTR <nil>}")
+                .in_file(&self.file(), 0)
+        })
+    }
+
+    /// Reads the configurations of plugins: resources that stand inline or in files.
+    fn plugin_configs(&self, nodes: &mut Nodes, entries: &[String]) -> Result<Vec<Resource>> {
+        let mut configs = Accumulated::default();
+        let mut paths = Vec::new();
+        for entry in entries {
+            match resource::parse_resources(nodes, entry, &self.file()) {
+                Ok(mut inline) => {
+                    for resource in &mut inline {
+                        resource.origin = self.origin.as_ref().map(|origin| origin.append(self.file_name));
+                    }
+                    configs.map.append_all(nodes, inline)?;
+                }
+                Err(_) => paths.push(entry),
+            }
+        }
+        for entry in paths {
+            let mut reader = Target {
+                loader: Rc::clone(&self.loader),
+                kustomization: Kustomization::default(),
+                file_name: self.file_name,
+                origin: self.origin.clone(),
+            };
+            reader.accumulate_resource(nodes, &mut configs, entry)?;
+        }
+        Ok(configs.map.into_list())
+    }
+
+    fn plugin_origin(&self, nodes: &Nodes, config: &Resource) -> Option<BuildOrigin> {
+        let origin = config.origin.as_ref()?;
+        let id = config.id(nodes);
+        Some(BuildOrigin {
+            path: String::new(),
+            configured_in: origin.path.clone(),
+            api_version: id.gvk.api_version(),
+            kind: id.gvk.kind,
+            name: id.name,
+            namespace: id.namespace,
+        })
+    }
+
+    /// Reads the patches first, as kustomize configures all transformers before it runs one.
+    fn run_transformers(&self, nodes: &mut Nodes, base: &mut Accumulated) -> Result<()> {
+        let k = &self.kustomization;
+        let file = self.file();
+        let steps = self.load_steps(nodes, base)?;
+        let externals = self.plugin_configs(nodes, &k.transformers)?;
+        let mut plugins = Vec::new();
+        for config in externals {
+            let origin = self.plugin_origin(nodes, &config);
+            plugins.push((plugin::Transformer::load(nodes, &self.loader, &config)?, origin));
+        }
+        for (kind, step) in steps {
+            step.run(nodes, base).map_err(|error| error.in_file(&file, 0))?;
+            let origin = self
+                .origin
+                .as_ref()
+                .map(|origin| origin.of_field(self.file_name, kind));
+            self.note_transformation(nodes, base, origin);
+        }
+        for (plugin, origin) in plugins {
+            plugin.run(nodes, &mut base.map)?;
+            self.note_transformation(nodes, base, origin);
+        }
+        Ok(())
+    }
+
+    fn note_transformation(&self, nodes: &Nodes, base: &mut Accumulated, origin: Option<BuildOrigin>) {
+        if let Some(origin) = origin {
+            for resource in base.map.list_mut() {
+                if resource.origin.is_none() {
+                    resource.origin = Some(origin.clone());
+                } else {
+                    resource.transformations.push(origin.clone());
+                }
+            }
+        }
+        base.map.drop_empty(nodes);
+    }
+
+    fn load_steps(&self, nodes: &mut Nodes, base: &Accumulated) -> Result<Vec<(&'static str, Step)>> {
+        let k = &self.kustomization;
+        let config = &base.config;
+        let file = self.file();
+        let mut steps: Vec<(&'static str, Step)> = Vec::new();
+        if !k.patches_strategic_merge.is_empty() {
+            steps.push(("PatchStrategicMergeTransformer", self.load_strategic(nodes)?));
+        }
+        for entry in &k.patches {
+            let loaded = patch::load(nodes, &self.loader, entry, &file)
+                .map_err(|error| self.in_configuration(error, "PatchTransformer", &patch_config(entry)))?;
+            steps.push(("PatchTransformer", Step::Patch(loaded)));
+        }
+        if !k.namespace.is_empty() {
+            let namespace = Namespace {
+                name: k.namespace.clone(),
+                ..Namespace::default()
+            };
+            steps.push(("NamespaceTransformer", Step::Namespace(namespace)));
+        }
+        if !k.name_prefix.is_empty() {
+            steps.push((
+                "PrefixTransformer",
+                Step::Affix(Affix::Prefix, k.name_prefix.clone()),
+            ));
+        }
+        if !k.name_suffix.is_empty() {
+            steps.push((
+                "SuffixTransformer",
+                Step::Affix(Affix::Suffix, k.name_suffix.clone()),
+            ));
+        }
+        for label in &k.labels {
+            let fields = transform::text::fields_of_label(label, config)?;
+            steps.push(("LabelTransformer", Step::Texts(label.pairs.clone(), fields)));
+        }
+        if !k.labels.is_empty() || !k.common_labels.is_empty() {
+            let labels = Step::Texts(k.common_labels.clone(), config.common_labels.clone());
+            steps.push(("LabelTransformer", labels));
+        }
+        if !k.common_annotations.is_empty() {
+            let annotations = Step::Texts(k.common_annotations.clone(), config.common_annotations.clone());
+            steps.push(("AnnotationsTransformer", annotations));
+        }
+        for entry in &k.patches_json6902 {
+            let loaded = plugin::load_json_patch(&self.loader, entry).map_err(|error| {
+                self.in_configuration(error, "PatchJson6902Transformer", &json_config(entry))
+            })?;
+            steps.push(("PatchJson6902Transformer", Step::JsonPatch(loaded)));
+        }
+        for replica in &k.replicas {
+            steps.push(("ReplicaCountTransformer", Step::Replica(replica.clone())));
+        }
+        for image in &k.images {
+            steps.push(("ImageTagTransformer", Step::Image(image.clone())));
+        }
+        if !k.replacements.is_empty() {
+            let replacements = replacement::load(&self.loader, &k.replacements)?;
+            steps.push(("ReplacementTransformer", Step::Replacements(replacements)));
+        }
+        Ok(steps)
+    }
+
+    fn load_strategic(&self, nodes: &mut Nodes) -> Result<Step> {
+        let mut patches = Vec::new();
+        for entry in &self.kustomization.patches_strategic_merge {
+            let loaded = patch::load_strategic(nodes, &self.loader, entry, &self.file());
+            patches.extend(loaded.map_err(|error| {
+                let paths = self.kustomization.patches_strategic_merge.clone();
+                let config = Map::from_iter([("paths".to_owned(), Value::from(paths))]);
+                self.in_configuration(error, "PatchStrategicMergeTransformer", &config)
+            })?);
+        }
+        Ok(Step::Strategic(patches))
+    }
+
+    fn in_configuration(&self, error: Error, name: &str, config: &Map<String, Value>) -> Error {
+        let config = yaml::write(&Value::Object(config.clone())).unwrap_or_default();
+        error
+            .context(format!(
+                "trouble configuring builtin {name} with config: `\n{config}`"
+            ))
+            .in_file(&self.file(), 0)
+    }
+
+    fn run_validators(&self, nodes: &mut Nodes) -> Result<()> {
+        for config in self.plugin_configs(nodes, &self.kustomization.validators)? {
+            // A built-in transformer as validator may change nothing, so that there is nothing to do but to load it.
+            plugin::Transformer::load(nodes, &self.loader, &config)?;
+        }
+        Ok(())
+    }
+}
+
+/// A transformation that was read and is ready to run.
+enum Step {
+    Strategic(Vec<Resource>),
+    Patch(patch::LoadedPatch),
+    Namespace(Namespace),
+    Affix(Affix, String),
+    Texts(
+        std::collections::BTreeMap<String, String>,
+        Vec<crate::field_spec::FieldSpec>,
+    ),
+    JsonPatch(plugin::JsonPatch),
+    Replica(crate::kustomization::Replica),
+    Image(crate::kustomization::Image),
+    Replacements(Vec<crate::kustomization::Replacement>),
+}
+
+impl Step {
+    fn run(&self, nodes: &mut Nodes, base: &mut Accumulated) -> Result<()> {
+        let Accumulated { map, config, .. } = base;
+        match self {
+            Self::Strategic(patches) => patches
+                .iter()
+                .try_for_each(|patch| patch::apply_by_name(nodes, map, patch)),
+            Self::Patch(loaded) => patch::apply(nodes, map, loaded),
+            Self::Namespace(namespace) => {
+                transform::namespace::apply(nodes, map, namespace, &config.namespace)
+            }
+            Self::Affix(which, text) => {
+                let fields = match which {
+                    Affix::Prefix => &config.name_prefix,
+                    Affix::Suffix => &config.name_suffix,
+                };
+                transform::affix::apply(nodes, map, *which, text, fields)
+            }
+            Self::Texts(texts, fields) => transform::text::apply(nodes, map, texts, fields),
+            Self::JsonPatch(loaded) => loaded.apply(nodes, map),
+            Self::Replica(replica) => transform::replica::apply(nodes, map, replica, &config.replicas),
+            Self::Image(image) => transform::image::apply(nodes, map, image, &config.images),
+            Self::Replacements(replacements) => replacement::apply(nodes, map, replacements),
+        }
+    }
+}
+
+fn parse(content: &[u8], file: &str, folder: &str) -> Result<Kustomization> {
+    let text = std::str::from_utf8(content).map_err(|_| {
+        Error::invalid("invalid Kustomization: yaml: invalid leading UTF-8 octet").in_file(file, 0)
+    })?;
+    let value = first_document(text, file).map_err(|error| error.context("invalid Kustomization"))?;
+    let value = if value.is_null() {
+        Value::Object(Map::new())
+    } else {
+        value
+    };
+    Kustomization::from_json(&value, folder).map_err(|error| error.in_file(file, 0))
+}
+
+fn first_document(text: &str, file: &str) -> Result<Value> {
+    let mut nodes = Nodes::default();
+    let failed = |problem: yaml::Problem| Error::invalid(problem.to_string()).in_file(file, problem.line);
+    match yaml::compose_first(text, &mut nodes).map_err(failed)? {
+        Some(root) => yaml::json::decode(&nodes, root).map_err(failed),
+        None => Ok(Value::Null),
+    }
+}
+
+fn merge(nodes: &Nodes, base: &mut Accumulated, built: Accumulated) -> Result<()> {
+    base.map.append_all(nodes, built.map.into_list())?;
+    base.config.merge(built.config)?;
+    base.variables.merge(built.variables.into_list())
+}
+
+/// The configuration of a patch as kustomize shows it in errors.
+fn patch_config(entry: &Patch) -> Map<String, Value> {
+    let mut config = Map::new();
+    for (name, value) in [("patch", &entry.patch), ("path", &entry.path)] {
+        if !value.is_empty() {
+            config.insert(name.to_owned(), Value::from(value.as_str()));
+        }
+    }
+    if let Some(target) = &entry.target {
+        config.insert("target".to_owned(), Value::Object(target_config(target)));
+    }
+    config
+}
+
+fn json_config(entry: &Patch) -> Map<String, Value> {
+    let mut config = patch_config(entry);
+    if let Some(patch) = config.remove("patch") {
+        config.insert("jsonOp".to_owned(), patch);
+    }
+    config
+}
+
+fn target_config(target: &crate::kustomization::Selector) -> Map<String, Value> {
+    let id = &target.id;
+    let fields = [
+        ("group", &id.gvk.group),
+        ("version", &id.gvk.version),
+        ("kind", &id.gvk.kind),
+        ("name", &id.name),
+        ("namespace", &id.namespace),
+        ("annotationSelector", &target.annotation_selector),
+        ("labelSelector", &target.label_selector),
+    ];
+    let present = fields.into_iter().filter(|(_, value)| !value.is_empty());
+    present
+        .map(|(name, value)| (name.to_owned(), Value::from(value.as_str())))
+        .collect()
+}

@@ -1,0 +1,222 @@
+//! The kustomization file, with types.
+//!
+//! Read as encoding/json reads into kustomize's struct: unknown fields are errors, names match in any case, null is
+//! no value, and a value of another type is refused in Go's words.
+
+pub(crate) mod decode;
+mod generator;
+mod types;
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use decode::{Decode, Fields};
+
+pub(crate) use generator::{GeneratorArgs, GeneratorOptions};
+pub(crate) use types::{
+    FieldOptions, Image, Label, Patch, PatchOptions, Replacement, ReplacementField, Replica, Selector,
+    SortOptions, SourceSelector, TargetSelector, Variable,
+};
+
+pub(crate) const KIND: &str = "Kustomization";
+pub(crate) const COMPONENT_KIND: &str = "Component";
+const API_VERSION: &str = "kustomize.config.k8s.io/v1beta1";
+const COMPONENT_API_VERSION: &str = "kustomize.config.k8s.io/v1alpha1";
+
+/// The names that a kustomization file may have.
+pub(crate) const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+
+/// A kustomization or a component.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Kustomization {
+    pub(crate) api_version: String,
+    pub(crate) kind: String,
+    pub(crate) open_api: BTreeMap<String, String>,
+    pub(crate) name_prefix: String,
+    pub(crate) name_suffix: String,
+    pub(crate) namespace: String,
+    pub(crate) common_labels: BTreeMap<String, String>,
+    pub(crate) labels: Vec<Label>,
+    pub(crate) common_annotations: BTreeMap<String, String>,
+    pub(crate) patches_strategic_merge: Vec<String>,
+    pub(crate) patches_json6902: Vec<Patch>,
+    pub(crate) patches: Vec<Patch>,
+    pub(crate) images: Vec<Image>,
+    image_tags: Vec<Image>,
+    pub(crate) replacements: Vec<ReplacementField>,
+    pub(crate) replicas: Vec<Replica>,
+    pub(crate) vars: Vec<Variable>,
+    pub(crate) sort_options: Option<SortOptions>,
+    pub(crate) resources: Vec<String>,
+    pub(crate) components: Vec<String>,
+    pub(crate) crds: Vec<String>,
+    bases: Vec<String>,
+    pub(crate) config_map_generator: Vec<GeneratorArgs>,
+    pub(crate) secret_generator: Vec<GeneratorArgs>,
+    /// The first helm chart as it was written, to refuse it by its configuration.
+    pub(crate) helm_charts: Vec<Value>,
+    pub(crate) generator_options: Option<GeneratorOptions>,
+    pub(crate) configurations: Vec<String>,
+    pub(crate) generators: Vec<String>,
+    pub(crate) transformers: Vec<String>,
+    pub(crate) validators: Vec<String>,
+    pub(crate) build_metadata: Vec<String>,
+    says_something: bool,
+}
+
+impl Kustomization {
+    /// Reads a kustomization from the JSON of its file, and brings deprecated fields into the form of today's.
+    pub(crate) fn from_json(value: &Value, folder: &str) -> Result<Self> {
+        let mut kustomization =
+            Self::decode(value, "Kustomization").map_err(|error| error.context("invalid Kustomization"))?;
+        kustomization.fix();
+        kustomization.check(folder)?;
+        Ok(kustomization)
+    }
+
+    fn fix(&mut self) {
+        if self.kind.is_empty() {
+            self.kind = KIND.to_owned();
+        }
+        if self.api_version.is_empty() {
+            let component = self.kind == COMPONENT_KIND;
+            self.api_version = if component {
+                COMPONENT_API_VERSION
+            } else {
+                API_VERSION
+            }
+            .to_owned();
+        }
+        self.resources.append(&mut self.bases);
+        self.images.append(&mut self.image_tags);
+    }
+
+    fn check(&self, folder: &str) -> Result<()> {
+        if !self.says_something {
+            return Err(Error::invalid("kustomization.yaml is empty"));
+        }
+        let mut problems = Vec::new();
+        if self.kind != KIND && self.kind != COMPONENT_KIND {
+            problems.push(format!("kind should be {KIND} or {COMPONENT_KIND}"));
+        }
+        let expected = if self.kind == COMPONENT_KIND {
+            COMPONENT_API_VERSION
+        } else {
+            API_VERSION
+        };
+        if self.api_version != expected {
+            problems.push(format!("apiVersion for {} should be {expected}", self.kind));
+        }
+        if problems.is_empty() {
+            return Ok(());
+        }
+        let folder = crate::path::shown(folder);
+        let problems = problems.join("\n");
+        Err(Error::invalid(format!(
+            "Failed to read kustomization file under {folder}:\n{problems}"
+        )))
+    }
+
+    /// Tells whether an option of `buildMetadata` is set.
+    pub(crate) fn has_build_metadata(&self, option: &str) -> bool {
+        self.build_metadata.iter().any(|set| set == option)
+    }
+}
+
+impl Decode for Kustomization {
+    fn decode(value: &Value, path: &str) -> Result<Self> {
+        let mut k = Self::default();
+        let mut fields = Fields::of(value, path, "types.Kustomization")?;
+        fields.take("apiVersion", &mut k.api_version)?;
+        fields.take("kind", &mut k.kind)?;
+        fields.take("namePrefix", &mut k.name_prefix)?;
+        fields.take("nameSuffix", &mut k.name_suffix)?;
+        fields.take("namespace", &mut k.namespace)?;
+        k.says_something = !(k.name_prefix.is_empty() && k.name_suffix.is_empty() && k.namespace.is_empty());
+        let before = fields.taken();
+        fields.ignore("metadata")?;
+        fields.take("openapi", &mut k.open_api)?;
+        fields.take("commonLabels", &mut k.common_labels)?;
+        fields.take("labels", &mut k.labels)?;
+        fields.take("commonAnnotations", &mut k.common_annotations)?;
+        fields.take("patchesStrategicMerge", &mut k.patches_strategic_merge)?;
+        fields.take("patchesJson6902", &mut k.patches_json6902)?;
+        fields.take("patches", &mut k.patches)?;
+        fields.take("images", &mut k.images)?;
+        fields.take("imageTags", &mut k.image_tags)?;
+        fields.take("replacements", &mut k.replacements)?;
+        fields.take("replicas", &mut k.replicas)?;
+        fields.take("vars", &mut k.vars)?;
+        fields.take("sortOptions", &mut k.sort_options)?;
+        fields.take("resources", &mut k.resources)?;
+        fields.take("components", &mut k.components)?;
+        fields.take("crds", &mut k.crds)?;
+        fields.take("bases", &mut k.bases)?;
+        fields.take("configMapGenerator", &mut k.config_map_generator)?;
+        fields.take("secretGenerator", &mut k.secret_generator)?;
+        fields.ignore("helmGlobals")?;
+        fields.take("helmCharts", &mut k.helm_charts)?;
+        let mut old_charts: Vec<Value> = Vec::new();
+        fields.take("helmChartInflationGenerator", &mut old_charts)?;
+        k.helm_charts.append(&mut old_charts);
+        fields.take("generatorOptions", &mut k.generator_options)?;
+        fields.take("configurations", &mut k.configurations)?;
+        fields.take("generators", &mut k.generators)?;
+        fields.take("transformers", &mut k.transformers)?;
+        fields.take("validators", &mut k.validators)?;
+        fields.take("buildMetadata", &mut k.build_metadata)?;
+        k.says_something |= fields.taken() > before;
+        fields.finish()?;
+        Ok(k)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn error(value: &Value) -> String {
+        Kustomization::from_json(value, "")
+            .expect_err("invalid")
+            .to_string()
+    }
+
+    #[test]
+    fn wrong_kustomizations_are_refused_in_gos_words() {
+        for (value, message) in [
+            (json!({}), "kustomization.yaml is empty"),
+            (
+                json!({"kind": "Kustomization", "namePrefix": ""}),
+                "kustomization.yaml is empty",
+            ),
+            (
+                json!({"bogus": 1}),
+                "invalid Kustomization: json: unknown field \"bogus\"",
+            ),
+            (
+                json!({"images": [{"name": "a", "newTag": 1}]}),
+                "invalid Kustomization: json: cannot unmarshal number into Go struct field \
+                 Kustomization.images.0.newTag of type string",
+            ),
+            (
+                json!({"kind": "Thing", "resources": []}),
+                "Failed to read kustomization file under .:\nkind should be Kustomization or Component",
+            ),
+        ] {
+            assert_eq!(error(&value), message);
+        }
+    }
+
+    #[test]
+    fn names_match_in_any_case_and_deprecated_fields_join_the_new() {
+        let value = json!({"NAMESPACE": "x", "resources": ["a"], "bases": ["b"], "replicas": null});
+        let k = Kustomization::from_json(&value, "").expect("valid");
+        assert_eq!(
+            (k.namespace.as_str(), k.resources),
+            ("x", vec!["a".to_owned(), "b".to_owned()])
+        );
+    }
+}

@@ -1,0 +1,98 @@
+//! `configMapGenerator`, `secretGenerator` and `generatorOptions`.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::decode::{Decode, Fields};
+use crate::error::Result;
+
+/// One ConfigMap or Secret to generate.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct GeneratorArgs {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) behavior: String,
+    pub(crate) literals: Vec<String>,
+    pub(crate) files: Vec<String>,
+    pub(crate) envs: Vec<String>,
+    pub(crate) options: Option<GeneratorOptions>,
+    /// A Secret's type.
+    pub(crate) secret_type: String,
+}
+
+impl GeneratorArgs {
+    /// Takes the fields out of a generator's entry, which may be part of a plugin's configuration.
+    pub(crate) fn take(&mut self, fields: &mut Fields<'_>) -> Result<()> {
+        let mut env = String::new();
+        fields.take("namespace", &mut self.namespace)?;
+        fields.take("name", &mut self.name)?;
+        fields.take("behavior", &mut self.behavior)?;
+        fields.take("literals", &mut self.literals)?;
+        fields.take("files", &mut self.files)?;
+        fields.take("envs", &mut self.envs)?;
+        fields.take("env", &mut env)?;
+        if !env.is_empty() {
+            self.envs.push(env);
+        }
+        fields.take("options", &mut self.options)?;
+        fields.take("type", &mut self.secret_type)
+    }
+
+    /// Returns the entry with the kustomization's options below its own.
+    #[must_use]
+    pub(crate) fn with_defaults(mut self, defaults: Option<&GeneratorOptions>) -> Self {
+        if let Some(defaults) = defaults {
+            self.options
+                .get_or_insert_with(GeneratorOptions::default)
+                .add_below(defaults);
+        }
+        self
+    }
+}
+
+impl Decode for GeneratorArgs {
+    fn decode(value: &Value, path: &str) -> Result<Self> {
+        let mut args = Self::default();
+        let mut fields = Fields::of(value, path, "types.ConfigMapArgs")?;
+        args.take(&mut fields)?;
+        fields.finish()?;
+        Ok(args)
+    }
+}
+
+/// What generated objects get besides their data.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct GeneratorOptions {
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) annotations: BTreeMap<String, String>,
+    pub(crate) disable_name_suffix_hash: bool,
+    pub(crate) immutable: bool,
+}
+
+impl GeneratorOptions {
+    fn add_below(&mut self, defaults: &Self) {
+        let add = |own: &mut BTreeMap<String, String>, defaults: &BTreeMap<String, String>| {
+            for (key, value) in defaults {
+                own.entry(key.clone()).or_insert_with(|| value.clone());
+            }
+        };
+        add(&mut self.labels, &defaults.labels);
+        add(&mut self.annotations, &defaults.annotations);
+        self.disable_name_suffix_hash |= defaults.disable_name_suffix_hash;
+        self.immutable |= defaults.immutable;
+    }
+}
+
+impl Decode for GeneratorOptions {
+    fn decode(value: &Value, path: &str) -> Result<Self> {
+        let mut options = Self::default();
+        let mut fields = Fields::of(value, path, "types.GeneratorOptions")?;
+        fields.take("labels", &mut options.labels)?;
+        fields.take("annotations", &mut options.annotations)?;
+        fields.take("disableNameSuffixHash", &mut options.disable_name_suffix_hash)?;
+        fields.take("immutable", &mut options.immutable)?;
+        fields.finish()?;
+        Ok(options)
+    }
+}

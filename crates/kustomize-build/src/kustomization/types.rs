@@ -1,0 +1,380 @@
+//! The entries of the kustomization's lists.
+
+use std::collections::BTreeMap;
+
+use manifest::GroupVersionKind;
+use serde_json::Value;
+
+use super::decode::{Decode, Fields};
+use crate::error::Result;
+use crate::field_spec::FieldSpec;
+use crate::id::ResourceId;
+
+fn take_gvk(fields: &mut Fields<'_>, gvk: &mut GroupVersionKind) -> Result<()> {
+    fields.take("group", &mut gvk.group)?;
+    fields.take("version", &mut gvk.version)?;
+    fields.take("kind", &mut gvk.kind)
+}
+
+fn take_id(fields: &mut Fields<'_>, id: &mut ResourceId) -> Result<()> {
+    take_gvk(fields, &mut id.gvk)?;
+    fields.take("name", &mut id.name)?;
+    fields.take("namespace", &mut id.namespace)
+}
+
+impl Decode for FieldSpec {
+    fn decode(value: &Value, path: &str) -> Result<Self> {
+        let mut spec = Self::default();
+        let mut fields = Fields::of(value, path, "types.FieldSpec")?;
+        take_gvk(&mut fields, &mut spec.selector)?;
+        fields.take("path", &mut spec.path)?;
+        fields.take("create", &mut spec.create)?;
+        fields.finish()?;
+        Ok(spec)
+    }
+}
+
+/// Labels to set, and where.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Label {
+    pub(crate) pairs: BTreeMap<String, String>,
+    pub(crate) include_selectors: bool,
+    pub(crate) include_templates: bool,
+    pub(crate) include_volume_claim_templates: bool,
+    pub(crate) fields: Vec<FieldSpec>,
+}
+
+impl Decode for Label {
+    fn decode(value: &Value, path: &str) -> Result<Self> {
+        let mut label = Self::default();
+        let mut fields = Fields::of(value, path, "types.Label")?;
+        fields.take("pairs", &mut label.pairs)?;
+        fields.take("includeSelectors", &mut label.include_selectors)?;
+        fields.take("includeTemplates", &mut label.include_templates)?;
+        fields.take(
+            "includeVolumeClaimTemplates",
+            &mut label.include_volume_claim_templates,
+        )?;
+        fields.take("fields", &mut label.fields)?;
+        fields.finish()?;
+        Ok(label)
+    }
+}
+
+/// Selects objects: parts are regular expressions.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Selector {
+    pub(crate) id: ResourceId,
+    pub(crate) annotation_selector: String,
+    pub(crate) label_selector: String,
+}
+
+impl Decode for Selector {
+    fn decode(value: &Value, path: &str) -> Result<Self> {
+        let mut selector = Self::default();
+        let mut fields = Fields::of(value, path, "types.Selector")?;
+        take_id(&mut fields, &mut selector.id)?;
+        fields.take("annotationSelector", &mut selector.annotation_selector)?;
+        fields.take("labelSelector", &mut selector.label_selector)?;
+        fields.finish()?;
+        Ok(selector)
+    }
+}
+
+/// A patch in a file or inline, and what it is for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Patch {
+    pub(crate) path: String,
+    pub(crate) patch: String,
+    pub(crate) target: Option<Selector>,
+    pub(crate) options: PatchOptions,
+}
+
+/// What a patch may change.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct PatchOptions {
+    pub(crate) allow_name_change: bool,
+    pub(crate) allow_kind_change: bool,
+}
+
+impl Patch {
+    /// Takes the fields out of a patch's entry, which may be part of a plugin's configuration.
+    pub(crate) fn take(&mut self, fields: &mut Fields<'_>) -> Result<()> {
+        fields.take("path", &mut self.path)?;
+        fields.take("patch", &mut self.patch)?;
+        fields.take("target", &mut self.target)?;
+        fields.take("options", &mut self.options)
+    }
+}
+
+impl Decode for Patch {
+    fn decode(value: &Value, path: &str) -> Result<Self> {
+        let mut patch = Self::default();
+        let mut fields = Fields::of(value, path, "types.Patch")?;
+        patch.take(&mut fields)?;
+        fields.finish()?;
+        Ok(patch)
+    }
+}
+
+impl Decode for PatchOptions {
+    fn decode(value: &Value, path: &str) -> Result<Self> {
+        let mut options = Self::default();
+        let mut fields = Fields::of(value, path, "types.PatchArgs")?;
+        fields.take("allowNameChange", &mut options.allow_name_change)?;
+        fields.take("allowKindChange", &mut options.allow_kind_change)?;
+        fields.finish()?;
+        Ok(options)
+    }
+}
+
+/// An image to rename, retag or pin.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Image {
+    pub(crate) name: String,
+    pub(crate) new_name: String,
+    pub(crate) tag_suffix: String,
+    pub(crate) new_tag: String,
+    pub(crate) digest: String,
+}
+
+impl Decode for Image {
+    fn decode(value: &Value, path: &str) -> Result<Self> {
+        let mut image = Self::default();
+        let mut fields = Fields::of(value, path, "types.Image")?;
+        fields.take("name", &mut image.name)?;
+        fields.take("newName", &mut image.new_name)?;
+        fields.take("tagSuffix", &mut image.tag_suffix)?;
+        fields.take("newTag", &mut image.new_tag)?;
+        fields.take("digest", &mut image.digest)?;
+        fields.finish()?;
+        Ok(image)
+    }
+}
+
+/// A number of replicas by name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Replica {
+    pub(crate) name: String,
+    pub(crate) count: i64,
+}
+
+impl Decode for Replica {
+    fn decode(value: &Value, path: &str) -> Result<Self> {
+        let mut replica = Self::default();
+        let mut fields = Fields::of(value, path, "types.Replica")?;
+        fields.take("name", &mut replica.name)?;
+        fields.take("count", &mut replica.count)?;
+        fields.finish()?;
+        Ok(replica)
+    }
+}
+
+/// A replacement inline or in a file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct ReplacementField {
+    pub(crate) replacement: Replacement,
+    pub(crate) path: String,
+}
+
+impl Decode for ReplacementField {
+    fn decode(value: &Value, path: &str) -> Result<Self> {
+        let mut entry = Self::default();
+        let mut fields = Fields::of(value, path, "types.ReplacementField")?;
+        entry.replacement.take(&mut fields)?;
+        fields.take("path", &mut entry.path)?;
+        fields.finish()?;
+        Ok(entry)
+    }
+}
+
+/// A value and the places that it goes to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Replacement {
+    pub(crate) source: Option<SourceSelector>,
+    pub(crate) source_value: Option<String>,
+    pub(crate) targets: Option<Vec<TargetSelector>>,
+}
+
+impl Replacement {
+    fn take(&mut self, fields: &mut Fields<'_>) -> Result<()> {
+        fields.take("source", &mut self.source)?;
+        fields.take("sourceValue", &mut self.source_value)?;
+        fields.take("targets", &mut self.targets)
+    }
+}
+
+impl Decode for Replacement {
+    fn decode(value: &Value, path: &str) -> Result<Self> {
+        let mut replacement = Self::default();
+        // A file of replacements is read without strictness.
+        let mut fields = Fields::of(value, path, "types.Replacement")?;
+        replacement.take(&mut fields)?;
+        Ok(replacement)
+    }
+}
+
+/// Where a replacement's value comes from.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct SourceSelector {
+    pub(crate) id: ResourceId,
+    pub(crate) field_path: String,
+    pub(crate) options: Option<FieldOptions>,
+}
+
+impl Decode for SourceSelector {
+    fn decode(value: &Value, path: &str) -> Result<Self> {
+        let mut source = Self::default();
+        let mut fields = Fields::of(value, path, "types.SourceSelector")?;
+        take_id(&mut fields, &mut source.id)?;
+        fields.take("fieldPath", &mut source.field_path)?;
+        fields.take("options", &mut source.options)?;
+        fields.finish()?;
+        Ok(source)
+    }
+}
+
+/// Where a replacement's value goes to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct TargetSelector {
+    pub(crate) select: Option<Selector>,
+    pub(crate) reject: Vec<Selector>,
+    pub(crate) field_paths: Vec<String>,
+    pub(crate) options: Option<FieldOptions>,
+}
+
+impl Decode for TargetSelector {
+    fn decode(value: &Value, path: &str) -> Result<Self> {
+        let mut target = Self::default();
+        let mut fields = Fields::of(value, path, "types.TargetSelector")?;
+        fields.take("select", &mut target.select)?;
+        fields.take("reject", &mut target.reject)?;
+        fields.take("fieldPaths", &mut target.field_paths)?;
+        fields.take("options", &mut target.options)?;
+        fields.finish()?;
+        Ok(target)
+    }
+}
+
+/// Which part of a field's text is meant.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct FieldOptions {
+    pub(crate) delimiter: String,
+    pub(crate) index: i64,
+    pub(crate) create: bool,
+}
+
+impl Decode for FieldOptions {
+    fn decode(value: &Value, path: &str) -> Result<Self> {
+        let mut options = Self::default();
+        let mut fields = Fields::of(value, path, "types.FieldOptions")?;
+        fields.take("delimiter", &mut options.delimiter)?;
+        fields.take("index", &mut options.index)?;
+        // kustomize reads the field and does nothing with it.
+        fields.ignore("encoding")?;
+        fields.take("create", &mut options.create)?;
+        fields.finish()?;
+        Ok(options)
+    }
+}
+
+/// A variable: a name for a field of an object.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Variable {
+    pub(crate) name: String,
+    pub(crate) object: ResourceId,
+    pub(crate) field_path: String,
+}
+
+impl Decode for Variable {
+    fn decode(value: &Value, path: &str) -> Result<Self> {
+        let mut variable = Self::default();
+        let mut object = ObjectReference::default();
+        let mut field = FieldReference::default();
+        let mut fields = Fields::of(value, path, "types.Var")?;
+        fields.take("name", &mut variable.name)?;
+        fields.take("objref", &mut object)?;
+        fields.take("fieldref", &mut field)?;
+        fields.finish()?;
+        variable.object = object.0;
+        variable.field_path = if field.0.is_empty() {
+            "metadata.name".to_owned()
+        } else {
+            field.0
+        };
+        Ok(variable)
+    }
+}
+
+#[derive(Default)]
+struct ObjectReference(ResourceId);
+
+impl Decode for ObjectReference {
+    fn decode(value: &Value, path: &str) -> Result<Self> {
+        let mut id = ResourceId::default();
+        let mut api_version = String::new();
+        let mut fields = Fields::of(value, path, "types.Target")?;
+        fields.take("apiVersion", &mut api_version)?;
+        take_id(&mut fields, &mut id)?;
+        fields.finish()?;
+        match api_version.split('/').collect::<Vec<_>>()[..] {
+            [""] => {}
+            [version] => version.clone_into(&mut id.gvk.version),
+            [group, version] => {
+                group.clone_into(&mut id.gvk.group);
+                version.clone_into(&mut id.gvk.version);
+            }
+            _ => {}
+        }
+        Ok(Self(id))
+    }
+}
+
+#[derive(Default)]
+struct FieldReference(String);
+
+impl Decode for FieldReference {
+    fn decode(value: &Value, path: &str) -> Result<Self> {
+        let mut reference = Self::default();
+        let mut fields = Fields::of(value, path, "types.FieldSelector")?;
+        fields.take("fieldPath", &mut reference.0)?;
+        fields.finish()?;
+        Ok(reference)
+    }
+}
+
+/// The order of the result.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct SortOptions {
+    pub(crate) order: String,
+    pub(crate) legacy: Option<LegacySortOptions>,
+}
+
+/// Kinds that come first and last.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct LegacySortOptions {
+    pub(crate) order_first: Vec<String>,
+    pub(crate) order_last: Vec<String>,
+}
+
+impl Decode for SortOptions {
+    fn decode(value: &Value, path: &str) -> Result<Self> {
+        let mut options = Self::default();
+        let mut fields = Fields::of(value, path, "types.SortOptions")?;
+        fields.take("order", &mut options.order)?;
+        fields.take("legacySortOptions", &mut options.legacy)?;
+        fields.finish()?;
+        Ok(options)
+    }
+}
+
+impl Decode for LegacySortOptions {
+    fn decode(value: &Value, path: &str) -> Result<Self> {
+        let mut options = Self::default();
+        let mut fields = Fields::of(value, path, "types.LegacySortOptions")?;
+        fields.take("orderFirst", &mut options.order_first)?;
+        fields.take("orderLast", &mut options.order_last)?;
+        fields.finish()?;
+        Ok(options)
+    }
+}

@@ -1,0 +1,224 @@
+//! Finding and reading files, within the bounds that a kustomization has, and noting what was looked at.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use crate::LoadRestrictions;
+use crate::error::{Error, ErrorKind, Result};
+use crate::fs::{FileKind, FileSystem, FsError};
+use crate::path;
+
+/// What all loaders of a build share.
+pub(crate) struct Source<'a> {
+    fs: &'a dyn FileSystem,
+    restrictions: LoadRestrictions,
+    reads: RefCell<BTreeSet<String>>,
+}
+
+impl<'a> Source<'a> {
+    pub(crate) fn new(fs: &'a dyn FileSystem, restrictions: LoadRestrictions) -> Self {
+        Self {
+            fs,
+            restrictions,
+            reads: RefCell::default(),
+        }
+    }
+
+    /// Ends the build: returns all paths that were looked at.
+    pub(crate) fn into_reads(self) -> BTreeSet<String> {
+        self.reads.into_inner()
+    }
+
+    fn kind(&self, path: &str) -> Result<Option<FileKind>> {
+        self.reads.borrow_mut().insert(path.to_owned());
+        self.fs.kind(path).map_err(|error| of_fs(path, &error))
+    }
+
+    fn read(&self, path: &str) -> Result<Vec<u8>> {
+        self.reads.borrow_mut().insert(path.to_owned());
+        self.fs.read(path).map_err(|error| of_fs(path, &error))
+    }
+
+    /// Finds what is at a path that may lead anywhere, in the words that kustomize has for nothing.
+    fn locate(&self, folder: &str, path: &str) -> Result<(String, FileKind)> {
+        let shown = path::join_for_message(folder, path);
+        let missing = |at: &str| {
+            let message = format!("evalsymlink failure on '{shown}' : lstat {at}: no such file or directory");
+            Error::new(ErrorKind::NotFound, message).in_file(&shown, 0)
+        };
+        let Some(joined) = path::join(folder, path) else {
+            return Err(missing(&shown));
+        };
+        match self.kind(&joined)? {
+            Some(kind) => Ok((joined, kind)),
+            None => Err(missing(&self.first_missing(&joined)?)),
+        }
+    }
+
+    /// Finds the first part of a path that is not there: the one that a walk stumbles over.
+    fn first_missing(&self, path: &str) -> Result<String> {
+        let mut missing = path;
+        while let parent = path::parent(missing)
+            && !parent.is_empty()
+            && self.kind(parent)?.is_none()
+        {
+            missing = parent;
+        }
+        Ok(missing.to_owned())
+    }
+}
+
+fn of_fs(path: &str, error: &FsError) -> Error {
+    let kind = match error {
+        FsError::NotFound => ErrorKind::NotFound,
+        FsError::OutsideRoot => ErrorKind::Forbidden,
+        _ => ErrorKind::Io,
+    };
+    Error::new(kind, format!("failed to read '{}': {error}", path::shown(path))).in_file(path, 0)
+}
+
+/// Reads the files of one kustomization, from its folder.
+pub(crate) struct Loader<'a> {
+    source: &'a Source<'a>,
+    folder: String,
+    referrer: Option<Rc<Loader<'a>>>,
+}
+
+impl<'a> Loader<'a> {
+    /// Opens the folder that is built.
+    pub(crate) fn open(source: &'a Source<'a>, folder: &str) -> Result<Rc<Self>> {
+        let folder = confirm_folder(source, "", folder)?;
+        Ok(Rc::new(Self {
+            source,
+            folder,
+            referrer: None,
+        }))
+    }
+
+    /// Opens the folder of a base or component.
+    pub(crate) fn open_base(self: &Rc<Self>, path: &str) -> Result<Rc<Self>> {
+        if path.is_empty() {
+            return Err(Error::invalid("new root cannot be empty"));
+        }
+        if looks_remote(path) {
+            return Err(remote(path));
+        }
+        if path.starts_with('/') {
+            return Err(Error::new(
+                ErrorKind::Forbidden,
+                format!("new root '{path}' cannot be absolute"),
+            ));
+        }
+        if has_ambiguous_part(path) {
+            let clean = path::join_for_message("", path);
+            return Err(Error::invalid(format!(
+                "path {path:?} is ambiguous: resolves to {clean:?} after normalization, which is likely not the \
+                 intended target; check for YAML indentation errors in your kustomization file"
+            )));
+        }
+        let folder = confirm_folder(self.source, &self.folder, path)?;
+        self.refuse_cycle(&folder)?;
+        Ok(Rc::new(Self {
+            source: self.source,
+            folder,
+            referrer: Some(Rc::clone(self)),
+        }))
+    }
+
+    /// Returns the folder, below the root of the tree.
+    pub(crate) fn folder(&self) -> &str {
+        &self.folder
+    }
+
+    /// Returns where a path of this kustomization leads, below the root of the tree.
+    pub(crate) fn place(&self, path: &str) -> String {
+        path::join_for_message(&self.folder, path)
+    }
+
+    /// Reads a file.
+    pub(crate) fn load(&self, path: &str) -> Result<Vec<u8>> {
+        if path.starts_with("http://") || path.starts_with("https://") {
+            return Err(remote(path));
+        }
+        let (found, kind) = self.source.locate(&self.folder, path)?;
+        let shown = path::shown(&found);
+        if kind == FileKind::Directory {
+            return Err(Error::invalid(format!("'{shown}' must resolve to a file")).in_file(&found, 0));
+        }
+        let allowed = self.source.restrictions == LoadRestrictions::None
+            || path::is_in_or_below(path::parent(&found), &self.folder);
+        if !allowed {
+            let folder = path::shown(&self.folder);
+            let message = format!("security; file '{shown}' is not in or below '{folder}'");
+            return Err(Error::new(ErrorKind::Forbidden, message).in_file(&found, 0));
+        }
+        self.source.read(&found)
+    }
+
+    /// Reads a file that has to be text.
+    pub(crate) fn load_text(&self, path: &str) -> Result<String> {
+        let bytes = self.load(path)?;
+        String::from_utf8(bytes).map_err(|_| {
+            Error::invalid(format!("MalformedYAMLError: yaml: invalid UTF-8 in File: {path}"))
+                .in_file(&self.place(path), 0)
+        })
+    }
+
+    /// Reads a file of this folder if it is there.
+    pub(crate) fn load_if_there(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        let Some(joined) = path::join(&self.folder, name) else {
+            return Ok(None);
+        };
+        match self.source.kind(&joined)? {
+            Some(FileKind::File) => self.source.read(&joined).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    fn refuse_cycle(&self, candidate: &str) -> Result<()> {
+        if path::is_in_or_below(&self.folder, candidate) {
+            let (candidate, visited) = (path::shown(candidate), path::shown(&self.folder));
+            return Err(Error::new(
+                ErrorKind::Conflict,
+                format!("cycle detected: candidate root '{candidate}' contains visited root '{visited}'"),
+            ));
+        }
+        self.referrer
+            .as_ref()
+            .map_or(Ok(()), |referrer| referrer.refuse_cycle(candidate))
+    }
+}
+
+fn confirm_folder(source: &Source<'_>, folder: &str, path: &str) -> Result<String> {
+    let not_there = |error: Error| {
+        error
+            .context("not a valid directory")
+            .context("must build at directory")
+    };
+    let (found, kind) = source.locate(folder, path).map_err(not_there)?;
+    if kind == FileKind::File {
+        let message = format!("must build at directory: '{found}': file is not directory");
+        return Err(Error::invalid(message).in_file(&found, 0));
+    }
+    Ok(found)
+}
+
+/// Tells whether a path is what kustomize would fetch: a URL, or a repository in one of git's short forms.
+fn looks_remote(path: &str) -> bool {
+    let path = path.strip_prefix("git::").unwrap_or(path);
+    path.contains("://")
+        || path.starts_with("git@")
+        || path.starts_with("github.com/")
+        || path.starts_with("github.com:")
+}
+
+fn remote(path: &str) -> Error {
+    Error::unsupported(format!("remote resources are not supported: '{path}'"))
+}
+
+/// Finds `a - ..` in a path: two entries of a list that wrong indentation made one.
+fn has_ambiguous_part(path: &str) -> bool {
+    path.split('/')
+        .any(|part| !matches!(part, "" | "." | "..") && part.contains(".."))
+}

@@ -1,0 +1,175 @@
+//! A resource: a tree of nodes, and what kustomize remembers of its way through the build.
+//!
+//! kustomize keeps this memory in annotations of the object and removes them in the end; here it is beside the tree.
+
+mod metadata;
+mod origin;
+mod read;
+
+use manifest::Origin;
+use manifest::yaml::{NodeId, Nodes};
+
+use crate::id::ResourceId;
+
+pub(crate) use metadata::{
+    annotations, id_of, labels, name, namespace, set_name, set_namespace, set_texts, text,
+};
+pub(crate) use origin::BuildOrigin;
+pub(crate) use read::{JsonStyle, node_from_json, parse_resources};
+
+/// What happens when a generated object has the name of one that is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Behavior {
+    /// Nothing was said.
+    #[default]
+    Unspecified,
+    /// It is an error.
+    Create,
+    /// The old one goes.
+    Replace,
+    /// Their data are put together.
+    Merge,
+}
+
+impl Behavior {
+    pub(crate) fn parse(text: &str) -> Self {
+        match text {
+            "replace" => Self::Replace,
+            "merge" => Self::Merge,
+            "create" => Self::Create,
+            _ => Self::Unspecified,
+        }
+    }
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Unspecified => "unspecified",
+            Self::Create => "create",
+            Self::Replace => "replace",
+            Self::Merge => "merge",
+        }
+    }
+}
+
+/// A name, namespace and kind that a resource had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Previous {
+    pub(crate) name: String,
+    pub(crate) namespace: String,
+    pub(crate) kind: String,
+}
+
+/// What kustomize remembers of a resource.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct History {
+    pub(crate) previous: Vec<Previous>,
+    pub(crate) prefixes: Vec<String>,
+    pub(crate) suffixes: Vec<String>,
+    pub(crate) behavior: Option<Behavior>,
+    pub(crate) adds_hash: bool,
+    /// As a patch: may change the target's name.
+    pub(crate) allow_name_change: bool,
+    /// As a patch: may change the target's kind.
+    pub(crate) allow_kind_change: bool,
+}
+
+impl History {
+    /// Tells whether kustomize would have annotations on the object at this point.
+    pub(crate) fn leaves_annotations(&self) -> bool {
+        *self != Self::default()
+    }
+}
+
+/// A resource of a build.
+#[derive(Clone, Debug)]
+pub(crate) struct Resource {
+    /// The object's tree; None once a patch deleted it.
+    pub(crate) root: Option<NodeId>,
+    pub(crate) history: History,
+    /// Names of the variables that take a value from the object.
+    pub(crate) variables: Vec<String>,
+    /// Where it was written.
+    pub(crate) source: Option<Origin>,
+    /// Where `buildMetadata` says that it comes from.
+    pub(crate) origin: Option<BuildOrigin>,
+    /// What `buildMetadata` says changed it.
+    pub(crate) transformations: Vec<BuildOrigin>,
+}
+
+impl Resource {
+    pub(crate) fn new(root: NodeId, source: Option<Origin>) -> Self {
+        let history = History::default();
+        Self {
+            root: Some(root),
+            history,
+            variables: Vec::new(),
+            source,
+            origin: None,
+            transformations: Vec::new(),
+        }
+    }
+
+    /// Tells whether nothing is left of the object.
+    pub(crate) fn is_empty(&self, nodes: &Nodes) -> bool {
+        self.root.is_none_or(|root| nodes[root].is_null_or_empty())
+    }
+
+    /// Returns the id that the resource has now.
+    pub(crate) fn id(&self, nodes: &Nodes) -> ResourceId {
+        self.root.map(|root| id_of(nodes, root)).unwrap_or_default()
+    }
+
+    /// Returns the ids that the resource had, oldest first.
+    pub(crate) fn previous_ids(&self, nodes: &Nodes) -> Vec<ResourceId> {
+        if self.history.previous.is_empty() {
+            return Vec::new();
+        }
+        let gvk = self.id(nodes).gvk;
+        let id = |previous: &Previous| ResourceId {
+            gvk: manifest::GroupVersionKind {
+                kind: previous.kind.clone(),
+                ..gvk.clone()
+            },
+            name: previous.name.clone(),
+            namespace: previous.namespace.clone(),
+            cluster_scoped: false,
+        };
+        self.history.previous.iter().map(id).collect()
+    }
+
+    /// Returns the first id that the resource had.
+    pub(crate) fn original_id(&self, nodes: &Nodes) -> ResourceId {
+        self.previous_ids(nodes)
+            .into_iter()
+            .next()
+            .unwrap_or_else(|| self.id(nodes))
+    }
+
+    /// Remembers the id before it changes.
+    pub(crate) fn store_previous_id(&mut self, nodes: &Nodes) {
+        let id = self.id(nodes);
+        let namespace = id.effective_namespace().to_owned();
+        self.history.previous.push(Previous {
+            name: id.name,
+            namespace,
+            kind: id.gvk.kind,
+        });
+    }
+
+    /// Tells whether two resources went through the same prefixes and suffixes, as far as the shorter history goes.
+    pub(crate) fn has_affixes_of(&self, other: &Self, allow_empty: bool) -> bool {
+        let same =
+            |a: &[String], b: &[String]| (allow_empty && (a.is_empty() || b.is_empty())) || ends_alike(a, b);
+        same(&self.history.prefixes, &other.history.prefixes)
+            && same(&self.history.suffixes, &other.history.suffixes)
+    }
+}
+
+fn ends_alike(a: &[String], b: &[String]) -> bool {
+    let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+    if short.is_empty() {
+        long.is_empty()
+    } else {
+        long.ends_with(short)
+    }
+}
