@@ -3,6 +3,7 @@
 //! The API server's messages are long, repeat what the reader knows, and may quote a Secret. Here they are shortened,
 //! masked and told apart; who retries what is decided by the caller from the [`Class`].
 
+use std::borrow::Cow;
 use std::fmt;
 
 use kube::core::Status;
@@ -136,6 +137,20 @@ fn is_immutable(status: &Status) -> bool {
     }
 }
 
+/// A cause quotes the whole value, which may be a pod template, before it says what is wrong with it.
+const CAUSE_START: usize = 60;
+/// Long enough for what is wrong.
+const CAUSE_END: usize = 240;
+
+fn without_middle(message: &str) -> Cow<'_, str> {
+    if message.len() <= CAUSE_START + CAUSE_END {
+        return Cow::Borrowed(message);
+    }
+    let start = &message[..message.floor_char_boundary(CAUSE_START)];
+    let end = &message[message.ceil_char_boundary(message.len() - CAUSE_END)..];
+    Cow::Owned(format!("{start}…{end}"))
+}
+
 /// Causes that are listed; the rest are counted.
 const CAUSES: usize = 5;
 
@@ -153,7 +168,7 @@ fn message(status: &Status) -> String {
         let mut parts: Vec<_> = named
             .iter()
             .take(CAUSES)
-            .map(|c| format!("{}: {}", c.field, c.message))
+            .map(|c| format!("{}: {}", c.field, without_middle(&c.message)))
             .collect();
         parts.dedup();
         if named.len() > CAUSES {
@@ -428,6 +443,18 @@ mod tests {
         let text = message(&status(422, "Invalid", "ConfigMap \"x\" is invalid: …", &causes));
         assert!(text.starts_with("spec.f0: Required value; spec.f1"), "{text}");
         assert!(text.ends_with("and 2 more"), "{text}");
+    }
+
+    #[test]
+    fn a_cause_keeps_what_is_wrong_with_a_long_value() {
+        let message = format!("Invalid value: {{{}}}: field is immutable", "ä".repeat(1000));
+        let short = without_middle(&message);
+        assert!(
+            short.starts_with("Invalid value: {ä") && short.ends_with("}: field is immutable"),
+            "{short}"
+        );
+        assert!(short.len() < 320, "{}", short.len());
+        assert_eq!(without_middle("short"), "short");
     }
 
     #[test]
