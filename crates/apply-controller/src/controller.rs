@@ -1,0 +1,324 @@
+//! The watches, and what each change of an object wakes. The only file that knows how events reach the queue.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::kustomize::{Kustomization, SourceKind};
+use api::meta::{Artifact, HasConditions, StatusObject, condition_types};
+use api::source::{GitRepository, OCIRepository, Source};
+use controller_kit::events::Recorder as Events;
+use controller_kit::flags::WatchFlags;
+use controller_kit::metrics::Metrics;
+use controller_kit::queue::Queue;
+use controller_kit::runtime::{Cache, ReconcileTrigger, scoped_api, watch_changes};
+use controller_kit::{Context as Kit, ObjectKey};
+use futures::future::BoxFuture;
+use futures::stream::{Stream, StreamExt as _};
+use kube::Client;
+use kube::core::{ApiResource, NamespaceResourceScope, Selector, SelectorExt as _};
+use kube::runtime::reflector::{ObjectRef, Store};
+use kube::runtime::watcher;
+use kube_apply::{Drift, Engine};
+use kube_health::{Hub, Resolve, ResolveError, Resolved};
+use manifest::{GroupVersionKind, ObjectId};
+use serde::de::DeserializeOwned;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
+
+use crate::flags::{Flags, Settings};
+use crate::memory::Memory;
+use crate::reconcile::decide::Policy;
+use crate::reconcile::observe::{Caches, dependency_namespace, source_namespace};
+use crate::reconcile::reconcile;
+
+/// The kind, as metrics name it.
+const KIND: &str = "Kustomization";
+
+/// What all reconciles share.
+pub struct Context {
+    /// The cluster.
+    pub client: Client,
+    /// What the watches have seen.
+    pub caches: Caches,
+    /// What earlier reconciles left.
+    pub memory: Memory,
+    /// What is reconciled next.
+    pub queue: Queue<ObjectKey>,
+    /// Applies and prunes.
+    pub engine: Engine,
+    /// Waits for health.
+    pub hub: Hub,
+    /// Fetches artifacts.
+    pub artifacts: artifact::client::Client,
+    /// Publishes Kubernetes Events.
+    pub events: Events,
+    /// What the flags allow.
+    pub policy: Policy,
+    /// Which Kustomizations are ours (`--watch-label-selector`).
+    pub shard: Selector,
+    /// By how many percent intervals are spread.
+    pub jitter_percentage: u8,
+    /// What is measured.
+    pub metrics: Metrics,
+}
+
+impl Context {
+    /// Drops everything about an object that is gone.
+    pub fn forget(&self, key: &ObjectKey) {
+        self.memory.forget(key);
+        self.metrics.forget_object(KIND, &key.namespace, &key.name);
+        let owner = kube_apply::Owner {
+            namespace: key.namespace.clone(),
+            name: key.name.clone(),
+        };
+        self.engine.managed().forget(&owner);
+    }
+
+    /// Enqueues the Kustomizations of our shard that are concerned by something.
+    fn enqueue(&self, concerned: impl Fn(&Kustomization) -> bool) {
+        for object in self.caches.kustomizations.store().state() {
+            if concerned(&object) && self.is_ours(&object) {
+                self.queue.add(ObjectKey::of(&*object));
+            }
+        }
+    }
+
+    /// Says whether an object is in our shard.
+    pub fn is_ours(&self, object: &Kustomization) -> bool {
+        let unlabelled = BTreeMap::new();
+        self.shard
+            .matches(object.metadata.labels.as_ref().unwrap_or(&unlabelled))
+    }
+
+    /// Records how long a reconcile took.
+    pub fn observe(&self, key: &ObjectKey, took: Duration) {
+        self.metrics
+            .observe_reconcile(KIND, &key.namespace, &key.name, took);
+    }
+
+    /// Spreads an interval.
+    pub fn jittered(&self, interval: Duration) -> Duration {
+        controller_kit::jitter::jitter(interval, self.jitter_percentage, controller_kit::jitter::random())
+    }
+
+    /// Reads an object; None if it cannot be had now, so that the watch will tell.
+    pub async fn live(&self, id: &ObjectId, version: &str) -> Option<serde_json::Value> {
+        let gvk = GroupVersionKind {
+            group: id.group.clone(),
+            version: version.to_owned(),
+            kind: id.kind.clone(),
+        };
+        let resource = self.engine.mapper().resolve(&gvk).await.ok()?;
+        let request = kube::core::Request::new(url(&resource.api, id))
+            .get(&id.name, &Default::default())
+            .ok()?;
+        self.client.request(request).await.ok()
+    }
+}
+
+fn url(resource: &ApiResource, id: &ObjectId) -> String {
+    let namespace = Some(id.namespace.as_str()).filter(|namespace| !namespace.is_empty());
+    <kube::core::DynamicObject as kube::Resource>::url_path(resource, namespace)
+}
+
+/// The engine's discovery, for the waits.
+pub struct Mapper(pub Engine);
+
+impl Resolve for Mapper {
+    fn resolve<'a>(&'a self, gvk: &'a GroupVersionKind) -> BoxFuture<'a, Result<Resolved, ResolveError>> {
+        Box::pin(async move {
+            let found = self.0.mapper().resolve(gvk).await?;
+            Ok(Resolved {
+                resource: found.api.clone(),
+                namespaced: found.namespaced,
+            })
+        })
+    }
+}
+
+/// What of a Kustomization matters to it, and to those that depend on it. Our own progress matters to nobody.
+#[derive(PartialEq)]
+struct Facts {
+    own: ReconcileTrigger,
+    ready: bool,
+    applied: Option<String>,
+}
+
+impl Facts {
+    fn of(object: &Kustomization) -> Self {
+        let current = object
+            .status
+            .as_ref()
+            .and_then(HasConditions::observed_generation)
+            == object.metadata.generation;
+        let ready = object
+            .condition(condition_types::READY)
+            .is_some_and(|c| c.status == "True");
+        let applied = object
+            .status
+            .as_ref()
+            .and_then(|s| s.last_applied_revision.clone());
+        Self {
+            own: ReconcileTrigger::of(object),
+            ready: ready && current,
+            applied,
+        }
+    }
+}
+
+/// What of a source matters: its artifact, or why it has none.
+#[derive(PartialEq)]
+enum SourceFacts {
+    Artifact {
+        revision: String,
+        digest: String,
+        url: String,
+    },
+    Nothing {
+        why: Option<String>,
+    },
+}
+
+impl SourceFacts {
+    fn of<K: Source>(source: &K) -> Self {
+        match source.artifact() {
+            Some(Artifact {
+                revision,
+                digest,
+                url,
+                ..
+            }) => Self::Artifact {
+                revision: revision.clone(),
+                digest: digest.clone(),
+                url: url.clone(),
+            },
+            None => Self::Nothing {
+                why: source
+                    .condition(condition_types::READY)
+                    .map(|c| c.message.clone()),
+            },
+        }
+    }
+}
+
+/// Enqueues Kustomizations as they change, and those that depend on them.
+async fn follow_kustomizations(context: Arc<Context>, changes: impl Stream<Item = ObjectRef<Kustomization>>) {
+    let mut changes = std::pin::pin!(changes);
+    while let Some(changed) = changes.next().await {
+        let key = ObjectKey::from(changed);
+        context.enqueue(|object| {
+            ObjectKey::of(object) == key
+                || object.spec.depends_on.iter().any(|reference| {
+                    reference.name == key.name
+                        && dependency_namespace(object, reference.namespace.as_deref()) == key.namespace
+                })
+        });
+        if context.caches.kustomizations.get(&key.object_ref()).is_none() {
+            context.forget(&key);
+        }
+    }
+}
+
+/// Enqueues the Kustomizations of a source that changed.
+async fn follow_source<K>(context: Arc<Context>, kind: SourceKind, changes: impl Stream<Item = ObjectRef<K>>)
+where
+    K: Source + kube::Resource<DynamicType = ()>,
+{
+    let mut changes = std::pin::pin!(changes);
+    while let Some(changed) = changes.next().await {
+        let key = ObjectKey::from(changed);
+        context.enqueue(|object| {
+            let source = &object.spec.source_ref;
+            source.kind == kind && source.name == key.name && source_namespace(object) == key.namespace
+        });
+    }
+}
+
+/// Enqueues Kustomizations whose objects somebody else changed or deleted.
+async fn follow_drift(context: Arc<Context>, drifts: impl Stream<Item = Drift>) {
+    let mut drifts = std::pin::pin!(drifts);
+    while let Some(drift) = drifts.next().await {
+        let key = ObjectKey::new(drift.owner.namespace, drift.owner.name);
+        tracing::info!(namespace = key.namespace, name = key.name, object = %drift.object, what = ?drift.what, "drift");
+        context.memory.with(&key, |entry| entry.drifted = true);
+        context.queue.add(key);
+    }
+}
+
+/// Watches and reconciles until the process is told to stop.
+pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
+    let settings = Settings::of(&flags)?;
+    let (kustomizations, kustomizations_changed) = watch_changes(
+        scoped_api(&kit.client, &flags.watch),
+        watcher::Config::default(),
+        |o| Some(Facts::of(o)),
+    );
+    let (git_repositories, git_changed) = watch_sources::<GitRepository>(&kit.client, &flags.watch);
+    let (oci_repositories, oci_changed) = watch_sources::<OCIRepository>(&kit.client, &flags.watch);
+    let engine = Engine::new(kit.client.clone(), settings.apply);
+    let drifts = engine.managed().subscribe();
+    let context = Arc::new(Context {
+        hub: Hub::new(kit.client.clone(), Arc::new(Mapper(engine.clone()))),
+        caches: Caches {
+            kustomizations: Cache::new(kustomizations),
+            git_repositories,
+            oci_repositories,
+        },
+        memory: Memory::default(),
+        queue: Queue::new("kustomization", flags.rate, &kit.metrics),
+        artifacts: artifact::client::Client::new(settings.artifacts)?,
+        events: kit.recorder,
+        policy: settings.policy,
+        shard: settings.shard,
+        jitter_percentage: flags.jitter.interval_jitter_percentage,
+        metrics: kit.metrics,
+        client: kit.client,
+        engine,
+    });
+    let follow = futures::future::join4(
+        follow_kustomizations(Arc::clone(&context), kustomizations_changed),
+        follow_source(Arc::clone(&context), SourceKind::GitRepository, git_changed),
+        follow_source(Arc::clone(&context), SourceKind::OCIRepository, oci_changed),
+        follow_drift(Arc::clone(&context), drifts),
+    );
+    tokio::select! {
+        _ = follow => anyhow::bail!("the watches ended"),
+        result = work(Arc::clone(&context), flags.concurrent, kit.token) => result,
+    }
+}
+
+/// Works on the queue once everything has been listed: a source that is not in the cache yet is not a missing one.
+async fn work(context: Arc<Context>, concurrent: u16, token: CancellationToken) -> anyhow::Result<()> {
+    let listed = async {
+        context.caches.kustomizations.store().wait_until_ready().await?;
+        context.caches.git_repositories.wait_until_ready().await?;
+        context.caches.oci_repositories.wait_until_ready().await
+    };
+    tokio::select! {
+        result = listed => result?,
+        () = token.cancelled() => return Ok(()),
+    }
+    let queue = context.queue.clone();
+    queue
+        .run(concurrent.into(), token, move |key: ObjectKey| {
+            let span = controller_kit::telemetry::reconcile_span::<Kustomization>(&key);
+            reconcile(Arc::clone(&context), key).instrument(span)
+        })
+        .await;
+    Ok(())
+}
+
+fn watch_sources<K>(
+    client: &Client,
+    flags: &WatchFlags,
+) -> (Store<K>, impl Stream<Item = ObjectRef<K>> + Send + use<K>)
+where
+    K: Source + kube::Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+    K: Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+{
+    watch_changes(scoped_api(client, flags), watcher::Config::default(), |source| {
+        Some(SourceFacts::of(source))
+    })
+}

@@ -1,0 +1,123 @@
+//! How a run can fail: one variant per step, each with the reason that the Ready condition gets.
+
+use api::meta::reasons;
+
+/// A run that failed. The message is made of the whole chain, once, by [`Error::message`].
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The artifact could not be had.
+    #[error("failed to fetch artifact of revision {revision}")]
+    FetchArtifact {
+        /// Which revision.
+        revision: String,
+        /// Why.
+        #[source]
+        source: artifact::client::Error,
+    },
+    /// `spec.path` is not in the artifact.
+    #[error("kustomization path not found: {path} is not in revision {revision}")]
+    PathNotFound {
+        /// The path.
+        path: String,
+        /// The revision that lacks it.
+        revision: String,
+    },
+    /// `spec.path` leaves the artifact.
+    #[error("kustomization path {0:?} leaves the source")]
+    PathOutside(String),
+    /// The manifests could not be built.
+    #[error("kustomize build failed")]
+    Build(#[source] BuildError),
+    /// Objects could not be validated or applied; tells of each.
+    #[error("failed to apply")]
+    Apply(#[source] kube_apply::ApplyError),
+    /// Objects that left the source could not be deleted.
+    #[error("failed to prune {count} objects:\n{details}")]
+    Prune {
+        /// How many.
+        count: usize,
+        /// Each with its error.
+        details: String,
+    },
+    /// The time that the spec allows ran out.
+    #[error("timed out after {0} while applying")]
+    TimedOut(api::meta::Duration),
+    /// Applied objects are not healthy.
+    #[error("health check failed after {after}: {report}")]
+    Health {
+        /// How long it was waited.
+        after: api::meta::Duration,
+        /// Which objects, and why.
+        report: String,
+    },
+    /// The object could not be written.
+    #[error("failed to update the Kustomization")]
+    Record(#[source] controller_kit::status::Error),
+    /// The finalizer could not be added or removed.
+    #[error("failed to update the Kustomization")]
+    Finalizer(#[source] controller_kit::finalizer::Error),
+}
+
+/// Why a build failed.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The kustomization could not be found or generated.
+    #[error(transparent)]
+    Generate(#[from] crate::reconcile::generate::Error),
+    /// kustomize refused.
+    #[error(transparent)]
+    Kustomize(#[from] kustomize_build::Error),
+    /// Several manifests of a folder cannot be read; each with its file and line.
+    #[error("{}", .0.join("\n"))]
+    Manifests(Vec<String>),
+    /// An object without the fields that every object has.
+    #[error("{origin}: object has no {field}")]
+    Incomplete {
+        /// File and line.
+        origin: String,
+        /// Which field.
+        field: &'static str,
+    },
+    /// An encrypted Secret would be applied as it is.
+    #[error(
+        "{object} in {origin} is SOPS encrypted, configuring decryption is required for this secret to be reconciled"
+    )]
+    Encrypted {
+        /// Which object.
+        object: String,
+        /// File and line.
+        origin: String,
+    },
+    /// The task that builds ended without an answer.
+    #[error("failed to finish the build")]
+    Interrupted(#[from] tokio::task::JoinError),
+}
+
+impl Error {
+    /// Returns the reason of the Ready condition.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::FetchArtifact { .. } | Self::PathNotFound { .. } | Self::PathOutside(_) => {
+                reasons::ARTIFACT_FAILED
+            }
+            Self::Build(_) => reasons::BUILD_FAILED,
+            Self::Prune { .. } => reasons::PRUNE_FAILED,
+            Self::Health { .. } => reasons::HEALTH_CHECK_FAILED,
+            Self::Apply(_) | Self::TimedOut(_) | Self::Record(_) | Self::Finalizer(_) => {
+                reasons::RECONCILIATION_FAILED
+            }
+        }
+    }
+
+    /// Returns the whole chain, for conditions, events and logs.
+    pub fn message(&self) -> String {
+        let mut message = self.to_string();
+        let mut source = std::error::Error::source(self);
+        while let Some(error) = source {
+            message.push_str(": ");
+            message.push_str(&error.to_string());
+            source = error.source();
+        }
+        message
+    }
+}

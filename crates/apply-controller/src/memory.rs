@@ -1,0 +1,141 @@
+//! What the process remembers of each Kustomization between two reconciles.
+//!
+//! Nothing here must survive a restart: what is forgotten is found out again by one run that changes nothing.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use controller_kit::ObjectKey;
+use jiff::Timestamp;
+use tokio::task::AbortHandle;
+
+use crate::reconcile::Run;
+use crate::reconcile::closure::Closure;
+
+/// Everything that decides what a run does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inputs {
+    /// Generation of the object's spec.
+    pub generation: i64,
+    /// Revision of the source's artifact.
+    pub revision: String,
+    /// Digest of the source's artifact.
+    pub digest: String,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// All applied, and healthy where health was asked for.
+    Succeeded,
+    /// Applied; health is being waited for.
+    Waiting,
+    /// An error, to be retried.
+    Failed,
+}
+
+/// The newest run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Attempt {
+    /// What it ran on.
+    pub inputs: Inputs,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// When it ended.
+    pub at: Timestamp,
+    /// The interval until the next one, with its jitter.
+    pub interval: Duration,
+}
+
+/// The newest run whose objects were all applied: what makes the next one short.
+#[derive(Debug, Clone)]
+pub struct Applied {
+    /// Generation of the spec that it was built with.
+    pub generation: i64,
+    /// What the build read.
+    pub closure: Closure,
+    /// Digest of the built objects, as in the history.
+    pub checksum: String,
+}
+
+/// The state of a wait for health, as the decision sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waiting {
+    /// Whether the answer is there.
+    pub finished: bool,
+    /// Whether it takes so long that the status should tell of it, and does not yet.
+    pub untold: bool,
+}
+
+/// A wait for health that runs on its own.
+#[derive(Debug)]
+pub struct Wait {
+    /// Tells it from earlier ones of the same object.
+    pub number: u64,
+    /// Stops the task.
+    pub abort: AbortHandle,
+    /// When the wait began.
+    pub began: Timestamp,
+    /// What was applied, to be recorded when the wait is over.
+    pub run: Run,
+    /// The answer and when it came, once it is there.
+    pub answer: Option<(kube_health::Outcome, Timestamp)>,
+    /// It takes long enough to tell of it.
+    pub slow: bool,
+    /// The status tells of it.
+    pub told: bool,
+}
+
+/// How far the end of a deleted object's managed objects is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Termination {
+    /// They are deleted, and being waited for.
+    Awaited,
+    /// They are gone, or were waited for long enough.
+    Over,
+}
+
+impl Drop for Wait {
+    fn drop(&mut self) {
+        self.abort.abort();
+    }
+}
+
+/// What is remembered of one object.
+#[derive(Debug, Default)]
+pub struct Entry {
+    /// The newest run.
+    pub attempt: Option<Attempt>,
+    /// The newest run that applied everything.
+    pub applied: Option<Applied>,
+    /// The wait that is on.
+    pub wait: Option<Wait>,
+    /// Managed objects were changed or deleted by somebody else since the newest run began.
+    pub drifted: bool,
+    /// The object is being deleted, and what it managed is being waited for.
+    pub termination: Option<Termination>,
+}
+
+/// The entries of all objects.
+#[derive(Debug, Default)]
+pub struct Memory {
+    entries: Mutex<HashMap<ObjectKey, Entry>>,
+}
+
+impl Memory {
+    /// Reads or changes one object's entry; made when it is new.
+    pub fn with<T>(&self, key: &ObjectKey, f: impl FnOnce(&mut Entry) -> T) -> T {
+        f(self.lock().entry(key.clone()).or_default())
+    }
+
+    /// Drops all that is remembered of an object, and stops its wait.
+    pub fn forget(&self, key: &ObjectKey) {
+        self.lock().remove(key);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<ObjectKey, Entry>> {
+        // A panic while the lock is held leaves at worst one entry half-written; the next run repairs it.
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,465 @@
+//! One reconcile of one Kustomization: observe, decide, then fetch, build, apply, prune, health, and record.
+//!
+//! `decide` and `status` hold the behaviour and are pure; the steps between carry out the plan. A crash between any two
+//! steps loses only time: the inventory is recorded before what it describes is made.
+
+pub mod build;
+pub mod closure;
+pub mod decide;
+pub mod finalize;
+pub mod generate;
+pub mod health;
+pub mod observe;
+pub mod record;
+pub mod status;
+mod tree_fs;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::kustomize::{Kustomization, ResourceInventory, ResourceRef};
+use artifact::client::{ArtifactRef, RemoteTree};
+use controller_kit::ObjectKey;
+use controller_kit::queue::Outcome as Next;
+use jiff::Timestamp;
+use kube_apply::{ApplyOptions, CommonMetadata, Inventory, Owner, PruneOptions, inventory};
+use manifest::ObjectId;
+
+use crate::controller::Context;
+use crate::error::Error;
+use crate::memory::{self, Attempt};
+use build::Built;
+use closure::Closure;
+use decide::{Decision, Plan, Trigger};
+use observe::Observed;
+use record::Recorder;
+use status::{Health, Report};
+
+/// A run whose objects are applied: all that is left is to wait for health and to record it.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// What it carried out.
+    pub plan: Plan,
+    /// When it began.
+    pub began: Timestamp,
+    /// Digest of the built objects.
+    pub checksum: String,
+    /// What is managed now.
+    pub inventory: ResourceInventory,
+    /// Whether anything in the cluster was changed.
+    pub changed: bool,
+}
+
+impl Run {
+    /// Nobody asked for it, and it changed nothing.
+    fn quiet(&self) -> bool {
+        !self.changed && matches!(self.plan.trigger, Trigger::Interval | Trigger::Startup)
+    }
+}
+
+/// Reconciles the object that `key` names.
+pub async fn reconcile(context: Arc<Context>, key: ObjectKey) -> Next {
+    let Some(observed) = observe::observe(&context.caches, &context.memory, &key) else {
+        context.forget(&key);
+        return Next::Done;
+    };
+    if !context.is_ours(&observed.object) {
+        // It was moved to another shard, whose controller goes on with it.
+        context.forget(&key);
+        return Next::Done;
+    }
+    let mut recorder = Recorder::new(&context, Arc::clone(&observed.object));
+    let decision = decide::decide(&observed, &context.policy, Timestamp::now());
+    tracing::debug!(?decision, "decided");
+    match decision {
+        Decision::Finalize => finalize::finalize(&context, &key, &observed, recorder).await,
+        Decision::Suspended => {
+            context.memory.forget(&key);
+            recorder
+                .report(Report::Suspended)
+                .await
+                .map_or(Next::Backoff, |_| Next::Done)
+        }
+        Decision::Stalled { reason, message } => recorder.stalled(reason, message).await,
+        Decision::Blocked { reason, message } => recorder.blocked(reason, message).await,
+        Decision::AwaitHealth => Next::Done,
+        Decision::TellOfWait => health::tell(&context, &key, recorder).await,
+        Decision::Rest { until } => Next::After(until_then(until)),
+        Decision::Conclude(plan) => health::conclude(&context, &key, &observed, recorder, &plan).await,
+        Decision::Run(plan) => run(&context, &key, &observed, recorder, plan).await,
+    }
+}
+
+fn until_then(until: Timestamp) -> Duration {
+    until
+        .duration_since(Timestamp::now())
+        .try_into()
+        .unwrap_or(Duration::ZERO)
+}
+
+/// Carries out a plan, and records how it ended.
+async fn run(
+    context: &Arc<Context>,
+    key: &ObjectKey,
+    observed: &Observed,
+    mut recorder: Recorder<'_>,
+    plan: Plan,
+) -> Next {
+    let began = Timestamp::now();
+    context.memory.with(key, |entry| {
+        entry.drifted = false;
+        entry.wait = None;
+    });
+    let timeout: Duration = observed.object.timeout().into();
+    let steps = carry_out(context, key, observed, &mut recorder, &plan, began);
+    let ended = match tokio::time::timeout(timeout, steps).await {
+        Ok(ended) => ended,
+        Err(_) => Err(Box::new(Failed::before_build(Error::TimedOut(timeout.into())))),
+    };
+    context.observe(key, Timestamp::now().duration_since(began).unsigned_abs());
+    match ended {
+        Ok(Ended::Done { run, health }) => {
+            conclude_success(context, key, observed, recorder, run, health).await
+        }
+        Ok(Ended::Waiting) => Next::Done,
+        Err(failed) => conclude_failure(context, key, observed, recorder, &plan, *failed, began).await,
+    }
+}
+
+/// How the steps ended, if none failed.
+enum Ended {
+    Done { run: Run, health: Health },
+    Waiting,
+}
+
+/// A step that failed, and what had been done before it.
+pub(crate) struct Failed {
+    /// What failed.
+    pub error: Error,
+    /// Digest of the built objects, if they were built.
+    pub checksum: Option<String>,
+    /// What is managed now, if that changed.
+    pub inventory: Option<ResourceInventory>,
+}
+
+impl Failed {
+    fn before_build(error: Error) -> Self {
+        Self {
+            error,
+            checksum: None,
+            inventory: None,
+        }
+    }
+}
+
+impl From<Error> for Box<Failed> {
+    fn from(error: Error) -> Self {
+        Box::new(Failed::before_build(error))
+    }
+}
+
+async fn carry_out(
+    context: &Arc<Context>,
+    key: &ObjectKey,
+    observed: &Observed,
+    recorder: &mut Recorder<'_>,
+    plan: &Plan,
+    began: Timestamp,
+) -> Result<Ended, Box<Failed>> {
+    recorder.ensure_finalizer().await?;
+    let tree = Arc::new(fetch(context, plan).await?);
+    if let Some(run) = moved_on(context, key, observed, &tree, plan, began).await? {
+        return Ok(Ended::Done {
+            run,
+            health: Health::Unchanged,
+        });
+    }
+    let folder = folder(&tree, observed, plan).await?;
+    let spec = Arc::new(observed.object.spec.clone());
+    let Built {
+        objects,
+        reads,
+        checksum,
+    } = build::build(Arc::clone(&tree), folder, spec)
+        .await
+        .map_err(Error::Build)?;
+    let closure = Closure::of(&tree, &reads)
+        .await
+        .map_err(|source| fetch_error(plan, source))?;
+    drop(tree);
+
+    let owner = Owner {
+        namespace: key.namespace.clone(),
+        name: key.name.clone(),
+    };
+    let failed = |error, inventory| {
+        Box::new(Failed {
+            error,
+            checksum: Some(checksum.clone()),
+            inventory,
+        })
+    };
+    let common = common_metadata(&observed.object);
+    let prepared = context.engine.prepare(&owner, objects, &common).await;
+    let prepared = prepared.map_err(|error| failed(Error::Apply(error), None))?;
+    let new = prepared.inventory();
+    if plan.trigger == Trigger::Requested {
+        // Who asks for a reconcile wants everything applied, whatever is remembered of it.
+        new.iter()
+            .for_each(|(id, _)| context.engine.managed().forget_object(id));
+    }
+    let old = managed_before(&observed.object);
+    let all = recorded(&old.union(&new));
+    recorder
+        .applying(plan, all.clone())
+        .await
+        .map_err(|e| failed(e, None))?;
+
+    let spec = &observed.object.spec;
+    let options = ApplyOptions {
+        force: spec.force,
+        want_live: spec.wait,
+        ..ApplyOptions::default()
+    };
+    let applied = context
+        .engine
+        .apply(prepared, &options)
+        .await
+        .map_err(|error| failed(Error::Apply(error), Some(all.clone())))?;
+    recorder.changes(plan, &applied);
+    let inventory = match prune(context, &owner, observed, recorder, plan, &old, &new).await {
+        Ok(inventory) => inventory,
+        Err((error, inventory)) => return Err(failed(error, Some(inventory))),
+    };
+    let changed = applied.changed().next().is_some();
+    let run = Run {
+        plan: plan.clone(),
+        began,
+        checksum,
+        inventory,
+        changed,
+    };
+    context.memory.with(key, |entry| {
+        let generation = plan.inputs.generation;
+        entry.applied = Some(memory::Applied {
+            generation,
+            closure,
+            checksum: run.checksum.clone(),
+        });
+    });
+    health::begin(context, key, observed, run, applied).await
+}
+
+async fn fetch(context: &Context, plan: &Plan) -> Result<RemoteTree, Error> {
+    let reference = ArtifactRef {
+        url: plan.url.clone(),
+        digest: plan.inputs.digest.clone(),
+        revision: plan.inputs.revision.clone(),
+    };
+    context
+        .artifacts
+        .open(&reference)
+        .await
+        .map_err(|source| fetch_error(plan, source))
+}
+
+fn fetch_error(plan: &Plan, source: artifact::client::Error) -> Error {
+    Error::FetchArtifact {
+        revision: plan.inputs.revision.clone(),
+        source,
+    }
+}
+
+/// A new revision that touched nothing which the last build read: the revision moves on, nothing else happens.
+async fn moved_on(
+    context: &Context,
+    key: &ObjectKey,
+    observed: &Observed,
+    tree: &RemoteTree,
+    plan: &Plan,
+    began: Timestamp,
+) -> Result<Option<Run>, Error> {
+    let applied = context.memory.with(key, |entry| entry.applied.clone());
+    let succeeded = observed
+        .attempt
+        .as_ref()
+        .is_some_and(|a| a.outcome == memory::Outcome::Succeeded);
+    let Some(applied) = applied.filter(|a| succeeded && a.generation == plan.inputs.generation) else {
+        return Ok(None);
+    };
+    if plan.trigger != Trigger::Revision || observed.drifted {
+        return Ok(None);
+    }
+    let same = applied
+        .closure
+        .holds_in(tree)
+        .await
+        .map_err(|source| fetch_error(plan, source))?;
+    Ok(same.then(|| Run {
+        plan: plan.clone(),
+        began,
+        checksum: applied.checksum,
+        inventory: recorded(&managed_before(&observed.object)),
+        changed: false,
+    }))
+}
+
+/// Finds `spec.path` in the tree, and fetches all that is below it in one go.
+async fn folder(tree: &RemoteTree, observed: &Observed, plan: &Plan) -> Result<String, Error> {
+    let path = observed.object.spec.path.as_deref().unwrap_or_default();
+    let folder = generate::normalise(path).ok_or_else(|| Error::PathOutside(path.to_owned()))?;
+    let found = match folder.as_str() {
+        "" => true,
+        folder => {
+            let entry = tree
+                .entry(folder)
+                .await
+                .map_err(|source| fetch_error(plan, source))?;
+            entry.is_some_and(|entry| entry.kind == artifact::tree::EntryKind::Directory)
+        }
+    };
+    if !found {
+        return Err(Error::PathNotFound {
+            path: path.to_owned(),
+            revision: plan.inputs.revision.clone(),
+        });
+    }
+    tree.prefetch(&folder)
+        .await
+        .map_err(|source| fetch_error(plan, source))?;
+    Ok(folder)
+}
+
+/// Deletes what left the source. Returns what is managed afterwards, also beside an error.
+async fn prune(
+    context: &Context,
+    owner: &Owner,
+    observed: &Observed,
+    recorder: &mut Recorder<'_>,
+    plan: &Plan,
+    old: &Inventory,
+    new: &Inventory,
+) -> Result<ResourceInventory, (Error, ResourceInventory)> {
+    if !observed.object.spec.prune {
+        return Ok(recorded(new));
+    }
+    let stale = inventory::diff(old, new);
+    if stale.is_empty() {
+        return Ok(recorded(new));
+    }
+    let pruned = context
+        .engine
+        .prune(owner, &stale, &PruneOptions::default())
+        .await;
+    recorder.pruned(Some(plan), &pruned);
+    if pruned.failed.is_empty() {
+        return Ok(recorded(new));
+    }
+    let failed = |id: &ObjectId| pruned.failed.iter().any(|(survivor, _)| survivor == id);
+    let survivors: Inventory = stale.iter().filter(|(id, _)| failed(id)).cloned().collect();
+    let details: Vec<String> = pruned
+        .failed
+        .iter()
+        .map(|(id, error)| format!("{id}: {error}"))
+        .collect();
+    let error = Error::Prune {
+        count: details.len(),
+        details: details.join("\n"),
+    };
+    Err((error, recorded(&new.union(&survivors))))
+}
+
+/// Reads the inventory of the object's status. An entry that cannot be read is left out: it names no object.
+pub fn managed_before(object: &Kustomization) -> Inventory {
+    let inventory = object
+        .status
+        .as_ref()
+        .and_then(|status| status.inventory.as_ref());
+    let entries = inventory.into_iter().flat_map(|inventory| &inventory.entries);
+    let read = entries.filter_map(|entry| {
+        Some((
+            ObjectId::parse_inventory_id(&entry.id).ok()?,
+            entry.version.clone(),
+        ))
+    });
+    read.collect()
+}
+
+fn recorded(inventory: &Inventory) -> ResourceInventory {
+    let entries = inventory
+        .to_entries()
+        .into_iter()
+        .map(|(id, version)| ResourceRef { id, version });
+    ResourceInventory {
+        entries: entries.collect(),
+    }
+}
+
+fn common_metadata(object: &Kustomization) -> CommonMetadata {
+    let common = object.spec.common_metadata.clone().unwrap_or_default();
+    CommonMetadata {
+        labels: common.labels,
+        annotations: common.annotations,
+    }
+}
+
+/// Records a success, and when the next run is due.
+async fn conclude_success(
+    context: &Arc<Context>,
+    key: &ObjectKey,
+    observed: &Observed,
+    mut recorder: Recorder<'_>,
+    run: Run,
+    health: Health,
+) -> Next {
+    let interval = context.jittered(observed.object.spec.interval.into());
+    if recorder
+        .succeeded(&run, health, observed.object.spec.interval.into())
+        .await
+        .is_err()
+    {
+        return Next::Backoff;
+    }
+    remember(
+        context,
+        key,
+        run.plan.inputs,
+        memory::Outcome::Succeeded,
+        interval,
+    );
+    Next::After(interval)
+}
+
+/// Records a failure, and when it is tried again.
+async fn conclude_failure(
+    context: &Arc<Context>,
+    key: &ObjectKey,
+    observed: &Observed,
+    mut recorder: Recorder<'_>,
+    plan: &Plan,
+    failed: Failed,
+    began: Timestamp,
+) -> Next {
+    let retry: Duration = observed.object.retry_interval().into();
+    remember(context, key, plan.inputs.clone(), memory::Outcome::Failed, retry);
+    match recorder.failed_run(plan, &failed, began).await {
+        Ok(()) => Next::After(retry),
+        Err(_) => Next::Backoff,
+    }
+}
+
+fn remember(
+    context: &Context,
+    key: &ObjectKey,
+    inputs: memory::Inputs,
+    outcome: memory::Outcome,
+    interval: Duration,
+) {
+    let attempt = Attempt {
+        inputs,
+        outcome,
+        at: Timestamp::now(),
+        interval,
+    };
+    context.memory.with(key, |entry| entry.attempt = Some(attempt));
+}

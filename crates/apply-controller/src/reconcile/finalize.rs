@@ -1,0 +1,144 @@
+//! The end of a Kustomization: what it manages goes or stays, as its deletion policy says; then its finalizer goes.
+
+use std::sync::Arc;
+
+use api::kustomize::{DeletionPolicy, Kustomization};
+use controller_kit::ObjectKey;
+use controller_kit::queue::Outcome as Next;
+use kube_apply::{Owner, PruneOptions};
+use manifest::ObjectId;
+
+use super::observe::Observed;
+use super::record::Recorder;
+use crate::controller::Context;
+use crate::memory::Termination;
+
+/// Removes what is to be removed, then lets the object go. Waiting for termination holds no worker.
+pub(super) async fn finalize(
+    context: &Arc<Context>,
+    key: &ObjectKey,
+    observed: &Observed,
+    mut recorder: Recorder<'_>,
+) -> Next {
+    let object = &observed.object;
+    if !recorder.has_finalizer() {
+        context.forget(key);
+        return Next::Done;
+    }
+    match context.memory.with(key, |entry| entry.termination) {
+        Some(Termination::Awaited) => return Next::Done,
+        Some(Termination::Over) => {}
+        None => {
+            let Ok(deleted) = delete(context, key, object, &mut recorder).await else {
+                return Next::Backoff;
+            };
+            if object.deletion_policy() == DeletionPolicy::WaitForTermination && !deleted.is_empty() {
+                await_termination(context, key, object, deleted);
+                return Next::Done;
+            }
+        }
+    }
+    match recorder.remove_finalizer().await {
+        Ok(()) => {
+            context.forget(key);
+            Next::Done
+        }
+        Err(_) => Next::Backoff,
+    }
+}
+
+async fn delete(
+    context: &Context,
+    key: &ObjectKey,
+    object: &Kustomization,
+    recorder: &mut Recorder<'_>,
+) -> Result<Vec<(ObjectId, String)>, ()> {
+    context.memory.with(key, |entry| entry.wait = None);
+    if !deletes(object) {
+        return Ok(Vec::new());
+    }
+    let managed = super::managed_before(object).sorted();
+    let owner = Owner {
+        namespace: key.namespace.clone(),
+        name: key.name.clone(),
+    };
+    let pruned = context
+        .engine
+        .prune(&owner, &managed, &PruneOptions::default())
+        .await;
+    recorder.pruned(None, &pruned);
+    if pruned.failed.is_empty() {
+        Ok(managed
+            .into_iter()
+            .filter(|(id, _)| pruned.deleted.contains(id))
+            .collect())
+    } else {
+        Err(())
+    }
+}
+
+/// Says whether the objects go with their Kustomization. A suspended one leaves everything as it is.
+fn deletes(object: &Kustomization) -> bool {
+    !object.spec.suspend
+        && match object.deletion_policy() {
+            DeletionPolicy::MirrorPrune => object.spec.prune,
+            DeletionPolicy::Delete | DeletionPolicy::WaitForTermination => true,
+            DeletionPolicy::Orphan => false,
+        }
+}
+
+fn await_termination(
+    context: &Arc<Context>,
+    key: &ObjectKey,
+    object: &Kustomization,
+    deleted: Vec<(ObjectId, String)>,
+) {
+    context
+        .memory
+        .with(key, |entry| entry.termination = Some(Termination::Awaited));
+    let (context, key, timeout) = (Arc::clone(context), key.clone(), object.timeout().into());
+    tokio::spawn(async move {
+        // As in Flux, the object goes even if some of what it managed hangs; it is only told.
+        if let Err(left) = context.engine.wait_terminated(&deleted, timeout).await {
+            let left: Vec<_> = left.iter().map(ToString::to_string).collect();
+            let (namespace, name, left) = (&key.namespace, &key.name, left.join(", "));
+            tracing::error!(namespace, name, left, "failed to wait for resources termination");
+        }
+        context
+            .memory
+            .with(&key, |entry| entry.termination = Some(Termination::Over));
+        context.queue.add(key);
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use api::kustomize::KustomizationSpec;
+
+    use super::*;
+
+    #[test]
+    fn the_policy_says_what_goes() {
+        for (policy, prune, suspend, goes) in [
+            (None, true, false, true),
+            (None, false, false, false),
+            (Some(DeletionPolicy::MirrorPrune), true, false, true),
+            (Some(DeletionPolicy::Delete), false, false, true),
+            (Some(DeletionPolicy::WaitForTermination), false, false, true),
+            (Some(DeletionPolicy::Orphan), true, false, false),
+            (Some(DeletionPolicy::Delete), true, true, false),
+        ] {
+            let spec = KustomizationSpec {
+                prune,
+                suspend,
+                deletion_policy: policy,
+                ..KustomizationSpec::default()
+            };
+            assert_eq!(
+                deletes(&Kustomization::new("a", spec)),
+                goes,
+                "{policy:?} prune={prune} suspend={suspend}"
+            );
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Waiting for what was applied to become healthy. The wait is a task of its own, fed by watches: it holds no worker, and
+//! a newer run ends it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
+use std::time::Duration;
+
+use api::kustomize::Kustomization;
+use controller_kit::ObjectKey;
+use controller_kit::queue::Outcome as Next;
+use jiff::Timestamp;
+use kube_apply::{Action, Applied};
+use kube_health::{Outcome, Target, WaitRequest};
+use manifest::{GroupVersionKind, ObjectId};
+
+use super::observe::Observed;
+use super::record::Recorder;
+use super::status::Health;
+use super::{Ended, Failed, Plan, Run};
+use crate::controller::Context;
+use crate::error::Error;
+use crate::memory::{self, Wait};
+
+/// Most rollouts of small changes are over sooner; telling of the wait would cost a status patch for nothing.
+const TOLD_AFTER: Duration = Duration::from_millis(750);
+
+/// Tells waits apart, so that the answer of one that was given up is not taken for another's.
+static NEXT_WAIT: AtomicU64 = AtomicU64::new(0);
+
+/// Starts to wait, if the spec asks for it and something is not healthy yet.
+pub(super) async fn begin(
+    context: &Arc<Context>,
+    key: &ObjectKey,
+    observed: &Observed,
+    run: Run,
+    applied: Applied,
+) -> Result<Ended, Box<Failed>> {
+    let targets = targets(context, &observed.object, applied).await;
+    if targets.is_empty() {
+        return Ok(Ended::Done {
+            run,
+            health: Health::NotAsked,
+        });
+    }
+    let request = WaitRequest {
+        jobs_with_ttl: targets
+            .iter()
+            .filter(|target| has_ttl(target))
+            .map(|target| target.id.clone())
+            .collect(),
+        objects: targets,
+        timeout: observed.object.timeout().into(),
+        fail_fast: true,
+    };
+    let hub = context.hub.clone();
+    let mut wait = Box::pin(async move { hub.wait(request).await });
+    match futures::poll!(&mut wait) {
+        Poll::Ready(Outcome::Healthy) => Ok(Ended::Done {
+            run,
+            health: Health::Passed(Duration::ZERO),
+        }),
+        Poll::Ready(Outcome::Unhealthy(report) | Outcome::TimedOut(report)) => {
+            Err(failed(&run, report.to_string(), Duration::ZERO))
+        }
+        Poll::Pending => {
+            watch(context, key, observed, run, wait);
+            Ok(Ended::Waiting)
+        }
+    }
+}
+
+/// Hands the wait over to a task.
+fn watch(
+    context: &Arc<Context>,
+    key: &ObjectKey,
+    observed: &Observed,
+    run: Run,
+    wait: impl Future<Output = Outcome> + Send + Unpin + 'static,
+) {
+    let interval = context.jittered(observed.object.spec.interval.into());
+    super::remember(
+        context,
+        key,
+        run.plan.inputs.clone(),
+        memory::Outcome::Waiting,
+        interval,
+    );
+    let number = NEXT_WAIT.fetch_add(1, Ordering::Relaxed);
+    let (context_of_task, key_of_task) = (Arc::clone(context), key.clone());
+    // The entry is locked until the wait is in it: the task may be done before this function is.
+    context.memory.with(key, |entry| {
+        let task = tokio::spawn(async move {
+            let mut wait = wait;
+            let tell = |change: &mut dyn FnMut(&mut Wait)| {
+                let found = context_of_task.memory.with(&key_of_task, |entry| {
+                    entry
+                        .wait
+                        .as_mut()
+                        .filter(|wait| wait.number == number)
+                        .map(change)
+                        .is_some()
+                });
+                if found {
+                    context_of_task.queue.add(key_of_task.clone());
+                }
+            };
+            let mut answer = tokio::time::timeout(TOLD_AFTER, &mut wait).await.ok();
+            if answer.is_none() {
+                tell(&mut |wait| wait.slow = true);
+                answer = Some(wait.await);
+            }
+            let ended = Timestamp::now();
+            tell(&mut |wait| wait.answer = answer.take().map(|answer| (answer, ended)));
+        });
+        let began = Timestamp::now();
+        entry.wait = Some(Wait {
+            number,
+            abort: task.abort_handle(),
+            began,
+            run,
+            answer: None,
+            slow: false,
+            told: false,
+        });
+    });
+}
+
+/// Says in the status that health is being waited for, once it takes long enough to be worth it.
+pub(super) async fn tell(context: &Context, key: &ObjectKey, mut recorder: Recorder<'_>) -> Next {
+    let run = context.memory.with(key, |entry| {
+        let wait = entry.wait.as_mut()?;
+        wait.told = true;
+        Some(wait.run.clone())
+    });
+    let Some(run) = run else { return Next::Done };
+    match recorder.waiting(&run).await {
+        Ok(()) => Next::Done,
+        Err(_) => Next::Backoff,
+    }
+}
+
+/// Records the answer of a wait that is over.
+pub(super) async fn conclude(
+    context: &Arc<Context>,
+    key: &ObjectKey,
+    observed: &Observed,
+    recorder: Recorder<'_>,
+    plan: &Plan,
+) -> Next {
+    let ended = context.memory.with(key, |entry| {
+        let wait = entry.wait.as_mut()?;
+        let (answer, at) = wait.answer.take()?;
+        let (run, began) = (wait.run.clone(), wait.began);
+        entry.wait = None;
+        Some((run, answer, at.duration_since(began).unsigned_abs()))
+    });
+    let Some((run, answer, after)) = ended else {
+        return Next::Done;
+    };
+    match answer {
+        Outcome::Healthy => {
+            super::conclude_success(context, key, observed, recorder, run, Health::Passed(after)).await
+        }
+        Outcome::Unhealthy(report) | Outcome::TimedOut(report) => {
+            let began = run.began;
+            let failed = failed(&run, report.to_string(), after);
+            super::conclude_failure(context, key, observed, recorder, plan, *failed, began).await
+        }
+    }
+}
+
+fn failed(run: &Run, report: String, after: Duration) -> Box<Failed> {
+    Box::new(Failed {
+        error: Error::Health {
+            after: after.into(),
+            report,
+        },
+        checksum: Some(run.checksum.clone()),
+        inventory: Some(run.inventory.clone()),
+    })
+}
+
+/// Lists what must be healthy: all that was applied, or what the spec names.
+async fn targets(context: &Context, object: &Kustomization, applied: Applied) -> Vec<Target> {
+    let mut targets = if object.spec.wait {
+        applied_targets(applied)
+    } else {
+        named_targets(object)
+    };
+    // Waiting for itself would never end.
+    let (name, namespace) = (
+        object.metadata.name.as_deref(),
+        object.metadata.namespace.as_deref(),
+    );
+    targets.retain(|target| {
+        let id = &target.id;
+        !(id.kind == "Kustomization"
+            && Some(id.name.as_str()) == name
+            && Some(id.namespace.as_str()) == namespace)
+    });
+    for target in targets.iter_mut().filter(|target| target.initial.is_none()) {
+        target.initial = context.live(&target.id, &target.version).await;
+    }
+    targets
+}
+
+/// A Job that removes itself when it is done is not missing when it is gone.
+fn has_ttl(target: &Target) -> bool {
+    let spec = target.initial.as_ref().and_then(|job| job.get("spec"));
+    target.id.kind == "Job"
+        && target.id.group == "batch"
+        && spec
+            .and_then(|spec| spec.get("ttlSecondsAfterFinished"))
+            .is_some_and(|ttl| !ttl.is_null())
+}
+
+fn applied_targets(applied: Applied) -> Vec<Target> {
+    let kept = applied
+        .changes
+        .into_iter()
+        .filter(|change| change.action != Action::Skipped);
+    let target = kept.map(|change| {
+        let metadata = change.live.as_ref().and_then(|live| live.get("metadata"));
+        let text = |field: &str| metadata?.get(field)?.as_str().map(ToOwned::to_owned);
+        Target {
+            minimum_generation: metadata
+                .and_then(|m| m.get("generation"))
+                .and_then(serde_json::Value::as_i64),
+            uid: text("uid"),
+            id: change.id,
+            version: change.gvk.version,
+            labelled: true,
+            initial: change.live,
+        }
+    });
+    target.collect()
+}
+
+fn named_targets(object: &Kustomization) -> Vec<Target> {
+    let own = object.metadata.namespace.as_deref().unwrap_or_default();
+    let target = object.spec.health_checks.iter().map(|check| {
+        let gvk = GroupVersionKind::new(check.api_version.as_deref().unwrap_or("v1"), &check.kind);
+        let namespace = check.namespace.as_deref().unwrap_or(own).to_owned();
+        Target {
+            id: ObjectId {
+                group: gvk.group,
+                kind: gvk.kind,
+                namespace,
+                name: check.name.clone(),
+            },
+            version: gvk.version,
+            labelled: false,
+            initial: None,
+            minimum_generation: None,
+            uid: None,
+        }
+    });
+    target.collect()
+}

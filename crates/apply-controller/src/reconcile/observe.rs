@@ -1,0 +1,211 @@
+//! Everything that a decision depends on, read into one value: the object, its source, its dependencies, and what is
+//! remembered of earlier runs. Reads caches only; no request is made here.
+
+use std::sync::Arc;
+
+use api::kustomize::{Kustomization, SourceKind};
+use api::meta::{HasConditions, ORIGIN_REVISION_KEY, StatusObject, condition_types};
+use api::source::{GitRepository, OCIRepository, Source as SourceObject};
+use controller_kit::ObjectKey;
+use controller_kit::runtime::Cache;
+use kube::core::object::HasStatus;
+use kube::runtime::reflector::{ObjectRef, Store};
+
+use crate::memory::{Attempt, Memory, Waiting};
+
+/// What a reconcile sees of the world.
+#[derive(Debug, Clone)]
+pub struct Observed {
+    /// The object, with the status that we wrote last.
+    pub object: Arc<Kustomization>,
+    /// The source as messages name it: `GitRepository/flux-system/app`.
+    pub source_name: String,
+    /// What is known of the source.
+    pub source: Source,
+    /// The objects that must be ready first, in the order of the spec.
+    pub dependencies: Vec<Dependency>,
+    /// The value of the annotation that asks for a reconcile.
+    pub requested_at: Option<String>,
+    /// The value of it that was handled last.
+    pub handled_at: Option<String>,
+    /// The newest run.
+    pub attempt: Option<Attempt>,
+    /// The wait that is on.
+    pub waiting: Option<Waiting>,
+    /// Managed objects were changed or deleted by somebody else.
+    pub drifted: bool,
+}
+
+/// What is known of a source.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Source {
+    /// There is no such object.
+    Missing,
+    /// The object has no artifact.
+    WithoutArtifact {
+        /// What its Ready condition says, if it is not ready.
+        why: Option<String>,
+    },
+    /// The object's current artifact.
+    Artifact(SourceArtifact),
+}
+
+/// As much of an artifact as a run needs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SourceArtifact {
+    /// Where the archive is.
+    pub url: String,
+    /// The archive's digest.
+    pub digest: String,
+    /// The source's revision.
+    pub revision: String,
+    /// The revision that the artifact was made from, if it says so.
+    pub origin_revision: Option<String>,
+}
+
+/// One entry of `spec.dependsOn`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dependency {
+    /// As messages name it: `flux-system/base`.
+    pub name: String,
+    /// None if there is no such object.
+    pub found: Option<DependencyState>,
+}
+
+/// The state of a dependency.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DependencyState {
+    /// Ready, for its newest generation.
+    pub ready: bool,
+    /// It has the same source as we have.
+    pub same_source: bool,
+    /// The revision that it applied last.
+    pub applied_revision: Option<String>,
+}
+
+/// The caches that watches fill.
+#[derive(Clone)]
+pub struct Caches {
+    /// All Kustomizations in scope, of all shards: one may depend on another's. With our own newest writes, since an
+    /// inventory computed from an older status would lose objects.
+    pub kustomizations: Cache<Kustomization>,
+    /// All GitRepositories.
+    pub git_repositories: Store<GitRepository>,
+    /// All OCIRepositories.
+    pub oci_repositories: Store<OCIRepository>,
+}
+
+/// Reads everything about one Kustomization; None if it is gone.
+pub fn observe(caches: &Caches, memory: &Memory, key: &ObjectKey) -> Option<Observed> {
+    let object = caches.kustomizations.get(&key.object_ref())?;
+    let source = &object.spec.source_ref;
+    let source_namespace = source_namespace(&object);
+    let observed_source = match source.kind {
+        SourceKind::OCIRepository => observe_source(&caches.oci_repositories, &source.name, source_namespace),
+        // The other kinds are refused before anybody looks at this.
+        _ => observe_source(&caches.git_repositories, &source.name, source_namespace),
+    };
+    let source_name = format!("{}/{source_namespace}/{}", source.kind, source.name);
+    let dependencies = dependencies(caches.kustomizations.store(), &object);
+    let requested_at = annotation(&object, api::meta::RECONCILE_REQUEST_ANNOTATION);
+    let handled_at = object
+        .status
+        .as_ref()
+        .and_then(|s| s.last_handled_reconcile_at.clone());
+    let (attempt, waiting, drifted) = memory.with(key, |entry| {
+        let waiting = entry.wait.as_ref().map(|wait| Waiting {
+            finished: wait.answer.is_some(),
+            untold: wait.slow && !wait.told,
+        });
+        (entry.attempt.clone(), waiting, entry.drifted)
+    });
+    Some(Observed {
+        source: observed_source,
+        source_name,
+        dependencies,
+        requested_at,
+        handled_at,
+        attempt,
+        waiting,
+        drifted,
+        object,
+    })
+}
+
+/// Returns the namespace that a Kustomization's source is in.
+pub fn source_namespace(object: &Kustomization) -> &str {
+    match object.spec.source_ref.namespace.as_deref() {
+        Some(namespace) if !namespace.is_empty() => namespace,
+        _ => object.metadata.namespace.as_deref().unwrap_or_default(),
+    }
+}
+
+/// Returns the namespace that a dependency is in.
+pub fn dependency_namespace<'a>(object: &'a Kustomization, named: Option<&'a str>) -> &'a str {
+    match named {
+        Some(namespace) if !namespace.is_empty() => namespace,
+        _ => object.metadata.namespace.as_deref().unwrap_or_default(),
+    }
+}
+
+fn annotation(object: &Kustomization, key: &str) -> Option<String> {
+    object
+        .metadata
+        .annotations
+        .as_ref()
+        .and_then(|a| a.get(key))
+        .cloned()
+}
+
+fn observe_source<K: SourceObject + Clone + 'static>(
+    store: &Store<K>,
+    name: &str,
+    namespace: &str,
+) -> Source {
+    let Some(object) = store.get(&ObjectRef::new(name).within(namespace)) else {
+        return Source::Missing;
+    };
+    match object.artifact() {
+        Some(artifact) => Source::Artifact(SourceArtifact {
+            url: artifact.url.clone(),
+            digest: artifact.digest.clone(),
+            revision: artifact.revision.clone(),
+            origin_revision: artifact.metadata.get(ORIGIN_REVISION_KEY).cloned(),
+        }),
+        None => {
+            let ready = object.condition(condition_types::READY);
+            Source::WithoutArtifact {
+                why: ready.filter(|c| c.status == "False").map(|c| c.message.clone()),
+            }
+        }
+    }
+}
+
+fn dependencies(store: &Store<Kustomization>, object: &Kustomization) -> Vec<Dependency> {
+    let state = |other: &Kustomization| {
+        let current =
+            other.status().and_then(HasConditions::observed_generation) == other.metadata.generation;
+        DependencyState {
+            ready: current
+                && other
+                    .condition(condition_types::READY)
+                    .is_some_and(|c| c.status == "True"),
+            same_source: other.spec.source_ref.kind == object.spec.source_ref.kind
+                && other.spec.source_ref.name == object.spec.source_ref.name
+                && source_namespace(other) == source_namespace(object),
+            applied_revision: other
+                .status
+                .as_ref()
+                .and_then(|s| s.last_applied_revision.clone()),
+        }
+    };
+    let entries = object.spec.depends_on.iter().map(|reference| {
+        let namespace = dependency_namespace(object, reference.namespace.as_deref());
+        let found = store.get(&ObjectRef::new(&reference.name).within(namespace));
+        Dependency {
+            name: format!("{namespace}/{}", reference.name),
+            found: found.map(|o| state(&o)),
+        }
+    });
+    entries.collect()
+}

@@ -1,0 +1,298 @@
+//! What is written of a reconcile: the status, the finalizer, events and log lines.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::kustomize::{Kustomization, KustomizationStatus, ResourceInventory};
+use api::meta::{KUSTOMIZE_GROUP, condition_types, reasons};
+use controller_kit::events::Severity;
+use controller_kit::queue::Outcome as Next;
+use controller_kit::{conditions, finalizer, status as status_patch};
+use jiff::Timestamp;
+use kube_apply::{Applied, Pruned};
+
+use super::decide::Plan;
+use super::status::{self, Entry, Failure, Frame, Health, Report, Success};
+use super::{Failed, Run};
+use crate::controller::Context;
+use crate::error::Error;
+
+/// Flux's field manager of the status.
+const STATUS_MANAGER: &str = "gotk-kustomize-controller";
+
+/// Writes about one object, each time from the newest version of it.
+pub struct Recorder<'a> {
+    context: &'a Context,
+    object: Arc<Kustomization>,
+}
+
+impl<'a> Recorder<'a> {
+    /// Starts from the object as it was observed.
+    pub fn new(context: &'a Context, object: Arc<Kustomization>) -> Self {
+        Self { context, object }
+    }
+
+    /// Says whether the object has our finalizer.
+    pub fn has_finalizer(&self) -> bool {
+        finalizer::is_set(&*self.object)
+    }
+
+    /// Adds our finalizer, if it is not there.
+    pub async fn ensure_finalizer(&mut self) -> Result<(), Error> {
+        if self.has_finalizer() {
+            return Ok(());
+        }
+        let changed = finalizer::add(&self.context.client, &*self.object, STATUS_MANAGER).await;
+        self.advance(changed.map_err(|error| self.failed(Error::Finalizer(error)))?);
+        Ok(())
+    }
+
+    /// Removes our finalizer; the object goes when it was the last.
+    pub async fn remove_finalizer(&mut self) -> Result<(), Error> {
+        let changed = finalizer::remove(&self.context.client, &*self.object, STATUS_MANAGER).await;
+        changed.map_err(|error| self.failed(Error::Finalizer(error)))?;
+        Ok(())
+    }
+
+    /// Writes the status that follows from a report. Returns whether it differed.
+    pub async fn report(&mut self, report: Report) -> Result<bool, Error> {
+        let requested_at = self.object.metadata.annotations.as_ref();
+        let frame = Frame {
+            generation: self.object.metadata.generation.unwrap_or_default(),
+            requested_at: requested_at
+                .and_then(|a| a.get(api::meta::RECONCILE_REQUEST_ANNOTATION))
+                .map(String::as_str),
+            now: Timestamp::now(),
+        };
+        let unwritten = KustomizationStatus::default();
+        let next = status::next(self.object.status.as_ref().unwrap_or(&unwritten), frame, report);
+        let written =
+            status_patch::patch_status(&self.context.client, &*self.object, &next, STATUS_MANAGER).await;
+        match written {
+            Ok(changed) => {
+                let differed = changed.is_some();
+                self.advance(changed);
+                Ok(differed)
+            }
+            // The object is gone; there is nobody left to tell.
+            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) => Err(self.failed(Error::Record(error))),
+        }
+    }
+
+    /// Records that nothing can be done before the spec changes.
+    pub async fn stalled(&mut self, reason: &'static str, message: String) -> Next {
+        match self
+            .report(Report::Stalled {
+                reason,
+                message: message.clone(),
+            })
+            .await
+        {
+            Ok(true) => {
+                self.event(None, Severity::Error, reason, &message);
+                Next::Terminal
+            }
+            Ok(false) => Next::Terminal,
+            Err(_) => Next::Backoff,
+        }
+    }
+
+    /// Records what is waited for.
+    pub async fn blocked(&mut self, reason: &'static str, message: String) -> Next {
+        match self
+            .report(Report::Blocked {
+                reason,
+                message: message.clone(),
+            })
+            .await
+        {
+            Ok(true) => {
+                self.event(None, Severity::Info, reason, &message);
+                Next::Done
+            }
+            Ok(false) => Next::Done,
+            Err(_) => Next::Backoff,
+        }
+    }
+
+    /// Records the inventory before anything is applied. Nothing is written if it names all that is to be, and the
+    /// status does not call the object stalled.
+    pub async fn applying(&mut self, plan: &Plan, inventory: ResourceInventory) -> Result<(), Error> {
+        let known = self.object.status.as_ref().and_then(|s| s.inventory.as_ref()) == Some(&inventory);
+        if known && !conditions::is_stalled(self.conditions()) {
+            return Ok(());
+        }
+        let (revision, timeout) = (plan.inputs.revision.clone(), self.object.timeout().into());
+        self.report(Report::Applying {
+            revision,
+            inventory,
+            timeout,
+        })
+        .await
+        .map(drop)
+    }
+
+    /// Records that health is being waited for.
+    pub async fn waiting(&mut self, run: &Run) -> Result<(), Error> {
+        let (revision, timeout) = (run.plan.inputs.revision.clone(), self.object.timeout().into());
+        self.report(Report::Waiting {
+            revision,
+            inventory: run.inventory.clone(),
+            timeout,
+        })
+        .await
+        .map(drop)
+    }
+
+    /// Records a success.
+    pub async fn succeeded(&mut self, run: &Run, health: Health, interval: Duration) -> Result<(), Error> {
+        let was_healthy = conditions::is_true(self.conditions(), condition_types::HEALTHY);
+        let took = Timestamp::now().duration_since(run.began).unsigned_abs();
+        let report = Report::Succeeded(Success {
+            revision: run.plan.inputs.revision.clone(),
+            origin_revision: run.plan.origin_revision.clone(),
+            inventory: Some(run.inventory.clone()),
+            health,
+            history: entry(&run.plan, run.checksum.clone(), took),
+            quiet: run.quiet(),
+        });
+        let differed = self.report(report).await?;
+        if let Health::Passed(after) = health
+            && (!was_healthy || run.changed)
+        {
+            let message = format!("Health check passed in {}", api::meta::Duration::from(after));
+            self.event(
+                Some(&run.plan),
+                Severity::Info,
+                reasons::RECONCILIATION_SUCCEEDED,
+                &message,
+            );
+        }
+        if differed {
+            let (took, next) = (
+                api::meta::Duration::from(took),
+                api::meta::Duration::from(interval),
+            );
+            let message = format!("Reconciliation finished in {took}, next run in {next}");
+            tracing::info!(revision = run.plan.inputs.revision, trigger = ?run.plan.trigger, "{message}");
+            self.event(
+                Some(&run.plan),
+                Severity::Info,
+                reasons::RECONCILIATION_SUCCEEDED,
+                &message,
+            );
+        }
+        Ok(())
+    }
+
+    /// Records a failure.
+    pub async fn failed_run(&mut self, plan: &Plan, failed: &Failed, began: Timestamp) -> Result<(), Error> {
+        let (reason, message) = (failed.error.reason(), failed.error.message());
+        let took = Timestamp::now().duration_since(began).unsigned_abs();
+        tracing::error!(
+            revision = plan.inputs.revision,
+            reason,
+            error = message,
+            "Reconciliation failed"
+        );
+        let reached = !matches!(failed.error, Error::FetchArtifact { .. });
+        let report = Report::Failed(Failure {
+            reason,
+            message: message.clone(),
+            revision: reached.then(|| plan.inputs.revision.clone()),
+            inventory: failed.inventory.clone(),
+            history: failed
+                .checksum
+                .clone()
+                .map(|checksum| entry(plan, checksum, took)),
+        });
+        self.event(Some(plan), Severity::Error, reason, &message);
+        self.report(report).await.map(drop)
+    }
+
+    /// Tells of what an apply changed.
+    pub fn changes(&self, plan: &Plan, applied: &Applied) {
+        let lines: Vec<_> = applied
+            .changed()
+            .map(|change| format!("{} {}", change.id, change.action))
+            .collect();
+        if !lines.is_empty() {
+            tracing::info!(
+                revision = plan.inputs.revision,
+                changes = lines.join(", "),
+                "server-side apply completed"
+            );
+            self.event(
+                Some(plan),
+                Severity::Info,
+                reasons::PROGRESSING,
+                &lines.join("\n"),
+            );
+        }
+    }
+
+    /// Tells of what was deleted; `plan` is None at the end of the object.
+    pub fn pruned(&self, plan: Option<&Plan>, pruned: &Pruned) {
+        let lines: Vec<_> = pruned.deleted.iter().map(|id| format!("{id} deleted")).collect();
+        if !lines.is_empty() {
+            tracing::info!(changes = lines.join(", "), "garbage collection completed");
+            self.event(plan, Severity::Info, reasons::PROGRESSING, &lines.join("\n"));
+        }
+        for (id, error) in &pruned.failed {
+            tracing::error!(object = %id, %error, "failed to delete");
+        }
+    }
+
+    fn event(&self, plan: Option<&Plan>, severity: Severity, reason: &str, message: &str) {
+        let status = self.object.status.as_ref();
+        let applied = status.and_then(|s| s.last_applied_revision.as_ref());
+        let origin = status.and_then(|s| s.last_applied_origin_revision.as_ref());
+        let (revision, origin) = match plan {
+            Some(plan) => (Some(&plan.inputs.revision), plan.origin_revision.as_ref()),
+            None => (applied, origin),
+        };
+        let annotation =
+            |key: &str, value: Option<&String>| Some((format!("{KUSTOMIZE_GROUP}/{key}"), value?.clone()));
+        let annotations: BTreeMap<_, _> = [
+            annotation("revision", revision),
+            annotation("originRevision", origin),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        self.context
+            .events
+            .publish(&*self.object, severity, reason, message, annotations);
+    }
+
+    fn conditions(&self) -> &[api::meta::Condition] {
+        self.object
+            .status
+            .as_ref()
+            .map_or(&[], |status| &status.conditions)
+    }
+
+    /// Goes on from the answer to our own write, which is newer than what the watch has seen.
+    fn advance(&mut self, changed: Option<Kustomization>) {
+        if let Some(changed) = changed {
+            self.object = Arc::new(changed.clone());
+            self.context.caches.kustomizations.remember(changed);
+        }
+    }
+
+    fn failed(&self, error: Error) -> Error {
+        tracing::error!(error = error.message(), "failed to write the object");
+        error
+    }
+}
+
+fn entry(plan: &Plan, checksum: String, duration: Duration) -> Entry {
+    Entry {
+        checksum,
+        duration,
+        revision: plan.inputs.revision.clone(),
+        origin_revision: plan.origin_revision.clone(),
+    }
+}

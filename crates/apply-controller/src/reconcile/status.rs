@@ -1,0 +1,527 @@
+//! The status of a Kustomization: a pure function of the previous one and of what happened.
+//!
+//! Every condition of this controller is written here, also those that report progress before a long step.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use api::kustomize::{KustomizationStatus, ResourceInventory};
+use api::meta::{Snapshot, condition_types, reasons, upsert_snapshot};
+use controller_kit::conditions::{self, Fact};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+/// What happened, as far as the status tells of it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Report {
+    /// The object was suspended.
+    Suspended,
+    /// Cannot work until the spec changes.
+    Stalled {
+        /// Reason of Ready and Stalled.
+        reason: &'static str,
+        /// Message of both.
+        message: String,
+    },
+    /// Waits for another object.
+    Blocked {
+        /// Reason of Ready.
+        reason: &'static str,
+        /// Message of Ready.
+        message: String,
+    },
+    /// About to change the cluster: the inventory names all that may exist from now on.
+    Applying {
+        /// Revision that is applied.
+        revision: String,
+        /// All that was managed before, and all that will be.
+        inventory: ResourceInventory,
+        /// How long this may take.
+        timeout: Duration,
+    },
+    /// All is applied and pruned; health is being waited for.
+    Waiting {
+        /// Revision that was applied.
+        revision: String,
+        /// What is managed now.
+        inventory: ResourceInventory,
+        /// How long this may take.
+        timeout: Duration,
+    },
+    /// A step failed.
+    Failed(Failure),
+    /// All is as the source says.
+    Succeeded(Success),
+}
+
+/// How a run failed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Failure {
+    /// Reason of Ready.
+    pub reason: &'static str,
+    /// Message of Ready.
+    pub message: String,
+    /// Revision that was attempted; None if not even the artifact could be read.
+    pub revision: Option<String>,
+    /// What is managed now; None if the run did not get so far as to change it.
+    pub inventory: Option<ResourceInventory>,
+    /// What is put into the history; None if nothing was built.
+    pub history: Option<Entry>,
+}
+
+/// How a run succeeded.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Success {
+    /// Revision that was applied.
+    pub revision: String,
+    /// Revision at the origin of the artifact.
+    pub origin_revision: Option<String>,
+    /// What is managed now; None if it is what it was.
+    pub inventory: Option<ResourceInventory>,
+    /// Whether health was asked for, and how long it took.
+    pub health: Health,
+    /// What is put into the history.
+    pub history: Entry,
+    /// Nothing was changed, found or asked for: a status that says all this already stays as it is.
+    pub quiet: bool,
+}
+
+/// What a success says of health.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Health {
+    /// The spec does not ask for it.
+    NotAsked,
+    /// All was found healthy after this time.
+    Passed(Duration),
+    /// As it was: nothing was applied, nothing was asked.
+    Unchanged,
+}
+
+/// One line of `status.history`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// Digest of the built objects.
+    pub checksum: String,
+    /// How long the run took.
+    pub duration: Duration,
+    /// Revision that was built.
+    pub revision: String,
+    /// Revision at the origin of the artifact.
+    pub origin_revision: Option<String>,
+}
+
+/// The object that the status belongs to.
+#[derive(Debug, Clone, Copy)]
+pub struct Frame<'a> {
+    /// `metadata.generation`.
+    pub generation: i64,
+    /// Value of `reconcile.fluxcd.io/requestedAt`, which every report acknowledges.
+    pub requested_at: Option<&'a str>,
+    /// The time.
+    pub now: Timestamp,
+}
+
+/// Returns the status after a report.
+pub fn next(previous: &KustomizationStatus, frame: Frame<'_>, report: Report) -> KustomizationStatus {
+    let mut status = previous.clone();
+    if let Some(requested_at) = frame.requested_at {
+        status.last_handled_reconcile_at = Some(requested_at.to_owned());
+    }
+    match report {
+        Report::Suspended => {}
+        Report::Stalled { reason, message } => {
+            conditions::remove(&mut status.conditions, condition_types::RECONCILING);
+            set(
+                &mut status,
+                frame,
+                Fact::does_not_hold(condition_types::READY, reason, message.clone()),
+            );
+            set(
+                &mut status,
+                frame,
+                Fact::holds(condition_types::STALLED, reason, message),
+            );
+            status.observed_generation = Some(frame.generation);
+        }
+        Report::Blocked { reason, message } => {
+            conditions::remove(&mut status.conditions, condition_types::STALLED);
+            set(
+                &mut status,
+                frame,
+                Fact::does_not_hold(condition_types::READY, reason, message),
+            );
+            retried(&mut status, frame);
+        }
+        Report::Applying {
+            revision,
+            inventory,
+            timeout,
+        } => {
+            status.inventory = Some(inventory);
+            progressing(
+                &mut status,
+                frame,
+                &format!("Applying revision {revision} with a timeout of {}", go(timeout)),
+            );
+            status.last_attempted_revision = Some(revision);
+        }
+        Report::Waiting {
+            revision,
+            inventory,
+            timeout,
+        } => {
+            status.inventory = Some(inventory);
+            let message = format!(
+                "Running health checks for revision {revision} with a timeout of {}",
+                go(timeout)
+            );
+            progressing(&mut status, frame, &message);
+            set(
+                &mut status,
+                frame,
+                Fact::is_unknown(condition_types::HEALTHY, reasons::PROGRESSING, message),
+            );
+            status.last_attempted_revision = Some(revision);
+        }
+        Report::Failed(failure) => failed(&mut status, frame, failure),
+        Report::Succeeded(success) => succeeded(&mut status, frame, success),
+    }
+    status
+}
+
+fn progressing(status: &mut KustomizationStatus, frame: Frame<'_>, message: &str) {
+    conditions::remove(&mut status.conditions, condition_types::STALLED);
+    let ready = Fact::is_unknown(
+        condition_types::READY,
+        reasons::PROGRESSING,
+        "Reconciliation in progress",
+    );
+    set(status, frame, ready);
+    set(
+        status,
+        frame,
+        Fact::holds(condition_types::RECONCILING, reasons::PROGRESSING, message),
+    );
+}
+
+fn failed(status: &mut KustomizationStatus, frame: Frame<'_>, failure: Failure) {
+    conditions::remove(&mut status.conditions, condition_types::STALLED);
+    if let Some(revision) = failure.revision {
+        status.last_attempted_revision = Some(revision);
+    }
+    if let Some(inventory) = failure.inventory {
+        status.inventory = Some(inventory);
+    }
+    if let Some(entry) = failure.history {
+        remember(status, frame, entry, failure.reason);
+    }
+    if failure.reason == reasons::HEALTH_CHECK_FAILED {
+        set(
+            status,
+            frame,
+            Fact::does_not_hold(condition_types::HEALTHY, failure.reason, failure.message.clone()),
+        );
+    }
+    let message = format!("retrying: {}", failure.message);
+    set(
+        status,
+        frame,
+        Fact::does_not_hold(condition_types::READY, failure.reason, failure.message),
+    );
+    set(
+        status,
+        frame,
+        Fact::holds(
+            condition_types::RECONCILING,
+            reasons::PROGRESSING_WITH_RETRY,
+            message,
+        ),
+    );
+}
+
+fn succeeded(status: &mut KustomizationStatus, frame: Frame<'_>, success: Success) {
+    if success.quiet && says_already(status, frame, &success) {
+        return;
+    }
+    for gone in [condition_types::STALLED, condition_types::RECONCILING] {
+        conditions::remove(&mut status.conditions, gone);
+    }
+    match success.health {
+        Health::NotAsked => conditions::remove(&mut status.conditions, condition_types::HEALTHY),
+        Health::Passed(after) => {
+            let message = format!("Health check passed in {}", go(after));
+            set(
+                status,
+                frame,
+                Fact::holds(condition_types::HEALTHY, reasons::SUCCEEDED, message),
+            );
+        }
+        Health::Unchanged => {}
+    }
+    let message = format!("Applied revision: {}", success.revision);
+    set(
+        status,
+        frame,
+        Fact::holds(condition_types::READY, reasons::RECONCILIATION_SUCCEEDED, message),
+    );
+    remember(status, frame, success.history, reasons::RECONCILIATION_SUCCEEDED);
+    if let Some(inventory) = success.inventory {
+        status.inventory = Some(inventory);
+    }
+    status.last_attempted_revision = Some(success.revision.clone());
+    status.last_applied_revision = Some(success.revision);
+    status.last_applied_origin_revision = success.origin_revision;
+    status.observed_generation = Some(frame.generation);
+}
+
+/// At the interval of an object that is as it should be there is nothing new to say; Flux would count it in the history.
+fn says_already(status: &KustomizationStatus, frame: Frame<'_>, success: &Success) -> bool {
+    status.observed_generation == Some(frame.generation)
+        && conditions::is_ready(&status.conditions)
+        && status.last_applied_revision.as_ref() == Some(&success.revision)
+        && status.last_applied_origin_revision == success.origin_revision
+        && (success.inventory.is_none() || status.inventory == success.inventory)
+        && match success.health {
+            Health::NotAsked => conditions::get(&status.conditions, condition_types::HEALTHY).is_none(),
+            Health::Passed(_) => conditions::is_true(&status.conditions, condition_types::HEALTHY),
+            Health::Unchanged => true,
+        }
+}
+
+/// A status that said "in progress" says "to be retried" once something is in the way (Flux's `finalizeStatus`).
+fn retried(status: &mut KustomizationStatus, frame: Frame<'_>) {
+    let reconciling = status
+        .conditions
+        .iter()
+        .find(|c| c.type_ == condition_types::RECONCILING);
+    if let Some(message) = reconciling.map(|c| c.message.clone()) {
+        set(
+            status,
+            frame,
+            Fact::holds(
+                condition_types::RECONCILING,
+                reasons::PROGRESSING_WITH_RETRY,
+                message,
+            ),
+        );
+    }
+}
+
+fn set(status: &mut KustomizationStatus, frame: Frame<'_>, fact: Fact) {
+    conditions::set(&mut status.conditions, fact, frame.generation, frame.now);
+}
+
+fn remember(status: &mut KustomizationStatus, frame: Frame<'_>, entry: Entry, outcome: &str) {
+    let mut metadata = BTreeMap::from([("revision".to_owned(), entry.revision)]);
+    if let Some(origin) = entry.origin_revision {
+        metadata.insert("originRevision".to_owned(), origin);
+    }
+    let now = Time(whole_seconds(frame.now));
+    let snapshot = Snapshot {
+        digest: entry.checksum,
+        first_reconciled: now.clone(),
+        last_reconciled: now,
+        last_reconciled_duration: entry.duration.into(),
+        last_reconciled_status: outcome.to_owned(),
+        total_reconciliations: 1,
+        metadata,
+    };
+    upsert_snapshot(&mut status.history, snapshot);
+}
+
+fn go(duration: Duration) -> String {
+    api::meta::Duration::from(duration).to_string()
+}
+
+/// Kubernetes writes times to the second.
+fn whole_seconds(now: Timestamp) -> Timestamp {
+    Timestamp::from_second(now.as_second()).unwrap_or(now)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BEFORE: Timestamp = Timestamp::UNIX_EPOCH;
+
+    fn frame() -> Frame<'static> {
+        Frame {
+            generation: 2,
+            requested_at: Some("asked"),
+            now: BEFORE + jiff::SignedDuration::from_secs(90),
+        }
+    }
+
+    fn inventory(ids: &[&str]) -> ResourceInventory {
+        let entry = |id: &&str| api::kustomize::ResourceRef {
+            id: (*id).to_owned(),
+            version: "v1".to_owned(),
+        };
+        ResourceInventory {
+            entries: ids.iter().map(entry).collect(),
+        }
+    }
+
+    fn entry(revision: &str) -> Entry {
+        Entry {
+            checksum: "sha256:1".to_owned(),
+            duration: Duration::from_millis(1500),
+            revision: revision.to_owned(),
+            origin_revision: None,
+        }
+    }
+
+    fn success(revision: &str, health: Health, quiet: bool) -> Report {
+        Report::Succeeded(Success {
+            revision: revision.to_owned(),
+            origin_revision: None,
+            inventory: Some(inventory(&["a"])),
+            health,
+            history: entry(revision),
+            quiet,
+        })
+    }
+
+    fn failure(reason: &'static str) -> Report {
+        Report::Failed(Failure {
+            reason,
+            message: "it broke".to_owned(),
+            revision: Some("r2".to_owned()),
+            inventory: None,
+            history: Some(entry("r2")),
+        })
+    }
+
+    /// The conditions as `Type=Status Reason`, in their order.
+    fn shown(status: &KustomizationStatus) -> Vec<String> {
+        status
+            .conditions
+            .iter()
+            .map(|c| format!("{}={} {}", c.type_, c.status, c.reason))
+            .collect()
+    }
+
+    #[test]
+    fn a_run_goes_through_its_conditions() {
+        let status = KustomizationStatus::default();
+        let timeout = Duration::from_secs(60);
+        let applying = Report::Applying {
+            revision: "r1".into(),
+            inventory: inventory(&["a"]),
+            timeout,
+        };
+        let status = next(&status, frame(), applying);
+        assert_eq!(
+            shown(&status),
+            ["Reconciling=True Progressing", "Ready=Unknown Progressing"]
+        );
+        assert_eq!(status.inventory, Some(inventory(&["a"])));
+        assert_eq!(status.observed_generation, None);
+
+        let waiting = Report::Waiting {
+            revision: "r1".into(),
+            inventory: inventory(&["a"]),
+            timeout,
+        };
+        let status = next(&status, frame(), waiting);
+        assert_eq!(
+            shown(&status),
+            [
+                "Reconciling=True Progressing",
+                "Ready=Unknown Progressing",
+                "Healthy=Unknown Progressing"
+            ]
+        );
+
+        let status = next(&status, frame(), success("r1", Health::Passed(timeout), false));
+        assert_eq!(
+            shown(&status),
+            ["Ready=True ReconciliationSucceeded", "Healthy=True Succeeded"]
+        );
+        assert_eq!(status.conditions[0].message, "Applied revision: r1");
+        assert_eq!(status.conditions[1].message, "Health check passed in 1m0s");
+        assert_eq!(status.last_applied_revision.as_deref(), Some("r1"));
+        assert_eq!(status.last_handled_reconcile_at.as_deref(), Some("asked"));
+        assert_eq!((status.observed_generation, status.history.len()), (Some(2), 1));
+    }
+
+    #[test]
+    fn a_failure_keeps_what_was_applied_and_says_that_it_is_retried() {
+        let good = next(
+            &KustomizationStatus::default(),
+            frame(),
+            success("r1", Health::NotAsked, false),
+        );
+        let status = next(&good, frame(), failure(reasons::BUILD_FAILED));
+        assert_eq!(
+            shown(&status),
+            ["Reconciling=True ProgressingWithRetry", "Ready=False BuildFailed"]
+        );
+        assert_eq!(status.inventory, good.inventory);
+        assert_eq!(status.last_applied_revision.as_deref(), Some("r1"));
+        assert_eq!(status.last_attempted_revision.as_deref(), Some("r2"));
+        assert_eq!(status.history.len(), 2);
+        let status = next(&status, frame(), failure(reasons::HEALTH_CHECK_FAILED));
+        assert!(shown(&status).contains(&"Healthy=False HealthCheckFailed".to_owned()));
+    }
+
+    #[test]
+    fn what_is_blocked_was_not_tried() {
+        let report = || Report::Blocked {
+            reason: reasons::DEPENDENCY_NOT_READY,
+            message: "no".into(),
+        };
+        let status = next(&KustomizationStatus::default(), frame(), report());
+        assert_eq!(shown(&status), ["Ready=False DependencyNotReady"]);
+        let failed = next(&status, frame(), failure(reasons::BUILD_FAILED));
+        assert_eq!(
+            shown(&next(&failed, frame(), report())),
+            [
+                "Reconciling=True ProgressingWithRetry",
+                "Ready=False DependencyNotReady"
+            ]
+        );
+    }
+
+    #[test]
+    fn stalled_and_reconciling_exclude_each_other() {
+        let failed = next(
+            &KustomizationStatus::default(),
+            frame(),
+            failure(reasons::BUILD_FAILED),
+        );
+        let stalled = Report::Stalled {
+            reason: reasons::ACCESS_DENIED,
+            message: "no".into(),
+        };
+        let status = next(&failed, frame(), stalled);
+        assert_eq!(
+            shown(&status),
+            ["Stalled=True AccessDenied", "Ready=False AccessDenied"]
+        );
+        assert_eq!(status.observed_generation, Some(2));
+        let status = next(&status, frame(), success("r1", Health::NotAsked, false));
+        assert_eq!(shown(&status), ["Ready=True ReconciliationSucceeded"]);
+    }
+
+    #[test]
+    fn a_quiet_success_writes_nothing_unless_it_mends_something() {
+        let good = next(
+            &KustomizationStatus::default(),
+            frame(),
+            success("r1", Health::NotAsked, false),
+        );
+        assert_eq!(next(&good, frame(), success("r1", Health::NotAsked, true)), good);
+        assert_ne!(
+            next(&good, frame(), success("r1", Health::NotAsked, false)),
+            good,
+            "the history counts on"
+        );
+        assert_ne!(next(&good, frame(), success("r2", Health::NotAsked, true)), good);
+        let failed = next(&good, frame(), failure(reasons::BUILD_FAILED));
+        assert_eq!(
+            shown(&next(&failed, frame(), success("r1", Health::NotAsked, true))),
+            ["Ready=True ReconciliationSucceeded"]
+        );
+    }
+}

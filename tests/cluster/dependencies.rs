@@ -1,0 +1,72 @@
+//! dependsOn: order, revision, and waking up without polling.
+
+use anyhow::ensure;
+use serde_json::json;
+use testkit::git::Change;
+use testkit::objects::condition;
+
+use crate::world::{config_map, run};
+
+#[test]
+fn a_chain_is_applied_in_order_whatever_the_order_of_creation() {
+    run("depends-on", |test| async move {
+        let ns = &test.namespace;
+        let repository = test.repository(&[
+            ("one/a.yaml", config_map(ns, "one", "1")),
+            ("two/a.yaml", config_map(ns, "two", "1")),
+            ("three/a.yaml", config_map(ns, "three", "1")),
+        ])?;
+        test.git_source(&repository).await?;
+        for (name, after) in [("three", Some("two")), ("two", Some("one"))] {
+            let depends_on: Vec<_> = after.iter().map(|name| json!({"name": name})).collect();
+            test.apply(&test.kustomization(name, json!({"path": name, "dependsOn": depends_on})))
+                .await?;
+        }
+        let message = test
+            .not_ready(&test.kustomizations(), "two", "DependencyNotReady")
+            .await?;
+        ensure!(message == format!("dependency '{ns}/one' not found"), "{message}");
+        let message = test
+            .not_ready(&test.kustomizations(), "three", "DependencyNotReady")
+            .await?;
+        ensure!(
+            message == format!("dependency '{ns}/two' is not ready"),
+            "{message}"
+        );
+        test.no_config_map("two").await?;
+        test.apply(&test.kustomization("one", json!({"path": "one"})))
+            .await?;
+        let revision = format!("main@sha1:{}", repository.resolve("main")?);
+        test.ready("three", &revision).await?;
+        let mut created = Vec::new();
+        for name in ["one", "two", "three"] {
+            created.push(test.config_maps().get(name).await?.metadata.creation_timestamp);
+        }
+        ensure!(created.is_sorted(), "{created:?}");
+
+        // A new revision goes through the chain in the same order: the first fails, the others must not have it.
+        let changes = [
+            Change::write(
+                "one/a.yaml",
+                "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: Not_Valid\n",
+            ),
+            Change::write("two/a.yaml", config_map(ns, "two", "2")),
+        ];
+        test.push(&repository, &changes).await?;
+        test.not_ready(&test.kustomizations(), "one", "ReconciliationFailed")
+            .await?;
+        test.not_ready(&test.kustomizations(), "two", "DependencyNotReady")
+            .await?;
+        test.config_map_has("two", "key", "1").await?;
+        let revision = test
+            .push(
+                &repository,
+                &[Change::write("one/a.yaml", config_map(ns, "one", "2"))],
+            )
+            .await?;
+        let object = test.ready("three", &revision).await?;
+        test.config_map_has("two", "key", "2").await?;
+        ensure!(condition(&object, "Reconciling").is_none());
+        Ok(())
+    });
+}

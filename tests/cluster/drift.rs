@@ -1,0 +1,119 @@
+//! What others change or delete comes back at once; what others add stays.
+
+use anyhow::ensure;
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::Api;
+use kube::api::{DeleteParams, Patch, PatchParams};
+use serde_json::json;
+
+use crate::world::{PATIENCE, config_map, deployment, run};
+
+#[test]
+fn an_edited_object_is_restored_and_foreign_fields_stay() {
+    run("drift-edit", |test| async move {
+        let ns = &test.namespace;
+        let repository = test.repository(&[
+            ("deploy/a.yaml", config_map(ns, "a", "right")),
+            ("deploy/web.yaml", deployment(ns, "web", "example.com/web:1", 1)),
+        ])?;
+        test.deliver(&repository, json!({})).await?;
+
+        let edit = Patch::Merge(json!({
+            "metadata": {"annotations": {"theirs": "stays"}}, "data": {"key": "wrong", "foreign": "stays"},
+        }));
+        test.config_maps()
+            .patch("a", &PatchParams::default(), &edit)
+            .await?;
+        let map = test.config_map_has("a", "key", "right").await?;
+        ensure!(map.data.unwrap_or_default().get("foreign").map(String::as_str) == Some("stays"));
+        ensure!(
+            map.metadata
+                .annotations
+                .unwrap_or_default()
+                .contains_key("theirs")
+        );
+
+        // The same for a kind with a generation, changed in the way of `kubectl scale`.
+        let deployments: Api<Deployment> = Api::namespaced(test.client.clone(), ns);
+        let scale = Patch::Merge(json!({"spec": {"replicas": 3}}));
+        deployments.patch("web", &PatchParams::default(), &scale).await?;
+        let restored = |d: &Deployment| d.spec.as_ref().and_then(|s| s.replicas) == Some(1);
+        testkit::wait_for(&deployments, "web", restored, PATIENCE).await?;
+        Ok(())
+    });
+}
+
+#[test]
+fn a_deleted_object_is_made_again() {
+    run("drift-delete", |test| async move {
+        let ns = &test.namespace;
+        let repository = test.repository(&[("deploy/a.yaml", config_map(ns, "a", "1"))])?;
+        test.deliver(&repository, json!({})).await?;
+        for _ in 0..3 {
+            let before = test.config_maps().get("a").await?.metadata.uid;
+            test.config_maps().delete("a", &DeleteParams::default()).await?;
+            let again = |m: &k8s_openapi::api::core::v1::ConfigMap| m.metadata.uid != before;
+            testkit::wait_for(&test.config_maps(), "a", again, PATIENCE).await?;
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn what_others_own_is_no_drift() {
+    run("drift-foreign", |test| async move {
+        let ns = &test.namespace;
+        let repository = test.repository(&[("deploy/a.yaml", config_map(ns, "a", "1"))])?;
+        let object = test.deliver(&repository, json!({})).await?;
+        let label = Patch::Merge(json!({"metadata": {"labels": {"theirs": "yes"}}}));
+        let edited = test
+            .config_maps()
+            .patch("a", &PatchParams::default(), &label)
+            .await?;
+        // A drift that is corrected afterwards proves that the edit above has been seen and left alone.
+        let drift = Patch::Merge(json!({"data": {"key": "wrong"}}));
+        test.config_maps()
+            .patch("a", &PatchParams::default(), &drift)
+            .await?;
+        let map = test.config_map_has("a", "key", "1").await?;
+        ensure!(map.metadata.labels.unwrap_or_default().contains_key("theirs"));
+        ensure!(edited.metadata.resource_version != map.metadata.resource_version);
+        let after = test
+            .ready(
+                "app",
+                object.data["status"]["lastAppliedRevision"]
+                    .as_str()
+                    .unwrap_or_default(),
+            )
+            .await?;
+        ensure!(after.data["status"]["inventory"] == object.data["status"]["inventory"]);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_suspended_kustomization_leaves_drift_alone_until_it_is_resumed() {
+    run("drift-suspend", |test| async move {
+        let ns = &test.namespace;
+        let repository = test.repository(&[("deploy/a.yaml", config_map(ns, "a", "1"))])?;
+        test.deliver(&repository, json!({})).await?;
+        let suspend = |yes: bool| Patch::Merge(json!({"spec": {"suspend": yes}}));
+        test.kustomizations()
+            .patch("app", &PatchParams::default(), &suspend(true))
+            .await?;
+        // A second Kustomization that is not suspended shows that the controller has gone on meanwhile.
+        let drift = Patch::Merge(json!({"data": {"key": "theirs"}}));
+        test.config_maps()
+            .patch("a", &PatchParams::default(), &drift)
+            .await?;
+        test.apply(&test.kustomization("witness", json!({"namePrefix": "w-"})))
+            .await?;
+        test.config_map_has("w-a", "key", "1").await?;
+        ensure!(test.config_maps().get("a").await?.data.unwrap_or_default()["key"] == "theirs");
+        test.kustomizations()
+            .patch("app", &PatchParams::default(), &suspend(false))
+            .await?;
+        test.config_map_has("a", "key", "1").await?;
+        Ok(())
+    });
+}

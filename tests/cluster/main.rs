@@ -1,0 +1,14 @@
+//! The controllers as processes, on a real control plane, with a real Git server and a real registry.
+//!
+//! One control plane and one pair of controllers serve all tests; each test has a namespace of its own. Only the tests that
+//! kill a controller start their own pair, and keep out of the way of the others by the shard label.
+
+mod crds;
+mod deletion;
+mod dependencies;
+mod drift;
+mod failures;
+mod kill;
+mod lifecycle;
+mod sync;
+mod world;
