@@ -111,9 +111,17 @@ fn a_deleted_source_takes_its_artifact_along_and_the_objects_stay() {
     run("delete-source", |test| async move {
         delivered(&test, json!({})).await?;
         let source = test.git_repositories().get("app").await?;
-        let url = source.data["status"]["artifact"]["url"].as_str().unwrap_or_default().to_owned();
-        ensure!(reqwest::get(&url).await?.status() == 200, "{url} should be served");
-        test.git_repositories().delete("app", &DeleteParams::default()).await?;
+        let url = source.data["status"]["artifact"]["url"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        ensure!(
+            reqwest::get(&url).await?.status() == 200,
+            "{url} should be served"
+        );
+        test.git_repositories()
+            .delete("app", &DeleteParams::default())
+            .await?;
         wait_until_gone(&test.git_repositories(), "app", PATIENCE).await?;
         ensure!(reqwest::get(&url).await?.status() == 404, "{url} should be gone");
         test.config_map_has("a", "key", "1").await.map(drop)

@@ -3,6 +3,12 @@
 //! One control plane and one pair of controllers serve all tests; each test has a namespace of its own. Only the tests that
 //! kill a controller start their own pair, and keep out of the way of the others by the shard label.
 
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test's output is shown when it fails"
+)]
+
 mod crds;
 mod deletion;
 mod dependencies;

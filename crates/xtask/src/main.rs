@@ -6,6 +6,7 @@
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
+mod bench;
 mod demo;
 mod generate;
 mod tools;
@@ -25,6 +26,8 @@ enum Task {
     Demo(demo::Arguments),
     /// Build the control plane and the registry that tests and the demo use.
     Tools(tools::Arguments),
+    /// Measure many sources and Kustomizations at once: time, memory, CPU, API requests.
+    BenchSync(bench::Arguments),
     /// Write what is made from other sources: CRDs and gRPC code; with --check only compare.
     Generate(generate::Arguments),
 }
@@ -33,6 +36,7 @@ fn main() -> Result<()> {
     match CommandLine::parse().task {
         Task::Demo(arguments) => demo::run(&arguments),
         Task::Tools(arguments) => tools::run(&arguments),
+        Task::BenchSync(arguments) => bench::run(&arguments),
         Task::Generate(arguments) => generate::run(&arguments),
     }
 }

@@ -204,7 +204,7 @@ fn scan(
         let path = join(folder, &relative);
         match entry.kind {
             FileKind::Directory if kustomization_file(fs, &path)?.is_some() => {
-                resources.push(format!("./{relative}"))
+                resources.push(format!("./{relative}"));
             }
             FileKind::Directory => scan(fs, folder, &relative, depth + 1, resources, manifests)?,
             FileKind::File if is_manifest(&entry.name) => {
