@@ -113,6 +113,8 @@ pub struct Entry {
     pub wait: Option<Wait>,
     /// Managed objects were changed or deleted by somebody else since the newest run began.
     pub drifted: bool,
+    /// Since when it waits for another object.
+    pub blocked_since: Option<Timestamp>,
     /// The object is being deleted, and what it managed is being waited for.
     pub termination: Option<Termination>,
 }

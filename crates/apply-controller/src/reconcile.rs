@@ -71,6 +71,9 @@ pub async fn reconcile(context: Arc<Context>, key: ObjectKey) -> Next {
     let mut recorder = Recorder::new(&context, Arc::clone(&observed.object));
     let decision = decide::decide(&observed, &context.policy, Timestamp::now());
     tracing::debug!(?decision, "decided");
+    if !matches!(decision, Decision::Blocked { .. }) {
+        context.memory.with(&key, |entry| entry.blocked_since = None);
+    }
     match decision {
         Decision::Finalize => finalize::finalize(&context, &key, &observed, recorder).await,
         Decision::Suspended => {
@@ -81,13 +84,29 @@ pub async fn reconcile(context: Arc<Context>, key: ObjectKey) -> Next {
                 .map_or(Next::Backoff, |_| Next::Done)
         }
         Decision::Stalled { reason, message } => recorder.stalled(reason, message).await,
-        Decision::Blocked { reason, message } => recorder.blocked(reason, message).await,
+        Decision::Blocked { reason, message } => match still_patient(&context, &key) {
+            Some(rest) => Next::After(rest),
+            None => recorder.blocked(reason, message).await,
+        },
         Decision::AwaitHealth => Next::Done,
         Decision::TellOfWait => health::tell(&context, &key, recorder).await,
         Decision::Rest { until } => Next::After(until_then(until)),
         Decision::Conclude(plan) => health::conclude(&context, &key, &observed, recorder, &plan).await,
         Decision::Run(plan) => run(&context, &key, &observed, recorder, plan).await,
     }
+}
+
+/// Says for how long an object that waits for another is not told of yet. Sources and dependencies that were created or
+/// changed together with it are ready sooner, as a rule; a status and an event for that would only be noise.
+fn still_patient(context: &Context, key: &ObjectKey) -> Option<Duration> {
+    const PATIENCE: Duration = Duration::from_secs(1);
+    let now = Timestamp::now();
+    let since = context
+        .memory
+        .with(key, |entry| *entry.blocked_since.get_or_insert(now));
+    PATIENCE
+        .checked_sub(now.duration_since(since).unsigned_abs())
+        .filter(|rest| !rest.is_zero())
 }
 
 fn until_then(until: Timestamp) -> Duration {

@@ -148,7 +148,7 @@ impl<'a> Recorder<'a> {
 
     /// Records a success.
     pub async fn succeeded(&mut self, run: &Run, health: Health, interval: Duration) -> Result<(), Error> {
-        let was_healthy = conditions::is_true(self.conditions(), condition_types::HEALTHY);
+        let was_unhealthy = conditions::is_false(self.conditions(), condition_types::HEALTHY);
         let took = Timestamp::now().duration_since(run.began).unsigned_abs();
         let report = Report::Succeeded(Success {
             revision: run.plan.inputs.revision.clone(),
@@ -160,7 +160,7 @@ impl<'a> Recorder<'a> {
         });
         let differed = self.report(report).await?;
         if let Health::Passed(after) = health
-            && (!was_healthy || run.changed)
+            && was_unhealthy
         {
             let message = format!("Health check passed in {}", api::meta::Duration::from(after));
             self.event(
