@@ -62,7 +62,7 @@ use self::{
 use crate::{archive, digest::Digest, tree};
 
 /// Changes that a subscriber may be behind before it is told that it lost some.
-const CHANGES: usize = 1024;
+const CHANGES: usize = 64;
 /// Flux's name for the newest archive of an object.
 const LATEST: &str = "latest.tar.gz";
 

@@ -1,0 +1,150 @@
+//! Flux's way: GET an archive at the path in status.artifact.
+//!
+//! A path is looked up among the store's records and never becomes a file name, so there is nothing to traverse and
+//! nothing to list. Besides the archive there are `latest.tar.gz` for the newest one of an object, as in Flux,
+//! and `<path>.sha256` with a line for `sha256sum --check`.
+
+mod range;
+
+use std::{fs::File, io::Seek as _, sync::Arc};
+
+use artifact::store::{self, Record, Store};
+use axum::{
+    Router,
+    body::Body,
+    extract::{Path, Request, State},
+    response::{IntoResponse as _, Response},
+    routing::get,
+};
+use http::{HeaderMap, Method, StatusCode, header};
+use jiff::fmt::rfc2822::DateTimePrinter;
+use tokio::io::AsyncReadExt as _;
+use tokio_util::io::ReaderStream;
+
+use self::range::Range;
+
+/// Bytes that are read from disk at once.
+const BUFFER: usize = 64 * 1024;
+const DIGEST_SUFFIX: &str = ".sha256";
+
+/// Serves GET and HEAD of what the store has.
+pub fn router(store: Arc<Store>) -> Router {
+    Router::new().route("/{*path}", get(answer)).with_state(store)
+}
+
+async fn answer(State(store): State<Arc<Store>>, Path(path): Path<String>, request: Request) -> Response {
+    let is_head = request.method() == Method::HEAD;
+    if let Some(record) = store.by_path(&path) {
+        return archive(store, record, request.headers(), is_head).await;
+    }
+    let of = path
+        .strip_suffix(DIGEST_SUFFIX)
+        .and_then(|path| Some((path, store.by_path(path)?)));
+    match of {
+        Some((path, record)) => digest_line(path, &record),
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+/// What `sha256sum` prints, with the name that the file was asked for by.
+fn digest_line(path: &str, record: &Record) -> Response {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let line = format!("{}  {name}\n", record.digest.hex());
+    ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], line).into_response()
+}
+
+async fn archive(store: Arc<Store>, record: Record, headers: &HeaderMap, is_head: bool) -> Response {
+    // Strong: the same digest is the same bytes.
+    let tag = format!("\"{}\"", record.digest);
+    if header_text(headers, header::IF_NONE_MATCH).is_some_and(|tags| names(tags, &tag)) {
+        return (StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response();
+    }
+    let range = wanted_range(headers, &tag, record.size);
+    let (status, offset, length) = match range {
+        Range::Whole => (StatusCode::OK, 0, record.size),
+        Range::Part { offset, length } => (StatusCode::PARTIAL_CONTENT, offset, length),
+        Range::Unsatisfiable => {
+            let range = [(header::CONTENT_RANGE, format!("bytes */{}", record.size))];
+            return (StatusCode::RANGE_NOT_SATISFIABLE, range).into_response();
+        }
+    };
+    let body = if is_head {
+        Ok(Body::empty())
+    } else {
+        body(store, &record, offset, length).await
+    };
+    let body = match body {
+        Ok(body) => body,
+        // It was removed a moment ago.
+        Err(store::Error::NotFound { .. }) => return StatusCode::NOT_FOUND.into_response(),
+        Err(error) => {
+            tracing::error!(
+                path = record.path,
+                error = &error as &dyn std::error::Error,
+                "failed to serve an archive"
+            );
+            return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+        }
+    };
+    let mut response = Response::builder()
+        .status(status)
+        .header(header::CONTENT_TYPE, content_type(&record.path))
+        .header(header::CONTENT_LENGTH, length)
+        .header(header::ACCEPT_RANGES, "bytes")
+        .header(header::ETAG, tag);
+    if let Ok(time) = DateTimePrinter::new().timestamp_to_rfc9110_string(&record.last_update_time) {
+        response = response.header(header::LAST_MODIFIED, time);
+    }
+    if status == StatusCode::PARTIAL_CONTENT {
+        let range = format!("bytes {offset}-{}/{}", offset + length - 1, record.size);
+        response = response.header(header::CONTENT_RANGE, range);
+    }
+    response
+        .body(body)
+        .unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
+}
+
+async fn body(store: Arc<Store>, record: &Record, offset: u64, length: u64) -> store::Result<Body> {
+    let digest = record.digest;
+    let open = move || -> store::Result<File> { Ok(store.read_archive(&digest, offset)?.into_file()) };
+    let failed = |source| store::Error::Io {
+        operation: "open a file",
+        source,
+    };
+    let opened = tokio::task::spawn_blocking(open).await;
+    let mut file = opened.map_err(|error| failed(std::io::Error::other(error)))??;
+    debug_assert_eq!(file.stream_position().ok(), Some(offset));
+    let part = tokio::fs::File::from_std(file).take(length);
+    Ok(Body::from_stream(ReaderStream::with_capacity(part, BUFFER)))
+}
+
+/// The range that is asked for; with If-Range only if the client has a part of this very archive.
+fn wanted_range(headers: &HeaderMap, tag: &str, size: u64) -> Range {
+    let same = header_text(headers, header::IF_RANGE).is_none_or(|known| known == tag);
+    match header_text(headers, header::RANGE) {
+        Some(range) if same => Range::parse(range, size),
+        _ => Range::Whole,
+    }
+}
+
+/// Whether a list of entity tags has this one.
+fn names(tags: &str, tag: &str) -> bool {
+    tags.split(',')
+        .map(|one| one.trim().trim_start_matches("W/"))
+        .any(|one| one == "*" || one == tag)
+}
+
+fn header_text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
+    headers.get(name)?.to_str().ok()
+}
+
+fn content_type(path: &str) -> &'static str {
+    match path.rsplit('.').next() {
+        Some("gz" | "tgz") => "application/gzip",
+        Some("yaml" | "yml") => "application/yaml",
+        _ => "application/octet-stream",
+    }
+}
+
+#[cfg(test)]
+mod tests;
