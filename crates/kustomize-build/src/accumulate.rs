@@ -1,5 +1,6 @@
 //! The walk through a kustomization with its bases and components, and the steps that end a build.
 
+mod go_syntax;
 mod target;
 
 use manifest::Object;
@@ -146,7 +147,10 @@ fn to_object(nodes: &Nodes, root: yaml::NodeId, resource: &Resource) -> Result<O
     let value =
         yaml::json::decode_kyaml(nodes, root).map_err(|problem| at(Error::invalid(problem.to_string())))?;
     if let Err(error) = yaml::write(&value) {
-        return Err(at(Error::invalid(format!("{}: {error}", resource.id(nodes)))));
+        return Err(at(Error::invalid(format!(
+            "{}: {error}",
+            go_syntax::of_object(&value)
+        ))));
     }
     match value {
         Value::Object(fields) => Ok(Object::new(fields, resource.source.clone())),

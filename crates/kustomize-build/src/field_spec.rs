@@ -1,6 +1,7 @@
 //! Which fields a transformer changes, by type and path; kustomize's defaults and what `configurations` add.
 
 mod defaults;
+mod definitions;
 mod read;
 
 use std::cmp::Ordering;
@@ -12,6 +13,8 @@ use manifest::yaml::{Kind, NodeId, Nodes, Tag};
 use crate::error::{Error, Result};
 use crate::id;
 use crate::lookup;
+
+pub(crate) use definitions::config_of_definitions;
 
 /// A field of objects of some types.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

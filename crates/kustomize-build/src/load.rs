@@ -1,6 +1,6 @@
 //! Finding and reading files, within the bounds that a kustomization has, and noting what was looked at.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
@@ -14,7 +14,14 @@ pub(crate) struct Source<'a> {
     fs: &'a dyn FileSystem,
     restrictions: LoadRestrictions,
     reads: RefCell<BTreeSet<String>>,
+    folders: Cell<usize>,
 }
+
+/// How many bases may stand one below the other: each takes some of the thread's stack.
+const DEPTH: usize = 64;
+
+/// How many folders one build may open. Bases that are included twice at every level double the work with each.
+const FOLDERS: usize = 10_000;
 
 impl<'a> Source<'a> {
     pub(crate) fn new(fs: &'a dyn FileSystem, restrictions: LoadRestrictions) -> Self {
@@ -22,6 +29,7 @@ impl<'a> Source<'a> {
             fs,
             restrictions,
             reads: RefCell::default(),
+            folders: Cell::new(0),
         }
     }
 
@@ -83,6 +91,7 @@ pub(crate) struct Loader<'a> {
     source: &'a Source<'a>,
     folder: String,
     referrer: Option<Rc<Loader<'a>>>,
+    depth: usize,
 }
 
 impl<'a> Loader<'a> {
@@ -93,6 +102,7 @@ impl<'a> Loader<'a> {
             source,
             folder,
             referrer: None,
+            depth: 0,
         }))
     }
 
@@ -119,10 +129,12 @@ impl<'a> Loader<'a> {
         }
         let folder = confirm_folder(self.source, &self.folder, path)?;
         self.refuse_cycle(&folder)?;
+        self.count_folder(&folder)?;
         Ok(Rc::new(Self {
             source: self.source,
             folder,
             referrer: Some(Rc::clone(self)),
+            depth: self.depth + 1,
         }))
     }
 
@@ -174,6 +186,16 @@ impl<'a> Loader<'a> {
             Some(FileKind::File) => self.source.read(&joined).map(Some),
             _ => Ok(None),
         }
+    }
+
+    fn count_folder(&self, folder: &str) -> Result<()> {
+        let folders = &self.source.folders;
+        folders.set(folders.get() + 1);
+        if self.depth >= DEPTH || folders.get() > FOLDERS {
+            let message = format!("more than {DEPTH} bases below each other, or more than {FOLDERS} in all");
+            return Err(Error::invalid(message).in_file(folder, 0));
+        }
+        Ok(())
     }
 
     fn refuse_cycle(&self, candidate: &str) -> Result<()> {

@@ -1,5 +1,7 @@
 //! Built-in generators and transformers that are configured by resources of their own (`generators`, `transformers`).
 
+mod value_add;
+
 use std::collections::BTreeMap;
 
 use manifest::yaml::{self, Nodes};
@@ -9,16 +11,14 @@ use crate::error::{Error, Result};
 use crate::field_spec::FieldSpec;
 use crate::generate::Generated;
 use crate::kustomization::decode::Fields;
-use crate::kustomization::{
-    GeneratorArgs, Image, Patch, Replacement, ReplacementField, Replica, Selector, SortOptions,
-};
+use crate::kustomization::{GeneratorArgs, Image, Patch, Replacement, ReplacementField, Replica, Selector};
 use crate::load::Loader;
 use crate::patch::{self, json6902};
 use crate::resource::Resource;
 use crate::resource_map::ResourceMap;
 use crate::transform::affix::Affix;
 use crate::transform::namespace::{Namespace, Subjects};
-use crate::{DefaultOrder, id, replacement, selector, transform};
+use crate::{id, replacement, selector, transform};
 
 /// A JSON patch with its target.
 pub(crate) struct JsonPatch {
@@ -133,12 +133,12 @@ pub(crate) enum Transformer {
     JsonPatch(JsonPatch),
     Strategic(Vec<Resource>),
     Namespace(Namespace, Vec<FieldSpec>),
-    Affix(Affix, String, Vec<FieldSpec>),
+    Affixes(Vec<(Affix, String)>, Vec<FieldSpec>),
     Texts(BTreeMap<String, String>, Vec<FieldSpec>),
     Replica(Replica, Vec<FieldSpec>),
     Image(Image, Vec<FieldSpec>),
     Replacements(Vec<Replacement>),
-    Order(Option<SortOptions>),
+    ValueAdd(value_add::ValueAdd),
     Hash,
 }
 
@@ -172,12 +172,14 @@ impl Transformer {
                 .iter()
                 .try_for_each(|patch| patch::apply_by_name(nodes, map, patch)),
             Self::Namespace(namespace, fields) => transform::namespace::apply(nodes, map, namespace, fields),
-            Self::Affix(which, text, fields) => transform::affix::apply(nodes, map, *which, text, fields),
+            Self::Affixes(affixes, fields) => affixes
+                .iter()
+                .try_for_each(|(which, text)| transform::affix::apply(nodes, map, *which, text, fields)),
             Self::Texts(texts, fields) => transform::text::apply(nodes, map, texts, fields),
             Self::Replica(replica, fields) => transform::replica::apply(nodes, map, replica, fields),
             Self::Image(image, fields) => transform::image::apply(nodes, map, image, fields),
             Self::Replacements(replacements) => replacement::apply(nodes, map, replacements),
-            Self::Order(options) => transform::order::apply(nodes, map, options.as_ref(), DefaultOrder::Fifo),
+            Self::ValueAdd(value) => value.apply(nodes, map),
             Self::Hash => crate::accumulate::add_hashes(nodes, map),
         }
     }
@@ -200,11 +202,10 @@ impl Reader<'_, '_> {
             "PatchJson6902Transformer" => Transformer::JsonPatch(self.json_patch()?),
             "PatchStrategicMergeTransformer" => Transformer::Strategic(self.strategic(nodes)?),
             "NamespaceTransformer" => Transformer::Namespace(self.namespace()?, self.field_specs()?),
-            "PrefixTransformer" => {
-                Transformer::Affix(Affix::Prefix, self.take("prefix")?, self.affix_fields()?)
-            }
-            "SuffixTransformer" => {
-                Transformer::Affix(Affix::Suffix, self.take("suffix")?, self.affix_fields()?)
+            "PrefixTransformer" => self.affixes(&[(Affix::Prefix, "prefix")])?,
+            "SuffixTransformer" => self.affixes(&[(Affix::Suffix, "suffix")])?,
+            "PrefixSuffixTransformer" => {
+                self.affixes(&[(Affix::Prefix, "prefix"), (Affix::Suffix, "suffix")])?
             }
             "LabelTransformer" => Transformer::Texts(self.take("labels")?, self.field_specs()?),
             "AnnotationsTransformer" => Transformer::Texts(self.take("annotations")?, self.field_specs()?),
@@ -214,7 +215,9 @@ impl Reader<'_, '_> {
                 let entries: Vec<ReplacementField> = self.take("replacements")?;
                 Transformer::Replacements(replacement::load(self.loader, &entries)?)
             }
-            "SortOrderTransformer" => Transformer::Order(self.take("sortOptions")?),
+            "ValueAddTransformer" => {
+                Transformer::ValueAdd(value_add::ValueAdd::load(self.loader, self.value)?)
+            }
             "HashTransformer" => Transformer::Hash,
             _ => return Ok(None),
         }))
@@ -234,9 +237,11 @@ impl Reader<'_, '_> {
         self.take("fieldSpecs")
     }
 
-    fn affix_fields(&self) -> Result<Vec<FieldSpec>> {
+    fn affixes(&self, which: &[(Affix, &str)]) -> Result<Transformer> {
         let fields: Option<Vec<FieldSpec>> = self.take("fieldSpecs")?;
-        fields.ok_or_else(|| Error::invalid("fieldSpecs is not expected to be nil"))
+        let fields = fields.ok_or_else(|| Error::invalid("fieldSpecs is not expected to be nil"))?;
+        let affixes = which.iter().map(|(which, name)| Ok((*which, self.take(name)?)));
+        Ok(Transformer::Affixes(affixes.collect::<Result<_>>()?, fields))
     }
 
     fn json_patch(&self) -> Result<JsonPatch> {

@@ -8,6 +8,7 @@
 mod compose;
 mod emit;
 mod error;
+mod folded;
 pub mod json;
 mod node;
 pub mod number;

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::Accumulated;
 use crate::error::{Error, ErrorKind, Result};
-use crate::field_spec::TransformerConfig;
+use crate::field_spec::{TransformerConfig, config_of_definitions};
 use crate::generate::{self, Generated};
 use crate::kustomization::{COMPONENT_KIND, FILE_NAMES, GeneratorArgs, Kustomization, Patch};
 use crate::load::Loader;
@@ -18,6 +18,9 @@ use crate::resource_map::ResourceMap;
 use crate::transform::affix::Affix;
 use crate::transform::namespace::Namespace;
 use crate::{patch, path, plugin, replacement, transform};
+
+/// How much a build may read and make, in nodes of its trees: some half a gigabyte of memory.
+const NODES: usize = 4_000_000;
 
 /// A kustomization or component that was read, with its folder.
 pub(super) struct Target<'a> {
@@ -165,6 +168,9 @@ impl<'a> Target<'a> {
 
     fn read_resources(&self, nodes: &mut Nodes, entry: &str) -> Result<Vec<Resource>> {
         let text = self.loader.load_text(entry)?;
+        if nodes.len() > NODES {
+            return Err(Error::invalid(format!("the build has more than {NODES} nodes")));
+        }
         resource::parse_resources(nodes, &text, &self.loader.place(entry))
             .map_err(|error| patch::in_kustomize_words(error, entry))
     }
@@ -221,9 +227,6 @@ impl<'a> Target<'a> {
 
     /// Adds what `configurations` say about fields.
     fn merge_config(&self, base: &mut Accumulated) -> Result<()> {
-        if !self.kustomization.crds.is_empty() {
-            return Err(Error::unsupported("the field 'crds' is not supported").in_file(&self.file(), 0));
-        }
         let mut config = TransformerConfig::built_in().clone();
         let mut added = TransformerConfig::default();
         for entry in &self.kustomization.configurations {
@@ -238,7 +241,25 @@ impl<'a> Target<'a> {
         }
         base.config
             .merge(config)
-            .map_err(|error| error.context("merging config"))
+            .map_err(|error| error.context("merging config"))?;
+        self.merge_definitions(base)
+    }
+
+    /// Adds what the definitions of custom types say about fields.
+    fn merge_definitions(&self, base: &mut Accumulated) -> Result<()> {
+        for entry in &self.kustomization.crds {
+            let failed = |error: Error| error.context(format!("loading CRDs {:?}", self.kustomization.crds));
+            let place = self.loader.place(entry);
+            let text = self.loader.load_text(entry).map_err(failed)?;
+            let config = first_document(&text, &place)
+                .and_then(|value| config_of_definitions(&value))
+                .map_err(|error| {
+                    let context = format!("unable to parse open API definition from '{entry}'");
+                    failed(error.context(context)).in_file(&place, 0)
+                })?;
+            base.config.merge(config)?;
+        }
+        Ok(())
     }
 
     fn run_generators(&self, nodes: &mut Nodes, base: &mut Accumulated) -> Result<()> {

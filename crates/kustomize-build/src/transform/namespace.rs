@@ -122,7 +122,8 @@ fn show(nodes: &Nodes, resource: &Resource) -> String {
 }
 
 impl Namespace {
-    fn set_in(&self, nodes: &mut Nodes, root: NodeId, specs: &[FieldSpec]) -> Result<()> {
+    /// Sets the namespace of one object.
+    pub(crate) fn set_in(&self, nodes: &mut Nodes, root: NodeId, specs: &[FieldSpec]) -> Result<()> {
         let api_version = resource::text(nodes, root, "apiVersion").to_owned();
         let kind = resource::text(nodes, root, "kind").to_owned();
         let gvk = GroupVersionKind::new(&api_version, &kind);

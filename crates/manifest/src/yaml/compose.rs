@@ -14,8 +14,8 @@ use super::scalar;
 /// walks the tree recurses, so the bound keeps it far from the end of a thread's stack.
 pub const MAX_DEPTH: usize = 256;
 
-/// How many nodes one text may have: a text of 3 MiB, the most that etcd and Flux would ever take, has fewer.
-pub const MAX_NODES: usize = 4_000_000;
+/// How many nodes one text may have, and how many more its aliases may make: a text of 3 MiB has fewer.
+pub const MAX_NODES: usize = 2_000_000;
 
 /// A composed document: the root of its tree.
 pub type Composed = NodeId;

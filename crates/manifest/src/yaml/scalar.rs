@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::node::{Kind, Node, Style, Tag};
 use super::number::{self, Integer};
-use super::timestamp;
+use super::{folded, timestamp};
 
 /// What a scalar resolves to.
 #[derive(Clone, Debug, PartialEq)]
@@ -98,23 +98,38 @@ pub fn is_no_string_in_yaml_1_1(text: &str) -> bool {
 pub type Failure = String;
 
 /// Returns the value of a scalar in a tree read for kustomize: by its tag if it has one, else by its text.
+///
+/// The value is the one that the tree has after kyaml wrote it and read it again.
 pub fn to_json(node: &Node) -> Result<Value, Failure> {
     debug_assert_eq!(node.kind, Kind::Scalar);
     match &node.tag {
-        Tag::Str => Ok(Value::from(node.value.as_str())),
-        Tag::Empty if node.style != Style::Plain || node.value.contains('\n') => {
-            Ok(Value::from(node.value.as_str()))
-        }
+        Tag::Str => string(node),
+        Tag::Empty if node.style != Style::Plain || node.value.contains('\n') => string(node),
         Tag::Empty => resolved(&node.value, resolve_plain(&node.value)),
         tag => {
             let scalar = resolve_plain(&node.value);
             let tag_goes_without_saying = !node.tagged && scalar.tag() == *tag;
             // go-yaml drops such a tag before it writes, and what then stands in quotes is a string.
             if tag_goes_without_saying && node.style != Style::Plain {
-                return Ok(Value::from(node.value.as_str()));
+                return string(node);
             }
             by_tag(tag, &node.value, scalar)
         }
+    }
+}
+
+fn string(node: &Node) -> Result<Value, Failure> {
+    let is_block = match node.style {
+        Style::Literal | Style::Folded => true,
+        Style::Plain => node.value.contains('\n'),
+        Style::DoubleQuoted | Style::SingleQuoted => false,
+    };
+    if let Some(problem) = folded::problem_of_block(&node.value).filter(|_| is_block) {
+        return Err(problem.to_owned());
+    }
+    match node.style {
+        Style::Folded => Ok(Value::from(folded::written_and_read(&node.value))),
+        _ => Ok(Value::from(node.value.as_str())),
     }
 }
 

@@ -1,0 +1,158 @@
+//! What the library says besides the objects: what a build depends on, where objects come from, and what is refused.
+
+use std::collections::BTreeSet;
+
+use kustomize_build::{ErrorKind, MemoryFs, Options, OverlayFs, build};
+
+const CONFIG_MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n";
+
+fn tree(files: &[(&str, &str)]) -> MemoryFs {
+    let mut tree = MemoryFs::default();
+    for (path, content) in files {
+        tree.insert(*path, *content);
+    }
+    tree
+}
+
+fn reads(tree: &MemoryFs, folder: &str) -> BTreeSet<String> {
+    build(tree, folder, &Options::default()).expect("valid").reads
+}
+
+#[test]
+fn a_build_tells_every_path_that_it_looked_at() {
+    let tree = tree(&[
+        (
+            "over/kustomization.yaml",
+            "resources: [../base]\npatches: [{path: patch.yaml}]\n",
+        ),
+        (
+            "over/patch.yaml",
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {k: v}\n",
+        ),
+        ("base/Kustomization", "resources: [cm.yaml]\n"),
+        ("base/cm.yaml", CONFIG_MAP),
+        ("other/file", ""),
+    ]);
+    let expected = [
+        "base",
+        "base/Kustomization",
+        "base/cm.yaml",
+        "base/kustomization.yaml",
+        "base/kustomization.yml",
+        "over",
+        "over/Kustomization",
+        "over/kustomization.yaml",
+        "over/kustomization.yml",
+        "over/patch.yaml",
+    ];
+    assert_eq!(reads(&tree, "over"), expected.map(str::to_owned).into());
+}
+
+#[test]
+fn objects_keep_the_place_where_they_were_written() {
+    let two = format!(
+        "# comment\n---\n{CONFIG_MAP}---\n{}",
+        CONFIG_MAP.replace("name: a", "name: b")
+    );
+    let tree = tree(&[
+        (
+            "app/kustomization.yaml",
+            "namePrefix: x-\nresources: [two.yaml]\nconfigMapGenerator: [{name: g, literals: [a=b]}]\n\
+             patches:\n- target: {kind: ConfigMap}\n  patch: '[{\"op\": \"add\", \"path\": \"/data\", \"value\": {}}]'\n",
+        ),
+        ("app/two.yaml", &two),
+    ]);
+    let built = build(&tree, "app", &Options::default()).expect("valid");
+    let places: Vec<String> = built
+        .objects
+        .iter()
+        .map(|o| format!("{} {}", o.name(), o.origin().expect("known")))
+        .collect();
+    assert_eq!(places[0], "x-a app/two.yaml:3");
+    assert_eq!(places[1], "x-b app/two.yaml:8");
+    assert!(places[2].ends_with(" app/kustomization.yaml"), "{}", places[2]);
+}
+
+#[test]
+fn errors_name_file_line_and_the_way_there() {
+    let tree = tree(&[
+        ("over/kustomization.yaml", "resources: [../base]\n"),
+        ("base/kustomization.yaml", "resources: [bad.yaml]\n"),
+        (
+            "base/bad.yaml",
+            "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a: b\n",
+        ),
+    ]);
+    let error = build(&tree, "over", &Options::default()).expect_err("malformed");
+    assert_eq!(
+        (error.kind(), error.file(), error.line()),
+        (ErrorKind::Invalid, Some("base/bad.yaml"), 4)
+    );
+    assert_eq!(error.chain(), ["base"]);
+}
+
+#[test]
+fn what_is_not_supported_is_refused_by_name() {
+    for (kustomization, words) in [
+        (
+            "resources: [https://example.com/x.yaml]\n",
+            "remote resources are not supported",
+        ),
+        (
+            "resources: ['github.com/a/b//c?ref=v1']\n",
+            "remote resources are not supported",
+        ),
+        ("helmCharts: [{name: x}]\n", "must specify --enable-helm"),
+        ("openapi: {path: schema.json}\n", "'openapi.path'"),
+        ("transformers: [plugin.yaml]\n", "external plugins disabled"),
+    ] {
+        let tree = tree(&[
+            ("kustomization.yaml", kustomization),
+            ("schema.json", "{}"),
+            (
+                "plugin.yaml",
+                "apiVersion: example.com/v1\nkind: Exec\nmetadata: {name: x}\n",
+            ),
+        ]);
+        let error = build(&tree, "", &Options::default()).expect_err("unsupported");
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{kustomization}: {error}");
+        assert!(error.to_string().contains(words), "{kustomization}: {error}");
+    }
+}
+
+#[test]
+fn bases_that_double_at_every_level_come_to_an_end() {
+    let mut tree = tree(&[
+        ("l0/kustomization.yaml", "resources: [cm.yaml]\n"),
+        ("l0/cm.yaml", CONFIG_MAP),
+    ]);
+    for level in 1..40 {
+        let below = level - 1;
+        for side in ["a", "b"] {
+            let content = format!("namePrefix: {side}-\nresources: [../../l{below}]\n");
+            tree.insert(format!("l{level}/{side}/kustomization.yaml"), content);
+        }
+        tree.insert(format!("l{level}/kustomization.yaml"), "resources: [a, b]\n");
+    }
+    let error = build(&tree, "l39", &Options::default()).expect_err("too many");
+    assert!(error.to_string().contains("bases below each other"), "{error}");
+}
+
+#[test]
+fn files_laid_over_a_tree_are_read_in_place_of_its_own() {
+    let base = tree(&[
+        ("app/cm.yaml", CONFIG_MAP),
+        ("app/kustomization.yaml", "resources: [none]\n"),
+    ]);
+    let over = OverlayFs::new(
+        &base,
+        tree(&[("app/kustomization.yaml", "resources: [cm.yaml]\n")]),
+    );
+    assert_eq!(
+        build(&over, "app", &Options::default())
+            .expect("valid")
+            .objects
+            .len(),
+        1
+    );
+}
