@@ -1,4 +1,32 @@
 //! Resolves sources to artifacts and serves them.
-#![allow(dead_code)]
+//!
+//! Runs under the name of Flux's source-controller where others see it: field manager, Lease, events.
+
+mod controller;
+mod error;
 mod fetch;
-fn main() {}
+mod flags;
+mod kind;
+mod reconcile;
+mod serve;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use controller_kit::App;
+
+use crate::flags::Flags;
+
+fn main() -> ExitCode {
+    let flags = Flags::parse();
+    let app = App {
+        name: "source-controller",
+        client: flags.client.clone(),
+        log: flags.log.clone(),
+        leader: flags.leader.clone(),
+        watch: flags.watch.clone(),
+        endpoints: flags.endpoints.clone(),
+        not_ready_until: &[controller::STORAGE_CHECK],
+    };
+    controller_kit::run(app, |kit| controller::run(flags, kit))
+}

@@ -1,12 +1,12 @@
 //! OCI artifacts: one HEAD of a manifest to learn the revision, then the manifest and one layer.
 //!
-//! In: a [`Request`] (repository, reference, layer, the revision that is already stored). Out: the same revision
-//! again, or [`Content`]: the manifest's annotations and the layer as a stream, of which digest and size are checked
+//! In: a [`Request`] (repository, reference, layer). Out: first the revision ([`resolve`]), then, if that is a new one,
+//! [`Content`] ([`pull`]): the manifest's annotations and the layer as a stream, of which digest and size are checked
 //! when it is read to its end. Not here: unpacking and storing, signatures, cloud providers' logins.
 
 mod challenge;
 pub(crate) mod credentials;
-mod layer;
+pub(crate) mod layer;
 pub(crate) mod manifest;
 pub(crate) mod name;
 pub(crate) mod registry;
@@ -188,8 +188,6 @@ pub(crate) struct Request {
     pub(crate) reference: Reference,
     /// Media type of the wanted layer; the first one without.
     pub(crate) layer_media_type: Option<String>,
-    /// When the remote is at this revision, nothing but the HEAD is requested.
-    pub(crate) unless_revision: Option<String>,
 }
 
 /// The artifact's place in the registry.
@@ -203,31 +201,18 @@ pub(crate) struct Resolved {
     pub(crate) reference: String,
 }
 
-/// What the registry has.
-pub(crate) enum Outcome {
-    /// The revision that the caller knows.
-    Unchanged(Resolved),
-    /// Another one, with its content.
-    Fetched(Box<Content>),
-}
-
 /// A manifest and the beginning of its layer.
 pub(crate) struct Content {
-    pub(crate) resolved: Resolved,
     /// The manifest's annotations.
     pub(crate) metadata: BTreeMap<String, String>,
     /// To be read on a blocking thread.
     pub(crate) layer: Layer,
 }
 
-/// Finds out the revision and, when it is another than the known one, starts to read the content.
-pub(crate) async fn fetch(request: &Request) -> Result<Outcome, Error> {
-    let resolved = resolve(request).await?;
-    if request.unless_revision.as_ref() == Some(&resolved.revision) {
-        return Ok(Outcome::Unchanged(resolved));
-    }
+/// Fetches a manifest and starts to read its layer.
+pub(crate) async fn pull(request: &Request, manifest: Digest) -> Result<Content, Error> {
     let repository = &request.repository;
-    let manifest = pull_manifest(repository, resolved.digest, &request.url).await?;
+    let manifest = pull_manifest(repository, manifest, &request.url).await?;
     let descriptor = manifest.layer(request.layer_media_type.as_deref())?;
     let failed = |source: PullError| Error::FetchLayer {
         digest: descriptor.digest.clone(),
@@ -242,14 +227,14 @@ pub(crate) async fn fetch(request: &Request) -> Result<Outcome, Error> {
         .await
         .map_err(|error| failed(error.into()))?;
     let layer = Layer::new(response, digest, descriptor.size, repository.deadline);
-    Ok(Outcome::Fetched(Box::new(Content {
+    Ok(Content {
         metadata: manifest.annotations(),
-        resolved,
         layer,
-    })))
+    })
 }
 
-async fn resolve(request: &Request) -> Result<Resolved, Error> {
+/// Finds out the revision: one HEAD for a tag, none for a digest, the list of tags before that for a range.
+pub(crate) async fn resolve(request: &Request) -> Result<Resolved, Error> {
     let repository = &request.repository;
     let tag = match &request.reference {
         Reference::Digest(text) => {

@@ -8,7 +8,7 @@ mod content;
 mod convert;
 mod watch;
 
-use std::{future::Future, io, pin::Pin, sync::Arc, time::Duration};
+use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use artifact::store::Store;
 use artifact_proto::v1::{
@@ -37,12 +37,9 @@ pub enum Error {
     /// The descriptors that are compiled in cannot be read.
     #[error("failed to set up reflection")]
     Reflection(#[source] tonic_reflection::server::Error),
-    /// The address of the listener is unknown or it failed.
+    /// The listener failed.
     #[error("failed to serve the artifact service")]
     Serve(#[source] tonic::transport::Error),
-    /// The listener cannot be used.
-    #[error("failed to listen for the artifact service")]
-    Listen(#[source] io::Error),
 }
 
 /// Lets every call pass: authentication is not there yet, and this is its place.
@@ -51,15 +48,6 @@ pub enum Error {
 /// Never.
 pub fn allow_all(request: Request<()>) -> Result<Request<()>, Status> {
     Ok(request)
-}
-
-/// All services of the endpoint, for a server of the caller's; without authentication.
-///
-/// # Errors
-/// When the descriptors cannot be read.
-pub async fn server(store: Arc<Store>) -> Result<Routes, Error> {
-    let (_, running) = signal::channel(());
-    Ok(routes(store, allow_all, running).await?.0)
 }
 
 /// Serves until `shutdown` is ready, and then for a few seconds what is running; without authentication.

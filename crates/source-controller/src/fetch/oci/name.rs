@@ -75,12 +75,17 @@ impl Name {
         })
     }
 
+    /// The registry without its port.
+    pub(crate) fn host(&self) -> &str {
+        match self.registry.rsplit_once(':') {
+            Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+            _ => &self.registry,
+        }
+    }
+
     /// Whether plain http may be tried: registries on this machine and in private networks, as Flux's library does.
     pub(crate) fn is_local(&self) -> bool {
-        let host = match self.registry.rsplit_once(':') {
-            Some((host, port)) if port.bytes().all(|b| b.is_ascii_digit()) => host,
-            _ => &self.registry,
-        };
+        let host = self.host();
         let address = host.trim_start_matches('[').trim_end_matches(']').parse();
         match address {
             Ok(IpAddr::V4(address)) => address.is_loopback() || address.is_private(),

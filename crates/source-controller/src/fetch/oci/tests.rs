@@ -35,7 +35,7 @@ impl Peer {
         }
     }
 
-    fn request(&self, reference: Reference, known: Option<&str>) -> Request {
+    fn request(&self, reference: Reference) -> Request {
         let url = self.registry.url("org/app");
         Request {
             repository: Repository {
@@ -52,7 +52,6 @@ impl Peer {
             url,
             reference,
             layer_media_type: None,
-            unless_revision: known.map(str::to_owned),
         }
     }
 
@@ -61,19 +60,17 @@ impl Peer {
     }
 }
 
-async fn pull(request: &Request) -> Result<Seen, String> {
-    let content = match fetch(request).await.map_err(|error| chained(&error))? {
-        Outcome::Unchanged(resolved) => {
-            return Ok(Seen {
-                revision: resolved.revision,
-                content: None,
-            });
-        }
-        Outcome::Fetched(content) => content,
-    };
-    let Content {
-        resolved, mut layer, ..
-    } = *content;
+async fn pull_all(request: &Request, known: Option<&str>) -> Result<Seen, String> {
+    let resolved = resolve(request).await.map_err(|error| chained(&error))?;
+    if known == Some(&resolved.revision) {
+        return Ok(Seen {
+            revision: resolved.revision,
+            content: None,
+        });
+    }
+    let Content { mut layer, .. } = pull(request, resolved.digest)
+        .await
+        .map_err(|error| chained(&error))?;
     let read = tokio::task::spawn_blocking(move || {
         let mut content = Vec::new();
         layer
@@ -127,7 +124,7 @@ async fn an_unchanged_tag_costs_one_head_of_its_manifest() {
         .await
         .unwrap();
     let revision = format!("latest@{digest}");
-    let first = pull(&peer.request(tag("latest"), None)).await.unwrap();
+    let first = pull_all(&peer.request(tag("latest")), None).await.unwrap();
     assert_eq!(
         first,
         Seen {
@@ -141,7 +138,9 @@ async fn an_unchanged_tag_costs_one_head_of_its_manifest() {
     );
     peer.registry.reset_requests();
 
-    let again = pull(&peer.request(tag("latest"), Some(&revision))).await.unwrap();
+    let again = pull_all(&peer.request(tag("latest")), Some(&revision))
+        .await
+        .unwrap();
     assert_eq!(
         again,
         Seen {
@@ -156,7 +155,9 @@ async fn an_unchanged_tag_costs_one_head_of_its_manifest() {
         .push("org/app", &["latest"], &artifact(b"two"))
         .await
         .unwrap();
-    let moved = pull(&peer.request(tag("latest"), Some(&revision))).await.unwrap();
+    let moved = pull_all(&peer.request(tag("latest")), Some(&revision))
+        .await
+        .unwrap();
     assert_eq!(
         moved,
         Seen {
@@ -175,7 +176,7 @@ async fn a_pinned_digest_is_its_own_revision_and_needs_no_question() {
         .await
         .unwrap();
     let pinned = Reference::Digest(digest.clone());
-    let seen = pull(&peer.request(pinned.clone(), None)).await.unwrap();
+    let seen = pull_all(&peer.request(pinned.clone()), None).await.unwrap();
     assert_eq!(
         seen,
         Seen {
@@ -184,7 +185,7 @@ async fn a_pinned_digest_is_its_own_revision_and_needs_no_question() {
         }
     );
     peer.registry.reset_requests();
-    let again = pull(&peer.request(pinned, Some(&digest))).await.unwrap();
+    let again = pull_all(&peer.request(pinned), Some(&digest)).await.unwrap();
     assert_eq!(
         again,
         Seen {
@@ -209,7 +210,7 @@ async fn the_highest_tag_in_the_range_is_found_on_any_page() {
         (range(">=1", None), "2.0.0"),
         (range(">=1.0.0-0", Some("staging$")), "9.9.9-staging"),
     ] {
-        let seen = pull(&peer.request(reference.clone(), None)).await.unwrap();
+        let seen = pull_all(&peer.request(reference.clone()), None).await.unwrap();
         assert_eq!(seen.revision, format!("{tag}@{digest}"), "{reference:?}");
     }
     let url = peer.registry.url("org/app");
@@ -221,7 +222,7 @@ async fn the_highest_tag_in_the_range_is_found_on_any_page() {
         ),
         (range("*", Some("(")), "failed to parse the filter '('"),
     ] {
-        let error = pull(&peer.request(reference, None)).await.unwrap_err();
+        let error = pull_all(&peer.request(reference), None).await.unwrap_err();
         assert_eq!(
             error,
             format!("failed to determine the artifact tag for '{url}': {problem}")
@@ -239,15 +240,15 @@ async fn the_layer_is_chosen_by_media_type() {
     });
     peer.registry.push("org/app", &["latest"], &two).await.unwrap();
     let select = |media_type: &str| {
-        let mut request = peer.request(tag("latest"), None);
+        let mut request = peer.request(tag("latest"));
         request.layer_media_type = Some(media_type.to_owned());
         request
     };
     assert_eq!(
-        pull(&select("application/x")).await.unwrap().content,
+        pull_all(&select("application/x"), None).await.unwrap().content,
         Some(b"second".to_vec())
     );
-    let error = pull(&select("application/y")).await.unwrap_err();
+    let error = pull_all(&select("application/y"), None).await.unwrap_err();
     assert_eq!(
         error,
         "failed to find layer with media type 'application/y' in artifact"
@@ -261,9 +262,9 @@ async fn annotations_come_with_the_content() {
         .push("org/app", &["latest"], &artifact(b"one"))
         .await
         .unwrap();
-    let Ok(Outcome::Fetched(content)) = fetch(&peer.request(tag("latest"), None)).await else {
-        panic!("it is fetched")
-    };
+    let request = peer.request(tag("latest"));
+    let resolved = resolve(&request).await.unwrap();
+    let content = pull(&request, resolved.digest).await.unwrap();
     assert_eq!(
         content.metadata["org.opencontainers.image.revision"],
         "main@sha1:1"
@@ -291,26 +292,30 @@ async fn registries_are_shown_what_they_ask_for_and_are_then_known() {
         peer.memory = Memory::default();
         peer.registry.set_access(access.clone());
         let with = |credentials: Option<Credentials>| {
-            let mut request = peer.request(tag("latest"), None);
+            let mut request = peer.request(tag("latest"));
             request.repository.credentials = credentials;
             request
         };
         let good = Credentials::Basic(credentials.0.clone(), credentials.1.clone());
-        let seen = pull(&with(Some(good.clone())))
+        let seen = pull_all(&with(Some(good.clone())), None)
             .await
             .unwrap_or_else(|error| panic!("{access:?}: {error}"));
         assert_eq!(seen.content, Some(b"one".to_vec()));
         // What one object may see is not shown to another that lacks the credentials.
-        assert_eq!(pull(&with(None)).await.is_err(), private, "{access:?}");
+        assert_eq!(pull_all(&with(None), None).await.is_err(), private, "{access:?}");
         let wrong = Credentials::Basic("u".to_owned(), "secret-wrong".to_owned());
         if private {
-            let error = pull(&with(Some(wrong))).await.unwrap_err();
+            let error = pull_all(&with(Some(wrong)), None).await.unwrap_err();
             assert!(error.contains("401") && !error.contains("secret"), "{error}");
         }
         peer.registry.reset_requests();
-        let mut request = with(Some(good));
-        request.unless_revision = Some(seen.revision);
-        assert_eq!(pull(&request).await.unwrap().content, None);
+        assert_eq!(
+            pull_all(&with(Some(good)), Some(&seen.revision))
+                .await
+                .unwrap()
+                .content,
+            None
+        );
         assert_eq!(peer.kinds(), [Kind::ManifestHead], "{access:?}");
     }
 }
@@ -318,7 +323,7 @@ async fn registries_are_shown_what_they_ask_for_and_are_then_known() {
 #[tokio::test]
 async fn failures_say_what_is_wrong() {
     let peer = Peer::start().await;
-    let error = pull(&peer.request(tag("latest"), None)).await.unwrap_err();
+    let error = pull_all(&peer.request(tag("latest")), None).await.unwrap_err();
     assert!(
         error.starts_with("failed to determine artifact digest: '"),
         "{error}"
@@ -330,25 +335,25 @@ async fn failures_say_what_is_wrong() {
         .await
         .unwrap();
     peer.registry.set_fault("org/app", Fault::CorruptBlobs);
-    let error = pull(&peer.request(tag("latest"), None)).await.unwrap_err();
+    let error = pull_all(&peer.request(tag("latest")), None).await.unwrap_err();
     assert!(
         error.starts_with("failed to verify the layer: its digest is"),
         "{error}"
     );
 
     peer.registry.set_fault("org/app", Fault::BlobStatus(404));
-    let error = pull(&peer.request(tag("latest"), None)).await.unwrap_err();
+    let error = pull_all(&peer.request(tag("latest")), None).await.unwrap_err();
     assert!(error.starts_with("failed to fetch layer 'sha256:"), "{error}");
 
     peer.registry.set_fault("org/app", Fault::Hang);
-    let mut request = peer.request(tag("latest"), None);
+    let mut request = peer.request(tag("latest"));
     request.repository.deadline = Instant::now() + Duration::from_millis(200);
-    let error = pull(&request).await.unwrap_err();
+    let error = pull_all(&request, None).await.unwrap_err();
     assert!(error.contains("in time"), "{error}");
 
-    let mut request = peer.request(tag("latest"), None);
+    let mut request = peer.request(tag("latest"));
     request.repository.name = Name::parse("oci://127.0.0.1:1/app").unwrap();
-    let error = pull(&request).await.unwrap_err();
+    let error = pull_all(&request, None).await.unwrap_err();
     assert!(error.contains("Connection refused"), "{error}");
 }
 

@@ -1,0 +1,219 @@
+//! Watches, queues and workers: which object is reconciled when. The only file that knows the API server's streams.
+//!
+//! The order of a start: open the store and verify it, serve it, say that this process is ready, watch. On shutdown the
+//! workers end first, the servers last.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use api::source::{GitRepository, OCIRepository};
+use artifact::store::{Change, Store};
+use controller_kit::admin::bind;
+use controller_kit::queue::Queue;
+use controller_kit::runtime::{Cache, scoped_api, watch_into_store};
+use controller_kit::telemetry::reconcile_span;
+use controller_kit::{Context as Kit, ObjectKey};
+use futures::StreamExt as _;
+use jiff::Timestamp;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
+
+use crate::flags::{Flags, Settings};
+use crate::kind::Kind;
+use crate::reconcile::fetch::Fetcher;
+use crate::reconcile::store::AdvertisedAddress;
+use crate::reconcile::{Context, reconcile};
+use crate::serve::{grpc, http};
+
+/// The readiness check that holds once the store is verified and served.
+pub(crate) const STORAGE_CHECK: &str = "storage";
+/// Folder for what is being fetched, beside the store, so that both have the same room.
+const FETCH_DIRECTORY: &str = "fetching";
+/// Garbage is collected a little after it has become that.
+const COLLECTION_DELAY: Duration = Duration::from_secs(1);
+
+/// Downloads that are running get this long after the work has ended.
+const LAST_DOWNLOADS_TIMEOUT: Duration = Duration::from_secs(6);
+
+/// Reconciles all kinds until the token is cancelled.
+pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
+    let settings = Settings::of(&flags)?;
+    let (store, fetcher) = open(&settings).await?;
+    let stop = CancellationToken::new();
+    let mut servers = serve(&settings, &store, &stop).await?;
+    kit.ready.set(STORAGE_CHECK, true);
+    let shared = Shared {
+        flags,
+        kit,
+        store,
+        fetcher,
+        address: AdvertisedAddress::new(&settings.advertised),
+    };
+    let token = shared.kit.token.clone();
+    let work = async {
+        tokio::join!(
+            shared.reconcile_all::<GitRepository>(),
+            shared.reconcile_all::<OCIRepository>(),
+            collect_garbage(shared.store.clone(), settings.retention.retention_ttl, token),
+        )
+    };
+    tokio::select! {
+        _ = work => {}
+        // They end when they are told to, which is below.
+        Some(ended) = servers.join_next() => ended??,
+    }
+    stop.cancel();
+    let ended = async { while servers.join_next().await.is_some() {} };
+    if tokio::time::timeout(LAST_DOWNLOADS_TIMEOUT, ended).await.is_err() {
+        tracing::info!("downloads were cut off at shutdown");
+    }
+    Ok(())
+}
+
+/// Serves the store over HTTP and gRPC until it is told to stop. Both listen when this returns.
+async fn serve(
+    settings: &Settings,
+    store: &Store,
+    stop: &CancellationToken,
+) -> anyhow::Result<JoinSet<anyhow::Result<()>>> {
+    let store = Arc::new(store.clone());
+    let mut servers = JoinSet::new();
+    if let Some(address) = settings.http.socket() {
+        let listener = bind(address).await?;
+        let routes = http::router(store.clone());
+        let stopped = stop.clone().cancelled_owned();
+        let serving = axum::serve(listener, routes).with_graceful_shutdown(stopped);
+        servers.spawn(async { serving.await.context("failed to serve artifacts over HTTP") });
+    }
+    if let Some(address) = settings.grpc.socket() {
+        let listener = bind(address).await?;
+        let serving = grpc::serve(listener, store, stop.clone().cancelled_owned());
+        servers.spawn(async { Ok(serving.await?) });
+    }
+    Ok(servers)
+}
+
+/// Opens the store, and empties the folder of what an earlier process was fetching.
+async fn open(settings: &Settings) -> anyhow::Result<(Store, Fetcher)> {
+    let (path, options) = (settings.storage_path.clone(), settings.retention);
+    let opened = tokio::task::spawn_blocking(move || {
+        let directory = path.join(FETCH_DIRECTORY);
+        match std::fs::remove_dir_all(&directory) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+            _ => std::fs::create_dir_all(&directory)?,
+        }
+        let (store, report) = Store::open(&path, options)?;
+        anyhow::Ok((store, report, directory))
+    });
+    let (store, report, directory) = opened.await??;
+    for dropped in &report.dropped {
+        tracing::error!(
+            logger = "storage",
+            path = dropped.path,
+            reason = dropped.reason,
+            "dropped a damaged artifact"
+        );
+    }
+    let (artifacts, repaired) = (report.artifacts, report.repaired.len());
+    tracing::info!(
+        logger = "storage",
+        artifacts,
+        repaired,
+        swept = report.swept,
+        "verified the artifact store"
+    );
+    Ok((store, Fetcher::new(directory)))
+}
+
+/// What all kinds share.
+struct Shared {
+    flags: Flags,
+    kit: Kit,
+    store: Store,
+    fetcher: Fetcher,
+    address: AdvertisedAddress,
+}
+
+impl Shared {
+    /// Watches the objects of a kind and reconciles them.
+    async fn reconcile_all<K: Kind>(&self) {
+        let (kit, flags) = (&self.kit, &self.flags);
+        let (objects, touched) = watch_into_store::<K>(scoped_api(&kit.client, &flags.watch), &flags.watch);
+        let queue = Queue::new(&K::NAME.to_lowercase(), flags.rate, &kit.metrics);
+        let context = Arc::new(Context {
+            client: kit.client.clone(),
+            cache: Cache::new(objects),
+            store: self.store.clone(),
+            fetcher: self.fetcher.clone(),
+            recorder: kit.recorder.clone(),
+            metrics: kit.metrics.clone(),
+            address: self.address.clone(),
+            field_manager: kit.name.to_owned(),
+            jitter_percentage: flags.jitter.interval_jitter_percentage,
+            shutdown: kit.token.clone(),
+        });
+        let feed = {
+            let queue = queue.clone();
+            touched.for_each(move |reference| {
+                queue.add(ObjectKey::from(reference));
+                std::future::ready(())
+            })
+        };
+        let work = queue.run(flags.concurrent, kit.token.clone(), move |key: ObjectKey| {
+            let span = reconcile_span::<K>(&key);
+            reconcile(key, context.clone()).instrument(span)
+        });
+        tokio::select! {
+            () = work => {}
+            // A watch never ends by itself.
+            () = feed => {}
+        }
+    }
+}
+
+/// Removes artifacts that are not current any more. Sleeps as long as nothing new is stored.
+async fn collect_garbage(store: Store, retention_ttl: Duration, token: CancellationToken) {
+    let mut changes = store.subscribe();
+    let mut may_have_garbage = true;
+    loop {
+        tokio::select! {
+            () = token.cancelled() => return,
+            () = tokio::time::sleep(retention_ttl + COLLECTION_DELAY), if may_have_garbage => {
+                collect(&store).await;
+                may_have_garbage = store.records().len() > store.current_records().len();
+            }
+            change = changes.recv(), if !may_have_garbage => match change {
+                Ok(Change::Stored(_)) | Err(RecvError::Lagged(_)) => may_have_garbage = true,
+                Ok(Change::Removed(_)) => {}
+                Err(RecvError::Closed) => return,
+            },
+        }
+    }
+}
+
+async fn collect(store: &Store) {
+    let store = store.clone();
+    let collected = tokio::task::spawn_blocking(move || store.collect_garbage(Timestamp::now())).await;
+    match collected {
+        Ok(Ok(collected)) if collected.records > 0 => {
+            let (artifacts, bytes) = (collected.records, collected.bytes);
+            tracing::info!(
+                logger = "storage",
+                artifacts,
+                bytes,
+                "collected artifacts that were replaced"
+            );
+        }
+        Ok(Ok(_)) | Err(_) => {}
+        Ok(Err(error)) => {
+            tracing::error!(
+                logger = "storage",
+                error = crate::error::chain(&error),
+                "failed to collect garbage"
+            );
+        }
+    }
+}

@@ -1,0 +1,341 @@
+//! Everything that can go wrong with one object, and what follows from it: condition, reason, and when to try again.
+//!
+//! Steps return these; `status` turns them into conditions and events, nobody else. The words are Flux's where Flux has
+//! words. The whole chain is printed once, by [`Error::message`], and holds no credentials: no variant below does.
+
+use api::meta::{condition_types, reasons};
+
+use crate::fetch::{git, http, oci};
+use crate::reconcile::observe;
+
+/// Reason of a spec that asks for what this controller cannot do.
+const UNSUPPORTED: &str = "Unsupported";
+/// Flux's reason for a repository without commits.
+const EMPTY_REPOSITORY: &str = "EmptyGitRepository";
+
+/// What is to be done about an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Disposition {
+    /// It may go away by itself: again, with growing pauses.
+    Retry,
+    /// Only a change of the object helps.
+    Stalled,
+}
+
+/// One variant for each step that can fail.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// The spec asks for something that is not there yet. Better said than ignored: an unverified source is not what
+    /// somebody who set `spec.verify` wants.
+    #[error("{field} is not supported by this controller yet")]
+    Unsupported {
+        /// The field, and the value where only that is the matter.
+        field: String,
+    },
+    /// `spec.url` of a GitRepository.
+    #[error("failed to parse url '{url}'")]
+    ParseUrl {
+        /// As in the spec, without credentials.
+        url: String,
+        /// What is wrong with it.
+        #[source]
+        source: url::ParseError,
+    },
+    /// `spec.url` of an OCIRepository.
+    #[error("URL validation failed for '{url}'")]
+    ValidateUrl {
+        /// As in the spec.
+        url: String,
+        /// What is wrong with it.
+        #[source]
+        source: oci::name::Error,
+    },
+    /// A Secret that the spec names.
+    #[error(transparent)]
+    ReadReference(#[from] observe::ReadError),
+    /// Pull secrets, or the service account that names them.
+    #[error("failed to get credential")]
+    GetCredential(#[source] CredentialError),
+    /// The data of `spec.secretRef` of a GitRepository.
+    #[error("failed to configure authentication options")]
+    ConfigureAuthentication(#[source] git::auth::Error),
+    /// `spec.proxySecretRef`.
+    #[error("failed to configure proxy options")]
+    ConfigureProxy(#[source] observe::ProxyError),
+    /// TLS material of an object.
+    #[error("failed to generate transport for '{url}'")]
+    GenerateTransport {
+        /// As in the spec, without credentials.
+        url: String,
+        /// What is wrong with it.
+        #[source]
+        source: TransportError,
+    },
+    /// The repository could not be fetched.
+    #[error("failed to checkout and determine revision: unable to clone '{url}'")]
+    Clone {
+        /// Without credentials.
+        url: String,
+        /// Why not.
+        #[source]
+        source: git::Error,
+    },
+    /// The remote answered, and has not what `spec.ref` asks for.
+    #[error("failed to checkout and determine revision")]
+    ResolveReference(#[source] git::Error),
+    /// The repository has no commit.
+    #[error(transparent)]
+    EmptyRepository(git::Error),
+    /// `spec.sparseCheckout` names a folder that is not there.
+    #[error("failed to sparse checkout directories : sparse checkout dir '{0}' does not exist in repository")]
+    SparseCheckout(String),
+    /// What was received cannot be read.
+    #[error("failed to read the content of the repository")]
+    ReadCommit(#[from] git::pack::Error),
+    /// The artifact could not be pulled.
+    #[error(transparent)]
+    Pull(#[from] oci::Error),
+    /// The layer is no archive, or a hostile one, or not the promised one.
+    #[error("failed to extract layer contents from artifact")]
+    ExtractLayer(#[source] LayerError),
+    /// The layer could not be taken as it is.
+    #[error("failed to copy layer from artifact")]
+    CopyLayer(#[source] LayerError),
+    /// A `.sourceignore` file at a path that is none.
+    #[error("failed to load source ignore patterns from repository")]
+    LoadIgnore(#[source] artifact::tree::PathError),
+    /// The store refused.
+    #[error("unable to archive artifact to storage")]
+    Store(#[from] artifact::store::Error),
+    /// There is no room, or no permission, for temporary files.
+    #[error("failed to create temporary working directory")]
+    MakeDirectory(#[source] std::io::Error),
+    /// A blocking step was torn down, by shutdown or by a defect.
+    #[error("failed to finish the work on the artifact")]
+    Abandoned,
+}
+
+/// What is wrong with pull secrets.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CredentialError {
+    /// They cannot be read.
+    #[error(transparent)]
+    Read(#[from] observe::ReadError),
+    /// Their data is wrong.
+    #[error(transparent)]
+    Data(#[from] oci::credentials::Error),
+}
+
+/// What is wrong with TLS material.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TransportError {
+    /// The Secret cannot be read.
+    #[error(transparent)]
+    Read(#[from] observe::ReadError),
+    /// Its data is incomplete.
+    #[error(transparent)]
+    Data(#[from] git::auth::Error),
+    /// No client can be made of it.
+    #[error(transparent)]
+    Build(#[from] http::Error),
+}
+
+/// What is wrong with a layer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LayerError {
+    /// Not an archive, or a hostile one.
+    #[error(transparent)]
+    Archive(#[from] artifact::archive::ReadError),
+    /// Not what the manifest says.
+    #[error(transparent)]
+    Content(#[from] oci::layer::Error),
+    /// It could not be kept for a moment.
+    #[error("failed to write a temporary file")]
+    Spool(#[source] std::io::Error),
+}
+
+impl Error {
+    /// Sorts what a fetch from Git came to.
+    pub(crate) fn of_git(url: String, source: git::Error) -> Self {
+        match source {
+            git::Error::EmptyRepository => Self::EmptyRepository(source),
+            git::Error::MakeDirectory(source) => Self::MakeDirectory(source),
+            git::Error::ReadPack(source) => Self::ReadCommit(source),
+            git::Error::ResolveName { .. }
+            | git::Error::MatchTag { .. }
+            | git::Error::ParseRange(_)
+            | git::Error::ParseCommit { .. }
+            | git::Error::InvalidReference { .. } => Self::ResolveReference(source),
+            source => Self::Clone { url, source },
+        }
+    }
+
+    /// The condition that reports it besides Ready, if it has one, and the reason of both.
+    pub(crate) fn condition(&self) -> (Option<&'static str>, &'static str) {
+        use condition_types::{FETCH_FAILED, STORAGE_OPERATION_FAILED};
+        let (type_, reason) = match self {
+            Self::Unsupported { .. } => return (None, UNSUPPORTED),
+            Self::ParseUrl { .. } | Self::ValidateUrl { .. } => (FETCH_FAILED, reasons::URL_INVALID),
+            Self::ReadReference(_)
+            | Self::GetCredential(_)
+            | Self::ConfigureAuthentication(_)
+            | Self::ConfigureProxy(_)
+            | Self::GenerateTransport { .. } => (FETCH_FAILED, reasons::AUTHENTICATION_FAILED),
+            Self::Clone { source, .. } if source.is_unauthorized() => {
+                (FETCH_FAILED, reasons::AUTHENTICATION_FAILED)
+            }
+            Self::Pull(error) if error.is_unauthorized() => (FETCH_FAILED, reasons::AUTHENTICATION_FAILED),
+            Self::EmptyRepository(_) => (FETCH_FAILED, EMPTY_REPOSITORY),
+            Self::Clone { .. }
+            | Self::ResolveReference(_)
+            | Self::SparseCheckout(_)
+            | Self::ReadCommit(_) => (FETCH_FAILED, reasons::GIT_OPERATION_FAILED),
+            Self::Pull(oci::Error::DetermineTag { .. }) => (FETCH_FAILED, reasons::READ_OPERATION_FAILED),
+            Self::Pull(oci::Error::DetermineDigest(_) | oci::Error::Pull { .. }) => {
+                (FETCH_FAILED, reasons::OCI_PULL_FAILED)
+            }
+            Self::Pull(_) | Self::ExtractLayer(_) | Self::CopyLayer(_) => {
+                (FETCH_FAILED, reasons::OCI_LAYER_OPERATION_FAILED)
+            }
+            Self::LoadIgnore(_) => (STORAGE_OPERATION_FAILED, "SourceIgnoreError"),
+            Self::Store(_) => (STORAGE_OPERATION_FAILED, reasons::ARCHIVE_OPERATION_FAILED),
+            Self::MakeDirectory(_) => (STORAGE_OPERATION_FAILED, reasons::DIRECTORY_CREATION_FAILED),
+            Self::Abandoned => (STORAGE_OPERATION_FAILED, reasons::FAILED),
+        };
+        (Some(type_), reason)
+    }
+
+    /// When to try again.
+    pub(crate) fn disposition(&self) -> Disposition {
+        match self {
+            Self::Unsupported { .. } | Self::ParseUrl { .. } | Self::ValidateUrl { .. } => {
+                Disposition::Stalled
+            }
+            _ => Disposition::Retry,
+        }
+    }
+
+    /// The error with all its causes, on one line.
+    pub(crate) fn message(&self) -> String {
+        chain(self)
+    }
+}
+
+/// An error with all its causes. A cause that its wrapper has said already is not repeated.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let next = error.to_string();
+        if !text.ends_with(&next) {
+            text = format!("{text}: {next}");
+        }
+        source = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(status: u16) -> http::Error {
+        let status = reqwest::StatusCode::from_u16(status).unwrap();
+        http::Error::Status {
+            url: "http://h/r.git/info/refs".to_owned(),
+            status,
+            detail: String::new(),
+        }
+    }
+
+    #[test]
+    fn every_step_has_its_condition_and_reason() {
+        let git = |source| Error::of_git("http://h/r.git".to_owned(), source);
+        let range = || git::Error::MatchTag {
+            range: ">=1".to_owned(),
+        };
+        let digest = |source| oci::Error::DetermineDigest(oci::PullError::Registry(source));
+        let cases = [
+            (
+                Error::Unsupported {
+                    field: "spec.verify".to_owned(),
+                },
+                (None, "Unsupported"),
+                "spec.verify is not supported by this controller yet",
+            ),
+            (
+                Error::ValidateUrl {
+                    url: "oci://x:1".to_owned(),
+                    source: oci::name::Error::Tag("1".to_owned()),
+                },
+                (Some("FetchFailed"), "URLInvalid"),
+                "URL validation failed for 'oci://x:1': URL must not contain a tag; remove ':1'",
+            ),
+            (
+                git(git::Error::Request(refused(401))),
+                (Some("FetchFailed"), "AuthenticationFailed"),
+                "failed to checkout and determine revision: unable to clone 'http://h/r.git': authentication failed: \
+                 'http://h/r.git/info/refs' answered 401 Unauthorized",
+            ),
+            (
+                git(git::Error::Request(refused(404))),
+                (Some("FetchFailed"), "GitOperationFailed"),
+                "failed to checkout and determine revision: unable to clone 'http://h/r.git': repository not found: \
+                 'http://h/r.git/info/refs' answered 404 Not Found",
+            ),
+            (
+                git(git::Error::FindReference {
+                    name: "refs/heads/x".to_owned(),
+                }),
+                (Some("FetchFailed"), "GitOperationFailed"),
+                "failed to checkout and determine revision: unable to clone 'http://h/r.git': \
+                 couldn't find remote ref 'refs/heads/x'",
+            ),
+            (
+                git(range()),
+                (Some("FetchFailed"), "GitOperationFailed"),
+                "failed to checkout and determine revision: no match found for semver: >=1",
+            ),
+            (
+                git(git::Error::EmptyRepository),
+                (Some("FetchFailed"), "EmptyGitRepository"),
+                "git repository is empty",
+            ),
+            (
+                Error::Pull(digest(oci::registry::Error::Request(refused(403)))),
+                (Some("FetchFailed"), "AuthenticationFailed"),
+                "failed to determine artifact digest: 'http://h/r.git/info/refs' answered 403 Forbidden",
+            ),
+            (
+                Error::Pull(digest(oci::registry::Error::Request(refused(404)))),
+                (Some("FetchFailed"), "OCIArtifactPullFailed"),
+                "failed to determine artifact digest: 'http://h/r.git/info/refs' answered 404 Not Found",
+            ),
+            (
+                Error::Pull(oci::Error::SelectLayer(oci::manifest::Error::NoLayers)),
+                (Some("FetchFailed"), "OCIArtifactLayerOperationFailed"),
+                "no layers found in artifact",
+            ),
+            (
+                Error::Store(artifact::store::Error::Name("x".to_owned())),
+                (Some("StorageOperationFailed"), "ArchiveOperationFailed"),
+                "unable to archive artifact to storage: failed to name the artifact: \"x\" cannot be part of its path",
+            ),
+        ];
+        for (error, condition, message) in cases {
+            assert_eq!(error.condition(), condition, "{message}");
+            assert_eq!(error.message(), message);
+        }
+    }
+
+    #[test]
+    fn only_what_a_person_must_change_stalls() {
+        assert_eq!(
+            Error::Unsupported { field: String::new() }.disposition(),
+            Disposition::Stalled
+        );
+        assert_eq!(Error::Abandoned.disposition(), Disposition::Retry);
+        let unreachable = Error::of_git(String::new(), git::Error::Request(refused(503)));
+        assert_eq!(unreachable.disposition(), Disposition::Retry);
+    }
+}

@@ -1,0 +1,268 @@
+//! The command line of source-controller, and what it means.
+//!
+//! All flags of Flux's source-controller are taken, so that its Deployment works unchanged; those of kinds that are not
+//! here yet say so in their help.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Parser;
+use controller_kit::duration;
+use controller_kit::flags::{
+    ClientFlags, EndpointFlags, FeatureGateFlags, JitterFlags, LeaderElectionFlags, ListenAddress, LogFlags,
+    RateLimiterFlags, TokenCacheFlags, WatchFlags,
+};
+
+/// Gates that Flux has, with their defaults.
+const FEATURE_GATES: [(&str, bool); 2] = [
+    ("CacheSecretsAndConfigMaps", false),
+    ("ObjectLevelWorkloadIdentity", false),
+];
+
+/// Resolves sources to artifacts and serves them. Takes the flags of Flux's source-controller.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "source-controller", version)]
+pub(crate) struct Flags {
+    /// Where metrics and health are served.
+    #[command(flatten)]
+    pub(crate) endpoints: EndpointFlags,
+    /// How the API server is spoken to.
+    #[command(flatten)]
+    pub(crate) client: ClientFlags,
+    /// What is logged.
+    #[command(flatten)]
+    pub(crate) log: LogFlags,
+    /// Who leads.
+    #[command(flatten)]
+    pub(crate) leader: LeaderElectionFlags,
+    /// How failures back off.
+    #[command(flatten)]
+    pub(crate) rate: RateLimiterFlags,
+    /// Optional features.
+    #[command(flatten)]
+    pub(crate) features: FeatureGateFlags,
+    /// Which objects are in scope.
+    #[command(flatten)]
+    pub(crate) watch: WatchFlags,
+    /// How intervals are spread.
+    #[command(flatten)]
+    pub(crate) jitter: JitterFlags,
+    /// How tokens are cached; for cloud providers, which are not supported yet.
+    #[command(flatten)]
+    pub(crate) token: TokenCacheFlags,
+    /// Where artifacts are kept and served.
+    #[command(flatten)]
+    pub(crate) storage: StorageFlags,
+    /// Helm's limits; for Helm kinds, which are not supported yet.
+    #[command(flatten)]
+    pub(crate) helm: HelmFlags,
+
+    /// Number of objects of each kind that are reconciled at once
+    #[arg(long, default_value_t = 10, value_name = "N")]
+    pub(crate) concurrent: usize,
+    /// How long an object waits for another one that it needs; nothing waits yet
+    #[arg(long, value_parser = duration::parse, default_value = "30s", value_name = "DURATION")]
+    pub(crate) requeue_dependency: Duration,
+    /// Key exchange algorithms of ssh, most preferred first; ssh is not supported yet
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    pub(crate) ssh_kex_algos: Vec<String>,
+    /// Host key algorithms of ssh, most preferred first; ssh is not supported yet
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    pub(crate) ssh_hostkey_algos: Vec<String>,
+    /// Service account for workload identity; cloud providers are not supported yet
+    #[arg(long, default_value = "", value_name = "NAME")]
+    pub(crate) default_service_account: String,
+}
+
+/// Where artifacts are kept and served.
+#[derive(clap::Args, Debug, Clone)]
+pub(crate) struct StorageFlags {
+    /// Folder in which artifacts are stored
+    #[arg(long, env = "STORAGE_PATH", default_value = "/data", value_name = "PATH")]
+    pub(crate) storage_path: PathBuf,
+    /// Address at which artifacts are served over HTTP
+    #[arg(
+        long,
+        env = "STORAGE_ADDRESS",
+        default_value = ":9090",
+        value_name = "ADDRESS"
+    )]
+    pub(crate) storage_addr: String,
+    /// Address at which others reach the HTTP server; made from --storage-addr if empty
+    #[arg(long, env = "STORAGE_ADV_ADDR", default_value = "", value_name = "ADDRESS")]
+    pub(crate) storage_adv_addr: String,
+    /// Address of the artifact service (gRPC)
+    #[arg(long, env = "GRPC_ADDR", default_value = ":9091", value_name = "ADDRESS")]
+    pub(crate) grpc_addr: ListenAddress,
+    /// How long an artifact is kept after a newer one took its place
+    #[arg(long, value_parser = duration::parse, default_value = "1m", value_name = "DURATION")]
+    pub(crate) artifact_retention_ttl: Duration,
+    /// Number of artifacts of one object that are kept, the current one included
+    #[arg(long, default_value_t = 2, value_name = "N")]
+    pub(crate) artifact_retention_records: usize,
+    /// Algorithm of the digests of artifacts; only sha256 is supported
+    #[arg(long, value_parser = ["sha256"], default_value = "sha256", value_name = "NAME")]
+    pub(crate) artifact_digest_algo: String,
+}
+
+/// Limits and caches for Helm repositories and charts.
+#[derive(clap::Args, Debug, Clone)]
+pub(crate) struct HelmFlags {
+    /// Largest index of a Helm repository, in bytes
+    #[arg(long, default_value_t = 50 << 20, value_name = "BYTES")]
+    pub(crate) helm_index_max_size: i64,
+    /// Largest chart, in bytes
+    #[arg(long, default_value_t = 10 << 20, value_name = "BYTES")]
+    pub(crate) helm_chart_max_size: i64,
+    /// Largest file of a chart, in bytes
+    #[arg(long, default_value_t = 5 << 20, value_name = "BYTES")]
+    pub(crate) helm_chart_file_max_size: i64,
+    /// Number of indexes to keep in memory; 0 keeps none
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(crate) helm_cache_max_size: i64,
+    /// How long an index is kept in memory
+    #[arg(long, value_parser = duration::parse, default_value = "15m", value_name = "DURATION")]
+    pub(crate) helm_cache_ttl: Duration,
+    /// How often indexes that are too old are dropped
+    #[arg(long, value_parser = duration::parse, default_value = "1m", value_name = "DURATION")]
+    pub(crate) helm_cache_purge_interval: Duration,
+}
+
+/// What the flags mean.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) storage_path: PathBuf,
+    pub(crate) retention: artifact::store::Options,
+    /// Where archives are served; None where they are not.
+    pub(crate) http: ListenAddress,
+    /// Where the artifact service is served; None where it is not.
+    pub(crate) grpc: ListenAddress,
+    /// Host and port, or URL, under which others reach the archives.
+    pub(crate) advertised: String,
+}
+
+impl Settings {
+    /// Checks what parsing alone cannot.
+    pub(crate) fn of(flags: &Flags) -> anyhow::Result<Self> {
+        flags.features.resolve(&FEATURE_GATES)?;
+        let storage = &flags.storage;
+        Ok(Self {
+            storage_path: storage.storage_path.clone(),
+            retention: artifact::store::Options {
+                retention_ttl: storage.artifact_retention_ttl,
+                retention_records: storage.artifact_retention_records,
+            },
+            http: storage.storage_addr.parse()?,
+            grpc: storage.grpc_addr,
+            advertised: advertised(storage, std::env::var("HOSTNAME").ok().as_deref()),
+        })
+    }
+}
+
+/// As Flux: the given address, or the listening one with a host in it that means something.
+fn advertised(flags: &StorageFlags, hostname: Option<&str>) -> String {
+    if !flags.storage_adv_addr.is_empty() {
+        return flags.storage_adv_addr.clone();
+    }
+    let (host, port) = flags
+        .storage_addr
+        .rsplit_once(':')
+        .unwrap_or((&flags.storage_addr, "9090"));
+    let host = match host {
+        "" => "localhost",
+        "0.0.0.0" => hostname.filter(|name| !name.is_empty()).unwrap_or("localhost"),
+        host => host,
+    };
+    format!("{host}:{port}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(arguments: &[&str]) -> Result<Flags, clap::Error> {
+        Flags::try_parse_from(std::iter::once(&"source-controller").chain(arguments))
+    }
+
+    #[test]
+    fn the_command_line_is_sound() {
+        <Flags as clap::CommandFactory>::command().debug_assert();
+    }
+
+    #[test]
+    fn every_flag_of_flux_is_taken() {
+        let flags = [
+            "--metrics-addr=:8080",
+            "--events-addr=http://notification-controller/",
+            "--health-addr=:9440",
+            "--concurrent=2",
+            "--helm-index-max-size=1",
+            "--helm-chart-max-size=1",
+            "--helm-chart-file-max-size=1",
+            "--requeue-dependency=30s",
+            "--helm-cache-max-size=0",
+            "--helm-cache-ttl=15m",
+            "--helm-cache-purge-interval=1m",
+            "--ssh-kex-algos=a,b",
+            "--ssh-hostkey-algos=a",
+            "--default-service-account=x",
+            "--storage-path=/data",
+            "--storage-addr=:9090",
+            "--storage-adv-addr=source-controller.$(RUNTIME_NAMESPACE).svc.cluster.local.",
+            "--artifact-retention-ttl=1m",
+            "--artifact-retention-records=2",
+            "--artifact-digest-algo=sha256",
+            "--kube-api-qps=50",
+            "--kube-api-burst=300",
+            "--log-encoding=json",
+            "--log-level=info",
+            "--enable-leader-election",
+            "--leader-election-release-on-cancel=true",
+            "--leader-election-lease-duration=35s",
+            "--leader-election-renew-deadline=30s",
+            "--leader-election-retry-period=5s",
+            "--min-retry-delay=750ms",
+            "--max-retry-delay=15m",
+            "--feature-gates=ObjectLevelWorkloadIdentity=false",
+            "--watch-all-namespaces=true",
+            "--watch-label-selector=a=b",
+            "--watch-configs-label-selector=a=b",
+            "--interval-jitter-percentage=5",
+            "--token-cache-max-size=100",
+            "--token-cache-max-duration=1h",
+        ];
+        let flags = parse(&flags).unwrap_or_else(|error| panic!("{error}"));
+        Settings::of(&flags).unwrap();
+    }
+
+    #[test]
+    fn defaults_are_those_of_flux() {
+        let flags = parse(&[]).unwrap();
+        let settings = Settings::of(&flags).unwrap();
+        assert_eq!(settings.storage_path, PathBuf::from("/data"));
+        assert_eq!(settings.retention.retention_ttl, Duration::from_secs(60));
+        assert_eq!(settings.retention.retention_records, 2);
+        assert_eq!(settings.http.socket().map(|address| address.port()), Some(9090));
+        assert_eq!(settings.grpc.socket().map(|address| address.port()), Some(9091));
+        assert_eq!(settings.advertised, "localhost:9090");
+    }
+
+    #[test]
+    fn the_advertised_address_means_something_to_others() {
+        let advertised = |arguments: &[&str]| advertised(&parse(arguments).unwrap().storage, Some("pod-1"));
+        assert_eq!(
+            advertised(&["--storage-adv-addr=source-controller.flux-system.svc"]),
+            "source-controller.flux-system.svc"
+        );
+        assert_eq!(advertised(&["--storage-addr=:80"]), "localhost:80");
+        assert_eq!(advertised(&["--storage-addr=0.0.0.0:80"]), "pod-1:80");
+        assert_eq!(advertised(&["--storage-addr=127.0.0.1:80"]), "127.0.0.1:80");
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_refused_at_the_start() {
+        assert!(parse(&["--artifact-digest-algo=blake3"]).is_err());
+        let flags = parse(&["--feature-gates=NoSuchGate=true"]).unwrap();
+        assert!(Settings::of(&flags).is_err());
+    }
+}

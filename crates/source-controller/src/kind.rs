@@ -1,0 +1,123 @@
+//! The kinds of sources as variations of one pipeline: what a kind reads, how it is fetched, what fills its artifact, and
+//! what its status says of all that. One file for each kind; steps and conditions are in `reconcile`, once for all.
+
+mod git_repository;
+mod oci_repository;
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+use api::meta::{Artifact, HasConditions};
+use artifact::store::Ingest;
+use kube::core::NamespaceResourceScope;
+use kube::core::object::HasStatus;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::Error;
+use crate::reconcile::fetch::Fetcher;
+use crate::reconcile::observe::Reader;
+
+/// A kind that is resolved to artifacts.
+pub(crate) trait Kind:
+    api::source::Source
+    + kube::Resource<DynamicType = (), Scope = NamespaceResourceScope>
+    + HasStatus<Status: HasConditions + Clone + Default + PartialEq + Debug + Serialize + Send + Sync>
+    + Clone
+    + Debug
+    + DeserializeOwned
+    + Send
+    + Sync
+    + 'static
+{
+    /// Its name, as in manifests.
+    const NAME: &'static str;
+    /// Whether the status has the address of the newest archive besides the artifact's own.
+    const HAS_LATEST_URL: bool;
+    /// What the spec refers to, read.
+    type References: Send + 'static;
+    /// What was fetched, ready to be stored.
+    type Content: Send + 'static;
+
+    /// What the spec asks for and this controller cannot do, or what is wrong with it for good.
+    fn refusal(&self) -> Option<Error>;
+
+    /// Reads what the spec refers to.
+    fn read_references(
+        &self,
+        reader: &Reader<'_>,
+    ) -> impl Future<Output = Result<Self::References, Error>> + Send;
+
+    /// Whether the artifact was made with other settings than those of the spec, so that the same revision gives
+    /// another artifact.
+    fn settings_changed(&self) -> bool;
+
+    /// Asks the remote for its revision, and for its content unless it is the known one.
+    fn fetch(
+        &self,
+        references: Self::References,
+        unless_revision: Option<String>,
+        fetcher: &Fetcher,
+    ) -> impl Future<Output = Result<Fetch<Self::Content>, Failure>> + Send;
+
+    /// Puts the content into an artifact. Blocks.
+    fn fill(content: Self::Content, ingest: &mut Ingest) -> Result<(), Error>;
+
+    /// Message of the conditions of an object whose artifact is stored.
+    fn in_storage_message(revision: &str) -> String;
+
+    /// Message of the event about a new artifact. The headline is what the remote says of the revision.
+    fn announcement(&self, artifact: &Artifact, headline: Option<&str>) -> String;
+
+    /// Sets the artifact of a status, and the address of the newest archive where the kind has one.
+    fn set_artifact(status: &mut Self::Status, artifact: Option<Artifact>, latest_url: Option<String>);
+
+    /// Notes in the status with which settings the artifact was made.
+    fn note_settings(&self, status: &mut Self::Status);
+}
+
+/// A fetch that went well.
+pub(crate) enum Fetch<C> {
+    /// The remote has what is stored already.
+    Unchanged {
+        /// Its revision.
+        revision: String,
+    },
+    /// The remote has something else.
+    New(Fetched<C>),
+}
+
+/// Content and what is known about it.
+pub(crate) struct Fetched<C> {
+    pub(crate) seen: Seen,
+    /// Last part of the artifact's path.
+    pub(crate) filename: String,
+    pub(crate) metadata: BTreeMap<String, String>,
+    /// What the remote says of the revision, such as the first line of a commit message.
+    pub(crate) headline: Option<String>,
+    pub(crate) content: C,
+}
+
+/// A revision that the remote has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) revision: String,
+    /// The same in a sentence: "new upstream revision '…'".
+    pub(crate) message: String,
+}
+
+/// A fetch that failed, perhaps after the remote said what it has.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) error: Error,
+    pub(crate) seen: Option<Seen>,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self { error, seen: None }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,223 @@
+//! One reconcile of one object of any kind: observe, decide, fetch, store, status, record.
+//!
+//! In: a key from the queue. Out: when to look again. A crash between any two steps loses only time: what is fetched
+//! is stored under its digest, what is stored is found again by the next run, and the status is written last.
+
+pub(crate) mod decide;
+pub(crate) mod fetch;
+pub(crate) mod observe;
+pub(crate) mod record;
+pub(crate) mod status;
+pub(crate) mod store;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use artifact::store::Store;
+use controller_kit::events::{Recorder, Severity};
+use controller_kit::jitter::{jitter, random};
+use controller_kit::metrics::Metrics;
+use controller_kit::queue::Outcome;
+use controller_kit::runtime::Cache;
+use controller_kit::{ObjectKey, finalizer};
+use jiff::Timestamp;
+use kube::Client;
+use kube::core::object::HasStatus;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use self::decide::{Decision, Plan, Progress, decide};
+use self::fetch::Fetcher;
+use self::observe::observe;
+use self::status::{Conclusion, Ending, Event, Next};
+use self::store::AdvertisedAddress;
+use crate::kind::{Fetch, Kind};
+
+/// A fetch that is over before needs no status of its own in between.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What all reconciles of a kind share.
+pub(crate) struct Context<K: Kind> {
+    pub(crate) client: Client,
+    pub(crate) cache: Cache<K>,
+    pub(crate) store: Store,
+    pub(crate) fetcher: Fetcher,
+    pub(crate) recorder: Recorder,
+    pub(crate) metrics: Metrics,
+    pub(crate) address: AdvertisedAddress,
+    pub(crate) field_manager: String,
+    pub(crate) jitter_percentage: u8,
+    /// Cancelled when the process is to end; a fetch is given up then.
+    pub(crate) shutdown: CancellationToken,
+}
+
+/// Brings an object's artifact and status up to date.
+pub(crate) async fn reconcile<K: Kind>(key: ObjectKey, context: Arc<Context<K>>) -> Outcome {
+    let began = Instant::now();
+    let Some(object) = context.cache.get(&key.object_ref()) else {
+        return forget(&key, &context).await;
+    };
+    let outcome = if object.meta().deletion_timestamp.is_some() {
+        finalize(object, &key, &context).await
+    } else {
+        update(object, &key, &context).await
+    };
+    context
+        .metrics
+        .observe_reconcile(K::NAME, &key.namespace, &key.name, began.elapsed());
+    outcome.unwrap_or_else(|error| {
+        if error.is_not_found() {
+            return Outcome::Done;
+        }
+        tracing::error!(
+            error = crate::error::chain(&error),
+            "failed to record the reconcile"
+        );
+        Outcome::Backoff
+    })
+}
+
+/// The API server did not take what was concluded.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error(transparent)]
+    Status(#[from] controller_kit::status::Error),
+    #[error(transparent)]
+    Finalizer(#[from] finalizer::Error),
+    #[error("failed to remove the artifacts of a deleted object")]
+    RemoveArtifacts(#[source] crate::error::Error),
+}
+
+impl Error {
+    fn is_not_found(&self) -> bool {
+        matches!(self, Self::Status(error) if error.is_not_found())
+    }
+}
+
+async fn update<K: Kind>(object: Arc<K>, key: &ObjectKey, context: &Context<K>) -> Result<Outcome, Error> {
+    let object = match finalizer::add(&context.client, &*object, &context.field_manager).await? {
+        Some(changed) => {
+            context.cache.remember(changed.clone());
+            Arc::new(changed)
+        }
+        None => object,
+    };
+    if object.suspended() {
+        let status = status::suspended(&*object);
+        record::write_status(object, &status, context).await?;
+        return Ok(Outcome::Done);
+    }
+    let observed = observe(object.clone(), &context.client, &context.store).await;
+    let (object, progress, ending) = match decide(observed) {
+        Decision::Fetch(plan) => match carry_out(object, key, plan, context).await? {
+            Some(done) => done,
+            None => return Ok(Outcome::Done), // the process ends; the next one begins anew
+        },
+        Decision::Fail(failure, progress) => (object, progress, Ending::Failed(failure)),
+    };
+    if let Ending::UpToDate { revision } = &ending {
+        tracing::info!("no changes since last reconciliation: observed revision '{revision}'");
+    }
+    let conclusion = status::conclude(&*object, &progress, ending, &context.address, Timestamp::now());
+    conclude(object, conclusion, context).await
+}
+
+type Done<K> = (Arc<K>, Progress, Ending);
+
+/// Fetches and stores. Tells of it in the status when it takes long. None when the process ends meanwhile.
+async fn carry_out<K: Kind>(
+    mut object: Arc<K>,
+    key: &ObjectKey,
+    plan: Plan<K>,
+    context: &Context<K>,
+) -> Result<Option<Done<K>>, Error> {
+    let Plan {
+        references,
+        unless_revision,
+        progress,
+    } = plan;
+    let spec = object.clone();
+    let work = async {
+        let fetched = match spec.fetch(references, unless_revision, &context.fetcher).await {
+            Ok(Fetch::Unchanged { revision }) => return Ending::UpToDate { revision },
+            Ok(Fetch::New(fetched)) => fetched,
+            Err(failure) => return Ending::Failed(failure),
+        };
+        let headline = fetched.headline.clone();
+        match store::store::<K>(key, fetched, &context.store).await {
+            Ok(record) => Ending::Stored { record, headline },
+            Err(failure) => Ending::Failed(failure),
+        }
+    };
+    tokio::pin!(work);
+    let mut patience = Some(Instant::now() + PATIENCE);
+    loop {
+        tokio::select! {
+            biased;
+            ending = &mut work => return Ok(Some((object, progress, ending))),
+            () = context.shutdown.cancelled() => return Ok(None),
+            () = tokio::time::sleep_until(patience.unwrap_or_else(Instant::now)), if patience.is_some() => {
+                patience = None;
+                let status = status::in_progress(&*object, &progress, &context.address, Timestamp::now());
+                object = record::write_status(object, &status, context).await?;
+            }
+        }
+    }
+}
+
+async fn conclude<K: Kind>(
+    object: Arc<K>,
+    conclusion: Conclusion<<K as HasStatus>::Status>,
+    context: &Context<K>,
+) -> Result<Outcome, Error> {
+    let Conclusion { status, event, next } = conclusion;
+    let object = record::write_status(object, &status, context).await?;
+    if let Some(event) = event {
+        record::tell(&*object, event, context);
+    }
+    Ok(match next {
+        Next::AtInterval => {
+            let interval = object.interval().to_std();
+            Outcome::After(jitter(interval, context.jitter_percentage, random()))
+        }
+        Next::AfterBackoff => Outcome::Backoff,
+        Next::WhenChanged => Outcome::Done,
+    })
+}
+
+/// Removes the artifacts of an object that is being deleted, and then lets it go.
+async fn finalize<K: Kind>(object: Arc<K>, key: &ObjectKey, context: &Context<K>) -> Result<Outcome, Error> {
+    if !finalizer::is_set(&*object) {
+        return Ok(Outcome::Done);
+    }
+    let removed = store::remove::<K>(key, &context.store)
+        .await
+        .map_err(Error::RemoveArtifacts)?;
+    if removed > 0 {
+        let event = Event {
+            severity: Severity::Trace,
+            reason: "GarbageCollectionSucceeded".to_owned(),
+            message: "garbage collected artifacts for deleted resource".to_owned(),
+            annotations: BTreeMap::new(),
+        };
+        record::tell(&*object, event, context);
+    }
+    finalizer::remove(&context.client, &*object, &context.field_manager).await?;
+    Ok(Outcome::Done)
+}
+
+/// The object is gone. Its artifacts went with its finalizer, unless somebody took that away.
+async fn forget<K: Kind>(key: &ObjectKey, context: &Context<K>) -> Outcome {
+    context.metrics.forget_object(K::NAME, &key.namespace, &key.name);
+    match store::remove::<K>(key, &context.store).await {
+        Ok(_) => Outcome::Done,
+        Err(error) => {
+            tracing::error!(
+                error = error.message(),
+                "failed to remove the artifacts of an object that is gone"
+            );
+            Outcome::Backoff
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Fetch: carries out a plan against the remote. What each kind asks for is in `kind`; this holds what all share.
+
+use std::path::PathBuf;
+
+use tokio::time::Instant;
+
+use crate::fetch::{http, oci};
+
+/// What fetching needs besides the object: shared by all objects, and holding the credentials of none.
+#[derive(Clone)]
+pub(crate) struct Fetcher {
+    pub(crate) clients: http::Clients,
+    pub(crate) registries: oci::registry::Memory,
+    /// Where temporary files go.
+    pub(crate) directory: PathBuf,
+}
+
+impl Fetcher {
+    /// A fetcher that knows nothing yet.
+    pub(crate) fn new(directory: PathBuf) -> Self {
+        Self {
+            clients: http::Clients::default(),
+            registries: oci::registry::Memory::default(),
+            directory,
+        }
+    }
+
+    /// When a fetch that begins now must be over.
+    pub(crate) fn deadline(&self, timeout: api::meta::Duration) -> Instant {
+        Instant::now() + timeout.to_std()
+    }
+}

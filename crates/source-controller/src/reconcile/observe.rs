@@ -1,0 +1,165 @@
+//! Observe: reads everything that an object refers to.
+//!
+//! In: the object as last seen. Out: [`Observed`]: what the store has of it, and the Secrets that its spec names. Only
+//! objects that are to be fetched have their references read, with one GET each.
+
+use std::sync::Arc;
+
+use artifact::store::Store;
+use k8s_openapi::api::core::v1::{Secret, ServiceAccount};
+use kube::{Api, Client, ResourceExt as _};
+
+use crate::error::Error;
+use crate::fetch::git::auth::SecretData;
+use crate::fetch::http::Proxy;
+use crate::kind::Kind;
+
+/// What is known of an object before anything is decided.
+pub(crate) struct Observed<K: Kind> {
+    pub(crate) object: Arc<K>,
+    /// Whether the artifact in the object's status is in the store.
+    pub(crate) artifact_is_stored: bool,
+    /// What the spec refers to; an error when it cannot be read.
+    pub(crate) references: Result<K::References, Error>,
+}
+
+/// Reads the references of an object that is to be fetched.
+pub(crate) async fn observe<K: Kind>(object: Arc<K>, client: &Client, store: &Store) -> Observed<K> {
+    let namespace = object.namespace().unwrap_or_default();
+    let references = match object.refusal() {
+        Some(refusal) => Err(refusal),
+        None => {
+            object
+                .read_references(&Reader {
+                    client,
+                    namespace: &namespace,
+                })
+                .await
+        }
+    };
+    let artifact_is_stored = artifact_is_stored(&*object, store);
+    Observed {
+        object,
+        artifact_is_stored,
+        references,
+    }
+}
+
+/// The same path with the same content. What the store has was verified when it was opened.
+fn artifact_is_stored<K: Kind>(object: &K, store: &Store) -> bool {
+    object.artifact().is_some_and(|artifact| {
+        let record = store.by_path(&artifact.path);
+        record.is_some_and(|record| {
+            record.path == artifact.path && record.digest.to_string() == artifact.digest
+        })
+    })
+}
+
+/// Reads objects in the namespace of the object that refers to them, never in another.
+pub(crate) struct Reader<'a> {
+    client: &'a Client,
+    namespace: &'a str,
+}
+
+/// A reference that could not be read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReadError {
+    /// A Secret.
+    #[error("failed to get secret '{namespace}/{name}': {problem}")]
+    Secret {
+        /// Where.
+        namespace: String,
+        /// Which.
+        name: String,
+        /// What the API server said.
+        problem: String,
+    },
+    /// A ServiceAccount.
+    #[error("failed to get service account '{namespace}/{name}': {problem}")]
+    ServiceAccount {
+        /// Where.
+        namespace: String,
+        /// Which.
+        name: String,
+        /// What the API server said.
+        problem: String,
+    },
+}
+
+/// A proxy Secret that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ProxyError {
+    /// It cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// There is no address in it.
+    #[error("secret '{namespace}/{name}': key 'address' not found")]
+    MissingAddress {
+        /// Where.
+        namespace: String,
+        /// Which.
+        name: String,
+    },
+}
+
+impl Reader<'_> {
+    /// The data of a Secret.
+    pub(crate) async fn secret(&self, name: &str) -> Result<SecretData, ReadError> {
+        let api: Api<Secret> = Api::namespaced(self.client.clone(), self.namespace);
+        let secret = api.get(name).await.map_err(|error| ReadError::Secret {
+            namespace: self.namespace.to_owned(),
+            name: name.to_owned(),
+            problem: problem(&error),
+        })?;
+        Ok(secret
+            .data
+            .unwrap_or_default()
+            .into_iter()
+            .map(|(key, value)| (key, value.0))
+            .collect())
+    }
+
+    /// The data of the image pull secrets of a ServiceAccount.
+    pub(crate) async fn pull_secrets(&self, service_account: &str) -> Result<Vec<SecretData>, ReadError> {
+        let api: Api<ServiceAccount> = Api::namespaced(self.client.clone(), self.namespace);
+        let account = api
+            .get(service_account)
+            .await
+            .map_err(|error| ReadError::ServiceAccount {
+                namespace: self.namespace.to_owned(),
+                name: service_account.to_owned(),
+                problem: problem(&error),
+            })?;
+        let mut secrets = Vec::new();
+        for reference in account.image_pull_secrets.unwrap_or_default() {
+            secrets.push(self.secret(&reference.name).await?);
+        }
+        Ok(secrets)
+    }
+
+    /// The proxy in a Secret: `address`, and `username` and `password` if it wants them.
+    pub(crate) async fn proxy(&self, name: &str) -> Result<Proxy, ProxyError> {
+        let secret = self.secret(name).await?;
+        let text = |key: &str| {
+            secret
+                .get(key)
+                .map(|value| String::from_utf8_lossy(value).trim().to_owned())
+        };
+        let address = text("address").filter(|address| !address.is_empty());
+        let address = address.ok_or_else(|| ProxyError::MissingAddress {
+            namespace: self.namespace.to_owned(),
+            name: name.to_owned(),
+        })?;
+        let username = text("username").filter(|username| !username.is_empty());
+        let credentials = username.map(|username| (username, text("password").unwrap_or_default()));
+        Ok(Proxy { address, credentials })
+    }
+}
+
+/// The API server's own words, without the client's around them.
+fn problem(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) if !status.message.is_empty() => status.message.clone(),
+        error => crate::error::chain(error),
+    }
+}

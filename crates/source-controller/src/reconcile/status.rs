@@ -1,0 +1,361 @@
+//! Status: what an object's status says after an attempt, or in the middle of a long one. Pure, and the only place
+//! in this controller where conditions are written.
+//!
+//! In: the object with its previous status, where it stood ([`Progress`]), how the attempt ended ([`Ending`]), the time.
+//! Out: the new status, the events, and when to look again. Types, reasons, messages and their order are Flux's
+//! (source-controller's reconcilers, `summarize` and `ComputeReconcileResult`), as they stand at the end of a
+//! reconcile; what Flux writes in between is left out.
+
+use std::collections::BTreeMap;
+
+use api::meta::condition_types::{
+    ARTIFACT_IN_STORAGE, ARTIFACT_OUTDATED, FETCH_FAILED, INCLUDE_UNAVAILABLE, READY, RECONCILING,
+    SOURCE_VERIFIED, STALLED, STORAGE_OPERATION_FAILED,
+};
+use api::meta::{Artifact, Condition, HasConditions, SOURCE_GROUP, reasons};
+use artifact::store::Record;
+use controller_kit::conditions::{self, Fact};
+use controller_kit::events::Severity;
+use controller_kit::runtime::requested_at;
+use jiff::Timestamp;
+use kube::core::object::HasStatus;
+
+use super::decide::Progress;
+use super::store::AdvertisedAddress;
+use crate::error::Disposition;
+use crate::kind::{Failure, Kind};
+
+/// Conditions that Ready sums up, the weightiest first.
+const SUMMARIZED: [&str; 8] = [
+    STORAGE_OPERATION_FAILED,
+    FETCH_FAILED,
+    INCLUDE_UNAVAILABLE,
+    ARTIFACT_OUTDATED,
+    ARTIFACT_IN_STORAGE,
+    SOURCE_VERIFIED,
+    STALLED,
+    RECONCILING,
+];
+/// Those of them that are bad news when they hold.
+const NEGATIVE: [&str; 6] = [
+    STORAGE_OPERATION_FAILED,
+    FETCH_FAILED,
+    INCLUDE_UNAVAILABLE,
+    ARTIFACT_OUTDATED,
+    STALLED,
+    RECONCILING,
+];
+/// Whose end is worth an event.
+const FAILURES: [&str; 3] = [FETCH_FAILED, INCLUDE_UNAVAILABLE, STORAGE_OPERATION_FAILED];
+const NEW_REVISION: &str = "NewRevision";
+const NEW_ARTIFACT: &str = "NewArtifact";
+
+/// How an attempt ended.
+#[derive(Debug)]
+pub(crate) enum Ending {
+    /// The remote has what is stored.
+    UpToDate {
+        /// Its revision.
+        revision: String,
+    },
+    /// Something new is stored.
+    Stored {
+        /// As the store has it.
+        record: Record,
+        /// What the remote says of it.
+        headline: Option<String>,
+    },
+    /// Something went wrong.
+    Failed(Failure),
+}
+
+/// What follows from an attempt.
+#[derive(Debug)]
+pub(crate) struct Conclusion<S> {
+    pub(crate) status: S,
+    pub(crate) event: Option<Event>,
+    pub(crate) next: Next,
+}
+
+/// When the object is looked at again, if nothing happens before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// At its interval.
+    AtInterval,
+    /// After a pause that grows with each failure.
+    AfterBackoff,
+    /// Not until it is changed.
+    WhenChanged,
+}
+
+/// Something to tell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Event {
+    pub(crate) severity: Severity,
+    pub(crate) reason: String,
+    pub(crate) message: String,
+    pub(crate) annotations: BTreeMap<String, String>,
+}
+
+/// The status after an attempt.
+pub(crate) fn conclude<K: Kind>(
+    object: &K,
+    progress: &Progress,
+    ending: Ending,
+    address: &AdvertisedAddress,
+    now: Timestamp,
+) -> Conclusion<<K as HasStatus>::Status> {
+    let mut draft = Draft::begin(object, progress, address, now);
+    let (event, next) = match ending {
+        Ending::UpToDate { revision } => {
+            draft.succeed(&K::in_storage_message(&revision));
+            let artifact = object.artifact().filter(|_| has_failure(object.conditions()));
+            let recovery = artifact.map(|artifact| success(object, artifact, reasons::SUCCEEDED, None));
+            (recovery, Next::AtInterval)
+        }
+        Ending::Stored { record, headline } => {
+            let artifact = address.artifact(&record);
+            let is_new = !object
+                .artifact()
+                .is_some_and(|old| old.has_digest(&artifact.digest));
+            let reason = if is_new { Some(NEW_ARTIFACT) } else { None };
+            let reason = reason.or_else(|| has_failure(object.conditions()).then_some(reasons::SUCCEEDED));
+            let event = reason.map(|reason| success(object, &artifact, reason, headline.as_deref()));
+            draft.set_artifact(Some(artifact));
+            object.note_settings(&mut draft.status);
+            draft.succeed(&K::in_storage_message(&record.revision));
+            (event, Next::AtInterval)
+        }
+        Ending::Failed(failure) => draft.fail(&failure),
+    };
+    draft.summarize();
+    Conclusion {
+        status: draft.status,
+        event,
+        next,
+    }
+}
+
+/// The status in the middle of an attempt that takes long.
+pub(crate) fn in_progress<K: Kind>(
+    object: &K,
+    progress: &Progress,
+    address: &AdvertisedAddress,
+    now: Timestamp,
+) -> <K as HasStatus>::Status {
+    let mut draft = Draft::begin(object, progress, address, now);
+    let ready_is_unknown = conditions::is_unknown(draft.conditions(), READY);
+    if ready_is_unknown || !progress.has_artifact {
+        draft.set(Fact::is_unknown(READY, reasons::PROGRESSING, &progress.message));
+    }
+    draft.status
+}
+
+/// The status of an object that is left alone: that this was seen, and nothing else.
+pub(crate) fn suspended<K: Kind>(object: &K) -> <K as HasStatus>::Status {
+    let mut status = object.status().cloned().unwrap_or_default();
+    conditions::remove(status.conditions_mut(), STALLED);
+    note_request(object, &mut status);
+    if !status.conditions().is_empty() {
+        status.set_observed_generation(object.meta().generation.unwrap_or_default());
+    }
+    status
+}
+
+/// A status being written.
+struct Draft<'a, K: Kind> {
+    object: &'a K,
+    status: <K as HasStatus>::Status,
+    generation: i64,
+    has_artifact: bool,
+    address: &'a AdvertisedAddress,
+    now: Timestamp,
+}
+
+impl<'a, K: Kind> Draft<'a, K> {
+    /// What holds before the remote is asked.
+    fn begin(object: &'a K, progress: &Progress, address: &'a AdvertisedAddress, now: Timestamp) -> Self {
+        let status = object.status().cloned().unwrap_or_default();
+        let generation = object.meta().generation.unwrap_or_default();
+        let has_artifact = progress.has_artifact;
+        let mut draft = Self {
+            object,
+            status,
+            generation,
+            has_artifact,
+            address,
+            now,
+        };
+        note_request(object, &mut draft.status);
+        if progress.has_artifact {
+            // The address of this process may be another than that of the one before.
+            let artifact = object.artifact().cloned();
+            draft.set_artifact(artifact.map(|known| Artifact {
+                url: address.url(&known.path),
+                ..known
+            }));
+        } else {
+            draft.set_artifact(None);
+            draft.remove(&[ARTIFACT_IN_STORAGE]);
+        }
+        // Verification is refused where it is asked for, so what is left is of another time.
+        draft.remove(&[STORAGE_OPERATION_FAILED, SOURCE_VERIFIED]);
+        let (generation, now) = (draft.generation, draft.now);
+        let list = draft.status.conditions_mut();
+        conditions::reconciling(list, reasons::PROGRESSING, &progress.message, generation, now);
+        draft
+    }
+
+    fn succeed(&mut self, message: &str) {
+        self.remove(&[
+            RECONCILING,
+            STALLED,
+            FETCH_FAILED,
+            INCLUDE_UNAVAILABLE,
+            ARTIFACT_OUTDATED,
+        ]);
+        self.set(Fact::holds(ARTIFACT_IN_STORAGE, reasons::SUCCEEDED, message));
+        self.status.set_observed_generation(self.generation);
+    }
+
+    fn fail(&mut self, failure: &Failure) -> (Option<Event>, Next) {
+        let Failure { error, seen } = failure;
+        let message = error.message();
+        let (type_, reason) = error.condition();
+        self.remove(&[FETCH_FAILED]);
+        if let Some(seen) = seen {
+            self.note_new_revision(&seen.revision, &seen.message);
+        }
+        if let Some(type_) = type_ {
+            self.set(Fact::holds(type_, reason, &message));
+        }
+        let next = match error.disposition() {
+            Disposition::Stalled => {
+                let (generation, now) = (self.generation, self.now);
+                conditions::stalled(self.status.conditions_mut(), reason, &message, generation, now);
+                self.status.set_observed_generation(generation);
+                Next::WhenChanged
+            }
+            Disposition::Retry => {
+                self.retry_later();
+                Next::AfterBackoff
+            }
+        };
+        let event = Event {
+            severity: Severity::Error,
+            reason: reason.to_owned(),
+            message,
+            annotations: BTreeMap::new(),
+        };
+        (Some(event), next)
+    }
+
+    /// The remote has a revision that is not stored.
+    fn note_new_revision(&mut self, revision: &str, message: &str) {
+        let current = self.current_revision();
+        if current.as_deref() == Some(revision) {
+            return;
+        }
+        if current.is_some() {
+            self.set(Fact::holds(ARTIFACT_OUTDATED, NEW_REVISION, message));
+        }
+        self.set(Fact::holds(
+            RECONCILING,
+            reasons::PROGRESSING,
+            format!("building artifact: {message}"),
+        ));
+    }
+
+    fn current_revision(&self) -> Option<String> {
+        self.object
+            .artifact()
+            .filter(|_| self.has_artifact)
+            .map(|artifact| artifact.revision.clone())
+    }
+
+    fn retry_later(&mut self) {
+        let message =
+            conditions::get(self.conditions(), RECONCILING).map(|condition| condition.message.clone());
+        if let Some(message) = message {
+            self.set(Fact::holds(RECONCILING, reasons::PROGRESSING_WITH_RETRY, message));
+        }
+    }
+
+    /// Ready says what the weightiest of the other conditions says.
+    fn summarize(&mut self) {
+        if let Some(ready) = summary(self.conditions()) {
+            self.set(ready);
+        }
+    }
+
+    fn set_artifact(&mut self, artifact: Option<Artifact>) {
+        let latest = artifact.as_ref().filter(|_| K::HAS_LATEST_URL);
+        let latest = latest.map(|artifact| self.address.latest_url(&artifact.path));
+        K::set_artifact(&mut self.status, artifact, latest);
+    }
+
+    fn set(&mut self, fact: Fact) {
+        conditions::set(self.status.conditions_mut(), fact, self.generation, self.now);
+    }
+
+    fn remove(&mut self, types: &[&str]) {
+        self.status
+            .conditions_mut()
+            .retain(|condition| !types.contains(&condition.type_.as_str()));
+    }
+
+    fn conditions(&self) -> &[Condition] {
+        self.status.conditions()
+    }
+}
+
+/// Ready as the sum of the other conditions: bad news first, then what is not as it should be, then good news.
+fn summary(list: &[Condition]) -> Option<Fact> {
+    let weight = |condition: &Condition| match (condition.status.as_str(), is_negative(&condition.type_)) {
+        (conditions::TRUE, true) => 0,
+        (conditions::FALSE, false) => 1,
+        (conditions::TRUE, false) => 2,
+        (conditions::FALSE, true) => 3,
+        _ => 4,
+    };
+    let in_order = SUMMARIZED.iter().filter_map(|type_| conditions::get(list, type_));
+    let top = in_order.min_by_key(|condition| weight(condition))?;
+    let fact = match weight(top) {
+        0 | 1 => Fact::does_not_hold,
+        2 | 3 => Fact::holds,
+        _ => Fact::is_unknown,
+    };
+    Some(fact(READY, &top.reason, top.message.clone()))
+}
+
+fn is_negative(type_: &str) -> bool {
+    NEGATIVE.contains(&type_)
+}
+
+fn has_failure(list: &[Condition]) -> bool {
+    FAILURES
+        .iter()
+        .any(|type_| conditions::get(list, type_).is_some())
+}
+
+fn note_request<K: Kind>(object: &K, status: &mut <K as HasStatus>::Status) {
+    if let Some(token) = requested_at(object) {
+        status.set_last_handled_reconcile_at(token);
+    }
+}
+
+fn success<K: Kind>(object: &K, artifact: &Artifact, reason: &str, headline: Option<&str>) -> Event {
+    let annotation = |name: &str, value: &str| (format!("{SOURCE_GROUP}/{name}"), value.to_owned());
+    Event {
+        severity: Severity::Info,
+        reason: reason.to_owned(),
+        message: object.announcement(artifact, headline),
+        annotations: BTreeMap::from([
+            annotation("revision", &artifact.revision),
+            annotation("digest", &artifact.digest),
+        ]),
+    }
+}
+
+#[cfg(test)]
+mod tests;
