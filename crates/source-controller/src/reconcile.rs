@@ -177,6 +177,8 @@ async fn conclude<K: Kind>(
         record::tell(&*object, event, context);
     }
     Ok(match next {
+        // As in Flux, an interval of zero means that the object is looked at only when somebody asks for it.
+        Next::AtInterval if object.interval().to_std().is_zero() => Outcome::Done,
         Next::AtInterval => {
             let interval = object.interval().to_std();
             Outcome::After(jitter(interval, context.jitter_percentage, random()))

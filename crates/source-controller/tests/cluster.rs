@@ -350,6 +350,13 @@ async fn a_lost_disk_and_a_kill_lose_only_time() {
     until(&api, &name, |_| server.counts("app").fetch == 1).await;
     let object = handled(&api, &name).await;
     assert_eq!(download(&object).await, archive);
+
+    let status = world.controller.terminate(PATIENCE).unwrap();
+    assert!(
+        status.success(),
+        "it ends by itself when it is told to: {}",
+        world.controller.log_tail(20)
+    );
 }
 
 fn empty(folder: &Path) {
