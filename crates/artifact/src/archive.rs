@@ -1,4 +1,4 @@
-//! tar.gz: hostile ones in ([`read`]), reproducible ones out ([`write`]).
+//! tar.gz: hostile ones in ([`read()`]), reproducible ones out ([`write()`]).
 //!
 //! Both sides stream: one entry at a time, never a whole archive in memory. Reading knows nothing of where files
 //! go, it hands each entry to a function of the caller; writing asks a [`Content`] for folders and blobs.

@@ -7,7 +7,7 @@
 //! there is any pattern of the user, none of them; `.sourceignore` files, those of outer folders first;
 //! spec.ignore.
 //!
-//! The patterns themselves are go-git's, not Git's (see [`pattern`]), so Git's or ripgrep's matcher would
+//! The patterns themselves are go-git's, not Git's (see its module `pattern`), so Git's or ripgrep's matcher would
 //! decide some lists otherwise, for example `*` followed by `!deploy`, where go-git keeps `deploy/app.yaml`.
 
 mod glob;

@@ -24,7 +24,7 @@
 //! whose archive is gone (the source is fetched again), and removes what no record refers to.
 //!
 //! # Sharing and garbage
-//! Content is counted ([`references`]): a record holds its archive and root folder, a folder holds its entries, and an
+//! Content is counted (module `references`): a record holds its archive and root folder, a folder holds its entries, and an
 //! [`Ingest`] holds all that it has added until it is finished or dropped. What nobody holds is deleted at once.
 //! Counting, renaming into place and deleting happen under one lock, which is why an ingest can rely on a blob
 //! that it found. No file is read or synced under it, folders that die aside.

@@ -205,7 +205,7 @@ impl Reading<'_> {
         S: FnMut(Entry<'_>) -> Result<(), Box<dyn StdError + Send + Sync>>,
     {
         self.entries += 1;
-        let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+        let name = shorten(&String::from_utf8_lossy(&entry.path_bytes()));
         self.check_limits(&name, entry.size())?;
         let class = self.classify(entry, &name)?;
         if matches!(class, Class::Skip) {
@@ -269,7 +269,7 @@ impl Reading<'_> {
             return Ok(());
         };
         Err(Error::Limit {
-            entry: shorten(name),
+            entry: name.to_owned(),
             limit,
         })
     }
@@ -283,7 +283,7 @@ impl Reading<'_> {
             self.limits.max_ratio
         );
         Err(Error::Limit {
-            entry: shorten(name),
+            entry: name.to_owned(),
             limit,
         })
     }
@@ -298,7 +298,7 @@ impl Reading<'_> {
 
 /// The canonical path of an entry. Flux refuses backslashes, because they separate folders on other systems.
 fn path_of<R: Read>(entry: &tar::Entry<'_, R>, name: &str) -> Result<String, Error> {
-    let invalid = || Error::Name(shorten(name));
+    let invalid = || Error::Name(name.to_owned());
     let bytes = entry.path_bytes();
     let text = std::str::from_utf8(&bytes).map_err(|_| invalid())?;
     if text.is_empty() || text.contains('\\') {
@@ -315,6 +315,7 @@ fn has_sparse_map<R: Read>(entry: &mut tar::Entry<'_, R>) -> bool {
     records.any(|record| record.is_ok_and(|record| record.key_bytes().starts_with(b"GNU.sparse.")))
 }
 
+/// What messages show of a name, whose length is not ours to choose.
 fn shorten(name: &str) -> String {
     name.chars().take(200).collect()
 }
