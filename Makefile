@@ -31,9 +31,10 @@ generate: ## Write the CRDs and the gRPC code from their sources
 demo: build ## Show the main job end to end; DEMO=once ends by itself with 0 or 1
 	$(CARGO) run --locked --quiet -p xtask -- demo $(if $(filter once,$(DEMO)),--once)
 
-bench-sync: ## Measure N pairs of OCIRepository and Kustomization (N=100): time, memory, CPU, API requests
+bench-sync: ## Measure N pairs of OCIRepository and Kustomization (N=100), release build; PEER=folder with Flux's binaries
 	$(CARGO) build --release --locked -p source-controller -p apply-controller
-	$(CARGO) run --release --locked --quiet -p xtask -- bench-sync --pairs $(or $(N),100)
+	WINDLASS_BIN_DIR=$(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/release \
+	$(CARGO) run --locked --quiet -p xtask -- bench-sync --pairs $(or $(N),100) $(if $(PEER),--peer $(PEER))
 
 clean: ## Remove build output (the control plane's binaries are kept in the user's cache)
 	$(CARGO) clean

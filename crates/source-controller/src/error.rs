@@ -181,10 +181,6 @@ impl Error {
             | Self::ConfigureAuthentication(_)
             | Self::ConfigureProxy(_)
             | Self::GenerateTransport { .. } => (FETCH_FAILED, reasons::AUTHENTICATION_FAILED),
-            Self::Clone { source, .. } if source.is_unauthorized() => {
-                (FETCH_FAILED, reasons::AUTHENTICATION_FAILED)
-            }
-            Self::Pull(error) if error.is_unauthorized() => (FETCH_FAILED, reasons::AUTHENTICATION_FAILED),
             Self::EmptyRepository(_) => (FETCH_FAILED, EMPTY_REPOSITORY),
             Self::Clone { .. }
             | Self::ResolveReference(_)
@@ -273,7 +269,7 @@ mod tests {
             ),
             (
                 git(git::Error::Request(refused(401))),
-                (Some("FetchFailed"), "AuthenticationFailed"),
+                (Some("FetchFailed"), "GitOperationFailed"),
                 "failed to checkout and determine revision: unable to clone 'http://h/r.git': authentication failed: \
                  'http://h/r.git/info/refs' answered 401 Unauthorized",
             ),
@@ -303,7 +299,7 @@ mod tests {
             ),
             (
                 Error::Pull(digest(oci::registry::Error::Request(refused(403)))),
-                (Some("FetchFailed"), "AuthenticationFailed"),
+                (Some("FetchFailed"), "OCIArtifactPullFailed"),
                 "failed to determine artifact digest: 'http://h/r.git/info/refs' answered 403 Forbidden",
             ),
             (

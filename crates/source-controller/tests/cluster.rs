@@ -265,7 +265,7 @@ async fn oci_artifacts_are_extracted_and_cost_one_head_at_rest() {
     let refused = |object: &DynamicObject| {
         condition(object, "FetchFailed").is_some_and(|(_, reason, message)| {
             assert!(!message.contains("wrong"), "{message}");
-            reason == "AuthenticationFailed"
+            reason == "OCIArtifactPullFailed"
         })
     };
     until(&api, &name, refused).await;

@@ -102,6 +102,7 @@ pub(crate) enum Error {
     Abandoned,
 }
 
+#[cfg(test)]
 impl Error {
     /// Whether other credentials could help.
     pub(crate) fn is_unauthorized(&self) -> bool {

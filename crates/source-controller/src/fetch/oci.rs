@@ -120,28 +120,6 @@ pub(crate) enum PullError {
     NestedIndex,
 }
 
-impl Error {
-    /// Whether other credentials could help.
-    pub(crate) fn is_unauthorized(&self) -> bool {
-        match self {
-            Self::DetermineTag {
-                source: TagError::List(error),
-                ..
-            } => error.is_unauthorized(),
-            Self::DetermineDigest(PullError::Registry(error))
-            | Self::Pull {
-                source: PullError::Registry(error),
-                ..
-            }
-            | Self::FetchLayer {
-                source: PullError::Registry(error),
-                ..
-            } => error.is_unauthorized(),
-            _ => false,
-        }
-    }
-}
-
 /// Which artifact of the repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reference {

@@ -1,7 +1,10 @@
 //! Figures as Markdown.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::time::Duration;
+
+use testkit::control_plane::ApiMetrics;
 
 use super::Arguments;
 use super::scenario::Measured;
@@ -42,22 +45,26 @@ pub fn print(arguments: &Arguments, results: &[Measured]) {
     row("memory of both at rest", &|m| mebibytes(m.resident_at_rest));
     row("push to Ready, median", &|m| percentile(&m.pushes, 50));
     row("push to Ready, 95th percentile", &|m| percentile(&m.pushes, 95));
-    println!(
-        "\nAPI requests until all were Ready, by verb and resource (from the API server's metrics, all clients):\n"
-    );
+    println!("\nAPI requests until all were Ready (from the API server's metrics, all clients):\n");
+    requests(results, &head, 10, |measured| &measured.requests);
+    println!("\nThe same at rest:\n");
+    requests(results, &head, 1, |measured| &measured.requests_at_rest);
+}
+
+/// Prints the requests of which some contestant saw at least `least`.
+#[expect(clippy::print_stdout, reason = "the report is this tool's output")]
+fn requests(results: &[Measured], head: &[&str], least: u64, of: impl Fn(&Measured) -> &ApiMetrics) {
     println!("| verb | resource | {} |", head.join(" | "));
     println!("|---|---|{}", "---|".repeat(results.len()));
-    let mut keys: Vec<_> = results
+    let all = results
         .iter()
-        .flat_map(|m| m.requests.iter().map(|(key, _)| key))
-        .collect::<BTreeSet<_>>()
-        .into_iter()
-        .collect();
-    let count = |m: &Measured, key: &(String, String)| m.requests.count(&key.0, &key.1);
-    keys.sort_by_key(|key| std::cmp::Reverse(results.iter().map(|m| count(m, key)).sum::<u64>()));
+        .flat_map(|measured| of(measured).iter().map(|(key, _)| key));
+    let mut keys: Vec<_> = all.collect::<BTreeSet<_>>().into_iter().collect();
+    let count = |measured: &Measured, key: &(String, String)| of(measured).count(&key.0, &key.1);
+    keys.sort_by_key(|key| Reverse(results.iter().map(|m| count(m, key)).sum::<u64>()));
     for key in keys
         .into_iter()
-        .filter(|key| results.iter().any(|m| count(m, key) >= 10))
+        .filter(|key| results.iter().any(|m| count(m, key) >= least))
     {
         let counts: Vec<_> = results.iter().map(|m| count(m, key).to_string()).collect();
         println!("| {} | {} | {} |", key.0, key.1, counts.join(" | "));
