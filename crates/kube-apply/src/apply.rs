@@ -14,6 +14,7 @@ use std::sync::Arc;
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use k8s_openapi::jiff::Timestamp;
+use manifest::order::rank_for_apply;
 use manifest::{GroupVersionKind, ObjectId};
 
 use crate::Engine;
@@ -24,7 +25,7 @@ use crate::mapper::{self, Resource};
 use crate::plan::{self, Blocked, Opening, Verdict};
 use crate::prepare::{Item, Prepared};
 use crate::settings::{ApplyOptions, Owner};
-use crate::stage::{self, Stage};
+use crate::stage::Stage;
 
 /// What was done with an object; the words are Flux's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -223,8 +224,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    async fn rank(&mut self, stage: Stage, rank: usize) -> Result<(), Failures> {
-        let is_here = |item: &Item| item.stage == stage && stage::rank(&item.id.kind) == rank;
+    async fn rank(&mut self, stage: Stage, rank: i64) -> Result<(), Failures> {
+        let is_here = |item: &Item| item.stage == stage && rank_for_apply(&item.id.kind) == rank;
         let waiting = self.indices(|item, progress| {
             is_here(item) && matches!(progress, Progress::Waiting(Blocked::UntilItsTurn))
         });
@@ -234,9 +235,9 @@ impl<'a> Run<'a> {
         self.write(planned).await
     }
 
-    fn ranks(&self, stage: Stage) -> Vec<usize> {
+    fn ranks(&self, stage: Stage) -> Vec<i64> {
         let here = self.items.iter().filter(|item| item.stage == stage);
-        let mut ranks: Vec<_> = here.map(|item| stage::rank(&item.id.kind)).collect();
+        let mut ranks: Vec<_> = here.map(|item| rank_for_apply(&item.id.kind)).collect();
         ranks.dedup();
         ranks
     }

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use manifest::order::compare_for_apply;
 use manifest::{ObjectId, ParseObjectIdError};
 
 /// Objects and the API version under which each was applied last.
@@ -72,7 +73,7 @@ impl Inventory {
             .iter()
             .map(|(id, v)| (id.clone(), v.clone()))
             .collect();
-        all.sort_by(|a, b| crate::stage::compare(&a.0, &b.0));
+        all.sort_by(|a, b| compare_for_apply(&a.0, &b.0));
         all
     }
 

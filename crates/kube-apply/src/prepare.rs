@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use manifest::order::compare_for_apply;
 use manifest::{GroupVersionKind, Object, ObjectId, Origin};
 use serde_json::Value;
 
@@ -19,7 +20,7 @@ use crate::normalize::normalize;
 use crate::policy::Policy;
 use crate::request::Address;
 use crate::settings::{CommonMetadata, Owner, Settings};
-use crate::stage::{self, Stage};
+use crate::stage::Stage;
 
 /// Objects of one owner, ready to be applied.
 #[derive(Clone, Debug)]
@@ -127,7 +128,11 @@ impl Engine {
                 }
             }
         }
-        items.sort_by(|a: &Item, b: &Item| a.stage.cmp(&b.stage).then_with(|| stage::compare(&a.id, &b.id)));
+        items.sort_by(|a: &Item, b: &Item| {
+            a.stage
+                .cmp(&b.stage)
+                .then_with(|| compare_for_apply(&a.id, &b.id))
+        });
         errors.extend(remove_doubles(&mut items));
         if errors.is_empty() {
             Ok(Prepared {

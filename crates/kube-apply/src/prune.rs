@@ -7,6 +7,7 @@
 use futures::future::BoxFuture;
 use futures::{FutureExt as _, StreamExt as _};
 use kube::core::params::Preconditions;
+use manifest::order::{compare_for_apply, rank_for_apply};
 use manifest::{GroupVersionKind, ObjectId};
 
 use crate::Engine;
@@ -16,7 +17,6 @@ use crate::managed::Live;
 use crate::prepare;
 use crate::request::Address;
 use crate::settings::Owner;
-use crate::stage;
 
 /// What a caller wants of one prune. Nothing yet; here so that a guard against mass deletion finds its place.
 #[derive(Clone, Debug, Default)]
@@ -51,9 +51,9 @@ impl Engine {
     /// Deletes the objects, given with the version under which each was applied.
     pub async fn prune(&self, owner: &Owner, ids: &[(ObjectId, String)], _options: &PruneOptions) -> Pruned {
         let mut ordered: Vec<_> = ids.iter().collect();
-        ordered.sort_by(|a, b| stage::compare(&b.0, &a.0));
+        ordered.sort_by(|a, b| compare_for_apply(&b.0, &a.0));
         let mut pruned = Pruned::default();
-        for rank in ordered.chunk_by(|a, b| stage::rank(&a.0.kind) == stage::rank(&b.0.kind)) {
+        for rank in ordered.chunk_by(|a, b| rank_for_apply(&a.0.kind) == rank_for_apply(&b.0.kind)) {
             let deletes = rank
                 .iter()
                 .map(|(id, version)| self.prune_one(owner, id, version).boxed());
@@ -62,7 +62,7 @@ impl Engine {
                 .buffer_unordered(self.settings().concurrency.max(1))
                 .collect()
                 .await;
-            done.sort_by(|(a, _), (b, _)| stage::compare(b, a));
+            done.sort_by(|(a, _), (b, _)| compare_for_apply(b, a));
             for (id, outcome) in done {
                 match outcome {
                     Ok(None) => pruned.deleted.push(id),

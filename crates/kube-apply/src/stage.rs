@@ -4,10 +4,9 @@
 //! everything else. Within a stage objects follow Flux's order of kinds (`ssa.ReconcileOrder`); objects of one rank are
 //! independent of each other and may be applied at once.
 
-use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use manifest::{GroupVersionKind, ObjectId};
+use manifest::GroupVersionKind;
 
 /// A stage of an apply. Each is finished before the next one starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -66,55 +65,6 @@ pub fn is_namespace(gvk: &GroupVersionKind) -> bool {
     gvk.group.is_empty() && gvk.kind == "Namespace"
 }
 
-/// Kinds that go before all others, in this order.
-const FIRST: [&str; 23] = [
-    "CustomResourceDefinition",
-    "Namespace",
-    "ClusterRole",
-    "ClusterClass",
-    "RuntimeClass",
-    "PriorityClass",
-    "StorageClass",
-    "VolumeSnapshotClass",
-    "IngressClass",
-    "GatewayClass",
-    "ClusterRoleBinding",
-    "ResourceQuota",
-    "ServiceAccount",
-    "Role",
-    "RoleBinding",
-    "ConfigMap",
-    "Secret",
-    "Service",
-    "LimitRange",
-    "Deployment",
-    "StatefulSet",
-    "CronJob",
-    "PodDisruptionBudget",
-];
-
-/// Kinds that go after all others: a webhook may refuse objects that are applied with it.
-const LAST: [&str; 2] = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
-
-/// Position of a kind in Flux's order; kinds that the order does not name share one rank. Only the kind counts, as in
-/// Flux, whatever its group.
-pub fn rank(kind: &str) -> usize {
-    let position = |list: &[&str]| list.iter().position(|k| *k == kind);
-    position(&FIRST)
-        .or_else(|| position(&LAST).map(|i| FIRST.len() + 1 + i))
-        .unwrap_or(FIRST.len())
-}
-
-/// Compares two objects in Flux's order: rank, group, kind, namespace, name.
-pub fn compare(a: &ObjectId, b: &ObjectId) -> Ordering {
-    rank(&a.kind)
-        .cmp(&rank(&b.kind))
-        .then_with(|| a.group.cmp(&b.group))
-        .then_with(|| a.kind.cmp(&b.kind))
-        .then_with(|| a.namespace.cmp(&b.namespace))
-        .then_with(|| a.name.cmp(&b.name))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,43 +96,5 @@ mod tests {
         ] {
             assert_eq!(Stage::of(&gvk(api_version, kind), &custom), stage, "{kind}");
         }
-    }
-
-    #[test]
-    fn objects_are_ordered_by_kind_then_name() {
-        let id = |group: &str, kind: &str, namespace: &str, name: &str| ObjectId {
-            group: group.into(),
-            kind: kind.into(),
-            namespace: namespace.into(),
-            name: name.into(),
-        };
-        let mut ids = [
-            id(
-                "admissionregistration.k8s.io",
-                "ValidatingWebhookConfiguration",
-                "",
-                "w",
-            ),
-            id("example.com", "Widget", "a", "z"),
-            id("", "ConfigMap", "b", "a"),
-            id("apps", "Deployment", "a", "a"),
-            id("", "ConfigMap", "a", "b"),
-            id("apps", "DaemonSet", "a", "a"),
-            id("", "Namespace", "", "a"),
-        ];
-        ids.sort_by(compare);
-        let names: Vec<_> = ids.iter().map(ToString::to_string).collect();
-        assert_eq!(
-            names,
-            [
-                "Namespace/a",
-                "ConfigMap/a/b",
-                "ConfigMap/b/a",
-                "Deployment/a/a",
-                "DaemonSet/a/a",
-                "Widget/a/z",
-                "ValidatingWebhookConfiguration/w"
-            ]
-        );
     }
 }

@@ -63,11 +63,16 @@ const LEGACY_FIRST: [&str; 22] = [
     "PodDisruptionBudget",
 ];
 
-/// Compares two objects by the order in which Flux applies them.
+/// Position of a kind in Flux's order; kinds that the order does not name share one. Only the kind counts, as in Flux,
+/// whatever its group.
+pub fn rank_for_apply(kind: &str) -> i64 {
+    rank(kind, &FLUX_FIRST, &LAST)
+}
+
+/// Compares two objects by the order in which Flux applies them: rank, group, kind, namespace, name.
 pub fn compare_for_apply(a: &ObjectId, b: &ObjectId) -> Ordering {
-    let rank = |id: &ObjectId| rank(&id.kind, &FLUX_FIRST, &LAST);
-    rank(a)
-        .cmp(&rank(b))
+    rank_for_apply(&a.kind)
+        .cmp(&rank_for_apply(&b.kind))
         .then_with(|| a.group.cmp(&b.group))
         .then_with(|| a.kind.cmp(&b.kind))
         .then_with(|| a.namespace.cmp(&b.namespace))
@@ -154,6 +159,44 @@ fn legacy_name(namespace: &str, name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn objects_are_ordered_by_kind_then_name() {
+        let id = |group: &str, kind: &str, namespace: &str, name: &str| ObjectId {
+            group: group.into(),
+            kind: kind.into(),
+            namespace: namespace.into(),
+            name: name.into(),
+        };
+        let mut ids = [
+            id(
+                "admissionregistration.k8s.io",
+                "ValidatingWebhookConfiguration",
+                "",
+                "w",
+            ),
+            id("example.com", "Widget", "a", "z"),
+            id("", "ConfigMap", "b", "a"),
+            id("apps", "Deployment", "a", "a"),
+            id("", "ConfigMap", "a", "b"),
+            id("apps", "DaemonSet", "a", "a"),
+            id("", "Namespace", "", "a"),
+        ];
+        ids.sort_by(compare_for_apply);
+        let names: Vec<_> = ids.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            names,
+            [
+                "Namespace/a",
+                "ConfigMap/a/b",
+                "ConfigMap/b/a",
+                "Deployment/a/a",
+                "DaemonSet/a/a",
+                "Widget/a/z",
+                "ValidatingWebhookConfiguration/w"
+            ]
+        );
+    }
 
     #[test]
     fn flux_applies_definitions_and_namespaces_first_and_webhooks_last() {
