@@ -5,12 +5,12 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ListParams;
-use serde_json::{Value, json};
+use serde_json::json;
 use testkit::Controller;
 use testkit::git::Change;
 use testkit::objects::{self, is_ready, text};
 
-use crate::world::{PATIENCE, SHARD, Test, config_map, inventory_of, run, shard};
+use crate::world::{PATIENCE, Test, config_map, inventory_of, run};
 
 const ROUNDS: u64 = 10;
 
@@ -40,21 +40,14 @@ fn apply_controller_survives_being_killed_at_any_moment() {
 async fn rounds(test: &Test, victim: Victim) -> Result<()> {
     let ns = &test.namespace;
     let kubeconfig = test.world.control_plane.kubeconfig_path();
-    let selector = format!("{SHARD}={ns}");
-    let mut source = Controller::start_source(kubeconfig, shard(&selector)).await?;
-    let mut apply = Controller::start_apply(kubeconfig, &source, shard(&selector)).await?;
+    let mut source = Controller::start_source(kubeconfig, test.own_shard()).await?;
+    let mut apply = Controller::start_apply(kubeconfig, &source, test.own_shard()).await?;
     let repository = test.repository(&files_of(ns, 0))?;
-    let labelled = |mut object: Value| {
-        object["metadata"]["labels"] = json!({SHARD: ns});
-        object
-    };
     let git = objects::git_repository(ns, "app", repository.url(), "main");
-    test.apply(&labelled(objects::with_spec(git, json!({"interval": "1s"}))))
+    test.apply(&test.in_own_shard(objects::with_spec(git, json!({"interval": "1s"}))))
         .await?;
-    test.apply(&labelled(
-        test.kustomization("app", json!({"retryInterval": "1s"})),
-    ))
-    .await?;
+    test.apply(&test.in_own_shard(test.kustomization("app", json!({"retryInterval": "1s"}))))
+        .await?;
     test.ready("app", &format!("main@sha1:{}", repository.resolve("main")?))
         .await?;
 

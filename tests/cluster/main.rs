@@ -9,6 +9,7 @@
     reason = "a test's output is shown when it fails"
 )]
 
+mod artifacts;
 mod crds;
 mod deletion;
 mod dependencies;

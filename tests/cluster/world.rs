@@ -16,7 +16,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::OnceCell;
 
 /// The label that keeps objects away from the shared controllers.
-pub const SHARD: &str = "sharding.fluxcd.io/key";
+const SHARD: &str = "sharding.fluxcd.io/key";
 
 /// Long enough for a loaded machine; nothing waits this long unless it is broken.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -51,7 +51,7 @@ impl World {
 }
 
 /// Options for controllers that look only at what the selector lets through.
-pub fn shard(selector: &str) -> ControllerOptions {
+fn shard(selector: &str) -> ControllerOptions {
     ControllerOptions {
         flags: vec![format!("--watch-label-selector={selector}")],
         ..ControllerOptions::default()
@@ -99,6 +99,17 @@ pub const KUSTOMIZE: &str = "kustomize.toolkit.fluxcd.io/v1";
 pub const SOURCE: &str = "source.toolkit.fluxcd.io/v1";
 
 impl Test {
+    /// Options for controllers that look at this test's objects only.
+    pub fn own_shard(&self) -> ControllerOptions {
+        shard(&format!("{SHARD}={}", self.namespace))
+    }
+
+    /// Hides an object from the shared controllers, and shows it to those of [`Test::own_shard`].
+    pub fn in_own_shard(&self, mut object: Value) -> Value {
+        object["metadata"]["labels"] = json!({SHARD: self.namespace});
+        object
+    }
+
     /// The Kustomizations of this test.
     pub fn kustomizations(&self) -> Api<DynamicObject> {
         objects::api(&self.client, KUSTOMIZE, "Kustomization", &self.namespace)

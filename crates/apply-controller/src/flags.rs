@@ -120,10 +120,16 @@ impl Settings {
                 ..kube_apply::Settings::default()
             },
             artifacts: ClientOptions {
-                grpc_endpoint: flags.artifact_service.clone(),
+                grpc_endpoint: flags
+                    .artifact_service
+                    .clone()
+                    .filter(|endpoint| !endpoint.is_empty()),
                 cache_bytes: flags.artifact_cache_bytes,
                 http_retries: flags.http_retry,
-                hostname: flags.source_controller_localhost.clone(),
+                hostname: flags
+                    .source_controller_localhost
+                    .clone()
+                    .filter(|host| !host.is_empty()),
                 ..ClientOptions::default()
             },
             shard: parse_label_selector(&flags.watch.watch_label_selector)?,
