@@ -376,11 +376,7 @@ async fn prune(
     }
     let failed = |id: &ObjectId| pruned.failed.iter().any(|(survivor, _)| survivor == id);
     let survivors: Inventory = stale.iter().filter(|(id, _)| failed(id)).cloned().collect();
-    let details: Vec<String> = pruned
-        .failed
-        .iter()
-        .map(|(id, error)| format!("{id}: {error}"))
-        .collect();
+    let details: Vec<String> = pruned.failed.iter().map(|(_, error)| error.to_string()).collect();
     let error = Error::Prune {
         count: details.len(),
         details: details.join("\n"),

@@ -9,7 +9,9 @@ use std::time::Duration;
 use api::kustomize::Kustomization;
 use controller_kit::ObjectKey;
 use controller_kit::queue::Outcome as Next;
+use futures::StreamExt as _;
 use jiff::Timestamp;
+use kube_apply::managed::Live;
 use kube_apply::{Action, Applied};
 use kube_health::{Outcome, Target, WaitRequest};
 use manifest::{GroupVersionKind, ObjectId};
@@ -36,13 +38,14 @@ pub(super) async fn begin(
     run: Run,
     applied: Applied,
 ) -> Result<Ended, Box<Failed>> {
-    let targets = targets(context, &observed.object, applied).await;
+    let targets = targets(&observed.object, applied);
     if targets.is_empty() {
         return Ok(Ended::Done {
             run,
             health: Health::NotAsked,
         });
     }
+    let targets = look_up(context, targets).await;
     let request = WaitRequest {
         jobs_with_ttl: targets
             .iter()
@@ -182,27 +185,56 @@ fn failed(run: &Run, report: String, after: Duration) -> Box<Failed> {
 }
 
 /// Lists what must be healthy: all that was applied, or what the spec names.
-async fn targets(context: &Context, object: &Kustomization, applied: Applied) -> Vec<Target> {
+fn targets(object: &Kustomization, applied: Applied) -> Vec<Target> {
     let mut targets = if object.spec.wait {
         applied_targets(applied)
     } else {
         named_targets(object)
     };
     // Waiting for itself would never end.
-    let (name, namespace) = (
-        object.metadata.name.as_deref(),
-        object.metadata.namespace.as_deref(),
-    );
-    targets.retain(|target| {
-        let id = &target.id;
-        !(id.kind == "Kustomization"
-            && Some(id.name.as_str()) == name
-            && Some(id.namespace.as_str()) == namespace)
+    let metadata = &object.metadata;
+    let (name, namespace) = (metadata.name.as_deref(), metadata.namespace.as_deref());
+    targets.retain(|Target { id, .. }| {
+        id.kind != "Kustomization" || Some(&*id.name) != name || Some(&*id.namespace) != namespace
     });
-    for target in targets.iter_mut().filter(|target| target.initial.is_none()) {
-        target.initial = context.live(&target.id, &target.version).await;
-    }
     targets
+}
+
+/// Looks up what the apply did not need to write, and so has no answer about. What is known to be there and has no
+/// status is healthy by that.
+async fn look_up(context: &Context, mut targets: Vec<Target>) -> Vec<Target> {
+    targets.retain(|target| target.initial.is_some() || !is_healthy_by_being(context, &target.id));
+    let looked_up = targets.into_iter().map(|mut target| async move {
+        if target.initial.is_none() {
+            target.initial = context.live(&target.id, &target.version).await;
+        }
+        target
+    });
+    futures::stream::iter(looked_up)
+        .buffered(context.engine.settings().concurrency.max(1))
+        .collect()
+        .await
+}
+
+/// Kinds of Kubernetes without anything that could be unhealthy.
+const WITHOUT_STATUS: [(&str, &str); 12] = [
+    ("", "ConfigMap"),
+    ("", "Endpoints"),
+    ("", "LimitRange"),
+    ("", "Secret"),
+    ("", "ServiceAccount"),
+    ("discovery.k8s.io", "EndpointSlice"),
+    ("networking.k8s.io", "IngressClass"),
+    ("networking.k8s.io", "NetworkPolicy"),
+    ("rbac.authorization.k8s.io", "ClusterRole"),
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"),
+    ("rbac.authorization.k8s.io", "Role"),
+    ("rbac.authorization.k8s.io", "RoleBinding"),
+];
+
+fn is_healthy_by_being(context: &Context, id: &ObjectId) -> bool {
+    WITHOUT_STATUS.contains(&(&id.group, &id.kind))
+        && matches!(context.engine.managed().live(id), Live::Present(_))
 }
 
 /// A Job that removes itself when it is done is not missing when it is gone.

@@ -240,8 +240,14 @@ impl<'a> Recorder<'a> {
             tracing::info!(changes = lines.join(", "), "garbage collection completed");
             self.event(plan, Severity::Info, reasons::PROGRESSING, &lines.join("\n"));
         }
-        for (id, error) in &pruned.failed {
-            tracing::error!(object = %id, %error, "failed to delete");
+        let errors: Vec<_> = pruned.failed.iter().map(|(_, error)| error.to_string()).collect();
+        errors
+            .iter()
+            .for_each(|error| tracing::error!(error, "failed to delete"));
+        if plan.is_none() && !errors.is_empty() {
+            // A run that fails tells this in its status; an object that is being deleted has only events.
+            let message = format!("pruning for deleted resource failed:\n{}", errors.join("\n"));
+            self.event(None, Severity::Error, reasons::PRUNE_FAILED, &message);
         }
     }
 
