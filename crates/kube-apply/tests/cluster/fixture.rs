@@ -8,8 +8,9 @@ use futures::{Stream, StreamExt as _};
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
 use kube::client::Body;
 use kube::{Api, Client};
+use kube_apply::managed::Live;
 use kube_apply::{
-    Applied, ApplyError, ApplyOptions, CommonMetadata, Drift, Engine, Inventory, Owner, Settings,
+    Action, Applied, ApplyError, ApplyOptions, CommonMetadata, Drift, Engine, Inventory, Owner, Settings,
 };
 use manifest::{Object, Origin};
 use serde_json::{Value, json};
@@ -77,7 +78,28 @@ impl Fixture {
     /// Applies values as if each were a file of its own; returns `subject action` lines.
     pub(crate) async fn apply(&self, values: &[Value]) -> Vec<String> {
         let applied = self.try_apply(objects(values), &ApplyOptions::default()).await;
-        lines(&applied.unwrap_or_else(|error| panic!("{error}")))
+        let applied = applied.unwrap_or_else(|error| panic!("{error}"));
+        self.watched(&applied).await;
+        lines(&applied)
+    }
+
+    /// Waits until the watches have shown what was applied: how many requests the next step costs depends on it.
+    async fn watched(&self, applied: &Applied) {
+        let managed = self.engine.managed();
+        let written = applied
+            .changes
+            .iter()
+            .filter(|change| change.action != Action::Skipped);
+        let seen = async {
+            for change in written {
+                while managed.live(&change.id) == Live::Absent {
+                    tokio::time::sleep(Duration::from_millis(2)).await;
+                }
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(10), seen)
+            .await
+            .expect("the watches show what was applied");
     }
 
     /// Applies what the server must refuse; returns the lines of the error.
