@@ -67,6 +67,47 @@ fn all_errors_of_a_broken_revision_are_told_with_file_and_line_and_nothing_is_ap
 }
 
 #[test]
+fn hostile_manifests_are_refused_by_file_and_do_no_harm() {
+    run("hostile", |test| async move {
+        let ns = &test.namespace;
+        let mut aliases = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
+        for level in 1..12 {
+            let below = format!("*a{}, ", level - 1).repeat(10);
+            aliases.push_str(&format!(
+                "a{level}: &a{level} [{}]\n",
+                below.trim_end_matches(", ")
+            ));
+        }
+        let repository = test.repository(&[
+            (
+                "deploy/aliases.yaml",
+                format!("{}{aliases}", config_map(ns, "bomb", "1")),
+            ),
+            (
+                "deploy/deep.yaml",
+                format!("a: {}{}\n", "[".repeat(20_000), "]".repeat(20_000)),
+            ),
+        ])?;
+        test.git_source(&repository).await?;
+        test.apply(&test.kustomization("app", json!({}))).await?;
+        let message = test
+            .not_ready(&test.kustomizations(), "app", "BuildFailed")
+            .await?;
+        ensure!(
+            message.contains("deploy/aliases.yaml") && message.contains("deploy/deep.yaml"),
+            "{message}"
+        );
+        test.world.apply.check_running()?;
+        let changes = [
+            Change::write("deploy/aliases.yaml", config_map(ns, "good", "1")),
+            Change::delete("deploy/deep.yaml"),
+        ];
+        let revision = test.push(&repository, &changes).await?;
+        test.ready("app", &revision).await.map(drop)
+    });
+}
+
+#[test]
 fn unknown_kinds_and_namespaces_are_told_with_the_file() {
     run("unknown-kind", |test| async move {
         let ns = &test.namespace;
