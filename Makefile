@@ -2,7 +2,7 @@
 CARGO ?= cargo
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint fmt generate demo tools bench-sync clean
+.PHONY: help build test lint deny fmt generate demo tools bench-sync clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -21,6 +21,9 @@ lint: ## Formatting, clippy, generated files, and the dependency rules
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) run --locked --quiet -p xtask -- generate --check
 	hack/check-dependencies
+
+deny: ## Licences, bans and sources of every dependency, with cargo-deny (cargo install cargo-deny --locked)
+	$(CARGO) deny check bans licenses sources
 
 fmt: ## Format all Rust code
 	$(CARGO) fmt --all
