@@ -54,6 +54,8 @@ pub struct Context {
     pub artifacts: artifact::client::Client,
     /// Publishes Kubernetes Events.
     pub events: Events,
+    /// The first failed object ends a wait for health.
+    pub fail_fast: bool,
     /// What the flags allow.
     pub policy: Policy,
     /// Which Kustomizations are ours (`--watch-label-selector`).
@@ -270,6 +272,7 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         queue: Queue::new("kustomization", flags.rate, &kit.metrics),
         artifacts: artifact::client::Client::new(settings.artifacts)?,
         events: kit.recorder,
+        fail_fast: settings.fail_fast,
         policy: settings.policy,
         shard: settings.shard,
         jitter_percentage: flags.jitter.interval_jitter_percentage,

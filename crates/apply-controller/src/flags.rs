@@ -1,10 +1,14 @@
 //! The command line of kustomize-controller, and what it means.
 
+use std::time::Duration;
+
 use artifact::client::ClientOptions;
-use clap::Parser;
+use clap::{ArgAction, Parser};
+use controller_kit::duration;
 use controller_kit::flags::{
     AclFlags, ClientFlags, EndpointFlags, FeatureGateFlags, JitterFlags, KubeconfigFlags,
-    LeaderElectionFlags, LogFlags, RateLimiterFlags, TokenCacheFlags, WatchFlags, parse_label_selector,
+    LeaderElectionFlags, LogFlags, RateLimiterFlags, TokenCacheFlags, WatchFlags, parse_bool,
+    parse_label_selector,
 };
 use kube::core::Selector;
 
@@ -55,10 +59,11 @@ pub struct Flags {
     #[arg(long, default_value_t = 4, value_name = "N")]
     pub concurrent_ssa: usize,
     /// Accepted for Flux's manifests. Dependencies are watched, so that nothing is polled at this interval.
-    #[arg(long, default_value = "30s", value_name = "DURATION", hide_short_help = true)]
-    pub requeue_dependency: String,
+    #[arg(long, default_value = "30s", value_name = "DURATION", value_parser = duration::parse, hide_short_help = true)]
+    pub requeue_dependency: Duration,
     /// Refuse remote bases in kustomizations. They are refused in any case; accepted for Flux's manifests.
-    #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true)]
+    #[arg(long, value_parser = parse_bool, action = ArgAction::Set, default_value = "false",
+          num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub no_remote_bases: bool,
     /// The number of times that the download of an artifact is tried again.
     #[arg(long, default_value_t = 9, value_name = "N")]
@@ -72,6 +77,18 @@ pub struct Flags {
     /// Not supported yet: the controller refuses to start with a lock that it cannot hold.
     #[arg(long, value_name = "NAME")]
     pub default_service_account: Option<String>,
+    /// Not supported yet: the controller refuses to start with a lock that it cannot hold.
+    #[arg(long, value_name = "NAME")]
+    pub default_decryption_service_account: Option<String>,
+    /// Not supported yet: the controller refuses to start with a lock that it cannot hold.
+    #[arg(long, value_name = "NAME")]
+    pub default_kubeconfig_service_account: Option<String>,
+    /// Accepted for Flux's manifests; a Kustomization that asks for decryption is refused.
+    #[arg(long, value_name = "NAME")]
+    pub sops_age_secret: Option<String>,
+    /// Accepted for Flux's manifests; a Kustomization that asks for decryption is refused.
+    #[arg(long, value_name = "NAME")]
+    pub sops_vault_configmap: Option<String>,
 
     /// Address of the artifact service, such as http://source-controller:9091. Without it, and for artifacts that the
     /// service does not know, archives are downloaded over HTTP.
@@ -96,18 +113,49 @@ pub struct Settings {
     pub shard: Selector,
     /// Who may refer to whom.
     pub policy: Policy,
+    /// The first failed object ends a wait for health (not with gate DisableFailFastBehavior).
+    pub fail_fast: bool,
 }
+
+/// Flux's gates and their defaults. Those whose feature is not there have no effect; a misspelt one ends the start.
+const FEATURE_GATES: [(&str, bool); 12] = [
+    ("AdditiveCELDependencyCheck", false),
+    ("CacheSecretsAndConfigMaps", false),
+    // Without effect: here a newer revision always ends the wait for the older one.
+    ("CancelHealthCheckOnNewRevision", false),
+    ("DirectSourceFetch", false),
+    ("DisableConfigWatchers", false),
+    ("DisableFailFastBehavior", false),
+    ("DisableStatusPollerCache", true),
+    ("ExternalArtifact", false),
+    ("GroupChangeLog", false),
+    ("MigrateAPIVersion", false),
+    ("ObjectLevelWorkloadIdentity", false),
+    ("StrictPostBuildSubstitutions", true),
+];
 
 impl Settings {
     /// Checks what parsing alone cannot.
     pub fn of(flags: &Flags) -> anyhow::Result<Self> {
-        anyhow::ensure!(
-            flags
-                .default_service_account
-                .as_ref()
-                .is_none_or(String::is_empty),
-            "--default-service-account is not supported yet: without impersonation the lock would not hold"
-        );
+        let locks = [
+            ("--default-service-account", &flags.default_service_account),
+            (
+                "--default-decryption-service-account",
+                &flags.default_decryption_service_account,
+            ),
+            (
+                "--default-kubeconfig-service-account",
+                &flags.default_kubeconfig_service_account,
+            ),
+        ];
+        for (name, account) in locks {
+            let is_set = account.as_ref().is_some_and(|account| !account.is_empty());
+            anyhow::ensure!(
+                !is_set,
+                "{name} is not supported yet: without impersonation the lock would not hold"
+            );
+        }
+        let gates = flags.features.resolve(&FEATURE_GATES)?;
         let stage = |kind: &String| {
             let (kind, group) = kind.split_once('.').unwrap_or((kind, ""));
             (group.to_owned(), kind.to_owned())
@@ -133,9 +181,58 @@ impl Settings {
                 ..ClientOptions::default()
             },
             shard: parse_label_selector(&flags.watch.watch_label_selector)?,
+            fail_fast: !gates.enabled("DisableFailFastBehavior"),
             policy: Policy {
                 no_cross_namespace_refs: flags.acl.no_cross_namespace_refs,
             },
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(arguments: &[&str]) -> anyhow::Result<Settings> {
+        Settings::of(&Flags::try_parse_from(
+            [&["apply-controller"], arguments].concat(),
+        )?)
+    }
+
+    #[test]
+    fn the_command_lines_of_fluxs_manifests_are_taken() {
+        let settings = settings(&[
+            "--events-addr=http://notification-controller.flux-system.svc.cluster.local./",
+            "--watch-all-namespaces=true",
+            "--log-level=info",
+            "--log-encoding=json",
+            "--enable-leader-election",
+            "--no-cross-namespace-refs=true",
+            "--no-remote-bases=true",
+            "--requeue-dependency=5s",
+            "--concurrent=20",
+            "--sops-age-secret=sops-age",
+            "--feature-gates=DisableFailFastBehavior=true,StrictPostBuildSubstitutions=false",
+            "--custom-apply-stage-kinds=ClusterIssuer.cert-manager.io",
+        ])
+        .unwrap();
+        assert!(settings.policy.no_cross_namespace_refs && !settings.fail_fast);
+        let stage = ("cert-manager.io".to_owned(), "ClusterIssuer".to_owned());
+        assert!(settings.apply.custom_stage_kinds.contains(&stage));
+    }
+
+    #[test]
+    fn what_cannot_be_held_or_is_misspelt_ends_the_start() {
+        for argument in [
+            "--default-service-account=tenant",
+            "--default-decryption-service-account=tenant",
+            "--default-kubeconfig-service-account=tenant",
+            "--feature-gates=NoSuchGate=true",
+            "--requeue-dependency=soon",
+            "--concurrent=0",
+        ] {
+            assert!(settings(&[argument]).is_err(), "{argument}");
+        }
+        assert!(settings(&["--default-service-account="]).unwrap().fail_fast);
     }
 }

@@ -54,7 +54,7 @@ pub(super) async fn begin(
             .collect(),
         objects: targets,
         timeout: observed.object.timeout().into(),
-        fail_fast: true,
+        fail_fast: context.fail_fast,
     };
     let hub = context.hub.clone();
     let mut wait = Box::pin(async move { hub.wait(request).await });
