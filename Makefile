@@ -2,7 +2,7 @@
 CARGO ?= cargo
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint deny fmt generate demo tools bench-sync clean
+.PHONY: help build test lint deny fmt generate record-cases demo tools bench-sync clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -30,6 +30,9 @@ fmt: ## Format all Rust code
 
 generate: ## Write the CRDs and the gRPC code from their sources
 	$(CARGO) run --locked --quiet -p xtask -- generate
+
+record-cases: ## Record what the real kustomize answers to the cases in tests/cases/kustomize; CHECK=1 only compares
+	hack/record-cases $(if $(CHECK),--check) $(CASE)
 
 demo: build ## Show the main job end to end; DEMO=once ends by itself with 0 or 1
 	$(CARGO) run --locked --quiet -p xtask -- demo $(if $(filter once,$(DEMO)),--once)
