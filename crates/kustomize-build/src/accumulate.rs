@@ -4,7 +4,7 @@ mod go_syntax;
 mod target;
 
 use manifest::Object;
-use manifest::yaml::{self, Nodes};
+use manifest::yaml;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
@@ -12,6 +12,7 @@ use crate::field_spec::{FieldSpec, TransformerConfig};
 use crate::fs::FileSystem;
 use crate::kustomization::Kustomization;
 use crate::load::{Loader, Source};
+use crate::nodes::Nodes;
 use crate::resource::{self, BuildOrigin, Resource};
 use crate::resource_map::ResourceMap;
 use crate::transform;
@@ -49,7 +50,7 @@ fn build_objects(
 ) -> Result<Vec<Object>> {
     let loader = Loader::open(source, folder)?;
     let mut target = Target::load(loader)?;
-    target.check_open_api()?;
+    target.choose_schemas(nodes)?;
     let metadata = target.kustomization().build_metadata.clone();
     if !metadata.is_empty() {
         target.track_origin(BuildOrigin::default());

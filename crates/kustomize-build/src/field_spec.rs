@@ -8,11 +8,12 @@ use std::cmp::Ordering;
 
 use manifest::GroupVersionKind;
 use manifest::order::LegacyOrder;
-use manifest::yaml::{Kind, NodeId, Nodes, Tag};
+use manifest::yaml::{Kind, NodeId, Tag};
 
 use crate::error::{Error, Result};
 use crate::id;
 use crate::lookup;
+use crate::nodes::Nodes;
 
 pub(crate) use definitions::config_of_definitions;
 

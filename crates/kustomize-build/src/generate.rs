@@ -7,12 +7,13 @@ mod merge;
 
 use std::collections::BTreeMap;
 
-use manifest::yaml::{Node, NodeId, Nodes, Style, Tag};
+use manifest::yaml::{Node, NodeId, Style, Tag};
 
 use crate::error::{Error, Result};
 use crate::kustomization::{GeneratorArgs, GeneratorOptions};
 use crate::load::Loader;
 use crate::lookup;
+use crate::nodes::Nodes;
 use crate::resource::{Behavior, Resource};
 
 pub(crate) use merge::{merge_into_old, take_metadata_of};

@@ -4,7 +4,7 @@ use std::fmt;
 
 use manifest::GroupVersionKind;
 
-use crate::schema;
+use crate::schema::Schemas;
 
 /// kustomize's stand-in for the namespace of objects that have none by their kind.
 pub(crate) const NOT_NAMESPACED: &str = "_non_namespaceable_";
@@ -50,8 +50,8 @@ pub(crate) struct ResourceId {
 
 impl ResourceId {
     /// Makes the id of a resource as it is now.
-    pub(crate) fn current(gvk: GroupVersionKind, name: String, namespace: String) -> Self {
-        let cluster_scoped = schema::is_cluster_scoped(&gvk);
+    pub(crate) fn current(schemas: &Schemas, gvk: GroupVersionKind, name: String, namespace: String) -> Self {
+        let cluster_scoped = schemas.is_cluster_scoped(&gvk);
         Self {
             gvk,
             name,

@@ -29,6 +29,7 @@ mod kustomization;
 mod load;
 mod lookup;
 mod name_reference;
+mod nodes;
 mod patch;
 mod path;
 mod plugin;

@@ -3,9 +3,10 @@
 //! The rules are kyaml's (`yaml/fns.go`), oddities included, because later steps and the final types depend on them:
 //! setting a field keeps the style of the scalar that was there, and a null in place of a mapping is no error.
 
-use manifest::yaml::{Kind, Node, NodeId, Nodes, Style, Tag, scalar};
+use manifest::yaml::{Kind, Node, NodeId, Style, Tag, scalar};
 
 use crate::error::{Error, Result};
+use crate::nodes::Nodes;
 
 /// Fails when a node is neither null nor of the kind.
 pub(crate) fn expect_kind(nodes: &Nodes, id: NodeId, kind: Kind) -> Result<()> {

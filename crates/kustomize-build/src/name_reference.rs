@@ -3,12 +3,13 @@
 use std::collections::{BTreeSet, HashMap};
 
 use manifest::GroupVersionKind;
-use manifest::yaml::{Kind, Node, NodeId, Nodes};
+use manifest::yaml::{Kind, Node, NodeId};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::field_spec::{self, FieldSpec, NameReference};
 use crate::id::{self, ResourceId};
 use crate::lookup;
+use crate::nodes::Nodes;
 use crate::resource::{self, Resource};
 use crate::resource_map::ResourceMap;
 

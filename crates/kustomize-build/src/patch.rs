@@ -4,11 +4,10 @@ pub(crate) mod json6902;
 mod merge;
 mod strategic;
 
-use manifest::yaml::Nodes;
-
 use crate::error::{Error, Result};
 use crate::kustomization::{Patch, PatchOptions, Selector};
 use crate::load::Loader;
+use crate::nodes::Nodes;
 use crate::resource::{self, Resource};
 use crate::resource_map::ResourceMap;
 use crate::selector;

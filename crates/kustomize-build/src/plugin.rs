@@ -4,7 +4,7 @@ mod value_add;
 
 use std::collections::BTreeMap;
 
-use manifest::yaml::{self, Nodes};
+use manifest::yaml;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
@@ -13,6 +13,7 @@ use crate::generate::Generated;
 use crate::kustomization::decode::Fields;
 use crate::kustomization::{GeneratorArgs, Image, Patch, Replacement, ReplacementField, Replica, Selector};
 use crate::load::Loader;
+use crate::nodes::Nodes;
 use crate::patch::{self, json6902};
 use crate::resource::Resource;
 use crate::resource_map::ResourceMap;

@@ -3,13 +3,14 @@
 mod path;
 mod structured;
 
-use manifest::yaml::{Kind, Node, NodeId, Nodes};
+use manifest::yaml::{Kind, Node, NodeId};
 
 use crate::error::{Error, Result};
 use crate::id::ResourceId;
 use crate::kustomization::{FieldOptions, Replacement, ReplacementField, SourceSelector, TargetSelector};
 use crate::load::Loader;
 use crate::lookup;
+use crate::nodes::Nodes;
 use crate::resource::Resource;
 use crate::resource_map::ResourceMap;
 use crate::selector::CompiledSelector;

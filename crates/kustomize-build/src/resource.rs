@@ -7,9 +7,10 @@ mod origin;
 mod read;
 
 use manifest::Origin;
-use manifest::yaml::{NodeId, Nodes};
+use manifest::yaml::NodeId;
 
 use crate::id::ResourceId;
+use crate::nodes::Nodes;
 
 pub(crate) use metadata::{
     annotations, id_of, labels, name, namespace, set_name, set_namespace, set_texts, text,

@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use manifest::GroupVersionKind;
-use manifest::yaml::Nodes;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::id::ResourceId;
+use crate::nodes::Nodes;
 use crate::resource::{Behavior, Resource};
 use crate::{generate, resource};
 

@@ -3,11 +3,11 @@
 mod labels;
 
 use manifest::GroupVersionKind;
-use manifest::yaml::Nodes;
 use regex::{Regex, RegexBuilder};
 
 use crate::error::{Error, Result};
 use crate::kustomization::Selector;
+use crate::nodes::Nodes;
 use crate::resource::{self, Resource};
 use crate::resource_map::ResourceMap;
 

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use manifest::yaml::{Kind, NodeId, Nodes, Style, Tag, scalar};
+use manifest::yaml::{Kind, NodeId, Style, Tag, scalar};
 use serde_json::Value;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::field_spec::{self, FieldSpec};
 use crate::kustomization::Variable;
 use crate::lookup;
+use crate::nodes::Nodes;
 use crate::resource_map::ResourceMap;
-use crate::schema;
 
 /// The variables of a build, by name.
 #[derive(Clone, Debug, Default)]
@@ -23,7 +23,7 @@ impl Variables {
     pub(crate) fn define(&mut self, nodes: &Nodes, map: &mut ResourceMap, added: &[Variable]) -> Result<()> {
         for variable in added {
             let wanted = &variable.object;
-            let by_namespace = !wanted.namespace.is_empty() || schema::is_cluster_scoped(&wanted.gvk);
+            let by_namespace = !wanted.namespace.is_empty() || nodes.schemas.is_cluster_scoped(&wanted.gvk);
             let found = map.matching_any_id(nodes, |known| {
                 let same = known.name == wanted.name && known.gvk == wanted.gvk;
                 same && (!by_namespace || known.is_in_namespace_of(wanted))

@@ -103,12 +103,10 @@ fn what_is_not_supported_is_refused_by_name() {
             "remote resources are not supported",
         ),
         ("helmCharts: [{name: x}]\n", "must specify --enable-helm"),
-        ("openapi: {path: schema.json}\n", "'openapi.path'"),
         ("transformers: [plugin.yaml]\n", "external plugins disabled"),
     ] {
         let tree = tree(&[
             ("kustomization.yaml", kustomization),
-            ("schema.json", "{}"),
             (
                 "plugin.yaml",
                 "apiVersion: example.com/v1\nkind: Exec\nmetadata: {name: x}\n",

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use manifest::Origin;
-use manifest::yaml::{self, Nodes};
+use manifest::yaml;
 use serde_json::{Map, Value};
 
 use super::Accumulated;
@@ -13,14 +13,19 @@ use crate::field_spec::{TransformerConfig, config_of_definitions};
 use crate::generate::{self, Generated};
 use crate::kustomization::{COMPONENT_KIND, FILE_NAMES, GeneratorArgs, Kustomization, Patch};
 use crate::load::Loader;
+use crate::nodes::Nodes;
 use crate::resource::{self, BuildOrigin, Resource};
 use crate::resource_map::ResourceMap;
+use crate::schema::Custom;
 use crate::transform::affix::Affix;
 use crate::transform::namespace::Namespace;
 use crate::{patch, path, plugin, replacement, transform};
 
 /// How much a build may read and make, in nodes of its trees: some half a gigabyte of memory.
 const NODES: usize = 4_000_000;
+
+/// The only version of Kubernetes whose schemas kustomize 5.8 has built in.
+const BUILT_IN_SCHEMA: &str = "v1.21.2";
 
 /// A kustomization or component that was read, with its folder.
 pub(super) struct Target<'a> {
@@ -77,20 +82,43 @@ impl<'a> Target<'a> {
         self.loader.place(self.file_name)
     }
 
-    /// Refuses schemas other than the built-in one.
-    pub(super) fn check_open_api(&self) -> Result<()> {
-        const BUILT_IN: &str = "v1.21.2";
+    /// Takes the schemas that the kustomization asks for, unless one that was read before did so.
+    pub(super) fn choose_schemas(&self, nodes: &mut Nodes) -> Result<()> {
         let open_api = &self.kustomization.open_api;
-        if let Some(schema) = open_api.get("path") {
-            self.loader.load(schema)?;
-            return Err(Error::unsupported(
-                "a schema of one's own ('openapi.path') is not supported",
-            ));
+        let version = open_api.get("version").map(String::as_str);
+        let file = match open_api.get("path") {
+            Some(path) => Some((path, self.loader.load(path)?)),
+            None => None,
+        };
+        if nodes.schemas.are_chosen() {
+            return Ok(());
         }
-        match open_api.get("version").map(String::as_str) {
-            None | Some("" | BUILT_IN) => Ok(()),
-            Some(_) => Err(Error::invalid("the specified OpenAPI version is not built in")),
+        match (file, version) {
+            (Some(_), Some(_)) => Err(Error::invalid(
+                "builtin version and custom schema provided, cannot use both",
+            )),
+            (Some((path, content)), None) => {
+                nodes.schemas.choose(self.read_schema(path, &content)?);
+                Ok(())
+            }
+            (None, None | Some("")) => Ok(()),
+            (None, Some(BUILT_IN_SCHEMA)) => {
+                nodes.schemas.choose_built_in();
+                Ok(())
+            }
+            (None, Some(_)) => Err(Error::invalid("the specified OpenAPI version is not built in")),
         }
+        .map_err(|error| error.in_file(&self.file(), 0))
+    }
+
+    /// kustomize panics where this fails.
+    fn read_schema(&self, path: &str, content: &[u8]) -> Result<Custom> {
+        let place = self.loader.place(path);
+        let failed = |error: Error| error.context("invalid schema file").in_file(&place, 0);
+        let text = std::str::from_utf8(content)
+            .map_err(|_| failed(Error::invalid("yaml: invalid leading UTF-8 octet")))?;
+        let document = first_document(text, &place).map_err(failed)?;
+        Custom::from_json(&document).map_err(|reason| failed(Error::invalid(reason)))
     }
 
     /// Carries out the kustomization on top of what is there: nothing, or for a component what its parent has.
@@ -210,7 +238,7 @@ impl<'a> Target<'a> {
             .build_metadata
             .clone_from(&self.kustomization.build_metadata);
         target.origin = self.origin.as_ref().map(|origin| origin.append(entry));
-        target.check_open_api()?;
+        target.choose_schemas(nodes)?;
         let kind = &target.kustomization.kind;
         if parent.is_some() && kind != COMPONENT_KIND {
             let message = format!("expected kind '{COMPONENT_KIND}' for path '{folder}' but got '{kind}'");

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use manifest::yaml::{Kind, Node, NodeId, Nodes};
+use manifest::yaml::{Kind, Node, NodeId};
 
 use crate::error::Result;
 use crate::lookup;
+use crate::nodes::Nodes;
 
 /// Sets `data`, and `binaryData` for what is no text.
 pub(crate) fn set_config_map_data(

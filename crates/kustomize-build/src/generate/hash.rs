@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 
-use manifest::yaml::{Kind, NodeId, Nodes, json};
+use manifest::yaml::{Kind, NodeId, json};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
+use crate::nodes::Nodes;
 use crate::resource;
 
 /// Returns the suffix for an object: ten characters of the SHA-256 of its data, with letters for what could be a word.

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use manifest::yaml::{NodeId, Nodes};
+use manifest::yaml::NodeId;
 
 use super::data;
 use crate::error::{Error, Result};
+use crate::nodes::Nodes;
 use crate::resource::{self, Resource};
 
 /// Gives a generated object the name, namespace, labels, annotations and history of the one that it replaces; its own

@@ -1,10 +1,11 @@
 //! JSON patches as the library that kustomize uses (evanphx/json-patch v4) applies them: negative indexes count from
 //! the end, and `replace` sets a field that is not there.
 
-use manifest::yaml::{self, Nodes};
+use manifest::yaml;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
+use crate::nodes::Nodes;
 use crate::resource::{JsonStyle, Resource, node_from_json};
 
 /// A patch: its operations in order.

@@ -4,10 +4,11 @@
 //! patch, an explicit one stays; a patch's list elements come before the target's; a list of a type that is not
 //! built in is replaced as a whole.
 
-use manifest::yaml::{Kind, NodeId, Nodes};
+use manifest::yaml::{Kind, NodeId};
 
 use crate::error::{Error, Result};
 use crate::lookup;
+use crate::nodes::Nodes;
 use crate::schema::Schema;
 
 /// Merges a patch into a target in place; returns false when the patch deletes it.
@@ -65,8 +66,8 @@ fn walk(
     }
     match kind {
         None | Some(Kind::Mapping) => walk_map(nodes, target, patch, schema),
-        Some(Kind::Sequence) => match schema.and_then(Schema::merge_keys) {
-            Some(keys) => walk_list(nodes, target, patch, schema, keys),
+        Some(Kind::Sequence) => match schema.as_ref().and_then(Schema::merge_keys) {
+            Some(keys) => walk_list(nodes, target, patch, schema.as_ref(), &keys),
             None => Ok(patch.or(target).into()),
         },
         Some(Kind::Scalar) => Ok(patch.or(target).into()),
@@ -80,7 +81,7 @@ fn schema_of_object(nodes: &Nodes, id: NodeId) -> Option<Schema> {
             .field(id, field)
             .map_or("", |value| nodes[value].value.as_str())
     };
-    Schema::of_type(text("apiVersion"), text("kind"))
+    nodes.schemas.of_type(text("apiVersion"), text("kind"))
 }
 
 fn walk_map(
@@ -94,7 +95,7 @@ fn walk_map(
         other => return Ok(other),
     };
     for name in field_names(nodes, target, patch) {
-        let below = schema.and_then(|schema| schema.field(&name));
+        let below = schema.as_ref().and_then(|schema| schema.field(&name));
         let (old, new) = (
             nodes.field(target, &name),
             patch.and_then(|patch| nodes.field(patch, &name)),
@@ -190,7 +191,7 @@ fn walk_list(
     nodes: &mut Nodes,
     target: Option<NodeId>,
     patch: Option<NodeId>,
-    schema: Option<Schema>,
+    schema: Option<&Schema>,
     keys: &[&str],
 ) -> Result<Merged> {
     let target = match visit_list(nodes, target, patch)? {
@@ -281,7 +282,7 @@ impl ListMerge {
             (valid_keys, valid_values) = validate_keys(&values_list, values, keys);
             let old = self.element(nodes, Some(self.target), &valid_keys, &valid_values);
             let new = self.element(nodes, self.patch, &valid_keys, &valid_values);
-            let element = match walk(nodes, old, new, self.schema)? {
+            let element = match walk(nodes, old, new, self.schema.clone())? {
                 Merged::Node(element) if !is_null_or_empty_map(nodes, element) => element,
                 _ => {
                     set_element(nodes, self.target, None, &valid_keys, &valid_values);

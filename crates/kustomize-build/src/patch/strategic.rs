@@ -1,11 +1,12 @@
 //! Strategic merge patches and their targets.
 
-use manifest::yaml::{NodeId, Nodes};
+use manifest::yaml::NodeId;
 
 use super::merge;
 use crate::error::{Error, Result};
 use crate::kustomization::Selector;
 use crate::load::Loader;
+use crate::nodes::Nodes;
 use crate::resource::{self, Resource};
 use crate::resource_map::ResourceMap;
 use crate::selector;

@@ -1,6 +1,6 @@
 //! `ValueAddTransformer`: a value put into fields, or between the parts of paths in fields.
 
-use manifest::yaml::{Kind, Node, Nodes};
+use manifest::yaml::{Kind, Node};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
@@ -8,6 +8,7 @@ use crate::kustomization::Selector;
 use crate::kustomization::decode::{Decode, Fields};
 use crate::load::Loader;
 use crate::lookup;
+use crate::nodes::Nodes;
 use crate::resource_map::ResourceMap;
 use crate::transform::namespace::Namespace;
 use crate::{path, selector};

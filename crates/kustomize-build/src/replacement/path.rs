@@ -1,9 +1,10 @@
 //! The paths of replacements' targets (kyaml's `PathMatcher`): wildcards, matches by expression, and creation.
 
-use manifest::yaml::{Kind, Node, NodeId, Nodes, Style};
+use manifest::yaml::{Kind, Node, NodeId, Style};
 
 use crate::error::{Error, Result};
 use crate::lookup;
+use crate::nodes::Nodes;
 use crate::selector;
 
 /// Finds all nodes that a path leads to, and creates what is missing when a kind to create is given.

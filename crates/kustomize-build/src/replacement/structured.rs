@@ -1,6 +1,6 @@
 //! Replacements inside of text that is itself JSON: `data.config\.json.a.b`.
 
-use manifest::yaml::{self, Kind, NodeId, Nodes};
+use manifest::yaml::{self, Kind, NodeId};
 use serde_json::Value;
 
 use super::path;
@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::generate::hash::to_go_json;
 use crate::kustomization::FieldOptions;
 use crate::lookup;
+use crate::nodes::Nodes;
 
 /// Sets a value inside of the text of a field that the path leads through; returns false when there is no such text.
 ///

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use manifest::GroupVersionKind;
-use manifest::yaml::{Kind, Node, NodeId, Nodes};
+use manifest::yaml::{Kind, Node, NodeId};
 
 use crate::error::Result;
 use crate::id::ResourceId;
 use crate::lookup;
+use crate::nodes::Nodes;
 
 /// Returns the text of a top-level field, whatever its type; empty when there is none.
 pub(crate) fn text<'a>(nodes: &'a Nodes, object: NodeId, field: &str) -> &'a str {
@@ -43,6 +44,7 @@ pub(crate) fn namespace(nodes: &Nodes, object: NodeId) -> &str {
 pub(crate) fn id_of(nodes: &Nodes, object: NodeId) -> ResourceId {
     let gvk = GroupVersionKind::new(text(nodes, object, "apiVersion"), text(nodes, object, "kind"));
     ResourceId::current(
+        &nodes.schemas,
         gvk,
         name(nodes, object).to_owned(),
         namespace(nodes, object).to_owned(),

@@ -4,11 +4,12 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use manifest::Origin;
-use manifest::yaml::{self, Kind, MAX_NODES, Node, NodeId, Nodes, Problem, Style, Tag};
+use manifest::yaml::{self, Kind, MAX_NODES, Node, NodeId, Problem, Style, Tag};
 use serde_json::Value;
 
 use super::Resource;
 use crate::error::{Error, Result};
+use crate::nodes::Nodes;
 use crate::resource::metadata;
 
 /// Reads the resources of a text. `file` is for positions; messages do not hold it, callers add it in kustomize's way.

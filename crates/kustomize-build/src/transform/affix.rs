@@ -1,11 +1,12 @@
 //! `namePrefix` and `nameSuffix`.
 
-use manifest::yaml::{Kind, Node, Nodes, Tag};
+use manifest::yaml::{Kind, Node, Tag};
 
 use crate::error::Result;
 use crate::field_spec::{self, Create, FieldSpec};
 use crate::id;
 use crate::lookup;
+use crate::nodes::Nodes;
 use crate::resource::Resource;
 use crate::resource_map::ResourceMap;
 

@@ -1,12 +1,13 @@
 //! `images`.
 
-use manifest::yaml::{Kind, Node, NodeId, Nodes};
+use manifest::yaml::{Kind, Node, NodeId};
 use regex::Regex;
 
 use crate::error::Result;
 use crate::field_spec::{self, FieldSpec};
 use crate::kustomization::Image;
 use crate::lookup;
+use crate::nodes::Nodes;
 use crate::resource;
 use crate::resource_map::ResourceMap;
 use crate::selector;

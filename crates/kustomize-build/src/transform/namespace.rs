@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 
 use manifest::GroupVersionKind;
-use manifest::yaml::{Kind, Node, NodeId, Nodes, Tag};
+use manifest::yaml::{Kind, Node, NodeId, Tag};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::field_spec::{self, Create, FieldSpec};
 use crate::lookup;
+use crate::nodes::Nodes;
 use crate::resource::{self, Resource};
 use crate::resource_map::ResourceMap;
-use crate::schema;
 
 /// Which subjects of role bindings get the namespace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -127,7 +127,7 @@ impl Namespace {
         let api_version = resource::text(nodes, root, "apiVersion").to_owned();
         let kind = resource::text(nodes, root, "kind").to_owned();
         let gvk = GroupVersionKind::new(&api_version, &kind);
-        if !schema::is_cluster_scoped(&gvk) {
+        if !nodes.schemas.is_cluster_scoped(&gvk) {
             let own = FieldSpec::new("metadata/namespace", true);
             let create = Create {
                 kind: Kind::Scalar,

@@ -1,11 +1,11 @@
 //! The order of the result: `sortOptions`, or the default.
 
 use manifest::order::LegacyOrder;
-use manifest::yaml::Nodes;
 
 use crate::DefaultOrder;
 use crate::error::{Error, Result};
 use crate::kustomization::SortOptions;
+use crate::nodes::Nodes;
 use crate::resource::Resource;
 use crate::resource_map::ResourceMap;
 

@@ -1,12 +1,13 @@
 //! `replicas`.
 
-use manifest::yaml::{Kind, Node, Nodes, Tag};
+use manifest::yaml::{Kind, Node, Tag};
 
 use crate::error::{Error, Result};
 use crate::field_spec::{self, Create, FieldSpec};
 use crate::id;
 use crate::kustomization::Replica;
 use crate::lookup;
+use crate::nodes::Nodes;
 use crate::resource_map::ResourceMap;
 
 /// Sets the number of replicas of the workloads of a name, now or before.

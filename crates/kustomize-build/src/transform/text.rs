@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use manifest::yaml::{Kind, Node, Nodes, Tag};
+use manifest::yaml::{Kind, Node, Tag};
 
 use crate::error::Result;
 use crate::field_spec::{self, Create, FieldSpec};
 use crate::kustomization::Label;
 use crate::lookup;
+use crate::nodes::Nodes;
 use crate::resource_map::ResourceMap;
 
 /// Sets texts in all fields that are specified.
