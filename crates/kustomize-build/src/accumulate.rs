@@ -27,11 +27,16 @@ use target::Target;
 pub fn build(fs: &dyn FileSystem, folder: &str, options: &Options) -> Result<Built> {
     let source = Source::new(fs, options.load_restrictions);
     let mut nodes = Nodes::default();
-    let objects = build_objects(&mut nodes, &source, folder, options)?;
-    Ok(Built {
-        objects,
-        reads: source.into_reads(),
-    })
+    let built = build_objects(&mut nodes, &source, folder, options);
+    let trace = source.into_trace();
+    match built {
+        Ok(objects) => Ok(Built {
+            objects,
+            reads: trace.reads,
+            warnings: trace.warnings,
+        }),
+        Err(error) => Err(error.after(trace)),
+    }
 }
 
 /// What one kustomization hands on to the one that includes it.

@@ -12,6 +12,15 @@ pub struct Built {
     /// Every path that was looked at: files, folders, and what was looked for and not there. As long as none of them
     /// changes, the same build gives the same objects.
     pub reads: BTreeSet<String>,
+    /// What kustomize says on the way and still builds: deprecated fields, one line each.
+    pub warnings: Vec<String>,
+}
+
+/// What a build leaves behind whether or not it comes to an end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Trace {
+    pub(crate) reads: BTreeSet<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 impl Built {

@@ -1,6 +1,9 @@
 //! What a build fails with.
 
+use std::collections::BTreeSet;
 use std::fmt;
+
+use crate::built::Trace;
 
 /// Why a build failed, in kustomize's words where kustomize has words for it.
 ///
@@ -16,6 +19,7 @@ struct Parts {
     file: Option<String>,
     line: u32,
     chain: Vec<String>,
+    trace: Trace,
 }
 
 /// What sort of failure it is.
@@ -48,6 +52,7 @@ impl Error {
             file: None,
             line: 0,
             chain: Vec::new(),
+            trace: Trace::default(),
         }))
     }
 
@@ -92,6 +97,24 @@ impl Error {
     pub(crate) fn through(mut self, folder: &str) -> Self {
         self.0.chain.insert(0, folder.to_owned());
         self
+    }
+
+    /// Adds what the build did until it failed.
+    #[must_use]
+    pub(crate) fn after(mut self, trace: Trace) -> Self {
+        self.0.trace = trace;
+        self
+    }
+
+    /// Returns every path that was looked at before the build failed, as [`crate::Built::reads`] does for one that did
+    /// not: as long as none of them changes, it fails again.
+    pub fn reads(&self) -> &BTreeSet<String> {
+        &self.0.trace.reads
+    }
+
+    /// Returns what kustomize says on the way, before it fails: see [`crate::Built::warnings`].
+    pub fn warnings(&self) -> &[String] {
+        &self.0.trace.warnings
     }
 
     /// Returns what sort of failure it is.

@@ -28,6 +28,16 @@ const COMPONENT_API_VERSION: &str = "kustomize.config.k8s.io/v1alpha1";
 /// The names that a kustomization file may have.
 pub(crate) const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
+/// Deprecated fields, what to use instead, and whether kustomize's conversion is experimental; in order of warning.
+const DEPRECATED: [(&str, &str, bool); 6] = [
+    ("bases", "resources", false),
+    ("commonLabels", "labels", false),
+    ("imageTags", "images", false),
+    ("patchesJson6902", "patches", false),
+    ("patchesStrategicMerge", "patches", false),
+    ("vars", "replacements", true),
+];
+
 /// A kustomization or a component.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Kustomization {
@@ -64,19 +74,30 @@ pub(crate) struct Kustomization {
     pub(crate) validators: Vec<String>,
     pub(crate) build_metadata: Vec<String>,
     says_something: bool,
+    deprecated: Vec<&'static str>,
 }
 
 impl Kustomization {
-    /// Reads a kustomization from the JSON of its file, and brings deprecated fields into the form of today's.
-    pub(crate) fn from_json(value: &Value, folder: &str) -> Result<Self> {
-        let mut kustomization =
-            Self::decode(value, "Kustomization").map_err(|error| error.context("invalid Kustomization"))?;
-        kustomization.fix();
-        kustomization.check(folder)?;
-        Ok(kustomization)
+    /// Reads a kustomization from the JSON of its file.
+    pub(crate) fn read(value: &Value) -> Result<Self> {
+        Self::decode(value, "Kustomization").map_err(|error| error.context("invalid Kustomization"))
     }
 
-    fn fix(&mut self) {
+    /// Says which fields should not be used any more, in kustomize's words.
+    pub(crate) fn deprecations(&self) -> impl Iterator<Item = String> {
+        let sentence = |(old, new, experimental): &(&str, &str, bool)| {
+            let experimental = if *experimental { "[EXPERIMENTAL] " } else { "" };
+            format!(
+                "# Warning: '{old}' is deprecated. Please use '{new}' instead. {experimental}Run 'kustomize edit fix' to \
+                 update your Kustomization automatically."
+            )
+        };
+        let set = |(old, ..): &&(&str, &str, bool)| self.deprecated.contains(old);
+        DEPRECATED.iter().filter(set).map(sentence)
+    }
+
+    /// Brings deprecated fields into the form of today's.
+    pub(crate) fn fix(&mut self) {
         if self.kind.is_empty() {
             self.kind = KIND.to_owned();
         }
@@ -93,7 +114,8 @@ impl Kustomization {
         self.images.append(&mut self.image_tags);
     }
 
-    fn check(&self, folder: &str) -> Result<()> {
+    /// Fails when the file says nothing, or says to be something else; `folder` is for the message.
+    pub(crate) fn check(&self, folder: &str) -> Result<()> {
         if !self.says_something {
             return Err(Error::invalid("kustomization.yaml is empty"));
         }
@@ -112,7 +134,6 @@ impl Kustomization {
         if problems.is_empty() {
             return Ok(());
         }
-        let folder = crate::path::shown(folder);
         let problems = problems.join("\n");
         Err(Error::invalid(format!(
             "Failed to read kustomization file under {folder}:\n{problems}"
@@ -168,6 +189,8 @@ impl Decode for Kustomization {
         fields.take("validators", &mut k.validators)?;
         fields.take("buildMetadata", &mut k.build_metadata)?;
         k.says_something |= fields.taken() > before;
+        let names = DEPRECATED.iter().map(|(old, ..)| *old);
+        k.deprecated = names.filter(|old| fields.has(old)).collect();
         fields.finish()?;
         Ok(k)
     }
@@ -178,10 +201,15 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn read(value: &Value) -> Result<Kustomization> {
+        let mut kustomization = Kustomization::read(value)?;
+        kustomization.fix();
+        kustomization.check(".")?;
+        Ok(kustomization)
+    }
+
     fn error(value: &Value) -> String {
-        Kustomization::from_json(value, "")
-            .expect_err("invalid")
-            .to_string()
+        read(value).expect_err("invalid").to_string()
     }
 
     #[test]
@@ -213,10 +241,26 @@ mod tests {
     #[test]
     fn names_match_in_any_case_and_deprecated_fields_join_the_new() {
         let value = json!({"NAMESPACE": "x", "resources": ["a"], "bases": ["b"], "replicas": null});
-        let k = Kustomization::from_json(&value, "").expect("valid");
+        let k = read(&value).expect("valid");
         assert_eq!(
             (k.namespace.as_str(), k.resources),
             ("x", vec!["a".to_owned(), "b".to_owned()])
+        );
+    }
+
+    #[test]
+    fn deprecated_fields_are_told_in_kustomizes_order() {
+        let kustomization =
+            Kustomization::read(&json!({"vars": [], "bases": [], "imageTags": null})).unwrap();
+        let told: Vec<String> = kustomization.deprecations().collect();
+        assert_eq!(
+            told,
+            [
+                "# Warning: 'bases' is deprecated. Please use 'resources' instead. Run 'kustomize edit fix' to update \
+                 your Kustomization automatically.",
+                "# Warning: 'vars' is deprecated. Please use 'replacements' instead. [EXPERIMENTAL] Run 'kustomize edit \
+                 fix' to update your Kustomization automatically."
+            ]
         );
     }
 }

@@ -1,10 +1,10 @@
 //! Finding and reading files, within the bounds that a kustomization has, and noting what was looked at.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use crate::LoadRestrictions;
+use crate::built::Trace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::{FileKind, FileSystem, FsError};
 use crate::path;
@@ -13,7 +13,7 @@ use crate::path;
 pub(crate) struct Source<'a> {
     fs: &'a dyn FileSystem,
     restrictions: LoadRestrictions,
-    reads: RefCell<BTreeSet<String>>,
+    trace: RefCell<Trace>,
     folders: Cell<usize>,
 }
 
@@ -28,23 +28,27 @@ impl<'a> Source<'a> {
         Self {
             fs,
             restrictions,
-            reads: RefCell::default(),
+            trace: RefCell::default(),
             folders: Cell::new(0),
         }
     }
 
-    /// Ends the build: returns all paths that were looked at.
-    pub(crate) fn into_reads(self) -> BTreeSet<String> {
-        self.reads.into_inner()
+    /// Ends the build: returns what was looked at and said.
+    pub(crate) fn into_trace(self) -> Trace {
+        self.trace.into_inner()
+    }
+
+    fn note(&self, path: &str) {
+        self.trace.borrow_mut().reads.insert(path.to_owned());
     }
 
     fn kind(&self, path: &str) -> Result<Option<FileKind>> {
-        self.reads.borrow_mut().insert(path.to_owned());
+        self.note(path);
         self.fs.kind(path).map_err(|error| of_fs(path, &error))
     }
 
     fn read(&self, path: &str) -> Result<Vec<u8>> {
-        self.reads.borrow_mut().insert(path.to_owned());
+        self.note(path);
         self.fs.read(path).map_err(|error| of_fs(path, &error))
     }
 
@@ -146,6 +150,11 @@ impl<'a> Loader<'a> {
     /// Returns where a path of this kustomization leads, below the root of the tree.
     pub(crate) fn place(&self, path: &str) -> String {
         path::join_for_message(&self.folder, path)
+    }
+
+    /// Notes something to tell the user, which is no failure.
+    pub(crate) fn warn(&self, warning: impl Into<String>) {
+        self.source.trace.borrow_mut().warnings.push(warning.into());
     }
 
     /// Reads a file.

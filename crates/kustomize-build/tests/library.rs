@@ -119,6 +119,31 @@ fn what_is_not_supported_is_refused_by_name() {
 }
 
 #[test]
+fn a_build_that_fails_tells_what_it_looked_at_and_warned_of() {
+    let tree = tree(&[
+        ("app/kustomization.yaml", "bases: [../base]\n"),
+        (
+            "base/kustomization.yaml",
+            "commonLabels: {a: b}\nresources: [gone.yaml]\n",
+        ),
+    ]);
+    let error = build(&tree, "app", &Options::default()).expect_err("missing");
+    for path in [
+        "app/kustomization.yaml",
+        "base/kustomization.yaml",
+        "base/gone.yaml",
+    ] {
+        assert!(error.reads().contains(path), "{path}: {:?}", error.reads());
+    }
+    let fields: Vec<&str> = error
+        .warnings()
+        .iter()
+        .filter_map(|warning| warning.split('\'').nth(1))
+        .collect();
+    assert_eq!(fields, ["bases", "commonLabels"]);
+}
+
+#[test]
 fn bases_that_double_at_every_level_come_to_an_end() {
     let mut tree = tree(&[
         ("l0/kustomization.yaml", "resources: [cm.yaml]\n"),

@@ -60,7 +60,7 @@ impl<'a> Target<'a> {
             return Err(Error::new(ErrorKind::NotFound, message).in_file(loader.folder(), 0));
         };
         let file = loader.place(file_name);
-        let kustomization = parse(&content, &file, loader.folder())?;
+        let kustomization = parse(&content, &file, &loader)?;
         Ok(Self {
             loader,
             kustomization,
@@ -574,7 +574,7 @@ impl Step {
     }
 }
 
-fn parse(content: &[u8], file: &str, folder: &str) -> Result<Kustomization> {
+fn parse(content: &[u8], file: &str, loader: &Loader<'_>) -> Result<Kustomization> {
     let text = std::str::from_utf8(content).map_err(|_| {
         Error::invalid("invalid Kustomization: yaml: invalid leading UTF-8 octet").in_file(file, 0)
     })?;
@@ -584,7 +584,16 @@ fn parse(content: &[u8], file: &str, folder: &str) -> Result<Kustomization> {
     } else {
         value
     };
-    Kustomization::from_json(&value, folder).map_err(|error| error.in_file(file, 0))
+    let mut kustomization = Kustomization::read(&value).map_err(|error| error.in_file(file, 0))?;
+    // kustomize warns before it looks at what the file says.
+    for warning in kustomization.deprecations() {
+        loader.warn(warning);
+    }
+    kustomization.fix();
+    kustomization
+        .check(path::shown(loader.folder()))
+        .map_err(|error| error.in_file(file, 0))?;
+    Ok(kustomization)
 }
 
 fn first_document(text: &str, file: &str) -> Result<Value> {

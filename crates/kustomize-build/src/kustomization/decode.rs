@@ -132,6 +132,14 @@ impl<'a> Fields<'a> {
         Ok(())
     }
 
+    /// Tells whether a field is there and not null.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        let is_named = |key: &String| key.eq_ignore_ascii_case(name);
+        self.fields
+            .iter()
+            .any(|(key, value)| is_named(key) && !value.is_null())
+    }
+
     /// Returns how many fields were there so far, null ones left out.
     pub(crate) fn taken(&self) -> usize {
         self.taken
