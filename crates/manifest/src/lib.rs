@@ -7,6 +7,7 @@ mod id;
 mod object;
 pub mod order;
 mod read;
+pub mod substitute;
 pub mod yaml;
 
 pub use id::{GroupVersionKind, ObjectId, ParseObjectIdError};

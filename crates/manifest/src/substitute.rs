@@ -1,0 +1,181 @@
+//! Variables in the text of a built object: `${name}` and the functions on it, exactly as Flux's
+//! `postBuild.substitute` (fluxcd/pkg/envsubst 1.7, a fork of drone's) expands them.
+//!
+//! Text goes in after the build and before the apply, text comes out; it knows nothing of YAML, so a value may hold
+//! any of it. Values are not expanded again. Where the library's documentation and its code differ the code counts:
+//! `${a-b}` is an error, `${a:+b}` and `${a:?b}` do what `${a:-b}` does, positions count bytes. What the library
+//! does not have, bounds, is here.
+
+mod case;
+mod evaluate;
+mod glob;
+mod identifier;
+mod parse;
+
+/// What happens to a variable that has no value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// It is the empty text.
+    #[default]
+    Lenient,
+    /// It is an error, unless the function on it gives a default.
+    Strict,
+}
+
+/// Why a text could not be expanded. The words are those of Flux's library, as far as it has any.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A function was not followed by what it needs.
+    #[error("bad substitution")]
+    BadSubstitution,
+    /// Something that is no function follows the name.
+    #[error("missing closing brace")]
+    MissingClosingBrace,
+    /// `${` is not followed by a name.
+    #[error("unable to parse variable name")]
+    VariableName,
+    /// An argument of a function is missing, or does not end.
+    #[error("unable to parse substitution within function")]
+    Argument,
+    /// The variable has no value, in [`Mode::Strict`].
+    #[error("variable not set (strict mode): \"{0}\"")]
+    NotSet(String),
+    /// A variable was given whose name no text can use.
+    #[error("'{0}' var name is invalid, must match '^[_[:alpha:]][_[:alpha:][:digit:]]*$'")]
+    InvalidName(String),
+    /// A substring ends before it starts: Flux's library panics.
+    #[error("slice bounds out of range [{start}:{end}]")]
+    Substring {
+        /// First byte.
+        start: i64,
+        /// The byte after the last one.
+        end: i64,
+    },
+    /// The result is no text: a substring cut a character in two, or a value was binary. Flux fails where it reads
+    /// the result as YAML.
+    #[error("yaml: invalid UTF-8 in the substituted text")]
+    NotText,
+    /// More than [`MAXIMUM_DEPTH`] functions stand in each other.
+    #[error("substitutions are nested more than {MAXIMUM_DEPTH} deep")]
+    TooDeep,
+    /// The result, or what is on the way to it, exceeds [`MAXIMUM_BYTES`].
+    #[error("substitutions make more than {MAXIMUM_BYTES} bytes")]
+    TooLarge,
+    /// Matching patterns took too many steps.
+    #[error("substitutions match patterns for too long")]
+    TooLong,
+}
+
+/// How deep functions may be nested: far above what a person writes, far below what a thread's stack holds.
+pub const MAXIMUM_DEPTH: usize = 100;
+
+/// How many bytes all expansions in one text may make together. An object in etcd is at most 1.5 MiB; without a bound
+/// `${a//x/${b//y/${c}}}` multiplies the lengths of three values.
+pub const MAXIMUM_BYTES: usize = 64 << 20;
+
+/// Expands every `${…}` in a text.
+///
+/// `variables` gives the value of a variable, as bytes because the value from a Secret may be any.
+///
+/// ```
+/// use manifest::substitute::{Mode, substitute};
+///
+/// let variables = |name: &str| (name == "env").then_some(b"prod".as_slice());
+/// let text = "${env^^} ${region:=eu} $${kept}";
+/// assert_eq!(substitute(text, &variables, Mode::Strict).as_deref(), Ok("PROD eu ${kept}"));
+/// ```
+pub fn substitute<'v>(
+    text: &str,
+    variables: &dyn Fn(&str) -> Option<&'v [u8]>,
+    mode: Mode,
+) -> Result<String, Error> {
+    if !text.contains(['$', '\0']) {
+        return Ok(text.to_owned());
+    }
+    let template = parse::parse(text)?;
+    let bytes = evaluate::evaluate(&template, variables, mode)?;
+    String::from_utf8(bytes).map_err(|_| Error::NotText)
+}
+
+/// Refuses a variable whose name Flux refuses, used or not.
+pub fn check_name(name: &str) -> Result<(), Error> {
+    let is_word = |c: char| c == '_' || c.is_ascii_alphanumeric();
+    if name.starts_with(|c: char| is_word(c) && !c.is_ascii_digit()) && name.chars().all(is_word) {
+        return Ok(());
+    }
+    Err(Error::InvalidName(name.to_owned()))
+}
+
+/// The first character of some bytes and its width, as Go's `utf8.DecodeRune`: a byte that starts none is U+FFFD.
+fn first_character(bytes: &[u8]) -> (char, usize) {
+    let head = &bytes[..bytes.len().min(4)];
+    let valid = match std::str::from_utf8(head) {
+        Ok(text) => text,
+        Err(error) => std::str::from_utf8(&head[..error.valid_up_to()]).unwrap_or_default(),
+    };
+    match valid.chars().next() {
+        Some(character) => (character, character.len_utf8()),
+        None => (char::REPLACEMENT_CHARACTER, head.len().min(1)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expand(text: &str) -> Result<String, Error> {
+        let variables = |name: &str| -> Option<&'static [u8]> {
+            match name {
+                "a" => Some(b"value"),
+                "binary" => Some(b"\xff\xfe"),
+                "minus" => Some(b"-2"),
+                _ => None,
+            }
+        };
+        substitute(text, &variables, Mode::Lenient)
+    }
+
+    #[test]
+    fn names_are_checked_as_flux_does() {
+        for name in ["a", "_", "A_1", "_9"] {
+            assert_eq!(check_name(name), Ok(()), "{name}");
+        }
+        for name in ["", "1a", "a-b", "é", "a\n", "a.b"] {
+            let words =
+                format!("'{name}' var name is invalid, must match '^[_[:alpha:]][_[:alpha:][:digit:]]*$'");
+            assert_eq!(check_name(name).map_err(|e| e.to_string()), Err(words));
+        }
+    }
+
+    #[test]
+    fn a_binary_value_is_an_error_only_where_it_is_printed() {
+        assert_eq!(expand("${binary}"), Err(Error::NotText));
+        assert_eq!(expand("${#binary}").as_deref(), Ok("2"));
+        assert_eq!(expand("${binary^^}").as_deref(), Ok("\u{fffd}\u{fffd}"));
+    }
+
+    #[test]
+    fn a_substring_with_a_negative_length_is_an_error_where_go_panics() {
+        let error = expand("${a:2:${minus}}").expect_err("panics in Go");
+        assert_eq!(error.to_string(), "slice bounds out of range [2:0]");
+    }
+
+    #[test]
+    fn nesting_is_bounded() {
+        let nested = |depth: usize| format!("{}x{}", "${b:=".repeat(depth), "}".repeat(depth));
+        assert_eq!(expand(&nested(MAXIMUM_DEPTH)).as_deref(), Ok("x"));
+        assert_eq!(expand(&nested(MAXIMUM_DEPTH + 1)), Err(Error::TooDeep));
+        assert_eq!(expand(&nested(1_000_000)), Err(Error::TooDeep));
+    }
+
+    #[test]
+    fn output_that_multiplies_is_bounded() {
+        let long = "x".repeat(4096);
+        let variables = |_: &str| Some(long.as_bytes());
+        let text = "${a//x/${b//x/${c}}}";
+        assert_eq!(substitute(text, &variables, Mode::Lenient), Err(Error::TooLarge));
+        let text = "${a}".repeat(20_000);
+        assert_eq!(substitute(&text, &variables, Mode::Lenient), Err(Error::TooLarge));
+    }
+}
