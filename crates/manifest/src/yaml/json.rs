@@ -218,18 +218,7 @@ fn mapping_of_kyaml(nodes: &Nodes, id: NodeId) -> Result<Value, Problem> {
     let mut map = Map::new();
     for (key, value) in nodes.pairs(id) {
         let key = &nodes[key];
-        let name = match scalar::to_json(key).map_err(|text| failure(key, text))? {
-            Value::String(name) => name,
-            Value::Null if key.value.is_empty() => String::new(),
-            // encoding/json cannot write a map that go-yaml gave other keys than strings.
-            _ => {
-                let text = format!(
-                    "json: unsupported map key {:?}: object member name must be a string",
-                    key.value
-                );
-                return Err(Problem::in_json(key.line, text));
-            }
-        };
+        let name = key_of_kyaml(key)?;
         if map.contains_key(&name) {
             return Err(Problem::in_node(
                 key.line,
@@ -239,4 +228,23 @@ fn mapping_of_kyaml(nodes: &Nodes, id: NodeId) -> Result<Value, Problem> {
         map.insert(name, decode_kyaml(nodes, value)?);
     }
     Ok(Value::Object(map))
+}
+
+/// encoding/json (since Go 1.27) writes keys that are integers as text, and refuses other keys that are no strings.
+fn key_of_kyaml(key: &Node) -> Result<String, Problem> {
+    if key.kind != Kind::Scalar {
+        return Err(Problem::in_node(key.line, "invalid map key"));
+    }
+    match scalar::to_json(key).map_err(|text| failure(key, text))? {
+        Value::String(name) => Ok(name),
+        Value::Null if key.value.is_empty() => Ok(String::new()),
+        Value::Number(n) if !n.is_f64() => Ok(n.to_string()),
+        _ => {
+            let text = format!(
+                "json: unsupported map key {:?}: object member name must be a string",
+                key.value
+            );
+            Err(Problem::in_json(key.line, text))
+        }
+    }
 }
