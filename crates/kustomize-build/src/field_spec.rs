@@ -101,10 +101,12 @@ impl TransformerConfig {
     }
 
     /// Adds another configuration to this one.
+    ///
+    /// Also a merge into an empty configuration drops fields that one before them covers: by kustomize's order a
+    /// field of one type stands before the same field of all types, which is lost then.
     pub(crate) fn merge(&mut self, mut other: Self) -> Result<()> {
-        if *self == Self::default() {
+        if other == *Self::built_in() && *self == Self::default() {
             *self = other;
-            self.sort();
             return Ok(());
         }
         for ((name, mine), (_, theirs)) in self.lists().into_iter().zip(other.lists()) {
