@@ -41,10 +41,15 @@ fn check(case: &Path) -> Result<(), String> {
     };
     let expected = match text("expected-error.txt") {
         // Recorded messages hold the tree's root; ours are relative to it.
-        Some(error) => error
-            .replace("{ROOT}/", "")
-            .replace("{ROOT}", ".")
-            .replace("{PARENT}/", "../"),
+        Some(error) => {
+            error
+                .replace("{ROOT}/", "")
+                .replace("{ROOT}", ".")
+                .replace("{PARENT}/", "../")
+                .trim_end()
+                .to_owned()
+                + "\n"
+        }
         None => text("expected.yaml").expect("expected.yaml or expected-error.txt"),
     };
     if actual == expected {
