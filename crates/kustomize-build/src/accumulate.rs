@@ -25,7 +25,7 @@ use target::Target;
 ///
 /// Fails with the first thing that is wrong; nothing is printed and nothing outside of the tree is read.
 pub fn build(fs: &dyn FileSystem, folder: &str, options: &Options) -> Result<Built> {
-    let source = Source::new(fs, options.load_restrictions);
+    let source = Source::new(fs, options);
     let mut nodes = Nodes::default();
     let built = build_objects(&mut nodes, &source, folder, options);
     let trace = source.into_trace();
@@ -74,7 +74,7 @@ fn build_objects(
         kustomization.sort_options.as_ref(),
         options.default_order,
     )?;
-    if kustomization.has_build_metadata("managedByLabel") {
+    if options.managed_by_label || kustomization.has_build_metadata("managedByLabel") {
         let label = format!("kustomize-{}", options.version.0);
         let labels = [("app.kubernetes.io/managed-by".to_owned(), label)].into();
         let fields = [FieldSpec::new("metadata/labels", true)];

@@ -1,8 +1,11 @@
 //! What a build gives.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use manifest::Object;
+
+use crate::id::ResourceId;
+use crate::schema::Schemas;
 
 /// The objects of a build, in order, and what they depend on.
 #[derive(Clone, Debug, Default)]
@@ -26,11 +29,45 @@ pub(crate) struct Trace {
 impl Built {
     /// Writes the objects as `kustomize build` prints them.
     pub fn to_yaml(&self) -> String {
-        let documents = self.objects.iter().map(|object| {
-            let value = serde_json::Value::Object(object.value().clone());
-            // A build refuses what cannot be written; an object that was changed since is the caller's.
-            manifest::yaml::write(&value).unwrap_or_default()
-        });
-        documents.collect::<Vec<_>>().join("---\n")
+        self.objects.iter().map(to_yaml).collect::<Vec<_>>().join("---\n")
     }
+
+    /// Writes each object for a file of its own, with the names that `kustomize build --output FOLDER` gives them: type
+    /// and name, and in front the namespace when there is more than one. Of two objects with one name the last stays.
+    pub fn to_files(&self) -> BTreeMap<String, String> {
+        // A kustomization's own schemas are gone with the build; their types count as namespaced.
+        let schemas = Schemas::default();
+        let ids: Vec<ResourceId> = self.objects.iter().map(|object| id(&schemas, object)).collect();
+        let namespaced = ids.iter().filter(|id| !id.cluster_scoped);
+        let namespaces: BTreeSet<&str> = namespaced.map(ResourceId::effective_namespace).collect();
+        let name = |id: &ResourceId| {
+            let kind = [&id.gvk.group, &id.gvk.version, &id.gvk.kind, &id.name];
+            let present = kind
+                .into_iter()
+                .map(String::as_str)
+                .filter(|part| !part.is_empty());
+            let namespace = (!id.cluster_scoped && namespaces.len() > 1).then(|| id.effective_namespace());
+            let parts: Vec<&str> = namespace.into_iter().chain(present).collect();
+            format!("{}.yaml", parts.join("_").to_lowercase())
+        };
+        ids.iter()
+            .map(name)
+            .zip(self.objects.iter().map(to_yaml))
+            .collect()
+    }
+}
+
+fn id(schemas: &Schemas, object: &Object) -> ResourceId {
+    ResourceId::current(
+        schemas,
+        object.gvk(),
+        object.name().to_owned(),
+        object.namespace().to_owned(),
+    )
+}
+
+fn to_yaml(object: &Object) -> String {
+    let value = serde_json::Value::Object(object.value().clone());
+    // A build refuses what cannot be written; an object that was changed since is the caller's.
+    manifest::yaml::write(&value).unwrap_or_default()
 }

@@ -53,6 +53,11 @@ pub struct Options {
     pub load_restrictions: LoadRestrictions,
     /// In which order objects come out when the kustomization does not say (`sortOptions`).
     pub default_order: DefaultOrder,
+    /// What messages show in place of the root of the tree: `/srv/repo` makes `/srv/repo/app/web.yaml` of
+    /// `app/web.yaml`. When it is empty, paths are shown relative to the root.
+    pub shown_root: String,
+    /// Adds the label that `buildMetadata: [managedByLabel]` adds, also when the kustomization does not ask for it.
+    pub managed_by_label: bool,
     /// The version that `buildMetadata: [managedByLabel]` names, as `kustomize-<version>`.
     pub version: Version,
 }

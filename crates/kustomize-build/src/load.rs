@@ -3,17 +3,19 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use crate::LoadRestrictions;
 use crate::built::Trace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::{FileKind, FileSystem, FsError};
 use crate::path;
+use crate::{LoadRestrictions, Options};
 
 /// What all loaders of a build share.
 pub(crate) struct Source<'a> {
     fs: &'a dyn FileSystem,
     restrictions: LoadRestrictions,
     trace: RefCell<Trace>,
+    /// What messages show in place of the root of the tree; empty for paths relative to it.
+    root: &'a str,
     folders: Cell<usize>,
 }
 
@@ -24,11 +26,12 @@ const DEPTH: usize = 64;
 const FOLDERS: usize = 10_000;
 
 impl<'a> Source<'a> {
-    pub(crate) fn new(fs: &'a dyn FileSystem, restrictions: LoadRestrictions) -> Self {
+    pub(crate) fn new(fs: &'a dyn FileSystem, options: &'a Options) -> Self {
         Self {
             fs,
-            restrictions,
+            restrictions: options.load_restrictions,
             trace: RefCell::default(),
+            root: &options.shown_root,
             folders: Cell::new(0),
         }
     }
@@ -42,25 +45,44 @@ impl<'a> Source<'a> {
         self.trace.borrow_mut().reads.insert(path.to_owned());
     }
 
+    /// Shows a path of the tree in a message.
+    fn shown(&self, path: &str) -> String {
+        if self.root.starts_with('/') {
+            path::join_for_message("", &format!("{}/{path}", self.root))
+        } else {
+            path::join_for_message(self.root, path)
+        }
+    }
+
     fn kind(&self, path: &str) -> Result<Option<FileKind>> {
         self.note(path);
-        self.fs.kind(path).map_err(|error| of_fs(path, &error))
+        self.fs.kind(path).map_err(|error| self.failed(path, &error))
     }
 
     fn read(&self, path: &str) -> Result<Vec<u8>> {
         self.note(path);
-        self.fs.read(path).map_err(|error| of_fs(path, &error))
+        self.fs.read(path).map_err(|error| self.failed(path, &error))
+    }
+
+    fn failed(&self, path: &str, error: &FsError) -> Error {
+        let kind = match error {
+            FsError::NotFound => ErrorKind::NotFound,
+            FsError::OutsideRoot => ErrorKind::Forbidden,
+            _ => ErrorKind::Io,
+        };
+        Error::new(kind, format!("failed to read '{}': {error}", self.shown(path))).in_file(path, 0)
     }
 
     /// Finds what is at a path that may lead anywhere, in the words that kustomize has for nothing.
     fn locate(&self, folder: &str, path: &str) -> Result<(String, FileKind)> {
-        let shown = path::join_for_message(folder, path);
+        let place = path::join_for_message(folder, path);
         let missing = |at: &str| {
+            let (shown, at) = (self.shown(&place), self.shown(at));
             let message = format!("evalsymlink failure on '{shown}' : lstat {at}: no such file or directory");
-            Error::new(ErrorKind::NotFound, message).in_file(&shown, 0)
+            Error::new(ErrorKind::NotFound, message).in_file(&place, 0)
         };
         let Some(joined) = path::join(folder, path) else {
-            return Err(missing(&shown));
+            return Err(missing(&place));
         };
         match self.kind(&joined)? {
             Some(kind) => Ok((joined, kind)),
@@ -79,15 +101,6 @@ impl<'a> Source<'a> {
         }
         Ok(missing.to_owned())
     }
-}
-
-fn of_fs(path: &str, error: &FsError) -> Error {
-    let kind = match error {
-        FsError::NotFound => ErrorKind::NotFound,
-        FsError::OutsideRoot => ErrorKind::Forbidden,
-        _ => ErrorKind::Io,
-    };
-    Error::new(kind, format!("failed to read '{}': {error}", path::shown(path))).in_file(path, 0)
 }
 
 /// Reads the files of one kustomization, from its folder.
@@ -147,6 +160,11 @@ impl<'a> Loader<'a> {
         &self.folder
     }
 
+    /// Returns the folder as messages show it.
+    pub(crate) fn shown_folder(&self) -> String {
+        self.source.shown(&self.folder)
+    }
+
     /// Returns where a path of this kustomization leads, below the root of the tree.
     pub(crate) fn place(&self, path: &str) -> String {
         path::join_for_message(&self.folder, path)
@@ -163,14 +181,14 @@ impl<'a> Loader<'a> {
             return Err(remote(path));
         }
         let (found, kind) = self.source.locate(&self.folder, path)?;
-        let shown = path::shown(&found);
+        let shown = self.source.shown(&found);
         if kind == FileKind::Directory {
             return Err(Error::invalid(format!("'{shown}' must resolve to a file")).in_file(&found, 0));
         }
         let allowed = self.source.restrictions == LoadRestrictions::None
             || path::is_in_or_below(path::parent(&found), &self.folder);
         if !allowed {
-            let folder = path::shown(&self.folder);
+            let folder = self.shown_folder();
             let message = format!("security; file '{shown}' is not in or below '{folder}'");
             return Err(Error::new(ErrorKind::Forbidden, message).in_file(&found, 0));
         }
@@ -209,7 +227,7 @@ impl<'a> Loader<'a> {
 
     fn refuse_cycle(&self, candidate: &str) -> Result<()> {
         if path::is_in_or_below(&self.folder, candidate) {
-            let (candidate, visited) = (path::shown(candidate), path::shown(&self.folder));
+            let (candidate, visited) = (self.source.shown(candidate), self.shown_folder());
             return Err(Error::new(
                 ErrorKind::Conflict,
                 format!("cycle detected: candidate root '{candidate}' contains visited root '{visited}'"),
@@ -229,7 +247,10 @@ fn confirm_folder(source: &Source<'_>, folder: &str, path: &str) -> Result<Strin
     };
     let (found, kind) = source.locate(folder, path).map_err(not_there)?;
     if kind == FileKind::File {
-        let message = format!("must build at directory: '{found}': file is not directory");
+        let message = format!(
+            "must build at directory: '{}': file is not directory",
+            source.shown(&found)
+        );
         return Err(Error::invalid(message).in_file(&found, 0));
     }
     Ok(found)

@@ -179,3 +179,64 @@ fn files_laid_over_a_tree_are_read_in_place_of_its_own() {
         1
     );
 }
+
+#[test]
+fn messages_show_the_root_of_the_tree_as_the_caller_wants_it() {
+    let tree = tree(&[("app/kustomization.yaml", "resources: [none.yaml, ../../x]\n")]);
+    for (root, place) in [
+        ("", "app/none.yaml"),
+        ("/srv/repo", "/srv/repo/app/none.yaml"),
+        ("/", "/app/none.yaml"),
+    ] {
+        let options = Options {
+            shown_root: root.to_owned(),
+            ..Options::default()
+        };
+        let error = build(&tree, "app", &options).expect_err("missing");
+        let words = format!("evalsymlink failure on '{place}' : lstat {place}: no such file or directory");
+        assert!(error.to_string().contains(&words), "{error}");
+        assert_eq!(error.file(), Some("app/none.yaml"));
+    }
+}
+
+#[test]
+fn objects_go_to_files_with_the_names_that_kustomize_gives_them() {
+    let deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: D.x, namespace: Foo}\n";
+    let custom = "apiVersion: my.io/v1\nkind: Blub\nmetadata: {name: foo}\n";
+    let namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: foo}\n";
+    let names = |files: &[&str]| -> Vec<String> {
+        let tree = tree(&[
+            ("kustomization.yaml", "resources: [all.yaml]\n"),
+            ("all.yaml", &files.join("---\n")),
+        ]);
+        let built = build(&tree, "", &Options::default()).expect("valid");
+        built.to_files().into_keys().collect()
+    };
+    let of_two_namespaces = [
+        "default_my.io_v1_blub_foo.yaml",
+        "foo_apps_v1_deployment_d.x.yaml",
+        "v1_namespace_foo.yaml",
+    ];
+    assert_eq!(names(&[deployment, custom, namespace]), of_two_namespaces);
+    assert_eq!(
+        names(&[custom, namespace]),
+        ["my.io_v1_blub_foo.yaml", "v1_namespace_foo.yaml"]
+    );
+}
+
+#[test]
+fn a_caller_may_ask_for_the_label_of_the_builder() {
+    let tree = tree(&[
+        ("kustomization.yaml", "resources: [cm.yaml]\n"),
+        ("cm.yaml", CONFIG_MAP),
+    ]);
+    let options = Options {
+        managed_by_label: true,
+        ..Options::default()
+    };
+    let built = build(&tree, "", &options).expect("valid");
+    assert_eq!(
+        built.objects[0].label("app.kubernetes.io/managed-by"),
+        Some("kustomize-v5.8.3")
+    );
+}

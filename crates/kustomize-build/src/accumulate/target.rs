@@ -19,7 +19,7 @@ use crate::resource_map::ResourceMap;
 use crate::schema::Custom;
 use crate::transform::affix::Affix;
 use crate::transform::namespace::Namespace;
-use crate::{patch, path, plugin, replacement, transform};
+use crate::{patch, plugin, replacement, transform};
 
 /// How much a build may read and make, in nodes of its trees: some half a gigabyte of memory.
 const NODES: usize = 4_000_000;
@@ -43,7 +43,7 @@ impl<'a> Target<'a> {
         for name in FILE_NAMES {
             if let Some(content) = loader.load_if_there(name)? {
                 if found.is_some() {
-                    let folder = path::shown(loader.folder());
+                    let folder = loader.shown_folder();
                     return Err(Error::invalid(format!(
                         "Found multiple kustomization files under: {folder}\n"
                     )));
@@ -52,7 +52,7 @@ impl<'a> Target<'a> {
             }
         }
         let Some((file_name, content)) = found else {
-            let folder = path::shown(loader.folder());
+            let folder = loader.shown_folder();
             let message = format!(
                 "unable to find one of 'kustomization.yaml', 'kustomization.yml' or 'Kustomization' in directory \
                  '{folder}'"
@@ -166,13 +166,13 @@ impl<'a> Target<'a> {
                 return Err(blamed.reworded(message).in_file(&file.unwrap_or_default(), line));
             }
         };
-        let folder = loader.folder().to_owned();
+        let (folder, shown) = (loader.folder().to_owned(), loader.shown_folder());
         let built = self
             .build_folder(nodes, loader, entry, None)
             .map_err(|error| error.context(&words).through(&folder))?;
         merge(nodes, base, built).map_err(|error| {
             error
-                .context(format!("recursed merging from path '{}'", path::shown(&folder)))
+                .context(format!("recursed merging from path '{shown}'"))
                 .context(&words)
         })
     }
@@ -230,7 +230,7 @@ impl<'a> Target<'a> {
         entry: &str,
         parent: Option<Accumulated>,
     ) -> Result<Accumulated> {
-        let folder = path::shown(loader.folder()).to_owned();
+        let folder = loader.shown_folder();
         let mut target = Target::load(loader)
             .map_err(|error| error.context(format!("couldn't make target for path '{folder}'")))?;
         target
@@ -591,7 +591,7 @@ fn parse(content: &[u8], file: &str, loader: &Loader<'_>) -> Result<Kustomizatio
     }
     kustomization.fix();
     kustomization
-        .check(path::shown(loader.folder()))
+        .check(&loader.shown_folder())
         .map_err(|error| error.in_file(file, 0))?;
     Ok(kustomization)
 }
