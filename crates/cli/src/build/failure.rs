@@ -1,0 +1,71 @@
+//! What `windlass build` fails with, in kustomize's words where it has words for it.
+
+use std::io;
+use std::path::Path;
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// A flag has a value that it may not have.
+    #[error("illegal flag value --{flag} {value}; legal values: [{legal}]")]
+    IllegalValue {
+        flag: &'static str,
+        value: String,
+        legal: &'static str,
+    },
+    /// A flag asks for what is not supported.
+    #[error("--{flag}: {reason}")]
+    Unsupported {
+        flag: &'static str,
+        reason: &'static str,
+    },
+    /// There is no folder to build.
+    #[error("must build at directory: {0}")]
+    Place(String),
+    /// The folder is somewhere else.
+    #[error("remote resources are not supported: '{0}'")]
+    Remote(String),
+    /// The build failed.
+    #[error(transparent)]
+    Build(kustomize_build::Error),
+    /// A file cannot be opened or written.
+    #[error("{0}")]
+    Path(String),
+    /// The result cannot be printed.
+    #[error("failed to write to standard output")]
+    Print(#[source] io::Error),
+}
+
+impl Failure {
+    /// Says as Go does what could not be done with a path.
+    pub(super) fn path(operation: &str, path: impl AsRef<Path>, error: &io::Error) -> Self {
+        let shown = error.to_string();
+        // Go has the C library's words without the number, and without the capital.
+        let words = shown.split(" (os error").next().unwrap_or(&shown).to_lowercase();
+        Self::Path(format!("{operation} {}: {words}", path.as_ref().display()))
+    }
+
+    /// Tells whether it is only that nobody reads the output any more.
+    pub(crate) fn is_closed_pipe(&self) -> bool {
+        matches!(self, Self::Print(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    /// Says what is wrong; with `explain` also where, on lines of their own.
+    pub(crate) fn report(&self, explain: bool) -> String {
+        let mut lines = vec![self.to_string().trim_end().to_owned()];
+        match self {
+            Self::Build(error) if explain => {
+                match (error.file(), error.line()) {
+                    (Some(file), 0) => lines.push(format!("  in file /{file}")),
+                    (Some(file), line) => lines.push(format!("  in file /{file}:{line}")),
+                    (None, _) => {}
+                }
+                let through = error.chain().iter().rev();
+                lines.extend(through.map(|folder| format!("  through kustomization /{folder}")));
+            }
+            Self::Print(error) => lines.push(format!("  {error}")),
+            _ => {}
+        }
+        lines.join("\n")
+    }
+}

@@ -1,0 +1,126 @@
+//! The flags of `windlass build`: those of `kustomize build`, and what they mean here.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args};
+use kustomize_build::{DefaultOrder, LoadRestrictions, Options};
+
+use super::Failure;
+use super::unsupported::Unsupported;
+
+/// What was typed.
+#[derive(Debug, Args)]
+pub(crate) struct Flags {
+    /// The folder with a kustomization.yaml
+    #[arg(value_name = "PATH", default_value = ".")]
+    path: String,
+
+    /// 'LoadRestrictionsNone' lets kustomizations read files from outside of their folder
+    #[arg(long, value_name = "RULE", default_value = ROOT_ONLY)]
+    load_restrictor: String,
+
+    /// Write to this file, or one file per object into this folder, instead of to standard output
+    #[arg(long, short, value_name = "PATH")]
+    output: Option<String>,
+
+    /// Say also in which file and line an error is, and which kustomizations led there
+    #[arg(long, visible_alias = "stack-trace", value_name = "BOOL", action = ArgAction::Set, num_args = 0..=1,
+          require_equals = true, default_missing_value = "true", default_value = "false",
+          hide_default_value = true, value_parser = parse_bool)]
+    pub(crate) explain: bool,
+
+    /// Deprecated: 'legacy' or 'none'; 'sortOptions' in kustomization.yaml says it better
+    #[arg(long, value_name = "ORDER")]
+    reorder: Option<String>,
+
+    /// Deprecated: add the label that 'buildMetadata: [managedByLabel]' in kustomization.yaml adds
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+          value_parser = parse_bool)]
+    enable_managedby_label: Option<bool>,
+
+    #[command(flatten)]
+    unsupported: Unsupported,
+}
+
+impl Flags {
+    /// Returns what kustomize says about flags that should not be used any more.
+    pub(super) fn deprecations(&self) -> impl Iterator<Item = &'static str> {
+        let reorder = self.reorder.is_some().then_some(REORDER_IS_DEPRECATED);
+        let label = self.enable_managedby_label.map(|_| LABEL_IS_DEPRECATED);
+        reorder.into_iter().chain(label)
+    }
+}
+
+const ROOT_ONLY: &str = "LoadRestrictionsRootOnly";
+const NONE: &str = "LoadRestrictionsNone";
+
+/// What it means.
+pub(super) struct Settings {
+    pub(super) path: String,
+    pub(super) output: Option<PathBuf>,
+    pub(super) options: Options,
+}
+
+impl Settings {
+    pub(super) fn of(flags: &Flags) -> Result<Self, Failure> {
+        flags.unsupported.refuse()?;
+        let options = Options {
+            load_restrictions: load_restrictions(&flags.load_restrictor)?,
+            default_order: default_order(flags.reorder.as_deref())?,
+            managed_by_label: flags.enable_managedby_label == Some(true) || label_is_on_in_environment(),
+            ..Options::default()
+        };
+        Ok(Self {
+            path: flags.path.clone(),
+            output: flags
+                .output
+                .as_ref()
+                .filter(|path| !path.is_empty())
+                .map(PathBuf::from),
+            options,
+        })
+    }
+}
+
+const REORDER_IS_DEPRECATED: &str =
+    "Flag --reorder has been deprecated, use the new 'sortOptions' field in kustomization.yaml instead.";
+const LABEL_IS_DEPRECATED: &str = "Flag --enable-managedby-label has been deprecated, The flag \
+     `enable-managedby-label` has been deprecated. Use the `managedByLabel` option in the `buildMetadata` field instead.";
+
+fn load_restrictions(value: &str) -> Result<LoadRestrictions, Failure> {
+    match value {
+        "" | ROOT_ONLY => Ok(LoadRestrictions::RootOnly),
+        NONE => Ok(LoadRestrictions::None),
+        _ => Err(Failure::IllegalValue {
+            flag: "load-restrictor",
+            value: value.to_owned(),
+            legal: "LoadRestrictionsRootOnly LoadRestrictionsNone",
+        }),
+    }
+}
+
+fn default_order(value: Option<&str>) -> Result<DefaultOrder, Failure> {
+    match value {
+        None | Some("legacy") => Ok(DefaultOrder::Legacy),
+        Some("none") => Ok(DefaultOrder::Fifo),
+        Some(value) => Err(Failure::IllegalValue {
+            flag: "reorder",
+            value: value.to_owned(),
+            legal: "legacy none",
+        }),
+    }
+}
+
+/// kustomize's other way to ask for the label.
+fn label_is_on_in_environment() -> bool {
+    std::env::var("KUSTOMIZE_ENABLE_MANAGEDBY_LABEL").is_ok_and(|value| value == "on")
+}
+
+/// Reads a flag's value as Go's flags do.
+pub(super) fn parse_bool(text: &str) -> Result<bool, String> {
+    match text {
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
+        _ => Err(format!("strconv.ParseBool: parsing {text:?}: invalid syntax")),
+    }
+}

@@ -1,0 +1,94 @@
+//! Flags of `kustomize build` that ask for what is not supported.
+//!
+//! They are known, so that a command line that was written for kustomize is told why it cannot work, and works where
+//! it only says what is the case anyway (`--enable-helm=false`).
+
+use clap::Args;
+
+use super::Failure;
+use super::flags::parse_bool;
+
+const HEADING: &str = "Refused, with the reason";
+
+/// What was typed.
+#[derive(Debug, Args)]
+#[command(next_help_heading = HEADING)]
+pub(super) struct Unsupported {
+    /// Inflate helm charts
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+          value_parser = parse_bool)]
+    enable_helm: Option<bool>,
+    /// The program that inflates helm charts
+    #[arg(long, value_name = "PROGRAM")]
+    helm_command: Option<String>,
+    /// API versions for helm charts
+    #[arg(long, value_name = "VERSION")]
+    helm_api_versions: Vec<String>,
+    /// The version of Kubernetes for helm charts
+    #[arg(long, value_name = "VERSION")]
+    helm_kube_version: Option<String>,
+    /// Debug output of helm
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+          value_parser = parse_bool)]
+    helm_debug: Option<bool>,
+
+    /// Run plugins
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+          value_parser = parse_bool)]
+    enable_alpha_plugins: Option<bool>,
+    /// Run functions that are programs
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+          value_parser = parse_bool)]
+    enable_exec: Option<bool>,
+    /// Run functions that are Starlark scripts
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+          value_parser = parse_bool)]
+    enable_star: Option<bool>,
+    /// Run functions as the user of this process
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+          value_parser = parse_bool)]
+    as_current_user: Option<bool>,
+    /// Environment of functions
+    #[arg(long, short, value_name = "NAME=VALUE")]
+    env: Vec<String>,
+    /// Folders that functions see
+    #[arg(long, value_name = "OPTIONS")]
+    mount: Vec<String>,
+    /// Let functions use the network
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+          value_parser = parse_bool)]
+    network: Option<bool>,
+    /// The network of functions in containers
+    #[arg(long, value_name = "NAME")]
+    network_name: Option<String>,
+}
+
+const HELM: &str = "helm charts are not supported yet, they come with a later release";
+const PLUGINS: &str =
+    "exec and container plugins are not supported by design: a build starts no other program";
+
+impl Unsupported {
+    /// Refuses the first flag that asks for something.
+    pub(super) fn refuse(&self) -> Result<(), Failure> {
+        let asked = |flag: &Option<bool>| *flag == Some(true);
+        let flags = [
+            ("enable-helm", asked(&self.enable_helm), HELM),
+            ("helm-command", self.helm_command.is_some(), HELM),
+            ("helm-api-versions", !self.helm_api_versions.is_empty(), HELM),
+            ("helm-kube-version", self.helm_kube_version.is_some(), HELM),
+            ("helm-debug", asked(&self.helm_debug), HELM),
+            ("enable-alpha-plugins", asked(&self.enable_alpha_plugins), PLUGINS),
+            ("enable-exec", asked(&self.enable_exec), PLUGINS),
+            ("enable-star", asked(&self.enable_star), PLUGINS),
+            ("as-current-user", asked(&self.as_current_user), PLUGINS),
+            ("env", !self.env.is_empty(), PLUGINS),
+            ("mount", !self.mount.is_empty(), PLUGINS),
+            ("network", asked(&self.network), PLUGINS),
+            ("network-name", self.network_name.is_some(), PLUGINS),
+        ];
+        match flags.into_iter().find(|(_, is_set, _)| *is_set) {
+            Some((flag, _, reason)) => Err(Failure::Unsupported { flag, reason }),
+            None => Ok(()),
+        }
+    }
+}
