@@ -7,7 +7,9 @@ use manifest::yaml::{Kind, Node, NodeId};
 
 use crate::error::{Error, Result};
 use crate::id::ResourceId;
-use crate::kustomization::{FieldOptions, Replacement, ReplacementField, SourceSelector, TargetSelector};
+use crate::kustomization::{
+    FieldOptions, Replacement, ReplacementField, Selector, SourceSelector, TargetSelector,
+};
 use crate::load::Loader;
 use crate::lookup;
 use crate::nodes::Nodes;
@@ -185,28 +187,22 @@ fn apply_to_target(
     };
     let failed = |error: Error| error.context("error creating target selector");
     let select = CompiledSelector::new(select).map_err(failed)?;
-    let rejects: Vec<(CompiledSelector, bool, bool)> = target
+    let rejects: Vec<Reject> = target
         .reject
         .iter()
-        .map(|reject| {
-            let by_id = reject.id != ResourceId::default();
-            let by_metadata = !reject.label_selector.is_empty() || !reject.annotation_selector.is_empty();
-            Ok((CompiledSelector::new(reject)?, by_id, by_metadata))
-        })
+        .map(Reject::new)
         .collect::<Result<_>>()
         .map_err(failed)?;
     for resource in map.list() {
+        let metadata =
+            select.matches_annotations(nodes, resource)? & select.matches_labels(nodes, resource)?;
+        if !metadata {
+            continue;
+        }
         let ids = ids_of(nodes, resource);
-        let matches = |selector: &CompiledSelector, id: &ResourceId| {
-            selector.matches_gvk(&id.gvk)
-                && selector.matches_name(&id.name)
-                && selector.matches_namespace(&id.namespace)
-        };
-        let rejected = rejects.iter().any(|(reject, by_id, by_metadata)| {
-            (*by_metadata && reject.matches_metadata(nodes, resource))
-                || (*by_id && ids.iter().any(|id| matches(reject, id)))
-        });
-        if rejected || !select.matches_metadata(nodes, resource) || !ids.iter().any(|id| matches(&select, id))
+        if rejects_metadata(nodes, &rejects, resource)?
+            || rejects.iter().any(|reject| reject.refuses_any(&ids))
+            || !ids.iter().any(|id| matches_id(&select, id))
         {
             continue;
         }
@@ -215,6 +211,45 @@ fn apply_to_target(
         }
     }
     Ok(())
+}
+
+fn matches_id(selector: &CompiledSelector, id: &ResourceId) -> bool {
+    selector.matches_gvk(&id.gvk)
+        && selector.matches_name(&id.name)
+        && selector.matches_namespace(&id.namespace)
+}
+
+/// What a target leaves out.
+struct Reject {
+    selector: CompiledSelector,
+    /// Whether it says something of ids.
+    by_id: bool,
+    /// Whether it says something of labels or annotations; kustomize looks at them apart from the ids.
+    by_metadata: bool,
+}
+
+impl Reject {
+    fn new(reject: &Selector) -> Result<Self> {
+        Ok(Self {
+            selector: CompiledSelector::new(reject)?,
+            by_id: reject.id != ResourceId::default(),
+            by_metadata: !reject.label_selector.is_empty() || !reject.annotation_selector.is_empty(),
+        })
+    }
+
+    fn refuses_any(&self, ids: &[ResourceId]) -> bool {
+        self.by_id && ids.iter().any(|id| matches_id(&self.selector, id))
+    }
+}
+
+fn rejects_metadata(nodes: &Nodes, rejects: &[Reject], resource: &Resource) -> Result<bool> {
+    for reject in rejects.iter().filter(|reject| reject.by_metadata) {
+        let annotations = reject.selector.matches_annotations(nodes, resource)?;
+        if reject.selector.matches_labels(nodes, resource)? && annotations {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn copy_to(nodes: &mut Nodes, root: NodeId, value: NodeId, target: &TargetSelector) -> Result<()> {

@@ -1,6 +1,7 @@
 //! Selecting resources: by regular expressions over their ids, and by label and annotation selectors.
 
 mod labels;
+mod pattern;
 
 use manifest::GroupVersionKind;
 use regex::{Regex, RegexBuilder};
@@ -11,17 +12,18 @@ use crate::nodes::Nodes;
 use crate::resource::{self, Resource};
 use crate::resource_map::ResourceMap;
 
-pub(crate) use labels::LabelSelector;
+use labels::LabelSelector;
 
 /// How large a compiled expression may become: patterns come from users.
-const PATTERN_LIMIT: usize = 1 << 20;
+const PATTERN_LIMIT: usize = 10 << 20;
 
-/// Compiles a user's pattern.
+/// Compiles a user's pattern as Go would.
 pub(crate) fn compile(pattern: &str) -> Result<Regex> {
-    RegexBuilder::new(pattern)
+    let translated = pattern::translate(pattern).map_err(Error::invalid)?;
+    RegexBuilder::new(&translated)
         .size_limit(PATTERN_LIMIT)
         .build()
-        .map_err(|error| Error::invalid(format!("error parsing regexp: {error}")))
+        .map_err(|_| Error::invalid(format!("error parsing regexp: expression too large: `{pattern}`")))
 }
 
 /// A selector with its expressions compiled; empty parts match anything.
@@ -31,8 +33,9 @@ pub(crate) struct CompiledSelector {
     kind: Option<Regex>,
     name: Option<Regex>,
     namespace: Option<Regex>,
-    labels: LabelSelector,
-    annotations: LabelSelector,
+    /// A selector that is wrong is no error before an object is held against it.
+    labels: Result<LabelSelector>,
+    annotations: Result<LabelSelector>,
 }
 
 impl CompiledSelector {
@@ -49,8 +52,8 @@ impl CompiledSelector {
             kind: part(&id.gvk.kind)?,
             name: part(&id.name)?,
             namespace: part(&id.namespace)?,
-            labels: LabelSelector::parse(&selector.label_selector)?,
-            annotations: LabelSelector::parse(&selector.annotation_selector)?,
+            labels: LabelSelector::parse(&selector.label_selector),
+            annotations: LabelSelector::parse(&selector.annotation_selector),
         })
     }
 
@@ -68,20 +71,33 @@ impl CompiledSelector {
         matches(self.namespace.as_ref(), namespace)
     }
 
-    /// Tells whether labels and annotations match.
-    pub(crate) fn matches_metadata(&self, nodes: &Nodes, resource: &Resource) -> bool {
-        let Some(root) = resource.root else { return false };
-        self.labels.matches(&resource::labels(nodes, root))
-            && self.annotations.matches(&resource::annotations(nodes, root))
+    /// Tells whether the labels match.
+    pub(crate) fn matches_labels(&self, nodes: &Nodes, resource: &Resource) -> Result<bool> {
+        let labels = self.labels.as_ref().map_err(Error::clone)?;
+        Ok(resource
+            .root
+            .is_some_and(|root| labels.matches(&resource::labels(nodes, root))))
+    }
+
+    /// Tells whether the annotations match.
+    pub(crate) fn matches_annotations(&self, nodes: &Nodes, resource: &Resource) -> Result<bool> {
+        let annotations = self.annotations.as_ref().map_err(Error::clone)?;
+        Ok(resource
+            .root
+            .is_some_and(|root| annotations.matches(&resource::annotations(nodes, root))))
     }
 
     /// Tells whether a resource is meant, by its original or its present name and namespace.
-    fn selects(&self, nodes: &Nodes, resource: &Resource) -> bool {
+    fn selects(&self, nodes: &Nodes, resource: &Resource) -> Result<bool> {
         let (current, original) = (resource.id(nodes), resource.original_id(nodes));
         let namespace = self.matches_namespace(original.effective_namespace())
             || self.matches_namespace(current.effective_namespace());
         let name = self.matches_name(&original.name) || self.matches_name(&current.name);
-        namespace && name && self.matches_gvk(&current.gvk) && self.matches_metadata(nodes, resource)
+        Ok(namespace
+            && name
+            && self.matches_gvk(&current.gvk)
+            && self.matches_labels(nodes, resource)?
+            && self.matches_annotations(nodes, resource)?)
     }
 }
 
@@ -92,6 +108,19 @@ fn matches(pattern: Option<&Regex>, text: &str) -> bool {
 /// Returns the positions of the resources that a selector means.
 pub(crate) fn select(nodes: &Nodes, map: &ResourceMap, selector: &Selector) -> Result<Vec<usize>> {
     let selector = CompiledSelector::new(selector)?;
-    let hit = |(index, resource): (usize, &Resource)| selector.selects(nodes, resource).then_some(index);
-    Ok(map.list().iter().enumerate().filter_map(hit).collect())
+    let mut selected = Vec::new();
+    for (index, resource) in map.list().iter().enumerate() {
+        if selector.selects(nodes, resource)? {
+            selected.push(index);
+        }
+    }
+    Ok(selected)
+}
+
+/// Shows a selector as kustomize's messages do.
+pub(crate) fn show(selector: &Selector) -> String {
+    format!(
+        "{}:a={}:l={}",
+        selector.id, selector.annotation_selector, selector.label_selector
+    )
 }

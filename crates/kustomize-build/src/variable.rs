@@ -1,16 +1,20 @@
 //! `vars`: values of fields, put where `$(NAME)` stands.
 
+mod expand;
+
 use std::collections::BTreeMap;
 
-use manifest::yaml::{Kind, NodeId, Style, Tag, scalar};
-use serde_json::Value;
+use manifest::yaml::{self, Kind, NodeId, Tag};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::field_spec::{self, FieldSpec};
+use crate::id::show_gvk;
 use crate::kustomization::Variable;
 use crate::lookup;
 use crate::nodes::Nodes;
 use crate::resource_map::ResourceMap;
+
+use expand::{Value, Values};
 
 /// The variables of a build, by name.
 #[derive(Clone, Debug, Default)]
@@ -23,7 +27,7 @@ impl Variables {
     pub(crate) fn define(&mut self, nodes: &Nodes, map: &mut ResourceMap, added: &[Variable]) -> Result<()> {
         for variable in added {
             let wanted = &variable.object;
-            let by_namespace = !wanted.namespace.is_empty() || nodes.schemas.is_cluster_scoped(&wanted.gvk);
+            let by_namespace = !wanted.namespace.is_empty();
             let found = map.matching_any_id(nodes, |known| {
                 let same = known.name == wanted.name && known.gvk == wanted.gvk;
                 same && (!by_namespace || known.is_in_namespace_of(wanted))
@@ -35,13 +39,14 @@ impl Variables {
                     let message = format!(
                         "found {} resId matches for var {} (unable to disambiguate)",
                         found.len(),
-                        variable.name
+                        show(variable, &variable.object.gvk, &variable.declared.1)
                     );
-                    return Err(Error::new(ErrorKind::Conflict, message));
+                    return Err(in_list(Error::new(ErrorKind::Conflict, message), added));
                 }
             }
         }
         self.merge(added.iter().cloned())
+            .map_err(|error| in_list(error, added))
     }
 
     /// Takes over the variables of a base.
@@ -81,29 +86,63 @@ impl Variables {
     }
 }
 
+/// Names the list of variables that an error is about.
+fn in_list(error: Error, added: &[Variable]) -> Error {
+    let shown: Vec<String> = added
+        .iter()
+        .map(|variable| show(variable, &variable.declared.0, &variable.declared.1))
+        .collect();
+    error.context(format!("merging vars [{}]", shown.join(" ")))
+}
+
+/// Shows a variable as Go's `%v` shows kustomize's struct.
+fn show(variable: &Variable, gvk: &manifest::GroupVersionKind, field_path: &str) -> String {
+    format!("{{{} {} {{{field_path}}}}}", variable.name, show_gvk(gvk))
+}
+
 fn value_of(nodes: &Nodes, map: &ResourceMap, variable: &Variable) -> Result<Value> {
+    let shown = || show(variable, &variable.object.gvk, &variable.field_path);
     let gives = |resource: &&crate::resource::Resource| resource.variables.contains(&variable.name);
     let Some(root) = map.list().iter().find(gives).and_then(|resource| resource.root) else {
         let message = format!(
             "var '{}' cannot be mapped to a field in the set of known resources",
-            variable.name
+            shown()
         );
         return Err(Error::invalid(message));
     };
     let path = expand_indexes(&lookup::split_field_path(&variable.field_path));
     let found = lookup::lookup(nodes, root, &path).ok().flatten();
-    let missing = || {
-        Error::invalid(format!(
-            "field specified in var '{}' not found in corresponding resource",
-            variable.name
-        ))
-    };
-    let field = &nodes[found.ok_or_else(missing)?];
-    match (field.kind, &field.tag) {
-        (Kind::Scalar, Tag::Int | Tag::Float | Tag::Bool) => scalar::to_json(field).map_err(|_| missing()),
-        (Kind::Scalar, _) => Ok(Value::from(field.value.as_str())),
+    found
+        .and_then(|found| value_of_field(nodes, found))
+        .ok_or_else(|| {
+            Error::invalid(format!(
+                "field specified in var '{}' not found in corresponding resource",
+                shown()
+            ))
+        })
+}
+
+/// Reads a field by its tag, as Go's strconv reads its text; None when that fails.
+fn value_of_field(nodes: &Nodes, field: NodeId) -> Option<Value> {
+    let node = &nodes[field];
+    if node.kind != Kind::Scalar {
         // What is no primitive is not put anywhere: `$(NAME)` stays.
-        _ => Ok(Value::Null),
+        return yaml::json::decode_kyaml(nodes, field).ok().map(|_| Value::Other);
+    }
+    let text = node.value.as_str();
+    match &node.tag {
+        Tag::Int => text.parse().ok().map(Value::Integer),
+        Tag::Float => text
+            .parse()
+            .ok()
+            .filter(|f: &f64| f.is_finite())
+            .map(Value::Float),
+        Tag::Bool => match text {
+            "true" | "True" | "TRUE" | "t" | "T" | "1" => Some(Value::Bool(true)),
+            "false" | "False" | "FALSE" | "f" | "F" | "0" => Some(Value::Bool(false)),
+            _ => None,
+        },
+        _ => Some(Value::Text(text.to_owned())),
     }
 }
 
@@ -125,8 +164,6 @@ fn expand_indexes(parts: &[String]) -> Vec<String> {
     expanded
 }
 
-type Values<'a> = BTreeMap<&'a str, Value>;
-
 fn set(nodes: &mut Nodes, field: NodeId, values: &Values<'_>) -> Result<()> {
     if nodes[field].is_null() {
         return Ok(());
@@ -134,7 +171,7 @@ fn set(nodes: &mut Nodes, field: NodeId, values: &Values<'_>) -> Result<()> {
     match nodes[field].kind {
         Kind::Scalar => {
             if is_string(nodes, field) {
-                set_scalar(nodes, field, values);
+                expand::set_scalar(&mut nodes[field], values);
             }
             Ok(())
         }
@@ -150,7 +187,7 @@ fn set(nodes: &mut Nodes, field: NodeId, values: &Values<'_>) -> Result<()> {
                     return Err(Error::invalid(message));
                 }
                 if is_string(nodes, pair[1]) {
-                    set_scalar(nodes, pair[1], values);
+                    expand::set_scalar(&mut nodes[pair[1]], values);
                 }
             }
             Ok(())
@@ -160,7 +197,7 @@ fn set(nodes: &mut Nodes, field: NodeId, values: &Values<'_>) -> Result<()> {
                 if !is_string(nodes, element) {
                     return Err(Error::invalid("invalid value type expect a string"));
                 }
-                set_scalar(nodes, element, values);
+                expand::set_scalar(&mut nodes[element], values);
             }
             Ok(())
         }
@@ -170,78 +207,4 @@ fn set(nodes: &mut Nodes, field: NodeId, values: &Values<'_>) -> Result<()> {
 
 fn is_string(nodes: &Nodes, id: NodeId) -> bool {
     nodes[id].kind == Kind::Scalar && matches!(nodes[id].tag, Tag::Str | Tag::Empty)
-}
-
-fn set_scalar(nodes: &mut Nodes, field: NodeId, values: &Values<'_>) {
-    let node = &mut nodes[field];
-    node.style = Style::Plain;
-    let (text, tag) = match expand(&node.value, values) {
-        Value::Bool(b) => (b.to_string(), Tag::Bool),
-        Value::Number(n) if n.is_f64() => (n.to_string(), Tag::Float),
-        Value::Number(n) => (n.to_string(), Tag::Int),
-        Value::String(text) => (text, Tag::Str),
-        other => (other.to_string(), Tag::Str),
-    };
-    node.value = text;
-    node.tag = tag;
-}
-
-/// Replaces `$(NAME)`; a text that is nothing else gets the value's type. `$$` is a dollar.
-fn expand(text: &str, values: &Values<'_>) -> Value {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find('$') {
-        let behind = &rest[at + 1..];
-        if behind.is_empty() {
-            break;
-        }
-        out.push_str(&rest[..at]);
-        if let Some(escaped) = behind.strip_prefix('$') {
-            out.push('$');
-            rest = escaped;
-            continue;
-        }
-        let name = behind.strip_prefix('(').and_then(|inner| inner.split_once(')'));
-        let Some((name, after)) = name else {
-            out.push('$');
-            let first = behind.chars().next().map_or(0, char::len_utf8);
-            out.push_str(&behind[..first]);
-            rest = &behind[first..];
-            continue;
-        };
-        match values.get(name).filter(|value| !value.is_null()) {
-            Some(value) if text.len() == name.len() + 3 => return value.clone(),
-            Some(Value::String(value)) => out.push_str(value),
-            Some(value) => out.push_str(&value.to_string()),
-            None => {
-                out.push_str("$(");
-                out.push_str(name);
-                out.push(')');
-            }
-        }
-        rest = after;
-    }
-    out.push_str(rest);
-    Value::String(out)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn variables_are_replaced_and_keep_their_type_when_alone() {
-        let values: Values<'_> = [("A", json!("x")), ("N", json!(5))].into();
-        for (text, expected) in [
-            ("$(A)", json!("x")),
-            ("$(N)", json!(5)),
-            ("a $(N) $(A)", json!("a 5 x")),
-            ("$$(A)", json!("$(A)")),
-            ("$(B) $", json!("$(B) $")),
-            ("$x$(A", json!("$x$(A")),
-        ] {
-            assert_eq!(expand(text, &values), expected, "{text}");
-        }
-    }
 }

@@ -141,7 +141,7 @@ impl<'a> Target<'a> {
         let vars = &self.kustomization.vars;
         base.variables
             .define(nodes, &mut base.map, vars)
-            .map_err(|error| error.context("merging vars").in_file(&self.file(), 0))?;
+            .map_err(|error| error.in_file(&self.file(), 0))?;
         Ok(base)
     }
 

@@ -284,6 +284,8 @@ pub(crate) struct Variable {
     pub(crate) name: String,
     pub(crate) object: ResourceId,
     pub(crate) field_path: String,
+    /// The type as the file has it beside `apiVersion`, and the path as it has it: messages show them so.
+    pub(crate) declared: (GroupVersionKind, String),
 }
 
 impl Decode for Variable {
@@ -296,7 +298,8 @@ impl Decode for Variable {
         fields.take("objref", &mut object)?;
         fields.take("fieldref", &mut field)?;
         fields.finish()?;
-        variable.object = object.0;
+        (variable.object, variable.declared.0) = object.0;
+        variable.declared.1.clone_from(&field.0);
         variable.field_path = if field.0.is_empty() {
             "metadata.name".to_owned()
         } else {
@@ -307,7 +310,7 @@ impl Decode for Variable {
 }
 
 #[derive(Default)]
-struct ObjectReference(ResourceId);
+struct ObjectReference((ResourceId, GroupVersionKind));
 
 impl Decode for ObjectReference {
     fn decode(value: &Value, path: &str) -> Result<Self> {
@@ -317,6 +320,7 @@ impl Decode for ObjectReference {
         fields.take("apiVersion", &mut api_version)?;
         take_id(&mut fields, &mut id)?;
         fields.finish()?;
+        let declared = id.gvk.clone();
         match api_version.split('/').collect::<Vec<_>>()[..] {
             [""] => {}
             [version] => version.clone_into(&mut id.gvk.version),
@@ -326,7 +330,7 @@ impl Decode for ObjectReference {
             }
             _ => {}
         }
-        Ok(Self(id))
+        Ok(Self((id, declared)))
     }
 }
 

@@ -67,8 +67,12 @@ pub(super) fn apply_to_selected(
     target: &Selector,
     patch: &Resource,
 ) -> Result<()> {
-    let selected = selector::select(nodes, map, target)
-        .map_err(|error| error.context("unable to find patch target in `resources`"))?;
+    let selected = selector::select(nodes, map, target).map_err(|error| {
+        error.context(format!(
+            "unable to find patch target {:?} in `resources`",
+            selector::show(target)
+        ))
+    })?;
     apply_to_all(nodes, map, &selected, patch)
 }
 

@@ -1,5 +1,8 @@
 //! Kubernetes' label selectors: `a=b,c in (d,e),!f`.
 
+mod parse;
+mod validate;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Error, Result};
@@ -30,12 +33,9 @@ enum Operator {
 impl LabelSelector {
     /// Parses a selector; nothing selects everything.
     pub(crate) fn parse(text: &str) -> Result<Self> {
-        Parser {
-            tokens: tokens(text),
-            at: 0,
-        }
-        .parse()
-        .map_err(Error::invalid)
+        parse::requirements(text)
+            .map(|requirements| Self { requirements })
+            .map_err(Error::invalid)
     }
 
     /// Tells whether labels meet all requirements.
@@ -67,165 +67,6 @@ impl Requirement {
     }
 }
 
-const SYMBOLS: &str = "=!(),<>";
-
-/// Splits into symbols and words; the end is an empty token.
-fn tokens(text: &str) -> Vec<String> {
-    let mut tokens = Vec::new();
-    let mut rest = text.trim_start();
-    while let Some(first) = rest.chars().next() {
-        let length = if ["==", "!="].iter().any(|operator| rest.starts_with(operator)) {
-            2
-        } else if SYMBOLS.contains(first) {
-            1
-        } else {
-            rest.find(|c: char| SYMBOLS.contains(c) || c.is_whitespace())
-                .unwrap_or(rest.len())
-        };
-        tokens.push(rest[..length].to_owned());
-        rest = rest[length..].trim_start();
-    }
-    tokens.push(String::new());
-    tokens
-}
-
-struct Parser {
-    tokens: Vec<String>,
-    at: usize,
-}
-
-impl Parser {
-    fn peek(&self) -> &str {
-        self.tokens.get(self.at).map_or("", String::as_str)
-    }
-
-    fn next(&mut self) -> String {
-        let token = self.peek().to_owned();
-        self.at += 1;
-        token
-    }
-
-    fn parse(mut self) -> Result<LabelSelector, String> {
-        let mut requirements = Vec::new();
-        loop {
-            match self.peek() {
-                "" => break,
-                token if token == "!" || is_word(token) => {}
-                token => {
-                    return Err(format!(
-                        "found '{token}', expected: !, identifier, or 'end of string'"
-                    ));
-                }
-            }
-            requirements.push(
-                self.requirement()
-                    .map_err(|e| format!("unable to parse requirement: {e}"))?,
-            );
-            match self.next().as_str() {
-                "" => break,
-                "," if self.peek() == "!" || is_word(self.peek()) => {}
-                "," => return Err(format!("found '{}', expected: identifier after ','", self.peek())),
-                token => return Err(format!("found '{token}', expected: ',' or 'end of string'")),
-            }
-        }
-        Ok(LabelSelector { requirements })
-    }
-
-    fn requirement(&mut self) -> Result<Requirement, String> {
-        let negated = self.peek() == "!";
-        if negated {
-            self.next();
-        }
-        let key = self.next();
-        if !is_word(&key) {
-            return Err(format!("found '{key}', expected: identifier"));
-        }
-        if negated {
-            return Ok(Requirement {
-                key,
-                operator: Operator::DoesNotExist,
-                values: BTreeSet::new(),
-            });
-        }
-        if matches!(self.peek(), "" | ",") {
-            return Ok(Requirement {
-                key,
-                operator: Operator::Exists,
-                values: BTreeSet::new(),
-            });
-        }
-        let (operator, is_set) = match self.next().as_str() {
-            "=" | "==" => (Operator::In, false),
-            "!=" => (Operator::NotIn, false),
-            ">" => (Operator::GreaterThan, false),
-            "<" => (Operator::LessThan, false),
-            "in" => (Operator::In, true),
-            "notin" => (Operator::NotIn, true),
-            token => {
-                return Err(format!(
-                    "found '{token}', expected: '=', '!=', '==', 'in', notin'"
-                ));
-            }
-        };
-        let values = if is_set {
-            self.values()?
-        } else {
-            BTreeSet::from([self.value()?])
-        };
-        Ok(Requirement {
-            key,
-            operator,
-            values,
-        })
-    }
-
-    fn value(&mut self) -> Result<String, String> {
-        if matches!(self.peek(), "" | ",") {
-            return Ok(String::new());
-        }
-        let token = self.next();
-        if is_word(&token) {
-            Ok(token)
-        } else {
-            Err(format!("found '{token}', expected: identifier"))
-        }
-    }
-
-    fn values(&mut self) -> Result<BTreeSet<String>, String> {
-        let open = self.next();
-        if open != "(" {
-            return Err(format!("found '{open}' expected: '('"));
-        }
-        let mut values = BTreeSet::new();
-        let mut expects_value = true;
-        loop {
-            match self.next().as_str() {
-                ")" => {
-                    if expects_value {
-                        values.insert(String::new());
-                    }
-                    return Ok(values);
-                }
-                "," => {
-                    if expects_value {
-                        values.insert(String::new());
-                    }
-                    expects_value = true;
-                }
-                token if is_word(token) && expects_value => {
-                    values.insert(token.to_owned());
-                    expects_value = false;
-                }
-                token => return Err(format!("found '{token}', expected: ',' or ')'")),
-            }
-        }
-    }
-}
-
-fn is_word(token: &str) -> bool {
-    !token.is_empty() && !token.starts_with(|c: char| SYMBOLS.contains(c))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -245,6 +86,7 @@ mod tests {
             ("a in (b, c),n>4", true),
             ("a notin (b)", false),
             ("n<5", false),
+            ("in", false),
         ] {
             assert_eq!(
                 LabelSelector::parse(selector).unwrap().matches(&labels),
@@ -256,7 +98,38 @@ mod tests {
 
     #[test]
     fn wrong_selectors_are_refused_in_kubernetes_words() {
-        let error = LabelSelector::parse("a=b=c").unwrap_err();
-        assert_eq!(error.to_string(), "found '=', expected: ',' or 'end of string'");
+        for (selector, message) in [
+            ("a=b=c", "found '=', expected: ',' or 'end of string'"),
+            ("(", "found '(', expected: !, identifier, or 'end of string'"),
+            ("a,", "found '', expected: identifier after ','"),
+            (
+                "!!a",
+                "unable to parse requirement: found '!', expected: identifier",
+            ),
+            (
+                "a b",
+                "unable to parse requirement: found 'b', expected: '=', '!=', '==', 'in', notin'",
+            ),
+            ("a in b", "unable to parse requirement: found 'b' expected: '('"),
+            (
+                "a in (=",
+                "unable to parse requirement: found '=', expected: ',', ')' or identifier",
+            ),
+            (
+                "a in (b c)",
+                "unable to parse requirement: found 'c', expected: ',' or ')'",
+            ),
+            (
+                "a in (,=)",
+                "unable to parse requirement: found '=', expected: ',', or identifier",
+            ),
+            (
+                "a>b",
+                "unable to parse requirement: for 'Gt', 'Lt' operators, the value must be an integer",
+            ),
+        ] {
+            let error = LabelSelector::parse(selector).unwrap_err();
+            assert_eq!(error.to_string(), message, "{selector}");
+        }
     }
 }
