@@ -1,8 +1,9 @@
 # The one entry point. `make help` lists what there is.
 CARGO ?= cargo
+ORACLE = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/oracle
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint deny fmt generate record-cases demo tools bench-sync clean
+.PHONY: help build test lint deny fmt generate record-cases demo tools bench-sync fuzz-build clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -41,6 +42,11 @@ bench-sync: ## Measure N pairs of OCIRepository and Kustomization (N=100), relea
 	$(CARGO) build --release --locked -p source-controller -p apply-controller
 	WINDLASS_BIN_DIR=$(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/release \
 	$(CARGO) run --locked --quiet -p xtask -- bench-sync --pairs $(or $(N),100) $(if $(PEER),--peer $(PEER))
+
+fuzz-build: ## Compare CASES=N generated overlays with kustomize: its library, or the binary KUSTOMIZE=path
+	$(if $(KUSTOMIZE),,go build -C hack/oracle/kustomize -o $(ORACLE) -ldflags '-X sigs.k8s.io/kustomize/api/provenance.version=v5.8.3' .)
+	KUSTOMIZE=$(or $(KUSTOMIZE),$(ORACLE)) CASES=$(or $(CASES),1000) SEED=$(or $(SEED),1) \
+	$(CARGO) test --locked -p kustomize-build --test fuzz -- --nocapture as_the_real_kustomize
 
 clean: ## Remove build output (the control plane's binaries are kept in the user's cache)
 	$(CARGO) clean

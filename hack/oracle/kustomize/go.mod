@@ -9,6 +9,11 @@ replace k8s.io/kube-openapi => k8s.io/kube-openapi v0.0.0-20260721132016-d427ff9
 tool sigs.k8s.io/kustomize/kustomize/v5
 
 require (
+	sigs.k8s.io/kustomize/api v0.21.3
+	sigs.k8s.io/kustomize/kyaml v0.21.3
+)
+
+require (
 	github.com/blang/semver/v4 v4.0.0 // indirect
 	github.com/go-errors/errors v1.5.1 // indirect
 	github.com/go-openapi/jsonpointer v1.0.0 // indirect
@@ -40,9 +45,7 @@ require (
 	gopkg.in/evanphx/json-patch.v4 v4.13.0 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	k8s.io/kube-openapi v0.0.0-20261001230523-97fa35140926 // indirect
-	sigs.k8s.io/kustomize/api v0.21.3 // indirect
 	sigs.k8s.io/kustomize/cmd/config v0.21.3 // indirect
 	sigs.k8s.io/kustomize/kustomize/v5 v5.8.3 // indirect
-	sigs.k8s.io/kustomize/kyaml v0.21.3 // indirect
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
