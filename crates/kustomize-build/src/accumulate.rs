@@ -8,6 +8,7 @@ use manifest::yaml;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
+use crate::fetch::{Fetch, NoFetch};
 use crate::field_spec::{FieldSpec, TransformerConfig};
 use crate::fs::FileSystem;
 use crate::kustomization::Kustomization;
@@ -23,9 +24,20 @@ use target::Target;
 
 /// Builds the kustomization in a folder of a tree.
 ///
-/// Fails with the first thing that is wrong; nothing is printed and nothing outside of the tree is read.
+/// Fails with the first thing that is wrong; nothing is printed and nothing outside of the tree is read: remote
+/// resources are refused.
 pub fn build(fs: &dyn FileSystem, folder: &str, options: &Options) -> Result<Built> {
-    let source = Source::new(fs, options);
+    build_fetching(fs, folder, options, &NoFetch)
+}
+
+/// Builds as [`build`] does, and gets remote resources from `fetch`.
+pub fn build_fetching(
+    fs: &dyn FileSystem,
+    folder: &str,
+    options: &Options,
+    fetch: &dyn Fetch,
+) -> Result<Built> {
+    let source = Source::new(fs, options, fetch);
     let mut nodes = Nodes::default();
     let built = build_objects(&mut nodes, &source, folder, options);
     let trace = source.into_trace();
@@ -33,6 +45,7 @@ pub fn build(fs: &dyn FileSystem, folder: &str, options: &Options) -> Result<Bui
         Ok(objects) => Ok(Built {
             objects,
             reads: trace.reads,
+            fetched: trace.fetched,
             warnings: trace.warnings,
         }),
         Err(error) => Err(error.after(trace)),

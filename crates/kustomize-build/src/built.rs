@@ -15,6 +15,8 @@ pub struct Built {
     /// Every path that was looked at: files, folders, and what was looked for and not there. As long as none of them
     /// changes, the same build gives the same objects.
     pub reads: BTreeSet<String>,
+    /// URLs of what was fetched: files and repositories. What they give is part of the answer too.
+    pub fetched: BTreeSet<String>,
     /// What kustomize says on the way and still builds: deprecated fields, one line each.
     pub warnings: Vec<String>,
 }
@@ -23,6 +25,7 @@ pub struct Built {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Trace {
     pub(crate) reads: BTreeSet<String>,
+    pub(crate) fetched: BTreeSet<String>,
     pub(crate) warnings: Vec<String>,
 }
 

@@ -38,8 +38,10 @@ pub enum ErrorKind {
     Conflict,
     /// A patch or replacement cannot be applied.
     Patch,
-    /// The file system failed.
+    /// The file system failed, or what was asked to fetch something.
     Io,
+    /// A server has no file at a URL.
+    Fetch,
 }
 
 pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;

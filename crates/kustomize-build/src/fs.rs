@@ -19,6 +19,12 @@ pub trait FileSystem {
     /// Says what is at a path; None when nothing is there.
     fn kind(&self, path: &str) -> Result<Option<FileKind>, FsError>;
 
+    /// Finds where a path leads when symbolic links are followed, and what is there. Paths of a kustomization are
+    /// relative to where it really is. A tree without links need not implement it.
+    fn locate(&self, path: &str) -> Result<Option<(String, FileKind)>, FsError> {
+        Ok(self.kind(path)?.map(|kind| (path.to_owned(), kind)))
+    }
+
     /// Lists a folder, in order of names.
     fn list(&self, path: &str) -> Result<Vec<DirEntry>, FsError>;
 }

@@ -2,7 +2,8 @@
 //!
 //! A tree of files (any [`FileSystem`]) and a folder in it go in; the objects that kustomize 5.8 would print come out,
 //! with the set of paths that the answer depends on. Nothing here starts a process, opens a connection or knows a
-//! cluster. What kustomize can and this crate cannot (helm charts, remote resources, exec plugins) is refused by name.
+//! cluster: [`build_fetching`] asks its caller for remote resources. What kustomize can and this crate cannot (helm
+//! charts, exec plugins) is refused by name.
 //!
 //! The order of a build, module by module: [`load`] finds and reads files, `kustomization` gives them types,
 //! `accumulate` walks bases and components, `generate` makes ConfigMaps and Secrets, `transform` and `patch` change
@@ -21,6 +22,7 @@
 mod accumulate;
 mod built;
 mod error;
+mod fetch;
 mod field_spec;
 mod fs;
 mod generate;
@@ -41,9 +43,10 @@ mod selector;
 mod transform;
 mod variable;
 
-pub use accumulate::build;
+pub use accumulate::{build, build_fetching};
 pub use built::Built;
 pub use error::{Error, ErrorKind};
+pub use fetch::{Fetch, FetchError, NoFetch, Repository};
 pub use fs::{DirEntry, DirectoryFs, FileKind, FileSystem, FsError, MemoryFs, OverlayFs};
 
 /// What a build may do.

@@ -1,23 +1,17 @@
-//! Finding and reading files, within the bounds that a kustomization has, and noting what was looked at.
+//! Finding and reading files, within the bounds that a kustomization has.
 
-use std::cell::{Cell, RefCell};
+mod source;
+
 use std::rc::Rc;
 
-use crate::built::Trace;
+use crate::LoadRestrictions;
 use crate::error::{Error, ErrorKind, Result};
-use crate::fs::{FileKind, FileSystem, FsError};
+use crate::fetch::{self, FetchError, Repository};
+use crate::fs::FileKind;
 use crate::path;
-use crate::{LoadRestrictions, Options};
 
-/// What all loaders of a build share.
-pub(crate) struct Source<'a> {
-    fs: &'a dyn FileSystem,
-    restrictions: LoadRestrictions,
-    trace: RefCell<Trace>,
-    /// What messages show in place of the root of the tree; empty for paths relative to it.
-    root: &'a str,
-    folders: Cell<usize>,
-}
+pub(crate) use source::Source;
+use source::Tree;
 
 /// How many bases may stand one below the other: each takes some of the thread's stack.
 const DEPTH: usize = 64;
@@ -25,88 +19,13 @@ const DEPTH: usize = 64;
 /// How many folders one build may open. Bases that are included twice at every level double the work with each.
 const FOLDERS: usize = 10_000;
 
-impl<'a> Source<'a> {
-    pub(crate) fn new(fs: &'a dyn FileSystem, options: &'a Options) -> Self {
-        Self {
-            fs,
-            restrictions: options.load_restrictions,
-            trace: RefCell::default(),
-            root: &options.shown_root,
-            folders: Cell::new(0),
-        }
-    }
-
-    /// Ends the build: returns what was looked at and said.
-    pub(crate) fn into_trace(self) -> Trace {
-        self.trace.into_inner()
-    }
-
-    fn note(&self, path: &str) {
-        self.trace.borrow_mut().reads.insert(path.to_owned());
-    }
-
-    /// Shows a path of the tree in a message.
-    fn shown(&self, path: &str) -> String {
-        if self.root.starts_with('/') {
-            path::join_for_message("", &format!("{}/{path}", self.root))
-        } else {
-            path::join_for_message(self.root, path)
-        }
-    }
-
-    fn kind(&self, path: &str) -> Result<Option<FileKind>> {
-        self.note(path);
-        self.fs.kind(path).map_err(|error| self.failed(path, &error))
-    }
-
-    fn read(&self, path: &str) -> Result<Vec<u8>> {
-        self.note(path);
-        self.fs.read(path).map_err(|error| self.failed(path, &error))
-    }
-
-    fn failed(&self, path: &str, error: &FsError) -> Error {
-        let kind = match error {
-            FsError::NotFound => ErrorKind::NotFound,
-            FsError::OutsideRoot => ErrorKind::Forbidden,
-            _ => ErrorKind::Io,
-        };
-        Error::new(kind, format!("failed to read '{}': {error}", self.shown(path))).in_file(path, 0)
-    }
-
-    /// Finds what is at a path that may lead anywhere, in the words that kustomize has for nothing.
-    fn locate(&self, folder: &str, path: &str) -> Result<(String, FileKind)> {
-        let place = path::join_for_message(folder, path);
-        let missing = |at: &str| {
-            let (shown, at) = (self.shown(&place), self.shown(at));
-            let message = format!("evalsymlink failure on '{shown}' : lstat {at}: no such file or directory");
-            Error::new(ErrorKind::NotFound, message).in_file(&place, 0)
-        };
-        let Some(joined) = path::join(folder, path) else {
-            return Err(missing(&place));
-        };
-        match self.kind(&joined)? {
-            Some(kind) => Ok((joined, kind)),
-            None => Err(missing(&self.first_missing(&joined)?)),
-        }
-    }
-
-    /// Finds the first part of a path that is not there: the one that a walk stumbles over.
-    fn first_missing(&self, path: &str) -> Result<String> {
-        let mut missing = path;
-        while let parent = path::parent(missing)
-            && !parent.is_empty()
-            && self.kind(parent)?.is_none()
-        {
-            missing = parent;
-        }
-        Ok(missing.to_owned())
-    }
-}
-
 /// Reads the files of one kustomization, from its folder.
 pub(crate) struct Loader<'a> {
     source: &'a Source<'a>,
+    tree: Rc<Tree<'a>>,
     folder: String,
+    /// The repository, for the loader that opened it.
+    repository: Option<Repository>,
     referrer: Option<Rc<Loader<'a>>>,
     depth: usize,
 }
@@ -114,10 +33,13 @@ pub(crate) struct Loader<'a> {
 impl<'a> Loader<'a> {
     /// Opens the folder that is built.
     pub(crate) fn open(source: &'a Source<'a>, folder: &str) -> Result<Rc<Self>> {
-        let folder = confirm_folder(source, "", folder)?;
+        let tree = Rc::new(Tree::given(source));
+        let folder = confirm_folder(&tree, "", folder)?;
         Ok(Rc::new(Self {
             source,
+            tree,
             folder,
+            repository: None,
             referrer: None,
             depth: 0,
         }))
@@ -128,8 +50,8 @@ impl<'a> Loader<'a> {
         if path.is_empty() {
             return Err(Error::invalid("new root cannot be empty"));
         }
-        if looks_remote(path) {
-            return Err(remote(path));
+        if let Some(repository) = Repository::parse(path) {
+            return self.open_repository(repository);
         }
         if path.starts_with('/') {
             return Err(Error::new(
@@ -144,55 +66,151 @@ impl<'a> Loader<'a> {
                  intended target; check for YAML indentation errors in your kustomization file"
             )));
         }
-        let folder = confirm_folder(self.source, &self.folder, path)?;
+        if self.tree.is_fetched() && path::join(&self.folder, path).is_none() {
+            return Err(Error::new(
+                ErrorKind::Forbidden,
+                format!(
+                    "security; bases in kustomizations found in cloned git repos must be within the repo, but base \
+                     '{path}' is outside '{}'",
+                    self.tree.root()
+                ),
+            ));
+        }
+        let folder = confirm_folder(&self.tree, &self.folder, path)?;
         self.refuse_cycle(&folder)?;
+        self.below(Rc::clone(&self.tree), folder, None)
+    }
+
+    fn open_repository(self: &Rc<Self>, repository: Repository) -> Result<Rc<Self>> {
+        self.refuse_cycle_of_repositories(&repository)?;
+        if repository.forces_protocol() {
+            self.warn(fetch::FORCED_PROTOCOL);
+        }
+        self.source.note_fetched(repository.raw());
+        let files = self.source.fetch.repository(&repository).map_err(of_fetch)?;
+        let tree = Rc::new(Tree::fetched(self.source, files, &repository.clone_url()));
+        let path = repository.path().to_owned();
+        let wanted = path::join("", &path).ok_or_else(|| {
+            let message = format!("url path exits repo: {path}");
+            Error::new(ErrorKind::Forbidden, message)
+        })?;
+        let (folder, kind) = tree.locate(&wanted)?;
+        if kind == FileKind::File {
+            let (shown, name) = (tree.shown(&wanted), path::base_name(&folder));
+            let message = format!("'{shown}' refers to file '{name}'; expecting directory");
+            return Err(Error::invalid(message));
+        }
+        self.below(tree, folder, Some(repository))
+    }
+
+    fn below(
+        self: &Rc<Self>,
+        tree: Rc<Tree<'a>>,
+        folder: String,
+        repository: Option<Repository>,
+    ) -> Result<Rc<Self>> {
         self.count_folder(&folder)?;
         Ok(Rc::new(Self {
             source: self.source,
+            tree,
             folder,
+            repository,
             referrer: Some(Rc::clone(self)),
             depth: self.depth + 1,
         }))
     }
 
-    /// Returns the folder, below the root of the tree.
+    /// Returns the folder, below the root of its tree.
     pub(crate) fn folder(&self) -> &str {
         &self.folder
     }
 
     /// Returns the folder as messages show it.
     pub(crate) fn shown_folder(&self) -> String {
-        self.source.shown(&self.folder)
+        self.tree.shown(&self.folder)
     }
 
     /// Returns where a path of this kustomization leads, below the root of the tree.
     pub(crate) fn place(&self, path: &str) -> String {
-        path::join_for_message(&self.folder, path)
+        let place = path::join_for_message(&self.folder, path);
+        if self.tree.is_fetched() {
+            path::shown_below(self.tree.root(), &place)
+        } else {
+            place
+        }
     }
 
     /// Notes something to tell the user, which is no failure.
     pub(crate) fn warn(&self, warning: impl Into<String>) {
-        self.source.trace.borrow_mut().warnings.push(warning.into());
+        self.source.warn(warning.into());
     }
 
     /// Reads a file.
     pub(crate) fn load(&self, path: &str) -> Result<Vec<u8>> {
-        if path.starts_with("http://") || path.starts_with("https://") {
-            return Err(remote(path));
+        if fetch::is_remote_file(path) {
+            return self.fetch(path);
         }
-        let (found, kind) = self.source.locate(&self.folder, path)?;
-        let shown = self.source.shown(&found);
+        let place = path::join_for_message(&self.folder, path);
+        if self.tree.restrictions() == LoadRestrictions::None {
+            return self.load_from_anywhere(path, &place);
+        }
+        let Some(joined) = self.tree.join(&self.folder, path) else {
+            return Err(self.tree.missing_outside(&place));
+        };
+        let shown = self.tree.shown(&joined);
+        let (found, kind) = match self.tree.locate(&joined) {
+            // A link that leads out of the tree leads out of the folder.
+            Err(error) if error.kind() == ErrorKind::Forbidden => return Err(self.outside(&shown, error)),
+            located => located?,
+        };
         if kind == FileKind::Directory {
             return Err(Error::invalid(format!("'{shown}' must resolve to a file")).in_file(&found, 0));
         }
-        let allowed = self.source.restrictions == LoadRestrictions::None
-            || path::is_in_or_below(path::parent(&found), &self.folder);
-        if !allowed {
-            let folder = self.shown_folder();
-            let message = format!("security; file '{shown}' is not in or below '{folder}'");
-            return Err(Error::new(ErrorKind::Forbidden, message).in_file(&found, 0));
+        if !path::is_in_or_below(path::parent(&found), &self.folder) {
+            let error = Error::new(ErrorKind::Forbidden, "").in_file(&found, 0);
+            return Err(self.outside(&shown, error));
         }
-        self.source.read(&found)
+        self.tree.read(&found)
+    }
+
+    fn outside(&self, shown: &str, error: Error) -> Error {
+        let folder = self.shown_folder();
+        error.reworded(format!("security; file '{shown}' is not in or below '{folder}'"))
+    }
+
+    /// Without restrictions kustomize opens the file as it is, and fails in the words of Go's `os`.
+    fn load_from_anywhere(&self, path: &str, place: &str) -> Result<Vec<u8>> {
+        let shown = self.tree.shown(place);
+        let missing =
+            |why: &str| Error::new(ErrorKind::NotFound, format!("open {shown}: {why}")).in_file(place, 0);
+        let Some(joined) = self.tree.join(&self.folder, path) else {
+            return Err(missing("no such file or directory"));
+        };
+        match self.tree.locate(&joined) {
+            Ok((found, FileKind::File)) => self.tree.read(&found),
+            Ok((found, FileKind::Directory)) => {
+                Err(Error::invalid(format!("read {shown}: is a directory")).in_file(&found, 0))
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let through_file = error.to_string().ends_with("not a directory");
+                Err(missing(if through_file {
+                    "not a directory"
+                } else {
+                    "no such file or directory"
+                }))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn fetch(&self, url: &str) -> Result<Vec<u8>> {
+        self.source.note_fetched(url);
+        self.source.fetch.file(url).map_err(|error| match error {
+            FetchError::Status { .. } if Repository::parse(url).is_some() => {
+                Error::invalid("URL is a git repository")
+            }
+            error => of_fetch(error),
+        })
     }
 
     /// Reads a file that has to be text.
@@ -204,14 +222,12 @@ impl<'a> Loader<'a> {
         })
     }
 
-    /// Reads a file of this folder if it is there.
+    /// Reads a file of this folder if it is there, and may be read.
     pub(crate) fn load_if_there(&self, name: &str) -> Result<Option<Vec<u8>>> {
-        let Some(joined) = path::join(&self.folder, name) else {
-            return Ok(None);
-        };
-        match self.source.kind(&joined)? {
-            Some(FileKind::File) => self.source.read(&joined).map(Some),
-            _ => Ok(None),
+        match self.load(name) {
+            Ok(content) => Ok(Some(content)),
+            Err(error) if error.kind() == ErrorKind::Io => Err(error),
+            Err(_) => Ok(None),
         }
     }
 
@@ -226,8 +242,12 @@ impl<'a> Loader<'a> {
     }
 
     fn refuse_cycle(&self, candidate: &str) -> Result<()> {
-        if path::is_in_or_below(&self.folder, candidate) {
-            let (candidate, visited) = (self.source.shown(candidate), self.shown_folder());
+        self.refuse_cycle_in(&self.tree, candidate)
+    }
+
+    fn refuse_cycle_in(&self, tree: &Rc<Tree<'a>>, candidate: &str) -> Result<()> {
+        if Rc::ptr_eq(tree, &self.tree) && path::is_in_or_below(&self.folder, candidate) {
+            let (candidate, visited) = (tree.shown(candidate), self.shown_folder());
             return Err(Error::new(
                 ErrorKind::Conflict,
                 format!("cycle detected: candidate root '{candidate}' contains visited root '{visited}'"),
@@ -235,38 +255,57 @@ impl<'a> Loader<'a> {
         }
         self.referrer
             .as_ref()
-            .map_or(Ok(()), |referrer| referrer.refuse_cycle(candidate))
+            .map_or(Ok(()), |referrer| referrer.refuse_cycle_in(tree, candidate))
+    }
+
+    fn refuse_cycle_of_repositories(&self, added: &Repository) -> Result<()> {
+        if let Some(known) = &self.repository
+            && known.raw().starts_with(added.raw())
+        {
+            return Err(Error::new(
+                ErrorKind::Conflict,
+                format!(
+                    "cycle detected: URI '{}' referenced by previous URI '{}'",
+                    added.raw(),
+                    known.raw()
+                ),
+            ));
+        }
+        self.referrer
+            .as_ref()
+            .map_or(Ok(()), |referrer| referrer.refuse_cycle_of_repositories(added))
     }
 }
 
-fn confirm_folder(source: &Source<'_>, folder: &str, path: &str) -> Result<String> {
+fn of_fetch(error: FetchError) -> Error {
+    match error {
+        FetchError::Status { code, reason } => {
+            let message = format!("HTTP Error: status code {code} ({reason})");
+            Error::new(ErrorKind::Fetch, message)
+        }
+        FetchError::Failed(reason) => Error::new(ErrorKind::Io, reason),
+        FetchError::Refused(reason) => Error::unsupported(reason),
+    }
+}
+
+fn confirm_folder(tree: &Tree<'_>, folder: &str, path: &str) -> Result<String> {
+    let shown = tree.shown(&path::join_for_message(folder, path));
     let not_there = |error: Error| {
         error
             .context("not a valid directory")
             .context("must build at directory")
     };
-    let (found, kind) = source.locate(folder, path).map_err(not_there)?;
+    let Some(joined) = tree.join(folder, path) else {
+        return Err(not_there(
+            tree.missing_outside(&path::join_for_message(folder, path)),
+        ));
+    };
+    let (found, kind) = tree.locate(&joined).map_err(not_there)?;
     if kind == FileKind::File {
-        let message = format!(
-            "must build at directory: '{}': file is not directory",
-            source.shown(&found)
-        );
+        let message = format!("must build at directory: '{shown}': file is not directory");
         return Err(Error::invalid(message).in_file(&found, 0));
     }
     Ok(found)
-}
-
-/// Tells whether a path is what kustomize would fetch: a URL, or a repository in one of git's short forms.
-fn looks_remote(path: &str) -> bool {
-    let path = path.strip_prefix("git::").unwrap_or(path);
-    path.contains("://")
-        || path.starts_with("git@")
-        || path.starts_with("github.com/")
-        || path.starts_with("github.com:")
-}
-
-fn remote(path: &str) -> Error {
-    Error::unsupported(format!("remote resources are not supported: '{path}'"))
 }
 
 /// Finds `a - ..` in a path: two entries of a list that wrong indentation made one.

@@ -51,6 +51,21 @@ pub(crate) fn shown(path: &str) -> &str {
     if path.is_empty() { "." } else { path }
 }
 
+/// Shows a path below the name of the tree's root, an absolute path or a URL; relative, when the root has no name.
+pub(crate) fn shown_below(root: &str, path: &str) -> String {
+    if root.is_empty() || path.starts_with('/') {
+        return shown(path).to_owned();
+    }
+    if root.starts_with('/') {
+        return join_for_message(root, &format!("{root}/{path}"));
+    }
+    match path {
+        "" | "." if root.contains("://") => root.to_owned(),
+        _ if root.contains("://") => format!("{root}/{path}"),
+        _ => join_for_message(root, path),
+    }
+}
+
 /// Tells whether `path` is `folder` or below it.
 pub(crate) fn is_in_or_below(path: &str, folder: &str) -> bool {
     folder.is_empty()
@@ -87,6 +102,25 @@ mod tests {
         }
         assert_eq!(join_for_message("a", "../../x"), "../x");
         assert_eq!(join_for_message("a", ".."), ".");
+    }
+
+    #[test]
+    fn paths_are_shown_below_the_name_of_the_root() {
+        for (root, path, shown) in [
+            ("", "", "."),
+            ("", "a/b", "a/b"),
+            ("/", "", "/"),
+            ("/", "a/b", "/a/b"),
+            ("/x", "", "/x"),
+            ("/x", ".", "/x"),
+            ("/x", "a", "/x/a"),
+            ("/x", "../y", "/y"),
+            ("/x", "/y", "/y"),
+            ("https://github.com/a/b", "", "https://github.com/a/b"),
+            ("https://github.com/a/b", "c/d", "https://github.com/a/b/c/d"),
+        ] {
+            assert_eq!(shown_below(root, path), shown, "{root} {path}");
+        }
     }
 
     #[test]

@@ -150,14 +150,16 @@ impl<'a> Target<'a> {
         let Err(file_error) = self.accumulate_file(nodes, base, entry) else {
             return Ok(());
         };
-        if file_error.kind() == ErrorKind::Unsupported {
-            return Err(file_error);
+        if matches!(file_error.kind(), ErrorKind::Unsupported | ErrorKind::Fetch) {
+            return Err(file_error.in_file(&self.file(), 0));
         }
         let words = format!("accumulation err='{file_error}'");
         let loader = match self.loader.open_base(entry) {
             Ok(loader) => loader,
             Err(_) if file_error.to_string().contains("MalformedYAMLError") => return Err(file_error),
-            Err(error) if error.kind() == ErrorKind::Unsupported => return Err(error),
+            Err(error) if error.kind() == ErrorKind::Unsupported => {
+                return Err(error.in_file(&self.file(), 0));
+            }
             Err(error) => {
                 let (file, line) = (file_error.file().map(str::to_owned), file_error.line());
                 let message = format!("{words}: {error}");
@@ -390,6 +392,8 @@ impl<'a> Target<'a> {
         let id = config.id(nodes);
         Some(BuildOrigin {
             path: String::new(),
+            repository: origin.repository.clone(),
+            reference: origin.reference.clone(),
             configured_in: origin.path.clone(),
             api_version: id.gvk.api_version(),
             kind: id.gvk.kind,

@@ -40,6 +40,16 @@ impl DirectoryFs {
     }
 }
 
+fn kind_of(resolved: &Path) -> Result<Option<FileKind>, FsError> {
+    let kind = fs::metadata(resolved).map_err(|error| of_io(&error))?.file_type();
+    Ok(if kind.is_dir() {
+        Some(FileKind::Directory)
+    } else {
+        // Sockets and devices are not part of a tree.
+        kind.is_file().then_some(FileKind::File)
+    })
+}
+
 fn of_io(error: &io::Error) -> FsError {
     match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => FsError::NotFound,
@@ -65,13 +75,21 @@ impl FileSystem for DirectoryFs {
             Err(FsError::NotFound) => return Ok(None),
             answer => answer?,
         };
-        let kind = fs::metadata(resolved).map_err(|error| of_io(&error))?.file_type();
-        Ok(if kind.is_dir() {
-            Some(FileKind::Directory)
-        } else {
-            // Sockets and devices are not part of a tree.
-            kind.is_file().then_some(FileKind::File)
-        })
+        kind_of(&resolved)
+    }
+
+    fn locate(&self, path: &str) -> Result<Option<(String, FileKind)>, FsError> {
+        let resolved = match self.resolve(path) {
+            Err(FsError::NotFound) => return Ok(None),
+            answer => answer?,
+        };
+        let found = resolved
+            .strip_prefix(&self.root)
+            .map_err(|_| FsError::OutsideRoot)?;
+        let found = found
+            .to_str()
+            .ok_or_else(|| FsError::Io("the path is not UTF-8".to_owned()))?;
+        Ok(kind_of(&resolved)?.map(|kind| (found.to_owned(), kind)))
     }
 
     fn list(&self, path: &str) -> Result<Vec<DirEntry>, FsError> {

@@ -31,6 +31,15 @@ impl FileSystem for OverlayFs<'_> {
         }
     }
 
+    fn locate(&self, path: &str) -> Result<Option<(String, FileKind)>, FsError> {
+        match self.added.kind(path)? {
+            Some(FileKind::File) => Ok(Some((path.to_owned(), FileKind::File))),
+            // What is added to a folder lies where the folder is named, not where a link leads.
+            Some(kind) => Ok(Some((path.to_owned(), self.base.kind(path)?.unwrap_or(kind)))),
+            None => self.base.locate(path),
+        }
+    }
+
     fn list(&self, path: &str) -> Result<Vec<DirEntry>, FsError> {
         let mut entries = match self.added.list(path) {
             Err(FsError::NotFound) => return self.base.list(path),

@@ -1,9 +1,15 @@
 //! Where a resource comes from, in the form of `buildMetadata`'s annotations.
 
+use crate::fetch::Repository;
+use crate::path::join_for_message;
+
 /// A file, or the generator or transformer that a file configures.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BuildOrigin {
     pub(crate) path: String,
+    /// The repository that was fetched, and the reference in it.
+    pub(crate) repository: String,
+    pub(crate) reference: String,
     pub(crate) configured_in: String,
     pub(crate) api_version: String,
     pub(crate) kind: String,
@@ -12,11 +18,33 @@ pub(crate) struct BuildOrigin {
 }
 
 impl BuildOrigin {
-    /// Returns the origin of something below this path.
+    /// Returns the origin of something below this path, or of a repository that is named there.
     pub(crate) fn append(&self, path: &str) -> Self {
-        let joined = crate::path::join_for_message(&self.path, path);
+        // kustomize reads the folder from where the clone will be, and finds this name when there is no folder.
+        const NO_FOLDER: &str = "notCloned";
+        if let Some(repository) = Repository::parse(path) {
+            let folder = match repository.path() {
+                "" => NO_FOLDER,
+                folder => folder,
+            };
+            return Self {
+                repository: repository.clone_url(),
+                reference: repository.reference().to_owned(),
+                ..self.at(join_for_message("", folder))
+            };
+        }
+        let below = path.trim_start_matches('/');
+        let joined = if self.path.is_empty() {
+            join_for_message("", path)
+        } else {
+            join_for_message(&self.path, below)
+        };
+        self.at(joined)
+    }
+
+    fn at(&self, path: String) -> Self {
         Self {
-            path: if joined == "." { String::new() } else { joined },
+            path: if path == "." { String::new() } else { path },
             ..self.clone()
         }
     }
@@ -25,6 +53,8 @@ impl BuildOrigin {
     pub(crate) fn of_field(&self, file_name: &str, kind: &str) -> Self {
         Self {
             configured_in: self.append(file_name).path,
+            repository: self.repository.clone(),
+            reference: self.reference.clone(),
             api_version: "builtin".to_owned(),
             kind: kind.to_owned(),
             ..Self::default()
@@ -39,6 +69,8 @@ impl BuildOrigin {
             }
         };
         field("path", &self.path);
+        field("repo", &self.repository);
+        field("ref", &self.reference);
         field("configuredIn", &self.configured_in);
         let by = [
             ("apiVersion", &self.api_version),
