@@ -91,9 +91,14 @@ pub(crate) fn apply(nodes: &mut Nodes, resource: &mut Resource, operations: &Ope
         yaml::json::decode_kyaml(nodes, root).map_err(|problem| Error::patch(problem.to_string()))?;
     if resource.history.leaves_annotations() {
         // kustomize's own annotations are there, so that a path into the annotations exists.
-        ensure_annotations(&mut value);
+        annotations_or_new(&mut value);
     }
+    let has_origin = resource.origin.is_some() && mark(&mut value);
     operations.apply(&mut value)?;
+    if has_origin && !unmark(&mut value) {
+        resource.origin = None;
+        resource.transformations.clear();
+    }
     if !value.is_object() {
         return Err(Error::patch(
             "json: cannot unmarshal value into Go value of type map[string]interface {}",
@@ -103,13 +108,36 @@ pub(crate) fn apply(nodes: &mut Nodes, resource: &mut Resource, operations: &Ope
     Ok(())
 }
 
-fn ensure_annotations(object: &mut Value) {
-    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        let annotations = metadata.entry("annotations").or_insert(Value::Null);
-        if annotations.is_null() {
-            *annotations = Value::Object(serde_json::Map::new());
-        }
+fn annotations_or_new(object: &mut Value) -> Option<&mut serde_json::Map<String, Value>> {
+    let metadata = object.get_mut("metadata").and_then(Value::as_object_mut)?;
+    let annotations = metadata.entry("annotations").or_insert(Value::Null);
+    if annotations.is_null() {
+        *annotations = Value::Object(serde_json::Map::new());
     }
+    annotations.as_object_mut()
+}
+
+/// The annotation in which kustomize keeps the origin of a resource. What a patch does to the annotations as a whole,
+/// it does to it: a resource that lost it counts as made by the patch.
+const ORIGIN: &str = "config.kubernetes.io/origin";
+
+/// Sets the annotation; false for an object that cannot have any.
+fn mark(object: &mut Value) -> bool {
+    let annotations = annotations_or_new(object);
+    annotations
+        .map(|annotations| annotations.insert(ORIGIN.to_owned(), Value::from("")))
+        .is_some()
+}
+
+/// Takes the annotation away; false when it is gone already.
+fn unmark(object: &mut Value) -> bool {
+    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
+        return false;
+    };
+    let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) else {
+        return false;
+    };
+    annotations.remove(ORIGIN).is_some()
 }
 
 impl Operation {

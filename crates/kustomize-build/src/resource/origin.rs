@@ -1,5 +1,7 @@
 //! Where a resource comes from, in the form of `buildMetadata`'s annotations.
 
+use serde_json::Value;
+
 use crate::fetch::Repository;
 use crate::path::join_for_message;
 
@@ -65,7 +67,7 @@ impl BuildOrigin {
         let mut lines = Vec::new();
         let mut field = |name: &str, value: &str| {
             if !value.is_empty() {
-                lines.push(format!("{name}: {value}"));
+                lines.push(format!("{name}: {}", scalar(value)));
             }
         };
         field("path", &self.path);
@@ -81,7 +83,7 @@ impl BuildOrigin {
         if by.iter().any(|(_, value)| !value.is_empty()) {
             lines.push("configuredBy:".to_owned());
             let by = by.iter().filter(|(_, value)| !value.is_empty());
-            lines.extend(by.map(|(name, value)| format!("  {name}: {value}")));
+            lines.extend(by.map(|(name, value)| format!("  {name}: {}", scalar(value))));
         }
         lines
     }
@@ -108,4 +110,10 @@ impl BuildOrigin {
         }
         text
     }
+}
+
+/// Quotes what YAML would not read as the same text (`name: "n"`).
+fn scalar(text: &str) -> String {
+    let written = manifest::yaml::write(&Value::from(text)).unwrap_or_default();
+    written.trim_end().to_owned()
 }
