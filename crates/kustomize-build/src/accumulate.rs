@@ -1,6 +1,7 @@
 //! The walk through a kustomization with its bases and components, and the steps that end a build.
 
 mod go_syntax;
+mod refusal;
 mod target;
 
 use manifest::Object;
@@ -163,12 +164,12 @@ fn to_object(nodes: &Nodes, root: yaml::NodeId, resource: &Resource) -> Result<O
         Some(source) => error.in_file(&source.file, source.line),
         None => error,
     };
-    let value =
-        yaml::json::decode_kyaml(nodes, root).map_err(|problem| at(Error::invalid(problem.to_string())))?;
+    let value = yaml::json::decode_kyaml(nodes, root)
+        .map_err(|problem| at(Error::invalid(refusal::of_object(nodes, root, &problem))))?;
     if let Err(error) = yaml::write(&value) {
         return Err(at(Error::invalid(format!(
             "{}: {error}",
-            go_syntax::of_object(&value)
+            go_syntax::of_object(nodes, root)
         ))));
     }
     match value {

@@ -13,7 +13,7 @@ use flate2::read::GzDecoder;
 use kustomize_build::{DefaultOrder, LoadRestrictions, MemoryFs, Options, build};
 
 /// How many cases pass: raise it, never lower it.
-const FLOOR: usize = 778;
+const FLOOR: usize = 779;
 
 struct Case {
     name: String,
