@@ -158,7 +158,7 @@ fn quoted(text: &str) -> String {
             '\r' => out.push_str("\\r"),
             '\0'..='\u{1f}' | '\u{7f}' => out += &format!("\\x{:02x}", u32::from(c)),
             '\u{80}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{fffe}' | '\u{ffff}' => {
-                out += &format!("\\u{:04x}", u32::from(c))
+                out += &format!("\\u{:04x}", u32::from(c));
             }
             other => out.push(other),
         }
