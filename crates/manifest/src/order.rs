@@ -110,17 +110,23 @@ impl<S: AsRef<str>> LegacyOrder<S> {
         if a.0 != b.0 {
             return self.compare_types(a.0, b.0);
         }
-        legacy_name(a.1, a.2).cmp(&legacy_name(b.1, b.2))
+        compare_joined(&legacy_name(a.1, a.2), &legacy_name(b.1, b.2))
     }
 
     /// Compares two types.
     pub fn compare_types(&self, a: &GroupVersionKind, b: &GroupVersionKind) -> Ordering {
-        let by_rank = rank(&a.kind, &self.first, &self.last).cmp(&rank(&b.kind, &self.first, &self.last));
-        let by_text = legacy_type(a).cmp(&legacy_type(b));
+        if a.kind != b.kind {
+            let rank = |kind: &str| rank(kind, &self.first, &self.last);
+            let by_rank = rank(&a.kind).cmp(&rank(&b.kind));
+            if by_rank.is_ne() {
+                return by_rank;
+            }
+        }
+        let by_text = compare_joined(&legacy_type(a), &legacy_type(b));
         // The core Namespace precedes namespaces of other groups, against the order of the text.
         let namespaces =
             a.kind == "Namespace" && b.kind == "Namespace" && (a.group.is_empty() || b.group.is_empty());
-        by_rank.then(if namespaces { by_text.reverse() } else { by_text })
+        if namespaces { by_text.reverse() } else { by_text }
     }
 }
 
@@ -134,26 +140,25 @@ fn rank<S: AsRef<str>>(kind: &str, first: &[S], last: &[S]) -> i64 {
     }
 }
 
-fn legacy_type(gvk: &GroupVersionKind) -> String {
-    let or = |text: &str, placeholder: &str| {
-        if text.is_empty() {
-            placeholder.to_owned()
-        } else {
-            text.to_owned()
-        }
-    };
-    format!(
-        "{}_{}_{}",
-        or(&gvk.group, "~G"),
-        or(&gvk.version, "~V"),
-        or(&gvk.kind, "~K")
-    )
+/// A type as kustomize writes it to sort by it: `apps_v1_Deployment`, in parts.
+fn legacy_type(gvk: &GroupVersionKind) -> [&str; 5] {
+    let (group, version) = (or(&gvk.group, "~G"), or(&gvk.version, "~V"));
+    [group, "_", version, "_", or(&gvk.kind, "~K")]
 }
 
-fn legacy_name(namespace: &str, name: &str) -> String {
-    let namespace = if namespace.is_empty() { "~X" } else { namespace };
-    let name = if name.is_empty() { "~N" } else { name };
-    format!("{namespace}|{name}")
+/// A name as kustomize writes it to sort by it: `namespace|name`, in parts.
+fn legacy_name<'a>(namespace: &'a str, name: &'a str) -> [&'a str; 3] {
+    [or(namespace, "~X"), "|", or(name, "~N")]
+}
+
+fn or<'a>(text: &'a str, placeholder: &'static str) -> &'a str {
+    if text.is_empty() { placeholder } else { text }
+}
+
+/// Compares texts that are given in parts, without putting them together: sorts compare often.
+fn compare_joined(a: &[&str], b: &[&str]) -> Ordering {
+    let a = a.iter().flat_map(|part| part.bytes());
+    a.cmp(b.iter().flat_map(|part| part.bytes()))
 }
 
 #[cfg(test)]
