@@ -18,7 +18,7 @@ mod timestamp;
 use serde_json::Value;
 
 pub use compose::{Composed, MAX_DEPTH, MAX_NODES, compose_all, compose_first};
-pub use emit::{WriteError, write};
+pub use emit::{WriteError, check, write, write_mapping};
 pub use error::{Error, Problem};
 pub use node::{Kind, Node, NodeId, Nodes, Style, Tag};
 

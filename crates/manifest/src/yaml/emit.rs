@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::number;
 use super::scalar::{Scalar, resolve_plain_v2};
@@ -24,6 +24,34 @@ pub struct WriteError;
 /// assert_eq!(text, "a: |\n  x\n  y\nb:\n- \"on\"\n- 1\n");
 /// ```
 pub fn write(value: &Value) -> Result<String, WriteError> {
+    written(|emitter| emitter.node(value, Context::Root))
+}
+
+/// Writes a JSON object as [`write()`] does.
+pub fn write_mapping(fields: &Map<String, Value>) -> Result<String, WriteError> {
+    written(|emitter| {
+        if fields.is_empty() {
+            emitter.empty("{", "}");
+            return Ok(());
+        }
+        emitter.mapping(fields)
+    })
+}
+
+/// Tells whether a value can be written, without writing it.
+pub fn check(value: &Value) -> Result<(), WriteError> {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => Ok(()),
+        Value::String(text) => read_back(text).map(drop),
+        Value::Array(elements) => elements.iter().try_for_each(check),
+        Value::Object(fields) => fields.iter().try_for_each(|(key, value)| {
+            read_back(key)?;
+            check(value)
+        }),
+    }
+}
+
+fn written(write: impl FnOnce(&mut Emitter) -> Result<(), WriteError>) -> Result<String, WriteError> {
     let mut emitter = Emitter {
         out: String::new(),
         column: 0,
@@ -31,7 +59,7 @@ pub fn write(value: &Value) -> Result<String, WriteError> {
         whitespace: true,
         indention: true,
     };
-    emitter.node(value, Context::Root)?;
+    write(&mut emitter)?;
     emitter.indent = -1;
     emitter.write_indent();
     Ok(emitter.out)
@@ -86,7 +114,7 @@ impl Emitter {
         Ok(())
     }
 
-    fn mapping(&mut self, fields: &serde_json::Map<String, Value>) -> Result<(), WriteError> {
+    fn mapping(&mut self, fields: &Map<String, Value>) -> Result<(), WriteError> {
         let outer = self.indent;
         self.increase_indent(false);
         let mut sorted: Vec<(Cow<'_, str>, &Value)> = fields
@@ -597,6 +625,21 @@ mod tests {
             &json!({"a10": 1, "a2": 1, "b": 1, "_c": 1, "A": 1, "on": 1}),
             "_c: 1\nA: 1\na2: 1\na10: 1\nb: 1\n\"on\": 1\n",
         );
+    }
+
+    #[test]
+    fn what_can_be_written_is_known_without_writing() {
+        for value in [
+            json!({"a": ["x", {"b\u{81}": 1}]}),
+            json!(["\u{ffff}"]),
+            json!({"a": "\u{85}", "b": null, "c": []}),
+            json!({}),
+        ] {
+            assert_eq!(super::check(&value), write(&value).map(drop), "{value}");
+            if let Value::Object(fields) = &value {
+                assert_eq!(write_mapping(fields), write(&value));
+            }
+        }
     }
 
     #[test]
