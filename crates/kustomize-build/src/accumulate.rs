@@ -4,6 +4,8 @@ mod go_syntax;
 mod refusal;
 mod target;
 
+use std::sync::Arc;
+
 use manifest::Object;
 use manifest::yaml;
 use serde_json::Value;
@@ -57,7 +59,7 @@ pub fn build_fetching(
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Accumulated {
     pub(crate) map: ResourceMap,
-    pub(crate) config: TransformerConfig,
+    pub(crate) config: Arc<TransformerConfig>,
     pub(crate) variables: Variables,
 }
 
@@ -166,7 +168,7 @@ fn to_object(nodes: &Nodes, root: yaml::NodeId, resource: &Resource) -> Result<O
     };
     let value = yaml::json::decode_kyaml(nodes, root)
         .map_err(|problem| at(Error::invalid(refusal::of_object(nodes, root, &problem))))?;
-    if let Err(error) = yaml::write(&value) {
+    if let Err(error) = yaml::check(&value) {
         return Err(at(Error::invalid(format!(
             "{}: {error}",
             go_syntax::of_object(nodes, root)

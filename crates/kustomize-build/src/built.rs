@@ -32,7 +32,14 @@ pub(crate) struct Trace {
 impl Built {
     /// Writes the objects as `kustomize build` prints them.
     pub fn to_yaml(&self) -> String {
-        self.objects.iter().map(to_yaml).collect::<Vec<_>>().join("---\n")
+        let mut text = String::new();
+        for object in &self.objects {
+            if !text.is_empty() {
+                text.push_str("---\n");
+            }
+            text.push_str(&to_yaml(object));
+        }
+        text
     }
 
     /// Writes each object for a file of its own, with the names that `kustomize build --output FOLDER` gives them: type
@@ -70,7 +77,6 @@ fn id(schemas: &Schemas, object: &Object) -> ResourceId {
 }
 
 fn to_yaml(object: &Object) -> String {
-    let value = serde_json::Value::Object(object.value().clone());
     // A build refuses what cannot be written; an object that was changed since is the caller's.
-    manifest::yaml::write(&value).unwrap_or_default()
+    manifest::yaml::write_mapping(object.value()).unwrap_or_default()
 }

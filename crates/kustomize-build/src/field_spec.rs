@@ -5,6 +5,7 @@ mod definitions;
 mod read;
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use manifest::GroupVersionKind;
 use manifest::order::LegacyOrder;
@@ -81,7 +82,24 @@ pub(crate) struct TransformerConfig {
 }
 
 impl TransformerConfig {
-    fn lists(&mut self) -> [(&'static str, &mut Vec<FieldSpec>); 11] {
+    fn lists(&self) -> [&Vec<FieldSpec>; 11] {
+        [
+            &self.name_prefix,
+            &self.name_suffix,
+            &self.namespace,
+            &self.common_annotations,
+            &self.common_labels,
+            &self.labels,
+            &self.template_labels,
+            &self.volume_claim_template_labels,
+            &self.var_reference,
+            &self.images,
+            &self.replicas,
+        ]
+    }
+
+    /// The same lists, with the names that kustomize has for them in messages.
+    fn lists_mut(&mut self) -> [(&'static str, &mut Vec<FieldSpec>); 11] {
         [
             ("NamePrefix", &mut self.name_prefix),
             ("NameSuffix", &mut self.name_suffix),
@@ -100,16 +118,29 @@ impl TransformerConfig {
         ]
     }
 
+    /// Adds a configuration to one that others may share: most kustomizations have the built-in one, which is large.
+    pub(crate) fn merge_shared(base: &mut Arc<Self>, other: &Arc<Self>) -> Result<()> {
+        let built_in = Self::built_in();
+        let is_built_in = |config: &Arc<Self>| Arc::ptr_eq(config, built_in) || config == built_in;
+        if is_built_in(other) {
+            if Arc::ptr_eq(base, built_in) {
+                // What is there already adds nothing.
+                return Ok(());
+            }
+            if **base == Self::default() {
+                *base = Arc::clone(built_in);
+                return Ok(());
+            }
+        }
+        Arc::make_mut(base).merge(other)
+    }
+
     /// Adds another configuration to this one.
     ///
     /// Also a merge into an empty configuration drops fields that one before them covers: by kustomize's order a
     /// field of one type stands before the same field of all types, which is lost then.
-    pub(crate) fn merge(&mut self, mut other: Self) -> Result<()> {
-        if other == *Self::built_in() && *self == Self::default() {
-            *self = other;
-            return Ok(());
-        }
-        for ((name, mine), (_, theirs)) in self.lists().into_iter().zip(other.lists()) {
+    pub(crate) fn merge(&mut self, other: &Self) -> Result<()> {
+        for ((name, mine), theirs) in self.lists_mut().into_iter().zip(other.lists()) {
             merge_all(mine, theirs).map_err(|e| e.context(format!("failed to merge {name} fieldSpec")))?;
         }
         for reference in &other.name_reference {
@@ -139,7 +170,7 @@ impl TransformerConfig {
     fn sort(&mut self) {
         let order = LegacyOrder::default();
         let compare = |a: &GroupVersionKind, b: &GroupVersionKind| -> Ordering { order.compare_types(a, b) };
-        for (_, list) in self.lists() {
+        for (_, list) in self.lists_mut() {
             list.sort_by(|a, b| compare(&a.selector, &b.selector));
         }
         self.name_reference.sort_by(|a, b| compare(&a.target, &b.target));
@@ -166,12 +197,25 @@ pub(crate) fn visit(
     if !is_of_type(nodes, object, &spec.selector) {
         return Ok(());
     }
-    let path = lookup::split_path(&spec.path, '/');
     let create = create.filter(|_| spec.create);
-    Walk { create, set }.walk(nodes, object, &path).map_err(|error| {
-        let id = crate::resource::id_of(nodes, object);
-        error.context(format!("considering field '{}' of object {id}", spec.path))
-    })
+    visit_path(nodes, object, &spec.path, create, set)
+}
+
+/// Calls `set` for every node that a path leads to, whatever the object's type.
+pub(crate) fn visit_path(
+    nodes: &mut Nodes,
+    object: NodeId,
+    path: &str,
+    create: Option<&Create>,
+    set: &mut dyn FnMut(&mut Nodes, NodeId) -> Result<()>,
+) -> Result<()> {
+    let rest = path.strip_prefix('/').unwrap_or(path);
+    Walk { create, set }
+        .walk(nodes, object, Some(rest))
+        .map_err(|error| {
+            let id = crate::resource::id_of(nodes, object);
+            error.context(format!("considering field '{path}' of object {id}"))
+        })
 }
 
 fn is_of_type(nodes: &Nodes, object: NodeId, selector: &id::GvkSelector) -> bool {
@@ -197,18 +241,21 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn walk(&mut self, nodes: &mut Nodes, at: NodeId, path: &[String]) -> Result<()> {
-        if path.is_empty() {
+    /// Walks on from a node; `path` is what is left of the path, None at its end.
+    fn walk(&mut self, nodes: &mut Nodes, at: NodeId, path: Option<&str>) -> Result<()> {
+        let Some(path) = path else {
             return (self.set)(nodes, at);
-        }
+        };
         if nodes[at].is_null() {
             return Ok(());
         }
         match nodes[at].kind {
             Kind::Sequence => {
                 for element in nodes[at].content.clone() {
-                    self.walk(nodes, element, path)
-                        .map_err(|e| e.context(format!("visit traversal on path: [{}]", path.join(" "))))?;
+                    self.walk(nodes, element, Some(path)).map_err(|error| {
+                        let parts = lookup::split_path(&format!("/{path}"), '/').join(" ");
+                        error.context(format!("visit traversal on path: [{parts}]"))
+                    })?;
                 }
                 Ok(())
             }
@@ -217,10 +264,11 @@ impl Walk<'_> {
         }
     }
 
-    fn field(&mut self, nodes: &mut Nodes, at: NodeId, path: &[String]) -> Result<()> {
-        let (name, is_list) = match path[0].strip_suffix("[]") {
+    fn field(&mut self, nodes: &mut Nodes, at: NodeId, path: &str) -> Result<()> {
+        let (part, rest) = lookup::split_first(path, '/');
+        let (name, is_list) = match part.strip_suffix("[]") {
             Some(name) => (name, true),
-            None => (path[0].as_str(), false),
+            None => (&*part, false),
         };
         if name.is_empty() {
             return Err(Error::invalid("cannot set or create an empty field name"));
@@ -228,7 +276,7 @@ impl Walk<'_> {
         let made = match self.create {
             None => is_list.then_some((Kind::Sequence, Tag::Empty)),
             Some(_) if is_list => Some((Kind::Sequence, Tag::Empty)),
-            Some(create) if path.len() == 1 => Some((create.kind, create.tag.clone())),
+            Some(create) if rest.is_none() => Some((create.kind, create.tag.clone())),
             Some(_) => Some((Kind::Mapping, Tag::Map)),
         };
         let field = match (&made, self.create) {
@@ -244,6 +292,6 @@ impl Walk<'_> {
             nodes[field].kind = kind;
             nodes[field].tag = tag;
         }
-        self.walk(nodes, field, &path[1..])
+        self.walk(nodes, field, rest)
     }
 }

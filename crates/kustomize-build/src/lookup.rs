@@ -3,6 +3,8 @@
 //! The rules are kyaml's (`yaml/fns.go`), oddities included, because later steps and the final types depend on them:
 //! setting a field keeps the style of the scalar that was there, and a null in place of a mapping is no error.
 
+use std::borrow::Cow;
+
 use manifest::yaml::{Kind, Node, NodeId, Style, Tag, scalar};
 
 use crate::error::{Error, Result};
@@ -210,6 +212,26 @@ pub(crate) fn split_path(path: &str, delimiter: char) -> Vec<String> {
     result
 }
 
+/// Splits off the first part of a path, at a delimiter that a backslash may escape; the rest is None behind the last part.
+pub(crate) fn split_first(path: &str, delimiter: char) -> (Cow<'_, str>, Option<&str>) {
+    let mut first = Cow::Borrowed("");
+    let mut rest = path;
+    loop {
+        let (part, behind) = match rest.split_once(delimiter) {
+            Some((part, behind)) => (part, Some(behind)),
+            None => (rest, None),
+        };
+        first += part;
+        match (first.strip_suffix('\\'), behind) {
+            (Some(escaped), Some(behind)) => {
+                first = Cow::Owned(format!("{escaped}{delimiter}"));
+                rest = behind;
+            }
+            _ => return (first, behind),
+        }
+    }
+}
+
 /// Splits a path at dots, which do not count inside brackets: `a.[b.c].d`, `containers.[name=x.y].image`.
 pub(crate) fn split_field_path(path: &str) -> Vec<String> {
     let mut result = Vec::new();
@@ -256,5 +278,29 @@ mod tests {
             split_path(r"metadata/annotations/a.io\/b", '/'),
             ["metadata", "annotations", "a.io/b"]
         );
+    }
+
+    #[test]
+    fn parts_of_a_path_split_off_one_by_one_are_those_of_the_whole() {
+        for path in [
+            "",
+            "a",
+            "a/b/c",
+            "a//b",
+            "a/",
+            r"a\/b/c",
+            r"a\/b\/c/d",
+            r"a/b\",
+            r"a\/",
+            r"\/",
+        ] {
+            let (mut parts, mut rest) = (Vec::new(), Some(path));
+            while let Some(path) = rest {
+                let (part, behind) = split_first(path, '/');
+                parts.push(part.into_owned());
+                rest = behind;
+            }
+            assert_eq!(parts, split_path(path, '/'), "{path}");
+        }
     }
 }

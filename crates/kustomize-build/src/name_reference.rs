@@ -16,30 +16,47 @@ use crate::resource_map::ResourceMap;
 /// Repairs all references of all resources.
 pub(crate) fn repair(nodes: &mut Nodes, map: &ResourceMap, references: &[NameReference]) -> Result<()> {
     let index = Index::new(nodes, map);
+    let mut fields_of_types: HashMap<&GroupVersionKind, Vec<(&FieldSpec, &GroupVersionKind)>> =
+        HashMap::new();
     for (position, referrer) in map.list().iter().enumerate() {
         if referrer.root.is_none() {
             continue;
         }
-        let original = index.facts[position].original.clone();
-        let mut repair: Option<Repair<'_>> = None;
-        for reference in references {
-            let specs = reference.referrers.iter();
-            for spec in specs.filter(|spec| id::is_selected(&original, &spec.selector)) {
-                let repair = match &mut repair {
-                    Some(repair) => repair,
-                    none => none.insert(Repair::new(nodes, map, &index, position)?),
-                };
-                repair.field(nodes, spec, &reference.target)?;
-            }
+        let original = &index.facts[position].original;
+        let fields = fields_of_types
+            .entry(original)
+            .or_insert_with(|| fields_of(references, original));
+        if fields.is_empty() {
+            continue;
+        }
+        let repair = Repair::new(nodes, map, &index, position)?;
+        for (spec, target) in fields {
+            repair.field(nodes, spec, target)?;
         }
     }
     Ok(())
+}
+
+/// Returns the fields of a type that hold names, in order, with the types that they name.
+fn fields_of<'a>(
+    references: &'a [NameReference],
+    of: &GroupVersionKind,
+) -> Vec<(&'a FieldSpec, &'a GroupVersionKind)> {
+    let fields = references.iter().flat_map(|reference| {
+        let specs = reference.referrers.iter();
+        specs.map(|spec| (spec, &reference.target))
+    });
+    fields
+        .filter(|(spec, _)| id::is_selected(of, &spec.selector))
+        .collect()
 }
 
 /// What does not change while references are repaired.
 struct Index {
     /// Positions of resources by the names that they had, in order.
     by_previous_name: HashMap<String, Vec<usize>>,
+    /// Positions of resources by the namespace that they had first, in order.
+    by_original_namespace: HashMap<String, Vec<usize>>,
     facts: Vec<Facts>,
 }
 
@@ -47,6 +64,15 @@ struct Facts {
     original: GroupVersionKind,
     current: ResourceId,
     previous: Vec<ResourceId>,
+}
+
+impl Facts {
+    fn original_namespace(&self) -> &str {
+        self.previous
+            .first()
+            .unwrap_or(&self.current)
+            .effective_namespace()
+    }
 }
 
 impl Index {
@@ -73,8 +99,14 @@ impl Index {
                 previous: resource.previous_ids(nodes),
             });
         }
+        let mut by_original_namespace: HashMap<String, Vec<usize>> = HashMap::new();
+        for (position, fact) in facts.iter().enumerate() {
+            let namespace = fact.original_namespace().to_owned();
+            by_original_namespace.entry(namespace).or_default().push(position);
+        }
         Self {
             by_previous_name,
+            by_original_namespace,
             facts,
         }
     }
@@ -113,11 +145,9 @@ impl<'a> Repair<'a> {
         &self.index.facts[self.position].current
     }
 
-    fn field(&mut self, nodes: &mut Nodes, spec: &FieldSpec, target: &GroupVersionKind) -> Result<()> {
+    fn field(&self, nodes: &mut Nodes, spec: &FieldSpec, target: &GroupVersionKind) -> Result<()> {
         // The type was checked against the original id; the object may have another by now.
-        let anywhere = FieldSpec::new(&spec.path, false);
-        let root = self.root;
-        field_spec::visit(nodes, root, &anywhere, None, &mut |nodes, field| {
+        field_spec::visit_path(nodes, self.root, &spec.path, None, &mut |nodes, field| {
             self.set(nodes, field, spec, target)
         })
         .map_err(|error| {
@@ -223,25 +253,15 @@ impl<'a> Repair<'a> {
     /// Candidates of a namespace that a reference names: by the namespace that they had, else by the one they have.
     fn candidates_of(&self, nodes: &Nodes, namespace: Option<&str>) -> impl Fn(usize) -> bool + use<'a> {
         let facts = &self.index.facts;
-        let original = |position: usize| match facts[position].previous.first() {
-            Some(id) => id.effective_namespace(),
-            None => facts[position].current.effective_namespace(),
-        };
         let wanted = namespace.map(str::to_owned);
         let by_original = wanted.as_deref().is_some_and(|wanted| {
-            wanted != id::NOT_NAMESPACED
-                && (0..facts.len()).any(|p| original(p) == wanted && self.could_refer_to(nodes, p))
+            let had_it = self.index.by_original_namespace.get(wanted);
+            let mut had_it = had_it.into_iter().flatten();
+            wanted != id::NOT_NAMESPACED && had_it.any(|position| self.could_refer_to(nodes, *position))
         });
         move |position| match wanted.as_deref() {
             None => true,
-            Some(wanted) if by_original => {
-                let fact = &facts[position];
-                fact.previous
-                    .first()
-                    .unwrap_or(&fact.current)
-                    .effective_namespace()
-                    == wanted
-            }
+            Some(wanted) if by_original => facts[position].original_namespace() == wanted,
             Some(id::NOT_NAMESPACED) => false,
             Some(wanted) => facts[position].current.effective_namespace() == wanted,
         }

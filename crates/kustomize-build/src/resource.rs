@@ -120,6 +120,16 @@ impl Resource {
         self.root.map(|root| id_of(nodes, root)).unwrap_or_default()
     }
 
+    /// Tells whether the resource has a name or had it before: cheaper than to make its ids.
+    pub(crate) fn has_or_had_name(&self, nodes: &Nodes, wanted: &str) -> bool {
+        self.root.map_or("", |root| name(nodes, root)) == wanted
+            || self
+                .history
+                .previous
+                .iter()
+                .any(|previous| previous.name == wanted)
+    }
+
     /// Returns the ids that the resource had, oldest first.
     pub(crate) fn previous_ids(&self, nodes: &Nodes) -> Vec<ResourceId> {
         if self.history.previous.is_empty() {

@@ -87,7 +87,7 @@ impl ResourceMap {
     fn absorb(&mut self, nodes: &mut Nodes, mut added: Resource) -> Result<()> {
         let id = added.id(nodes);
         let behavior = added.history.behavior.unwrap_or_default();
-        let matches = self.matching_any_id(nodes, |known| known.is_same(&id));
+        let matches = self.matching_any_id(nodes, &id.name, |known| known.is_same(&id));
         match matches[..] {
             [] if matches!(behavior, Behavior::Merge | Behavior::Replace) => {
                 let shown = show(&id);
@@ -120,10 +120,17 @@ impl ResourceMap {
         }
     }
 
-    /// Finds resources by an id that they have or had.
-    pub(crate) fn matching_any_id(&self, nodes: &Nodes, matches: impl Fn(&ResourceId) -> bool) -> Vec<usize> {
+    /// Finds resources by an id of a given name that they have or had.
+    pub(crate) fn matching_any_id(
+        &self,
+        nodes: &Nodes,
+        name: &str,
+        matches: impl Fn(&ResourceId) -> bool,
+    ) -> Vec<usize> {
+        let matches = |id: &ResourceId| id.name == name && matches(id);
         let found = |(index, resource): (usize, &Resource)| {
-            let hit = !resource.is_empty(nodes)
+            let hit = resource.has_or_had_name(nodes, name)
+                && !resource.is_empty(nodes)
                 && (resource.previous_ids(nodes).iter().any(&matches) || matches(&resource.id(nodes)));
             hit.then_some(index)
         };
@@ -132,7 +139,7 @@ impl ResourceMap {
 
     /// Finds the one resource that has or had an id.
     pub(crate) fn by_id(&self, nodes: &Nodes, id: &ResourceId) -> Result<usize> {
-        let found = self.matching_any_id(nodes, |known| id.is_same(known));
+        let found = self.matching_any_id(nodes, &id.name, |known| id.is_same(known));
         let problem = match found[..] {
             [index] => return Ok(index),
             [] => "no matches",

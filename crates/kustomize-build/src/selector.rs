@@ -28,11 +28,11 @@ pub(crate) fn compile(pattern: &str) -> Result<Regex> {
 
 /// A selector with its expressions compiled; empty parts match anything.
 pub(crate) struct CompiledSelector {
-    group: Option<Regex>,
-    version: Option<Regex>,
-    kind: Option<Regex>,
-    name: Option<Regex>,
-    namespace: Option<Regex>,
+    group: Option<Pattern>,
+    version: Option<Pattern>,
+    kind: Option<Pattern>,
+    name: Option<Pattern>,
+    namespace: Option<Pattern>,
     /// A selector that is wrong is no error before an object is held against it.
     labels: Result<LabelSelector>,
     annotations: Result<LabelSelector>,
@@ -43,7 +43,7 @@ impl CompiledSelector {
     pub(crate) fn new(selector: &Selector) -> Result<Self> {
         let part = |pattern: &str| match pattern {
             "" => Ok(None),
-            pattern => compile(&format!("^(?:{pattern})$")).map(Some),
+            pattern => Pattern::new(pattern).map(Some),
         };
         let id = &selector.id;
         Ok(Self {
@@ -101,7 +101,31 @@ impl CompiledSelector {
     }
 }
 
-fn matches(pattern: Option<&Regex>, text: &str) -> bool {
+/// A part of a selector.
+enum Pattern {
+    /// Most are plain names, which need no expression: compiling one takes longer than all that is done with it.
+    Text(String),
+    Expression(Regex),
+}
+
+impl Pattern {
+    fn new(pattern: &str) -> Result<Self> {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/');
+        if pattern.chars().all(is_plain) {
+            return Ok(Self::Text(pattern.to_owned()));
+        }
+        compile(&format!("^(?:{pattern})$")).map(Self::Expression)
+    }
+
+    fn is_match(&self, text: &str) -> bool {
+        match self {
+            Self::Text(wanted) => wanted == text,
+            Self::Expression(expression) => expression.is_match(text),
+        }
+    }
+}
+
+fn matches(pattern: Option<&Pattern>, text: &str) -> bool {
     pattern.is_none_or(|pattern| pattern.is_match(text))
 }
 

@@ -28,9 +28,8 @@ impl Variables {
         for variable in added {
             let wanted = &variable.object;
             let by_namespace = !wanted.namespace.is_empty();
-            let found = map.matching_any_id(nodes, |known| {
-                let same = known.name == wanted.name && known.gvk == wanted.gvk;
-                same && (!by_namespace || known.is_in_namespace_of(wanted))
+            let found = map.matching_any_id(nodes, &wanted.name, |known| {
+                known.gvk == wanted.gvk && (!by_namespace || known.is_in_namespace_of(wanted))
             });
             match found[..] {
                 [] => {}

@@ -257,20 +257,19 @@ impl<'a> Target<'a> {
 
     /// Adds what `configurations` say about fields.
     fn merge_config(&self, base: &mut Accumulated) -> Result<()> {
-        let mut config = TransformerConfig::built_in().clone();
+        let mut config = Arc::clone(TransformerConfig::built_in());
         let mut added = TransformerConfig::default();
         for entry in &self.kustomization.configurations {
             let place = self.loader.place(entry);
             let text = self.loader.load_text(entry)?;
             let value = first_document(&text, &place)?;
             let more = TransformerConfig::from_json(&value).map_err(|error| error.in_file(&place, 0))?;
-            added.merge(more)?;
+            added.merge(&more)?;
         }
         if added != TransformerConfig::default() {
-            config.merge(added)?;
+            Arc::make_mut(&mut config).merge(&added)?;
         }
-        base.config
-            .merge(config)
+        TransformerConfig::merge_shared(&mut base.config, &config)
             .map_err(|error| error.context("merging config"))?;
         self.merge_definitions(base)
     }
@@ -287,7 +286,7 @@ impl<'a> Target<'a> {
                     let context = format!("unable to parse open API definition from '{entry}'");
                     failed(error.context(context)).in_file(&place, 0)
                 })?;
-            base.config.merge(config)?;
+            Arc::make_mut(&mut base.config).merge(&config)?;
         }
         Ok(())
     }
@@ -611,7 +610,7 @@ fn first_document(text: &str, file: &str) -> Result<Value> {
 
 fn merge(nodes: &Nodes, base: &mut Accumulated, built: Accumulated) -> Result<()> {
     base.map.append_all(nodes, built.map.into_list())?;
-    base.config.merge(built.config)?;
+    TransformerConfig::merge_shared(&mut base.config, &built.config)?;
     base.variables.merge(built.variables.into_list())
 }
 

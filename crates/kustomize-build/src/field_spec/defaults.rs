@@ -1,7 +1,7 @@
 //! The fields that kustomize's transformers change when nobody says otherwise
 //! (facts from kustomize's `builtinpluginconsts`, 5.8).
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use manifest::GroupVersionKind;
 
@@ -9,12 +9,12 @@ use super::{FieldSpec, NameReference, TransformerConfig};
 
 impl TransformerConfig {
     /// Returns kustomize's default configuration.
-    pub(crate) fn built_in() -> &'static Self {
-        static CONFIG: OnceLock<TransformerConfig> = OnceLock::new();
+    pub(crate) fn built_in() -> &'static Arc<Self> {
+        static CONFIG: OnceLock<Arc<TransformerConfig>> = OnceLock::new();
         CONFIG.get_or_init(|| {
             let mut config = make();
             config.sort();
-            config
+            Arc::new(config)
         })
     }
 }
@@ -455,4 +455,17 @@ fn var_references() -> Vec<FieldSpec> {
         ],
     ));
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_configuration_merged_into_itself_stays_as_it_is() {
+        let built_in = TransformerConfig::built_in();
+        let mut merged = TransformerConfig::clone(built_in);
+        merged.merge(built_in).unwrap();
+        assert_eq!(merged, **built_in);
+    }
 }

@@ -23,15 +23,24 @@ impl DirectoryFs {
         })
     }
 
-    fn resolve(&self, path: &str) -> Result<PathBuf, FsError> {
+    fn join(&self, path: &str) -> Result<PathBuf, FsError> {
         if path.starts_with('/') || path.split('/').any(|part| part == "..") {
             return Err(FsError::OutsideRoot);
         }
-        let resolved = self
-            .root
-            .join(path)
-            .canonicalize()
-            .map_err(|error| of_io(&error))?;
+        Ok(self.root.join(path))
+    }
+
+    /// Finds a place that can be opened: links need no second look when nothing is outside.
+    fn place(&self, path: &str) -> Result<PathBuf, FsError> {
+        if self.root == Path::new("/") {
+            self.join(path)
+        } else {
+            self.resolve(path)
+        }
+    }
+
+    fn resolve(&self, path: &str) -> Result<PathBuf, FsError> {
+        let resolved = self.join(path)?.canonicalize().map_err(|error| of_io(&error))?;
         if resolved.starts_with(&self.root) {
             Ok(resolved)
         } else {
@@ -59,7 +68,7 @@ fn of_io(error: &io::Error) -> FsError {
 
 impl FileSystem for DirectoryFs {
     fn read(&self, path: &str) -> Result<Vec<u8>, FsError> {
-        let file = fs::File::open(self.resolve(path)?).map_err(|error| of_io(&error))?;
+        let file = fs::File::open(self.place(path)?).map_err(|error| of_io(&error))?;
         let mut content = Vec::new();
         file.take(FILE_LIMIT + 1)
             .read_to_end(&mut content)
@@ -71,11 +80,11 @@ impl FileSystem for DirectoryFs {
     }
 
     fn kind(&self, path: &str) -> Result<Option<FileKind>, FsError> {
-        let resolved = match self.resolve(path) {
-            Err(FsError::NotFound) => return Ok(None),
-            answer => answer?,
-        };
-        kind_of(&resolved)
+        let answer = self.place(path).and_then(|place| kind_of(&place));
+        match answer {
+            Err(FsError::NotFound) => Ok(None),
+            answer => answer,
+        }
     }
 
     fn locate(&self, path: &str) -> Result<Option<(String, FileKind)>, FsError> {
@@ -94,7 +103,7 @@ impl FileSystem for DirectoryFs {
 
     fn list(&self, path: &str) -> Result<Vec<DirEntry>, FsError> {
         let mut entries = Vec::new();
-        for entry in fs::read_dir(self.resolve(path)?).map_err(|error| of_io(&error))? {
+        for entry in fs::read_dir(self.place(path)?).map_err(|error| of_io(&error))? {
             let entry = entry.map_err(|error| of_io(&error))?;
             let Ok(name) = entry.file_name().into_string() else {
                 continue;

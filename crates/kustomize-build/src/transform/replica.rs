@@ -23,8 +23,8 @@ pub(crate) fn apply(
     };
     let mut found = false;
     for spec in specs {
-        let hits = map.matching_any_id(nodes, |known| {
-            known.name == replica.name && id::is_selected(&known.gvk, &spec.selector)
+        let hits = map.matching_any_id(nodes, &replica.name, |known| {
+            id::is_selected(&known.gvk, &spec.selector)
         });
         found |= !hits.is_empty();
         for root in hits.into_iter().filter_map(|index| map.list()[index].root) {
