@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use decode::{Decode, Fields};
+use decode::{Decode, Fields, Place};
 
 pub(crate) use generator::{GeneratorArgs, GeneratorOptions};
 pub(crate) use types::{
@@ -80,7 +80,8 @@ pub(crate) struct Kustomization {
 impl Kustomization {
     /// Reads a kustomization from the JSON of its file.
     pub(crate) fn read(value: &Value) -> Result<Self> {
-        Self::decode(value, "Kustomization").map_err(|error| error.context("invalid Kustomization"))
+        Self::decode(value, &Place::json("Kustomization"))
+            .map_err(|error| error.context("invalid Kustomization"))
     }
 
     /// Says which fields should not be used any more, in kustomize's words.
@@ -147,47 +148,53 @@ impl Kustomization {
 }
 
 impl Decode for Kustomization {
-    fn decode(value: &Value, path: &str) -> Result<Self> {
+    fn go_type() -> String {
+        "types.Kustomization".to_owned()
+    }
+
+    fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut k = Self::default();
-        let mut fields = Fields::of(value, path, "types.Kustomization")?;
-        fields.take("apiVersion", &mut k.api_version)?;
-        fields.take("kind", &mut k.kind)?;
-        fields.take("namePrefix", &mut k.name_prefix)?;
-        fields.take("nameSuffix", &mut k.name_suffix)?;
-        fields.take("namespace", &mut k.namespace)?;
+        let mut fields = Fields::of::<Self>(value, place)?;
+        fields.take("apiVersion", &mut k.api_version);
+        fields.take("kind", &mut k.kind);
+        fields.take("namePrefix", &mut k.name_prefix);
+        fields.take("nameSuffix", &mut k.name_suffix);
+        fields.take("namespace", &mut k.namespace);
         k.says_something = !(k.name_prefix.is_empty() && k.name_suffix.is_empty() && k.namespace.is_empty());
         let before = fields.taken();
-        fields.ignore("metadata")?;
-        fields.take("openapi", &mut k.open_api)?;
-        fields.take("commonLabels", &mut k.common_labels)?;
-        fields.take("labels", &mut k.labels)?;
-        fields.take("commonAnnotations", &mut k.common_annotations)?;
-        fields.take("patchesStrategicMerge", &mut k.patches_strategic_merge)?;
-        fields.take("patchesJson6902", &mut k.patches_json6902)?;
-        fields.take("patches", &mut k.patches)?;
-        fields.take("images", &mut k.images)?;
-        fields.take("imageTags", &mut k.image_tags)?;
-        fields.take("replacements", &mut k.replacements)?;
-        fields.take("replicas", &mut k.replicas)?;
-        fields.take("vars", &mut k.vars)?;
-        fields.take("sortOptions", &mut k.sort_options)?;
-        fields.take("resources", &mut k.resources)?;
-        fields.take("components", &mut k.components)?;
-        fields.take("crds", &mut k.crds)?;
-        fields.take("bases", &mut k.bases)?;
-        fields.take("configMapGenerator", &mut k.config_map_generator)?;
-        fields.take("secretGenerator", &mut k.secret_generator)?;
-        fields.ignore("helmGlobals")?;
-        fields.take("helmCharts", &mut k.helm_charts)?;
+        fields.ignore("metadata");
+        fields.take("openapi", &mut k.open_api);
+        fields.take("commonLabels", &mut k.common_labels);
+        fields.take("labels", &mut k.labels);
+        fields.take("commonAnnotations", &mut k.common_annotations);
+        fields.take("patchesStrategicMerge", &mut k.patches_strategic_merge);
+        fields.take("patchesJson6902", &mut k.patches_json6902);
+        fields.take("patches", &mut k.patches);
+        fields.take("images", &mut k.images);
+        fields.take("imageTags", &mut k.image_tags);
+        fields.take("replacements", &mut k.replacements);
+        fields.take("replicas", &mut k.replicas);
+        fields.take("vars", &mut k.vars);
+        fields.take("sortOptions", &mut k.sort_options);
+        fields.take("resources", &mut k.resources);
+        fields.take("components", &mut k.components);
+        fields.take("crds", &mut k.crds);
+        fields.take("bases", &mut k.bases);
+        fields.take("configMapGenerator", &mut k.config_map_generator);
+        let mut secrets: Vec<generator::SecretArgs> = Vec::new();
+        fields.take("secretGenerator", &mut secrets);
+        k.secret_generator = secrets.into_iter().map(|args| args.0).collect();
+        fields.ignore("helmGlobals");
+        fields.take("helmCharts", &mut k.helm_charts);
         let mut old_charts: Vec<Value> = Vec::new();
-        fields.take("helmChartInflationGenerator", &mut old_charts)?;
+        fields.take("helmChartInflationGenerator", &mut old_charts);
         k.helm_charts.append(&mut old_charts);
-        fields.take("generatorOptions", &mut k.generator_options)?;
-        fields.take("configurations", &mut k.configurations)?;
-        fields.take("generators", &mut k.generators)?;
-        fields.take("transformers", &mut k.transformers)?;
-        fields.take("validators", &mut k.validators)?;
-        fields.take("buildMetadata", &mut k.build_metadata)?;
+        fields.take("generatorOptions", &mut k.generator_options);
+        fields.take("configurations", &mut k.configurations);
+        fields.take("generators", &mut k.generators);
+        fields.take("transformers", &mut k.transformers);
+        fields.take("validators", &mut k.validators);
+        fields.take("buildMetadata", &mut k.build_metadata);
         k.says_something |= fields.taken() > before;
         let names = DEPRECATED.iter().map(|(old, ..)| *old);
         k.deprecated = names.filter(|old| fields.has(old)).collect();

@@ -1,5 +1,6 @@
 //! Built-in generators and transformers that are configured by resources of their own (`generators`, `transformers`).
 
+mod iam_policy;
 mod value_add;
 
 use std::collections::BTreeMap;
@@ -10,7 +11,7 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 use crate::field_spec::FieldSpec;
 use crate::generate::Generated;
-use crate::kustomization::decode::Fields;
+use crate::kustomization::decode::{self, Decode, Fields, Place};
 use crate::kustomization::{GeneratorArgs, Image, Patch, Replacement, ReplacementField, Replica, Selector};
 use crate::load::Loader;
 use crate::nodes::Nodes;
@@ -19,7 +20,7 @@ use crate::resource::Resource;
 use crate::resource_map::ResourceMap;
 use crate::transform::affix::Affix;
 use crate::transform::namespace::{Namespace, Subjects};
-use crate::{id, replacement, selector, transform};
+use crate::{generate, id, replacement, selector, transform};
 
 /// A JSON patch with its target.
 pub(crate) struct JsonPatch {
@@ -94,25 +95,36 @@ fn failed(nodes: &Nodes, config: &Resource, error: Error) -> Error {
 }
 
 /// A generator that a resource configures.
-pub(crate) struct Generator {
-    what: Generated,
-    args: GeneratorArgs,
+pub(crate) enum Generator {
+    Data(Generated, Box<GeneratorArgs>),
+    Policy(iam_policy::IamPolicy),
 }
 
 impl Generator {
     /// Reads a generator's configuration.
     pub(crate) fn load(nodes: &Nodes, config: &Resource) -> Result<Self> {
         let (kind, value) = configuration(nodes, config)?;
+        let place = Place::yaml(&format!("{kind}Plugin"));
         let what = match kind.as_str() {
             "ConfigMapGenerator" => Generated::ConfigMap,
             "SecretGenerator" => Generated::Secret,
+            "IAMPolicyGenerator" => {
+                return iam_policy::IamPolicy::decode(&value, &place)
+                    .map(Self::Policy)
+                    .map_err(|error| failed(nodes, config, decode::in_yaml(error)));
+            }
             "HelmChartInflationGenerator" => return Err(Error::unsupported("must specify --enable-helm")),
             _ => return Err(unknown(nodes, config)),
         };
         let mut args = GeneratorArgs::default();
-        let mut fields = Fields::of(&value, "GeneratorArgs", "GeneratorArgs")?;
-        args.take(&mut fields)
-            .map_err(|error| failed(nodes, config, error))?;
+        let mut fields = Fields::of::<GeneratorArgs>(&value, &place)?;
+        args.take(&mut fields);
+        if what == Generated::Secret {
+            fields.take("type", &mut args.secret_type);
+        }
+        fields
+            .finish_loosely()
+            .map_err(|error| failed(nodes, config, decode::in_yaml(error)))?;
         let id = config.id(nodes);
         if args.name.is_empty() {
             args.name = id.name;
@@ -120,11 +132,15 @@ impl Generator {
         if args.namespace.is_empty() {
             args.namespace = id.namespace;
         }
-        Ok(Self { what, args })
+        Ok(Self::Data(what, Box::new(args)))
     }
 
-    pub(crate) fn parts(&self) -> (Generated, &GeneratorArgs) {
-        (self.what, &self.args)
+    /// Makes the object.
+    pub(crate) fn run(&self, nodes: &mut Nodes, loader: &Loader<'_>) -> Result<Resource> {
+        match self {
+            Self::Data(what, args) => generate::generate(nodes, loader, *what, args),
+            Self::Policy(policy) => policy.generate(nodes),
+        }
     }
 }
 
@@ -154,6 +170,7 @@ impl Transformer {
         let loaded = Reader {
             loader,
             value: &value,
+            place: Place::yaml(&format!("{kind}Plugin")),
             file: &file,
         }
         .read(nodes, &kind);
@@ -189,6 +206,7 @@ impl Transformer {
 struct Reader<'a, 'b> {
     loader: &'a Loader<'b>,
     value: &'a Value,
+    place: Place,
     file: &'a str,
 }
 
@@ -197,12 +215,14 @@ impl Reader<'_, '_> {
         Ok(Some(match kind {
             "PatchTransformer" => {
                 let mut entry = Patch::default();
-                entry.take(&mut self.fields()?)?;
+                let mut fields = self.fields()?;
+                entry.take(&mut fields);
+                fields.finish_loosely().map_err(decode::in_yaml)?;
                 Transformer::Patch(patch::load(nodes, self.loader, &entry, self.file)?)
             }
             "PatchJson6902Transformer" => Transformer::JsonPatch(self.json_patch()?),
             "PatchStrategicMergeTransformer" => Transformer::Strategic(self.strategic(nodes)?),
-            "NamespaceTransformer" => Transformer::Namespace(self.namespace()?, self.field_specs()?),
+            "NamespaceTransformer" => self.namespace()?,
             "PrefixTransformer" => self.affixes(&[(Affix::Prefix, "prefix")])?,
             "SuffixTransformer" => self.affixes(&[(Affix::Suffix, "suffix")])?,
             "PrefixSuffixTransformer" => {
@@ -225,12 +245,14 @@ impl Reader<'_, '_> {
     }
 
     fn fields(&self) -> Result<Fields<'_>> {
-        Fields::of(self.value, "Plugin", "Plugin")
+        Fields::of::<Value>(self.value, &self.place)
     }
 
     fn take<T: crate::kustomization::decode::Decode + Default>(&self, name: &str) -> Result<T> {
         let mut value = T::default();
-        self.fields()?.take(name, &mut value)?;
+        let mut fields = self.fields()?;
+        fields.take(name, &mut value);
+        fields.finish_loosely().map_err(decode::in_yaml)?;
         Ok(value)
     }
 
@@ -271,14 +293,12 @@ impl Reader<'_, '_> {
         Ok(patches)
     }
 
-    fn namespace(&self) -> Result<Namespace> {
-        let metadata: Value = self.take("metadata")?;
-        let name = metadata
-            .get("namespace")
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned();
-        let mode: String = self.take("setRoleBindingSubjects")?;
+    fn namespace(&self) -> Result<Transformer> {
+        let failed = |error: Error| error.context("unmarshalling NamespaceTransformer config");
+        let metadata: Value = self.take("metadata").map_err(failed)?;
+        let mode: String = self.take("setRoleBindingSubjects").map_err(failed)?;
+        let unset_only = self.take("unsetOnly").map_err(failed)?;
+        let specs = self.field_specs().map_err(failed)?;
         let subjects = match mode.as_str() {
             "" | "defaultOnly" => Subjects::DefaultOnly,
             "allServiceAccounts" => Subjects::AllServiceAccounts,
@@ -290,10 +310,16 @@ impl Reader<'_, '_> {
                 )));
             }
         };
-        Ok(Namespace {
+        let name = metadata
+            .get("namespace")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned();
+        let namespace = Namespace {
             name,
-            unset_only: self.take("unsetOnly")?,
+            unset_only,
             subjects,
-        })
+        };
+        Ok(Transformer::Namespace(namespace, specs))
     }
 }

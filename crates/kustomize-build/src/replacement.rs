@@ -36,7 +36,7 @@ pub(crate) fn load(loader: &Loader<'_>, entries: &[ReplacementField]) -> Result<
 }
 
 fn load_file(loader: &Loader<'_>, file: &str) -> Result<Vec<Replacement>> {
-    use crate::kustomization::decode::Decode;
+    use crate::kustomization::decode::{Decode, Place};
     let place = loader.place(file);
     let text = loader.load_text(file)?;
     let documents = manifest::yaml::read_documents(&text, &place)
@@ -47,8 +47,10 @@ fn load_file(loader: &Loader<'_>, file: &str) -> Result<Vec<Replacement>> {
         .map(|document| document.value)
         .unwrap_or_default();
     match &value {
-        serde_json::Value::Array(_) => Vec::decode(&value, "[]"),
-        serde_json::Value::Object(_) => Replacement::decode(&value, "Replacement").map(|one| vec![one]),
+        serde_json::Value::Array(_) => Vec::decode(&value, &Place::yaml("")),
+        serde_json::Value::Object(_) => {
+            Replacement::decode(&value, &Place::yaml("Replacement")).map(|one| vec![one])
+        }
         _ => Err(Error::invalid(
             "unsupported replacement type encountered within replacement path: invalid",
         )),

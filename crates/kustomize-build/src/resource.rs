@@ -75,6 +75,32 @@ pub(crate) struct History {
 }
 
 impl History {
+    /// Returns the annotations that kustomize would have on the object, below its own domain.
+    pub(crate) fn annotations(&self) -> Vec<(&'static str, String)> {
+        let joined = |part: fn(&Previous) -> &str| {
+            let parts: Vec<&str> = self.previous.iter().map(part).collect();
+            parts.join(",")
+        };
+        let mut annotations = Vec::new();
+        if let Some(behavior) = self.behavior {
+            annotations.push(("generatorBehavior", behavior.as_str().to_owned()));
+        }
+        if self.adds_hash {
+            annotations.push(("needsHashSuffix", "enabled".to_owned()));
+        }
+        if !self.previous.is_empty() {
+            annotations.push(("previousNames", joined(|previous| &previous.name)));
+            annotations.push(("previousNamespaces", joined(|previous| &previous.namespace)));
+            annotations.push(("previousKinds", joined(|previous| &previous.kind)));
+        }
+        for (name, affixes) in [("prefixes", &self.prefixes), ("suffixes", &self.suffixes)] {
+            if !affixes.is_empty() {
+                annotations.push((name, affixes.join(",")));
+            }
+        }
+        annotations
+    }
+
     /// Tells whether kustomize would have annotations on the object at this point.
     pub(crate) fn leaves_annotations(&self) -> bool {
         *self != Self::default()
@@ -113,6 +139,11 @@ impl Resource {
     /// Tells whether nothing is left of the object.
     pub(crate) fn is_empty(&self, nodes: &Nodes) -> bool {
         self.root.is_none_or(|root| nodes[root].is_null_or_empty())
+    }
+
+    /// Tells whether kustomize would have annotations of its own on the object at this point.
+    pub(crate) fn leaves_annotations(&self) -> bool {
+        self.history.leaves_annotations() || self.origin.is_some() || !self.variables.is_empty()
     }
 
     /// Returns the id that the resource has now.

@@ -277,7 +277,8 @@ impl<'a> Target<'a> {
     /// Adds what the definitions of custom types say about fields.
     fn merge_definitions(&self, base: &mut Accumulated) -> Result<()> {
         for entry in &self.kustomization.crds {
-            let failed = |error: Error| error.context(format!("loading CRDs {:?}", self.kustomization.crds));
+            let failed =
+                |error: Error| error.context(format!("loading CRDs [{}]", self.kustomization.crds.join(" ")));
             let place = self.loader.place(entry);
             let text = self.loader.load_text(entry).map_err(failed)?;
             let config = first_document(&text, &place)
@@ -301,6 +302,9 @@ impl<'a> Target<'a> {
             );
             return Err(Error::unsupported(message).in_file(&self.file(), 0));
         }
+        let plugins = self
+            .load_generators(nodes)
+            .map_err(|error| error.context("loading generator plugins"))?;
         let entries = k
             .config_map_generator
             .iter()
@@ -309,15 +313,21 @@ impl<'a> Target<'a> {
             let args = args.clone().with_defaults(k.generator_options.as_ref());
             self.generate(nodes, base, what, &args)?;
         }
-        let configs = self.plugin_configs(nodes, &k.generators)?;
-        for config in configs {
-            let generator = plugin::Generator::load(nodes, &config)?;
-            let origin = self.plugin_origin(nodes, &config);
-            let (what, args) = generator.parts();
-            let resource = generate::generate(nodes, &self.loader, what, args)?;
+        for (generator, origin) in plugins {
+            let resource = generator.run(nodes, &self.loader)?;
             self.absorb(nodes, base, resource, origin)?;
         }
         Ok(())
+    }
+
+    /// Reads the generators that resources configure, which kustomize does before it runs one.
+    fn load_generators(&self, nodes: &mut Nodes) -> Result<Vec<(plugin::Generator, Option<BuildOrigin>)>> {
+        let mut generators = Vec::new();
+        for config in self.plugin_configs(nodes, &self.kustomization.generators)? {
+            let generator = plugin::Generator::load(nodes, &config)?;
+            generators.push((generator, self.plugin_origin(nodes, &config)));
+        }
+        Ok(generators)
     }
 
     fn generate(
@@ -352,9 +362,14 @@ impl<'a> Target<'a> {
             file: Arc::from(self.file()),
             line: 0,
         });
+        // Go shows the addresses of a generator and its origin.
+        let generator = match self.origin {
+            Some(_) => "&{0xPTR 0xPTR}",
+            None => "&{0xPTR <nil>}",
+        };
         base.map.absorb_all(nodes, vec![resource]).map_err(|error| {
             error
-                .context("merging from generator &{0xPTR <nil>}")
+                .context(format!("merging from generator {generator}"))
                 .in_file(&self.file(), 0)
         })
     }

@@ -3,42 +3,51 @@
 use serde_json::Value;
 
 use super::{NameReference, TransformerConfig};
-use crate::error::{Error, Result};
-use crate::kustomization::decode::{Decode, Fields};
+use crate::error::Result;
+use crate::kustomization::decode::{self, Decode, Fields, Place};
 
 impl TransformerConfig {
     /// Reads a configuration file; unknown fields are errors.
     pub(crate) fn from_json(value: &Value) -> Result<Self> {
-        Self::decode(value, "TransformerConfig").map_err(|error: Error| {
-            error
-                .context("while decoding JSON")
-                .context("error unmarshaling JSON")
-        })
+        Self::decode(value, &Place::yaml("TransformerConfig")).map_err(decode::in_yaml)
     }
 }
 
 impl Decode for TransformerConfig {
-    fn decode(value: &Value, path: &str) -> Result<Self> {
+    fn go_type() -> String {
+        "builtinconfig.TransformerConfig".to_owned()
+    }
+
+    fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut config = Self::default();
         if value.is_null() {
             return Ok(config);
         }
-        let mut fields = Fields::of(value, path, "builtinconfig.TransformerConfig")?;
-        fields.take("namePrefix", &mut config.name_prefix)?;
-        fields.take("nameSuffix", &mut config.name_suffix)?;
-        fields.take("namespace", &mut config.namespace)?;
-        fields.take("commonLabels", &mut config.common_labels)?;
-        fields.take("labels", &mut config.labels)?;
-        fields.take("templateLabels", &mut config.template_labels)?;
-        fields.take(
+        let mut fields = Fields::of::<Self>(value, place)?;
+        fields.take_named("namePrefix", "types.FsSlice", &mut config.name_prefix);
+        fields.take_named("nameSuffix", "types.FsSlice", &mut config.name_suffix);
+        fields.take_named("namespace", "types.FsSlice", &mut config.namespace);
+        fields.take_named("commonLabels", "types.FsSlice", &mut config.common_labels);
+        fields.take_named("labels", "types.FsSlice", &mut config.labels);
+        fields.take_named("templateLabels", "types.FsSlice", &mut config.template_labels);
+        fields.take_named(
             "volumeClaimTemplateLabels",
+            "types.FsSlice",
             &mut config.volume_claim_template_labels,
-        )?;
-        fields.take("commonAnnotations", &mut config.common_annotations)?;
-        fields.take("nameReference", &mut config.name_reference)?;
-        fields.take("varReference", &mut config.var_reference)?;
-        fields.take("images", &mut config.images)?;
-        fields.take("replicas", &mut config.replicas)?;
+        );
+        fields.take_named(
+            "commonAnnotations",
+            "types.FsSlice",
+            &mut config.common_annotations,
+        );
+        fields.take_named(
+            "nameReference",
+            "builtinconfig.nbrSlice",
+            &mut config.name_reference,
+        );
+        fields.take_named("varReference", "types.FsSlice", &mut config.var_reference);
+        fields.take_named("images", "types.FsSlice", &mut config.images);
+        fields.take_named("replicas", "types.FsSlice", &mut config.replicas);
         fields.finish()?;
         config.sort();
         Ok(config)
@@ -46,13 +55,17 @@ impl Decode for TransformerConfig {
 }
 
 impl Decode for NameReference {
-    fn decode(value: &Value, path: &str) -> Result<Self> {
+    fn go_type() -> String {
+        "builtinconfig.NameBackReferences".to_owned()
+    }
+
+    fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut reference = Self::default();
-        let mut fields = Fields::of(value, path, "builtinconfig.NameBackReferences")?;
-        fields.take("group", &mut reference.target.group)?;
-        fields.take("version", &mut reference.target.version)?;
-        fields.take("kind", &mut reference.target.kind)?;
-        fields.take("fieldSpecs", &mut reference.referrers)?;
+        let mut fields = Fields::of::<Self>(value, place)?;
+        fields.take("group", &mut reference.target.group);
+        fields.take("version", &mut reference.target.version);
+        fields.take("kind", &mut reference.target.kind);
+        fields.take_named("fieldSpecs", "types.FsSlice", &mut reference.referrers);
         fields.finish()?;
         Ok(reference)
     }

@@ -2,17 +2,64 @@
 
 use std::collections::BTreeMap;
 
+use manifest::yaml::number;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 
-/// A type that can be read from JSON; `path` names the place in messages (`Kustomization.images.0.newTag`).
+/// Where a value stands.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    /// The root's type and the way from there, as messages name it: `Kustomization.images.0.newTag`.
+    path: String,
+    /// Whether a number or boolean is taken for a text, as sigs.k8s.io/yaml does where it knows the type.
+    texts_from_scalars: bool,
+}
+
+impl Place {
+    /// A document that is turned to JSON before anyone knows its type.
+    pub(crate) fn json(type_name: &str) -> Self {
+        Self {
+            path: type_name.to_owned(),
+            texts_from_scalars: false,
+        }
+    }
+
+    /// A document that sigs.k8s.io/yaml reads into a type.
+    pub(crate) fn yaml(type_name: &str) -> Self {
+        Self {
+            path: type_name.to_owned(),
+            texts_from_scalars: true,
+        }
+    }
+
+    fn below(&self, key: &str) -> Self {
+        // A JSON pointer, with dots.
+        let key = key.replace('~', "~0").replace('/', "~1");
+        Self {
+            path: format!("{}.{key}", self.path),
+            texts_from_scalars: self.texts_from_scalars,
+        }
+    }
+}
+
+/// Puts the words in front that sigs.k8s.io/yaml has for all errors of encoding/json.
+pub(crate) fn in_yaml(error: Error) -> Error {
+    error
+        .context("while decoding JSON")
+        .context("error unmarshaling JSON")
+}
+
+/// A type that can be read from JSON.
 pub(crate) trait Decode: Sized {
-    fn decode(value: &Value, path: &str) -> Result<Self>;
+    /// Go's name of the type, for messages.
+    fn go_type() -> String;
+
+    fn decode(value: &Value, place: &Place) -> Result<Self>;
 }
 
 /// The message for a value of the wrong type.
-fn mismatch(value: &Value, path: &str, wanted: &str) -> Error {
+fn mismatch(value: &Value, place: &Place, wanted: &str) -> Error {
     let found = match value {
         Value::Null => "null",
         Value::Bool(_) => "bool",
@@ -21,115 +68,182 @@ fn mismatch(value: &Value, path: &str, wanted: &str) -> Error {
         Value::Array(_) => "array",
         Value::Object(_) => "object",
     };
-    if path.contains('.') {
-        return Error::invalid(format!(
-            "json: cannot unmarshal {found} into Go struct field {path} of type {wanted}"
-        ));
-    }
+    mismatched(found, place, wanted)
+}
+
+fn mismatched(found: &str, place: &Place, wanted: &str) -> Error {
+    let into = match place.path.rsplit_once('.') {
+        None => "Go value".to_owned(),
+        // Go takes what looks like an index for an element, and all else for a field.
+        Some((_, last)) if !last.is_empty() && last.bytes().all(|b| b.is_ascii_digit()) => place.path.clone(),
+        Some(_) => format!("Go struct field {}", place.path),
+    };
     Error::invalid(format!(
-        "json: cannot unmarshal {found} into Go value of type {wanted}"
+        "json: cannot unmarshal {found} into {into} of type {wanted}"
     ))
 }
 
 impl Decode for Value {
-    fn decode(value: &Value, _: &str) -> Result<Self> {
+    fn go_type() -> String {
+        "interface {}".to_owned()
+    }
+
+    fn decode(value: &Value, _: &Place) -> Result<Self> {
         Ok(value.clone())
     }
 }
 
 impl Decode for String {
-    fn decode(value: &Value, path: &str) -> Result<Self> {
-        value
-            .as_str()
-            .map(str::to_owned)
-            .ok_or_else(|| mismatch(value, path, "string"))
+    fn go_type() -> String {
+        "string".to_owned()
+    }
+
+    fn decode(value: &Value, place: &Place) -> Result<Self> {
+        match value {
+            Value::String(text) => Ok(text.clone()),
+            Value::Bool(truth) if place.texts_from_scalars => Ok(truth.to_string()),
+            Value::Number(number) if place.texts_from_scalars => Ok(match number.as_f64() {
+                Some(float) if number.is_f64() => number::format_g(float),
+                _ => number.to_string(),
+            }),
+            other => Err(mismatch(other, place, "string")),
+        }
     }
 }
 
 impl Decode for bool {
-    fn decode(value: &Value, path: &str) -> Result<Self> {
-        value.as_bool().ok_or_else(|| mismatch(value, path, "bool"))
+    fn go_type() -> String {
+        "bool".to_owned()
+    }
+
+    fn decode(value: &Value, place: &Place) -> Result<Self> {
+        value.as_bool().ok_or_else(|| mismatch(value, place, "bool"))
     }
 }
 
 impl Decode for i64 {
-    fn decode(value: &Value, path: &str) -> Result<Self> {
+    fn go_type() -> String {
+        "int64".to_owned()
+    }
+
+    fn decode(value: &Value, place: &Place) -> Result<Self> {
         match value {
-            Value::Number(n) => n.as_i64().ok_or_else(|| {
-                let found =
-                    format!("json: cannot unmarshal number {n} into Go struct field {path} of type int64");
-                Error::invalid(found)
-            }),
-            other => Err(mismatch(other, path, "int64")),
+            Value::Number(n) => n
+                .as_i64()
+                .ok_or_else(|| mismatched(&format!("number {n}"), place, "int64")),
+            other => Err(mismatch(other, place, "int64")),
         }
     }
 }
 
 impl<T: Decode> Decode for Option<T> {
-    fn decode(value: &Value, path: &str) -> Result<Self> {
-        T::decode(value, path).map(Some)
+    fn go_type() -> String {
+        T::go_type()
+    }
+
+    fn decode(value: &Value, place: &Place) -> Result<Self> {
+        T::decode(value, place).map(Some)
     }
 }
 
 impl<T: Decode + Default> Decode for Vec<T> {
-    fn decode(value: &Value, path: &str) -> Result<Self> {
-        let elements = value.as_array().ok_or_else(|| mismatch(value, path, "[]"))?;
+    fn go_type() -> String {
+        format!("[]{}", T::go_type())
+    }
+
+    fn decode(value: &Value, place: &Place) -> Result<Self> {
+        let elements = value
+            .as_array()
+            .ok_or_else(|| mismatch(value, place, &Self::go_type()))?;
         let decode = |(index, element): (usize, &Value)| match element {
             Value::Null => Ok(T::default()),
-            element => T::decode(element, &format!("{path}.{index}")),
+            element => T::decode(element, &place.below(&index.to_string())),
         };
         elements.iter().enumerate().map(decode).collect()
     }
 }
 
 impl Decode for BTreeMap<String, String> {
-    fn decode(value: &Value, path: &str) -> Result<Self> {
+    fn go_type() -> String {
+        "map[string]string".to_owned()
+    }
+
+    fn decode(value: &Value, place: &Place) -> Result<Self> {
         let fields = value
             .as_object()
-            .ok_or_else(|| mismatch(value, path, "map[string]string"))?;
+            .ok_or_else(|| mismatch(value, place, &Self::go_type()))?;
         let decode = |(key, value): (&String, &Value)| match value {
             Value::Null => Ok((key.clone(), String::new())),
-            value => Ok((key.clone(), String::decode(value, &format!("{path}.{key}"))?)),
+            value => Ok((key.clone(), String::decode(value, &place.below(key))?)),
         };
         fields.iter().map(decode).collect()
     }
 }
 
 /// The fields of a JSON object, taken one by one.
+///
+/// Go goes on after a value of the wrong type or an unknown field, and reports the first of them in the order of the
+/// document, which is sorted: [`Fields::finish`] does.
 pub(crate) struct Fields<'a> {
     fields: &'a Map<String, Value>,
-    path: &'a str,
+    place: &'a Place,
     known: Vec<&'a str>,
+    failed: Option<(&'a str, Error)>,
     taken: usize,
 }
 
 impl<'a> Fields<'a> {
-    /// Opens an object; `type_name` is Go's name of the type, for the message when it is none.
-    pub(crate) fn of(value: &'a Value, path: &'a str, type_name: &str) -> Result<Self> {
+    /// Opens an object.
+    pub(crate) fn of<T: Decode>(value: &'a Value, place: &'a Place) -> Result<Self> {
         let fields = value
             .as_object()
-            .ok_or_else(|| mismatch(value, path, type_name))?;
+            .ok_or_else(|| mismatch(value, place, &T::go_type()))?;
         Ok(Self {
             fields,
-            path,
+            place,
             known: Vec::new(),
+            failed: None,
             taken: 0,
         })
     }
 
     /// Reads a field into its place, if it is there and not null.
-    pub(crate) fn take<T: Decode>(&mut self, name: &str, place: &mut T) -> Result<()> {
-        if let Some(value) = self.find(name) {
-            let path = format!("{}.{name}", self.path);
-            *place = T::decode(value, &path)?;
-        }
-        Ok(())
+    pub(crate) fn take<T: Decode>(&mut self, name: &str, place: &mut T) {
+        self.take_as(name, None, place);
     }
 
-    /// Reads a field over the same object: what Go embeds.
-    pub(crate) fn ignore(&mut self, name: &str) -> Result<()> {
+    /// Reads a field whose type has a name of its own in Go.
+    pub(crate) fn take_named<T: Decode>(&mut self, name: &str, go_type: &str, place: &mut T) {
+        self.take_as(name, Some(go_type), place);
+    }
+
+    fn take_as<T: Decode>(&mut self, name: &str, go_type: Option<&str>, place: &mut T) {
+        let Some((key, value)) = self.find(name) else {
+            return;
+        };
+        let below = self.place.below(key);
+        match T::decode(value, &below) {
+            Ok(value) => *place = value,
+            Err(error) => {
+                let plain = mismatch(value, &below, &T::go_type()).to_string();
+                let error = match go_type {
+                    Some(name) if error.to_string() == plain => mismatch(value, &below, name),
+                    _ => error,
+                };
+                self.fail(key, error);
+            }
+        }
+    }
+
+    fn fail(&mut self, key: &'a str, error: Error) {
+        if self.failed.as_ref().is_none_or(|(first, _)| key < *first) {
+            self.failed = Some((key, error));
+        }
+    }
+
+    /// Takes a field that nothing is done with.
+    pub(crate) fn ignore(&mut self, name: &str) {
         self.find(name);
-        Ok(())
     }
 
     /// Tells whether a field is there and not null.
@@ -145,25 +259,34 @@ impl<'a> Fields<'a> {
         self.taken
     }
 
-    /// Fails when the object has a field that nobody took.
-    pub(crate) fn finish(self) -> Result<()> {
-        match self.fields.keys().find(|key| !self.known.contains(&key.as_str())) {
-            Some(unknown) => Err(Error::invalid(format!("json: unknown field {unknown:?}"))),
-            None => Ok(()),
+    /// Fails when a field was wrong, or when the object has one that nobody took.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        let unknown = self.fields.keys().find(|key| !self.known.contains(&key.as_str()));
+        if let Some(unknown) = unknown {
+            self.fail(
+                unknown,
+                Error::invalid(format!("json: unknown field {unknown:?}")),
+            );
         }
+        self.finish_loosely()
     }
 
-    fn find(&mut self, name: &str) -> Option<&'a Value> {
-        let mut found = None;
+    /// Fails when a field was wrong.
+    pub(crate) fn finish_loosely(self) -> Result<()> {
+        self.failed.map_or(Ok(()), |(_, error)| Err(error))
+    }
+
+    fn find(&mut self, name: &str) -> Option<(&'a str, &'a Value)> {
+        let mut found: Option<(&'a str, &'a Value)> = None;
         for (key, value) in self.fields {
             // encoding/json prefers the exact name, and otherwise takes any case.
             if key == name || (key.eq_ignore_ascii_case(name) && found.is_none()) {
                 self.known.push(key);
-                found = Some(value);
+                found = Some((key, value));
             }
         }
-        let value = found.filter(|value| !value.is_null());
-        self.taken += usize::from(value.is_some());
-        value
+        let found = found.filter(|(_, value)| !value.is_null());
+        self.taken += usize::from(found.is_some());
+        found
     }
 }

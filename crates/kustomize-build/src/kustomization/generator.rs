@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::decode::{Decode, Fields};
+use super::decode::{Decode, Fields, Place};
 use crate::error::Result;
 
 /// One ConfigMap or Secret to generate.
@@ -23,20 +23,23 @@ pub(crate) struct GeneratorArgs {
 
 impl GeneratorArgs {
     /// Takes the fields out of a generator's entry, which may be part of a plugin's configuration.
-    pub(crate) fn take(&mut self, fields: &mut Fields<'_>) -> Result<()> {
+    pub(crate) fn take(&mut self, fields: &mut Fields<'_>) {
+        fields.take("namespace", &mut self.namespace);
+        fields.take("name", &mut self.name);
+        fields.take("behavior", &mut self.behavior);
+        fields.take("literals", &mut self.literals);
+        fields.take("files", &mut self.files);
+        fields.take("envs", &mut self.envs);
+        fields.take("options", &mut self.options);
+    }
+
+    /// Takes the one file of `env`, which a kustomization may have and a plugin's configuration not.
+    fn take_env(&mut self, fields: &mut Fields<'_>) {
         let mut env = String::new();
-        fields.take("namespace", &mut self.namespace)?;
-        fields.take("name", &mut self.name)?;
-        fields.take("behavior", &mut self.behavior)?;
-        fields.take("literals", &mut self.literals)?;
-        fields.take("files", &mut self.files)?;
-        fields.take("envs", &mut self.envs)?;
-        fields.take("env", &mut env)?;
+        fields.take("env", &mut env);
         if !env.is_empty() {
             self.envs.push(env);
         }
-        fields.take("options", &mut self.options)?;
-        fields.take("type", &mut self.secret_type)
     }
 
     /// Returns the entry with the kustomization's options below its own.
@@ -52,12 +55,37 @@ impl GeneratorArgs {
 }
 
 impl Decode for GeneratorArgs {
-    fn decode(value: &Value, path: &str) -> Result<Self> {
+    fn go_type() -> String {
+        "types.ConfigMapArgs".to_owned()
+    }
+
+    fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut args = Self::default();
-        let mut fields = Fields::of(value, path, "types.ConfigMapArgs")?;
-        args.take(&mut fields)?;
+        let mut fields = Fields::of::<Self>(value, place)?;
+        args.take(&mut fields);
+        args.take_env(&mut fields);
         fields.finish()?;
         Ok(args)
+    }
+}
+
+/// A generator of Secrets, which have a type.
+#[derive(Default)]
+pub(super) struct SecretArgs(pub(super) GeneratorArgs);
+
+impl Decode for SecretArgs {
+    fn go_type() -> String {
+        "types.SecretArgs".to_owned()
+    }
+
+    fn decode(value: &Value, place: &Place) -> Result<Self> {
+        let mut args = GeneratorArgs::default();
+        let mut fields = Fields::of::<Self>(value, place)?;
+        args.take(&mut fields);
+        args.take_env(&mut fields);
+        fields.take("type", &mut args.secret_type);
+        fields.finish()?;
+        Ok(Self(args))
     }
 }
 
@@ -85,13 +113,17 @@ impl GeneratorOptions {
 }
 
 impl Decode for GeneratorOptions {
-    fn decode(value: &Value, path: &str) -> Result<Self> {
+    fn go_type() -> String {
+        "types.GeneratorOptions".to_owned()
+    }
+
+    fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut options = Self::default();
-        let mut fields = Fields::of(value, path, "types.GeneratorOptions")?;
-        fields.take("labels", &mut options.labels)?;
-        fields.take("annotations", &mut options.annotations)?;
-        fields.take("disableNameSuffixHash", &mut options.disable_name_suffix_hash)?;
-        fields.take("immutable", &mut options.immutable)?;
+        let mut fields = Fields::of::<Self>(value, place)?;
+        fields.take("labels", &mut options.labels);
+        fields.take("annotations", &mut options.annotations);
+        fields.take("disableNameSuffixHash", &mut options.disable_name_suffix_hash);
+        fields.take("immutable", &mut options.immutable);
         fields.finish()?;
         Ok(options)
     }

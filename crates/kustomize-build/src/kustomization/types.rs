@@ -5,30 +5,34 @@ use std::collections::BTreeMap;
 use manifest::GroupVersionKind;
 use serde_json::Value;
 
-use super::decode::{Decode, Fields};
+use super::decode::{Decode, Fields, Place};
 use crate::error::Result;
 use crate::field_spec::FieldSpec;
 use crate::id::ResourceId;
 
-fn take_gvk(fields: &mut Fields<'_>, gvk: &mut GroupVersionKind) -> Result<()> {
-    fields.take("group", &mut gvk.group)?;
-    fields.take("version", &mut gvk.version)?;
-    fields.take("kind", &mut gvk.kind)
+fn take_gvk(fields: &mut Fields<'_>, gvk: &mut GroupVersionKind) {
+    fields.take("group", &mut gvk.group);
+    fields.take("version", &mut gvk.version);
+    fields.take("kind", &mut gvk.kind);
 }
 
-fn take_id(fields: &mut Fields<'_>, id: &mut ResourceId) -> Result<()> {
-    take_gvk(fields, &mut id.gvk)?;
-    fields.take("name", &mut id.name)?;
-    fields.take("namespace", &mut id.namespace)
+fn take_id(fields: &mut Fields<'_>, id: &mut ResourceId) {
+    take_gvk(fields, &mut id.gvk);
+    fields.take("name", &mut id.name);
+    fields.take("namespace", &mut id.namespace);
 }
 
 impl Decode for FieldSpec {
-    fn decode(value: &Value, path: &str) -> Result<Self> {
+    fn go_type() -> String {
+        "types.FieldSpec".to_owned()
+    }
+
+    fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut spec = Self::default();
-        let mut fields = Fields::of(value, path, "types.FieldSpec")?;
-        take_gvk(&mut fields, &mut spec.selector)?;
-        fields.take("path", &mut spec.path)?;
-        fields.take("create", &mut spec.create)?;
+        let mut fields = Fields::of::<Self>(value, place)?;
+        take_gvk(&mut fields, &mut spec.selector);
+        fields.take("path", &mut spec.path);
+        fields.take("create", &mut spec.create);
         fields.finish()?;
         Ok(spec)
     }
@@ -45,17 +49,21 @@ pub(crate) struct Label {
 }
 
 impl Decode for Label {
-    fn decode(value: &Value, path: &str) -> Result<Self> {
+    fn go_type() -> String {
+        "types.Label".to_owned()
+    }
+
+    fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut label = Self::default();
-        let mut fields = Fields::of(value, path, "types.Label")?;
-        fields.take("pairs", &mut label.pairs)?;
-        fields.take("includeSelectors", &mut label.include_selectors)?;
-        fields.take("includeTemplates", &mut label.include_templates)?;
+        let mut fields = Fields::of::<Self>(value, place)?;
+        fields.take("pairs", &mut label.pairs);
+        fields.take("includeSelectors", &mut label.include_selectors);
+        fields.take("includeTemplates", &mut label.include_templates);
         fields.take(
             "includeVolumeClaimTemplates",
             &mut label.include_volume_claim_templates,
-        )?;
-        fields.take("fields", &mut label.fields)?;
+        );
+        fields.take("fields", &mut label.fields);
         fields.finish()?;
         Ok(label)
     }
@@ -70,12 +78,16 @@ pub(crate) struct Selector {
 }
 
 impl Decode for Selector {
-    fn decode(value: &Value, path: &str) -> Result<Self> {
+    fn go_type() -> String {
+        "types.Selector".to_owned()
+    }
+
+    fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut selector = Self::default();
-        let mut fields = Fields::of(value, path, "types.Selector")?;
-        take_id(&mut fields, &mut selector.id)?;
-        fields.take("annotationSelector", &mut selector.annotation_selector)?;
-        fields.take("labelSelector", &mut selector.label_selector)?;
+        let mut fields = Fields::of::<Self>(value, place)?;
+        take_id(&mut fields, &mut selector.id);
+        fields.take("annotationSelector", &mut selector.annotation_selector);
+        fields.take("labelSelector", &mut selector.label_selector);
         fields.finish()?;
         Ok(selector)
     }
@@ -99,30 +111,38 @@ pub(crate) struct PatchOptions {
 
 impl Patch {
     /// Takes the fields out of a patch's entry, which may be part of a plugin's configuration.
-    pub(crate) fn take(&mut self, fields: &mut Fields<'_>) -> Result<()> {
-        fields.take("path", &mut self.path)?;
-        fields.take("patch", &mut self.patch)?;
-        fields.take("target", &mut self.target)?;
-        fields.take("options", &mut self.options)
+    pub(crate) fn take(&mut self, fields: &mut Fields<'_>) {
+        fields.take("path", &mut self.path);
+        fields.take("patch", &mut self.patch);
+        fields.take("target", &mut self.target);
+        fields.take("options", &mut self.options);
     }
 }
 
 impl Decode for Patch {
-    fn decode(value: &Value, path: &str) -> Result<Self> {
+    fn go_type() -> String {
+        "types.Patch".to_owned()
+    }
+
+    fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut patch = Self::default();
-        let mut fields = Fields::of(value, path, "types.Patch")?;
-        patch.take(&mut fields)?;
+        let mut fields = Fields::of::<Self>(value, place)?;
+        patch.take(&mut fields);
         fields.finish()?;
         Ok(patch)
     }
 }
 
 impl Decode for PatchOptions {
-    fn decode(value: &Value, path: &str) -> Result<Self> {
+    fn go_type() -> String {
+        "types.PatchArgs".to_owned()
+    }
+
+    fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut options = Self::default();
-        let mut fields = Fields::of(value, path, "types.PatchArgs")?;
-        fields.take("allowNameChange", &mut options.allow_name_change)?;
-        fields.take("allowKindChange", &mut options.allow_kind_change)?;
+        let mut fields = Fields::of::<Self>(value, place)?;
+        fields.take("allowNameChange", &mut options.allow_name_change);
+        fields.take("allowKindChange", &mut options.allow_kind_change);
         fields.finish()?;
         Ok(options)
     }
@@ -139,14 +159,18 @@ pub(crate) struct Image {
 }
 
 impl Decode for Image {
-    fn decode(value: &Value, path: &str) -> Result<Self> {
+    fn go_type() -> String {
+        "types.Image".to_owned()
+    }
+
+    fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut image = Self::default();
-        let mut fields = Fields::of(value, path, "types.Image")?;
-        fields.take("name", &mut image.name)?;
-        fields.take("newName", &mut image.new_name)?;
-        fields.take("tagSuffix", &mut image.tag_suffix)?;
-        fields.take("newTag", &mut image.new_tag)?;
-        fields.take("digest", &mut image.digest)?;
+        let mut fields = Fields::of::<Self>(value, place)?;
+        fields.take("name", &mut image.name);
+        fields.take("newName", &mut image.new_name);
+        fields.take("tagSuffix", &mut image.tag_suffix);
+        fields.take("newTag", &mut image.new_tag);
+        fields.take("digest", &mut image.digest);
         fields.finish()?;
         Ok(image)
     }
@@ -160,11 +184,15 @@ pub(crate) struct Replica {
 }
 
 impl Decode for Replica {
-    fn decode(value: &Value, path: &str) -> Result<Self> {
+    fn go_type() -> String {
+        "types.Replica".to_owned()
+    }
+
+    fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut replica = Self::default();
-        let mut fields = Fields::of(value, path, "types.Replica")?;
-        fields.take("name", &mut replica.name)?;
-        fields.take("count", &mut replica.count)?;
+        let mut fields = Fields::of::<Self>(value, place)?;
+        fields.take("name", &mut replica.name);
+        fields.take("count", &mut replica.count);
         fields.finish()?;
         Ok(replica)
     }
@@ -178,11 +206,15 @@ pub(crate) struct ReplacementField {
 }
 
 impl Decode for ReplacementField {
-    fn decode(value: &Value, path: &str) -> Result<Self> {
+    fn go_type() -> String {
+        "types.ReplacementField".to_owned()
+    }
+
+    fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut entry = Self::default();
-        let mut fields = Fields::of(value, path, "types.ReplacementField")?;
-        entry.replacement.take(&mut fields)?;
-        fields.take("path", &mut entry.path)?;
+        let mut fields = Fields::of::<Self>(value, place)?;
+        entry.replacement.take(&mut fields);
+        fields.take("path", &mut entry.path);
         fields.finish()?;
         Ok(entry)
     }
@@ -197,19 +229,24 @@ pub(crate) struct Replacement {
 }
 
 impl Replacement {
-    fn take(&mut self, fields: &mut Fields<'_>) -> Result<()> {
-        fields.take("source", &mut self.source)?;
-        fields.take("sourceValue", &mut self.source_value)?;
-        fields.take("targets", &mut self.targets)
+    fn take(&mut self, fields: &mut Fields<'_>) {
+        fields.take("source", &mut self.source);
+        fields.take("sourceValue", &mut self.source_value);
+        fields.take("targets", &mut self.targets);
     }
 }
 
 impl Decode for Replacement {
-    fn decode(value: &Value, path: &str) -> Result<Self> {
+    fn go_type() -> String {
+        "types.Replacement".to_owned()
+    }
+
+    fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut replacement = Self::default();
         // A file of replacements is read without strictness.
-        let mut fields = Fields::of(value, path, "types.Replacement")?;
-        replacement.take(&mut fields)?;
+        let mut fields = Fields::of::<Self>(value, place)?;
+        replacement.take(&mut fields);
+        fields.finish_loosely()?;
         Ok(replacement)
     }
 }
@@ -223,12 +260,16 @@ pub(crate) struct SourceSelector {
 }
 
 impl Decode for SourceSelector {
-    fn decode(value: &Value, path: &str) -> Result<Self> {
+    fn go_type() -> String {
+        "types.SourceSelector".to_owned()
+    }
+
+    fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut source = Self::default();
-        let mut fields = Fields::of(value, path, "types.SourceSelector")?;
-        take_id(&mut fields, &mut source.id)?;
-        fields.take("fieldPath", &mut source.field_path)?;
-        fields.take("options", &mut source.options)?;
+        let mut fields = Fields::of::<Self>(value, place)?;
+        take_id(&mut fields, &mut source.id);
+        fields.take("fieldPath", &mut source.field_path);
+        fields.take("options", &mut source.options);
         fields.finish()?;
         Ok(source)
     }
@@ -244,13 +285,17 @@ pub(crate) struct TargetSelector {
 }
 
 impl Decode for TargetSelector {
-    fn decode(value: &Value, path: &str) -> Result<Self> {
+    fn go_type() -> String {
+        "types.TargetSelector".to_owned()
+    }
+
+    fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut target = Self::default();
-        let mut fields = Fields::of(value, path, "types.TargetSelector")?;
-        fields.take("select", &mut target.select)?;
-        fields.take("reject", &mut target.reject)?;
-        fields.take("fieldPaths", &mut target.field_paths)?;
-        fields.take("options", &mut target.options)?;
+        let mut fields = Fields::of::<Self>(value, place)?;
+        fields.take("select", &mut target.select);
+        fields.take("reject", &mut target.reject);
+        fields.take("fieldPaths", &mut target.field_paths);
+        fields.take("options", &mut target.options);
         fields.finish()?;
         Ok(target)
     }
@@ -265,14 +310,18 @@ pub(crate) struct FieldOptions {
 }
 
 impl Decode for FieldOptions {
-    fn decode(value: &Value, path: &str) -> Result<Self> {
+    fn go_type() -> String {
+        "types.FieldOptions".to_owned()
+    }
+
+    fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut options = Self::default();
-        let mut fields = Fields::of(value, path, "types.FieldOptions")?;
-        fields.take("delimiter", &mut options.delimiter)?;
-        fields.take("index", &mut options.index)?;
+        let mut fields = Fields::of::<Self>(value, place)?;
+        fields.take("delimiter", &mut options.delimiter);
+        fields.take("index", &mut options.index);
         // kustomize reads the field and does nothing with it.
-        fields.ignore("encoding")?;
-        fields.take("create", &mut options.create)?;
+        fields.ignore("encoding");
+        fields.take("create", &mut options.create);
         fields.finish()?;
         Ok(options)
     }
@@ -289,14 +338,18 @@ pub(crate) struct Variable {
 }
 
 impl Decode for Variable {
-    fn decode(value: &Value, path: &str) -> Result<Self> {
+    fn go_type() -> String {
+        "types.Var".to_owned()
+    }
+
+    fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut variable = Self::default();
         let mut object = ObjectReference::default();
         let mut field = FieldReference::default();
-        let mut fields = Fields::of(value, path, "types.Var")?;
-        fields.take("name", &mut variable.name)?;
-        fields.take("objref", &mut object)?;
-        fields.take("fieldref", &mut field)?;
+        let mut fields = Fields::of::<Self>(value, place)?;
+        fields.take("name", &mut variable.name);
+        fields.take("objref", &mut object);
+        fields.take("fieldref", &mut field);
         fields.finish()?;
         (variable.object, variable.declared.0) = object.0;
         variable.declared.1.clone_from(&field.0);
@@ -313,12 +366,16 @@ impl Decode for Variable {
 struct ObjectReference((ResourceId, GroupVersionKind));
 
 impl Decode for ObjectReference {
-    fn decode(value: &Value, path: &str) -> Result<Self> {
+    fn go_type() -> String {
+        "types.Target".to_owned()
+    }
+
+    fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut id = ResourceId::default();
         let mut api_version = String::new();
-        let mut fields = Fields::of(value, path, "types.Target")?;
-        fields.take("apiVersion", &mut api_version)?;
-        take_id(&mut fields, &mut id)?;
+        let mut fields = Fields::of::<Self>(value, place)?;
+        fields.take("apiVersion", &mut api_version);
+        take_id(&mut fields, &mut id);
         fields.finish()?;
         let declared = id.gvk.clone();
         match api_version.split('/').collect::<Vec<_>>()[..] {
@@ -338,10 +395,14 @@ impl Decode for ObjectReference {
 struct FieldReference(String);
 
 impl Decode for FieldReference {
-    fn decode(value: &Value, path: &str) -> Result<Self> {
+    fn go_type() -> String {
+        "types.FieldSelector".to_owned()
+    }
+
+    fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut reference = Self::default();
-        let mut fields = Fields::of(value, path, "types.FieldSelector")?;
-        fields.take("fieldPath", &mut reference.0)?;
+        let mut fields = Fields::of::<Self>(value, place)?;
+        fields.take("fieldPath", &mut reference.0);
         fields.finish()?;
         Ok(reference)
     }
@@ -362,22 +423,30 @@ pub(crate) struct LegacySortOptions {
 }
 
 impl Decode for SortOptions {
-    fn decode(value: &Value, path: &str) -> Result<Self> {
+    fn go_type() -> String {
+        "types.SortOptions".to_owned()
+    }
+
+    fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut options = Self::default();
-        let mut fields = Fields::of(value, path, "types.SortOptions")?;
-        fields.take("order", &mut options.order)?;
-        fields.take("legacySortOptions", &mut options.legacy)?;
+        let mut fields = Fields::of::<Self>(value, place)?;
+        fields.take_named("order", "types.SortOrder", &mut options.order);
+        fields.take("legacySortOptions", &mut options.legacy);
         fields.finish()?;
         Ok(options)
     }
 }
 
 impl Decode for LegacySortOptions {
-    fn decode(value: &Value, path: &str) -> Result<Self> {
+    fn go_type() -> String {
+        "types.LegacySortOptions".to_owned()
+    }
+
+    fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut options = Self::default();
-        let mut fields = Fields::of(value, path, "types.LegacySortOptions")?;
-        fields.take("orderFirst", &mut options.order_first)?;
-        fields.take("orderLast", &mut options.order_last)?;
+        let mut fields = Fields::of::<Self>(value, place)?;
+        fields.take("orderFirst", &mut options.order_first);
+        fields.take("orderLast", &mut options.order_last);
         fields.finish()?;
         Ok(options)
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::kustomization::Selector;
-use crate::kustomization::decode::{Decode, Fields};
+use crate::kustomization::decode::{self, Decode, Fields, Place};
 use crate::load::Loader;
 use crate::lookup;
 use crate::nodes::Nodes;
@@ -27,12 +27,17 @@ struct Target {
 }
 
 impl Decode for Target {
-    fn decode(value: &Value, path: &str) -> Result<Self> {
+    fn go_type() -> String {
+        "builtins.Target".to_owned()
+    }
+
+    fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut target = Self::default();
-        let mut fields = Fields::of(value, path, "builtins.Target")?;
-        fields.take("selector", &mut target.selector)?;
-        fields.take("fieldPath", &mut target.field_path)?;
-        fields.take("filePathPosition", &mut target.file_path_position)?;
+        let mut fields = Fields::of::<Self>(value, place)?;
+        fields.take("selector", &mut target.selector);
+        fields.take("fieldPath", &mut target.field_path);
+        fields.take("filePathPosition", &mut target.file_path_position);
+        fields.finish_loosely()?;
         Ok(target)
     }
 }
@@ -41,10 +46,12 @@ impl ValueAdd {
     /// Reads a configuration; targets may stand in a file of their own. The value is the folder's name by default.
     pub(crate) fn load(loader: &Loader<'_>, config: &Value) -> Result<Self> {
         let (mut value, mut targets, mut file) = (String::new(), Vec::new(), String::new());
-        let mut fields = Fields::of(config, "ValueAddTransformer", "ValueAddTransformer")?;
-        fields.take("value", &mut value)?;
-        fields.take("targets", &mut targets)?;
-        fields.take("targetFilePath", &mut file)?;
+        let place = Place::yaml("ValueAddTransformerPlugin");
+        let mut fields = Fields::of::<Target>(config, &place)?;
+        fields.take("value", &mut value);
+        fields.take("targets", &mut targets);
+        fields.take("targetFilePath", &mut file);
+        fields.finish_loosely().map_err(decode::in_yaml)?;
         value = value.trim().to_owned();
         if value.is_empty() {
             path::base_name(loader.folder()).clone_into(&mut value);
@@ -97,7 +104,10 @@ fn targets_of_file(loader: &Loader<'_>, file: &str) -> Result<Vec<Target>> {
         .map(|document| document.value)
         .unwrap_or_default();
     let mut targets = Vec::new();
-    Fields::of(&value, "Targets", "Targets")?.take("targets", &mut targets)?;
+    let place = Place::yaml("");
+    let mut fields = Fields::of::<Target>(&value, &place)?;
+    fields.take("targets", &mut targets);
+    fields.finish_loosely().map_err(decode::in_yaml)?;
     Ok(targets)
 }
 

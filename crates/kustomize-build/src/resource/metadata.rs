@@ -121,10 +121,16 @@ pub(crate) fn describe(nodes: &Nodes, object: NodeId) -> String {
             .collect();
         pairs.join(" ")
     };
+    let present = |field: &str| {
+        let value = nodes
+            .field(object, field)
+            .filter(|value| !nodes[*value].is_null());
+        value.map_or("", |value| nodes[value].value.as_str())
+    };
     format!(
         "{{{{{} {}}} {{{{{} {}}} map[{}] map[{}]}}}}",
-        text(nodes, object, "apiVersion"),
-        text(nodes, object, "kind"),
+        present("apiVersion"),
+        present("kind"),
         name(nodes, object),
         namespace(nodes, object),
         map(labels(nodes, object)),

@@ -56,6 +56,9 @@ pub(crate) fn apply(
         let Some(root) = resource.root.filter(|_| !resource.is_empty(nodes)) else {
             continue;
         };
+        if is_from_helm(nodes, root) {
+            continue;
+        }
         let before = key(resource.id(nodes));
         resource.store_previous_id(nodes);
         namespace.set_in(nodes, root, specs)?;
@@ -76,6 +79,14 @@ pub(crate) fn apply(
         }
     }
     Ok(())
+}
+
+/// What a chart gave has the namespace that the chart gave it.
+fn is_from_helm(nodes: &Nodes, root: NodeId) -> bool {
+    let annotations = resource::annotations(nodes, root);
+    annotations
+        .get("internal.config.kubernetes.io/helm-generated")
+        .is_some_and(|value| value == "true")
 }
 
 fn conflict(nodes: &Nodes, map: &ResourceMap, index: usize) -> Error {
@@ -112,12 +123,12 @@ fn show(nodes: &Nodes, resource: &Resource) -> String {
         object.value_mut().remove("data");
         object.value_mut().remove("stringData");
     }
-    let previous = &resource.history.previous;
-    let list =
-        |part: fn(&resource::Previous) -> &str| previous.iter().map(part).collect::<Vec<_>>().join(",");
-    object.set_annotation(&format!("{DOMAIN}previousNames"), &list(|p| &p.name));
-    object.set_annotation(&format!("{DOMAIN}previousNamespaces"), &list(|p| &p.namespace));
-    object.set_annotation(&format!("{DOMAIN}previousKinds"), &list(|p| &p.kind));
+    for (name, text) in resource.history.annotations() {
+        object.set_annotation(&format!("{DOMAIN}{name}"), &text);
+    }
+    if let Some(origin) = &resource.origin {
+        object.set_annotation("config.kubernetes.io/origin", &origin.to_annotation());
+    }
     crate::generate::hash::to_go_json(&object.into_value())
 }
 
@@ -158,7 +169,16 @@ impl Namespace {
             field_spec::visit(nodes, root, spec, Some(&create), &mut |nodes, field| {
                 self.set(nodes, field)
             })
-            .map_err(|error| error.context("namespace transformation failed"))?;
+            .map_err(|error| {
+                let words = error.to_string();
+                // kyaml's InvalidNodeKindError.
+                let is_of_other_kind =
+                    words.contains("wrong node kind: ") && !words.contains("but got ScalarNode");
+                error.context(match is_of_other_kind {
+                    true => "namespace field specs must target scalar nodes",
+                    false => "namespace transformation failed",
+                })
+            })?;
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use crate::field_spec::{self, Create, FieldSpec};
 use crate::kustomization::Label;
 use crate::lookup;
 use crate::nodes::Nodes;
+use crate::resource::Resource;
 use crate::resource_map::ResourceMap;
 
 /// Sets texts in all fields that are specified.
@@ -24,10 +25,12 @@ pub(crate) fn apply(
         kind: Kind::Mapping,
         tag: Tag::Map,
     };
-    for root in map.list().iter().filter_map(|resource| resource.root) {
+    for resource in map.list() {
+        let Some(root) = resource.root else { continue };
+        let specs: Vec<FieldSpec> = specs.iter().map(|spec| seen(resource, spec)).collect();
         for (key, value) in texts {
             let value = nodes.add(Node::tagged_scalar(value.as_str(), Tag::Str));
-            for spec in specs {
+            for spec in &specs {
                 field_spec::visit(nodes, root, spec, Some(&create), &mut |nodes, field| {
                     lookup::set_field(nodes, field, key, value)
                 })?;
@@ -35,6 +38,15 @@ pub(crate) fn apply(
         }
     }
     Ok(())
+}
+
+/// Where kustomize has annotations of its own on an object, the field is there already.
+fn seen(resource: &Resource, spec: &FieldSpec) -> FieldSpec {
+    let is_there = resource.leaves_annotations() && spec.path == "metadata/annotations";
+    FieldSpec {
+        create: spec.create || is_there,
+        ..spec.clone()
+    }
 }
 
 /// Returns the fields that an entry of `labels` is set in.

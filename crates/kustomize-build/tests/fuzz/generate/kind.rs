@@ -86,8 +86,6 @@ fn annotation(random: &mut Random) -> Value {
         "kustomize.config.k8s.io/behavior",
         "internal.config.kubernetes.io/index",
         "config.kubernetes.io/path",
-        "config.kubernetes.io/origin",
-        "alpha.config.kubernetes.io/transformations",
     ]);
     let value = random.pick(&[
         "true",
