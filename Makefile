@@ -3,7 +3,7 @@ CARGO ?= cargo
 ORACLE = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/oracle
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint deny fmt generate record-cases demo tools bench-sync fuzz-build clean
+.PHONY: help build test lint deny fmt generate generate-schema record-cases demo tools bench-sync fuzz-build clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -31,6 +31,9 @@ fmt: ## Format all Rust code
 
 generate: ## Write the CRDs and the gRPC code from their sources
 	$(CARGO) run --locked --quiet -p xtask -- generate
+
+generate-schema: ## Write the table of Kubernetes' built-in types from the published OpenAPI; needs Go, and is no part of lint
+	$(CARGO) run --locked --quiet -p xtask -- generate-schema
 
 record-cases: ## Record what the real kustomize answers to the cases in tests/cases/kustomize; CHECK=1 only compares
 	hack/record-cases $(if $(CHECK),--check) $(CASE)

@@ -19,6 +19,7 @@ use crate::load::{Loader, Source};
 use crate::nodes::Nodes;
 use crate::resource::{self, BuildOrigin, Resource};
 use crate::resource_map::ResourceMap;
+use crate::schema::Schemas;
 use crate::transform;
 use crate::variable::Variables;
 use crate::{Built, Options, generate, name_reference};
@@ -42,6 +43,7 @@ pub fn build_fetching(
 ) -> Result<Built> {
     let source = Source::new(fs, options, fetch);
     let mut nodes = Nodes::default();
+    nodes.schemas = Schemas::new(options.built_in_schema);
     let built = build_objects(&mut nodes, &source, folder, options);
     let trace = source.into_trace();
     match built {

@@ -48,6 +48,7 @@ pub use built::Built;
 pub use error::{Error, ErrorKind};
 pub use fetch::{Fetch, FetchError, NoFetch, Repository};
 pub use fs::{DirEntry, DirectoryFs, FileKind, FileSystem, FsError, MemoryFs, OverlayFs};
+pub use schema::BuiltInSchema;
 
 /// What a build may do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,6 +62,8 @@ pub struct Options {
     pub shown_root: String,
     /// Adds the label that `buildMetadata: [managedByLabel]` adds, also when the kustomization does not ask for it.
     pub managed_by_label: bool,
+    /// What is known of the built-in types.
+    pub built_in_schema: BuiltInSchema,
     /// The version that `buildMetadata: [managedByLabel]` names, as `kustomize-<version>`.
     pub version: Version,
 }

@@ -1,31 +1,17 @@
-//! What kustomize knows about built-in types: their scope, and which of their lists are merged by which keys.
+//! What kustomize knows about types: their scope, and which of their lists are merged by which keys.
 
+mod built_in;
 mod choice;
 mod custom;
 mod table;
 
 use std::sync::Arc;
 
+pub use built_in::BuiltInSchema;
 pub(crate) use choice::Schemas;
 pub(crate) use custom::Custom;
 
-type Definition = &'static [Field];
-
-struct Field {
-    name: &'static str,
-    target: Target,
-}
-
-enum Target {
-    Map(u16),
-    List {
-        definition: Option<u16>,
-    },
-    Merge {
-        definition: Option<u16>,
-        keys: &'static [&'static str],
-    },
-}
+use built_in::Target;
 
 /// A place in a type's schema.
 #[derive(Clone)]
@@ -38,22 +24,11 @@ enum Place {
     Custom(Arc<Custom>, custom::Index),
 }
 
-/// Tells whether a built-in type is of the cluster scope.
-fn is_built_in_cluster_scoped(api_version: &str, kind: &str) -> bool {
-    table::CLUSTER_SCOPED.binary_search(&(api_version, kind)).is_ok()
-}
-
-fn built_in_definition(api_version: &str, kind: &str) -> Option<u16> {
-    let at = table::TYPES
-        .binary_search_by(|(a, k, _)| (*a, *k).cmp(&(api_version, kind)))
-        .ok()?;
-    Some(table::TYPES[at].2)
-}
-
 impl Schema {
-    /// Finds the schema of a built-in type; None for types without lists that are merged by keys.
-    fn of_built_in_type(api_version: &str, kind: &str) -> Option<Self> {
-        built_in_definition(api_version, kind).map(|index| Self(Place::Definition(index)))
+    /// Finds the schema of a built-in type.
+    fn of_built_in_type(built_in: BuiltInSchema, api_version: &str, kind: &str) -> Option<Self> {
+        let index = built_in.definition(api_version, kind)?;
+        Some(Self(Place::Definition(index)))
     }
 
     /// Goes to a field of a mapping.
@@ -66,11 +41,8 @@ impl Schema {
             }
             Place::List(_) => return None,
         };
-        let field = table::DEFINITIONS[usize::from(index)]
-            .iter()
-            .find(|field| field.name == name)?;
-        Some(Self(match &field.target {
-            Target::Map(definition) => Place::Definition(*definition),
+        Some(Self(match built_in::field(index, name)? {
+            Target::Mapping(definition) => Place::Definition(*definition),
             list => Place::List(list),
         }))
     }
@@ -78,8 +50,8 @@ impl Schema {
     /// Goes to the elements of a list.
     pub(crate) fn elements(&self) -> Option<Self> {
         match &self.0 {
-            Place::List(Target::List { definition } | Target::Merge { definition, .. }) => {
-                definition.map(|index| Self(Place::Definition(index)))
+            Place::List(Target::List { elements, .. }) => {
+                elements.map(|index| Self(Place::Definition(index)))
             }
             Place::Custom(custom, index) => {
                 let elements = custom.elements(*index)?;
@@ -92,7 +64,7 @@ impl Schema {
     /// Returns the keys by which a list is merged, none for a list of scalars; None for a list that is replaced.
     pub(crate) fn merge_keys(&self) -> Option<Vec<&str>> {
         match &self.0 {
-            Place::List(Target::Merge { keys, .. }) => Some(keys.to_vec()),
+            Place::List(Target::List { keys, .. }) => Some(keys.to_vec()),
             Place::Custom(custom, index) => {
                 let keys = custom.merge_keys(*index)?;
                 Some(keys.iter().map(String::as_str).collect())
@@ -106,27 +78,47 @@ impl Schema {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_table_is_sorted() {
-        assert!(table::TYPES.is_sorted());
-        assert!(table::CLUSTER_SCOPED.is_sorted());
+    fn field(schema: &Schema, path: &[&str]) -> Option<Schema> {
+        let below = |schema: Schema, name: &&str| match *name {
+            "[]" => schema.elements(),
+            name => schema.field(name),
+        };
+        path.iter().try_fold(schema.clone(), below)
     }
 
     #[test]
     fn containers_are_merged_by_name_and_their_ports_by_port_and_protocol() {
-        let pod = Schema::of_built_in_type("apps/v1", "Deployment")
-            .and_then(|s| s.field("spec")?.field("template")?.field("spec"));
-        let containers = pod.and_then(|s| s.field("containers")).unwrap();
-        assert_eq!(containers.merge_keys(), Some(vec!["name"]));
-        let ports = containers.elements().and_then(|s| s.field("ports")).unwrap();
-        assert_eq!(ports.merge_keys(), Some(vec!["containerPort", "protocol"]));
-        assert!(Schema::of_built_in_type("example.com/v1", "Widget").is_none());
+        let deployment = Schema::of_built_in_type(BuiltInSchema::Kustomize, "apps/v1", "Deployment").unwrap();
+        let keys = |path: &[&str]| {
+            field(&deployment, path)
+                .unwrap()
+                .merge_keys()
+                .map(|keys| keys.join(" "))
+        };
+        let containers = ["spec", "template", "spec", "containers", "[]", "ports"];
+        assert_eq!(keys(&containers[..4]).as_deref(), Some("name"));
+        assert_eq!(keys(&containers).as_deref(), Some("containerPort protocol"));
+        assert_eq!(keys(&["metadata", "finalizers"]).as_deref(), Some(""));
+        assert_eq!(keys(&["metadata", "labels"]), None);
+        assert!(Schema::of_built_in_type(BuiltInSchema::Kustomize, "example.com/v1", "Widget").is_none());
     }
 
     #[test]
-    fn scopes_are_known_for_built_in_types() {
-        assert!(is_built_in_cluster_scoped("v1", "Namespace"));
-        assert!(!is_built_in_cluster_scoped("v1", "Pod"));
-        assert!(!is_built_in_cluster_scoped("example.com/v1", "Namespace"));
+    fn a_mapping_without_known_fields_is_known_all_the_same() {
+        let revision = ("apps/v1", "ControllerRevision");
+        let revision = Schema::of_built_in_type(BuiltInSchema::Kustomize, revision.0, revision.1).unwrap();
+        assert!(field(&revision, &["data"]).is_some());
+        assert!(field(&revision, &["data", "spec"]).is_none());
+    }
+
+    #[test]
+    fn merge_keys_that_came_after_kubernetes_1_21_are_a_choice() {
+        let keys = |built_in: BuiltInSchema| {
+            let pod = Schema::of_built_in_type(built_in, "v1", "Pod").unwrap();
+            let claims = field(&pod, &["spec", "resourceClaims"])?;
+            claims.merge_keys().map(|keys| keys.join(" "))
+        };
+        assert_eq!(keys(BuiltInSchema::Kustomize), None);
+        assert_eq!(keys(BuiltInSchema::Kubernetes136).as_deref(), Some("name"));
     }
 }

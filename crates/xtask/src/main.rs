@@ -9,6 +9,7 @@ use clap::{Parser, Subcommand};
 mod bench;
 mod demo;
 mod generate;
+mod schema;
 mod tools;
 
 /// What was typed.
@@ -30,6 +31,8 @@ enum Task {
     BenchSync(bench::Arguments),
     /// Write what is made from other sources: CRDs and gRPC code; with --check only compare.
     Generate(generate::Arguments),
+    /// Write what kustomize-build knows of the built-in types; needs Go and two of its modules.
+    GenerateSchema(schema::Arguments),
 }
 
 fn main() -> Result<()> {
@@ -38,5 +41,6 @@ fn main() -> Result<()> {
         Task::Tools(arguments) => tools::run(&arguments),
         Task::BenchSync(arguments) => bench::run(&arguments),
         Task::Generate(arguments) => generate::run(&arguments),
+        Task::GenerateSchema(arguments) => schema::run(&arguments),
     }
 }

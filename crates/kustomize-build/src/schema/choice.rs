@@ -10,15 +10,16 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use manifest::GroupVersionKind;
 
 use super::custom::Custom;
-use super::{Place, Schema};
+use super::{BuiltInSchema, Place, Schema};
 
 /// The schemas of a build.
 #[derive(Debug, Default)]
 pub(crate) struct Schemas {
     chosen: bool,
     custom: Option<(Arc<Custom>, Order)>,
+    built_in: BuiltInSchema,
     /// What the build needed of the built-in schemas so far: a [`Use`].
-    built_in: AtomicU8,
+    used: AtomicU8,
 }
 
 /// How far kustomize would have got with the built-in schemas.
@@ -38,6 +39,14 @@ enum Order {
 }
 
 impl Schemas {
+    /// Starts with a description of the built-in types.
+    pub(crate) fn new(built_in: BuiltInSchema) -> Self {
+        Self {
+            built_in,
+            ..Self::default()
+        }
+    }
+
     /// Tells whether a kustomization said which schemas it wants; the first one has its way.
     pub(crate) fn are_chosen(&self) -> bool {
         self.chosen
@@ -51,7 +60,7 @@ impl Schemas {
     /// Decides for the schemas of a file.
     pub(crate) fn choose(&mut self, custom: Custom) {
         self.chosen = true;
-        let order = match *self.built_in.get_mut() {
+        let order = match *self.used.get_mut() {
             0 => Order::Alone,
             used if used == Use::Asked as u8 => Order::BelowBuiltIn,
             _ => Order::AboveBuiltIn,
@@ -59,11 +68,12 @@ impl Schemas {
         self.custom = Some((Arc::new(custom), order));
     }
 
-    /// Finds the schema of a type; None for types without lists that are merged by keys.
+    /// Finds the schema of a type; None for types that are not known.
     pub(crate) fn of_type(&self, api_version: &str, kind: &str) -> Option<Schema> {
+        let of_built_in = || Schema::of_built_in_type(self.built_in, api_version, kind);
         let Some((custom, order)) = &self.custom else {
             self.note(Use::Read);
-            return Schema::of_built_in_type(api_version, kind);
+            return of_built_in();
         };
         let of_file = || {
             let index = custom.of_type(api_version, kind)?;
@@ -71,34 +81,29 @@ impl Schemas {
         };
         match order {
             Order::Alone => of_file(),
-            Order::BelowBuiltIn => Schema::of_built_in_type(api_version, kind).or_else(of_file),
-            Order::AboveBuiltIn => of_file().or_else(|| Schema::of_built_in_type(api_version, kind)),
+            Order::BelowBuiltIn => of_built_in().or_else(of_file),
+            Order::AboveBuiltIn => of_file().or_else(of_built_in),
         }
     }
 
     /// Tells whether a type is known to be of the cluster scope.
     pub(crate) fn is_cluster_scoped(&self, gvk: &GroupVersionKind) -> bool {
         let api_version = gvk.api_version();
-        if super::is_built_in_cluster_scoped(&api_version, &gvk.kind) {
-            return true;
+        // Built-in types keep their scope, whatever a file says.
+        if let Some(is_namespaced) = self.built_in.is_namespaced(&api_version, &gvk.kind) {
+            return !is_namespaced;
         }
         match &self.custom {
-            // Built-in types keep their scope, whatever a file says.
-            Some((custom, _)) => {
-                super::built_in_definition(&api_version, &gvk.kind).is_none()
-                    && custom.is_namespaced(&api_version, &gvk.kind) == Some(false)
-            }
+            Some((custom, _)) => custom.is_namespaced(&api_version, &gvk.kind) == Some(false),
             None => {
-                if super::built_in_definition(&api_version, &gvk.kind).is_none() {
-                    self.note(Use::Asked);
-                }
+                self.note(Use::Asked);
                 false
             }
         }
     }
 
     fn note(&self, used: Use) {
-        self.built_in.fetch_max(used as u8, Ordering::Relaxed);
+        self.used.fetch_max(used as u8, Ordering::Relaxed);
     }
 }
 

@@ -1,738 +1,898 @@
-//! Merge keys of the built-in kinds. Generated from the OpenAPI description of Kubernetes 1.21 (the one that kustomize 5.8
-//! has built in), reduced to the fields below which some list is merged by key; do not edit.
+//! Fields, merge keys and scopes of the built-in types. Made by `make generate-schema`; do not edit.
+//!
+//! From:
+//! - `sigs.k8s.io/kustomize/kyaml@v0.21.3/openapi/kubernetesapi/data/kubernetes-openapi-union-v1.21.2.bundle-v1.json`
+//!   sha256:cfd64db610b4edbd7b8e34f9bee81d03091c355a70acbb50cc8f84579414826e
+//! - `sigs.k8s.io/kustomize/kyaml@v0.21.3/openapi/kustomizationapi/swagger.json`
+//!   sha256:65c5ffdbaa33a1a6db954c0e9524d5ae3ec5ef5af9d2ca17da0577868d887531
+//! - `sigs.k8s.io/kustomize/kyaml@v0.21.3/openapi/openapi.go`
+//!   sha256:3d10d48566a13759fec4aa3b5ae093c04d99f3865f1be7e6401f52cd8bb083dc
+//! - `k8s.io/kubernetes@v1.36.1/api/openapi-spec/swagger.json`
+//!   sha256:dcede2063da1d7ad62ecb5af8adb6d7fabd0b52385a7fa0048afb491dac90450
 
-use super::{Definition, Field, Target};
+use super::built_in::Scope::{Cluster, Namespaced, Unknown};
+use super::built_in::{Definition, NONE, Type, fields, list, mapping, of};
 
-const fn map(name: &'static str, definition: u16) -> Field {
-    Field {
-        name,
-        target: Target::Map(definition),
-    }
-}
-
-const fn list(name: &'static str, definition: u16) -> Field {
-    Field {
-        name,
-        target: Target::List {
-            definition: Some(definition),
-        },
-    }
-}
-
-const fn merge(name: &'static str, definition: Option<u16>, keys: &'static [&'static str]) -> Field {
-    Field {
-        name,
-        target: Target::Merge { definition, keys },
-    }
-}
-
-/// The definitions; fields refer to them by index.
+/// Every mapping that the types have, with the fields in which a merge goes on. Comments name one that is like this.
+#[rustfmt::skip]
 pub(super) static DEFINITIONS: &[Definition] = &[
-    // 0: api.admissionregistration.v1.MutatingWebhookConfiguration
-    &[map("metadata", 195), merge("webhooks", None, &["name"])],
-    // 1: api.admissionregistration.v1.MutatingWebhookConfigurationList
-    &[list("items", 0)],
-    // 2: api.admissionregistration.v1.ValidatingWebhookConfiguration
-    &[map("metadata", 195), merge("webhooks", None, &["name"])],
-    // 3: api.admissionregistration.v1.ValidatingWebhookConfigurationList
-    &[list("items", 2)],
-    // 4: api.admissionregistration.v1beta1.MutatingWebhookConfiguration
-    &[map("metadata", 195), merge("webhooks", None, &["name"])],
-    // 5: api.admissionregistration.v1beta1.MutatingWebhookConfigurationList
-    &[list("items", 4)],
-    // 6: api.admissionregistration.v1beta1.ValidatingWebhookConfiguration
-    &[map("metadata", 195), merge("webhooks", None, &["name"])],
-    // 7: api.admissionregistration.v1beta1.ValidatingWebhookConfigurationList
-    &[list("items", 6)],
-    // 8: api.apps.v1.ControllerRevision
-    &[map("metadata", 195)],
-    // 9: api.apps.v1.ControllerRevisionList
-    &[list("items", 8)],
-    // 10: api.apps.v1.DaemonSet
-    &[map("metadata", 195), map("spec", 12), map("status", 13)],
-    // 11: api.apps.v1.DaemonSetList
-    &[list("items", 10)],
-    // 12: api.apps.v1.DaemonSetSpec
-    &[map("template", 98)],
-    // 13: api.apps.v1.DaemonSetStatus
-    &[merge("conditions", None, &["type"])],
-    // 14: api.apps.v1.Deployment
-    &[map("metadata", 195), map("spec", 16), map("status", 17)],
-    // 15: api.apps.v1.DeploymentList
-    &[list("items", 14)],
-    // 16: api.apps.v1.DeploymentSpec
-    &[map("template", 98)],
-    // 17: api.apps.v1.DeploymentStatus
-    &[merge("conditions", None, &["type"])],
-    // 18: api.apps.v1.Kustomization
-    &[
-        merge("configMapGenerator", None, &["name"]),
-        merge("secretGenerator", None, &["name"]),
-    ],
-    // 19: api.apps.v1.ReplicaSet
-    &[map("metadata", 195), map("spec", 21), map("status", 22)],
-    // 20: api.apps.v1.ReplicaSetList
-    &[list("items", 19)],
-    // 21: api.apps.v1.ReplicaSetSpec
-    &[map("template", 98)],
-    // 22: api.apps.v1.ReplicaSetStatus
-    &[merge("conditions", None, &["type"])],
-    // 23: api.apps.v1.StatefulSet
-    &[map("metadata", 195), map("spec", 25), map("status", 26)],
-    // 24: api.apps.v1.StatefulSetList
-    &[list("items", 23)],
-    // 25: api.apps.v1.StatefulSetSpec
-    &[map("template", 98), list("volumeClaimTemplates", 87)],
-    // 26: api.apps.v1.StatefulSetStatus
-    &[merge("conditions", None, &["type"])],
-    // 27: api.authentication.v1.TokenRequest
-    &[map("metadata", 195)],
-    // 28: api.authentication.v1.TokenReview
-    &[map("metadata", 195)],
-    // 29: api.authentication.v1beta1.TokenReview
-    &[map("metadata", 195)],
-    // 30: api.authorization.v1.LocalSubjectAccessReview
-    &[map("metadata", 195)],
-    // 31: api.authorization.v1.SelfSubjectAccessReview
-    &[map("metadata", 195)],
-    // 32: api.authorization.v1.SelfSubjectRulesReview
-    &[map("metadata", 195)],
-    // 33: api.authorization.v1.SubjectAccessReview
-    &[map("metadata", 195)],
-    // 34: api.authorization.v1beta1.LocalSubjectAccessReview
-    &[map("metadata", 195)],
-    // 35: api.authorization.v1beta1.SelfSubjectAccessReview
-    &[map("metadata", 195)],
-    // 36: api.authorization.v1beta1.SelfSubjectRulesReview
-    &[map("metadata", 195)],
-    // 37: api.authorization.v1beta1.SubjectAccessReview
-    &[map("metadata", 195)],
-    // 38: api.autoscaling.v1.HorizontalPodAutoscaler
-    &[map("metadata", 195)],
-    // 39: api.autoscaling.v1.HorizontalPodAutoscalerList
-    &[list("items", 38)],
-    // 40: api.autoscaling.v1.Scale
-    &[map("metadata", 195)],
-    // 41: api.autoscaling.v2beta1.HorizontalPodAutoscaler
-    &[map("metadata", 195)],
-    // 42: api.autoscaling.v2beta1.HorizontalPodAutoscalerList
-    &[list("items", 41)],
-    // 43: api.autoscaling.v2beta2.HorizontalPodAutoscaler
-    &[map("metadata", 195)],
-    // 44: api.autoscaling.v2beta2.HorizontalPodAutoscalerList
-    &[list("items", 43)],
-    // 45: api.batch.v1.CronJob
-    &[map("metadata", 195), map("spec", 47)],
-    // 46: api.batch.v1.CronJobList
-    &[list("items", 45)],
-    // 47: api.batch.v1.CronJobSpec
-    &[map("jobTemplate", 52)],
-    // 48: api.batch.v1.Job
-    &[map("metadata", 195), map("spec", 50), map("status", 51)],
-    // 49: api.batch.v1.JobList
-    &[list("items", 48)],
-    // 50: api.batch.v1.JobSpec
-    &[map("template", 98)],
-    // 51: api.batch.v1.JobStatus
-    &[merge("conditions", None, &["type"])],
-    // 52: api.batch.v1.JobTemplateSpec
-    &[map("metadata", 195), map("spec", 50)],
-    // 53: api.batch.v1beta1.CronJob
-    &[map("metadata", 195), map("spec", 55)],
-    // 54: api.batch.v1beta1.CronJobList
-    &[list("items", 53)],
-    // 55: api.batch.v1beta1.CronJobSpec
-    &[map("jobTemplate", 56)],
-    // 56: api.batch.v1beta1.JobTemplateSpec
-    &[map("metadata", 195), map("spec", 50)],
-    // 57: api.certificates.v1.CertificateSigningRequest
-    &[map("metadata", 195)],
-    // 58: api.certificates.v1.CertificateSigningRequestList
-    &[list("items", 57)],
-    // 59: api.certificates.v1beta1.CertificateSigningRequest
-    &[map("metadata", 195)],
-    // 60: api.certificates.v1beta1.CertificateSigningRequestList
-    &[list("items", 59)],
-    // 61: api.coordination.v1.Lease
-    &[map("metadata", 195)],
-    // 62: api.coordination.v1.LeaseList
-    &[list("items", 61)],
-    // 63: api.coordination.v1beta1.Lease
-    &[map("metadata", 195)],
-    // 64: api.coordination.v1beta1.LeaseList
-    &[list("items", 63)],
-    // 65: api.core.v1.Binding
-    &[map("metadata", 195)],
-    // 66: api.core.v1.ComponentStatus
-    &[merge("conditions", None, &["type"]), map("metadata", 195)],
-    // 67: api.core.v1.ComponentStatusList
-    &[list("items", 66)],
-    // 68: api.core.v1.ConfigMap
-    &[map("metadata", 195)],
-    // 69: api.core.v1.ConfigMapList
-    &[list("items", 68)],
-    // 70: api.core.v1.Container
-    &[
-        merge("env", None, &["name"]),
-        merge("ports", None, &["containerPort", "protocol"]),
-        merge("volumeDevices", None, &["devicePath"]),
-        merge("volumeMounts", None, &["mountPath"]),
-    ],
-    // 71: api.core.v1.Endpoints
-    &[map("metadata", 195)],
-    // 72: api.core.v1.EndpointsList
-    &[list("items", 71)],
-    // 73: api.core.v1.EphemeralContainer
-    &[
-        merge("env", None, &["name"]),
-        merge("volumeDevices", None, &["devicePath"]),
-        merge("volumeMounts", None, &["mountPath"]),
-    ],
-    // 74: api.core.v1.EphemeralVolumeSource
-    &[map("volumeClaimTemplate", 90)],
-    // 75: api.core.v1.Event
-    &[map("metadata", 195)],
-    // 76: api.core.v1.EventList
-    &[list("items", 75)],
-    // 77: api.core.v1.LimitRange
-    &[map("metadata", 195)],
-    // 78: api.core.v1.LimitRangeList
-    &[list("items", 77)],
-    // 79: api.core.v1.Namespace
-    &[map("metadata", 195), map("status", 81)],
-    // 80: api.core.v1.NamespaceList
-    &[list("items", 79)],
-    // 81: api.core.v1.NamespaceStatus
-    &[merge("conditions", None, &["type"])],
-    // 82: api.core.v1.Node
-    &[map("metadata", 195), map("spec", 84), map("status", 85)],
-    // 83: api.core.v1.NodeList
-    &[list("items", 82)],
-    // 84: api.core.v1.NodeSpec
-    &[merge("podCIDRs", None, &[])],
-    // 85: api.core.v1.NodeStatus
-    &[
-        merge("addresses", None, &["type"]),
-        merge("conditions", None, &["type"]),
-    ],
-    // 86: api.core.v1.PersistentVolume
-    &[map("metadata", 195)],
-    // 87: api.core.v1.PersistentVolumeClaim
-    &[map("metadata", 195), map("status", 89)],
-    // 88: api.core.v1.PersistentVolumeClaimList
-    &[list("items", 87)],
-    // 89: api.core.v1.PersistentVolumeClaimStatus
-    &[merge("conditions", None, &["type"])],
-    // 90: api.core.v1.PersistentVolumeClaimTemplate
-    &[map("metadata", 195)],
-    // 91: api.core.v1.PersistentVolumeList
-    &[list("items", 86)],
-    // 92: api.core.v1.Pod
-    &[map("metadata", 195), map("spec", 94), map("status", 95)],
-    // 93: api.core.v1.PodList
-    &[list("items", 92)],
-    // 94: api.core.v1.PodSpec
-    &[
-        merge("containers", Some(70), &["name"]),
-        merge("ephemeralContainers", Some(73), &["name"]),
-        merge("hostAliases", None, &["ip"]),
-        merge("imagePullSecrets", None, &["name"]),
-        merge("initContainers", Some(70), &["name"]),
-        merge(
-            "topologySpreadConstraints",
-            None,
-            &["topologyKey", "whenUnsatisfiable"],
-        ),
-        merge("volumes", Some(113), &["name"]),
-    ],
-    // 95: api.core.v1.PodStatus
-    &[
-        merge("conditions", None, &["type"]),
-        merge("podIPs", None, &["ip"]),
-    ],
-    // 96: api.core.v1.PodTemplate
-    &[map("metadata", 195), map("template", 98)],
-    // 97: api.core.v1.PodTemplateList
-    &[list("items", 96)],
-    // 98: api.core.v1.PodTemplateSpec
-    &[map("metadata", 195), map("spec", 94)],
-    // 99: api.core.v1.ReplicationController
-    &[map("metadata", 195), map("spec", 101), map("status", 102)],
-    // 100: api.core.v1.ReplicationControllerList
-    &[list("items", 99)],
-    // 101: api.core.v1.ReplicationControllerSpec
-    &[map("template", 98)],
-    // 102: api.core.v1.ReplicationControllerStatus
-    &[merge("conditions", None, &["type"])],
-    // 103: api.core.v1.ResourceQuota
-    &[map("metadata", 195)],
-    // 104: api.core.v1.ResourceQuotaList
-    &[list("items", 103)],
-    // 105: api.core.v1.Secret
-    &[map("metadata", 195)],
-    // 106: api.core.v1.SecretList
-    &[list("items", 105)],
-    // 107: api.core.v1.Service
-    &[map("metadata", 195), map("spec", 111), map("status", 112)],
-    // 108: api.core.v1.ServiceAccount
-    &[map("metadata", 195), merge("secrets", None, &["name"])],
-    // 109: api.core.v1.ServiceAccountList
-    &[list("items", 108)],
-    // 110: api.core.v1.ServiceList
-    &[list("items", 107)],
-    // 111: api.core.v1.ServiceSpec
-    &[merge("ports", None, &["port", "protocol"])],
-    // 112: api.core.v1.ServiceStatus
-    &[merge("conditions", None, &["type"])],
-    // 113: api.core.v1.Volume
-    &[map("ephemeral", 74)],
-    // 114: api.discovery.v1.EndpointSlice
-    &[map("metadata", 195)],
-    // 115: api.discovery.v1.EndpointSliceList
-    &[list("items", 114)],
-    // 116: api.discovery.v1beta1.EndpointSlice
-    &[map("metadata", 195)],
-    // 117: api.discovery.v1beta1.EndpointSliceList
-    &[list("items", 116)],
-    // 118: api.events.v1.Event
-    &[map("metadata", 195)],
-    // 119: api.events.v1.EventList
-    &[list("items", 118)],
-    // 120: api.events.v1beta1.Event
-    &[map("metadata", 195)],
-    // 121: api.events.v1beta1.EventList
-    &[list("items", 120)],
-    // 122: api.extensions.v1beta1.Ingress
-    &[map("metadata", 195)],
-    // 123: api.extensions.v1beta1.IngressList
-    &[list("items", 122)],
-    // 124: api.flowcontrol.v1beta1.FlowSchema
-    &[map("metadata", 195)],
-    // 125: api.flowcontrol.v1beta1.FlowSchemaList
-    &[list("items", 124)],
-    // 126: api.flowcontrol.v1beta1.PriorityLevelConfiguration
-    &[map("metadata", 195)],
-    // 127: api.flowcontrol.v1beta1.PriorityLevelConfigurationList
-    &[list("items", 126)],
-    // 128: api.networking.v1.Ingress
-    &[map("metadata", 195)],
-    // 129: api.networking.v1.IngressClass
-    &[map("metadata", 195)],
-    // 130: api.networking.v1.IngressClassList
-    &[list("items", 129)],
-    // 131: api.networking.v1.IngressList
-    &[list("items", 128)],
-    // 132: api.networking.v1.NetworkPolicy
-    &[map("metadata", 195)],
-    // 133: api.networking.v1.NetworkPolicyList
-    &[list("items", 132)],
-    // 134: api.networking.v1beta1.Ingress
-    &[map("metadata", 195)],
-    // 135: api.networking.v1beta1.IngressClass
-    &[map("metadata", 195)],
-    // 136: api.networking.v1beta1.IngressClassList
-    &[list("items", 135)],
-    // 137: api.networking.v1beta1.IngressList
-    &[list("items", 134)],
-    // 138: api.node.v1.RuntimeClass
-    &[map("metadata", 195)],
-    // 139: api.node.v1.RuntimeClassList
-    &[list("items", 138)],
-    // 140: api.node.v1beta1.RuntimeClass
-    &[map("metadata", 195)],
-    // 141: api.node.v1beta1.RuntimeClassList
-    &[list("items", 140)],
-    // 142: api.policy.v1.PodDisruptionBudget
-    &[map("metadata", 195), map("status", 144)],
-    // 143: api.policy.v1.PodDisruptionBudgetList
-    &[list("items", 142)],
-    // 144: api.policy.v1.PodDisruptionBudgetStatus
-    &[merge("conditions", None, &["type"])],
-    // 145: api.policy.v1beta1.Eviction
-    &[map("metadata", 195)],
-    // 146: api.policy.v1beta1.PodDisruptionBudget
-    &[map("metadata", 195), map("status", 148)],
-    // 147: api.policy.v1beta1.PodDisruptionBudgetList
-    &[list("items", 146)],
-    // 148: api.policy.v1beta1.PodDisruptionBudgetStatus
-    &[merge("conditions", None, &["type"])],
-    // 149: api.policy.v1beta1.PodSecurityPolicy
-    &[map("metadata", 195)],
-    // 150: api.policy.v1beta1.PodSecurityPolicyList
-    &[list("items", 149)],
-    // 151: api.rbac.v1.ClusterRole
-    &[map("metadata", 195)],
-    // 152: api.rbac.v1.ClusterRoleBinding
-    &[map("metadata", 195)],
-    // 153: api.rbac.v1.ClusterRoleBindingList
-    &[list("items", 152)],
-    // 154: api.rbac.v1.ClusterRoleList
-    &[list("items", 151)],
-    // 155: api.rbac.v1.Role
-    &[map("metadata", 195)],
-    // 156: api.rbac.v1.RoleBinding
-    &[map("metadata", 195)],
-    // 157: api.rbac.v1.RoleBindingList
-    &[list("items", 156)],
-    // 158: api.rbac.v1.RoleList
-    &[list("items", 155)],
-    // 159: api.rbac.v1beta1.ClusterRole
-    &[map("metadata", 195)],
-    // 160: api.rbac.v1beta1.ClusterRoleBinding
-    &[map("metadata", 195)],
-    // 161: api.rbac.v1beta1.ClusterRoleBindingList
-    &[list("items", 160)],
-    // 162: api.rbac.v1beta1.ClusterRoleList
-    &[list("items", 159)],
-    // 163: api.rbac.v1beta1.Role
-    &[map("metadata", 195)],
-    // 164: api.rbac.v1beta1.RoleBinding
-    &[map("metadata", 195)],
-    // 165: api.rbac.v1beta1.RoleBindingList
-    &[list("items", 164)],
-    // 166: api.rbac.v1beta1.RoleList
-    &[list("items", 163)],
-    // 167: api.scheduling.v1.PriorityClass
-    &[map("metadata", 195)],
-    // 168: api.scheduling.v1.PriorityClassList
-    &[list("items", 167)],
-    // 169: api.scheduling.v1beta1.PriorityClass
-    &[map("metadata", 195)],
-    // 170: api.scheduling.v1beta1.PriorityClassList
-    &[list("items", 169)],
-    // 171: api.storage.v1.CSIDriver
-    &[map("metadata", 195)],
-    // 172: api.storage.v1.CSIDriverList
-    &[list("items", 171)],
-    // 173: api.storage.v1.CSINode
-    &[map("metadata", 195), map("spec", 175)],
-    // 174: api.storage.v1.CSINodeList
-    &[list("items", 173)],
-    // 175: api.storage.v1.CSINodeSpec
-    &[merge("drivers", None, &["name"])],
-    // 176: api.storage.v1.StorageClass
-    &[map("metadata", 195)],
-    // 177: api.storage.v1.StorageClassList
-    &[list("items", 176)],
-    // 178: api.storage.v1.VolumeAttachment
-    &[map("metadata", 195)],
-    // 179: api.storage.v1.VolumeAttachmentList
-    &[list("items", 178)],
-    // 180: api.storage.v1beta1.CSIDriver
-    &[map("metadata", 195)],
-    // 181: api.storage.v1beta1.CSIDriverList
-    &[list("items", 180)],
-    // 182: api.storage.v1beta1.CSINode
-    &[map("metadata", 195), map("spec", 184)],
-    // 183: api.storage.v1beta1.CSINodeList
-    &[list("items", 182)],
-    // 184: api.storage.v1beta1.CSINodeSpec
-    &[merge("drivers", None, &["name"])],
-    // 185: api.storage.v1beta1.CSIStorageCapacity
-    &[map("metadata", 195)],
-    // 186: api.storage.v1beta1.CSIStorageCapacityList
-    &[list("items", 185)],
-    // 187: api.storage.v1beta1.StorageClass
-    &[map("metadata", 195)],
-    // 188: api.storage.v1beta1.StorageClassList
-    &[list("items", 187)],
-    // 189: api.storage.v1beta1.VolumeAttachment
-    &[map("metadata", 195)],
-    // 190: api.storage.v1beta1.VolumeAttachmentList
-    &[list("items", 189)],
-    // 191: apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition
-    &[map("metadata", 195)],
-    // 192: apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionList
-    &[list("items", 191)],
-    // 193: apiextensions-apiserver.pkg.apis.apiextensions.v1beta1.CustomResourceDefinition
-    &[map("metadata", 195)],
-    // 194: apiextensions-apiserver.pkg.apis.apiextensions.v1beta1.CustomResourceDefinitionList
-    &[list("items", 193)],
-    // 195: apimachinery.pkg.apis.meta.v1.ObjectMeta
-    &[
-        merge("finalizers", None, &[]),
-        merge("ownerReferences", None, &["uid"]),
-    ],
-    // 196: kube-aggregator.pkg.apis.apiregistration.v1.APIService
-    &[map("metadata", 195), map("status", 198)],
-    // 197: kube-aggregator.pkg.apis.apiregistration.v1.APIServiceList
-    &[list("items", 196)],
-    // 198: kube-aggregator.pkg.apis.apiregistration.v1.APIServiceStatus
-    &[merge("conditions", None, &["type"])],
-    // 199: kube-aggregator.pkg.apis.apiregistration.v1beta1.APIService
-    &[map("metadata", 195), map("status", 201)],
-    // 200: kube-aggregator.pkg.apis.apiregistration.v1beta1.APIServiceList
-    &[list("items", 199)],
-    // 201: kube-aggregator.pkg.apis.apiregistration.v1beta1.APIServiceStatus
-    &[merge("conditions", None, &["type"])],
+    // 0: api.admissionregistration.v1.MatchCondition, and 283 more
+    fields(&[]),
+    // 1: api.admissionregistration.v1.MatchResources, and 2 more
+    fields(&[mapping("namespaceSelector", 233), mapping("objectSelector", 233)]),
+    // 2: api.admissionregistration.v1.MutatingAdmissionPolicy, and 2 more
+    fields(&[mapping("metadata", 235), mapping("spec", 6)]),
+    // 3: api.admissionregistration.v1.MutatingAdmissionPolicyBinding, and 3 more
+    fields(&[mapping("metadata", 235), mapping("spec", 5)]),
+    // 4: api.admissionregistration.v1.MutatingAdmissionPolicyBindingList, and 87 more
+    fields(&[mapping("metadata", 234)]),
+    // 5: api.admissionregistration.v1.MutatingAdmissionPolicyBindingSpec, and 3 more
+    fields(&[mapping("matchResources", 1), mapping("paramRef", 12)]),
+    // 6: api.admissionregistration.v1.MutatingAdmissionPolicySpec, and 2 more
+    fields(&[list("matchConditions", Some(0), &["name"]), mapping("matchConstraints", 1), mapping("paramKind", 0)]),
+    // 7: api.admissionregistration.v1.MutatingWebhook, and 3 more
+    fields(&[mapping("clientConfig", 16), mapping("namespaceSelector", 233), mapping("objectSelector", 233)]),
+    // 8: api.admissionregistration.v1.MutatingWebhook, and 1 more
+    fields(&[mapping("clientConfig", 16), list("matchConditions", Some(0), &["name"]), mapping("namespaceSelector", 233), mapping("objectSelector", 233)]),
+    // 9: api.admissionregistration.v1.MutatingWebhookConfiguration, and 3 more
+    fields(&[mapping("metadata", 235), list("webhooks", Some(7), &["name"])]),
+    // 10: api.admissionregistration.v1.MutatingWebhookConfiguration, and 1 more
+    fields(&[mapping("metadata", 235), list("webhooks", Some(8), &["name"])]),
+    // 11: api.admissionregistration.v1.MutatingWebhookConfigurationList, and 74 more
+    fields(&[mapping("metadata", 0)]),
+    // 12: api.admissionregistration.v1.ParamRef, and 4 more
+    fields(&[mapping("selector", 233)]),
+    // 13: api.admissionregistration.v1.ValidatingAdmissionPolicy
+    fields(&[mapping("metadata", 235), mapping("spec", 14), mapping("status", 15)]),
+    // 14: api.admissionregistration.v1.ValidatingAdmissionPolicySpec
+    fields(&[list("matchConditions", Some(0), &["name"]), mapping("matchConstraints", 1), mapping("paramKind", 0), list("variables", Some(0), &["name"])]),
+    // 15: api.admissionregistration.v1.ValidatingAdmissionPolicyStatus
+    fields(&[mapping("typeChecking", 0)]),
+    // 16: api.admissionregistration.v1.WebhookClientConfig, and 5 more
+    fields(&[mapping("service", 0)]),
+    // 17: api.apiserverinternal.v1alpha1.StorageVersion, and 3 more
+    fields(&[mapping("metadata", 235), mapping("spec", 0), mapping("status", 0)]),
+    // 18: api.apps.v1.ConfigMapArgs, and 1 more
+    fields(&[mapping("GeneratorArgs", 30)]),
+    // 19: api.apps.v1.ControllerRevision
+    fields(&[mapping("data", 0), mapping("metadata", 235)]),
+    // 20: api.apps.v1.DaemonSet, and 1 more
+    fields(&[mapping("metadata", 235), mapping("spec", 22), mapping("status", 24)]),
+    // 21: api.apps.v1.DaemonSet
+    fields(&[mapping("metadata", 235), mapping("spec", 23), mapping("status", 24)]),
+    // 22: api.apps.v1.DaemonSetSpec, and 1 more
+    fields(&[mapping("selector", 233), mapping("template", 130), mapping("updateStrategy", 25)]),
+    // 23: api.apps.v1.DaemonSetSpec
+    fields(&[mapping("selector", 233), mapping("template", 131), mapping("updateStrategy", 25)]),
+    // 24: api.apps.v1.DaemonSetStatus, and 18 more
+    fields(&[list("conditions", Some(0), &["type"])]),
+    // 25: api.apps.v1.DaemonSetUpdateStrategy, and 2 more
+    fields(&[mapping("rollingUpdate", 0)]),
+    // 26: api.apps.v1.Deployment
+    fields(&[mapping("metadata", 235), mapping("spec", 28), mapping("status", 24)]),
+    // 27: api.apps.v1.Deployment
+    fields(&[mapping("metadata", 235), mapping("spec", 29), mapping("status", 24)]),
+    // 28: api.apps.v1.DeploymentSpec
+    fields(&[mapping("selector", 233), mapping("strategy", 25), mapping("template", 130)]),
+    // 29: api.apps.v1.DeploymentSpec
+    fields(&[mapping("selector", 233), mapping("strategy", 25), mapping("template", 131)]),
+    // 30: api.apps.v1.GeneratorArgs
+    fields(&[mapping("KvPairSources", 0)]),
+    // 31: api.apps.v1.Kustomization
+    fields(&[list("configMapGenerator", Some(18), &["name"]), list("secretGenerator", Some(18), &["name"])]),
+    // 32: api.apps.v1.ReplicaSet, and 1 more
+    fields(&[mapping("metadata", 235), mapping("spec", 34), mapping("status", 24)]),
+    // 33: api.apps.v1.ReplicaSet
+    fields(&[mapping("metadata", 235), mapping("spec", 35), mapping("status", 24)]),
+    // 34: api.apps.v1.ReplicaSetSpec, and 1 more
+    fields(&[mapping("selector", 233), mapping("template", 130)]),
+    // 35: api.apps.v1.ReplicaSetSpec
+    fields(&[mapping("selector", 233), mapping("template", 131)]),
+    // 36: api.apps.v1.StatefulSet
+    fields(&[mapping("metadata", 235), mapping("spec", 37), mapping("status", 24)]),
+    // 37: api.apps.v1.StatefulSetSpec
+    fields(&[mapping("ordinals", 0), mapping("persistentVolumeClaimRetentionPolicy", 0), mapping("selector", 233), mapping("template", 131), mapping("updateStrategy", 25)]),
+    // 38: api.authentication.v1.SelfSubjectReview
+    fields(&[mapping("metadata", 235), mapping("status", 39)]),
+    // 39: api.authentication.v1.SelfSubjectReviewStatus
+    fields(&[mapping("userInfo", 44)]),
+    // 40: api.authentication.v1.TokenRequest
+    fields(&[mapping("metadata", 235), mapping("spec", 41), mapping("status", 0)]),
+    // 41: api.authentication.v1.TokenRequestSpec
+    fields(&[mapping("boundObjectRef", 0)]),
+    // 42: api.authentication.v1.TokenReview, and 1 more
+    fields(&[mapping("metadata", 235), mapping("spec", 0), mapping("status", 43)]),
+    // 43: api.authentication.v1.TokenReviewStatus, and 1 more
+    fields(&[mapping("user", 44)]),
+    // 44: api.authentication.v1.UserInfo, and 3 more
+    fields(&[mapping("extra", 0)]),
+    // 45: api.authorization.v1.LocalSubjectAccessReview, and 3 more
+    fields(&[mapping("metadata", 235), mapping("spec", 52), mapping("status", 0)]),
+    // 46: api.authorization.v1.LocalSubjectAccessReview, and 1 more
+    fields(&[mapping("metadata", 235), mapping("spec", 53), mapping("status", 0)]),
+    // 47: api.authorization.v1.ResourceAttributes
+    fields(&[mapping("fieldSelector", 0), mapping("labelSelector", 0)]),
+    // 48: api.authorization.v1.SelfSubjectAccessReview, and 1 more
+    fields(&[mapping("metadata", 235), mapping("spec", 50), mapping("status", 0)]),
+    // 49: api.authorization.v1.SelfSubjectAccessReview
+    fields(&[mapping("metadata", 235), mapping("spec", 51), mapping("status", 0)]),
+    // 50: api.authorization.v1.SelfSubjectAccessReviewSpec, and 1 more
+    fields(&[mapping("nonResourceAttributes", 0), mapping("resourceAttributes", 0)]),
+    // 51: api.authorization.v1.SelfSubjectAccessReviewSpec
+    fields(&[mapping("nonResourceAttributes", 0), mapping("resourceAttributes", 47)]),
+    // 52: api.authorization.v1.SubjectAccessReviewSpec, and 1 more
+    fields(&[mapping("extra", 0), mapping("nonResourceAttributes", 0), mapping("resourceAttributes", 0)]),
+    // 53: api.authorization.v1.SubjectAccessReviewSpec
+    fields(&[mapping("extra", 0), mapping("nonResourceAttributes", 0), mapping("resourceAttributes", 47)]),
+    // 54: api.autoscaling.v1.HorizontalPodAutoscaler, and 1 more
+    fields(&[mapping("metadata", 235), mapping("spec", 55), mapping("status", 0)]),
+    // 55: api.autoscaling.v1.HorizontalPodAutoscalerSpec, and 1 more
+    fields(&[mapping("scaleTargetRef", 0)]),
+    // 56: api.autoscaling.v2.HorizontalPodAutoscaler
+    fields(&[mapping("metadata", 235), mapping("spec", 58), mapping("status", 24)]),
+    // 57: api.autoscaling.v2.HorizontalPodAutoscalerBehavior, and 1 more
+    fields(&[mapping("scaleDown", 0), mapping("scaleUp", 0)]),
+    // 58: api.autoscaling.v2.HorizontalPodAutoscalerSpec, and 1 more
+    fields(&[mapping("behavior", 57), mapping("scaleTargetRef", 0)]),
+    // 59: api.autoscaling.v2beta2.HorizontalPodAutoscaler
+    fields(&[mapping("metadata", 235), mapping("spec", 58), mapping("status", 0)]),
+    // 60: api.batch.v1.CronJob, and 1 more
+    fields(&[mapping("metadata", 235), mapping("spec", 62), mapping("status", 0)]),
+    // 61: api.batch.v1.CronJob
+    fields(&[mapping("metadata", 235), mapping("spec", 63), mapping("status", 0)]),
+    // 62: api.batch.v1.CronJobSpec, and 1 more
+    fields(&[mapping("jobTemplate", 67)]),
+    // 63: api.batch.v1.CronJobSpec
+    fields(&[mapping("jobTemplate", 68)]),
+    // 64: api.batch.v1.Job
+    fields(&[mapping("metadata", 235), mapping("spec", 65), mapping("status", 66)]),
+    // 65: api.batch.v1.JobSpec
+    fields(&[mapping("podFailurePolicy", 0), mapping("selector", 233), mapping("successPolicy", 0), mapping("template", 131)]),
+    // 66: api.batch.v1.JobStatus
+    fields(&[list("conditions", Some(0), &["type"]), mapping("uncountedTerminatedPods", 0)]),
+    // 67: api.batch.v1.JobTemplateSpec, and 1 more
+    fields(&[mapping("metadata", 235), mapping("spec", 34)]),
+    // 68: api.batch.v1.JobTemplateSpec
+    fields(&[mapping("metadata", 235), mapping("spec", 65)]),
+    // 69: api.certificates.v1.CertificateSigningRequest, and 1 more
+    fields(&[mapping("metadata", 235), mapping("spec", 44), mapping("status", 0)]),
+    // 70: api.certificates.v1alpha1.ClusterTrustBundle, and 11 more
+    fields(&[mapping("metadata", 235), mapping("spec", 0)]),
+    // 71: api.certificates.v1beta1.PodCertificateRequest
+    fields(&[mapping("metadata", 235), mapping("spec", 72), mapping("status", 24)]),
+    // 72: api.certificates.v1beta1.PodCertificateRequestSpec
+    fields(&[mapping("unverifiedUserAnnotations", 0)]),
+    // 73: api.core.v1.Affinity
+    fields(&[mapping("nodeAffinity", 100), mapping("podAffinity", 0), mapping("podAntiAffinity", 0)]),
+    // 74: api.core.v1.Binding
+    fields(&[mapping("metadata", 235), mapping("target", 0)]),
+    // 75: api.core.v1.CSIPersistentVolumeSource
+    fields(&[mapping("controllerExpandSecretRef", 0), mapping("controllerPublishSecretRef", 0), mapping("nodePublishSecretRef", 0), mapping("nodeStageSecretRef", 0), mapping("volumeAttributes", 0)]),
+    // 76: api.core.v1.CSIPersistentVolumeSource
+    fields(&[mapping("controllerExpandSecretRef", 0), mapping("controllerPublishSecretRef", 0), mapping("nodeExpandSecretRef", 0), mapping("nodePublishSecretRef", 0), mapping("nodeStageSecretRef", 0), mapping("volumeAttributes", 0)]),
+    // 77: api.core.v1.CSIVolumeSource
+    fields(&[mapping("nodePublishSecretRef", 0), mapping("volumeAttributes", 0)]),
+    // 78: api.core.v1.CephFSPersistentVolumeSource, and 11 more
+    fields(&[mapping("secretRef", 0)]),
+    // 79: api.core.v1.ComponentStatus
+    fields(&[list("conditions", Some(0), &["type"]), mapping("metadata", 235)]),
+    // 80: api.core.v1.ConfigMap
+    fields(&[mapping("binaryData", 0), mapping("data", 0), mapping("metadata", 235)]),
+    // 81: api.core.v1.Container
+    fields(&[list("env", Some(84), &["name"]), mapping("lifecycle", 94), mapping("livenessProbe", 93), list("ports", Some(0), &["containerPort", "protocol"]), mapping("readinessProbe", 93), mapping("resources", 140), mapping("securityContext", 142), mapping("startupProbe", 93), list("volumeDevices", Some(0), &["devicePath"]), list("volumeMounts", Some(0), &["mountPath"])]),
+    // 82: api.core.v1.Container, and 1 more
+    fields(&[list("env", Some(85), &["name"]), mapping("lifecycle", 95), mapping("livenessProbe", 132), list("ports", Some(0), &["containerPort", "protocol"]), mapping("readinessProbe", 132), mapping("resources", 140), mapping("securityContext", 143), mapping("startupProbe", 132), list("volumeDevices", Some(0), &["devicePath"]), list("volumeMounts", Some(0), &["mountPath"])]),
+    // 83: api.core.v1.Endpoints, and 6 more
+    fields(&[mapping("metadata", 235)]),
+    // 84: api.core.v1.EnvVar
+    fields(&[mapping("valueFrom", 86)]),
+    // 85: api.core.v1.EnvVar
+    fields(&[mapping("valueFrom", 87)]),
+    // 86: api.core.v1.EnvVarSource
+    fields(&[mapping("configMapKeyRef", 0), mapping("fieldRef", 0), mapping("resourceFieldRef", 0), mapping("secretKeyRef", 0)]),
+    // 87: api.core.v1.EnvVarSource
+    fields(&[mapping("configMapKeyRef", 0), mapping("fieldRef", 0), mapping("fileKeyRef", 0), mapping("resourceFieldRef", 0), mapping("secretKeyRef", 0)]),
+    // 88: api.core.v1.EphemeralContainer
+    fields(&[list("env", Some(84), &["name"]), mapping("lifecycle", 94), mapping("livenessProbe", 93), mapping("readinessProbe", 93), mapping("resources", 140), mapping("securityContext", 142), mapping("startupProbe", 93), list("volumeDevices", Some(0), &["devicePath"]), list("volumeMounts", Some(0), &["mountPath"])]),
+    // 89: api.core.v1.EphemeralVolumeSource
+    fields(&[mapping("volumeClaimTemplate", 116)]),
+    // 90: api.core.v1.EphemeralVolumeSource
+    fields(&[mapping("volumeClaimTemplate", 117)]),
+    // 91: api.core.v1.Event
+    fields(&[mapping("involvedObject", 0), mapping("metadata", 235), mapping("related", 0), mapping("series", 0), mapping("source", 0)]),
+    // 92: api.core.v1.FlexPersistentVolumeSource, and 1 more
+    fields(&[mapping("options", 0), mapping("secretRef", 0)]),
+    // 93: api.core.v1.Handler, and 1 more
+    fields(&[mapping("exec", 0), mapping("httpGet", 0), mapping("tcpSocket", 0)]),
+    // 94: api.core.v1.Lifecycle
+    fields(&[mapping("postStart", 93), mapping("preStop", 93)]),
+    // 95: api.core.v1.Lifecycle
+    fields(&[mapping("postStart", 96), mapping("preStop", 96)]),
+    // 96: api.core.v1.LifecycleHandler
+    fields(&[mapping("exec", 0), mapping("httpGet", 0), mapping("sleep", 0), mapping("tcpSocket", 0)]),
+    // 97: api.core.v1.Namespace, and 3 more
+    fields(&[mapping("metadata", 235), mapping("spec", 0), mapping("status", 24)]),
+    // 98: api.core.v1.Node
+    fields(&[mapping("metadata", 235), mapping("spec", 104), mapping("status", 105)]),
+    // 99: api.core.v1.Node
+    fields(&[mapping("metadata", 235), mapping("spec", 104), mapping("status", 106)]),
+    // 100: api.core.v1.NodeAffinity
+    fields(&[mapping("requiredDuringSchedulingIgnoredDuringExecution", 0)]),
+    // 101: api.core.v1.NodeConfigSource
+    fields(&[mapping("configMap", 0)]),
+    // 102: api.core.v1.NodeConfigStatus
+    fields(&[mapping("active", 101), mapping("assigned", 101), mapping("lastKnownGood", 101)]),
+    // 103: api.core.v1.NodeDaemonEndpoints
+    fields(&[mapping("kubeletEndpoint", 0)]),
+    // 104: api.core.v1.NodeSpec
+    fields(&[mapping("configSource", 101), list("podCIDRs", None, &[])]),
+    // 105: api.core.v1.NodeStatus
+    fields(&[list("addresses", Some(0), &["type"]), mapping("allocatable", 0), mapping("capacity", 0), list("conditions", Some(0), &["type"]), mapping("config", 102), mapping("daemonEndpoints", 103), mapping("nodeInfo", 0)]),
+    // 106: api.core.v1.NodeStatus
+    fields(&[list("addresses", Some(0), &["type"]), mapping("allocatable", 0), mapping("capacity", 0), list("conditions", Some(0), &["type"]), mapping("config", 102), mapping("daemonEndpoints", 103), mapping("features", 0), mapping("nodeInfo", 107)]),
+    // 107: api.core.v1.NodeSystemInfo
+    fields(&[mapping("swap", 0)]),
+    // 108: api.core.v1.PersistentVolume
+    fields(&[mapping("metadata", 235), mapping("spec", 118), mapping("status", 0)]),
+    // 109: api.core.v1.PersistentVolume
+    fields(&[mapping("metadata", 235), mapping("spec", 119), mapping("status", 0)]),
+    // 110: api.core.v1.PersistentVolumeClaim
+    fields(&[mapping("metadata", 235), mapping("spec", 112), mapping("status", 114)]),
+    // 111: api.core.v1.PersistentVolumeClaim
+    fields(&[mapping("metadata", 235), mapping("spec", 113), mapping("status", 115)]),
+    // 112: api.core.v1.PersistentVolumeClaimSpec
+    fields(&[mapping("dataSource", 0), mapping("resources", 140), mapping("selector", 233)]),
+    // 113: api.core.v1.PersistentVolumeClaimSpec
+    fields(&[mapping("dataSource", 0), mapping("dataSourceRef", 0), mapping("resources", 140), mapping("selector", 233)]),
+    // 114: api.core.v1.PersistentVolumeClaimStatus
+    fields(&[mapping("capacity", 0), list("conditions", Some(0), &["type"])]),
+    // 115: api.core.v1.PersistentVolumeClaimStatus
+    fields(&[mapping("allocatedResourceStatuses", 0), mapping("allocatedResources", 0), mapping("capacity", 0), list("conditions", Some(0), &["type"]), mapping("modifyVolumeStatus", 0)]),
+    // 116: api.core.v1.PersistentVolumeClaimTemplate
+    fields(&[mapping("metadata", 235), mapping("spec", 112)]),
+    // 117: api.core.v1.PersistentVolumeClaimTemplate
+    fields(&[mapping("metadata", 235), mapping("spec", 113)]),
+    // 118: api.core.v1.PersistentVolumeSpec
+    fields(&[mapping("awsElasticBlockStore", 0), mapping("azureDisk", 0), mapping("azureFile", 0), mapping("capacity", 0), mapping("cephfs", 78), mapping("cinder", 78), mapping("claimRef", 0), mapping("csi", 75), mapping("fc", 0), mapping("flexVolume", 92), mapping("flocker", 0), mapping("gcePersistentDisk", 0), mapping("glusterfs", 0), mapping("hostPath", 0), mapping("iscsi", 78), mapping("local", 0), mapping("nfs", 0), mapping("nodeAffinity", 152), mapping("photonPersistentDisk", 0), mapping("portworxVolume", 0), mapping("quobyte", 0), mapping("rbd", 78), mapping("scaleIO", 78), mapping("storageos", 78), mapping("vsphereVolume", 0)]),
+    // 119: api.core.v1.PersistentVolumeSpec
+    fields(&[mapping("awsElasticBlockStore", 0), mapping("azureDisk", 0), mapping("azureFile", 0), mapping("capacity", 0), mapping("cephfs", 78), mapping("cinder", 78), mapping("claimRef", 0), mapping("csi", 76), mapping("fc", 0), mapping("flexVolume", 92), mapping("flocker", 0), mapping("gcePersistentDisk", 0), mapping("glusterfs", 0), mapping("hostPath", 0), mapping("iscsi", 78), mapping("local", 0), mapping("nfs", 0), mapping("nodeAffinity", 152), mapping("photonPersistentDisk", 0), mapping("portworxVolume", 0), mapping("quobyte", 0), mapping("rbd", 78), mapping("scaleIO", 78), mapping("storageos", 78), mapping("vsphereVolume", 0)]),
+    // 120: api.core.v1.Pod
+    fields(&[mapping("metadata", 235), mapping("spec", 124), mapping("status", 126)]),
+    // 121: api.core.v1.Pod
+    fields(&[mapping("metadata", 235), mapping("spec", 125), mapping("status", 127)]),
+    // 122: api.core.v1.PodSecurityContext
+    fields(&[mapping("seLinuxOptions", 0), mapping("seccompProfile", 0), mapping("windowsOptions", 0)]),
+    // 123: api.core.v1.PodSecurityContext
+    fields(&[mapping("appArmorProfile", 0), mapping("seLinuxOptions", 0), mapping("seccompProfile", 0), mapping("windowsOptions", 0)]),
+    // 124: api.core.v1.PodSpec
+    fields(&[mapping("affinity", 73), list("containers", Some(81), &["name"]), mapping("dnsConfig", 0), list("ephemeralContainers", Some(88), &["name"]), list("hostAliases", Some(0), &["ip"]), list("imagePullSecrets", Some(0), &["name"]), list("initContainers", Some(81), &["name"]), mapping("nodeSelector", 0), mapping("overhead", 0), mapping("securityContext", 122), list("topologySpreadConstraints", Some(149), &["topologyKey", "whenUnsatisfiable"]), list("volumes", Some(150), &["name"])]),
+    // 125: api.core.v1.PodSpec
+    fields(&[mapping("affinity", 73), list("containers", Some(82), &["name"]), mapping("dnsConfig", 0), list("ephemeralContainers", Some(82), &["name"]), list("hostAliases", Some(0), &["ip"]), list("imagePullSecrets", Some(0), &["name"]), list("initContainers", Some(82), &["name"]), mapping("nodeSelector", 0), mapping("os", 0), mapping("overhead", 0), list("resourceClaims", Some(0), &["name"]), mapping("resources", 140), list("schedulingGates", Some(0), &["name"]), mapping("schedulingGroup", 0), mapping("securityContext", 123), list("topologySpreadConstraints", Some(149), &["topologyKey", "whenUnsatisfiable"]), list("volumes", Some(151), &["name"])]),
+    // 126: api.core.v1.PodStatus
+    fields(&[list("conditions", Some(0), &["type"]), list("podIPs", Some(0), &["ip"])]),
+    // 127: api.core.v1.PodStatus
+    fields(&[mapping("allocatedResources", 0), list("conditions", Some(0), &["type"]), mapping("extendedResourceClaimStatus", 0), list("hostIPs", Some(0), &["ip"]), list("podIPs", Some(0), &["ip"]), list("resourceClaimStatuses", Some(0), &["name"]), mapping("resources", 140)]),
+    // 128: api.core.v1.PodTemplate
+    fields(&[mapping("metadata", 235), mapping("template", 130)]),
+    // 129: api.core.v1.PodTemplate
+    fields(&[mapping("metadata", 235), mapping("template", 131)]),
+    // 130: api.core.v1.PodTemplateSpec
+    fields(&[mapping("metadata", 235), mapping("spec", 124)]),
+    // 131: api.core.v1.PodTemplateSpec
+    fields(&[mapping("metadata", 235), mapping("spec", 125)]),
+    // 132: api.core.v1.Probe
+    fields(&[mapping("exec", 0), mapping("grpc", 0), mapping("httpGet", 0), mapping("tcpSocket", 0)]),
+    // 133: api.core.v1.ReplicationController
+    fields(&[mapping("metadata", 235), mapping("spec", 135), mapping("status", 24)]),
+    // 134: api.core.v1.ReplicationController
+    fields(&[mapping("metadata", 235), mapping("spec", 136), mapping("status", 24)]),
+    // 135: api.core.v1.ReplicationControllerSpec
+    fields(&[mapping("selector", 0), mapping("template", 130)]),
+    // 136: api.core.v1.ReplicationControllerSpec
+    fields(&[mapping("selector", 0), mapping("template", 131)]),
+    // 137: api.core.v1.ResourceQuota
+    fields(&[mapping("metadata", 235), mapping("spec", 138), mapping("status", 139)]),
+    // 138: api.core.v1.ResourceQuotaSpec
+    fields(&[mapping("hard", 0), mapping("scopeSelector", 0)]),
+    // 139: api.core.v1.ResourceQuotaStatus
+    fields(&[mapping("hard", 0), mapping("used", 0)]),
+    // 140: api.core.v1.ResourceRequirements, and 1 more
+    fields(&[mapping("limits", 0), mapping("requests", 0)]),
+    // 141: api.core.v1.Secret
+    fields(&[mapping("data", 0), mapping("metadata", 235), mapping("stringData", 0)]),
+    // 142: api.core.v1.SecurityContext
+    fields(&[mapping("capabilities", 0), mapping("seLinuxOptions", 0), mapping("seccompProfile", 0), mapping("windowsOptions", 0)]),
+    // 143: api.core.v1.SecurityContext
+    fields(&[mapping("appArmorProfile", 0), mapping("capabilities", 0), mapping("seLinuxOptions", 0), mapping("seccompProfile", 0), mapping("windowsOptions", 0)]),
+    // 144: api.core.v1.Service
+    fields(&[mapping("metadata", 235), mapping("spec", 146), mapping("status", 147)]),
+    // 145: api.core.v1.ServiceAccount
+    fields(&[mapping("metadata", 235), list("secrets", Some(0), &["name"])]),
+    // 146: api.core.v1.ServiceSpec
+    fields(&[list("ports", Some(0), &["port", "protocol"]), mapping("selector", 0), mapping("sessionAffinityConfig", 148)]),
+    // 147: api.core.v1.ServiceStatus
+    fields(&[list("conditions", Some(0), &["type"]), mapping("loadBalancer", 0)]),
+    // 148: api.core.v1.SessionAffinityConfig
+    fields(&[mapping("clientIP", 0)]),
+    // 149: api.core.v1.TopologySpreadConstraint
+    fields(&[mapping("labelSelector", 233)]),
+    // 150: api.core.v1.Volume
+    fields(&[mapping("awsElasticBlockStore", 0), mapping("azureDisk", 0), mapping("azureFile", 0), mapping("cephfs", 78), mapping("cinder", 78), mapping("configMap", 0), mapping("csi", 77), mapping("downwardAPI", 0), mapping("emptyDir", 0), mapping("ephemeral", 89), mapping("fc", 0), mapping("flexVolume", 92), mapping("flocker", 0), mapping("gcePersistentDisk", 0), mapping("gitRepo", 0), mapping("glusterfs", 0), mapping("hostPath", 0), mapping("iscsi", 78), mapping("nfs", 0), mapping("persistentVolumeClaim", 0), mapping("photonPersistentDisk", 0), mapping("portworxVolume", 0), mapping("projected", 0), mapping("quobyte", 0), mapping("rbd", 78), mapping("scaleIO", 78), mapping("secret", 0), mapping("storageos", 78), mapping("vsphereVolume", 0)]),
+    // 151: api.core.v1.Volume
+    fields(&[mapping("awsElasticBlockStore", 0), mapping("azureDisk", 0), mapping("azureFile", 0), mapping("cephfs", 78), mapping("cinder", 78), mapping("configMap", 0), mapping("csi", 77), mapping("downwardAPI", 0), mapping("emptyDir", 0), mapping("ephemeral", 90), mapping("fc", 0), mapping("flexVolume", 92), mapping("flocker", 0), mapping("gcePersistentDisk", 0), mapping("gitRepo", 0), mapping("glusterfs", 0), mapping("hostPath", 0), mapping("image", 0), mapping("iscsi", 78), mapping("nfs", 0), mapping("persistentVolumeClaim", 0), mapping("photonPersistentDisk", 0), mapping("portworxVolume", 0), mapping("projected", 0), mapping("quobyte", 0), mapping("rbd", 78), mapping("scaleIO", 78), mapping("secret", 0), mapping("storageos", 78), mapping("vsphereVolume", 0)]),
+    // 152: api.core.v1.VolumeNodeAffinity
+    fields(&[mapping("required", 0)]),
+    // 153: api.events.v1.Event, and 1 more
+    fields(&[mapping("deprecatedSource", 0), mapping("metadata", 235), mapping("regarding", 0), mapping("related", 0), mapping("series", 0)]),
+    // 154: api.extensions.v1beta1.Ingress, and 1 more
+    fields(&[mapping("metadata", 235), mapping("spec", 156), mapping("status", 157)]),
+    // 155: api.extensions.v1beta1.IngressBackend, and 2 more
+    fields(&[mapping("resource", 0)]),
+    // 156: api.extensions.v1beta1.IngressSpec, and 1 more
+    fields(&[mapping("backend", 155)]),
+    // 157: api.extensions.v1beta1.IngressStatus, and 2 more
+    fields(&[mapping("loadBalancer", 0)]),
+    // 158: api.flowcontrol.v1.FlowSchema
+    fields(&[mapping("metadata", 235), mapping("spec", 159), mapping("status", 24)]),
+    // 159: api.flowcontrol.v1.FlowSchemaSpec, and 1 more
+    fields(&[mapping("distinguisherMethod", 0), mapping("priorityLevelConfiguration", 0)]),
+    // 160: api.flowcontrol.v1.LimitResponse, and 1 more
+    fields(&[mapping("queuing", 0)]),
+    // 161: api.flowcontrol.v1.LimitedPriorityLevelConfiguration, and 1 more
+    fields(&[mapping("limitResponse", 160)]),
+    // 162: api.flowcontrol.v1.PriorityLevelConfiguration
+    fields(&[mapping("metadata", 235), mapping("spec", 163), mapping("status", 24)]),
+    // 163: api.flowcontrol.v1.PriorityLevelConfigurationSpec
+    fields(&[mapping("exempt", 0), mapping("limited", 161)]),
+    // 164: api.flowcontrol.v1beta1.FlowSchema
+    fields(&[mapping("metadata", 235), mapping("spec", 159), mapping("status", 0)]),
+    // 165: api.flowcontrol.v1beta1.PriorityLevelConfiguration
+    fields(&[mapping("metadata", 235), mapping("spec", 166), mapping("status", 0)]),
+    // 166: api.flowcontrol.v1beta1.PriorityLevelConfigurationSpec
+    fields(&[mapping("limited", 161)]),
+    // 167: api.networking.v1.IPAddress, and 1 more
+    fields(&[mapping("metadata", 235), mapping("spec", 168)]),
+    // 168: api.networking.v1.IPAddressSpec, and 1 more
+    fields(&[mapping("parentRef", 0)]),
+    // 169: api.networking.v1.Ingress
+    fields(&[mapping("metadata", 235), mapping("spec", 174), mapping("status", 157)]),
+    // 170: api.networking.v1.IngressBackend
+    fields(&[mapping("resource", 0), mapping("service", 173)]),
+    // 171: api.networking.v1.IngressClass, and 1 more
+    fields(&[mapping("metadata", 235), mapping("spec", 172)]),
+    // 172: api.networking.v1.IngressClassSpec, and 1 more
+    fields(&[mapping("parameters", 0)]),
+    // 173: api.networking.v1.IngressServiceBackend
+    fields(&[mapping("port", 0)]),
+    // 174: api.networking.v1.IngressSpec
+    fields(&[mapping("defaultBackend", 170)]),
+    // 175: api.networking.v1.NetworkPolicy
+    fields(&[mapping("metadata", 235), mapping("spec", 176)]),
+    // 176: api.networking.v1.NetworkPolicySpec
+    fields(&[mapping("podSelector", 233)]),
+    // 177: api.node.v1.Overhead, and 1 more
+    fields(&[mapping("podFixed", 0)]),
+    // 178: api.node.v1.RuntimeClass, and 1 more
+    fields(&[mapping("metadata", 235), mapping("overhead", 177), mapping("scheduling", 179)]),
+    // 179: api.node.v1.Scheduling, and 1 more
+    fields(&[mapping("nodeSelector", 0)]),
+    // 180: api.policy.v1.Eviction, and 1 more
+    fields(&[mapping("deleteOptions", 232), mapping("metadata", 235)]),
+    // 181: api.policy.v1.PodDisruptionBudget, and 1 more
+    fields(&[mapping("metadata", 235), mapping("spec", 12), mapping("status", 182)]),
+    // 182: api.policy.v1.PodDisruptionBudgetStatus, and 1 more
+    fields(&[list("conditions", Some(0), &["type"]), mapping("disruptedPods", 0)]),
+    // 183: api.policy.v1beta1.PodSecurityPolicy
+    fields(&[mapping("metadata", 235), mapping("spec", 184)]),
+    // 184: api.policy.v1beta1.PodSecurityPolicySpec
+    fields(&[mapping("fsGroup", 0), mapping("runAsGroup", 0), mapping("runAsUser", 0), mapping("runtimeClass", 0), mapping("seLinux", 185), mapping("supplementalGroups", 0)]),
+    // 185: api.policy.v1beta1.SELinuxStrategyOptions
+    fields(&[mapping("seLinuxOptions", 0)]),
+    // 186: api.rbac.v1.ClusterRole, and 1 more
+    fields(&[mapping("aggregationRule", 0), mapping("metadata", 235)]),
+    // 187: api.rbac.v1.ClusterRoleBinding, and 3 more
+    fields(&[mapping("metadata", 235), mapping("roleRef", 0)]),
+    // 188: api.resource.v1.AllocationResult, and 2 more
+    fields(&[mapping("devices", 0), mapping("nodeSelector", 0)]),
+    // 189: api.resource.v1.ResourceClaim, and 2 more
+    fields(&[mapping("metadata", 235), mapping("spec", 190), mapping("status", 191)]),
+    // 190: api.resource.v1.ResourceClaimSpec, and 2 more
+    fields(&[mapping("devices", 0)]),
+    // 191: api.resource.v1.ResourceClaimStatus, and 2 more
+    fields(&[mapping("allocation", 188), list("reservedFor", Some(0), &["uid"])]),
+    // 192: api.resource.v1.ResourceClaimTemplate, and 2 more
+    fields(&[mapping("metadata", 235), mapping("spec", 193)]),
+    // 193: api.resource.v1.ResourceClaimTemplateSpec, and 2 more
+    fields(&[mapping("metadata", 235), mapping("spec", 190)]),
+    // 194: api.resource.v1.ResourceSlice, and 2 more
+    fields(&[mapping("metadata", 235), mapping("spec", 195)]),
+    // 195: api.resource.v1.ResourceSliceSpec, and 2 more
+    fields(&[mapping("nodeSelector", 0), mapping("pool", 0)]),
+    // 196: api.resource.v1alpha3.DeviceTaintRule, and 1 more
+    fields(&[mapping("metadata", 235), mapping("spec", 197), mapping("status", 24)]),
+    // 197: api.resource.v1alpha3.DeviceTaintRuleSpec, and 1 more
+    fields(&[mapping("deviceSelector", 0), mapping("taint", 0)]),
+    // 198: api.scheduling.v1alpha2.PodGroup
+    fields(&[mapping("metadata", 235), mapping("spec", 200), mapping("status", 201)]),
+    // 199: api.scheduling.v1alpha2.PodGroupSchedulingPolicy
+    fields(&[mapping("basic", 0), mapping("gang", 0)]),
+    // 200: api.scheduling.v1alpha2.PodGroupSpec
+    fields(&[mapping("podGroupTemplateRef", 202), list("resourceClaims", Some(0), &["name"]), mapping("schedulingConstraints", 0), mapping("schedulingPolicy", 199)]),
+    // 201: api.scheduling.v1alpha2.PodGroupStatus
+    fields(&[list("conditions", Some(0), &["type"]), list("resourceClaimStatuses", Some(0), &["name"])]),
+    // 202: api.scheduling.v1alpha2.PodGroupTemplateReference
+    fields(&[mapping("workload", 0)]),
+    // 203: api.scheduling.v1alpha2.Workload
+    fields(&[mapping("metadata", 235), mapping("spec", 204)]),
+    // 204: api.scheduling.v1alpha2.WorkloadSpec
+    fields(&[mapping("controllerRef", 0)]),
+    // 205: api.storage.v1.CSINode, and 1 more
+    fields(&[mapping("metadata", 235), mapping("spec", 207)]),
+    // 206: api.storage.v1.CSINodeDriver, and 1 more
+    fields(&[mapping("allocatable", 0)]),
+    // 207: api.storage.v1.CSINodeSpec, and 1 more
+    fields(&[list("drivers", Some(206), &["name"])]),
+    // 208: api.storage.v1.CSIStorageCapacity, and 1 more
+    fields(&[mapping("metadata", 235), mapping("nodeTopology", 233)]),
+    // 209: api.storage.v1.StorageClass, and 3 more
+    fields(&[mapping("metadata", 235), mapping("parameters", 0)]),
+    // 210: api.storage.v1.VolumeAttachment, and 1 more
+    fields(&[mapping("metadata", 235), mapping("spec", 214), mapping("status", 216)]),
+    // 211: api.storage.v1.VolumeAttachment
+    fields(&[mapping("metadata", 235), mapping("spec", 215), mapping("status", 216)]),
+    // 212: api.storage.v1.VolumeAttachmentSource, and 1 more
+    fields(&[mapping("inlineVolumeSpec", 118)]),
+    // 213: api.storage.v1.VolumeAttachmentSource
+    fields(&[mapping("inlineVolumeSpec", 119)]),
+    // 214: api.storage.v1.VolumeAttachmentSpec, and 1 more
+    fields(&[mapping("source", 212)]),
+    // 215: api.storage.v1.VolumeAttachmentSpec
+    fields(&[mapping("source", 213)]),
+    // 216: api.storage.v1.VolumeAttachmentStatus, and 1 more
+    fields(&[mapping("attachError", 0), mapping("attachmentMetadata", 0), mapping("detachError", 0)]),
+    // 217: api.storagemigration.v1beta1.StorageVersionMigration
+    fields(&[mapping("metadata", 235), mapping("spec", 155), mapping("status", 24)]),
+    // 218: apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceConversion
+    fields(&[mapping("webhook", 222)]),
+    // 219: apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition
+    fields(&[mapping("metadata", 235), mapping("spec", 220), mapping("status", 221)]),
+    // 220: apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionSpec
+    fields(&[mapping("conversion", 218), mapping("names", 0)]),
+    // 221: apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionStatus, and 1 more
+    fields(&[mapping("acceptedNames", 0)]),
+    // 222: apiextensions-apiserver.pkg.apis.apiextensions.v1.WebhookConversion
+    fields(&[mapping("clientConfig", 16)]),
+    // 223: apiextensions-apiserver.pkg.apis.apiextensions.v1beta1.CustomResourceConversion
+    fields(&[mapping("webhookClientConfig", 16)]),
+    // 224: apiextensions-apiserver.pkg.apis.apiextensions.v1beta1.CustomResourceDefinition
+    fields(&[mapping("metadata", 235), mapping("spec", 225), mapping("status", 221)]),
+    // 225: apiextensions-apiserver.pkg.apis.apiextensions.v1beta1.CustomResourceDefinitionSpec
+    fields(&[mapping("conversion", 223), mapping("names", 0), mapping("subresources", 226), mapping("validation", 227)]),
+    // 226: apiextensions-apiserver.pkg.apis.apiextensions.v1beta1.CustomResourceSubresources
+    fields(&[mapping("scale", 0), mapping("status", 0)]),
+    // 227: apiextensions-apiserver.pkg.apis.apiextensions.v1beta1.CustomResourceValidation
+    fields(&[mapping("openAPIV3Schema", 228)]),
+    // 228: apiextensions-apiserver.pkg.apis.apiextensions.v1beta1.JSONSchemaProps
+    fields(&[mapping("additionalItems", 0), mapping("additionalProperties", 0), mapping("default", 0), mapping("definitions", 229), mapping("dependencies", 230), mapping("example", 0), mapping("externalDocs", 0), mapping("items", 0), mapping("not", 228), mapping("patternProperties", 229), mapping("properties", 229)]),
+    // 229: apiextensions-apiserver.pkg.apis.apiextensions.v1beta1.JSONSchemaProps.definitions, and 2 more
+    fields(&[]).others(mapping("", 228)),
+    // 230: apiextensions-apiserver.pkg.apis.apiextensions.v1beta1.JSONSchemaProps.dependencies
+    fields(&[]).others(mapping("", 0)),
+    // 231: apimachinery.pkg.apis.meta.v1.APIGroup
+    fields(&[mapping("preferredVersion", 0)]),
+    // 232: apimachinery.pkg.apis.meta.v1.DeleteOptions
+    fields(&[mapping("preconditions", 0)]),
+    // 233: apimachinery.pkg.apis.meta.v1.LabelSelector
+    fields(&[mapping("matchLabels", 0)]),
+    // 234: apimachinery.pkg.apis.meta.v1.ListMeta
+    fields(&[mapping("shardInfo", 0)]),
+    // 235: apimachinery.pkg.apis.meta.v1.ObjectMeta
+    fields(&[mapping("annotations", 0), list("finalizers", None, &[]), mapping("labels", 0), list("ownerReferences", Some(0), &["uid"])]),
+    // 236: apimachinery.pkg.apis.meta.v1.Status
+    fields(&[mapping("details", 0), mapping("metadata", 0)]),
+    // 237: apimachinery.pkg.apis.meta.v1.Status
+    fields(&[mapping("details", 0), mapping("metadata", 234)]),
+    // 238: apimachinery.pkg.apis.meta.v1.WatchEvent
+    fields(&[mapping("object", 0)]),
+    // 239: kube-aggregator.pkg.apis.apiregistration.v1.APIService, and 1 more
+    fields(&[mapping("metadata", 235), mapping("spec", 16), mapping("status", 24)]),
 ];
 
-/// API version and kind of each type, with its definition; sorted.
-pub(super) static TYPES: &[(&str, &str, u16)] = &[
-    (
-        "admissionregistration.k8s.io/v1",
-        "MutatingWebhookConfiguration",
-        0,
-    ),
-    (
-        "admissionregistration.k8s.io/v1",
-        "MutatingWebhookConfigurationList",
-        1,
-    ),
-    (
-        "admissionregistration.k8s.io/v1",
-        "ValidatingWebhookConfiguration",
-        2,
-    ),
-    (
-        "admissionregistration.k8s.io/v1",
-        "ValidatingWebhookConfigurationList",
-        3,
-    ),
-    (
-        "admissionregistration.k8s.io/v1beta1",
-        "MutatingWebhookConfiguration",
-        4,
-    ),
-    (
-        "admissionregistration.k8s.io/v1beta1",
-        "MutatingWebhookConfigurationList",
-        5,
-    ),
-    (
-        "admissionregistration.k8s.io/v1beta1",
-        "ValidatingWebhookConfiguration",
-        6,
-    ),
-    (
-        "admissionregistration.k8s.io/v1beta1",
-        "ValidatingWebhookConfigurationList",
-        7,
-    ),
-    ("apiextensions.k8s.io/v1", "CustomResourceDefinition", 191),
-    ("apiextensions.k8s.io/v1", "CustomResourceDefinitionList", 192),
-    ("apiextensions.k8s.io/v1beta1", "CustomResourceDefinition", 193),
-    (
-        "apiextensions.k8s.io/v1beta1",
-        "CustomResourceDefinitionList",
-        194,
-    ),
-    ("apiregistration.k8s.io/v1", "APIService", 196),
-    ("apiregistration.k8s.io/v1", "APIServiceList", 197),
-    ("apiregistration.k8s.io/v1beta1", "APIService", 199),
-    ("apiregistration.k8s.io/v1beta1", "APIServiceList", 200),
-    ("apps/v1", "ControllerRevision", 8),
-    ("apps/v1", "ControllerRevisionList", 9),
-    ("apps/v1", "DaemonSet", 10),
-    ("apps/v1", "DaemonSetList", 11),
-    ("apps/v1", "Deployment", 14),
-    ("apps/v1", "DeploymentList", 15),
-    ("apps/v1", "ReplicaSet", 19),
-    ("apps/v1", "ReplicaSetList", 20),
-    ("apps/v1", "StatefulSet", 23),
-    ("apps/v1", "StatefulSetList", 24),
-    ("authentication.k8s.io/v1", "TokenRequest", 27),
-    ("authentication.k8s.io/v1", "TokenReview", 28),
-    ("authentication.k8s.io/v1beta1", "TokenReview", 29),
-    ("authorization.k8s.io/v1", "LocalSubjectAccessReview", 30),
-    ("authorization.k8s.io/v1", "SelfSubjectAccessReview", 31),
-    ("authorization.k8s.io/v1", "SelfSubjectRulesReview", 32),
-    ("authorization.k8s.io/v1", "SubjectAccessReview", 33),
-    ("authorization.k8s.io/v1beta1", "LocalSubjectAccessReview", 34),
-    ("authorization.k8s.io/v1beta1", "SelfSubjectAccessReview", 35),
-    ("authorization.k8s.io/v1beta1", "SelfSubjectRulesReview", 36),
-    ("authorization.k8s.io/v1beta1", "SubjectAccessReview", 37),
-    ("autoscaling/v1", "HorizontalPodAutoscaler", 38),
-    ("autoscaling/v1", "HorizontalPodAutoscalerList", 39),
-    ("autoscaling/v1", "Scale", 40),
-    ("autoscaling/v2beta1", "HorizontalPodAutoscaler", 41),
-    ("autoscaling/v2beta1", "HorizontalPodAutoscalerList", 42),
-    ("autoscaling/v2beta2", "HorizontalPodAutoscaler", 43),
-    ("autoscaling/v2beta2", "HorizontalPodAutoscalerList", 44),
-    ("batch/v1", "CronJob", 45),
-    ("batch/v1", "CronJobList", 46),
-    ("batch/v1", "Job", 48),
-    ("batch/v1", "JobList", 49),
-    ("batch/v1beta1", "CronJob", 53),
-    ("batch/v1beta1", "CronJobList", 54),
-    ("certificates.k8s.io/v1", "CertificateSigningRequest", 57),
-    ("certificates.k8s.io/v1", "CertificateSigningRequestList", 58),
-    ("certificates.k8s.io/v1beta1", "CertificateSigningRequest", 59),
-    ("certificates.k8s.io/v1beta1", "CertificateSigningRequestList", 60),
-    ("coordination.k8s.io/v1", "Lease", 61),
-    ("coordination.k8s.io/v1", "LeaseList", 62),
-    ("coordination.k8s.io/v1beta1", "Lease", 63),
-    ("coordination.k8s.io/v1beta1", "LeaseList", 64),
-    ("discovery.k8s.io/v1", "EndpointSlice", 114),
-    ("discovery.k8s.io/v1", "EndpointSliceList", 115),
-    ("discovery.k8s.io/v1beta1", "EndpointSlice", 116),
-    ("discovery.k8s.io/v1beta1", "EndpointSliceList", 117),
-    ("events.k8s.io/v1", "Event", 118),
-    ("events.k8s.io/v1", "EventList", 119),
-    ("events.k8s.io/v1beta1", "Event", 120),
-    ("events.k8s.io/v1beta1", "EventList", 121),
-    ("extensions/v1beta1", "Ingress", 122),
-    ("extensions/v1beta1", "IngressList", 123),
-    ("flowcontrol.apiserver.k8s.io/v1beta1", "FlowSchema", 124),
-    ("flowcontrol.apiserver.k8s.io/v1beta1", "FlowSchemaList", 125),
-    (
-        "flowcontrol.apiserver.k8s.io/v1beta1",
-        "PriorityLevelConfiguration",
-        126,
-    ),
-    (
-        "flowcontrol.apiserver.k8s.io/v1beta1",
-        "PriorityLevelConfigurationList",
-        127,
-    ),
-    ("kustomize.config.k8s.io/v1beta1", "Kustomization", 18),
-    ("networking.k8s.io/v1", "Ingress", 128),
-    ("networking.k8s.io/v1", "IngressClass", 129),
-    ("networking.k8s.io/v1", "IngressClassList", 130),
-    ("networking.k8s.io/v1", "IngressList", 131),
-    ("networking.k8s.io/v1", "NetworkPolicy", 132),
-    ("networking.k8s.io/v1", "NetworkPolicyList", 133),
-    ("networking.k8s.io/v1beta1", "Ingress", 134),
-    ("networking.k8s.io/v1beta1", "IngressClass", 135),
-    ("networking.k8s.io/v1beta1", "IngressClassList", 136),
-    ("networking.k8s.io/v1beta1", "IngressList", 137),
-    ("node.k8s.io/v1", "RuntimeClass", 138),
-    ("node.k8s.io/v1", "RuntimeClassList", 139),
-    ("node.k8s.io/v1beta1", "RuntimeClass", 140),
-    ("node.k8s.io/v1beta1", "RuntimeClassList", 141),
-    ("policy/v1", "PodDisruptionBudget", 142),
-    ("policy/v1", "PodDisruptionBudgetList", 143),
-    ("policy/v1beta1", "Eviction", 145),
-    ("policy/v1beta1", "PodDisruptionBudget", 146),
-    ("policy/v1beta1", "PodDisruptionBudgetList", 147),
-    ("policy/v1beta1", "PodSecurityPolicy", 149),
-    ("policy/v1beta1", "PodSecurityPolicyList", 150),
-    ("rbac.authorization.k8s.io/v1", "ClusterRole", 151),
-    ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", 152),
-    ("rbac.authorization.k8s.io/v1", "ClusterRoleBindingList", 153),
-    ("rbac.authorization.k8s.io/v1", "ClusterRoleList", 154),
-    ("rbac.authorization.k8s.io/v1", "Role", 155),
-    ("rbac.authorization.k8s.io/v1", "RoleBinding", 156),
-    ("rbac.authorization.k8s.io/v1", "RoleBindingList", 157),
-    ("rbac.authorization.k8s.io/v1", "RoleList", 158),
-    ("rbac.authorization.k8s.io/v1beta1", "ClusterRole", 159),
-    ("rbac.authorization.k8s.io/v1beta1", "ClusterRoleBinding", 160),
-    ("rbac.authorization.k8s.io/v1beta1", "ClusterRoleBindingList", 161),
-    ("rbac.authorization.k8s.io/v1beta1", "ClusterRoleList", 162),
-    ("rbac.authorization.k8s.io/v1beta1", "Role", 163),
-    ("rbac.authorization.k8s.io/v1beta1", "RoleBinding", 164),
-    ("rbac.authorization.k8s.io/v1beta1", "RoleBindingList", 165),
-    ("rbac.authorization.k8s.io/v1beta1", "RoleList", 166),
-    ("scheduling.k8s.io/v1", "PriorityClass", 167),
-    ("scheduling.k8s.io/v1", "PriorityClassList", 168),
-    ("scheduling.k8s.io/v1beta1", "PriorityClass", 169),
-    ("scheduling.k8s.io/v1beta1", "PriorityClassList", 170),
-    ("storage.k8s.io/v1", "CSIDriver", 171),
-    ("storage.k8s.io/v1", "CSIDriverList", 172),
-    ("storage.k8s.io/v1", "CSINode", 173),
-    ("storage.k8s.io/v1", "CSINodeList", 174),
-    ("storage.k8s.io/v1", "StorageClass", 176),
-    ("storage.k8s.io/v1", "StorageClassList", 177),
-    ("storage.k8s.io/v1", "VolumeAttachment", 178),
-    ("storage.k8s.io/v1", "VolumeAttachmentList", 179),
-    ("storage.k8s.io/v1beta1", "CSIDriver", 180),
-    ("storage.k8s.io/v1beta1", "CSIDriverList", 181),
-    ("storage.k8s.io/v1beta1", "CSINode", 182),
-    ("storage.k8s.io/v1beta1", "CSINodeList", 183),
-    ("storage.k8s.io/v1beta1", "CSIStorageCapacity", 185),
-    ("storage.k8s.io/v1beta1", "CSIStorageCapacityList", 186),
-    ("storage.k8s.io/v1beta1", "StorageClass", 187),
-    ("storage.k8s.io/v1beta1", "StorageClassList", 188),
-    ("storage.k8s.io/v1beta1", "VolumeAttachment", 189),
-    ("storage.k8s.io/v1beta1", "VolumeAttachmentList", 190),
-    ("v1", "Binding", 65),
-    ("v1", "ComponentStatus", 66),
-    ("v1", "ComponentStatusList", 67),
-    ("v1", "ConfigMap", 68),
-    ("v1", "ConfigMapList", 69),
-    ("v1", "Endpoints", 71),
-    ("v1", "EndpointsList", 72),
-    ("v1", "Event", 75),
-    ("v1", "EventList", 76),
-    ("v1", "LimitRange", 77),
-    ("v1", "LimitRangeList", 78),
-    ("v1", "Namespace", 79),
-    ("v1", "NamespaceList", 80),
-    ("v1", "Node", 82),
-    ("v1", "NodeList", 83),
-    ("v1", "PersistentVolume", 86),
-    ("v1", "PersistentVolumeClaim", 87),
-    ("v1", "PersistentVolumeClaimList", 88),
-    ("v1", "PersistentVolumeList", 91),
-    ("v1", "Pod", 92),
-    ("v1", "PodList", 93),
-    ("v1", "PodTemplate", 96),
-    ("v1", "PodTemplateList", 97),
-    ("v1", "ReplicationController", 99),
-    ("v1", "ReplicationControllerList", 100),
-    ("v1", "ResourceQuota", 103),
-    ("v1", "ResourceQuotaList", 104),
-    ("v1", "Secret", 105),
-    ("v1", "SecretList", 106),
-    ("v1", "Service", 107),
-    ("v1", "ServiceAccount", 108),
-    ("v1", "ServiceAccountList", 109),
-    ("v1", "ServiceList", 110),
-];
-
-/// API version and kind of the types that are known to be of the cluster scope; sorted.
-pub(super) static CLUSTER_SCOPED: &[(&str, &str)] = &[
-    ("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"),
-    ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy"),
-    (
-        "admissionregistration.k8s.io/v1",
-        "ValidatingAdmissionPolicyBinding",
-    ),
-    (
-        "admissionregistration.k8s.io/v1",
-        "ValidatingWebhookConfiguration",
-    ),
-    (
-        "admissionregistration.k8s.io/v1beta1",
-        "MutatingWebhookConfiguration",
-    ),
-    (
-        "admissionregistration.k8s.io/v1beta1",
-        "ValidatingWebhookConfiguration",
-    ),
-    ("apiextensions.k8s.io/v1", "CustomResourceDefinition"),
-    ("apiextensions.k8s.io/v1beta1", "CustomResourceDefinition"),
-    ("apiregistration.k8s.io/v1", "APIService"),
-    ("apiregistration.k8s.io/v1beta1", "APIService"),
-    ("certificates.k8s.io/v1", "CertificateSigningRequest"),
-    ("certificates.k8s.io/v1beta1", "CertificateSigningRequest"),
-    ("flowcontrol.apiserver.k8s.io/v1beta1", "FlowSchema"),
-    (
-        "flowcontrol.apiserver.k8s.io/v1beta1",
-        "PriorityLevelConfiguration",
-    ),
-    ("networking.k8s.io/v1", "IngressClass"),
-    ("networking.k8s.io/v1beta1", "IngressClass"),
-    ("node.k8s.io/v1", "RuntimeClass"),
-    ("node.k8s.io/v1beta1", "RuntimeClass"),
-    ("policy/v1beta1", "PodSecurityPolicy"),
-    ("rbac.authorization.k8s.io/v1", "ClusterRole"),
-    ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"),
-    ("rbac.authorization.k8s.io/v1beta1", "ClusterRole"),
-    ("rbac.authorization.k8s.io/v1beta1", "ClusterRoleBinding"),
-    ("scheduling.k8s.io/v1", "PriorityClass"),
-    ("scheduling.k8s.io/v1beta1", "PriorityClass"),
-    ("storage.k8s.io/v1", "CSIDriver"),
-    ("storage.k8s.io/v1", "CSINode"),
-    ("storage.k8s.io/v1", "StorageClass"),
-    ("storage.k8s.io/v1", "VolumeAttachment"),
-    ("storage.k8s.io/v1beta1", "CSIDriver"),
-    ("storage.k8s.io/v1beta1", "CSINode"),
-    ("storage.k8s.io/v1beta1", "StorageClass"),
-    ("storage.k8s.io/v1beta1", "VolumeAttachment"),
-    ("v1", "ComponentStatus"),
-    ("v1", "Namespace"),
-    ("v1", "Node"),
-    ("v1", "NodeProxyOptions"),
-    ("v1", "PersistentVolume"),
+/// The types, in order: definition and scope that kustomize knows, definition and scope in Kubernetes.
+#[rustfmt::skip]
+pub(super) static TYPES: &[Type] = &[
+    of("admission.k8s.io/v1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("admission.k8s.io/v1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("admission.k8s.io/v1beta1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("admission.k8s.io/v1beta1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("admissionregistration.k8s.io/v1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("admissionregistration.k8s.io/v1", "MutatingAdmissionPolicy", (NONE, Unknown), (2, Cluster)),
+    of("admissionregistration.k8s.io/v1", "MutatingAdmissionPolicyBinding", (NONE, Unknown), (3, Cluster)),
+    of("admissionregistration.k8s.io/v1", "MutatingAdmissionPolicyBindingList", (NONE, Unknown), (4, Unknown)),
+    of("admissionregistration.k8s.io/v1", "MutatingAdmissionPolicyList", (NONE, Unknown), (4, Unknown)),
+    of("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", (9, Cluster), (10, Cluster)),
+    of("admissionregistration.k8s.io/v1", "MutatingWebhookConfigurationList", (11, Unknown), (4, Unknown)),
+    of("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", (NONE, Cluster), (13, Cluster)),
+    of("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", (NONE, Cluster), (3, Cluster)),
+    of("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBindingList", (NONE, Unknown), (4, Unknown)),
+    of("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyList", (NONE, Unknown), (4, Unknown)),
+    of("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", (9, Cluster), (10, Cluster)),
+    of("admissionregistration.k8s.io/v1", "ValidatingWebhookConfigurationList", (11, Unknown), (4, Unknown)),
+    of("admissionregistration.k8s.io/v1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("admissionregistration.k8s.io/v1alpha1", "DeleteOptions", (NONE, Unknown), (232, Unknown)),
+    of("admissionregistration.k8s.io/v1alpha1", "MutatingAdmissionPolicy", (NONE, Unknown), (2, Cluster)),
+    of("admissionregistration.k8s.io/v1alpha1", "MutatingAdmissionPolicyBinding", (NONE, Unknown), (3, Cluster)),
+    of("admissionregistration.k8s.io/v1alpha1", "MutatingAdmissionPolicyBindingList", (NONE, Unknown), (4, Unknown)),
+    of("admissionregistration.k8s.io/v1alpha1", "MutatingAdmissionPolicyList", (NONE, Unknown), (4, Unknown)),
+    of("admissionregistration.k8s.io/v1alpha1", "WatchEvent", (NONE, Unknown), (238, Unknown)),
+    of("admissionregistration.k8s.io/v1beta1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("admissionregistration.k8s.io/v1beta1", "MutatingAdmissionPolicy", (NONE, Unknown), (2, Cluster)),
+    of("admissionregistration.k8s.io/v1beta1", "MutatingAdmissionPolicyBinding", (NONE, Unknown), (3, Cluster)),
+    of("admissionregistration.k8s.io/v1beta1", "MutatingAdmissionPolicyBindingList", (NONE, Unknown), (4, Unknown)),
+    of("admissionregistration.k8s.io/v1beta1", "MutatingAdmissionPolicyList", (NONE, Unknown), (4, Unknown)),
+    of("admissionregistration.k8s.io/v1beta1", "MutatingWebhookConfiguration", (9, Cluster), (NONE, Unknown)),
+    of("admissionregistration.k8s.io/v1beta1", "MutatingWebhookConfigurationList", (11, Unknown), (NONE, Unknown)),
+    of("admissionregistration.k8s.io/v1beta1", "ValidatingWebhookConfiguration", (9, Cluster), (NONE, Unknown)),
+    of("admissionregistration.k8s.io/v1beta1", "ValidatingWebhookConfigurationList", (11, Unknown), (NONE, Unknown)),
+    of("admissionregistration.k8s.io/v1beta1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("apiextensions.k8s.io/v1", "CustomResourceDefinition", (219, Cluster), (219, Cluster)),
+    of("apiextensions.k8s.io/v1", "CustomResourceDefinitionList", (11, Unknown), (4, Unknown)),
+    of("apiextensions.k8s.io/v1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("apiextensions.k8s.io/v1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("apiextensions.k8s.io/v1beta1", "CustomResourceDefinition", (224, Cluster), (NONE, Unknown)),
+    of("apiextensions.k8s.io/v1beta1", "CustomResourceDefinitionList", (11, Unknown), (NONE, Unknown)),
+    of("apiextensions.k8s.io/v1beta1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("apiextensions.k8s.io/v1beta1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("apiregistration.k8s.io/v1", "APIService", (239, Cluster), (239, Cluster)),
+    of("apiregistration.k8s.io/v1", "APIServiceList", (11, Unknown), (4, Unknown)),
+    of("apiregistration.k8s.io/v1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("apiregistration.k8s.io/v1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("apiregistration.k8s.io/v1beta1", "APIService", (239, Cluster), (NONE, Unknown)),
+    of("apiregistration.k8s.io/v1beta1", "APIServiceList", (11, Unknown), (NONE, Unknown)),
+    of("apiregistration.k8s.io/v1beta1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("apiregistration.k8s.io/v1beta1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("apps/v1", "ControllerRevision", (19, Namespaced), (19, Namespaced)),
+    of("apps/v1", "ControllerRevisionList", (11, Unknown), (4, Unknown)),
+    of("apps/v1", "DaemonSet", (20, Namespaced), (21, Namespaced)),
+    of("apps/v1", "DaemonSetList", (11, Unknown), (4, Unknown)),
+    of("apps/v1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("apps/v1", "Deployment", (26, Namespaced), (27, Namespaced)),
+    of("apps/v1", "DeploymentList", (11, Unknown), (4, Unknown)),
+    of("apps/v1", "ReplicaSet", (32, Namespaced), (33, Namespaced)),
+    of("apps/v1", "ReplicaSetList", (11, Unknown), (4, Unknown)),
+    of("apps/v1", "StatefulSet", (20, Namespaced), (36, Namespaced)),
+    of("apps/v1", "StatefulSetList", (11, Unknown), (4, Unknown)),
+    of("apps/v1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("apps/v1beta1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("apps/v1beta1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("apps/v1beta2", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("apps/v1beta2", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("authentication.k8s.io/v1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("authentication.k8s.io/v1", "SelfSubjectReview", (NONE, Unknown), (38, Unknown)),
+    of("authentication.k8s.io/v1", "TokenRequest", (40, Unknown), (40, Unknown)),
+    of("authentication.k8s.io/v1", "TokenReview", (42, Unknown), (42, Unknown)),
+    of("authentication.k8s.io/v1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("authentication.k8s.io/v1alpha1", "DeleteOptions", (NONE, Unknown), (232, Unknown)),
+    of("authentication.k8s.io/v1alpha1", "WatchEvent", (NONE, Unknown), (238, Unknown)),
+    of("authentication.k8s.io/v1beta1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("authentication.k8s.io/v1beta1", "TokenReview", (42, Unknown), (NONE, Unknown)),
+    of("authentication.k8s.io/v1beta1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("authorization.k8s.io/v1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("authorization.k8s.io/v1", "LocalSubjectAccessReview", (45, Unknown), (46, Unknown)),
+    of("authorization.k8s.io/v1", "SelfSubjectAccessReview", (48, Unknown), (49, Unknown)),
+    of("authorization.k8s.io/v1", "SelfSubjectRulesReview", (17, Unknown), (17, Unknown)),
+    of("authorization.k8s.io/v1", "SubjectAccessReview", (45, Unknown), (46, Unknown)),
+    of("authorization.k8s.io/v1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("authorization.k8s.io/v1beta1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("authorization.k8s.io/v1beta1", "LocalSubjectAccessReview", (45, Unknown), (NONE, Unknown)),
+    of("authorization.k8s.io/v1beta1", "SelfSubjectAccessReview", (48, Unknown), (NONE, Unknown)),
+    of("authorization.k8s.io/v1beta1", "SelfSubjectRulesReview", (17, Unknown), (NONE, Unknown)),
+    of("authorization.k8s.io/v1beta1", "SubjectAccessReview", (45, Unknown), (NONE, Unknown)),
+    of("authorization.k8s.io/v1beta1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("autoscaling/v1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("autoscaling/v1", "HorizontalPodAutoscaler", (54, Namespaced), (54, Namespaced)),
+    of("autoscaling/v1", "HorizontalPodAutoscalerList", (11, Unknown), (4, Unknown)),
+    of("autoscaling/v1", "Scale", (17, Namespaced), (17, Namespaced)),
+    of("autoscaling/v1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("autoscaling/v2", "DeleteOptions", (NONE, Unknown), (232, Unknown)),
+    of("autoscaling/v2", "HorizontalPodAutoscaler", (NONE, Unknown), (56, Namespaced)),
+    of("autoscaling/v2", "HorizontalPodAutoscalerList", (NONE, Unknown), (4, Unknown)),
+    of("autoscaling/v2", "WatchEvent", (NONE, Unknown), (238, Unknown)),
+    of("autoscaling/v2beta1", "DeleteOptions", (232, Unknown), (NONE, Unknown)),
+    of("autoscaling/v2beta1", "HorizontalPodAutoscaler", (54, Namespaced), (NONE, Unknown)),
+    of("autoscaling/v2beta1", "HorizontalPodAutoscalerList", (11, Unknown), (NONE, Unknown)),
+    of("autoscaling/v2beta1", "WatchEvent", (238, Unknown), (NONE, Unknown)),
+    of("autoscaling/v2beta2", "DeleteOptions", (232, Unknown), (NONE, Unknown)),
+    of("autoscaling/v2beta2", "HorizontalPodAutoscaler", (59, Namespaced), (NONE, Unknown)),
+    of("autoscaling/v2beta2", "HorizontalPodAutoscalerList", (11, Unknown), (NONE, Unknown)),
+    of("autoscaling/v2beta2", "WatchEvent", (238, Unknown), (NONE, Unknown)),
+    of("batch/v1", "CronJob", (60, Namespaced), (61, Namespaced)),
+    of("batch/v1", "CronJobList", (11, Unknown), (4, Unknown)),
+    of("batch/v1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("batch/v1", "Job", (32, Namespaced), (64, Namespaced)),
+    of("batch/v1", "JobList", (11, Unknown), (4, Unknown)),
+    of("batch/v1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("batch/v1beta1", "CronJob", (60, Namespaced), (NONE, Unknown)),
+    of("batch/v1beta1", "CronJobList", (11, Unknown), (NONE, Unknown)),
+    of("batch/v1beta1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("batch/v1beta1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("certificates.k8s.io/v1", "CertificateSigningRequest", (69, Cluster), (69, Cluster)),
+    of("certificates.k8s.io/v1", "CertificateSigningRequestList", (11, Unknown), (4, Unknown)),
+    of("certificates.k8s.io/v1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("certificates.k8s.io/v1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("certificates.k8s.io/v1alpha1", "ClusterTrustBundle", (NONE, Unknown), (70, Cluster)),
+    of("certificates.k8s.io/v1alpha1", "ClusterTrustBundleList", (NONE, Unknown), (4, Unknown)),
+    of("certificates.k8s.io/v1alpha1", "DeleteOptions", (NONE, Unknown), (232, Unknown)),
+    of("certificates.k8s.io/v1alpha1", "WatchEvent", (NONE, Unknown), (238, Unknown)),
+    of("certificates.k8s.io/v1beta1", "CertificateSigningRequest", (69, Cluster), (NONE, Unknown)),
+    of("certificates.k8s.io/v1beta1", "CertificateSigningRequestList", (11, Unknown), (NONE, Unknown)),
+    of("certificates.k8s.io/v1beta1", "ClusterTrustBundle", (NONE, Unknown), (70, Cluster)),
+    of("certificates.k8s.io/v1beta1", "ClusterTrustBundleList", (NONE, Unknown), (4, Unknown)),
+    of("certificates.k8s.io/v1beta1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("certificates.k8s.io/v1beta1", "PodCertificateRequest", (NONE, Unknown), (71, Namespaced)),
+    of("certificates.k8s.io/v1beta1", "PodCertificateRequestList", (NONE, Unknown), (4, Unknown)),
+    of("certificates.k8s.io/v1beta1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("coordination.k8s.io/v1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("coordination.k8s.io/v1", "Lease", (70, Namespaced), (70, Namespaced)),
+    of("coordination.k8s.io/v1", "LeaseList", (11, Unknown), (4, Unknown)),
+    of("coordination.k8s.io/v1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("coordination.k8s.io/v1alpha2", "DeleteOptions", (NONE, Unknown), (232, Unknown)),
+    of("coordination.k8s.io/v1alpha2", "LeaseCandidate", (NONE, Unknown), (70, Namespaced)),
+    of("coordination.k8s.io/v1alpha2", "LeaseCandidateList", (NONE, Unknown), (4, Unknown)),
+    of("coordination.k8s.io/v1alpha2", "WatchEvent", (NONE, Unknown), (238, Unknown)),
+    of("coordination.k8s.io/v1beta1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("coordination.k8s.io/v1beta1", "Lease", (70, Namespaced), (NONE, Unknown)),
+    of("coordination.k8s.io/v1beta1", "LeaseCandidate", (NONE, Unknown), (70, Namespaced)),
+    of("coordination.k8s.io/v1beta1", "LeaseCandidateList", (NONE, Unknown), (4, Unknown)),
+    of("coordination.k8s.io/v1beta1", "LeaseList", (11, Unknown), (NONE, Unknown)),
+    of("coordination.k8s.io/v1beta1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("discovery.k8s.io/v1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("discovery.k8s.io/v1", "EndpointSlice", (83, Namespaced), (83, Namespaced)),
+    of("discovery.k8s.io/v1", "EndpointSliceList", (11, Unknown), (4, Unknown)),
+    of("discovery.k8s.io/v1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("discovery.k8s.io/v1beta1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("discovery.k8s.io/v1beta1", "EndpointSlice", (83, Namespaced), (NONE, Unknown)),
+    of("discovery.k8s.io/v1beta1", "EndpointSliceList", (11, Unknown), (NONE, Unknown)),
+    of("discovery.k8s.io/v1beta1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("events.k8s.io/v1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("events.k8s.io/v1", "Event", (153, Namespaced), (153, Namespaced)),
+    of("events.k8s.io/v1", "EventList", (11, Unknown), (4, Unknown)),
+    of("events.k8s.io/v1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("events.k8s.io/v1beta1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("events.k8s.io/v1beta1", "Event", (153, Namespaced), (NONE, Unknown)),
+    of("events.k8s.io/v1beta1", "EventList", (11, Unknown), (NONE, Unknown)),
+    of("events.k8s.io/v1beta1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("extensions/v1beta1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("extensions/v1beta1", "Ingress", (154, Namespaced), (NONE, Unknown)),
+    of("extensions/v1beta1", "IngressList", (11, Unknown), (NONE, Unknown)),
+    of("extensions/v1beta1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("flowcontrol.apiserver.k8s.io/v1", "DeleteOptions", (NONE, Unknown), (232, Unknown)),
+    of("flowcontrol.apiserver.k8s.io/v1", "FlowSchema", (NONE, Unknown), (158, Cluster)),
+    of("flowcontrol.apiserver.k8s.io/v1", "FlowSchemaList", (NONE, Unknown), (4, Unknown)),
+    of("flowcontrol.apiserver.k8s.io/v1", "PriorityLevelConfiguration", (NONE, Unknown), (162, Cluster)),
+    of("flowcontrol.apiserver.k8s.io/v1", "PriorityLevelConfigurationList", (NONE, Unknown), (4, Unknown)),
+    of("flowcontrol.apiserver.k8s.io/v1", "WatchEvent", (NONE, Unknown), (238, Unknown)),
+    of("flowcontrol.apiserver.k8s.io/v1alpha1", "DeleteOptions", (232, Unknown), (NONE, Unknown)),
+    of("flowcontrol.apiserver.k8s.io/v1alpha1", "WatchEvent", (238, Unknown), (NONE, Unknown)),
+    of("flowcontrol.apiserver.k8s.io/v1beta1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("flowcontrol.apiserver.k8s.io/v1beta1", "FlowSchema", (164, Cluster), (NONE, Unknown)),
+    of("flowcontrol.apiserver.k8s.io/v1beta1", "FlowSchemaList", (11, Unknown), (NONE, Unknown)),
+    of("flowcontrol.apiserver.k8s.io/v1beta1", "PriorityLevelConfiguration", (165, Cluster), (NONE, Unknown)),
+    of("flowcontrol.apiserver.k8s.io/v1beta1", "PriorityLevelConfigurationList", (11, Unknown), (NONE, Unknown)),
+    of("flowcontrol.apiserver.k8s.io/v1beta1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("flowcontrol.apiserver.k8s.io/v1beta2", "DeleteOptions", (NONE, Unknown), (232, Unknown)),
+    of("flowcontrol.apiserver.k8s.io/v1beta2", "WatchEvent", (NONE, Unknown), (238, Unknown)),
+    of("flowcontrol.apiserver.k8s.io/v1beta3", "DeleteOptions", (NONE, Unknown), (232, Unknown)),
+    of("flowcontrol.apiserver.k8s.io/v1beta3", "WatchEvent", (NONE, Unknown), (238, Unknown)),
+    of("imagepolicy.k8s.io/v1alpha1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("imagepolicy.k8s.io/v1alpha1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("internal.apiserver.k8s.io/v1alpha1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("internal.apiserver.k8s.io/v1alpha1", "StorageVersion", (NONE, Unknown), (17, Cluster)),
+    of("internal.apiserver.k8s.io/v1alpha1", "StorageVersionList", (NONE, Unknown), (4, Unknown)),
+    of("internal.apiserver.k8s.io/v1alpha1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("kustomize.config.k8s.io/v1beta1", "ConfigMapArgs", (18, Unknown), (NONE, Unknown)),
+    of("kustomize.config.k8s.io/v1beta1", "GeneratorArgs", (30, Unknown), (NONE, Unknown)),
+    of("kustomize.config.k8s.io/v1beta1", "Kustomization", (31, Unknown), (NONE, Unknown)),
+    of("kustomize.config.k8s.io/v1beta1", "KvPairSources", (0, Unknown), (NONE, Unknown)),
+    of("kustomize.config.k8s.io/v1beta1", "SecretArgs", (18, Unknown), (NONE, Unknown)),
+    of("networking.k8s.io/v1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("networking.k8s.io/v1", "IPAddress", (NONE, Unknown), (167, Cluster)),
+    of("networking.k8s.io/v1", "IPAddressList", (NONE, Unknown), (4, Unknown)),
+    of("networking.k8s.io/v1", "Ingress", (169, Namespaced), (169, Namespaced)),
+    of("networking.k8s.io/v1", "IngressClass", (171, Cluster), (171, Cluster)),
+    of("networking.k8s.io/v1", "IngressClassList", (11, Unknown), (4, Unknown)),
+    of("networking.k8s.io/v1", "IngressList", (11, Unknown), (4, Unknown)),
+    of("networking.k8s.io/v1", "NetworkPolicy", (175, Namespaced), (175, Namespaced)),
+    of("networking.k8s.io/v1", "NetworkPolicyList", (11, Unknown), (4, Unknown)),
+    of("networking.k8s.io/v1", "ServiceCIDR", (NONE, Unknown), (97, Cluster)),
+    of("networking.k8s.io/v1", "ServiceCIDRList", (NONE, Unknown), (4, Unknown)),
+    of("networking.k8s.io/v1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("networking.k8s.io/v1beta1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("networking.k8s.io/v1beta1", "IPAddress", (NONE, Unknown), (167, Cluster)),
+    of("networking.k8s.io/v1beta1", "IPAddressList", (NONE, Unknown), (4, Unknown)),
+    of("networking.k8s.io/v1beta1", "Ingress", (154, Namespaced), (NONE, Unknown)),
+    of("networking.k8s.io/v1beta1", "IngressClass", (171, Cluster), (NONE, Unknown)),
+    of("networking.k8s.io/v1beta1", "IngressClassList", (11, Unknown), (NONE, Unknown)),
+    of("networking.k8s.io/v1beta1", "IngressList", (11, Unknown), (NONE, Unknown)),
+    of("networking.k8s.io/v1beta1", "ServiceCIDR", (NONE, Unknown), (97, Cluster)),
+    of("networking.k8s.io/v1beta1", "ServiceCIDRList", (NONE, Unknown), (4, Unknown)),
+    of("networking.k8s.io/v1beta1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("node.k8s.io/v1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("node.k8s.io/v1", "RuntimeClass", (178, Cluster), (178, Cluster)),
+    of("node.k8s.io/v1", "RuntimeClassList", (11, Unknown), (4, Unknown)),
+    of("node.k8s.io/v1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("node.k8s.io/v1alpha1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("node.k8s.io/v1alpha1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("node.k8s.io/v1beta1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("node.k8s.io/v1beta1", "RuntimeClass", (178, Cluster), (NONE, Unknown)),
+    of("node.k8s.io/v1beta1", "RuntimeClassList", (11, Unknown), (NONE, Unknown)),
+    of("node.k8s.io/v1beta1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("policy/v1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("policy/v1", "Eviction", (NONE, Unknown), (180, Unknown)),
+    of("policy/v1", "PodDisruptionBudget", (181, Namespaced), (181, Namespaced)),
+    of("policy/v1", "PodDisruptionBudgetList", (11, Unknown), (4, Unknown)),
+    of("policy/v1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("policy/v1beta1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("policy/v1beta1", "Eviction", (180, Unknown), (NONE, Unknown)),
+    of("policy/v1beta1", "PodDisruptionBudget", (181, Namespaced), (NONE, Unknown)),
+    of("policy/v1beta1", "PodDisruptionBudgetList", (11, Unknown), (NONE, Unknown)),
+    of("policy/v1beta1", "PodSecurityPolicy", (183, Cluster), (NONE, Unknown)),
+    of("policy/v1beta1", "PodSecurityPolicyList", (11, Unknown), (NONE, Unknown)),
+    of("policy/v1beta1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("rbac.authorization.k8s.io/v1", "ClusterRole", (186, Cluster), (186, Cluster)),
+    of("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", (187, Cluster), (187, Cluster)),
+    of("rbac.authorization.k8s.io/v1", "ClusterRoleBindingList", (11, Unknown), (4, Unknown)),
+    of("rbac.authorization.k8s.io/v1", "ClusterRoleList", (11, Unknown), (4, Unknown)),
+    of("rbac.authorization.k8s.io/v1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("rbac.authorization.k8s.io/v1", "Role", (83, Namespaced), (83, Namespaced)),
+    of("rbac.authorization.k8s.io/v1", "RoleBinding", (187, Namespaced), (187, Namespaced)),
+    of("rbac.authorization.k8s.io/v1", "RoleBindingList", (11, Unknown), (4, Unknown)),
+    of("rbac.authorization.k8s.io/v1", "RoleList", (11, Unknown), (4, Unknown)),
+    of("rbac.authorization.k8s.io/v1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("rbac.authorization.k8s.io/v1alpha1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("rbac.authorization.k8s.io/v1alpha1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("rbac.authorization.k8s.io/v1beta1", "ClusterRole", (186, Cluster), (NONE, Unknown)),
+    of("rbac.authorization.k8s.io/v1beta1", "ClusterRoleBinding", (187, Cluster), (NONE, Unknown)),
+    of("rbac.authorization.k8s.io/v1beta1", "ClusterRoleBindingList", (11, Unknown), (NONE, Unknown)),
+    of("rbac.authorization.k8s.io/v1beta1", "ClusterRoleList", (11, Unknown), (NONE, Unknown)),
+    of("rbac.authorization.k8s.io/v1beta1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("rbac.authorization.k8s.io/v1beta1", "Role", (83, Namespaced), (NONE, Unknown)),
+    of("rbac.authorization.k8s.io/v1beta1", "RoleBinding", (187, Namespaced), (NONE, Unknown)),
+    of("rbac.authorization.k8s.io/v1beta1", "RoleBindingList", (11, Unknown), (NONE, Unknown)),
+    of("rbac.authorization.k8s.io/v1beta1", "RoleList", (11, Unknown), (NONE, Unknown)),
+    of("rbac.authorization.k8s.io/v1beta1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("resource.k8s.io/v1", "DeleteOptions", (NONE, Unknown), (232, Unknown)),
+    of("resource.k8s.io/v1", "DeviceClass", (NONE, Unknown), (70, Cluster)),
+    of("resource.k8s.io/v1", "DeviceClassList", (NONE, Unknown), (4, Unknown)),
+    of("resource.k8s.io/v1", "ResourceClaim", (NONE, Unknown), (189, Namespaced)),
+    of("resource.k8s.io/v1", "ResourceClaimList", (NONE, Unknown), (4, Unknown)),
+    of("resource.k8s.io/v1", "ResourceClaimTemplate", (NONE, Unknown), (192, Namespaced)),
+    of("resource.k8s.io/v1", "ResourceClaimTemplateList", (NONE, Unknown), (4, Unknown)),
+    of("resource.k8s.io/v1", "ResourceSlice", (NONE, Unknown), (194, Cluster)),
+    of("resource.k8s.io/v1", "ResourceSliceList", (NONE, Unknown), (4, Unknown)),
+    of("resource.k8s.io/v1", "WatchEvent", (NONE, Unknown), (238, Unknown)),
+    of("resource.k8s.io/v1alpha3", "DeleteOptions", (NONE, Unknown), (232, Unknown)),
+    of("resource.k8s.io/v1alpha3", "DeviceTaintRule", (NONE, Unknown), (196, Cluster)),
+    of("resource.k8s.io/v1alpha3", "DeviceTaintRuleList", (NONE, Unknown), (4, Unknown)),
+    of("resource.k8s.io/v1alpha3", "ResourcePoolStatusRequest", (NONE, Unknown), (97, Cluster)),
+    of("resource.k8s.io/v1alpha3", "ResourcePoolStatusRequestList", (NONE, Unknown), (4, Unknown)),
+    of("resource.k8s.io/v1alpha3", "WatchEvent", (NONE, Unknown), (238, Unknown)),
+    of("resource.k8s.io/v1beta1", "DeleteOptions", (NONE, Unknown), (232, Unknown)),
+    of("resource.k8s.io/v1beta1", "DeviceClass", (NONE, Unknown), (70, Cluster)),
+    of("resource.k8s.io/v1beta1", "DeviceClassList", (NONE, Unknown), (4, Unknown)),
+    of("resource.k8s.io/v1beta1", "ResourceClaim", (NONE, Unknown), (189, Namespaced)),
+    of("resource.k8s.io/v1beta1", "ResourceClaimList", (NONE, Unknown), (4, Unknown)),
+    of("resource.k8s.io/v1beta1", "ResourceClaimTemplate", (NONE, Unknown), (192, Namespaced)),
+    of("resource.k8s.io/v1beta1", "ResourceClaimTemplateList", (NONE, Unknown), (4, Unknown)),
+    of("resource.k8s.io/v1beta1", "ResourceSlice", (NONE, Unknown), (194, Cluster)),
+    of("resource.k8s.io/v1beta1", "ResourceSliceList", (NONE, Unknown), (4, Unknown)),
+    of("resource.k8s.io/v1beta1", "WatchEvent", (NONE, Unknown), (238, Unknown)),
+    of("resource.k8s.io/v1beta2", "DeleteOptions", (NONE, Unknown), (232, Unknown)),
+    of("resource.k8s.io/v1beta2", "DeviceClass", (NONE, Unknown), (70, Cluster)),
+    of("resource.k8s.io/v1beta2", "DeviceClassList", (NONE, Unknown), (4, Unknown)),
+    of("resource.k8s.io/v1beta2", "DeviceTaintRule", (NONE, Unknown), (196, Cluster)),
+    of("resource.k8s.io/v1beta2", "DeviceTaintRuleList", (NONE, Unknown), (4, Unknown)),
+    of("resource.k8s.io/v1beta2", "ResourceClaim", (NONE, Unknown), (189, Namespaced)),
+    of("resource.k8s.io/v1beta2", "ResourceClaimList", (NONE, Unknown), (4, Unknown)),
+    of("resource.k8s.io/v1beta2", "ResourceClaimTemplate", (NONE, Unknown), (192, Namespaced)),
+    of("resource.k8s.io/v1beta2", "ResourceClaimTemplateList", (NONE, Unknown), (4, Unknown)),
+    of("resource.k8s.io/v1beta2", "ResourceSlice", (NONE, Unknown), (194, Cluster)),
+    of("resource.k8s.io/v1beta2", "ResourceSliceList", (NONE, Unknown), (4, Unknown)),
+    of("resource.k8s.io/v1beta2", "WatchEvent", (NONE, Unknown), (238, Unknown)),
+    of("scheduling.k8s.io/v1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("scheduling.k8s.io/v1", "PriorityClass", (83, Cluster), (83, Cluster)),
+    of("scheduling.k8s.io/v1", "PriorityClassList", (11, Unknown), (4, Unknown)),
+    of("scheduling.k8s.io/v1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("scheduling.k8s.io/v1alpha1", "DeleteOptions", (232, Unknown), (NONE, Unknown)),
+    of("scheduling.k8s.io/v1alpha1", "WatchEvent", (238, Unknown), (NONE, Unknown)),
+    of("scheduling.k8s.io/v1alpha2", "DeleteOptions", (NONE, Unknown), (232, Unknown)),
+    of("scheduling.k8s.io/v1alpha2", "PodGroup", (NONE, Unknown), (198, Namespaced)),
+    of("scheduling.k8s.io/v1alpha2", "PodGroupList", (NONE, Unknown), (4, Unknown)),
+    of("scheduling.k8s.io/v1alpha2", "WatchEvent", (NONE, Unknown), (238, Unknown)),
+    of("scheduling.k8s.io/v1alpha2", "Workload", (NONE, Unknown), (203, Namespaced)),
+    of("scheduling.k8s.io/v1alpha2", "WorkloadList", (NONE, Unknown), (4, Unknown)),
+    of("scheduling.k8s.io/v1beta1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("scheduling.k8s.io/v1beta1", "PriorityClass", (83, Cluster), (NONE, Unknown)),
+    of("scheduling.k8s.io/v1beta1", "PriorityClassList", (11, Unknown), (NONE, Unknown)),
+    of("scheduling.k8s.io/v1beta1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("storage.k8s.io/v1", "CSIDriver", (70, Cluster), (70, Cluster)),
+    of("storage.k8s.io/v1", "CSIDriverList", (11, Unknown), (4, Unknown)),
+    of("storage.k8s.io/v1", "CSINode", (205, Cluster), (205, Cluster)),
+    of("storage.k8s.io/v1", "CSINodeList", (11, Unknown), (4, Unknown)),
+    of("storage.k8s.io/v1", "CSIStorageCapacity", (NONE, Unknown), (208, Namespaced)),
+    of("storage.k8s.io/v1", "CSIStorageCapacityList", (NONE, Unknown), (4, Unknown)),
+    of("storage.k8s.io/v1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("storage.k8s.io/v1", "StorageClass", (209, Cluster), (209, Cluster)),
+    of("storage.k8s.io/v1", "StorageClassList", (11, Unknown), (4, Unknown)),
+    of("storage.k8s.io/v1", "VolumeAttachment", (210, Cluster), (211, Cluster)),
+    of("storage.k8s.io/v1", "VolumeAttachmentList", (11, Unknown), (4, Unknown)),
+    of("storage.k8s.io/v1", "VolumeAttributesClass", (NONE, Unknown), (209, Cluster)),
+    of("storage.k8s.io/v1", "VolumeAttributesClassList", (NONE, Unknown), (4, Unknown)),
+    of("storage.k8s.io/v1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("storage.k8s.io/v1alpha1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("storage.k8s.io/v1alpha1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("storage.k8s.io/v1beta1", "CSIDriver", (70, Cluster), (NONE, Unknown)),
+    of("storage.k8s.io/v1beta1", "CSIDriverList", (11, Unknown), (NONE, Unknown)),
+    of("storage.k8s.io/v1beta1", "CSINode", (205, Cluster), (NONE, Unknown)),
+    of("storage.k8s.io/v1beta1", "CSINodeList", (11, Unknown), (NONE, Unknown)),
+    of("storage.k8s.io/v1beta1", "CSIStorageCapacity", (208, Namespaced), (NONE, Unknown)),
+    of("storage.k8s.io/v1beta1", "CSIStorageCapacityList", (11, Unknown), (NONE, Unknown)),
+    of("storage.k8s.io/v1beta1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("storage.k8s.io/v1beta1", "StorageClass", (209, Cluster), (NONE, Unknown)),
+    of("storage.k8s.io/v1beta1", "StorageClassList", (11, Unknown), (NONE, Unknown)),
+    of("storage.k8s.io/v1beta1", "VolumeAttachment", (210, Cluster), (NONE, Unknown)),
+    of("storage.k8s.io/v1beta1", "VolumeAttachmentList", (11, Unknown), (NONE, Unknown)),
+    of("storage.k8s.io/v1beta1", "VolumeAttributesClass", (NONE, Unknown), (209, Cluster)),
+    of("storage.k8s.io/v1beta1", "VolumeAttributesClassList", (NONE, Unknown), (4, Unknown)),
+    of("storage.k8s.io/v1beta1", "WatchEvent", (238, Unknown), (238, Unknown)),
+    of("storagemigration.k8s.io/v1beta1", "DeleteOptions", (NONE, Unknown), (232, Unknown)),
+    of("storagemigration.k8s.io/v1beta1", "StorageVersionMigration", (NONE, Unknown), (217, Cluster)),
+    of("storagemigration.k8s.io/v1beta1", "StorageVersionMigrationList", (NONE, Unknown), (4, Unknown)),
+    of("storagemigration.k8s.io/v1beta1", "WatchEvent", (NONE, Unknown), (238, Unknown)),
+    of("v1", "APIGroup", (231, Unknown), (231, Unknown)),
+    of("v1", "APIGroupList", (0, Unknown), (0, Unknown)),
+    of("v1", "APIResourceList", (0, Unknown), (0, Unknown)),
+    of("v1", "APIVersions", (0, Unknown), (0, Unknown)),
+    of("v1", "Binding", (74, Unknown), (74, Unknown)),
+    of("v1", "ComponentStatus", (79, Cluster), (79, Cluster)),
+    of("v1", "ComponentStatusList", (11, Unknown), (4, Unknown)),
+    of("v1", "ConfigMap", (80, Namespaced), (80, Namespaced)),
+    of("v1", "ConfigMapList", (11, Unknown), (4, Unknown)),
+    of("v1", "DeleteOptions", (232, Unknown), (232, Unknown)),
+    of("v1", "Endpoints", (83, Namespaced), (83, Namespaced)),
+    of("v1", "EndpointsList", (11, Unknown), (4, Unknown)),
+    of("v1", "Event", (91, Namespaced), (91, Namespaced)),
+    of("v1", "EventList", (11, Unknown), (4, Unknown)),
+    of("v1", "LimitRange", (70, Namespaced), (70, Namespaced)),
+    of("v1", "LimitRangeList", (11, Unknown), (4, Unknown)),
+    of("v1", "Namespace", (97, Cluster), (97, Cluster)),
+    of("v1", "NamespaceList", (11, Unknown), (4, Unknown)),
+    of("v1", "Node", (98, Cluster), (99, Cluster)),
+    of("v1", "NodeList", (11, Unknown), (4, Unknown)),
+    of("v1", "NodeProxyOptions", (NONE, Cluster), (NONE, Cluster)),
+    of("v1", "PersistentVolume", (108, Cluster), (109, Cluster)),
+    of("v1", "PersistentVolumeClaim", (110, Namespaced), (111, Namespaced)),
+    of("v1", "PersistentVolumeClaimList", (11, Unknown), (4, Unknown)),
+    of("v1", "PersistentVolumeList", (11, Unknown), (4, Unknown)),
+    of("v1", "Pod", (120, Namespaced), (121, Namespaced)),
+    of("v1", "PodAttachOptions", (NONE, Namespaced), (NONE, Namespaced)),
+    of("v1", "PodExecOptions", (NONE, Namespaced), (NONE, Namespaced)),
+    of("v1", "PodList", (11, Unknown), (4, Unknown)),
+    of("v1", "PodPortForwardOptions", (NONE, Namespaced), (NONE, Namespaced)),
+    of("v1", "PodProxyOptions", (NONE, Namespaced), (NONE, Namespaced)),
+    of("v1", "PodTemplate", (128, Namespaced), (129, Namespaced)),
+    of("v1", "PodTemplateList", (11, Unknown), (4, Unknown)),
+    of("v1", "ReplicationController", (133, Namespaced), (134, Namespaced)),
+    of("v1", "ReplicationControllerList", (11, Unknown), (4, Unknown)),
+    of("v1", "ResourceQuota", (137, Namespaced), (137, Namespaced)),
+    of("v1", "ResourceQuotaList", (11, Unknown), (4, Unknown)),
+    of("v1", "Secret", (141, Namespaced), (141, Namespaced)),
+    of("v1", "SecretList", (11, Unknown), (4, Unknown)),
+    of("v1", "Service", (144, Namespaced), (144, Namespaced)),
+    of("v1", "ServiceAccount", (145, Namespaced), (145, Namespaced)),
+    of("v1", "ServiceAccountList", (11, Unknown), (4, Unknown)),
+    of("v1", "ServiceList", (11, Unknown), (4, Unknown)),
+    of("v1", "ServiceProxyOptions", (NONE, Namespaced), (NONE, Namespaced)),
+    of("v1", "Status", (236, Unknown), (237, Unknown)),
+    of("v1", "WatchEvent", (238, Unknown), (238, Unknown)),
 ];
