@@ -6,20 +6,27 @@
 //! them in what Windlass applies.
 
 mod compose;
+mod dialect;
 mod emit;
 mod error;
 mod folded;
+mod go_value;
+mod input;
 pub mod json;
 mod node;
 pub mod number;
+mod parse;
 pub mod scalar;
+mod scan;
 mod timestamp;
 
 use serde_json::Value;
 
 pub use compose::{Composed, MAX_DEPTH, MAX_NODES, compose_all, compose_first};
+pub use dialect::Dialect;
 pub use emit::{WriteError, check, write, write_mapping};
 pub use error::{Error, Problem};
+pub use input::Input;
 pub use node::{Kind, Node, NodeId, Nodes, Style, Tag};
 
 /// One document of a stream, as JSON.
@@ -44,7 +51,7 @@ pub struct Document {
 /// ```
 pub fn read_documents(text: &str, file: &str) -> Result<Vec<Document>, Error> {
     let mut nodes = Nodes::default();
-    let roots = compose_all(text, &mut nodes).map_err(|problem| Error::new(file, problem))?;
+    let roots = compose_all(text, &mut nodes, Dialect::Sigs).map_err(|problem| Error::new(file, problem))?;
     roots
         .into_iter()
         .map(|root| document(&nodes, root, file))

@@ -135,7 +135,9 @@ fn own_inputs_read_as_in_go() {
         ("a: |+\n  x\n  ", r#"{"a":"x\n"}"#),
         ("a: |\n  x\n# end", r#"{"a":"x\n"}"#),
         ("a: >-\n  x\n  y", r#"{"a":"x y"}"#),
-        ("[!a, b]", "ERR"),
+        ("[!a, b]", r#"["b"]"#),
+        ("{a: 1, d:}", r#"{"a":1,"d:":null}"#),
+        (r#"a: "\/""#, "ERR"),
         ("\u{feff}a: 1\r\nb: 2\r\n", r#"{"a":1,"b":2}"#),
     ] {
         let actual = answer(text);

@@ -170,11 +170,11 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::of_object;
-    use manifest::yaml::{Nodes, compose_first};
+    use manifest::yaml::{Dialect, Nodes, compose_first};
 
     fn shown(text: &str) -> String {
         let mut nodes = Nodes::default();
-        let root = compose_first(text, &mut nodes).unwrap().unwrap();
+        let root = compose_first(text, &mut nodes, Dialect::Kyaml).unwrap().unwrap();
         of_object(&nodes, root)
     }
 

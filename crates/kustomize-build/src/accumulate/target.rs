@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use manifest::Origin;
-use manifest::yaml;
+use manifest::yaml::{self, Dialect};
 use serde_json::{Map, Value};
 
 use super::Accumulated;
@@ -617,7 +617,7 @@ fn parse(content: &[u8], file: &str, loader: &Loader<'_>) -> Result<Kustomizatio
 fn first_document(text: &str, file: &str) -> Result<Value> {
     let mut nodes = Nodes::default();
     let failed = |problem: yaml::Problem| Error::invalid(problem.to_string()).in_file(file, problem.line);
-    match yaml::compose_first(text, &mut nodes).map_err(failed)? {
+    match yaml::compose_first(text, &mut nodes, Dialect::Sigs).map_err(failed)? {
         Some(root) => yaml::json::decode(&nodes, root).map_err(failed),
         None => Ok(Value::Null),
     }

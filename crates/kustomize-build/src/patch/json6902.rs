@@ -1,7 +1,7 @@
 //! JSON patches as the library that kustomize uses (evanphx/json-patch v4) applies them: negative indexes count from
 //! the end, and `replace` sets a field that is not there.
 
-use manifest::yaml;
+use manifest::yaml::{self, Dialect};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
@@ -31,7 +31,7 @@ impl Operations {
         } else {
             let mut nodes = Nodes::default();
             let failed = |problem: yaml::Problem| Error::patch(problem.to_string());
-            match yaml::compose_first(text, &mut nodes).map_err(failed)? {
+            match yaml::compose_first(text, &mut nodes, Dialect::Sigs).map_err(failed)? {
                 Some(root) => yaml::json::decode(&nodes, root).map_err(failed)?,
                 None => Value::Null,
             }

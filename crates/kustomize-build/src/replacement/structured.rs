@@ -1,6 +1,6 @@
 //! Replacements inside of text that is itself JSON: `data.config\.json.a.b`.
 
-use manifest::yaml::{self, Kind, NodeId};
+use manifest::yaml::{self, Dialect, Kind, NodeId};
 use serde_json::Value;
 
 use super::path;
@@ -26,7 +26,7 @@ pub(super) fn set(
         return Ok(false);
     };
     let text = nodes[field].value.clone();
-    let Ok(Some(document)) = yaml::compose_first(&text, nodes) else {
+    let Ok(Some(document)) = yaml::compose_first(&text, nodes, Dialect::Kyaml) else {
         return Ok(false);
     };
     let Ok(fields) = path::find(nodes, document, rest, create) else {

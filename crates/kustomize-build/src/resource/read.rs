@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use manifest::Origin;
-use manifest::yaml::{self, Kind, MAX_NODES, Node, NodeId, Problem, Style, Tag};
+use manifest::yaml::{self, Dialect, Kind, MAX_NODES, Node, NodeId, Problem, Style, Tag};
 use serde_json::Value;
 
 use super::Resource;
@@ -20,8 +20,8 @@ pub(crate) fn parse_resources(nodes: &mut Nodes, text: &str, file: &str) -> Resu
     let mut roots = Vec::new();
     for chunk in chunks {
         let line = chunk.line;
-        let root =
-            yaml::compose_first(&chunk.text, nodes).map_err(|problem| malformed(problem, line, file))?;
+        let root = yaml::compose_first(&chunk.text, nodes, Dialect::Kyaml)
+            .map_err(|problem| malformed(problem, line, file))?;
         let Some(root) = root.filter(|root| !nodes[*root].is_null()) else {
             continue;
         };

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::dialect::Dialect;
+
 /// What is wrong with a document, and in which line.
 ///
 /// Displayed as go-yaml words it (`yaml: line 3: mapping values are not allowed in this context`), because users search
@@ -46,27 +48,34 @@ impl Problem {
         self
     }
 
-    pub(super) fn of_syntax(error: &libyaml_safer::Error) -> Self {
-        let line_of =
-            |mark: Option<libyaml_safer::Mark>| mark.map_or(0, |m| u32::try_from(m.line).unwrap_or(0));
-        let context = line_of(error.context_mark());
-        let problem = line_of(error.problem_mark());
-        // go-yaml v3, `parser.fail`: the context's line, else the problem's; 0-based except for the scanner's errors.
-        let chosen = if context != 0 { context } else { problem };
-        let scanner = error.kind() == libyaml_safer::ErrorKind::Scanner;
-        let go_line = if chosen != 0 && scanner {
-            chosen + 1
-        } else {
-            chosen
-        };
-        let line = if error.problem_mark().is_some() {
-            problem + 1
-        } else {
-            0
+    /// Describes what the scanner found in line `line`, in something that started in line `start`, both counted from 0.
+    pub(super) fn of_scanner(dialect: Dialect, start: u32, line: u32, text: impl Into<String>) -> Self {
+        // go-yaml's `parser.fail`: v2 names the problem's line, v3 that of the start; a first line counts as none.
+        let go_line = match (dialect, start, line) {
+            (Dialect::Sigs, start, 0) => start,
+            (Dialect::Sigs, _, line) | (Dialect::Kyaml, 0, line @ 1..) => line + 1,
+            (Dialect::Kyaml, 0, 0) => 0,
+            (Dialect::Kyaml, start, _) => start + 1,
         };
         Self {
-            line,
-            text: error.problem().to_owned(),
+            line: line + 1,
+            text: text.into(),
+            go_line,
+            bare: false,
+        }
+    }
+
+    /// Describes what the parser found in line `line`, in something that started in line `start`, both counted from 0.
+    pub(super) fn of_parser(dialect: Dialect, start: u32, line: u32, text: impl Into<String>) -> Self {
+        // As above, but these lines are not moved from 0 to 1.
+        let go_line = match (dialect, start, line) {
+            (Dialect::Sigs, start, 0) => start,
+            (Dialect::Sigs, _, line) | (Dialect::Kyaml, 0, line) => line,
+            (Dialect::Kyaml, start, _) => start,
+        };
+        Self {
+            line: line + 1,
+            text: text.into(),
             go_line,
             bare: false,
         }

@@ -3,11 +3,14 @@
 //! [`decode`] is what sigs.k8s.io/yaml makes of a document: go-yaml v2's types and merge keys, any scalar as a key.
 //! [`decode_kyaml`] is what kyaml's `RNode.MarshalJSON` makes of a tree: go-yaml v3's types, and keys that are strings.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 
 use super::error::Problem;
+use super::go_value::{GoKey, GoValue};
 use super::node::{Kind, Node, NodeId, Nodes, Style, Tag};
-use super::{MAX_DEPTH, number, scalar};
+use super::{MAX_DEPTH, scalar};
 
 /// Makes JSON of a document by the rules of sigs.k8s.io/yaml.
 pub fn decode(nodes: &Nodes, root: NodeId) -> Result<Value, Problem> {
@@ -19,7 +22,8 @@ pub fn decode(nodes: &Nodes, root: NodeId) -> Result<Value, Problem> {
         depth: 0,
         open_aliases: Vec::new(),
     }
-    .value(root)
+    .value(root)?
+    .into_json(nodes[root].line)
 }
 
 struct Decoder<'a> {
@@ -45,8 +49,9 @@ fn allowed_alias_ratio(decoded: u64) -> f64 {
 }
 
 impl Decoder<'_> {
-    fn value(&mut self, id: NodeId) -> Result<Value, Problem> {
-        let node = &self.nodes[id];
+    fn value(&mut self, id: NodeId) -> Result<GoValue, Problem> {
+        let nodes = self.nodes;
+        let node = &nodes[id];
         self.count(node)?;
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -56,16 +61,16 @@ impl Decoder<'_> {
             ));
         }
         let value = match node.kind {
-            Kind::Scalar => scalar_value(node)?,
+            Kind::Scalar => scalar::decode_v2(node).map_err(|text| Problem::in_node(node.line, text))?,
             Kind::Alias => self.alias(id)?,
             Kind::Sequence => {
                 let elements = node.content.iter().map(|child| self.value(*child));
-                Value::Array(elements.collect::<Result<_, _>>()?)
+                GoValue::List(elements.collect::<Result<_, _>>()?)
             }
             Kind::Mapping => {
-                let mut map = Map::new();
+                let mut map = BTreeMap::new();
                 self.mapping(id, &mut map)?;
-                Value::Object(map)
+                GoValue::Map(map)
             }
         };
         self.depth -= 1;
@@ -88,10 +93,10 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    fn alias(&mut self, id: NodeId) -> Result<Value, Problem> {
+    fn alias(&mut self, id: NodeId) -> Result<GoValue, Problem> {
         let node = &self.nodes[id];
         let Some(target) = node.alias else {
-            return Ok(Value::Null);
+            return Ok(GoValue::Null);
         };
         if self.open_aliases.contains(&target) {
             return Err(Problem::in_node(
@@ -108,21 +113,24 @@ impl Decoder<'_> {
     }
 
     /// Fills a map in the order of the text: what comes later wins, also what `<<` brings (go-yaml v2).
-    fn mapping(&mut self, id: NodeId, map: &mut Map<String, Value>) -> Result<(), Problem> {
-        for pair in self.nodes[id].content.chunks_exact(2) {
+    fn mapping(&mut self, id: NodeId, map: &mut BTreeMap<GoKey, GoValue>) -> Result<(), Problem> {
+        let nodes = self.nodes;
+        for pair in nodes[id].content.chunks_exact(2) {
             let (key, value) = (pair[0], pair[1]);
-            if is_merge(&self.nodes[key]) {
+            if is_merge(&nodes[key]) {
                 self.merge(value, map)?;
                 continue;
             }
-            let key = self.key(key, value)?;
+            let key = self.value(key)?.into_key().map_err(|refused| {
+                Problem::in_node(nodes[key].line, format!("invalid map key: {refused}"))
+            })?;
             let value = self.value(value)?;
             map.insert(key, value);
         }
         Ok(())
     }
 
-    fn merge(&mut self, id: NodeId, map: &mut Map<String, Value>) -> Result<(), Problem> {
+    fn merge(&mut self, id: NodeId, map: &mut BTreeMap<GoKey, GoValue>) -> Result<(), Problem> {
         let node = &self.nodes[id];
         let sources: Vec<NodeId> = match node.kind {
             // Earlier elements take precedence, so the last is laid down first.
@@ -130,58 +138,23 @@ impl Decoder<'_> {
             _ => vec![id],
         };
         for source in sources {
-            match self.value(source)? {
-                Value::Object(fields) => map.extend(fields),
-                _ => {
-                    let text = "map merge requires map or sequence of maps as the value";
-                    return Err(Problem::in_node(self.nodes[source].line, text));
-                }
+            if !self.is_mapping(source) {
+                let text = "map merge requires map or sequence of maps as the value";
+                return Err(Problem::in_node(self.nodes[source].line, text));
+            }
+            if let GoValue::Map(fields) = self.value(source)? {
+                map.extend(fields);
             }
         }
         Ok(())
     }
 
-    fn key(&mut self, id: NodeId, value: NodeId) -> Result<String, Problem> {
-        let line = self.nodes[id].line;
-        match self.value(id)? {
-            Value::String(text) => Ok(text),
-            Value::Bool(b) => Ok(b.to_string()),
-            Value::Number(n) => self.number_key(id, &n, value),
-            Value::Null => {
-                let shown = self.shown(value);
-                let text = format!("unsupported map key of type: %!s(<nil>), key: <nil>, value: {shown}");
-                Err(Problem::in_json(line, text))
-            }
-            Value::Array(_) | Value::Object(_) => Err(Problem::in_node(line, "invalid map key")),
-        }
+    /// Tells whether a node is a mapping, or an alias of one: an alias of an alias does not exist.
+    fn is_mapping(&self, id: NodeId) -> bool {
+        let node = &self.nodes[id];
+        let target = node.alias.unwrap_or(id);
+        self.nodes[target].kind == Kind::Mapping
     }
-
-    fn number_key(&self, id: NodeId, n: &serde_json::Number, value: NodeId) -> Result<String, Problem> {
-        if let Some(n) = n.as_i64() {
-            // A float key is written as a float of 32 bits: whole ones come out like integers below 1e+21.
-            return Ok(n.to_string());
-        }
-        match n.as_u64() {
-            Some(n) => {
-                let shown = self.shown(value);
-                let text = format!("unsupported map key of type: uint64, key: {n:#x}, value: {shown}");
-                Err(Problem::in_json(self.nodes[id].line, text))
-            }
-            None => Ok(number::format_g(n.as_f64().unwrap_or_default())),
-        }
-    }
-
-    /// Shows a value in an error about its key, as Go's `%+#v` does for strings and numbers.
-    fn shown(&self, id: NodeId) -> String {
-        match scalar_value(&self.nodes[id]) {
-            Ok(value) if self.nodes[id].kind == Kind::Scalar => value.to_string(),
-            _ => "…".to_owned(),
-        }
-    }
-}
-
-fn scalar_value(node: &Node) -> Result<Value, Problem> {
-    scalar::to_json_v2(node).map_err(|text| failure(node, text))
 }
 
 fn failure(node: &Node, text: String) -> Problem {
@@ -195,7 +168,12 @@ fn failure(node: &Node, text: String) -> Problem {
 fn is_merge(key: &Node) -> bool {
     key.kind == Kind::Scalar
         && key.value == "<<"
-        && (!key.tagged && key.style == Style::Plain || key.tag == Tag::Merge)
+        && match &key.tag {
+            Tag::Merge => true,
+            // `!` stands for "not resolved", which v2 takes for "as if nothing were written".
+            Tag::Other(tag) => &**tag == "!",
+            _ => !key.tagged && key.style == Style::Plain,
+        }
 }
 
 /// Makes JSON of a tree by the rules of kyaml: the tree must hold no alias and no merge key any more.

@@ -115,23 +115,55 @@ pub fn float_to_json(float: f64) -> Option<Value> {
 
 /// Writes a float as Go's `strconv.FormatFloat(f, 'g', -1, 64)`, with YAML's names for what is no number.
 pub fn format_g(float: f64) -> String {
+    yaml_name(float).map_or_else(|| exponent_or_not(&format!("{float:e}")), str::to_owned)
+}
+
+/// Writes a float as [`format_g`] does, but with the digits that suffice for 32 bits, as sigs.k8s.io/yaml writes keys.
+pub fn format_g_32(float: f64) -> String {
+    #[expect(clippy::cast_possible_truncation, reason = "Go rounds to 32 bits here")]
+    let rounded = float as f32;
+    let text = format!("{rounded:e}");
+    yaml_name(f64::from(rounded)).map_or_else(|| exponent_or_not(&text), str::to_owned)
+}
+
+fn yaml_name(float: f64) -> Option<&'static str> {
+    match float {
+        float if float.is_nan() => Some(".nan"),
+        f64::INFINITY => Some(".inf"),
+        f64::NEG_INFINITY => Some("-.inf"),
+        _ => None,
+    }
+}
+
+/// Writes a number with an exponent where Go's 'g' does; `scientific` holds the shortest digits that read back.
+fn exponent_or_not(scientific: &str) -> String {
     /// strconv: the shortest form takes 6 for the precision that decides on the exponent.
     const EXPONENT_FROM: i32 = 6;
-    if float.is_nan() {
-        return ".nan".to_owned();
-    }
-    if float.is_infinite() {
-        return if float > 0.0 { ".inf" } else { "-.inf" }.to_owned();
-    }
-    // LowerExp gives the shortest digits that read back as the same number, as Go's -1 does.
-    let scientific = format!("{float:e}");
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     if (-4..EXPONENT_FROM).contains(&exponent) {
-        return float.to_string();
+        return decimal(mantissa, exponent);
     }
     let sign = if exponent < 0 { '-' } else { '+' };
     format!("{mantissa}e{sign}{:02}", exponent.abs())
+}
+
+/// Writes the digits of `mantissa` without an exponent.
+fn decimal(mantissa: &str, exponent: i32) -> String {
+    let (sign, mantissa) = mantissa
+        .strip_prefix('-')
+        .map_or(("", mantissa), |rest| ("-", rest));
+    let digits = mantissa.replace('.', "");
+    match usize::try_from(exponent) {
+        Err(_) => {
+            let zeros = usize::try_from(-1 - exponent).unwrap_or(0);
+            format!("{sign}0.{}{digits}", "0".repeat(zeros))
+        }
+        Ok(exponent) if digits.len() <= exponent + 1 => {
+            format!("{sign}{digits}{}", "0".repeat(exponent + 1 - digits.len()))
+        }
+        Ok(exponent) => format!("{sign}{}.{}", &digits[..=exponent], &digits[exponent + 1..]),
+    }
 }
 
 #[cfg(test)]

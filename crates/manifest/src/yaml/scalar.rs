@@ -5,6 +5,7 @@
 
 use serde_json::Value;
 
+use super::go_value::GoValue;
 use super::node::{Kind, Node, Style, Tag};
 use super::number::{self, Integer};
 use super::{folded, timestamp};
@@ -133,21 +134,47 @@ fn string(node: &Node) -> Result<Value, Failure> {
     }
 }
 
-/// Returns the value of a scalar as sigs.k8s.io/yaml reads it.
-pub fn to_json_v2(node: &Node) -> Result<Value, Failure> {
-    if node.tagged {
-        return match &node.tag {
-            Tag::Timestamp => Ok(Value::from(node.value.as_str())),
-            tag => by_tag(tag, &node.value, resolve_plain_v2(&node.value)),
-        };
+/// Returns the value of a scalar as go-yaml v2 decodes it.
+pub(super) fn decode_v2(node: &Node) -> Result<GoValue, Failure> {
+    let text = || GoValue::Text(node.value.clone());
+    if !node.tagged {
+        return Ok(match node.style {
+            Style::Plain => value_v2(node, &resolve_plain_v2(&node.value)),
+            _ => text(),
+        });
     }
-    if node.style != Style::Plain {
-        return Ok(Value::from(node.value.as_str()));
+    match &node.tag {
+        Tag::Null | Tag::Bool | Tag::Int | Tag::Float | Tag::Timestamp => {}
+        Tag::Binary => return decode_base64(&node.value).map(GoValue::Text),
+        _ => return Ok(text()),
     }
-    match resolve_plain_v2(&node.value) {
+    let scalar = resolve_plain_v2(&node.value);
+    let found = match (&node.tag, &scalar) {
+        (Tag::Timestamp, _) => scalar.tag(),
+        // Only without a tag is a timestamp looked for; such text reads as no number.
+        (_, Scalar::Timestamp) => Tag::Str,
+        _ => scalar.tag(),
+    };
+    match (&node.tag, &scalar) {
+        (Tag::Float, Scalar::Int(Integer::Signed(n))) => Ok(GoValue::Float(Integer::Signed(*n).as_f64())),
+        (tag, _) if *tag == found => Ok(value_v2(node, &scalar)),
+        (tag, _) => Err(format!(
+            "cannot decode {} `{}` as a {}",
+            found.as_str(),
+            node.value,
+            tag.as_str()
+        )),
+    }
+}
+
+fn value_v2(node: &Node, scalar: &Scalar) -> GoValue {
+    match *scalar {
+        Scalar::Null => GoValue::Null,
+        Scalar::Bool(b) => GoValue::Bool(b),
+        Scalar::Int(integer) => GoValue::Integer(integer),
+        Scalar::Float(float) => GoValue::Float(float),
         // For compatibility v2 hands a timestamp on as the text that it is.
-        Scalar::Timestamp | Scalar::Str => Ok(Value::from(node.value.as_str())),
-        other => resolved(&node.value, other),
+        Scalar::Timestamp | Scalar::Str => GoValue::Text(node.value.clone()),
     }
 }
 
