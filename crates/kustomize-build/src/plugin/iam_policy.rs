@@ -80,7 +80,7 @@ impl IamPolicy {
             text += &format!("\n  namespace: {}", self.account.namespace);
         }
         // As kustomize does, so that a name like `1` is a number.
-        let root = manifest::yaml::compose_first(&text, nodes)
+        let root = manifest::yaml::compose_first(&text, nodes, manifest::yaml::Dialect::Kyaml)
             .map_err(|problem| Error::invalid(problem.to_string()))?;
         let root = root.unwrap_or_else(|| nodes.add(Node::tagged_scalar("null", Tag::Null)));
         Ok(Resource::new(root, None))
