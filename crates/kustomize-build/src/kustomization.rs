@@ -5,6 +5,7 @@
 
 pub(crate) mod decode;
 mod generator;
+mod helm;
 mod types;
 
 use std::collections::BTreeMap;
@@ -14,10 +15,13 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 use decode::{Decode, Fields, Place};
 
+use helm::{HelmChart, HelmGlobals, OldHelmChart};
+use types::ObjectMetadata;
+
 pub(crate) use generator::{GeneratorArgs, GeneratorOptions};
 pub(crate) use types::{
     FieldOptions, Image, Label, Patch, PatchOptions, Replacement, ReplacementField, Replica, Selector,
-    SortOptions, SourceSelector, TargetSelector, Variable,
+    SortOptions, SourceSelector, StrategicMerge, TargetSelector, Variable,
 };
 
 pub(crate) const KIND: &str = "Kustomization";
@@ -43,6 +47,7 @@ const DEPRECATED: [(&str, &str, bool); 6] = [
 pub(crate) struct Kustomization {
     pub(crate) api_version: String,
     pub(crate) kind: String,
+    metadata: Option<ObjectMetadata>,
     pub(crate) open_api: BTreeMap<String, String>,
     pub(crate) name_prefix: String,
     pub(crate) name_suffix: String,
@@ -65,8 +70,9 @@ pub(crate) struct Kustomization {
     bases: Vec<String>,
     pub(crate) config_map_generator: Vec<GeneratorArgs>,
     pub(crate) secret_generator: Vec<GeneratorArgs>,
-    /// The first helm chart as it was written, to refuse it by its configuration.
-    pub(crate) helm_charts: Vec<Value>,
+    helm_globals: Option<HelmGlobals>,
+    helm_charts: Vec<HelmChart>,
+    old_helm_charts: Vec<OldHelmChart>,
     pub(crate) generator_options: Option<GeneratorOptions>,
     pub(crate) configurations: Vec<String>,
     pub(crate) generators: Vec<String>,
@@ -113,6 +119,12 @@ impl Kustomization {
         }
         self.resources.append(&mut self.bases);
         self.images.append(&mut self.image_tags);
+        let old_globals = OldHelmChart::globals(&self.old_helm_charts);
+        if self.helm_globals.is_none() && old_globals != HelmGlobals::default() {
+            self.helm_globals = Some(old_globals);
+        }
+        let old_charts = self.old_helm_charts.drain(..);
+        self.helm_charts.extend(old_charts.map(|chart| chart.chart()));
     }
 
     /// Fails when the file says nothing, or says to be something else; `folder` is for the message.
@@ -141,6 +153,17 @@ impl Kustomization {
         )))
     }
 
+    /// Returns the configuration of the first helm chart; `inherited` is the namespace of the kustomizations above.
+    pub(crate) fn helm_chart(&self, inherited: &str) -> Option<Value> {
+        let globals = self.helm_globals.clone().unwrap_or_default();
+        let namespace = match self.namespace.as_str() {
+            "" => inherited,
+            own => own,
+        };
+        let chart = self.helm_charts.first()?;
+        Some(chart.configuration(&globals, namespace))
+    }
+
     /// Tells whether an option of `buildMetadata` is set.
     pub(crate) fn has_build_metadata(&self, option: &str) -> bool {
         self.build_metadata.iter().any(|set| set == option)
@@ -162,12 +185,14 @@ impl Decode for Kustomization {
         fields.take("namespace", &mut k.namespace);
         k.says_something = !(k.name_prefix.is_empty() && k.name_suffix.is_empty() && k.namespace.is_empty());
         let before = fields.taken();
-        fields.ignore("metadata");
+        fields.take("metadata", &mut k.metadata);
         fields.take("openapi", &mut k.open_api);
         fields.take("commonLabels", &mut k.common_labels);
         fields.take("labels", &mut k.labels);
         fields.take("commonAnnotations", &mut k.common_annotations);
-        fields.take("patchesStrategicMerge", &mut k.patches_strategic_merge);
+        let mut strategic: Vec<StrategicMerge> = Vec::new();
+        fields.take("patchesStrategicMerge", &mut strategic);
+        k.patches_strategic_merge = strategic.into_iter().map(|entry| entry.0).collect();
         fields.take("patchesJson6902", &mut k.patches_json6902);
         fields.take("patches", &mut k.patches);
         fields.take("images", &mut k.images);
@@ -184,18 +209,25 @@ impl Decode for Kustomization {
         let mut secrets: Vec<generator::SecretArgs> = Vec::new();
         fields.take("secretGenerator", &mut secrets);
         k.secret_generator = secrets.into_iter().map(|args| args.0).collect();
-        fields.ignore("helmGlobals");
+        fields.take("helmGlobals", &mut k.helm_globals);
         fields.take("helmCharts", &mut k.helm_charts);
-        let mut old_charts: Vec<Value> = Vec::new();
-        fields.take("helmChartInflationGenerator", &mut old_charts);
-        k.helm_charts.append(&mut old_charts);
+        fields.take("helmChartInflationGenerator", &mut k.old_helm_charts);
         fields.take("generatorOptions", &mut k.generator_options);
         fields.take("configurations", &mut k.configurations);
         fields.take("generators", &mut k.generators);
         fields.take("transformers", &mut k.transformers);
         fields.take("validators", &mut k.validators);
         fields.take("buildMetadata", &mut k.build_metadata);
-        k.says_something |= fields.taken() > before;
+        // kustomize takes their elements over, and does not look whether there are any.
+        let emptied = [
+            ("bases", k.bases.is_empty()),
+            ("imageTags", k.image_tags.is_empty()),
+            ("helmChartInflationGenerator", k.old_helm_charts.is_empty()),
+        ];
+        let emptied = emptied
+            .iter()
+            .filter(|(name, is_empty)| *is_empty && fields.has(name));
+        k.says_something |= fields.taken() > before + emptied.count();
         let names = DEPRECATED.iter().map(|(old, ..)| *old);
         k.deprecated = names.filter(|old| fields.has(old)).collect();
         fields.finish()?;
@@ -242,6 +274,65 @@ mod tests {
             ),
         ] {
             assert_eq!(error(&value), message);
+        }
+    }
+
+    /// What kustomize 5.8.3 says of one field, after `invalid Kustomization: json: cannot unmarshal `.
+    #[test]
+    fn values_of_other_types_are_named_with_their_place_and_gos_type() {
+        for (value, words) in [
+            (json!(3), "number into Go value of type types.Kustomization"),
+            (
+                json!({"images": 3}),
+                "number into Go struct field Kustomization.images of type []types.Image",
+            ),
+            (
+                json!({"images": [3]}),
+                "number into Kustomization.images.0 of type types.Image",
+            ),
+            (
+                json!({"resources": [1]}),
+                "number into Kustomization.resources.0 of type string",
+            ),
+            (
+                json!({"commonLabels": {"a": 1}}),
+                "number into Go struct field Kustomization.commonLabels.a of type string",
+            ),
+            (
+                json!({"replicas": [{"name": "a", "count": 1.5}]}),
+                "number 1.5 into Go struct field Kustomization.replicas.0.count of type int64",
+            ),
+            (
+                json!({"patches": [{"target": "a"}]}),
+                "string into Go struct field Kustomization.patches.0.target of type types.Selector",
+            ),
+            (
+                json!({"helmCharts": [{"valuesInline": 1}]}),
+                "number into Go struct field Kustomization.helmCharts.0.valuesInline of type map[string]interface {}",
+            ),
+            (
+                json!({"metadata": 1}),
+                "number into Go struct field Kustomization.metadata of type types.ObjectMeta",
+            ),
+            (
+                json!({"replacements": [{"targets": 1}]}),
+                "number into Go struct field Kustomization.replacements.0.targets of type []*types.TargetSelector",
+            ),
+            (
+                json!({"replacements": [{"targets": [{"options": {"index": "a"}}]}]}),
+                "string into Go struct field Kustomization.replacements.0.targets.0.options.index of type int",
+            ),
+            (
+                json!({"patchesStrategicMerge": [1]}),
+                "number into Kustomization.patchesStrategicMerge.0 of type types.PatchStrategicMerge",
+            ),
+            (
+                json!({"NAMEPREFIX": 3}),
+                "number into Go struct field Kustomization.NAMEPREFIX of type string",
+            ),
+        ] {
+            let expected = format!("invalid Kustomization: json: cannot unmarshal {words}");
+            assert_eq!(error(&value), expected);
         }
     }
 

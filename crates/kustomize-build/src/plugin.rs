@@ -1,26 +1,26 @@
 //! Built-in generators and transformers that are configured by resources of their own (`generators`, `transformers`).
 
+mod generator;
 mod iam_policy;
+mod transformer;
 mod value_add;
-
-use std::collections::BTreeMap;
 
 use manifest::yaml;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::field_spec::FieldSpec;
-use crate::generate::Generated;
-use crate::kustomization::decode::{self, Decode, Fields, Place};
-use crate::kustomization::{GeneratorArgs, Image, Patch, Replacement, ReplacementField, Replica, Selector};
+use crate::id;
+use crate::kustomization::decode::{self, Fields, Place};
+use crate::kustomization::{Patch, Selector};
 use crate::load::Loader;
 use crate::nodes::Nodes;
-use crate::patch::{self, json6902};
+use crate::patch::json6902;
 use crate::resource::Resource;
 use crate::resource_map::ResourceMap;
-use crate::transform::affix::Affix;
-use crate::transform::namespace::{Namespace, Subjects};
-use crate::{generate, id, replacement, selector, transform};
+use crate::selector;
+
+pub(crate) use generator::Generator;
+pub(crate) use transformer::Transformer;
 
 /// A JSON patch with its target.
 pub(crate) struct JsonPatch {
@@ -63,263 +63,106 @@ pub(crate) fn load_json_patch(loader: &Loader<'_>, entry: &Patch) -> Result<Json
     Ok(JsonPatch { operations, target })
 }
 
-/// Reads the configuration of a built-in plugin; refuses all others.
-fn configuration(nodes: &Nodes, config: &Resource) -> Result<(String, Value)> {
-    let id = config.original_id(nodes);
-    if !(id.gvk.group.is_empty() && id.gvk.version == "builtin") {
-        let kind = &id.gvk.kind;
-        return Err(Error::unsupported(format!(
-            "external plugins disabled; unable to load external plugin '{kind}'"
-        )));
-    }
-    let root = config
-        .root
-        .ok_or_else(|| Error::invalid("the configuration of a plugin is empty"))?;
-    let value =
-        yaml::json::decode_kyaml(nodes, root).map_err(|problem| Error::invalid(problem.to_string()))?;
-    Ok((id.gvk.kind, value))
-}
-
-fn unknown(nodes: &Nodes, config: &Resource) -> Error {
-    Error::unsupported(format!(
-        "unable to load builtin {}",
-        id::show_gvk(&config.original_id(nodes).gvk)
-    ))
-}
-
-fn failed(nodes: &Nodes, config: &Resource, error: Error) -> Error {
-    error.context(format!(
-        "plugin {} fails configuration",
-        config.original_id(nodes)
-    ))
-}
-
-/// A generator that a resource configures.
-pub(crate) enum Generator {
-    Data(Generated, Box<GeneratorArgs>),
-    Policy(iam_policy::IamPolicy),
+/// What a resource configures.
+enum Plugin {
+    Generator(Generator),
+    Transformer(Transformer),
 }
 
 impl Generator {
     /// Reads a generator's configuration.
-    pub(crate) fn load(nodes: &Nodes, config: &Resource) -> Result<Self> {
-        let (kind, value) = configuration(nodes, config)?;
-        let place = Place::yaml(&format!("{kind}Plugin"));
-        let what = match kind.as_str() {
-            "ConfigMapGenerator" => Generated::ConfigMap,
-            "SecretGenerator" => Generated::Secret,
-            "IAMPolicyGenerator" => {
-                return iam_policy::IamPolicy::decode(&value, &place)
-                    .map(Self::Policy)
-                    .map_err(|error| failed(nodes, config, decode::in_yaml(error)));
-            }
-            "HelmChartInflationGenerator" => return Err(Error::unsupported("must specify --enable-helm")),
-            _ => return Err(unknown(nodes, config)),
-        };
-        let mut args = GeneratorArgs::default();
-        let mut fields = Fields::of::<GeneratorArgs>(&value, &place)?;
-        args.take(&mut fields);
-        if what == Generated::Secret {
-            fields.take("type", &mut args.secret_type);
-        }
-        fields
-            .finish_loosely()
-            .map_err(|error| failed(nodes, config, decode::in_yaml(error)))?;
-        let id = config.id(nodes);
-        if args.name.is_empty() {
-            args.name = id.name;
-        }
-        if args.namespace.is_empty() {
-            args.namespace = id.namespace;
-        }
-        Ok(Self::Data(what, Box::new(args)))
-    }
-
-    /// Makes the object.
-    pub(crate) fn run(&self, nodes: &mut Nodes, loader: &Loader<'_>) -> Result<Resource> {
-        match self {
-            Self::Data(what, args) => generate::generate(nodes, loader, *what, args),
-            Self::Policy(policy) => policy.generate(nodes),
+    pub(crate) fn load(nodes: &mut Nodes, loader: &Loader<'_>, config: &Resource) -> Result<Self> {
+        match load(nodes, loader, config)? {
+            Plugin::Generator(generator) => Ok(generator),
+            Plugin::Transformer(_) => Err(is_not(nodes, config, "generator")),
         }
     }
-}
-
-/// A transformer that a resource configures.
-pub(crate) enum Transformer {
-    Patch(patch::LoadedPatch),
-    JsonPatch(JsonPatch),
-    Strategic(Vec<Resource>),
-    Namespace(Namespace, Vec<FieldSpec>),
-    Affixes(Vec<(Affix, String)>, Vec<FieldSpec>),
-    Texts(BTreeMap<String, String>, Vec<FieldSpec>),
-    Replica(Replica, Vec<FieldSpec>),
-    Image(Image, Vec<FieldSpec>),
-    Replacements(Vec<Replacement>),
-    ValueAdd(value_add::ValueAdd),
-    Hash,
 }
 
 impl Transformer {
     /// Reads a transformer's configuration.
     pub(crate) fn load(nodes: &mut Nodes, loader: &Loader<'_>, config: &Resource) -> Result<Self> {
-        let (kind, value) = configuration(nodes, config)?;
-        let file = config
-            .source
-            .as_ref()
-            .map_or_else(String::new, |source| source.file.to_string());
-        let loaded = Reader {
-            loader,
-            value: &value,
-            place: Place::yaml(&format!("{kind}Plugin")),
-            file: &file,
-        }
-        .read(nodes, &kind);
-        match loaded {
-            Ok(Some(transformer)) => Ok(transformer),
-            Ok(None) => Err(unknown(nodes, config)),
-            Err(error) => Err(failed(nodes, config, error).in_file(&file, 0)),
-        }
-    }
-
-    /// Runs the transformer.
-    pub(crate) fn run(&self, nodes: &mut Nodes, map: &mut ResourceMap) -> Result<()> {
-        match self {
-            Self::Patch(loaded) => patch::apply(nodes, map, loaded),
-            Self::JsonPatch(loaded) => loaded.apply(nodes, map),
-            Self::Strategic(patches) => patches
-                .iter()
-                .try_for_each(|patch| patch::apply_by_name(nodes, map, patch)),
-            Self::Namespace(namespace, fields) => transform::namespace::apply(nodes, map, namespace, fields),
-            Self::Affixes(affixes, fields) => affixes
-                .iter()
-                .try_for_each(|(which, text)| transform::affix::apply(nodes, map, *which, text, fields)),
-            Self::Texts(texts, fields) => transform::text::apply(nodes, map, texts, fields),
-            Self::Replica(replica, fields) => transform::replica::apply(nodes, map, replica, fields),
-            Self::Image(image, fields) => transform::image::apply(nodes, map, image, fields),
-            Self::Replacements(replacements) => replacement::apply(nodes, map, replacements),
-            Self::ValueAdd(value) => value.apply(nodes, map),
-            Self::Hash => crate::accumulate::add_hashes(nodes, map),
+        match load(nodes, loader, config)? {
+            Plugin::Transformer(transformer) => Ok(transformer),
+            Plugin::Generator(_) => Err(is_not(nodes, config, "transformer")),
         }
     }
 }
 
-struct Reader<'a, 'b> {
+fn is_not(nodes: &Nodes, config: &Resource, what: &str) -> Error {
+    Error::invalid(format!("plugin {} not a {what}", config.original_id(nodes)))
+}
+
+/// Reads the configuration of a built-in plugin; refuses all others.
+fn load(nodes: &mut Nodes, loader: &Loader<'_>, config: &Resource) -> Result<Plugin> {
+    let id = config.original_id(nodes);
+    let file = config
+        .source
+        .as_ref()
+        .map_or_else(String::new, |source| source.file.to_string());
+    let line = config.source.as_ref().map_or(0, |source| source.line);
+    if !(id.gvk.group.is_empty() && id.gvk.version == "builtin") {
+        let kind = &id.gvk.kind;
+        let message = format!("external plugins disabled; unable to load external plugin '{kind}'");
+        return Err(Error::unsupported(message).in_file(&file, line));
+    }
+    let root = config
+        .root
+        .ok_or_else(|| Error::invalid("the configuration of a plugin is empty"))?;
+    let value = yaml::json::decode_kyaml(nodes, root).map_err(|problem| {
+        Error::invalid(problem.to_string())
+            .context(format!("marshalling yaml from res {id}"))
+            .in_file(&file, line)
+    })?;
+    let now = config.id(nodes);
+    let configuration = Configuration {
+        loader,
+        value: &value,
+        name: &now.name,
+        namespace: &now.namespace,
+        file: &file,
+    };
+    let failed = |error: Error| {
+        error
+            .context(format!("plugin {id} fails configuration"))
+            .in_file(&file, line)
+    };
+    if let Some(generator) = Generator::read(&configuration, &id.gvk.kind) {
+        return generator.map(Plugin::Generator).map_err(failed);
+    }
+    if let Some(transformer) = transformer::read(nodes, &configuration, &id.gvk.kind).map_err(failed)? {
+        return Ok(Plugin::Transformer(transformer));
+    }
+    let message = format!("unable to load builtin {}", id::show_gvk(&id.gvk));
+    Err(Error::unsupported(message).in_file(&file, line))
+}
+
+/// A plugin's configuration, and what it may read.
+struct Configuration<'a, 'b> {
     loader: &'a Loader<'b>,
     value: &'a Value,
-    place: Place,
+    name: &'a str,
+    namespace: &'a str,
     file: &'a str,
 }
 
-impl Reader<'_, '_> {
-    fn read(&self, nodes: &mut Nodes, kind: &str) -> Result<Option<Transformer>> {
-        Ok(Some(match kind {
-            "PatchTransformer" => {
-                let mut entry = Patch::default();
-                let mut fields = self.fields()?;
-                entry.take(&mut fields);
-                fields.finish_loosely().map_err(decode::in_yaml)?;
-                Transformer::Patch(patch::load(nodes, self.loader, &entry, self.file)?)
-            }
-            "PatchJson6902Transformer" => Transformer::JsonPatch(self.json_patch()?),
-            "PatchStrategicMergeTransformer" => Transformer::Strategic(self.strategic(nodes)?),
-            "NamespaceTransformer" => self.namespace()?,
-            "PrefixTransformer" => self.affixes(&[(Affix::Prefix, "prefix")])?,
-            "SuffixTransformer" => self.affixes(&[(Affix::Suffix, "suffix")])?,
-            "PrefixSuffixTransformer" => {
-                self.affixes(&[(Affix::Prefix, "prefix"), (Affix::Suffix, "suffix")])?
-            }
-            "LabelTransformer" => Transformer::Texts(self.take("labels")?, self.field_specs()?),
-            "AnnotationsTransformer" => Transformer::Texts(self.take("annotations")?, self.field_specs()?),
-            "ReplicaCountTransformer" => Transformer::Replica(self.take("replica")?, self.field_specs()?),
-            "ImageTagTransformer" => Transformer::Image(self.take("imageTag")?, self.field_specs()?),
-            "ReplacementTransformer" => {
-                let entries: Vec<ReplacementField> = self.take("replacements")?;
-                Transformer::Replacements(replacement::load(self.loader, &entries)?)
-            }
-            "ValueAddTransformer" => {
-                Transformer::ValueAdd(value_add::ValueAdd::load(self.loader, self.value)?)
-            }
-            "HashTransformer" => Transformer::Hash,
-            _ => return Ok(None),
-        }))
+impl Configuration<'_, '_> {
+    /// Takes fields as sigs.k8s.io/yaml does.
+    fn decode<T>(&self, take: impl FnOnce(&mut Fields<'_>) -> T) -> Result<T> {
+        self.decode_at(&Place::yaml(""), take)
     }
 
-    fn fields(&self) -> Result<Fields<'_>> {
-        Fields::of::<Value>(self.value, &self.place)
-    }
-
-    fn take<T: crate::kustomization::decode::Decode + Default>(&self, name: &str) -> Result<T> {
-        let mut value = T::default();
-        let mut fields = self.fields()?;
-        fields.take(name, &mut value);
-        fields.finish_loosely().map_err(decode::in_yaml)?;
-        Ok(value)
-    }
-
-    fn field_specs(&self) -> Result<Vec<FieldSpec>> {
-        self.take("fieldSpecs")
-    }
-
-    fn affixes(&self, which: &[(Affix, &str)]) -> Result<Transformer> {
-        let fields: Option<Vec<FieldSpec>> = self.take("fieldSpecs")?;
-        let fields = fields.ok_or_else(|| Error::invalid("fieldSpecs is not expected to be nil"))?;
-        let affixes = which.iter().map(|(which, name)| Ok((*which, self.take(name)?)));
-        Ok(Transformer::Affixes(affixes.collect::<Result<_>>()?, fields))
-    }
-
-    fn json_patch(&self) -> Result<JsonPatch> {
-        let entry = Patch {
-            path: self.take("path")?,
-            patch: self.take("jsonOp")?,
-            target: self.take("target")?,
-            ..Patch::default()
+    fn decode_at<T>(&self, place: &Place, take: impl FnOnce(&mut Fields<'_>) -> T) -> Result<T> {
+        let decoded = || {
+            let mut fields = Fields::of::<Value>(self.value, place)?;
+            let taken = take(&mut fields);
+            fields.finish().map(|()| taken)
         };
-        load_json_patch(self.loader, &entry)
+        decoded().map_err(decode::in_yaml)
     }
 
-    fn strategic(&self, nodes: &mut Nodes) -> Result<Vec<Resource>> {
-        let paths: Vec<String> = self.take("paths")?;
-        let inline: String = self.take("patches")?;
-        if paths.is_empty() && inline.is_empty() {
-            return Err(Error::invalid("empty file path and empty patch content"));
-        }
-        let mut patches = Vec::new();
-        for path in &paths {
-            patches.extend(patch::load_strategic(nodes, self.loader, path, self.file)?);
-        }
-        if !inline.is_empty() {
-            patches.extend(crate::resource::parse_resources(nodes, &inline, self.file)?);
-        }
-        Ok(patches)
-    }
-
-    fn namespace(&self) -> Result<Transformer> {
-        let failed = |error: Error| error.context("unmarshalling NamespaceTransformer config");
-        let metadata: Value = self.take("metadata").map_err(failed)?;
-        let mode: String = self.take("setRoleBindingSubjects").map_err(failed)?;
-        let unset_only = self.take("unsetOnly").map_err(failed)?;
-        let specs = self.field_specs().map_err(failed)?;
-        let subjects = match mode.as_str() {
-            "" | "defaultOnly" => Subjects::DefaultOnly,
-            "allServiceAccounts" => Subjects::AllServiceAccounts,
-            "none" => Subjects::None,
-            other => {
-                return Err(Error::invalid(format!(
-                    "invalid value {other:?} for setRoleBindingSubjects: must be one of \"defaultOnly\", \"none\" or \
-                     \"allServiceAccounts\""
-                )));
-            }
-        };
-        let name = metadata
-            .get("namespace")
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned();
-        let namespace = Namespace {
-            name,
-            unset_only,
-            subjects,
-        };
-        Ok(Transformer::Namespace(namespace, specs))
+    /// Returns the configuration as kustomize shows it.
+    fn to_yaml(&self) -> String {
+        yaml::write(self.value).unwrap_or_default()
     }
 }

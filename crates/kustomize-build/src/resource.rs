@@ -5,6 +5,7 @@
 mod metadata;
 mod origin;
 mod read;
+mod show;
 
 use manifest::Origin;
 use manifest::yaml::NodeId;
@@ -17,6 +18,7 @@ pub(crate) use metadata::{
 };
 pub(crate) use origin::BuildOrigin;
 pub(crate) use read::{JsonStyle, node_from_json, parse_resources};
+pub(crate) use show::show;
 
 /// What happens when a generated object has the name of one that is there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

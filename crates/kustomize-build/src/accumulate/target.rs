@@ -1,17 +1,18 @@
 //! One kustomization: its file, and the steps that it asks for, in kustomize's order.
 
+mod generators;
+mod validators;
+
 use std::rc::Rc;
 use std::sync::Arc;
 
-use manifest::Origin;
 use manifest::yaml::{self, Dialect};
 use serde_json::{Map, Value};
 
 use super::Accumulated;
 use crate::error::{Error, ErrorKind, Result};
 use crate::field_spec::{TransformerConfig, config_of_definitions};
-use crate::generate::{self, Generated};
-use crate::kustomization::{COMPONENT_KIND, FILE_NAMES, GeneratorArgs, Kustomization, Patch};
+use crate::kustomization::{COMPONENT_KIND, FILE_NAMES, Kustomization, Patch};
 use crate::load::Loader;
 use crate::nodes::Nodes;
 use crate::resource::{self, BuildOrigin, Resource};
@@ -34,6 +35,8 @@ pub(super) struct Target<'a> {
     file_name: &'static str,
     /// Where the folder is as seen from the one that is built, when `buildMetadata` asks for origins.
     origin: Option<BuildOrigin>,
+    /// The namespace that the kustomizations above set, for helm charts.
+    inherited_namespace: String,
 }
 
 impl<'a> Target<'a> {
@@ -66,6 +69,7 @@ impl<'a> Target<'a> {
             kustomization,
             file_name,
             origin: None,
+            inherited_namespace: String::new(),
         })
     }
 
@@ -137,7 +141,7 @@ impl<'a> Target<'a> {
                 .map_err(|error| error.context("accumulating components"))?;
         }
         self.run_transformers(nodes, &mut base)?;
-        self.run_validators(nodes)?;
+        self.run_validators(nodes, &mut base)?;
         let vars = &self.kustomization.vars;
         base.variables
             .define(nodes, &mut base.map, vars)
@@ -240,6 +244,10 @@ impl<'a> Target<'a> {
             .build_metadata
             .clone_from(&self.kustomization.build_metadata);
         target.origin = self.origin.as_ref().map(|origin| origin.append(entry));
+        target.inherited_namespace = match self.kustomization.namespace.as_str() {
+            "" => self.inherited_namespace.clone(),
+            own => own.to_owned(),
+        };
         target.choose_schemas(nodes)?;
         let kind = &target.kustomization.kind;
         if parent.is_some() && kind != COMPONENT_KIND {
@@ -292,115 +300,6 @@ impl<'a> Target<'a> {
         Ok(())
     }
 
-    fn run_generators(&self, nodes: &mut Nodes, base: &mut Accumulated) -> Result<()> {
-        let k = &self.kustomization;
-        if let Some(chart) = k.helm_charts.first() {
-            let config = yaml::write(chart).unwrap_or_default();
-            let message = format!(
-                "trouble configuring builtin HelmChartInflationGenerator with config: `\n{config}`: must specify \
-                 --enable-helm"
-            );
-            return Err(Error::unsupported(message).in_file(&self.file(), 0));
-        }
-        let plugins = self
-            .load_generators(nodes)
-            .map_err(|error| error.context("loading generator plugins"))?;
-        let entries = k
-            .config_map_generator
-            .iter()
-            .map(|args| (Generated::ConfigMap, args));
-        for (what, args) in entries.chain(k.secret_generator.iter().map(|args| (Generated::Secret, args))) {
-            let args = args.clone().with_defaults(k.generator_options.as_ref());
-            self.generate(nodes, base, what, &args)?;
-        }
-        for (generator, origin) in plugins {
-            let resource = generator.run(nodes, &self.loader)?;
-            self.absorb(nodes, base, resource, origin)?;
-        }
-        Ok(())
-    }
-
-    /// Reads the generators that resources configure, which kustomize does before it runs one.
-    fn load_generators(&self, nodes: &mut Nodes) -> Result<Vec<(plugin::Generator, Option<BuildOrigin>)>> {
-        let mut generators = Vec::new();
-        for config in self.plugin_configs(nodes, &self.kustomization.generators)? {
-            let generator = plugin::Generator::load(nodes, &config)?;
-            generators.push((generator, self.plugin_origin(nodes, &config)));
-        }
-        Ok(generators)
-    }
-
-    fn generate(
-        &self,
-        nodes: &mut Nodes,
-        base: &mut Accumulated,
-        what: Generated,
-        args: &GeneratorArgs,
-    ) -> Result<()> {
-        let resource = generate::generate(nodes, &self.loader, what, args)
-            .map_err(|error| error.in_file(&self.file(), 0))?;
-        let kind = match what {
-            Generated::ConfigMap => "ConfigMapGenerator",
-            Generated::Secret => "SecretGenerator",
-        };
-        let origin = self
-            .origin
-            .as_ref()
-            .map(|origin| origin.of_field(self.file_name, kind));
-        self.absorb(nodes, base, resource, origin)
-    }
-
-    fn absorb(
-        &self,
-        nodes: &mut Nodes,
-        base: &mut Accumulated,
-        mut resource: Resource,
-        origin: Option<BuildOrigin>,
-    ) -> Result<()> {
-        resource.origin = origin;
-        resource.source = Some(Origin {
-            file: Arc::from(self.file()),
-            line: 0,
-        });
-        // Go shows the addresses of a generator and its origin.
-        let generator = match self.origin {
-            Some(_) => "&{0xPTR 0xPTR}",
-            None => "&{0xPTR <nil>}",
-        };
-        base.map.absorb_all(nodes, vec![resource]).map_err(|error| {
-            error
-                .context(format!("merging from generator {generator}"))
-                .in_file(&self.file(), 0)
-        })
-    }
-
-    /// Reads the configurations of plugins: resources that stand inline or in files.
-    fn plugin_configs(&self, nodes: &mut Nodes, entries: &[String]) -> Result<Vec<Resource>> {
-        let mut configs = Accumulated::default();
-        let mut paths = Vec::new();
-        for entry in entries {
-            match resource::parse_resources(nodes, entry, &self.file()) {
-                Ok(mut inline) => {
-                    for resource in &mut inline {
-                        resource.origin = self.origin.as_ref().map(|origin| origin.append(self.file_name));
-                    }
-                    configs.map.append_all(nodes, inline)?;
-                }
-                Err(_) => paths.push(entry),
-            }
-        }
-        for entry in paths {
-            let mut reader = Target {
-                loader: Rc::clone(&self.loader),
-                kustomization: Kustomization::default(),
-                file_name: self.file_name,
-                origin: self.origin.clone(),
-            };
-            reader.accumulate_resource(nodes, &mut configs, entry)?;
-        }
-        Ok(configs.map.into_list())
-    }
-
     fn plugin_origin(&self, nodes: &Nodes, config: &Resource) -> Option<BuildOrigin> {
         let origin = config.origin.as_ref()?;
         let id = config.id(nodes);
@@ -421,7 +320,7 @@ impl<'a> Target<'a> {
         let k = &self.kustomization;
         let file = self.file();
         let steps = self.load_steps(nodes, base)?;
-        let externals = self.plugin_configs(nodes, &k.transformers)?;
+        let externals = self.plugin_configs(nodes, &k.transformers, "configuring external transformer")?;
         let mut plugins = Vec::new();
         for config in externals {
             let origin = self.plugin_origin(nodes, &config);
@@ -538,14 +437,6 @@ impl<'a> Target<'a> {
                 "trouble configuring builtin {name} with config: `\n{config}`"
             ))
             .in_file(&self.file(), 0)
-    }
-
-    fn run_validators(&self, nodes: &mut Nodes) -> Result<()> {
-        for config in self.plugin_configs(nodes, &self.kustomization.validators)? {
-            // A built-in transformer as validator may change nothing, so that there is nothing to do but to load it.
-            plugin::Transformer::load(nodes, &self.loader, &config)?;
-        }
-        Ok(())
     }
 }
 

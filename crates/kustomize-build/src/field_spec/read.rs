@@ -9,7 +9,7 @@ use crate::kustomization::decode::{self, Decode, Fields, Place};
 impl TransformerConfig {
     /// Reads a configuration file; unknown fields are errors.
     pub(crate) fn from_json(value: &Value) -> Result<Self> {
-        Self::decode(value, &Place::yaml("TransformerConfig")).map_err(decode::in_yaml)
+        Self::decode(value, &Place::strict_yaml("TransformerConfig")).map_err(decode::in_yaml)
     }
 }
 

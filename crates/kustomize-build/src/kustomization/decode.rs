@@ -14,6 +14,8 @@ pub(crate) struct Place {
     path: String,
     /// Whether a number or boolean is taken for a text, as sigs.k8s.io/yaml does where it knows the type.
     texts_from_scalars: bool,
+    /// Whether a field that nobody knows is an error.
+    is_strict: bool,
 }
 
 impl Place {
@@ -22,14 +24,31 @@ impl Place {
         Self {
             path: type_name.to_owned(),
             texts_from_scalars: false,
+            is_strict: true,
         }
     }
 
-    /// A document that sigs.k8s.io/yaml reads into a type.
+    /// A document that sigs.k8s.io/yaml reads strictly into a type.
+    pub(crate) fn strict_yaml(type_name: &str) -> Self {
+        Self {
+            texts_from_scalars: true,
+            ..Self::json(type_name)
+        }
+    }
+
+    /// A document that sigs.k8s.io/yaml reads into a type, whatever else it holds.
     pub(crate) fn yaml(type_name: &str) -> Self {
         Self {
-            path: type_name.to_owned(),
-            texts_from_scalars: true,
+            is_strict: false,
+            ..Self::strict_yaml(type_name)
+        }
+    }
+
+    /// The same place in a struct whose types sigs.k8s.io/yaml does not find.
+    pub(crate) fn without_texts_from_scalars(self) -> Self {
+        Self {
+            texts_from_scalars: false,
+            ..self
         }
     }
 
@@ -38,7 +57,7 @@ impl Place {
         let key = key.replace('~', "~0").replace('/', "~1");
         Self {
             path: format!("{}.{key}", self.path),
-            texts_from_scalars: self.texts_from_scalars,
+            ..self.clone()
         }
     }
 }
@@ -93,21 +112,37 @@ impl Decode for Value {
     }
 }
 
+impl Decode for Map<String, Value> {
+    fn go_type() -> String {
+        "map[string]interface {}".to_owned()
+    }
+
+    fn decode(value: &Value, place: &Place) -> Result<Self> {
+        let fields = value.as_object().cloned();
+        fields.ok_or_else(|| mismatch(value, place, &Self::go_type()))
+    }
+}
+
 impl Decode for String {
     fn go_type() -> String {
         "string".to_owned()
     }
 
     fn decode(value: &Value, place: &Place) -> Result<Self> {
-        match value {
-            Value::String(text) => Ok(text.clone()),
-            Value::Bool(truth) if place.texts_from_scalars => Ok(truth.to_string()),
-            Value::Number(number) if place.texts_from_scalars => Ok(match number.as_f64() {
-                Some(float) if number.is_f64() => number::format_g(float),
-                _ => number.to_string(),
-            }),
-            other => Err(mismatch(other, place, "string")),
-        }
+        text(value, place, "string")
+    }
+}
+
+/// Reads a text, of a type that may have a name of its own in Go.
+pub(super) fn text(value: &Value, place: &Place, go_type: &str) -> Result<String> {
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Bool(truth) if place.texts_from_scalars => Ok(truth.to_string()),
+        Value::Number(number) if place.texts_from_scalars => Ok(match number.as_f64() {
+            Some(float) if number.is_f64() => number::format_g(float),
+            _ => number.to_string(),
+        }),
+        other => Err(mismatch(other, place, go_type)),
     }
 }
 
@@ -259,10 +294,13 @@ impl<'a> Fields<'a> {
         self.taken
     }
 
-    /// Fails when a field was wrong, or when the object has one that nobody took.
+    /// Fails when a field was wrong, or when the object of a strict document has one that nobody took.
     pub(crate) fn finish(mut self) -> Result<()> {
-        let unknown = self.fields.keys().find(|key| !self.known.contains(&key.as_str()));
-        if let Some(unknown) = unknown {
+        let unknown = self
+            .fields
+            .keys()
+            .filter(|key| !self.known.contains(&key.as_str()));
+        if let Some(unknown) = unknown.min().filter(|_| self.place.is_strict) {
             self.fail(
                 unknown,
                 Error::invalid(format!("json: unknown field {unknown:?}")),

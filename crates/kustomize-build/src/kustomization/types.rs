@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use manifest::GroupVersionKind;
 use serde_json::Value;
 
-use super::decode::{Decode, Fields, Place};
+use super::decode::{self, Decode, Fields, Place};
 use crate::error::Result;
 use crate::field_spec::FieldSpec;
 use crate::id::ResourceId;
@@ -232,7 +232,7 @@ impl Replacement {
     fn take(&mut self, fields: &mut Fields<'_>) {
         fields.take("source", &mut self.source);
         fields.take("sourceValue", &mut self.source_value);
-        fields.take("targets", &mut self.targets);
+        fields.take_named("targets", "[]*types.TargetSelector", &mut self.targets);
     }
 }
 
@@ -293,7 +293,7 @@ impl Decode for TargetSelector {
         let mut target = Self::default();
         let mut fields = Fields::of::<Self>(value, place)?;
         fields.take("select", &mut target.select);
-        fields.take("reject", &mut target.reject);
+        fields.take_named("reject", "[]*types.Selector", &mut target.reject);
         fields.take("fieldPaths", &mut target.field_paths);
         fields.take("options", &mut target.options);
         fields.finish()?;
@@ -318,7 +318,7 @@ impl Decode for FieldOptions {
         let mut options = Self::default();
         let mut fields = Fields::of::<Self>(value, place)?;
         fields.take("delimiter", &mut options.delimiter);
-        fields.take("index", &mut options.index);
+        fields.take_named("index", "int", &mut options.index);
         // kustomize reads the field and does nothing with it.
         fields.ignore("encoding");
         fields.take("create", &mut options.create);
@@ -449,5 +449,39 @@ impl Decode for LegacySortOptions {
         fields.take("orderLast", &mut options.order_last);
         fields.finish()?;
         Ok(options)
+    }
+}
+
+/// An entry of `patchesStrategicMerge`: a file or a patch.
+#[derive(Default)]
+pub(crate) struct StrategicMerge(pub(crate) String);
+
+impl Decode for StrategicMerge {
+    fn go_type() -> String {
+        "types.PatchStrategicMerge".to_owned()
+    }
+
+    fn decode(value: &Value, place: &Place) -> Result<Self> {
+        decode::text(value, place, &Self::go_type()).map(Self)
+    }
+}
+
+/// The metadata of a kustomization, which change nothing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct ObjectMetadata;
+
+impl Decode for ObjectMetadata {
+    fn go_type() -> String {
+        "types.ObjectMeta".to_owned()
+    }
+
+    fn decode(value: &Value, place: &Place) -> Result<Self> {
+        let (mut text, mut texts) = (String::new(), BTreeMap::new());
+        let mut fields = Fields::of::<Self>(value, place)?;
+        fields.take("name", &mut text);
+        fields.take("namespace", &mut text);
+        fields.take("labels", &mut texts);
+        fields.take("annotations", &mut texts);
+        fields.finish().map(|()| Self)
     }
 }

@@ -3,6 +3,7 @@
 use manifest::yaml::{Kind, Node};
 use serde_json::Value;
 
+use super::Configuration;
 use crate::error::{Error, Result};
 use crate::kustomization::Selector;
 use crate::kustomization::decode::{self, Decode, Fields, Place};
@@ -36,7 +37,7 @@ impl Decode for Target {
         let mut fields = Fields::of::<Self>(value, place)?;
         fields.take("selector", &mut target.selector);
         fields.take("fieldPath", &mut target.field_path);
-        fields.take("filePathPosition", &mut target.file_path_position);
+        fields.take_named("filePathPosition", "int", &mut target.file_path_position);
         fields.finish_loosely()?;
         Ok(target)
     }
@@ -44,17 +45,17 @@ impl Decode for Target {
 
 impl ValueAdd {
     /// Reads a configuration; targets may stand in a file of their own. The value is the folder's name by default.
-    pub(crate) fn load(loader: &Loader<'_>, config: &Value) -> Result<Self> {
+    pub(super) fn load(config: &Configuration<'_, '_>) -> Result<Self> {
+        let loader = config.loader;
         let (mut value, mut targets, mut file) = (String::new(), Vec::new(), String::new());
-        let place = Place::yaml("ValueAddTransformerPlugin");
-        let mut fields = Fields::of::<Target>(config, &place)?;
-        fields.take("value", &mut value);
-        fields.take("targets", &mut targets);
-        fields.take("targetFilePath", &mut file);
-        fields.finish_loosely().map_err(decode::in_yaml)?;
+        config.decode(|fields| {
+            fields.take("value", &mut value);
+            fields.take("targets", &mut targets);
+            fields.take("targetFilePath", &mut file);
+        })?;
         value = value.trim().to_owned();
         if value.is_empty() {
-            path::base_name(loader.folder()).clone_into(&mut value);
+            path::base_name(&loader.shown_folder()).clone_into(&mut value);
         }
         if !file.is_empty() {
             targets.extend(targets_of_file(loader, &file)?);

@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::field_spec::{self, Create, FieldSpec};
 use crate::lookup;
 use crate::nodes::Nodes;
-use crate::resource::{self, Resource};
+use crate::resource;
 use crate::resource_map::ResourceMap;
 
 /// Which subjects of role bindings get the namespace.
@@ -95,7 +95,7 @@ fn conflict(nodes: &Nodes, map: &ResourceMap, index: usize) -> Error {
         .list()
         .iter()
         .filter(|resource| resource.id(nodes).is_same(&id));
-    let shown: Vec<String> = same.map(|resource| show(nodes, resource)).collect();
+    let shown: Vec<String> = same.map(|resource| resource::show(nodes, resource)).collect();
     Error::new(
         ErrorKind::Conflict,
         format!(
@@ -103,33 +103,6 @@ fn conflict(nodes: &Nodes, map: &ResourceMap, index: usize) -> Error {
             shown.join(" ")
         ),
     )
-}
-
-/// Shows an object as kustomize does in messages: JSON, with its memory in annotations.
-fn show(nodes: &Nodes, resource: &Resource) -> String {
-    const DOMAIN: &str = "internal.config.kubernetes.io/";
-    let Some(root) = resource.root else {
-        return "{}".to_owned();
-    };
-    let Ok(value) = manifest::yaml::json::decode_kyaml(nodes, root) else {
-        return "{}".to_owned();
-    };
-    let serde_json::Value::Object(fields) = value else {
-        return "{}".to_owned();
-    };
-    // A Secret's data must not reach a message.
-    let mut object = manifest::Object::new(fields, None);
-    if object.gvk().kind == "Secret" {
-        object.value_mut().remove("data");
-        object.value_mut().remove("stringData");
-    }
-    for (name, text) in resource.history.annotations() {
-        object.set_annotation(&format!("{DOMAIN}{name}"), &text);
-    }
-    if let Some(origin) = &resource.origin {
-        object.set_annotation("config.kubernetes.io/origin", &origin.to_annotation());
-    }
-    crate::generate::hash::to_go_json(&object.into_value())
 }
 
 impl Namespace {
