@@ -84,7 +84,7 @@ fn build_objects(
     built
         .variables
         .resolve(nodes, &built.map, &built.config.var_reference)?;
-    built.map.drop_local(nodes);
+    built.map.drop_local(nodes)?;
     let kustomization = target.kustomization();
     transform::order::apply(
         nodes,

@@ -21,6 +21,7 @@
 
 mod accumulate;
 mod built;
+mod configuration;
 mod error;
 mod fetch;
 mod field_spec;

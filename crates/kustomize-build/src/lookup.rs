@@ -16,14 +16,24 @@ pub(crate) fn expect_kind(nodes: &Nodes, id: NodeId, kind: Kind) -> Result<()> {
     if node.is_null() || node.kind == kind {
         return Ok(());
     }
-    let content = manifest::yaml::json::decode_kyaml(nodes, id)
-        .ok()
-        .and_then(|value| manifest::yaml::write(&value).ok())
-        .unwrap_or_default();
     let (expected, got) = (kind_name(kind), kind_name(node.kind));
+    let content = shown(nodes, id);
     Err(Error::invalid(format!(
         "wrong node kind: expected {expected} but got {got}: node contents:\n{content}"
     )))
+}
+
+/// Writes a node for a message; what a Secret holds is left out.
+fn shown(nodes: &Nodes, id: NodeId) -> String {
+    let text = |field: &str| nodes.field(id, field).map(|value| nodes[value].value.as_str());
+    if text("kind") != Some("Secret") {
+        return manifest::yaml::write_tree(nodes, id);
+    }
+    let mut copy = manifest::yaml::Nodes::clone(nodes);
+    for field in ["data", "stringData"] {
+        copy.remove_field(id, field);
+    }
+    manifest::yaml::write_tree(&copy, id)
 }
 
 fn kind_name(kind: Kind) -> &'static str {
@@ -134,11 +144,18 @@ pub(crate) fn set_field(nodes: &mut Nodes, mapping: NodeId, name: &str, value: N
 pub(crate) fn set_field_kept(nodes: &mut Nodes, mapping: NodeId, name: &str, value: NodeId) {
     match nodes.field(mapping, name) {
         Some(field) => {
-            nodes[value].style = nodes[field].style;
+            keep_style(nodes, value, field);
             replace(nodes, field, value);
         }
         None => nodes.push_field(mapping, name, value),
     }
+}
+
+/// Gives a node the style of another: quotes, flow, and whether the tag is written.
+pub(crate) fn keep_style(nodes: &mut Nodes, of: NodeId, like: NodeId) {
+    let (style, flow, tagged) = (nodes[like].style, nodes[like].flow, nodes[like].tagged);
+    let node = &mut nodes[of];
+    (node.style, node.flow, node.tagged) = (style, flow, tagged);
 }
 
 /// Sets a scalar in place, which keeps its style.
@@ -147,8 +164,9 @@ pub(crate) fn set_scalar(nodes: &mut Nodes, at: NodeId, mut value: Node) -> Resu
     if value.is_null() {
         return Ok(());
     }
-    value.style = nodes[at].style;
-    value.line = nodes[at].line;
+    let old = &nodes[at];
+    (value.style, value.flow, value.tagged) = (old.style, old.flow, old.tagged);
+    value.line = old.line;
     nodes[at] = value;
     Ok(())
 }

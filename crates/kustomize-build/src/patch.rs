@@ -12,7 +12,7 @@ use crate::resource::{self, Resource};
 use crate::resource_map::ResourceMap;
 use crate::selector;
 
-pub(crate) use strategic::{apply_by_name, in_kustomize_words, load_strategic};
+pub(crate) use strategic::{apply_by_name, in_kustomize_words, load_all_strategic};
 
 /// A patch that was read.
 pub(crate) struct LoadedPatch {
@@ -26,12 +26,26 @@ enum Content {
     Json(json6902::Operations),
 }
 
-/// Reads an entry of `patches`.
-pub(crate) fn load(nodes: &mut Nodes, loader: &Loader<'_>, patch: &Patch, file: &str) -> Result<LoadedPatch> {
+/// Reads an entry of `patches`. `shown` writes the configuration for a message.
+pub(crate) fn load(
+    nodes: &mut Nodes,
+    loader: &Loader<'_>,
+    patch: &Patch,
+    file: &str,
+    shown: &dyn Fn() -> String,
+) -> Result<LoadedPatch> {
     let inline = patch.patch.trim();
     let (text, source, file) = match (inline.is_empty(), patch.path.is_empty()) {
-        (true, true) => return Err(Error::invalid("must specify one of patch and path in\n")),
-        (false, false) => return Err(Error::invalid("patch and path can't be set at the same time\n")),
+        (true, true) => {
+            return Err(Error::invalid(format!(
+                "must specify one of patch and path in\n{}",
+                shown()
+            )));
+        }
+        (false, false) => {
+            let message = format!("patch and path can't be set at the same time\n{}", shown());
+            return Err(Error::invalid(message));
+        }
         (false, true) => (inline.to_owned(), format!("[patch: {inline:?}]"), file.to_owned()),
         (true, false) => {
             let path = &patch.path;
@@ -41,7 +55,7 @@ pub(crate) fn load(nodes: &mut Nodes, loader: &Loader<'_>, patch: &Patch, file: 
             (text, format!("[path: {path:?}]"), loader.place(path))
         }
     };
-    let content = parse(nodes, &text, &source, &file, patch.options)?;
+    let content = parse(nodes, &text, &source, &file, patch.options.unwrap_or_default())?;
     Ok(LoadedPatch {
         content,
         target: patch.target.clone(),
@@ -52,15 +66,14 @@ pub(crate) fn load(nodes: &mut Nodes, loader: &Loader<'_>, patch: &Patch, file: 
 /// Decides which of the two a text is: it must be exactly one.
 fn parse(nodes: &mut Nodes, text: &str, source: &str, file: &str, options: PatchOptions) -> Result<Content> {
     let strategic = resource::parse_resources(nodes, text, file);
-    let json = json6902::Operations::parse(text);
+    let json = json6902::Operations::parse(text, |_| String::new());
     match (strategic, json) {
         (Ok(strategic), Ok(json)) if !strategic.is_empty() && !json.is_empty() => Err(Error::patch(format!(
             "illegally qualifies as both an SM and JSON patch: {source}"
         ))),
         (Ok(mut strategic), _) => {
             for patch in &mut strategic {
-                patch.history.allow_name_change = options.allow_name_change;
-                patch.history.allow_kind_change = options.allow_kind_change;
+                set_options(nodes, patch, options)?;
             }
             Ok(Content::Strategic(strategic))
         }
@@ -68,6 +81,21 @@ fn parse(nodes: &mut Nodes, text: &str, source: &str, file: &str, options: Patch
         (Err(strategic), Err(_)) => {
             Err(strategic.reworded(format!("unable to parse SM or JSON patch from {source}")))
         }
+    }
+}
+
+/// Notes what a patch may change; kustomize notes it in the patch's annotations, which all become strings.
+fn set_options(nodes: &mut Nodes, patch: &mut Resource, options: PatchOptions) -> Result<()> {
+    patch.history.allow_name_change = options.allow_name_change;
+    patch.history.allow_kind_change = options.allow_kind_change;
+    match patch.root {
+        Some(root) if options != PatchOptions::default() => {
+            let mut annotations = resource::annotations(nodes, root);
+            let own = patch.history.annotations();
+            annotations.extend(own.into_iter().map(|(key, value)| (key.to_owned(), value)));
+            resource::set_texts(nodes, root, "annotations", &annotations)
+        }
+        _ => Ok(()),
     }
 }
 

@@ -55,7 +55,7 @@ pub(crate) fn load_json_patch(loader: &Loader<'_>, entry: &Patch) -> Result<Json
             entry.path
         )));
     }
-    let operations = json6902::Operations::parse(&text)?;
+    let operations = json6902::Operations::parse(&text, |shown| format!("decoding {shown}"))?;
     if operations.is_empty() {
         let message = format!("patch appears to be empty; file={}, JsonOp={text}", entry.path);
         return Err(Error::invalid(message));

@@ -2,6 +2,7 @@
 //!
 //! kustomize keeps this memory in annotations of the object and removes them in the end; here it is beside the tree.
 
+mod history;
 mod metadata;
 mod origin;
 mod read;
@@ -13,11 +14,12 @@ use manifest::yaml::NodeId;
 use crate::id::ResourceId;
 use crate::nodes::Nodes;
 
+pub(crate) use history::{History, Previous};
 pub(crate) use metadata::{
     annotations, id_of, labels, name, namespace, set_name, set_namespace, set_texts, text,
 };
 pub(crate) use origin::BuildOrigin;
-pub(crate) use read::{JsonStyle, node_from_json, parse_resources};
+pub(crate) use read::{JsonStyle, check, node_from_json, parse_resources};
 pub(crate) use show::show;
 
 /// What happens when a generated object has the name of one that is there.
@@ -51,61 +53,6 @@ impl Behavior {
             Self::Replace => "replace",
             Self::Merge => "merge",
         }
-    }
-}
-
-/// A name, namespace and kind that a resource had.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Previous {
-    pub(crate) name: String,
-    pub(crate) namespace: String,
-    pub(crate) kind: String,
-}
-
-/// What kustomize remembers of a resource.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct History {
-    pub(crate) previous: Vec<Previous>,
-    pub(crate) prefixes: Vec<String>,
-    pub(crate) suffixes: Vec<String>,
-    pub(crate) behavior: Option<Behavior>,
-    pub(crate) adds_hash: bool,
-    /// As a patch: may change the target's name.
-    pub(crate) allow_name_change: bool,
-    /// As a patch: may change the target's kind.
-    pub(crate) allow_kind_change: bool,
-}
-
-impl History {
-    /// Returns the annotations that kustomize would have on the object, below its own domain.
-    pub(crate) fn annotations(&self) -> Vec<(&'static str, String)> {
-        let joined = |part: fn(&Previous) -> &str| {
-            let parts: Vec<&str> = self.previous.iter().map(part).collect();
-            parts.join(",")
-        };
-        let mut annotations = Vec::new();
-        if let Some(behavior) = self.behavior {
-            annotations.push(("generatorBehavior", behavior.as_str().to_owned()));
-        }
-        if self.adds_hash {
-            annotations.push(("needsHashSuffix", "enabled".to_owned()));
-        }
-        if !self.previous.is_empty() {
-            annotations.push(("previousNames", joined(|previous| &previous.name)));
-            annotations.push(("previousNamespaces", joined(|previous| &previous.namespace)));
-            annotations.push(("previousKinds", joined(|previous| &previous.kind)));
-        }
-        for (name, affixes) in [("prefixes", &self.prefixes), ("suffixes", &self.suffixes)] {
-            if !affixes.is_empty() {
-                annotations.push((name, affixes.join(",")));
-            }
-        }
-        annotations
-    }
-
-    /// Tells whether kustomize would have annotations on the object at this point.
-    pub(crate) fn leaves_annotations(&self) -> bool {
-        *self != Self::default()
     }
 }
 
@@ -145,7 +92,7 @@ impl Resource {
 
     /// Tells whether kustomize would have annotations of its own on the object at this point.
     pub(crate) fn leaves_annotations(&self) -> bool {
-        self.history.leaves_annotations() || self.origin.is_some() || !self.variables.is_empty()
+        self.history != History::default() || self.origin.is_some() || !self.variables.is_empty()
     }
 
     /// Returns the id that the resource has now.

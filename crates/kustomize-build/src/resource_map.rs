@@ -163,17 +163,25 @@ impl ResourceMap {
         self.append_all(nodes, list)
     }
 
-    /// Removes what `config.kubernetes.io/local-config` marks as not for the cluster.
-    pub(crate) fn drop_local(&mut self, nodes: &Nodes) {
+    /// Removes what `config.kubernetes.io/local-config` marks as not for the cluster; refuses what has become no object.
+    pub(crate) fn drop_local(&mut self, nodes: &mut Nodes) -> Result<()> {
         const LOCAL: &str = "config.kubernetes.io/local-config";
-        self.list_mut().retain(|r| {
-            let Some(root) = r.root.filter(|_| !r.is_empty(nodes)) else {
-                return false;
+        let mut kept = Vec::with_capacity(self.list.len());
+        for mut resource in std::mem::take(self.list_mut()) {
+            let Some(root) = resource.root.filter(|_| !resource.is_empty(nodes)) else {
+                continue;
             };
-            resource::annotations(nodes, root)
-                .get(LOCAL)
-                .is_none_or(|value| value == "false")
-        });
+            if resource::check(nodes, root).is_err() {
+                // Said again, with the annotations that kustomize has on the object and shows.
+                resource.with_history_in_annotations(nodes, |nodes, _| resource::check(nodes, root))?;
+            }
+            let annotations = resource::annotations(nodes, root);
+            if annotations.get(LOCAL).is_none_or(|value| value == "false") {
+                kept.push(resource);
+            }
+        }
+        self.list = kept;
+        Ok(())
     }
 }
 

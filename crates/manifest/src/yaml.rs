@@ -2,7 +2,7 @@
 //!
 //! Text becomes a tree of [`Nodes`] that keep what the text said (style, tag, anchor, line); two schemas read that tree:
 //! [`json`] as sigs.k8s.io/yaml does for kubectl, Helm and Flux (YAML 1.1, through JSON), and [`scalar`] as kyaml does
-//! for kustomize. [`write()`] emits JSON values as sigs.k8s.io/yaml does. Comments are dropped: none of the three keeps
+//! for kustomize. [`write()`] emits JSON values as sigs.k8s.io/yaml does, [`write_tree`] a tree as kyaml does. Comments are dropped: none of the three keeps
 //! them in what Windlass applies.
 
 mod compose;
@@ -19,6 +19,7 @@ mod parse;
 pub mod scalar;
 mod scan;
 mod timestamp;
+mod write_tree;
 
 use serde_json::Value;
 
@@ -28,6 +29,7 @@ pub use emit::{WriteError, check, write, write_mapping};
 pub use error::{Error, Problem};
 pub use input::Input;
 pub use node::{Kind, Node, NodeId, Nodes, Style, Tag};
+pub use write_tree::write_tree;
 
 /// One document of a stream, as JSON.
 #[derive(Clone, Debug, PartialEq)]

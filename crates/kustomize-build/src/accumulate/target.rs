@@ -6,13 +6,13 @@ mod validators;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use manifest::yaml::{self, Dialect, Kind};
+use manifest::yaml::{self, Dialect};
 use serde_json::{Map, Value};
 
 use super::Accumulated;
 use crate::error::{Error, ErrorKind, Result};
 use crate::field_spec::{TransformerConfig, config_of_definitions};
-use crate::kustomization::{COMPONENT_KIND, FILE_NAMES, Kustomization, Patch};
+use crate::kustomization::{COMPONENT_KIND, FILE_NAMES, Kustomization};
 use crate::load::Loader;
 use crate::nodes::Nodes;
 use crate::resource::{self, BuildOrigin, Resource};
@@ -20,7 +20,7 @@ use crate::resource_map::ResourceMap;
 use crate::schema::Custom;
 use crate::transform::affix::Affix;
 use crate::transform::namespace::Namespace;
-use crate::{patch, plugin, replacement, transform};
+use crate::{configuration, patch, plugin, replacement, transform};
 
 /// How much a build may read and make, in nodes of its trees: some half a gigabyte of memory.
 const NODES: usize = 4_000_000;
@@ -86,49 +86,12 @@ impl<'a> Target<'a> {
         self.loader.place(self.file_name)
     }
 
-    /// Places an error about something that the kustomization names: where it does.
-    fn at_entry(&self, error: Error, entry: &str) -> Error {
-        if error.line() > 0 {
-            return error;
-        }
-        error.placed(&self.file(), self.line_of(entry))
-    }
-
-    /// Finds the line of a text in the kustomization file, which is read again; 0 when it is not there.
-    fn line_of(&self, text: &str) -> u32 {
-        let Ok(Some(content)) = self.loader.load_if_there(self.file_name) else {
-            return 0;
-        };
-        let content = String::from_utf8_lossy(&content);
-        let mut nodes = yaml::Nodes::default();
-        let Ok(Some(root)) = yaml::compose_first(&*content, &mut nodes, Dialect::Sigs) else {
-            return 0;
-        };
-        let mut open = vec![root];
-        while let Some(id) = open.pop() {
-            let node = &nodes[id];
-            if node.kind == Kind::Scalar && node.value == text {
-                return node.line;
-            }
-            open.extend(node.content.iter().rev());
-        }
-        0
-    }
-
-    fn load_text(&self, entry: &str) -> Result<String> {
-        let loaded = self.loader.load_text(entry);
-        loaded.map_err(|error| self.at_entry(error, entry))
-    }
-
     /// Takes the schemas that the kustomization asks for, unless one that was read before did so.
     pub(super) fn choose_schemas(&self, nodes: &mut Nodes) -> Result<()> {
         let open_api = &self.kustomization.open_api;
         let version = open_api.get("version").map(String::as_str);
         let file = match open_api.get("path") {
-            Some(path) => {
-                let content = self.loader.load(path);
-                Some((path, content.map_err(|error| self.at_entry(error, path))?))
-            }
+            Some(path) => Some((path, self.loader.load(path)?)),
             None => None,
         };
         if nodes.schemas.are_chosen() {
@@ -192,23 +155,21 @@ impl<'a> Target<'a> {
             return Ok(());
         };
         if matches!(file_error.kind(), ErrorKind::Unsupported | ErrorKind::Fetch) {
-            return Err(self.at_entry(file_error, entry));
+            return Err(file_error.in_file(&self.file(), 0));
         }
         let words = format!("accumulation err='{file_error}'");
         let loader = match self.loader.open_base(entry) {
             Ok(loader) => loader,
             Err(_) if file_error.to_string().contains("MalformedYAMLError") => return Err(file_error),
             Err(error) if error.kind() == ErrorKind::Unsupported => {
-                return Err(self.at_entry(error, entry));
+                return Err(error.in_file(&self.file(), 0));
             }
             Err(error) => {
+                let (file, line) = (file_error.file().map(str::to_owned), file_error.line());
                 let message = format!("{words}: {error}");
-                // A file that was read says more about what is wrong than the folder that it is not.
-                return Err(if file_error.line() > 0 {
-                    file_error.reworded(message)
-                } else {
-                    self.at_entry(error.reworded(message), entry)
-                });
+                // The file says more about what is wrong than the folder that it is not.
+                let blamed = if line > 0 { file_error } else { error };
+                return Err(blamed.reworded(message).in_file(&file.unwrap_or_default(), line));
             }
         };
         let (folder, shown) = (loader.folder().to_owned(), loader.shown_folder());
@@ -261,7 +222,7 @@ impl<'a> Target<'a> {
         let loader = self
             .loader
             .open_base(entry)
-            .map_err(|error| self.at_entry(quoted(error, "loader.New"), entry))?;
+            .map_err(|error| quoted(error, "loader.New"))?;
         let folder = loader.folder().to_owned();
         self.build_folder(nodes, loader, entry, Some(base))
             .map_err(|error| quoted(error, "accumulateDirectory:").through(&folder))
@@ -308,7 +269,7 @@ impl<'a> Target<'a> {
         let mut added = TransformerConfig::default();
         for entry in &self.kustomization.configurations {
             let place = self.loader.place(entry);
-            let text = self.load_text(entry)?;
+            let text = self.loader.load_text(entry)?;
             let value = first_document(&text, &place)?;
             let more = TransformerConfig::from_json(&value).map_err(|error| error.in_file(&place, 0))?;
             added.merge(&more)?;
@@ -327,7 +288,7 @@ impl<'a> Target<'a> {
             let failed =
                 |error: Error| error.context(format!("loading CRDs [{}]", self.kustomization.crds.join(" ")));
             let place = self.loader.place(entry);
-            let text = self.load_text(entry).map_err(failed)?;
+            let text = self.loader.load_text(entry).map_err(failed)?;
             let config = first_document(&text, &place)
                 .and_then(|value| config_of_definitions(&value))
                 .map_err(|error| {
@@ -402,9 +363,9 @@ impl<'a> Target<'a> {
             steps.push(("PatchStrategicMergeTransformer", self.load_strategic(nodes)?));
         }
         for entry in &k.patches {
-            let loaded = patch::load(nodes, &self.loader, entry, &file)
-                .map_err(|error| self.at_entry(error, &entry.path))
-                .map_err(|error| self.in_configuration(error, "PatchTransformer", &patch_config(entry)))?;
+            let shown = || configuration::of_patch(entry);
+            let loaded = patch::load(nodes, &self.loader, entry, &file, &shown)
+                .map_err(|error| self.in_configuration(error, "PatchTransformer", &shown()))?;
             steps.push(("PatchTransformer", Step::Patch(loaded)));
         }
         if !k.namespace.is_empty() {
@@ -440,7 +401,11 @@ impl<'a> Target<'a> {
         }
         for entry in &k.patches_json6902 {
             let loaded = plugin::load_json_patch(&self.loader, entry).map_err(|error| {
-                self.in_configuration(error, "PatchJson6902Transformer", &json_config(entry))
+                self.in_configuration(
+                    error,
+                    "PatchJson6902Transformer",
+                    &configuration::of_json_patch(entry),
+                )
             })?;
             steps.push(("PatchJson6902Transformer", Step::JsonPatch(loaded)));
         }
@@ -451,27 +416,26 @@ impl<'a> Target<'a> {
             steps.push(("ImageTagTransformer", Step::Image(image.clone())));
         }
         if !k.replacements.is_empty() {
-            let replacements = replacement::load(&self.loader, &k.replacements)?;
+            let replacements = replacement::load(&self.loader, &k.replacements).map_err(|error| {
+                let shown = configuration::of_replacements(&k.replacements);
+                self.in_configuration(error, "ReplacementTransformer", &shown)
+            })?;
             steps.push(("ReplacementTransformer", Step::Replacements(replacements)));
         }
         Ok(steps)
     }
 
     fn load_strategic(&self, nodes: &mut Nodes) -> Result<Step> {
-        let mut patches = Vec::new();
-        for entry in &self.kustomization.patches_strategic_merge {
-            let loaded = patch::load_strategic(nodes, &self.loader, entry, &self.file());
-            patches.extend(loaded.map_err(|error| {
-                let paths = self.kustomization.patches_strategic_merge.clone();
-                let config = Map::from_iter([("paths".to_owned(), Value::from(paths))]);
-                self.in_configuration(error, "PatchStrategicMergeTransformer", &config)
-            })?);
-        }
-        Ok(Step::Strategic(patches))
+        let paths = &self.kustomization.patches_strategic_merge;
+        patch::load_all_strategic(nodes, &self.loader, paths, "", &self.file())
+            .map(Step::Strategic)
+            .map_err(|error| {
+                let shown = configuration::of_strategic_patches(paths);
+                self.in_configuration(error, "PatchStrategicMergeTransformer", &shown)
+            })
     }
 
-    fn in_configuration(&self, error: Error, name: &str, config: &Map<String, Value>) -> Error {
-        let config = yaml::write(&Value::Object(config.clone())).unwrap_or_default();
+    fn in_configuration(&self, error: Error, name: &str, config: &str) -> Error {
         error
             .context(format!(
                 "trouble configuring builtin {name} with config: `\n{config}`"
@@ -558,43 +522,4 @@ fn merge(nodes: &Nodes, base: &mut Accumulated, built: Accumulated) -> Result<()
     base.map.append_all(nodes, built.map.into_list())?;
     TransformerConfig::merge_shared(&mut base.config, &built.config)?;
     base.variables.merge(built.variables.into_list())
-}
-
-/// The configuration of a patch as kustomize shows it in errors.
-fn patch_config(entry: &Patch) -> Map<String, Value> {
-    let mut config = Map::new();
-    for (name, value) in [("patch", &entry.patch), ("path", &entry.path)] {
-        if !value.is_empty() {
-            config.insert(name.to_owned(), Value::from(value.as_str()));
-        }
-    }
-    if let Some(target) = &entry.target {
-        config.insert("target".to_owned(), Value::Object(target_config(target)));
-    }
-    config
-}
-
-fn json_config(entry: &Patch) -> Map<String, Value> {
-    let mut config = patch_config(entry);
-    if let Some(patch) = config.remove("patch") {
-        config.insert("jsonOp".to_owned(), patch);
-    }
-    config
-}
-
-fn target_config(target: &crate::kustomization::Selector) -> Map<String, Value> {
-    let id = &target.id;
-    let fields = [
-        ("group", &id.gvk.group),
-        ("version", &id.gvk.version),
-        ("kind", &id.gvk.kind),
-        ("name", &id.name),
-        ("namespace", &id.namespace),
-        ("annotationSelector", &target.annotation_selector),
-        ("labelSelector", &target.label_selector),
-    ];
-    let present = fields.into_iter().filter(|(_, value)| !value.is_empty());
-    present
-        .map(|(name, value)| (name.to_owned(), Value::from(value.as_str())))
-        .collect()
 }

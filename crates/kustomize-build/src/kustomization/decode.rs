@@ -276,11 +276,6 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Takes a field that nothing is done with.
-    pub(crate) fn ignore(&mut self, name: &str) {
-        self.find(name);
-    }
-
     /// Tells whether a field is there and not null.
     pub(crate) fn has(&self, name: &str) -> bool {
         let is_named = |key: &String| key.eq_ignore_ascii_case(name);

@@ -99,7 +99,7 @@ pub(crate) struct Patch {
     pub(crate) path: String,
     pub(crate) patch: String,
     pub(crate) target: Option<Selector>,
-    pub(crate) options: PatchOptions,
+    pub(crate) options: Option<PatchOptions>,
 }
 
 /// What a patch may change.
@@ -306,6 +306,8 @@ impl Decode for TargetSelector {
 pub(crate) struct FieldOptions {
     pub(crate) delimiter: String,
     pub(crate) index: i64,
+    /// kustomize reads the field and does nothing with it.
+    pub(crate) encoding: String,
     pub(crate) create: bool,
 }
 
@@ -319,8 +321,7 @@ impl Decode for FieldOptions {
         let mut fields = Fields::of::<Self>(value, place)?;
         fields.take("delimiter", &mut options.delimiter);
         fields.take_named("index", "int", &mut options.index);
-        // kustomize reads the field and does nothing with it.
-        fields.ignore("encoding");
+        fields.take("encoding", &mut options.encoding);
         fields.take("create", &mut options.create);
         fields.finish()?;
         Ok(options)

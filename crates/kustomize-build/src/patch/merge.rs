@@ -64,6 +64,13 @@ fn walk(
             lookup::expect_kind(nodes, *source, kind)?;
         }
     }
+    // A target that is empty takes over the patch's style: it may be `{}` only because nothing was there.
+    if let (Some(target), Some(patch)) = (target, patch)
+        && nodes[target].kind != Kind::Scalar
+        && nodes[target].content.is_empty()
+    {
+        lookup::keep_style(nodes, target, patch);
+    }
     match kind {
         None | Some(Kind::Mapping) => walk_map(nodes, target, patch, schema),
         Some(Kind::Sequence) => match schema.as_ref().and_then(Schema::merge_keys) {
@@ -183,7 +190,7 @@ fn directive_of_list(nodes: &mut Nodes, patch: NodeId) -> Result<Directive> {
     };
     let text = nodes[value].value.clone();
     let directive = directive(&text)?;
-    set_element(nodes, patch, None, &[DIRECTIVE], &[text]);
+    set_element(nodes, patch, None, &[DIRECTIVE], &[text])?;
     Ok(directive)
 }
 
@@ -285,7 +292,7 @@ impl ListMerge {
             let element = match walk(nodes, old, new, self.schema.clone())? {
                 Merged::Node(element) if !is_null_or_empty_map(nodes, element) => element,
                 _ => {
-                    set_element(nodes, self.target, None, &valid_keys, &valid_values);
+                    set_element(nodes, self.target, None, &valid_keys, &valid_values)?;
                     continue;
                 }
             };
@@ -295,9 +302,9 @@ impl ListMerge {
                     lookup::set_field(nodes, element, key, value)?;
                 }
             }
-            set_element(nodes, added, Some(element), &valid_keys, &valid_values);
+            set_element(nodes, added, Some(element), &valid_keys, &valid_values)?;
         }
-        append_list(nodes, added, self.target, &valid_keys);
+        append_list(nodes, added, self.target, &valid_keys)?;
         Ok(Merged::Node(added))
     }
 
@@ -387,7 +394,7 @@ fn set_element<V: AsRef<str>>(
     element: Option<NodeId>,
     keys: &[&str],
     values: &[V],
-) {
+) -> Result<()> {
     let sets_mapping = keys.first().is_some_and(|key| !key.is_empty())
         && values.first().is_some_and(|value| !value.as_ref().is_empty());
     let mut content = Vec::new();
@@ -401,7 +408,7 @@ fn set_element<V: AsRef<str>>(
             content.push(old);
             continue;
         }
-        if !has_values(nodes, old, keys, values) {
+        if !has_values(nodes, old, keys, values)? {
             if !values.is_empty() {
                 content.push(old);
             }
@@ -414,40 +421,50 @@ fn set_element<V: AsRef<str>>(
         content.extend(element.filter(|element| !nodes[*element].is_null()));
     }
     nodes[list].content = content;
+    Ok(())
 }
 
-fn has_values<V: AsRef<str>>(nodes: &Nodes, element: NodeId, keys: &[&str], values: &[V]) -> bool {
-    !values.is_empty()
-        && keys.iter().zip(values).all(|(key, value)| {
-            let value = value.as_ref();
-            if key.is_empty() {
-                return nodes[element].kind == Kind::Scalar && nodes[element].value == value;
-            }
+/// Compares an element with key values; one that is not of the kind that has such keys is an error.
+fn has_values<V: AsRef<str>>(nodes: &Nodes, element: NodeId, keys: &[&str], values: &[V]) -> Result<bool> {
+    if values.is_empty() {
+        return Ok(false);
+    }
+    for (key, value) in keys.iter().zip(values) {
+        let value = value.as_ref();
+        let same = if key.is_empty() {
+            lookup::expect_kind(nodes, element, Kind::Scalar)?;
+            nodes[element].value == value
+        } else {
             // A key without a value matches any element that has the key.
-            nodes
-                .field(element, key)
+            lookup::get(nodes, element, key)?
                 .is_some_and(|field| value.is_empty() || nodes[field].value == value)
-        })
+        };
+        if !same {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Appends the elements of a list to another, in place of those that have their key values.
-fn append_list(nodes: &mut Nodes, destination: NodeId, source: NodeId, keys: &[&str]) {
+fn append_list(nodes: &mut Nodes, destination: NodeId, source: NodeId, keys: &[&str]) -> Result<()> {
     for element in nodes[source].content.clone() {
         if keys.first().is_none_or(|key| key.is_empty()) {
             let value = nodes[element].value.clone();
-            set_element(nodes, destination, Some(element), &[""], &[value]);
+            set_element(nodes, destination, Some(element), &[""], &[value])?;
             continue;
         }
         let mut values = Vec::new();
         for key in keys {
-            match nodes.field(element, key) {
+            match lookup::get(nodes, element, key)? {
                 Some(field) => values.push(nodes[field].value.clone()),
                 None => nodes[destination].content.push(element),
             }
         }
         if keys.len() > 1 {
-            set_element(nodes, destination, None, keys, &values);
+            set_element(nodes, destination, None, keys, &values)?;
         }
-        set_element(nodes, destination, Some(element), keys, &values);
+        set_element(nodes, destination, Some(element), keys, &values)?;
     }
+    Ok(())
 }

@@ -4,6 +4,7 @@ use manifest::yaml::NodeId;
 
 use super::merge;
 use crate::error::{Error, Result};
+use crate::id::ResourceId;
 use crate::kustomization::Selector;
 use crate::load::Loader;
 use crate::nodes::Nodes;
@@ -11,13 +12,32 @@ use crate::resource::{self, Resource};
 use crate::resource_map::ResourceMap;
 use crate::selector;
 
-/// Reads an entry of `patchesStrategicMerge`: inline text if it reads as a resource, else a file.
-pub(crate) fn load_strategic(
+/// Reads the entries of `patchesStrategicMerge`, and what a plugin's configuration has inline.
+pub(crate) fn load_all_strategic(
     nodes: &mut Nodes,
     loader: &Loader<'_>,
-    entry: &str,
+    entries: &[String],
+    inline: &str,
     file: &str,
 ) -> Result<Vec<Resource>> {
+    let mut patches = Vec::new();
+    for entry in entries {
+        patches.extend(load_strategic(nodes, loader, entry, file)?);
+    }
+    if !inline.is_empty() {
+        patches.extend(resource::parse_resources(nodes, inline, file)?);
+    }
+    if patches.is_empty() {
+        let files = entries.join(" ");
+        return Err(Error::patch(format!(
+            "patch appears to be empty; files=[{files}], Patch={inline}"
+        )));
+    }
+    Ok(patches)
+}
+
+/// Reads an entry: inline text if it reads as a resource, else a file.
+fn load_strategic(nodes: &mut Nodes, loader: &Loader<'_>, entry: &str, file: &str) -> Result<Vec<Resource>> {
     if let Ok(patches) = resource::parse_resources(nodes, entry, file) {
         return Ok(patches);
     }
@@ -135,12 +155,18 @@ fn apply_to_one(
     if patch.history.allow_name_change || patch.history.allow_kind_change {
         target.store_previous_id(nodes);
     }
-    if !merge::merge(nodes, root, patch_root).map_err(|error| at(error, patch))? {
-        target.root = None;
-    }
-    let Some(root) = target.root.filter(|_| !target.is_empty(nodes)) else {
-        return Ok(());
-    };
+    target.with_history_in_annotations(nodes, |nodes, target| {
+        if !merge::merge(nodes, root, patch_root).map_err(|error| at(error, patch))? {
+            target.root = None;
+        }
+        let Some(root) = target.root.filter(|_| !target.is_empty(nodes)) else {
+            return Ok(());
+        };
+        keep_identity(nodes, root, &id, patch)
+    })
+}
+
+fn keep_identity(nodes: &mut Nodes, root: NodeId, id: &ResourceId, patch: &Resource) -> Result<()> {
     if !patch.history.allow_kind_change {
         let kind = nodes.add(manifest::yaml::Node::scalar(id.gvk.kind.as_str()));
         crate::lookup::set_field(nodes, root, "kind", kind)?;

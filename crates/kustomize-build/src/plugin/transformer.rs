@@ -96,12 +96,7 @@ pub(super) fn read(
 fn patch(nodes: &mut Nodes, config: &Configuration<'_, '_>) -> Result<patch::LoadedPatch> {
     let mut entry = Patch::default();
     config.decode(|fields| entry.take(fields))?;
-    let wrong = match (entry.patch.trim().is_empty(), entry.path.is_empty()) {
-        (true, true) => "must specify one of patch and path in",
-        (false, false) => "patch and path can't be set at the same time",
-        _ => return patch::load(nodes, config.loader, &entry, config.file),
-    };
-    Err(Error::patch(format!("{wrong}\n{}", config.to_yaml())))
+    patch::load(nodes, config.loader, &entry, config.file, &|| config.to_yaml())
 }
 
 fn json_patch(config: &Configuration<'_, '_>) -> Result<JsonPatch> {
@@ -126,19 +121,7 @@ fn strategic(nodes: &mut Nodes, config: &Configuration<'_, '_>) -> Result<Vec<Re
     if paths.is_empty() && inline.is_empty() {
         return Err(Error::invalid("empty file path and empty patch content"));
     }
-    let mut patches = Vec::new();
-    for path in &paths {
-        patches.extend(patch::load_strategic(nodes, config.loader, path, config.file)?);
-    }
-    if !inline.is_empty() {
-        patches.extend(crate::resource::parse_resources(nodes, &inline, config.file)?);
-    }
-    if patches.is_empty() {
-        let paths = paths.join(" ");
-        let message = format!("patch appears to be empty; files=[{paths}], Patch={inline}");
-        return Err(Error::invalid(message));
-    }
-    Ok(patches)
+    patch::load_all_strategic(nodes, config.loader, &paths, &inline, config.file)
 }
 
 fn namespace(config: &Configuration<'_, '_>) -> Result<Transformer> {

@@ -114,26 +114,31 @@ pub(crate) fn set_texts(
 
 /// Shows an object's metadata as Go's `%v` shows kyaml's struct, for messages about what is missing.
 pub(crate) fn describe(nodes: &Nodes, object: NodeId) -> String {
-    let map = |texts: BTreeMap<String, String>| {
-        let pairs: Vec<String> = texts
+    let shown = |field: Option<NodeId>| {
+        let field = field.filter(|field| !nodes[*field].is_null());
+        field.map_or("", |field| nodes[field].value.as_str())
+    };
+    let map = |field: &str| {
+        let map = metadata(nodes, object).and_then(|metadata| nodes.field(metadata, field));
+        let mut pairs: Vec<(&str, &str)> = map
+            .into_iter()
+            .flat_map(|map| nodes.pairs(map))
+            .map(|(key, value)| (shown(Some(key)), shown(Some(value))))
+            .collect();
+        pairs.sort_unstable();
+        let pairs: Vec<String> = pairs
             .iter()
             .map(|(key, value)| format!("{key}:{value}"))
             .collect();
         pairs.join(" ")
     };
-    let present = |field: &str| {
-        let value = nodes
-            .field(object, field)
-            .filter(|value| !nodes[*value].is_null());
-        value.map_or("", |value| nodes[value].value.as_str())
-    };
     format!(
         "{{{{{} {}}} {{{{{} {}}} map[{}] map[{}]}}}}",
-        present("apiVersion"),
-        present("kind"),
+        shown(nodes.field(object, "apiVersion")),
+        shown(nodes.field(object, "kind")),
         name(nodes, object),
         namespace(nodes, object),
-        map(labels(nodes, object)),
-        map(annotations(nodes, object)),
+        map("labels"),
+        map("annotations"),
     )
 }

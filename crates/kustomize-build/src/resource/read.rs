@@ -129,6 +129,11 @@ fn is_good(nodes: &Nodes, root: NodeId) -> Result<bool> {
     if nodes[root].is_null_or_empty() {
         return Ok(false);
     }
+    check(nodes, root).map(|()| true)
+}
+
+/// Refuses what has no kind or no name (kyaml's `GetValidatedMetadata`).
+pub(crate) fn check(nodes: &Nodes, root: NodeId) -> Result<()> {
     let present = |field: &str| {
         nodes
             .field(root, field)
@@ -150,7 +155,7 @@ fn is_good(nodes: &Nodes, root: NodeId) -> Result<bool> {
             "missing metadata.name in object {object}"
         )));
     }
-    Ok(true)
+    Ok(())
 }
 
 fn has_metadata(nodes: &Nodes, root: NodeId) -> bool {

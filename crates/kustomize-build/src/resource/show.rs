@@ -5,7 +5,6 @@ use crate::nodes::Nodes;
 
 /// Shows an object as kustomize does in messages: JSON, with its memory in annotations.
 pub(crate) fn show(nodes: &Nodes, resource: &Resource) -> String {
-    const DOMAIN: &str = "internal.config.kubernetes.io/";
     let Some(root) = resource.root else {
         return "{}".to_owned();
     };
@@ -22,7 +21,7 @@ pub(crate) fn show(nodes: &Nodes, resource: &Resource) -> String {
         object.value_mut().remove("stringData");
     }
     for (name, text) in resource.history.annotations() {
-        object.set_annotation(&format!("{DOMAIN}{name}"), &text);
+        object.set_annotation(name, &text);
     }
     if let Some(origin) = &resource.origin {
         object.set_annotation("config.kubernetes.io/origin", &origin.to_annotation());

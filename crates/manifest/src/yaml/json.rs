@@ -178,21 +178,33 @@ fn is_merge(key: &Node) -> bool {
 
 /// Makes JSON of a tree by the rules of kyaml: the tree must hold no alias and no merge key any more.
 pub fn decode_kyaml(nodes: &Nodes, root: NodeId) -> Result<Value, Problem> {
-    let node = &nodes[root];
+    decode_below(nodes, root, false)
+}
+
+/// A null without text in flow style is written as `''`, and read again as a string.
+fn decode_below(nodes: &Nodes, id: NodeId, in_flow: bool) -> Result<Value, Problem> {
+    let node = &nodes[id];
+    let in_flow = in_flow || node.flow;
     match node.kind {
+        Kind::Scalar if in_flow && node.is_null() && node.value.is_empty() && !node.tagged => {
+            Ok(Value::from(""))
+        }
         Kind::Scalar => scalar::to_json(node).map_err(|text| failure(node, text)),
         Kind::Alias => node
             .alias
             .map_or(Ok(Value::Null), |target| decode_kyaml(nodes, target)),
         Kind::Sequence => {
-            let elements = node.content.iter().map(|child| decode_kyaml(nodes, *child));
+            let elements = node
+                .content
+                .iter()
+                .map(|child| decode_below(nodes, *child, in_flow));
             Ok(Value::Array(elements.collect::<Result<_, _>>()?))
         }
-        Kind::Mapping => mapping_of_kyaml(nodes, root),
+        Kind::Mapping => mapping_of_kyaml(nodes, id, in_flow),
     }
 }
 
-fn mapping_of_kyaml(nodes: &Nodes, id: NodeId) -> Result<Value, Problem> {
+fn mapping_of_kyaml(nodes: &Nodes, id: NodeId, in_flow: bool) -> Result<Value, Problem> {
     let mut map = Map::new();
     for (key, value) in nodes.pairs(id) {
         let key = &nodes[key];
@@ -203,7 +215,7 @@ fn mapping_of_kyaml(nodes: &Nodes, id: NodeId) -> Result<Value, Problem> {
                 format!("mapping key {name:?} already defined"),
             ));
         }
-        map.insert(name, decode_kyaml(nodes, value)?);
+        map.insert(name, decode_below(nodes, value, in_flow)?);
     }
     Ok(Value::Object(map))
 }
