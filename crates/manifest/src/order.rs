@@ -3,6 +3,8 @@
 //! Flux applies by kind so that what others need comes first; kustomize's legacy order prints by kind, then by group,
 //! version, kind, namespace and name, all compared as text with placeholders for what is empty.
 
+mod merge_sort;
+
 use std::cmp::Ordering;
 
 use crate::{GroupVersionKind, ObjectId};
@@ -101,19 +103,18 @@ impl<S: AsRef<str>> LegacyOrder<S> {
         Self { first, last }
     }
 
-    /// Compares two objects, given by their type, namespace and name.
-    pub fn compare(
-        &self,
-        a: (&GroupVersionKind, &str, &str),
-        b: (&GroupVersionKind, &str, &str),
-    ) -> Ordering {
-        if a.0 != b.0 {
-            return self.compare_types(a.0, b.0);
-        }
-        compare_joined(&legacy_name(a.1, a.2), &legacy_name(b.1, b.2))
+    /// Sorts objects, which `id` gives as type, namespace and name.
+    pub fn sort<T>(&self, objects: Vec<T>, id: impl Fn(&T) -> (&GroupVersionKind, &str, &str)) -> Vec<T> {
+        let is_less = |a: usize, b: usize| self.compare(id(&objects[a]), id(&objects[b])).is_lt();
+        let positions = merge_sort::sorted_positions(objects.len(), &is_less);
+        let mut objects: Vec<Option<T>> = objects.into_iter().map(Some).collect();
+        positions
+            .into_iter()
+            .filter_map(|at| objects[at].take())
+            .collect()
     }
 
-    /// Compares two types.
+    /// Compares two types (`resid.Gvk.IsLessThan`).
     pub fn compare_types(&self, a: &GroupVersionKind, b: &GroupVersionKind) -> Ordering {
         if a.kind != b.kind {
             let rank = |kind: &str| rank(kind, &self.first, &self.last);
@@ -122,11 +123,23 @@ impl<S: AsRef<str>> LegacyOrder<S> {
                 return by_rank;
             }
         }
-        let by_text = compare_joined(&legacy_type(a), &legacy_type(b));
+        compare_joined(&legacy_type(a), &legacy_type(b))
+    }
+
+    /// Compares two objects. No order for the standard library: see [`merge_sort`].
+    fn compare(&self, a: (&GroupVersionKind, &str, &str), b: (&GroupVersionKind, &str, &str)) -> Ordering {
+        if a.0 == b.0 {
+            return compare_joined(&legacy_name(a.1, a.2), &legacy_name(b.1, b.2));
+        }
+        let by_type = self.compare_types(a.0, b.0);
         // The core Namespace precedes namespaces of other groups, against the order of the text.
-        let namespaces =
-            a.kind == "Namespace" && b.kind == "Namespace" && (a.group.is_empty() || b.group.is_empty());
-        if namespaces { by_text.reverse() } else { by_text }
+        let is_namespace = |of: &GroupVersionKind| of.kind == "Namespace";
+        let has_core = a.0.group.is_empty() || b.0.group.is_empty();
+        if has_core && is_namespace(a.0) && is_namespace(b.0) {
+            by_type.reverse()
+        } else {
+            by_type
+        }
     }
 }
 
@@ -242,14 +255,41 @@ mod tests {
             order.compare_types(&gvk("v1", "Pod"), &gvk("z.io/v1", "Z")),
             Ordering::Greater
         );
+    }
+
+    fn sorted<'t>(order: &LegacyOrder<&str>, objects: &[(&str, &str, &str, &'t str)]) -> Vec<&'t str> {
+        let objects = objects.iter().map(|&(api_version, kind, namespace, name)| {
+            (GroupVersionKind::new(api_version, kind), namespace, name)
+        });
+        let sorted = order.sort(objects.collect(), |(gvk, namespace, name)| (gvk, namespace, name));
+        sorted.into_iter().map(|(_, _, name)| name).collect()
+    }
+
+    #[test]
+    fn the_legacy_order_compares_names_with_placeholders() {
+        let pods = [
+            ("v1", "Pod", "", "a"),
+            ("v1", "Pod", "b", "b"),
+            ("v1", "Pod", "b", ""),
+        ];
+        assert_eq!(sorted(&LegacyOrder::default(), &pods), ["b", "", "a"]);
+    }
+
+    #[test]
+    fn the_core_namespace_precedes_others_even_where_that_makes_a_circle() {
+        let namespaces = [("z.io/v1", "Namespace", "", "z"), ("v1", "Namespace", "", "core")];
+        assert_eq!(sorted(&LegacyOrder::default(), &namespaces), ["core", "z"]);
+        // Recorded from kustomize: with the kind unlisted, apps < core < a.io < apps.
+        let circle = [
+            ("v1", "Namespace", "", "core"),
+            ("apps/v1", "Deployment", "", "apps"),
+            ("a.io/v1", "Namespace", "", "a"),
+        ];
         assert_eq!(
-            order.compare_types(&gvk("v1", "Namespace"), &gvk("z.io/v1", "Namespace")),
-            Ordering::Less
+            sorted(&LegacyOrder::new(vec![], vec![]), &circle),
+            ["apps", "core", "a"]
         );
-        let pod = gvk("v1", "Pod");
-        assert_eq!(
-            order.compare((&pod, "", "a"), (&pod, "b", "a")),
-            Ordering::Greater
-        );
+        let many = circle.repeat(100);
+        assert_eq!(sorted(&LegacyOrder::new(vec![], vec![]), &many).len(), 300);
     }
 }

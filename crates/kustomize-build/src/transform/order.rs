@@ -43,12 +43,10 @@ pub(crate) fn apply(
 }
 
 fn sort<S: AsRef<str>>(nodes: &Nodes, list: &mut Vec<Resource>, order: &LegacyOrder<S>) {
-    let mut keyed: Vec<_> = list
+    let keyed: Vec<_> = list
         .drain(..)
         .map(|resource| (resource.id(nodes), resource))
         .collect();
-    keyed.sort_by(|(a, _), (b, _)| {
-        order.compare((&a.gvk, &a.namespace, &a.name), (&b.gvk, &b.namespace, &b.name))
-    });
+    let keyed = order.sort(keyed, |(id, _)| (&id.gvk, &id.namespace, &id.name));
     list.extend(keyed.into_iter().map(|(_, resource)| resource));
 }
