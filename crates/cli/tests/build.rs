@@ -98,7 +98,10 @@ fn errors_are_one_line_with_absolute_paths() {
     let rest = explained
         .strip_prefix(&accumulation)
         .expect("the same line first");
-    assert!(rest.contains(&format!("in file {at}\n")), "{rest}");
+    assert!(
+        rest.contains(&format!("in file {shown}/kustomization.yaml:1\n")),
+        "{rest}"
+    );
     assert!(
         rest.contains(&format!("through kustomization {shown}\n")),
         "{rest}"
