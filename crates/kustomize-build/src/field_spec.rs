@@ -280,8 +280,10 @@ impl Walk<'_> {
             Some(_) => Some((Kind::Mapping, Tag::Map)),
         };
         let field = match (&made, self.create) {
-            (Some((kind, _)), Some(_)) if !is_list => lookup::get_or_create(nodes, at, name, *kind),
-            _ => match lookup::get(nodes, at, name) {
+            (Some((kind, _)), Some(_)) if !is_list && !lookup::is_no_name(name) => {
+                lookup::get_or_create(nodes, at, name, *kind)
+            }
+            _ => match lookup::lookup(nodes, at, &[name]) {
                 Ok(Some(field)) => Ok(field),
                 Ok(None) => return Ok(()),
                 Err(error) => Err(error),

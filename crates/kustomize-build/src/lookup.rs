@@ -67,6 +67,11 @@ pub(crate) fn lookup<S: AsRef<str>>(nodes: &Nodes, start: NodeId, path: &[S]) ->
     Ok(Some(at))
 }
 
+/// Tells whether a part of a path is more than the name of a field: an index, `-`, `*` or `[…]`.
+pub(crate) fn is_no_name(part: &str) -> bool {
+    part.parse::<i64>().is_ok() || matches!(part, "-" | "*") || is_list_index(part)
+}
+
 fn step(nodes: &Nodes, at: NodeId, part: &str) -> Result<Option<NodeId>> {
     if let Ok(index) = part.parse::<i64>() {
         let index = usize::try_from(index)
