@@ -84,6 +84,8 @@ fn build_objects(
     built
         .variables
         .resolve(nodes, &built.map, &built.config.var_reference)?;
+    // kustomize panics here.
+    built.map.refuse_duplicates(nodes)?;
     built.map.drop_local(nodes)?;
     let kustomization = target.kustomization();
     transform::order::apply(

@@ -7,6 +7,7 @@ use manifest::GroupVersionKind;
 use crate::error::{Error, ErrorKind, Result};
 use crate::id::ResourceId;
 use crate::nodes::Nodes;
+use crate::resource::show as show_object;
 use crate::resource::{Behavior, Resource};
 use crate::{generate, resource};
 
@@ -113,10 +114,12 @@ impl ResourceMap {
                 self.list_mut()[index] = added;
                 Ok(())
             }
-            _ => Err(Error::new(
-                ErrorKind::Conflict,
-                format!("found multiple objects that could accept merge of {id}"),
-            )),
+            _ => {
+                let objects = matches.iter().map(|index| show_object(nodes, &self.list[*index]));
+                let objects = objects.collect::<Vec<_>>().join(" ");
+                let message = format!("found multiple objects [{objects}] that could accept merge of {id}");
+                Err(Error::new(ErrorKind::Conflict, message))
+            }
         }
     }
 

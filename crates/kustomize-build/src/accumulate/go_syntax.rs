@@ -143,7 +143,8 @@ fn time(rfc3339: &str) -> String {
     format!("time.Date({year}, time.{month}, {day}, {hour}, {minute}, {second}, 0, time.UTC)")
 }
 
-fn quoted(text: &str) -> String {
+/// Quotes a text as Go's `%q`.
+pub(super) fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
         match c {
@@ -157,10 +158,10 @@ fn quoted(text: &str) -> String {
             '\u{c}' => out.push_str("\\f"),
             '\r' => out.push_str("\\r"),
             '\0'..='\u{1f}' | '\u{7f}' => out += &format!("\\x{:02x}", u32::from(c)),
-            '\u{80}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{fffe}' | '\u{ffff}' => {
-                out += &format!("\\u{:04x}", u32::from(c));
-            }
-            other => out.push(other),
+            // What Rust escapes here is what Go does not print either.
+            c if c.is_ascii() || c.escape_debug().count() == 1 => out.push(c),
+            c if u32::from(c) > 0xffff => out += &format!("\\U{:08x}", u32::from(c)),
+            c => out += &format!("\\u{:04x}", u32::from(c)),
         }
     }
     out.push('"');

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use manifest::yaml::{self, Dialect};
 use serde_json::{Map, Value};
 
-use super::Accumulated;
+use super::{Accumulated, go_syntax};
 use crate::error::{Error, ErrorKind, Result};
 use crate::field_spec::{TransformerConfig, config_of_definitions};
 use crate::kustomization::{COMPONENT_KIND, FILE_NAMES, Kustomization};
@@ -216,16 +216,24 @@ impl<'a> Target<'a> {
         entry: &str,
     ) -> Result<Accumulated> {
         let quoted = |error: Error, prefix: &str| {
-            let message = format!("{prefix} {:?}", error.to_string());
+            let message = format!("{prefix} {}", go_syntax::quoted(&error.to_string()));
             error.reworded(message)
         };
         let loader = self
             .loader
             .open_base(entry)
             .map_err(|error| quoted(error, "loader.New"))?;
-        let folder = loader.folder().to_owned();
-        self.build_folder(nodes, loader, entry, Some(base))
-            .map_err(|error| quoted(error, "accumulateDirectory:").through(&folder))
+        let (folder, shown) = (loader.folder().to_owned(), loader.shown_folder());
+        let built = self
+            .build_folder(nodes, loader, entry, Some(base))
+            .and_then(|built| {
+                // kustomize goes on with an empty accumulator, which the component's is merged into.
+                let mut base = Accumulated::default();
+                merge(nodes, &mut base, built)
+                    .map(|()| base)
+                    .map_err(|error| error.context(format!("recursed merging from path '{shown}'")))
+            });
+        built.map_err(|error| quoted(error, "accumulateDirectory:").through(&folder))
     }
 
     /// Builds another folder: a component on top of `parent`, a base by itself.
@@ -270,7 +278,7 @@ impl<'a> Target<'a> {
         for entry in &self.kustomization.configurations {
             let place = self.loader.place(entry);
             let text = self.loader.load_text(entry)?;
-            let value = first_document(&text, &place)?;
+            let value = first_document(&text, &place).map_err(converting)?;
             let more = TransformerConfig::from_json(&value).map_err(|error| error.in_file(&place, 0))?;
             added.merge(&more)?;
         }
@@ -289,7 +297,11 @@ impl<'a> Target<'a> {
                 |error: Error| error.context(format!("loading CRDs [{}]", self.kustomization.crds.join(" ")));
             let place = self.loader.place(entry);
             let text = self.loader.load_text(entry).map_err(failed)?;
-            let config = first_document(&text, &place)
+            let value = match text.starts_with('{') {
+                true => json(&text),
+                false => first_document(&text, &place).map_err(converting),
+            };
+            let config = value
                 .and_then(|value| config_of_definitions(&value))
                 .map_err(|error| {
                     let context = format!("unable to parse open API definition from '{entry}'");
@@ -515,6 +527,29 @@ fn first_document(text: &str, file: &str) -> Result<Value> {
     match yaml::compose_first(text, &mut nodes, Dialect::Sigs).map_err(failed)? {
         Some(root) => yaml::json::decode(&nodes, root).map_err(failed),
         None => Ok(Value::Null),
+    }
+}
+
+/// sigs.k8s.io/yaml's words for what is no YAML.
+fn converting(error: Error) -> Error {
+    error.context("error converting YAML to JSON")
+}
+
+/// Reads JSON; the words are encoding/json's where they are of use.
+fn json(text: &str) -> Result<Value> {
+    let mut documents = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+    let value = match documents.next() {
+        Some(Ok(value)) => value,
+        Some(Err(error)) if error.is_eof() => return Err(Error::invalid("unexpected end of JSON input")),
+        Some(Err(error)) => return Err(Error::invalid(error.to_string())),
+        None => Value::Null,
+    };
+    let after = text[documents.byte_offset()..].trim_start_matches([' ', '\t', '\r', '\n']);
+    match after.chars().next() {
+        Some(other) => Err(Error::invalid(format!(
+            "invalid character '{other}' after top-level value"
+        ))),
+        None => Ok(value),
     }
 }
 

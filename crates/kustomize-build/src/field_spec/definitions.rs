@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::{FieldSpec, NameReference, TransformerConfig, merge_one};
 use crate::error::{Error, ErrorKind, Result};
 use crate::id::GvkSelector;
+use crate::kustomization::decode;
 
 /// How deep references between definitions are followed: kustomize follows circles until its stack ends.
 const DEPTH: usize = 64;
@@ -13,10 +14,18 @@ const DEPTH: usize = 64;
 pub(crate) fn config_of_definitions(value: &Value) -> Result<TransformerConfig> {
     let mut config = TransformerConfig::default();
     let Value::Object(definitions) = value else {
-        return Err(Error::invalid(
-            "json: cannot unmarshal value into Go value of type accumulator.nameToApiMap",
-        ));
+        return match value {
+            Value::Null => Ok(config),
+            other => Err(wrong_type(other, "Go value", "accumulator.nameToApiMap")),
+        };
     };
+    let wrong = definitions
+        .iter()
+        .find(|(_, definition)| !definition.is_object() && !definition.is_null());
+    if let Some((name, definition)) = wrong {
+        let place = format!("Go struct field .{name}");
+        return Err(wrong_type(definition, &place, "accumulator.OpenAPIDefinition"));
+    }
     for (name, definition) in definitions {
         let is_type = ["kind", "apiVersion", "metadata"]
             .iter()
@@ -37,6 +46,18 @@ pub(crate) fn config_of_definitions(value: &Value) -> Result<TransformerConfig> 
     }
     config.sort();
     Ok(config)
+}
+
+fn wrong_type(value: &Value, place: &str, go_type: &str) -> Error {
+    let found = match value {
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        _ => "array",
+    };
+    decode::in_yaml(Error::invalid(format!(
+        "json: cannot unmarshal {found} into {place} of type {go_type}"
+    )))
 }
 
 /// encoding/json takes field names in any case.

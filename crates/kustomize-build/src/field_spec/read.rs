@@ -9,7 +9,7 @@ use crate::kustomization::decode::{self, Decode, Fields, Place};
 impl TransformerConfig {
     /// Reads a configuration file; unknown fields are errors.
     pub(crate) fn from_json(value: &Value) -> Result<Self> {
-        Self::decode(value, &Place::strict_yaml("TransformerConfig")).map_err(decode::in_yaml)
+        Self::decode(value, &Place::strict_yaml("")).map_err(decode::in_yaml)
     }
 }
 
@@ -62,9 +62,11 @@ impl Decode for NameReference {
     fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut reference = Self::default();
         let mut fields = Fields::of::<Self>(value, place)?;
-        fields.take("group", &mut reference.target.group);
-        fields.take("version", &mut reference.target.version);
-        fields.take("kind", &mut reference.target.kind);
+        fields.embedded(|fields| {
+            fields.take("group", &mut reference.target.group);
+            fields.take("version", &mut reference.target.version);
+            fields.take("kind", &mut reference.target.kind);
+        });
         fields.take_named("fieldSpecs", "types.FsSlice", &mut reference.referrers);
         fields.finish()?;
         Ok(reference)

@@ -36,6 +36,7 @@ pub(crate) fn take_metadata_of(nodes: &mut Nodes, new: &mut Resource, old: &Reso
     new.history = old.history.clone();
     new.history.adds_hash = adds_hash;
     new.variables.clone_from(&old.variables);
+    new.transformations.clone_from(&old.transformations);
     Ok(())
 }
 

@@ -225,6 +225,7 @@ pub(crate) struct Fields<'a> {
     known: Vec<&'a str>,
     failed: Option<(&'a str, Error)>,
     taken: usize,
+    embedded: bool,
 }
 
 impl<'a> Fields<'a> {
@@ -239,7 +240,16 @@ impl<'a> Fields<'a> {
             known: Vec::new(),
             failed: None,
             taken: 0,
+            embedded: false,
         })
+    }
+
+    /// Takes the fields of a struct that Go embeds: sigs.k8s.io/yaml does not find their types, and so makes no texts of
+    /// numbers.
+    pub(crate) fn embedded(&mut self, take: impl FnOnce(&mut Self)) {
+        let before = std::mem::replace(&mut self.embedded, true);
+        take(self);
+        self.embedded = before;
     }
 
     /// Reads a field into its place, if it is there and not null.
@@ -256,7 +266,8 @@ impl<'a> Fields<'a> {
         let Some((key, value)) = self.find(name) else {
             return;
         };
-        let below = self.place.below(key);
+        let mut below = self.place.below(key);
+        below.texts_from_scalars &= !self.embedded;
         match T::decode(value, &below) {
             Ok(value) => *place = value,
             Err(error) => {

@@ -11,15 +11,19 @@ use crate::field_spec::FieldSpec;
 use crate::id::ResourceId;
 
 fn take_gvk(fields: &mut Fields<'_>, gvk: &mut GroupVersionKind) {
-    fields.take("group", &mut gvk.group);
-    fields.take("version", &mut gvk.version);
-    fields.take("kind", &mut gvk.kind);
+    fields.embedded(|fields| {
+        fields.take("group", &mut gvk.group);
+        fields.take("version", &mut gvk.version);
+        fields.take("kind", &mut gvk.kind);
+    });
 }
 
 fn take_id(fields: &mut Fields<'_>, id: &mut ResourceId) {
     take_gvk(fields, &mut id.gvk);
-    fields.take("name", &mut id.name);
-    fields.take("namespace", &mut id.namespace);
+    fields.embedded(|fields| {
+        fields.take("name", &mut id.name);
+        fields.take("namespace", &mut id.namespace);
+    });
 }
 
 impl Decode for FieldSpec {

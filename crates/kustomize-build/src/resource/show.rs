@@ -1,6 +1,6 @@
 //! A resource in a message.
 
-use super::Resource;
+use super::{BuildOrigin, Resource};
 use crate::nodes::Nodes;
 
 /// Shows an object as kustomize does in messages: JSON, with its memory in annotations.
@@ -25,6 +25,10 @@ pub(crate) fn show(nodes: &Nodes, resource: &Resource) -> String {
     }
     if let Some(origin) = &resource.origin {
         object.set_annotation("config.kubernetes.io/origin", &origin.to_annotation());
+    }
+    if !resource.transformations.is_empty() {
+        let text = BuildOrigin::list_to_annotation(&resource.transformations);
+        object.set_annotation("alpha.config.kubernetes.io/transformations", &text);
     }
     crate::generate::hash::to_go_json(&object.into_value())
 }

@@ -274,10 +274,10 @@ fn definitions(draft: &mut Draft) -> Value {
 }
 
 fn sort_options(draft: &mut Draft) -> Value {
-    match draft.random.below(4) {
-        0 => json!({"order": "fifo"}),
-        1 => json!({"order": "legacy"}),
-        2 => json!({"order": "legacy", "legacySortOptions": {
+    match draft.random.below(30) {
+        0..10 => json!({"order": "fifo"}),
+        10..14 => json!({"order": "legacy"}),
+        14..29 => json!({"order": "legacy", "legacySortOptions": {
             "orderFirst": draft.random.several(0, 2, |random| json!(random.pick(&["Deployment", "Service", "Secret"]))),
             "orderLast": draft.random.several(0, 2, |random| json!(random.pick(&["Namespace", "ConfigMap", "Service"])))}}),
         _ => json!({"order": draft.random.pick(&["", "other", "fifo"]), "legacySortOptions": {}}),

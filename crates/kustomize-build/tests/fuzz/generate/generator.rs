@@ -71,13 +71,17 @@ fn target(draft: &mut Draft, kind: &str) -> (String, Option<String>, Option<&'st
     }
     let namespace = draft
         .random
-        .chance(20)
+        .chance(10)
         .then(|| word::namespace(&mut draft.random).to_owned());
     let behavior = draft
         .random
         .chance(4)
         .then(|| draft.random.pick(&["create", "merge", "replace", "", "other"]));
-    (word::name(&mut draft.random).to_owned(), namespace, behavior)
+    let mut name = word::name(&mut draft.random).to_owned();
+    if there.iter().any(|known| known.name == name) && draft.random.chance(95) {
+        name = format!("{name}-{}", draft.known.len());
+    }
+    (name, namespace, behavior)
 }
 
 fn literals(draft: &mut Draft) -> Value {

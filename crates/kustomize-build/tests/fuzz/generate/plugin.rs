@@ -77,12 +77,6 @@ const TRANSFORMERS: &[Make] = &[
             json!({"value": value, "targets": [{"selector": {"kind": target.kind}, "fieldPath": path}]}),
         )
     },
-    |_| {
-        (
-            "SortOrderTransformer",
-            json!({"sortOptions": {"order": "legacy"}}),
-        )
-    },
 ];
 
 fn specs(draft: &mut Draft, paths: &[&'static str]) -> Value {
