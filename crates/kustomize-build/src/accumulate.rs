@@ -87,6 +87,8 @@ fn build_objects(
     // kustomize panics here.
     built.map.refuse_duplicates(nodes)?;
     built.map.drop_local(nodes)?;
+    // kustomize panics here when a patch or replacement gave two objects one id.
+    built.map.refuse_duplicates(nodes)?;
     let kustomization = target.kustomization();
     transform::order::apply(
         nodes,

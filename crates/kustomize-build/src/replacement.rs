@@ -58,8 +58,19 @@ fn load_file(loader: &Loader<'_>, file: &str) -> Result<Vec<Replacement>> {
     .map_err(|error| error.in_file(&place, 0))
 }
 
-/// Carries out replacements, one after the other.
+/// Carries out replacements, one after the other. Paths and messages see kustomize's own annotations.
 pub(crate) fn apply(nodes: &mut Nodes, map: &mut ResourceMap, replacements: &[Replacement]) -> Result<()> {
+    for resource in map.list_mut() {
+        resource.write_history(nodes);
+    }
+    carry_out(nodes, map, replacements)?;
+    for resource in map.list_mut() {
+        resource.read_history(nodes);
+    }
+    Ok(())
+}
+
+fn carry_out(nodes: &mut Nodes, map: &ResourceMap, replacements: &[Replacement]) -> Result<()> {
     for replacement in replacements {
         let has_source = replacement.source.is_some() || replacement.source_value.is_some();
         let Some(targets) = replacement.targets.as_ref().filter(|_| has_source) else {

@@ -1,6 +1,6 @@
 //! The paths of replacements' targets (kyaml's `PathMatcher`): wildcards, matches by expression, and creation.
 
-use manifest::yaml::{Kind, Node, NodeId, Style};
+use manifest::yaml::{self, Dialect, Kind, Node, NodeId};
 
 use crate::error::{Error, Result};
 use crate::lookup;
@@ -50,7 +50,14 @@ fn in_field(
     rest: &[String],
     create: Option<Kind>,
 ) -> Result<Vec<NodeId>> {
-    let field = match (lookup::get(nodes, at, name)?, create) {
+    let found = if name.is_empty() {
+        // What has no name is the scalar itself, if it is empty.
+        lookup::expect_kind(nodes, at, Kind::Scalar)?;
+        Some(at).filter(|at| nodes[*at].value.is_empty() && !nodes[*at].is_null())
+    } else {
+        lookup::get(nodes, at, name)?
+    };
+    let field = match (found, create) {
         (Some(field), _) => field,
         (None, None) => return Ok(Vec::new()),
         (None, Some(create)) => {
@@ -59,13 +66,33 @@ fn in_field(
             field
         }
     };
-    if nodes[field].kind == Kind::Scalar && !nodes[field].is_null() && !rest.is_empty() {
-        // kyaml goes into text that holds YAML; what it finds there is a copy, and a scalar text is no mapping.
-        let text = Node::scalar(nodes[field].value.clone());
-        let text = nodes.add(text);
-        return find(nodes, text, rest, create);
+    if nodes[field].kind == Kind::Scalar && !rest.is_empty() {
+        return in_text(nodes, field, rest, create);
     }
     find(nodes, field, rest, create)
+}
+
+/// Goes into text that holds YAML; what is found there is a copy, so that nothing comes of it but errors.
+fn in_text(nodes: &mut Nodes, field: NodeId, rest: &[String], create: Option<Kind>) -> Result<Vec<NodeId>> {
+    let text = nodes[field].value.clone();
+    match yaml::compose_first(&text, nodes, Dialect::Kyaml) {
+        Ok(Some(document)) => find(nodes, document, rest, create),
+        Ok(None) => Err(nothing_in_text(&rest[0])),
+        Err(problem) => Err(Error::invalid(problem.to_string())),
+    }
+}
+
+/// A text without a document gives a node of no kind.
+fn nothing_in_text(part: &str) -> Error {
+    let is_in_list = part.parse::<usize>().is_ok() || lookup::is_list_index(part) || part == "*";
+    let expected = match part {
+        "" => "ScalarNode",
+        _ if is_in_list => "SequenceNode",
+        _ => "MappingNode",
+    };
+    Error::invalid(format!(
+        "wrong node kind: expected {expected} but got : node contents:\nnull\n"
+    ))
 }
 
 fn in_index(
@@ -125,15 +152,20 @@ fn matches(
     create: Option<Kind>,
 ) -> Result<Vec<NodeId>> {
     lookup::expect_kind(nodes, at, Kind::Sequence)?;
+    let elements = nodes[at].content.clone();
+    if elements.is_empty() {
+        return Ok(Vec::new());
+    }
     let pattern = selector::compile(pattern)?;
     let mut found = Vec::new();
-    for element in nodes[at].content.clone() {
+    for element in elements {
         let value = if name.is_empty() {
             Some(element)
         } else {
             nodes.field(element, name)
         };
-        let Some(value) = value.filter(|value| pattern.is_match(&as_text(nodes, *value))) else {
+        let Some(value) = value.filter(|value| pattern.is_match(yaml::write_tree(nodes, *value).trim()))
+        else {
             continue;
         };
         if name.is_empty() {
@@ -143,14 +175,4 @@ fn matches(
         }
     }
     Ok(found)
-}
-
-/// A scalar as it would be written.
-fn as_text(nodes: &Nodes, id: NodeId) -> String {
-    let node = &nodes[id];
-    match node.style {
-        Style::DoubleQuoted => format!("\"{}\"", node.value),
-        Style::SingleQuoted => format!("'{}'", node.value),
-        _ => node.value.clone(),
-    }
 }

@@ -1,4 +1,4 @@
-//! Replacements inside of text that is itself JSON: `data.config\.json.a.b`.
+//! Replacements inside of text that is itself JSON or YAML: `data.config\.json.a.b`.
 
 use manifest::yaml::{self, Dialect, Kind, NodeId};
 use serde_json::Value;
@@ -10,10 +10,10 @@ use crate::kustomization::FieldOptions;
 use crate::lookup;
 use crate::nodes::Nodes;
 
-/// Sets a value inside of the text of a field that the path leads through; returns false when there is no such text.
+/// Sets a value inside of the text of a field that the path leads through; returns false when there is no such text,
+/// or when it has no such place: kustomize then takes the path for an ordinary one.
 ///
-/// Text in YAML would have to be written again with its comments and styles, which is not supported: it is refused, so
-/// that nothing wrong comes out.
+/// Comments in YAML text would have to be kept, which is not supported: it is refused, so that none is lost.
 pub(super) fn set(
     nodes: &mut Nodes,
     root: NodeId,
@@ -29,6 +29,7 @@ pub(super) fn set(
     let Ok(Some(document)) = yaml::compose_first(&text, nodes, Dialect::Kyaml) else {
         return Ok(false);
     };
+    let has_comments = has_comments(nodes, document, &text);
     let Ok(fields) = path::find(nodes, document, rest, create) else {
         return Ok(false);
     };
@@ -40,21 +41,37 @@ pub(super) fn set(
             return Ok(false);
         }
     }
-    let Ok(json) = yaml::json::decode_kyaml(nodes, document) else {
-        return Ok(false);
-    };
-    if !text.trim_start().starts_with(['{', '[']) {
+    let trimmed = text.trim_start();
+    let written = if trimmed.starts_with(['{', '[']) {
+        match yaml::json::decode_kyaml(nodes, document) {
+            Ok(json) if text.contains('\n') && text.contains("  ") => indented(&json, 0),
+            Ok(json) => to_go_json(&json),
+            Err(_) => return Ok(false),
+        }
+    } else if has_comments {
         return Err(Error::unsupported(
-            "replacements inside of YAML text in a field are not supported",
+            "replacements inside of YAML text with comments in a field are not supported",
         ));
-    }
-    let pretty = text.contains('\n') && text.contains("  ");
-    nodes[field].value = if pretty {
-        indented(&json, 0)
     } else {
-        to_go_json(&json)
+        yaml::write_tree(nodes, document).trim().to_owned()
     };
+    nodes[field].value = written;
     Ok(true)
+}
+
+/// Tells whether a text has comments: number signs that are in none of its values.
+fn has_comments(nodes: &Nodes, document: NodeId, text: &str) -> bool {
+    let count = |text: &str| text.matches('#').count();
+    let mut in_values = 0;
+    let mut open = vec![document];
+    while let Some(id) = open.pop() {
+        let node = &nodes[id];
+        if node.kind != Kind::Alias {
+            in_values += count(&node.value);
+        }
+        open.extend(&node.content);
+    }
+    count(text) > in_values
 }
 
 /// Finds the first part of the path that leads to a scalar, with something left of the path.

@@ -67,17 +67,30 @@ impl History {
             parts.join(",")
         };
         let behavior = self.behavior.map_or("", Behavior::as_str);
-        let all = [
-            (BEHAVIOR, behavior.to_owned()),
-            (ADDS_HASH, enabled(self.adds_hash)),
+        let affixes = [
+            (PREFIXES, self.prefixes.join(",")),
+            (SUFFIXES, self.suffixes.join(",")),
+        ];
+        let ids = [
             (PREVIOUS_NAMES, previous(|p| &p.name)),
             (PREVIOUS_NAMESPACES, previous(|p| &p.namespace)),
             (PREVIOUS_KINDS, previous(|p| &p.kind)),
-            (PREFIXES, self.prefixes.join(",")),
-            (SUFFIXES, self.suffixes.join(",")),
-            (ALLOW_NAME_CHANGE, enabled(self.allow_name_change)),
-            (ALLOW_KIND_CHANGE, enabled(self.allow_kind_change)),
         ];
+        // A prefix is noted before the name that it changes; a namespace changes the id without a note of its own.
+        let affixes_first = self.previous.len() <= self.prefixes.len() + self.suffixes.len();
+        let mut all = vec![
+            (BEHAVIOR, behavior.to_owned()),
+            (ADDS_HASH, enabled(self.adds_hash)),
+        ];
+        if affixes_first {
+            all.extend(affixes.clone());
+        }
+        all.extend(ids);
+        if !affixes_first {
+            all.extend(affixes);
+        }
+        all.push((ALLOW_NAME_CHANGE, enabled(self.allow_name_change)));
+        all.push((ALLOW_KIND_CHANGE, enabled(self.allow_kind_change)));
         all.into_iter().filter(|(_, value)| !value.is_empty()).collect()
     }
 
@@ -122,8 +135,10 @@ impl Resource {
         Ok(result)
     }
 
+    /// Puts the history where kustomize has it.
+    ///
     /// Metadata that a patch made something else cannot hold the history, which is lost with it.
-    fn write_history(&mut self, nodes: &mut Nodes) {
+    pub(crate) fn write_history(&mut self, nodes: &mut Nodes) {
         let annotations = self.history.annotations();
         let Some(root) = self.root.filter(|_| !annotations.is_empty()) else {
             return;
@@ -153,7 +168,7 @@ impl Resource {
     }
 
     /// Takes the history out of the annotations again; a field that is empty then goes, as it does in the end.
-    fn read_history(&mut self, nodes: &mut Nodes) {
+    pub(crate) fn read_history(&mut self, nodes: &mut Nodes) {
         self.history = History::default();
         let Some(root) = self.root else { return };
         let metadata = nodes.field(root, "metadata");
