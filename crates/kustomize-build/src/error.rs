@@ -94,6 +94,14 @@ impl Error {
         self
     }
 
+    /// Names the place where what is wrong can be put right, in place of one that was named.
+    #[must_use]
+    pub(crate) fn placed(mut self, file: &str, line: u32) -> Self {
+        self.0.file = Some(file.to_owned());
+        self.0.line = line;
+        self
+    }
+
     /// Adds a kustomization that led here.
     #[must_use]
     pub(crate) fn through(mut self, folder: &str) -> Self {

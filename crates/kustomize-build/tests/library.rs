@@ -74,6 +74,64 @@ fn objects_keep_the_place_where_they_were_written() {
 }
 
 #[test]
+fn what_is_wrong_is_placed_where_it_can_be_put_right() {
+    let bomb = "a: &a [x, x, x, x, x, x, x, x, x, x]\n".to_owned()
+        + &(1..10)
+            .map(|level| {
+                let (here, below) = (char::from(b'a' + level), char::from(b'a' + level - 1));
+                format!("{here}: &{here} [{}]\n", vec![format!("*{below}"); 10].join(", "))
+            })
+            .collect::<String>();
+    let deep = format!("{CONFIG_MAP}data:\n  a: {}\n", "[".repeat(20_000));
+    let files = tree(&[
+        ("cm.yaml", CONFIG_MAP),
+        (
+            "missing/kustomization.yaml",
+            "namePrefix: a-\nresources:\n- gone.yaml\n",
+        ),
+        ("absolute/kustomization.yaml", "resources:\n\n- /base\n"),
+        ("out/kustomization.yaml", "resources:\n- ../cm.yaml\n"),
+        (
+            "component/kustomization.yaml",
+            "resources: []\ncomponents:\n  - gone\n",
+        ),
+        ("cycle/a/kustomization.yaml", "resources:\n- ../b\n"),
+        (
+            "cycle/b/kustomization.yaml",
+            "namePrefix: a-\nresources:\n- ../a\n",
+        ),
+        ("patch/kustomization.yaml", "patches:\n- path: gone.yaml\n"),
+        ("crds/kustomization.yaml", "crds:\n- gone.json\n"),
+        ("bomb/kustomization.yaml", "resources: [bomb.yaml]\n"),
+        ("bomb/bomb.yaml", &format!("{CONFIG_MAP}{bomb}")),
+        ("deep/kustomization.yaml", "resources: [deep.yaml]\n"),
+        ("deep/deep.yaml", &deep),
+        ("typed/kustomization.yaml", "resources: [typed.yaml]\n"),
+        (
+            "typed/typed.yaml",
+            &format!("{CONFIG_MAP}---\n\nkind: A\nmetadata: {{}}\n"),
+        ),
+    ]);
+    for (folder, file, line, chain) in [
+        ("missing", "missing/kustomization.yaml", 3, &[][..]),
+        ("absolute", "absolute/kustomization.yaml", 3, &[]),
+        ("out", "out/kustomization.yaml", 2, &[]),
+        ("component", "component/kustomization.yaml", 3, &[]),
+        ("cycle/a", "cycle/b/kustomization.yaml", 3, &["cycle/b"]),
+        ("patch", "patch/kustomization.yaml", 2, &[]),
+        ("crds", "crds/kustomization.yaml", 2, &[]),
+        ("bomb", "bomb/bomb.yaml", 1, &[]),
+        ("deep", "deep/deep.yaml", 6, &[]),
+        ("typed", "typed/typed.yaml", 7, &[]),
+    ] {
+        let error = build(&files, folder, &Options::default()).expect_err(folder);
+        let place = (error.file(), error.line(), error.chain().to_vec());
+        let chain: Vec<String> = chain.iter().map(|folder: &&str| (*folder).to_owned()).collect();
+        assert_eq!(place, (Some(file), line, chain), "{folder}: {error}");
+    }
+}
+
+#[test]
 fn errors_name_file_line_and_the_way_there() {
     let tree = tree(&[
         ("over/kustomization.yaml", "resources: [../base]\n"),
@@ -195,7 +253,7 @@ fn messages_show_the_root_of_the_tree_as_the_caller_wants_it() {
         let error = build(&tree, "app", &options).expect_err("missing");
         let words = format!("evalsymlink failure on '{place}' : lstat {place}: no such file or directory");
         assert!(error.to_string().contains(&words), "{error}");
-        assert_eq!(error.file(), Some("app/none.yaml"));
+        assert_eq!(error.file(), Some("app/kustomization.yaml"));
     }
 }
 

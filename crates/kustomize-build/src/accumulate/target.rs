@@ -6,7 +6,7 @@ mod validators;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use manifest::yaml::{self, Dialect};
+use manifest::yaml::{self, Dialect, Kind};
 use serde_json::{Map, Value};
 
 use super::{Accumulated, go_syntax};
@@ -86,12 +86,49 @@ impl<'a> Target<'a> {
         self.loader.place(self.file_name)
     }
 
+    /// Places an error about something that the kustomization names: where it does.
+    fn at_entry(&self, error: Error, entry: &str) -> Error {
+        if error.line() > 0 {
+            return error;
+        }
+        error.placed(&self.file(), self.line_of(entry))
+    }
+
+    /// Finds the line of a text in the kustomization file, which is read again; 0 when it is not there.
+    fn line_of(&self, text: &str) -> u32 {
+        let Ok(Some(content)) = self.loader.load_if_there(self.file_name) else {
+            return 0;
+        };
+        let content = String::from_utf8_lossy(&content);
+        let mut nodes = yaml::Nodes::default();
+        let Ok(Some(root)) = yaml::compose_first(&*content, &mut nodes, Dialect::Sigs) else {
+            return 0;
+        };
+        let mut open = vec![root];
+        while let Some(id) = open.pop() {
+            let node = &nodes[id];
+            if node.kind == Kind::Scalar && node.value == text {
+                return node.line;
+            }
+            open.extend(node.content.iter().rev());
+        }
+        0
+    }
+
+    fn load_text(&self, entry: &str) -> Result<String> {
+        let loaded = self.loader.load_text(entry);
+        loaded.map_err(|error| self.at_entry(error, entry))
+    }
+
     /// Takes the schemas that the kustomization asks for, unless one that was read before did so.
     pub(super) fn choose_schemas(&self, nodes: &mut Nodes) -> Result<()> {
         let open_api = &self.kustomization.open_api;
         let version = open_api.get("version").map(String::as_str);
         let file = match open_api.get("path") {
-            Some(path) => Some((path, self.loader.load(path)?)),
+            Some(path) => {
+                let content = self.loader.load(path);
+                Some((path, content.map_err(|error| self.at_entry(error, path))?))
+            }
             None => None,
         };
         if nodes.schemas.are_chosen() {
@@ -155,21 +192,23 @@ impl<'a> Target<'a> {
             return Ok(());
         };
         if matches!(file_error.kind(), ErrorKind::Unsupported | ErrorKind::Fetch) {
-            return Err(file_error.in_file(&self.file(), 0));
+            return Err(self.at_entry(file_error, entry));
         }
         let words = format!("accumulation err='{file_error}'");
         let loader = match self.loader.open_base(entry) {
             Ok(loader) => loader,
             Err(_) if file_error.to_string().contains("MalformedYAMLError") => return Err(file_error),
             Err(error) if error.kind() == ErrorKind::Unsupported => {
-                return Err(error.in_file(&self.file(), 0));
+                return Err(self.at_entry(error, entry));
             }
             Err(error) => {
-                let (file, line) = (file_error.file().map(str::to_owned), file_error.line());
                 let message = format!("{words}: {error}");
-                // The file says more about what is wrong than the folder that it is not.
-                let blamed = if line > 0 { file_error } else { error };
-                return Err(blamed.reworded(message).in_file(&file.unwrap_or_default(), line));
+                // A file that was read says more about what is wrong than the folder that it is not.
+                return Err(if file_error.line() > 0 {
+                    file_error.reworded(message)
+                } else {
+                    self.at_entry(error.reworded(message), entry)
+                });
             }
         };
         let (folder, shown) = (loader.folder().to_owned(), loader.shown_folder());
@@ -222,7 +261,7 @@ impl<'a> Target<'a> {
         let loader = self
             .loader
             .open_base(entry)
-            .map_err(|error| quoted(error, "loader.New"))?;
+            .map_err(|error| self.at_entry(quoted(error, "loader.New"), entry))?;
         let (folder, shown) = (loader.folder().to_owned(), loader.shown_folder());
         let built = self
             .build_folder(nodes, loader, entry, Some(base))
@@ -277,7 +316,7 @@ impl<'a> Target<'a> {
         let mut added = TransformerConfig::default();
         for entry in &self.kustomization.configurations {
             let place = self.loader.place(entry);
-            let text = self.loader.load_text(entry)?;
+            let text = self.load_text(entry)?;
             let value = first_document(&text, &place).map_err(converting)?;
             let more = TransformerConfig::from_json(&value).map_err(|error| error.in_file(&place, 0))?;
             added.merge(&more)?;
@@ -296,7 +335,7 @@ impl<'a> Target<'a> {
             let failed =
                 |error: Error| error.context(format!("loading CRDs [{}]", self.kustomization.crds.join(" ")));
             let place = self.loader.place(entry);
-            let text = self.loader.load_text(entry).map_err(failed)?;
+            let text = self.load_text(entry).map_err(failed)?;
             let value = match text.starts_with('{') {
                 true => json(&text),
                 false => first_document(&text, &place).map_err(converting),
@@ -377,6 +416,7 @@ impl<'a> Target<'a> {
         for entry in &k.patches {
             let shown = || configuration::of_patch(entry);
             let loaded = patch::load(nodes, &self.loader, entry, &file, &shown)
+                .map_err(|error| self.at_entry(error, &entry.path))
                 .map_err(|error| self.in_configuration(error, "PatchTransformer", &shown()))?;
             steps.push(("PatchTransformer", Step::Patch(loaded)));
         }
