@@ -1,12 +1,17 @@
 //! Compares the YAML reader and writer with what Go's sigs.k8s.io/yaml answered for the recorded inputs.
 //!
 //! The recorded set lies beside the repository and not in it; without it that test says so and passes. The table in
-//! this file are cases of our own, with answers from the same library (1.6, over go.yaml.in/yaml/v2 2.4).
+//! this file are cases of our own, with answers from the same library (1.6, over go.yaml.in/yaml/v2 2.4). So are those in
+//! go_answers.jsonl, a line each with the question, the text and Go's answer: hack/oracle/yaml's program fills in the
+//! answers (`go run . record ../../../crates/manifest/tests/go_answers.jsonl`), with kyaml 0.21.3 and Go 1.27.
 
 use std::path::{Path, PathBuf};
 
-use manifest::yaml;
+use manifest::yaml::{self, Dialect, Kind, Nodes};
 use serde_json::Value;
+
+#[path = "generator/random_text.rs"]
+mod random_text;
 
 fn recorded() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/conformance/yaml");
@@ -158,4 +163,122 @@ fn hostile_texts_are_refused_in_bounded_time() {
         bomb += &format!("a{level}: &a{level} [{}]\n", [below.as_str(); 10].join(","));
     }
     assert_eq!(answer(&bomb), "ERR yaml: document contains excessive aliasing");
+}
+
+/// One line of go_answers.jsonl.
+struct Recorded {
+    ask: String,
+    text: Vec<u8>,
+    answer: Result<String, String>,
+}
+
+fn recorded_answers() -> Vec<Recorded> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/go_answers.jsonl");
+    let lines = std::fs::read_to_string(file).expect("part of the repository");
+    let one = |line: &str| {
+        let value: Value = serde_json::from_str(line).expect("JSON");
+        let field = |name: &str| {
+            value
+                .get(name)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
+        let bytes = value
+            .get("bytes")
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default();
+        let bytes = bytes
+            .iter()
+            .map(|byte| u8::try_from(byte.as_u64().expect("byte")).expect("byte"));
+        Recorded {
+            ask: field("ask"),
+            text: field("text").into_bytes().into_iter().chain(bytes).collect(),
+            answer: match value.get("error") {
+                Some(_) => Err(field("error")),
+                None => Ok(field("result")),
+            },
+        }
+    };
+    lines.lines().map(one).collect()
+}
+
+/// What we answer to the questions of hack/oracle/yaml; None for what kyaml is not asked.
+fn our_answer(ask: &str, text: &[u8]) -> Option<Result<String, String>> {
+    let mut nodes = Nodes::default();
+    let shown = |problem: yaml::Problem| problem.to_string();
+    let answer = match ask {
+        "j" => match yaml::compose_first(text, &mut nodes, Dialect::Sigs) {
+            Ok(Some(root)) => yaml::json::decode(&nodes, root)
+                .map(|value| value.to_string())
+                .map_err(shown),
+            Ok(None) => Ok("null".to_owned()),
+            Err(problem) => Err(shown(problem)),
+        },
+        "k" => match yaml::compose_first(text, &mut nodes, Dialect::Kyaml) {
+            Ok(Some(root)) if matches!(nodes[root].kind, Kind::Mapping | Kind::Sequence) => {
+                yaml::json::decode_kyaml(&nodes, root)
+                    .map(|value| value.to_string())
+                    .map_err(shown)
+            }
+            Ok(_) => return None,
+            Err(problem) => Err(shown(problem)),
+        },
+        "y" => {
+            let value = serde_json::from_slice(text).expect("JSON");
+            yaml::write(&numbers(value)).map_err(|error| error.to_string())
+        }
+        other => panic!("unknown question {other}"),
+    };
+    Some(answer)
+}
+
+#[test]
+fn recorded_answers_are_those_of_go() {
+    let mut failed = Vec::new();
+    for case in recorded_answers() {
+        let Some(actual) = our_answer(&case.ask, &case.text) else {
+            continue;
+        };
+        let agrees = match (&case.answer, &actual) {
+            (Ok(go), Ok(ours)) if case.ask == "y" => go == ours,
+            (Ok(go), Ok(ours)) => same(go, ours),
+            // What kustomize says of keys that JSON does not know names the whole object: kustomize-build words it.
+            (Err(go), Err(ours)) if case.ask == "k" && go.starts_with("json:") => ours.starts_with("json:"),
+            (Err(go), Err(ours)) if case.ask == "k" && go.contains("invalid map key") => {
+                go.starts_with(&**ours)
+            }
+            (Err(go), Err(ours)) => go == ours,
+            _ => false,
+        };
+        if !agrees {
+            let text = String::from_utf8_lossy(&case.text);
+            failed.push(format!(
+                "{} {text:?}\n  go   {:?}\n  ours {actual:?}",
+                case.ask, case.answer
+            ));
+        }
+    }
+    assert!(
+        failed.is_empty(),
+        "{} differ:\n{}",
+        failed.len(),
+        failed.join("\n")
+    );
+}
+
+#[test]
+fn random_texts_are_read_and_written_without_a_panic() {
+    let mut random = random_text::Random::new(20_261_121);
+    for _ in 0..4_000 {
+        let text = random_text::text(&mut random, &[]);
+        for ask in ["j", "k"] {
+            let _ = our_answer(ask, &text);
+        }
+        let value = random_text::json(&mut random);
+        if let Ok(written) = yaml::write(&value) {
+            let _ = yaml::read_documents(&written, "f");
+        }
+    }
 }

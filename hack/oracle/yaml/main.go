@@ -4,12 +4,15 @@
 // length of the text, the text. Each answer is one byte (0 for a result, 1 for an error), four bytes for the length,
 // the bytes. Questions: 'j' is sigs.k8s.io/yaml's YAMLToJSON, 'k' kyaml's reader and RNode.MarshalJSON, 'y'
 // sigs.k8s.io/yaml's JSONToYAML, 'b' a whole `kustomize build` of a kustomization with the text as its only resource.
+//
+// `yaml-oracle record FILE` fills in the answers of a file of cases, one JSON object a line.
 package main
 
 import (
 	"bufio"
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -21,6 +24,56 @@ import (
 )
 
 func main() {
+	if len(os.Args) == 3 && os.Args[1] == "record" {
+		if err := record(os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	serve()
+}
+
+// kase is one line of a file of cases. Text that is no UTF-8 is given as bytes.
+type kase struct {
+	Ask    string `json:"ask"`
+	Text   string `json:"text,omitempty"`
+	Bytes  []int  `json:"bytes,omitempty"`
+	Result string `json:"result,omitempty"`
+	Error  string `json:"error,omitempty"`
+}
+
+func record(file string) error {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	for _, line := range bytes.Split(bytes.TrimSpace(content), []byte("\n")) {
+		var one kase
+		if err := json.Unmarshal(line, &one); err != nil {
+			return fmt.Errorf("%s: %w", line, err)
+		}
+		text := []byte(one.Text)
+		for _, b := range one.Bytes {
+			text = append(text, byte(b))
+		}
+		one.Result, one.Error = "", ""
+		if answer, err := ask(one.Ask[0], text); err != nil {
+			one.Error = err.Error()
+		} else {
+			one.Result = string(answer)
+		}
+		if err := encoder.Encode(one); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(file, out.Bytes(), 0o644)
+}
+
+func serve() {
 	in := bufio.NewReaderSize(os.Stdin, 1<<20)
 	out := bufio.NewWriterSize(os.Stdout, 1<<20)
 	defer out.Flush()

@@ -44,6 +44,7 @@ fn compose(
     dialect: Dialect,
     documents: usize,
 ) -> Result<Vec<Composed>, Problem> {
+    nodes.reserve_for(input.text.len());
     let mut parser = Parser::new(&input.text, input.failure, dialect);
     let mut composer = Composer {
         dialect,

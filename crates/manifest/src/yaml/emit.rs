@@ -145,6 +145,10 @@ impl Emitter {
     }
 
     fn string(&mut self, text: &str, context: Context) -> Result<(), WriteError> {
+        if is_surely_plain(text) {
+            self.surely_plain(text);
+            return Ok(());
+        }
         let text = read_back(text)?;
         let analysis = Analysis::of(&text);
         let outer = self.indent;
@@ -157,6 +161,17 @@ impl Emitter {
         }
         self.indent = outer;
         Ok(())
+    }
+
+    /// Writes text that [`is_surely_plain`], as [`Self::plain`] would.
+    fn surely_plain(&mut self, text: &str) {
+        if !self.whitespace {
+            self.put(' ');
+        }
+        self.out.push_str(text);
+        self.column += text.len();
+        self.whitespace = false;
+        self.indention = false;
     }
 
     fn plain(&mut self, text: &str, context: Context) {
@@ -295,20 +310,20 @@ impl Emitter {
         self.put_break();
         self.indention = true;
         self.whitespace = true;
-        let mut breaks = true;
-        for c in text.chars() {
-            if is_break(c) {
-                self.write_break(c);
-                self.indention = true;
-                breaks = true;
-            } else {
-                if breaks {
-                    self.write_indent();
-                }
-                self.put(c);
+        let mut rest = text;
+        loop {
+            let end = rest.find(is_break).unwrap_or(rest.len());
+            if end > 0 {
+                self.write_indent();
+                self.out.push_str(&rest[..end]);
+                self.column += rest[..end].chars().count();
                 self.indention = false;
-                breaks = false;
             }
+            rest = &rest[end..];
+            let Some(c) = rest.chars().next() else { return };
+            self.write_break(c);
+            self.indention = true;
+            rest = &rest[c.len_utf8()..];
         }
     }
 
@@ -450,6 +465,17 @@ fn style_of(text: &str, analysis: &Analysis, context: Context) -> Chosen {
     }
 }
 
+/// Tells quickly that a text is written as it is: most names and paths are.
+fn is_surely_plain(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let is_simple = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'.' | b'_' | b'-');
+    // Words that mean something else start with a letter too, and have at most five of them.
+    const LONGEST_WORD: usize = "false".len();
+    bytes.first().is_some_and(u8::is_ascii_alphabetic)
+        && bytes.iter().all(is_simple)
+        && (bytes.len() > LONGEST_WORD || resolve_plain_v2(text) == Scalar::Str)
+}
+
 /// YAML 1.1's base 60 numbers (`12:30:45`), which go-yaml does not read but quotes.
 fn is_base_60(text: &str) -> bool {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -531,37 +557,45 @@ impl Analysis {
 
 /// go-yaml's order of keys: letters after other characters, and numbers inside by their value (`a2` before `a10`).
 pub(super) fn compare_keys(a: &str, b: &str) -> Ordering {
+    if a.is_ascii() && b.is_ascii() {
+        return compare_characters(a.as_bytes(), b.as_bytes());
+    }
     let a: Vec<char> = a.chars().collect();
     let b: Vec<char> = b.chars().collect();
-    let Some(at) = a.iter().zip(&b).position(|(x, y)| x != y) else {
+    compare_characters(&a, &b)
+}
+
+fn compare_characters<C: Copy + Into<char> + Ord>(a: &[C], b: &[C]) -> Ordering {
+    let Some(at) = a.iter().zip(b).position(|(x, y)| x != y) else {
         return a.len().cmp(&b.len());
     };
-    let (x, y) = (a[at], b[at]);
+    let (x, y): (char, char) = (a[at].into(), b[at].into());
     match (x.is_alphabetic(), y.is_alphabetic()) {
         (true, true) => return x.cmp(&y),
         (true, false) => return Ordering::Greater,
         (false, true) => return Ordering::Less,
         (false, false) => {}
     }
-    let leading = leading_nonzero_digit(&a, &b, at);
-    let (a_number, a_end) = number_from(&a, at, leading);
-    let (b_number, b_end) = number_from(&b, at, leading);
+    let leading = leading_nonzero_digit(a, b, at);
+    let (a_number, a_end) = number_from(a, at, leading);
+    let (b_number, b_end) = number_from(b, at, leading);
     a_number.cmp(&b_number).then(a_end.cmp(&b_end)).then(x.cmp(&y))
 }
 
 /// A zero inside a number counts: the digits before it are the same in both, and start the number if one is not zero.
-fn leading_nonzero_digit(a: &[char], b: &[char], at: usize) -> i64 {
-    if a[at] != '0' && b[at] != '0' {
+fn leading_nonzero_digit<C: Copy + Into<char>>(a: &[C], b: &[C], at: usize) -> i64 {
+    if a[at].into() != '0' && b[at].into() != '0' {
         return 0;
     }
-    let digits_before = a[..at].iter().rev().take_while(|c| c.is_ascii_digit());
-    i64::from(digits_before.into_iter().any(|c| *c != '0'))
+    let before = a[..at].iter().rev().map(|c| (*c).into());
+    let digits_before = before.take_while(char::is_ascii_digit);
+    i64::from(digits_before.into_iter().any(|c| c != '0'))
 }
 
-fn number_from(text: &[char], from: usize, start: i64) -> (i64, usize) {
+fn number_from<C: Copy + Into<char>>(text: &[C], from: usize, start: i64) -> (i64, usize) {
     let mut number = start;
     let mut at = from;
-    while let Some(digit) = text.get(at).and_then(|c| c.to_digit(10)) {
+    while let Some(digit) = text.get(at).and_then(|c| (*c).into().to_digit(10)) {
         // Go's int64 wraps around as well.
         number = number.wrapping_mul(10).wrapping_add(i64::from(digit));
         at += 1;

@@ -186,6 +186,11 @@ fn show_float(f: &mut fmt::Formatter<'_>, float: f64) -> fmt::Result {
     }
 }
 
+/// Returns a string as `strconv.Quote` does.
+pub(super) fn quoted(text: &str) -> String {
+    GoKey::Text(text.to_owned()).to_string()
+}
+
 /// Writes a string as `strconv.Quote` does.
 fn quote(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     f.write_str("\"")?;

@@ -3,9 +3,13 @@
 //! [`decode`] is what sigs.k8s.io/yaml makes of a document: go-yaml v2's types and merge keys, any scalar as a key.
 //! [`decode_kyaml`] is what kyaml's `RNode.MarshalJSON` makes of a tree: go-yaml v3's types, and keys that are strings.
 
+mod kyaml;
+
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
+
+pub use kyaml::decode_kyaml;
 
 use super::error::Problem;
 use super::go_value::{GoKey, GoValue};
@@ -174,67 +178,4 @@ fn is_merge(key: &Node) -> bool {
             Tag::Other(tag) => &**tag == "!",
             _ => !key.tagged && key.style == Style::Plain,
         }
-}
-
-/// Makes JSON of a tree by the rules of kyaml: the tree must hold no alias and no merge key any more.
-pub fn decode_kyaml(nodes: &Nodes, root: NodeId) -> Result<Value, Problem> {
-    decode_below(nodes, root, false)
-}
-
-/// A null without text in flow style is written as `''`, and read again as a string.
-fn decode_below(nodes: &Nodes, id: NodeId, in_flow: bool) -> Result<Value, Problem> {
-    let node = &nodes[id];
-    let in_flow = in_flow || node.flow;
-    match node.kind {
-        Kind::Scalar if in_flow && node.is_null() && node.value.is_empty() && !node.tagged => {
-            Ok(Value::from(""))
-        }
-        Kind::Scalar => scalar::to_json(node).map_err(|text| failure(node, text)),
-        Kind::Alias => node
-            .alias
-            .map_or(Ok(Value::Null), |target| decode_kyaml(nodes, target)),
-        Kind::Sequence => {
-            let elements = node
-                .content
-                .iter()
-                .map(|child| decode_below(nodes, *child, in_flow));
-            Ok(Value::Array(elements.collect::<Result<_, _>>()?))
-        }
-        Kind::Mapping => mapping_of_kyaml(nodes, id, in_flow),
-    }
-}
-
-fn mapping_of_kyaml(nodes: &Nodes, id: NodeId, in_flow: bool) -> Result<Value, Problem> {
-    let mut map = Map::new();
-    for (key, value) in nodes.pairs(id) {
-        let key = &nodes[key];
-        let name = key_of_kyaml(key)?;
-        if map.contains_key(&name) {
-            return Err(Problem::in_node(
-                key.line,
-                format!("mapping key {name:?} already defined"),
-            ));
-        }
-        map.insert(name, decode_below(nodes, value, in_flow)?);
-    }
-    Ok(Value::Object(map))
-}
-
-/// encoding/json (since Go 1.27) writes keys that are integers as text, and refuses other keys that are no strings.
-fn key_of_kyaml(key: &Node) -> Result<String, Problem> {
-    if key.kind != Kind::Scalar {
-        return Err(Problem::in_node(key.line, "invalid map key"));
-    }
-    match scalar::to_json(key).map_err(|text| failure(key, text))? {
-        Value::String(name) => Ok(name),
-        Value::Null if key.value.is_empty() => Ok(String::new()),
-        Value::Number(n) if !n.is_f64() => Ok(n.to_string()),
-        _ => {
-            let text = format!(
-                "json: unsupported map key {:?}: object member name must be a string",
-                key.value
-            );
-            Err(Problem::in_json(key.line, text))
-        }
-    }
 }

@@ -248,6 +248,12 @@ impl Nodes {
         id
     }
 
+    /// Makes room for the nodes of a text of `length` bytes: about one for twelve.
+    pub(super) fn reserve_for(&mut self, length: usize) {
+        const BYTES_PER_NODE: usize = 12;
+        self.nodes.reserve(length / BYTES_PER_NODE);
+    }
+
     /// Returns how many nodes the arena holds.
     pub fn len(&self) -> usize {
         self.nodes.len()

@@ -49,6 +49,22 @@ pub fn parse_integer(text: &str) -> Option<Integer> {
     }
 }
 
+/// Parses `0b-11` and the like: go-yaml takes the prefix off by itself and leaves the sign to `strconv.ParseInt`.
+pub(super) fn parse_signed_behind(text: &str, prefix: &str, radix: u32) -> Option<Integer> {
+    let digits = text.strip_prefix(prefix)?.replace('_', "");
+    let (is_negative, digits) = match digits.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, digits.strip_prefix('+')?),
+    };
+    let magnitude = parse_digits(digits, radix)?;
+    let signed = if is_negative {
+        0i64.checked_sub_unsigned(magnitude)
+    } else {
+        i64::try_from(magnitude).ok()
+    };
+    signed.map(Integer::Signed)
+}
+
 fn radix(digits: &str) -> (u32, &str) {
     let bytes = digits.as_bytes();
     match bytes {

@@ -46,6 +46,10 @@ pub fn resolve_plain(text: &str) -> Scalar {
     match text {
         "true" | "True" | "TRUE" => Scalar::Bool(true),
         "false" | "False" | "FALSE" => Scalar::Bool(false),
+        _ if text.starts_with("0o") => match resolve_common(text) {
+            Scalar::Str => number::parse_signed_behind(text, "0o", 8).map_or(Scalar::Str, Scalar::Int),
+            other => other,
+        },
         _ => resolve_common(text),
     }
 }
@@ -86,7 +90,10 @@ fn resolve_number(text: &str) -> Scalar {
     if let Some(integer) = number::parse_integer(&plain) {
         return Scalar::Int(integer);
     }
-    number::parse_float(&plain).map_or(Scalar::Str, Scalar::Float)
+    if let Some(float) = number::parse_float(&plain) {
+        return Scalar::Float(float);
+    }
+    number::parse_signed_behind(&plain, "0b", 2).map_or(Scalar::Str, Scalar::Int)
 }
 
 /// Tells whether a YAML 1.1 reader would take the text for something other than a string (kyaml's `IsValueNonString`).

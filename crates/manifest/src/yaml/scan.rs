@@ -160,16 +160,16 @@ impl<'a> Scanner<'a> {
             return self.fetch_document_indicator();
         }
         let in_flow = self.flow_level > 0;
-        let before_blank = self.cursor.is_blank_or_end(1);
+        let before_blank = || self.cursor.is_blank_or_end(1);
         match self.cursor.peek(0) {
             b'[' => self.fetch_flow_start(TokenKind::FlowSequenceStart),
             b'{' => self.fetch_flow_start(TokenKind::FlowMappingStart),
             b']' => self.fetch_flow_end(TokenKind::FlowSequenceEnd),
             b'}' => self.fetch_flow_end(TokenKind::FlowMappingEnd),
             b',' => self.fetch_flow_entry(),
-            b'-' if before_blank => self.fetch_block_entry(),
-            b'?' if in_flow || before_blank => self.fetch_key(),
-            b':' if in_flow || before_blank => self.fetch_value(),
+            b'-' if before_blank() => self.fetch_block_entry(),
+            b'?' if in_flow || before_blank() => self.fetch_key(),
+            b':' if in_flow || before_blank() => self.fetch_value(),
             b'*' | b'&' => self.fetch_word(Self::scan_anchor),
             b'!' => self.fetch_word(Self::scan_tag),
             b'|' if !in_flow => self.fetch_block_scalar(Style::Literal),
@@ -184,6 +184,10 @@ impl<'a> Scanner<'a> {
 
     /// Skips blanks, comments and line breaks.
     fn skip_to_token(&mut self) {
+        // A second byte order mark; go-yaml takes one for text when it stands further behind.
+        if self.cursor.at == 0 && self.cursor.text.starts_with('\u{feff}') {
+            self.cursor.skip_characters('\u{feff}'.len_utf8());
+        }
         loop {
             // Tabs may not indent what could be a key.
             let tabs = self.flow_level > 0 || !self.simple_key_allowed;
