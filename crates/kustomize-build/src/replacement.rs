@@ -24,10 +24,14 @@ pub(crate) fn load(loader: &Loader<'_>, entries: &[ReplacementField]) -> Result<
     let mut replacements = Vec::new();
     for entry in entries {
         if entry.path.is_empty() {
-            replacements.push(entry.replacement.clone());
+            let mut replacement = entry.replacement.clone();
+            // An empty list is lost on the way to the plugin, and counts as none.
+            replacement.targets = replacement.targets.filter(|targets| !targets.is_empty());
+            replacements.push(replacement);
             continue;
         }
-        if entry.replacement.source.is_some() || entry.replacement.targets.is_some() {
+        let has_targets = entry.replacement.targets.iter().flatten().next().is_some();
+        if entry.replacement.source.is_some() || has_targets {
             return Err(Error::invalid("cannot specify both path and inline replacement"));
         }
         replacements.extend(load_file(loader, &entry.path)?);

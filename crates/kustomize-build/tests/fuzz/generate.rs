@@ -6,7 +6,10 @@
 mod field;
 mod generator;
 mod kind;
+mod patches;
+mod place;
 mod plugin;
+mod replacements;
 mod word;
 mod wrong;
 
@@ -64,6 +67,9 @@ pub fn tree(seed: u64) -> Tree {
         files: BTreeMap::new(),
         known: Vec::new(),
     };
+    if draft.random.chance(30) {
+        return of_patches_and_replacements(draft, seed);
+    }
     let count = [1, 1, 2, 2, 2, 3, 4][draft.random.below(7)];
     let mut bases: Vec<(String, bool)> = Vec::new();
     for position in 0..count {
@@ -83,6 +89,36 @@ pub fn tree(seed: u64) -> Tree {
         wrong::spoil(&mut draft.random, &mut tree);
     }
     tree
+}
+
+/// Makes one folder whose patches and replacements are about its own objects.
+fn of_patches_and_replacements(mut draft: Draft, seed: u64) -> Tree {
+    draft.folder = "base".to_owned();
+    let mut documents = Vec::new();
+    let count = 1 + draft.random.below(3);
+    while documents.len() < count {
+        documents.push(kind::any(&mut draft.random));
+    }
+    let mut fields = Map::new();
+    fields.insert("resources".to_owned(), json!(["objects.yaml"]));
+    if draft.random.chance(25) {
+        fields.insert("namePrefix".to_owned(), json!("p-"));
+    }
+    if draft.random.chance(60) {
+        let patches = patches::patches(&mut draft.random, &documents);
+        fields.insert("patches".to_owned(), patches);
+    } else {
+        documents.push(replacements::config_map(&mut draft.random));
+        let replacements = replacements::replacements(&mut draft.random, &documents);
+        fields.insert("replacements".to_owned(), replacements);
+    }
+    draft.file("objects.yaml", File::Yaml(documents));
+    draft.file("kustomization.yaml", File::Yaml(vec![Value::Object(fields)]));
+    Tree {
+        seed,
+        folder: draft.folder,
+        files: draft.files,
+    }
 }
 
 fn kustomization(draft: &mut Draft, bases: &mut Vec<(String, bool)>, component: bool) -> Value {
