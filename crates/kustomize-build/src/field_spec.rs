@@ -4,7 +4,6 @@ mod defaults;
 mod definitions;
 mod read;
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 
 use manifest::GroupVersionKind;
@@ -169,11 +168,10 @@ impl TransformerConfig {
 
     fn sort(&mut self) {
         let order = LegacyOrder::default();
-        let compare = |a: &GroupVersionKind, b: &GroupVersionKind| -> Ordering { order.compare_types(a, b) };
         for (_, list) in self.lists_mut() {
-            list.sort_by(|a, b| compare(&a.selector, &b.selector));
+            order.sort_by_type(list, |spec| &spec.selector);
         }
-        self.name_reference.sort_by(|a, b| compare(&a.target, &b.target));
+        order.sort_by_type(&mut self.name_reference, |reference| &reference.target);
     }
 }
 

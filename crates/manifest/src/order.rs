@@ -116,14 +116,12 @@ impl<S: AsRef<str>> LegacyOrder<S> {
 
     /// Compares two types (`resid.Gvk.IsLessThan`).
     pub fn compare_types(&self, a: &GroupVersionKind, b: &GroupVersionKind) -> Ordering {
-        if a.kind != b.kind {
-            let rank = |kind: &str| rank(kind, &self.first, &self.last);
-            let by_rank = rank(&a.kind).cmp(&rank(&b.kind));
-            if by_rank.is_ne() {
-                return by_rank;
-            }
-        }
-        compare_joined(&legacy_type(a), &legacy_type(b))
+        let by_rank = if a.kind == b.kind {
+            Ordering::Equal
+        } else {
+            self.rank(a).cmp(&self.rank(b))
+        };
+        by_rank.then_with(|| compare_joined(&legacy_type(a), &legacy_type(b)))
     }
 
     /// Compares two objects. No order for the standard library: see [`merge_sort`].
@@ -140,6 +138,20 @@ impl<S: AsRef<str>> LegacyOrder<S> {
         } else {
             by_type
         }
+    }
+
+    /// Sorts by type, as [`LegacyOrder::compare_types`] compares; what is of one type stays in its order.
+    pub fn sort_by_type<T>(&self, list: &mut Vec<T>, of: impl Fn(&T) -> &GroupVersionKind) {
+        let mut ranked: Vec<(i64, T)> = list.drain(..).map(|item| (self.rank(of(&item)), item)).collect();
+        ranked.sort_by(|(a_rank, a), (b_rank, b)| {
+            let by_text = || compare_joined(&legacy_type(of(a)), &legacy_type(of(b)));
+            a_rank.cmp(b_rank).then_with(by_text)
+        });
+        list.extend(ranked.into_iter().map(|(_, item)| item));
+    }
+
+    fn rank(&self, of: &GroupVersionKind) -> i64 {
+        rank(&of.kind, &self.first, &self.last)
     }
 }
 
@@ -291,5 +303,29 @@ mod tests {
         );
         let many = circle.repeat(100);
         assert_eq!(sorted(&LegacyOrder::new(vec![], vec![]), &many).len(), 300);
+    }
+
+    #[test]
+    fn sorting_by_type_is_sorting_with_the_comparison_of_types() {
+        let order = LegacyOrder::default();
+        let types = [
+            "v1 Pod",
+            "z.io/v1 Namespace",
+            "v1 Service",
+            "v1 Namespace",
+            "apps/v1 Deployment",
+            "v1 Pod",
+            "a/b C",
+        ];
+        let mut list: Vec<(GroupVersionKind, usize)> = (0..types.len())
+            .map(|number| {
+                let (version, kind) = types[number].split_once(' ').expect("two words");
+                (GroupVersionKind::new(version, kind), number)
+            })
+            .collect();
+        let mut expected = list.clone();
+        expected.sort_by(|(a, _), (b, _)| order.compare_types(a, b));
+        order.sort_by_type(&mut list, |(of, _)| of);
+        assert_eq!(list, expected);
     }
 }

@@ -221,7 +221,11 @@ fn in_pods(pods: &[(&str, &str)], fields: &[&str]) -> Vec<FieldSpec> {
     let mut all = Vec::new();
     for (of, pod) in pods {
         for field in fields {
-            all.push(spec(of, &format!("{pod}/{field}"), false));
+            all.push(FieldSpec {
+                selector: selector(of),
+                path: [*pod, *field].join("/"),
+                create: false,
+            });
         }
     }
     all

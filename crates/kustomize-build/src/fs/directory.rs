@@ -69,7 +69,9 @@ fn of_io(error: &io::Error) -> FsError {
 impl FileSystem for DirectoryFs {
     fn read(&self, path: &str) -> Result<Vec<u8>, FsError> {
         let file = fs::File::open(self.place(path)?).map_err(|error| of_io(&error))?;
-        let mut content = Vec::new();
+        // With room for all of it and one byte for the end, one look is enough.
+        let size = file.metadata().map_or(0, |found| found.len().min(FILE_LIMIT));
+        let mut content = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
         file.take(FILE_LIMIT + 1)
             .read_to_end(&mut content)
             .map_err(|error| of_io(&error))?;
