@@ -137,7 +137,7 @@ impl Resource {
     }
 
     /// Remembers the id before it changes.
-    pub(crate) fn store_previous_id(&mut self, nodes: &Nodes) {
+    pub(crate) fn store_previous_id(&mut self, nodes: &mut Nodes) {
         let id = self.id(nodes);
         let namespace = id.effective_namespace().to_owned();
         self.history.previous.push(Previous {
@@ -145,6 +145,18 @@ impl Resource {
             namespace,
             kind: id.gvk.kind,
         });
+        self.rewrite_annotations(nodes);
+    }
+
+    /// Writes the annotations anew, as kustomize does whenever it notes something in them: as texts, and in nodes that are
+    /// no other field's any more.
+    pub(crate) fn rewrite_annotations(&self, nodes: &mut Nodes) {
+        let Some(root) = self.root else { return };
+        let annotations = annotations(nodes, root);
+        if !annotations.is_empty() {
+            // It cannot fail: there are annotations.
+            let _ = set_texts(nodes, root, "annotations", &annotations);
+        }
     }
 
     /// Tells whether two resources went through the same prefixes and suffixes, as far as the shorter history goes.

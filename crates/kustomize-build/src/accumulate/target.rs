@@ -392,7 +392,7 @@ impl<'a> Target<'a> {
         Ok(())
     }
 
-    fn note_transformation(&self, nodes: &Nodes, base: &mut Accumulated, origin: Option<BuildOrigin>) {
+    fn note_transformation(&self, nodes: &mut Nodes, base: &mut Accumulated, origin: Option<BuildOrigin>) {
         if let Some(origin) = origin {
             for resource in base.map.list_mut() {
                 if resource.origin.is_none() {
@@ -400,6 +400,7 @@ impl<'a> Target<'a> {
                 } else {
                     resource.transformations.push(origin.clone());
                 }
+                resource.rewrite_annotations(nodes);
             }
         }
         base.map.drop_empty(nodes);

@@ -66,7 +66,9 @@ fn generated_trees_build_without_a_panic() {
             .map(drop)
             .map_err(|why| TestCaseError::fail(format!("{why}: {}", tree.show())))
     };
-    runner(400).run(&Trees, check).expect("every tree has an answer");
+    runner(number("CASES").map_or(400, |cases| cases as u32))
+        .run(&Trees, check)
+        .expect("every tree has an answer");
 }
 
 #[test]
@@ -86,7 +88,9 @@ fn files_with_changed_bytes_build_without_a_panic() {
             .map(drop)
             .map_err(|why| TestCaseError::fail(format!("{why}: {}", tree.show())))
     };
-    runner(400).run(&Trees, check).expect("every tree has an answer");
+    runner(number("CASES").map_or(400, |cases| cases as u32))
+        .run(&Trees, check)
+        .expect("every tree has an answer");
 }
 
 #[test]

@@ -19,6 +19,7 @@ pub fn spoil(random: &mut Random, tree: &mut Tree) {
     };
     match file {
         File::Text(text) => spoil_text(random, text),
+        File::Yaml(documents) if documents.is_empty() => documents.push(other(random)),
         File::Yaml(documents) if random.chance(90) => {
             let position = random.below(documents.len());
             spoil_value(random, &mut documents[position]);
