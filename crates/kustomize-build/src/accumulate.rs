@@ -84,8 +84,6 @@ fn build_objects(
     built
         .variables
         .resolve(nodes, &built.map, &built.config.var_reference)?;
-    // kustomize panics here.
-    built.map.refuse_duplicates(nodes)?;
     built.map.drop_local(nodes)?;
     // kustomize panics here when a patch or replacement gave two objects one id.
     built.map.refuse_duplicates(nodes)?;
