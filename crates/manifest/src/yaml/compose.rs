@@ -128,6 +128,7 @@ impl<'a> Composer<'_, 'a> {
     }
 
     /// Puts a node below the collection that is open, or at the root.
+    #[inline]
     fn place(&mut self, mut node: Node, anchor: Option<&'a str>, line: u32) -> Result<NodeId, Problem> {
         if self.nodes.len() >= self.limit {
             let text = format!("document has more than {MAX_NODES} nodes");
@@ -149,6 +150,7 @@ impl<'a> Composer<'_, 'a> {
     /// Tags a scalar as go-yaml v3's `parser.scalar` does: by its tag, else a string when quoted, else by its text.
     ///
     /// Version 2 resolves only when it decodes, and knows a tag of `!`.
+    #[inline]
     fn scalar(&self, properties: &Properties<'a>, value: Cow<'a, str>, style: Style) -> Node {
         let mut node = Node {
             style,

@@ -136,6 +136,7 @@ pub struct Node {
 }
 
 impl Node {
+    #[inline]
     fn empty(kind: Kind, tag: Tag) -> Self {
         Self {
             kind,
@@ -240,6 +241,7 @@ impl Nodes {
     ///
     /// # Panics
     /// When the arena would hold more than 2^32 nodes; readers stop long before ([`super::MAX_NODES`] per text).
+    #[inline]
     pub fn add(&mut self, node: Node) -> NodeId {
         let id = NodeId(
             u32::try_from(self.nodes.len()).expect("readers bound the number of nodes far below 2^32"),

@@ -121,8 +121,8 @@ pub fn float_to_json(float: f64) -> Option<Value> {
         return Some(Value::from(0));
     }
     if float.fract() == 0.0 && float.abs() < JSON_WRITES_EXPONENT_FROM {
-        // Rust displays a whole f64 as Go's 'f' format does: the shortest digits, then zeros.
-        if let Some(integer) = parse_integer(&float.to_string()) {
+        // Go's 'f' format: the shortest digits, then zeros.
+        if let Some(integer) = parse_integer(&Digits::of(&serialized(float)).decimal()) {
             return Some(integer.to_json());
         }
     }
@@ -131,15 +131,76 @@ pub fn float_to_json(float: f64) -> Option<Value> {
 
 /// Writes a float as Go's `strconv.FormatFloat(f, 'g', -1, 64)`, with YAML's names for what is no number.
 pub fn format_g(float: f64) -> String {
-    yaml_name(float).map_or_else(|| exponent_or_not(&format!("{float:e}")), str::to_owned)
+    let text = || exponent_or_not(&Digits::of(&serialized(float)));
+    yaml_name(float).map_or_else(text, str::to_owned)
 }
 
 /// Writes a float as [`format_g`] does, but with the digits that suffice for 32 bits, as sigs.k8s.io/yaml writes keys.
 pub fn format_g_32(float: f64) -> String {
     #[expect(clippy::cast_possible_truncation, reason = "Go rounds to 32 bits here")]
     let rounded = float as f32;
-    let text = format!("{rounded:e}");
-    yaml_name(f64::from(rounded)).map_or_else(|| exponent_or_not(&text), str::to_owned)
+    let text = || exponent_or_not(&Digits::of(&serde_json::to_string(&rounded).unwrap_or_default()));
+    yaml_name(f64::from(rounded)).map_or_else(text, str::to_owned)
+}
+
+/// Writes a finite float with the shortest digits that read back, which serde_json chooses as Go does: of two that are
+/// as near, the even one. The standard library takes the upper one.
+fn serialized(float: f64) -> String {
+    Number::from_f64(float).map_or_else(String::new, |n| n.to_string())
+}
+
+/// A number as `0.digits` times a power of ten, without zeros at either end of the digits.
+struct Digits {
+    sign: &'static str,
+    digits: String,
+    /// Where the decimal point stands in the digits; it may stand outside of them.
+    point: i32,
+}
+
+impl Digits {
+    /// Takes a number apart that is written as JSON.
+    fn of(text: &str) -> Self {
+        let (sign, text) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
+        let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let digits = format!("{whole}{fraction}");
+        let significant = digits.trim_start_matches('0');
+        let exponent: i32 = exponent
+            .strip_prefix('+')
+            .unwrap_or(exponent)
+            .parse()
+            .unwrap_or(0);
+        let length = |text: &str| i32::try_from(text.len()).unwrap_or(i32::MAX);
+        let point = length(whole) - (length(&digits) - length(significant)) + exponent;
+        let significant = significant.trim_end_matches('0');
+        if significant.is_empty() {
+            return Self {
+                sign,
+                digits: "0".to_owned(),
+                point: 1,
+            };
+        }
+        Self {
+            sign,
+            digits: significant.to_owned(),
+            point,
+        }
+    }
+
+    /// Writes the number without an exponent.
+    fn decimal(&self) -> String {
+        let Self { sign, digits, point } = self;
+        match usize::try_from(*point) {
+            Ok(point) if point > 0 && digits.len() <= point => {
+                format!("{sign}{digits}{}", "0".repeat(point - digits.len()))
+            }
+            Ok(point) if point > 0 => format!("{sign}{}.{}", &digits[..point], &digits[point..]),
+            _ => {
+                let zeros = usize::try_from(-point).unwrap_or(0);
+                format!("{sign}0.{}{digits}", "0".repeat(zeros))
+            }
+        }
+    }
 }
 
 fn yaml_name(float: f64) -> Option<&'static str> {
@@ -151,35 +212,22 @@ fn yaml_name(float: f64) -> Option<&'static str> {
     }
 }
 
-/// Writes a number with an exponent where Go's 'g' does; `scientific` holds the shortest digits that read back.
-fn exponent_or_not(scientific: &str) -> String {
+/// Writes a number with an exponent where Go's 'g' does.
+fn exponent_or_not(number: &Digits) -> String {
     /// strconv: the shortest form takes 6 for the precision that decides on the exponent.
     const EXPONENT_FROM: i32 = 6;
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let exponent = number.point - 1;
     if (-4..EXPONENT_FROM).contains(&exponent) {
-        return decimal(mantissa, exponent);
+        return number.decimal();
     }
     let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{mantissa}e{sign}{:02}", exponent.abs())
-}
-
-/// Writes the digits of `mantissa` without an exponent.
-fn decimal(mantissa: &str, exponent: i32) -> String {
-    let (sign, mantissa) = mantissa
-        .strip_prefix('-')
-        .map_or(("", mantissa), |rest| ("-", rest));
-    let digits = mantissa.replace('.', "");
-    match usize::try_from(exponent) {
-        Err(_) => {
-            let zeros = usize::try_from(-1 - exponent).unwrap_or(0);
-            format!("{sign}0.{}{digits}", "0".repeat(zeros))
-        }
-        Ok(exponent) if digits.len() <= exponent + 1 => {
-            format!("{sign}{digits}{}", "0".repeat(exponent + 1 - digits.len()))
-        }
-        Ok(exponent) => format!("{sign}{}.{}", &digits[..=exponent], &digits[exponent + 1..]),
-    }
+    let (first, others) = number.digits.split_at(1);
+    let point = if others.is_empty() { "" } else { "." };
+    format!(
+        "{}{first}{point}{others}e{sign}{:02}",
+        number.sign,
+        exponent.abs()
+    )
 }
 
 #[cfg(test)]
@@ -197,6 +245,12 @@ mod tests {
             (1e6, "1e+06"),
             (123_456_789_012_345.6, "1.234567890123456e+14"),
             (2.5, "2.5"),
+            (-1_985_596_337_192_383.2, "-1.9855963371923832e+15"),
+            (5e-324, "5e-324"),
+            (-0.0, "-0"),
+            (0.1, "0.1"),
+            (12.5, "12.5"),
+            (f64::MAX, "1.7976931348623157e+308"),
         ] {
             assert_eq!(format_g(float), text);
         }
