@@ -321,7 +321,15 @@ impl<'a> Repair<'a> {
                     .iter()
                     .map(|p| self.index.facts[*p].current.to_string())
                     .collect();
-                let message = format!("found multiple possible referrals: {}", ids.join(", "));
+                let mut message = format!(
+                    "found multiple possible referrals: {}\n\n**** Too many possible referral targets to referrer:\n{}\n",
+                    ids.join(", "),
+                    resource::show_yaml(nodes, self.referrer())
+                );
+                for (number, position) in found.iter().enumerate() {
+                    let yaml = resource::show_yaml(nodes, resource(*position));
+                    message += &format!("--- possible referral {number}:\n{yaml}\n");
+                }
                 Err(Error::new(ErrorKind::Conflict, message))
             }
         }

@@ -20,7 +20,7 @@ pub(crate) use metadata::{
 };
 pub(crate) use origin::BuildOrigin;
 pub(crate) use read::{JsonStyle, check, node_from_json, parse_resources};
-pub(crate) use show::show;
+pub(crate) use show::{show, show_yaml};
 
 /// What happens when a generated object has the name of one that is there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,18 +1,26 @@
 //! A resource in a message.
 
+use serde_json::{Map, Value};
+
 use super::{BuildOrigin, Resource};
 use crate::nodes::Nodes;
 
-/// Shows an object as kustomize does in messages: JSON, with its memory in annotations.
+/// Shows an object as kustomize does in most messages: JSON, with its memory in annotations.
 pub(crate) fn show(nodes: &Nodes, resource: &Resource) -> String {
-    let Some(root) = resource.root else {
-        return "{}".to_owned();
-    };
-    let Ok(value) = manifest::yaml::json::decode_kyaml(nodes, root) else {
-        return "{}".to_owned();
-    };
-    let serde_json::Value::Object(fields) = value else {
-        return "{}".to_owned();
+    crate::generate::hash::to_go_json(&remembered(nodes, resource))
+}
+
+/// Shows an object as kustomize does in the other messages: the same as YAML.
+pub(crate) fn show_yaml(nodes: &Nodes, resource: &Resource) -> String {
+    manifest::yaml::write(&remembered(nodes, resource)).unwrap_or_default()
+}
+
+fn remembered(nodes: &Nodes, resource: &Resource) -> Value {
+    let value = resource
+        .root
+        .and_then(|root| manifest::yaml::json::decode_kyaml(nodes, root).ok());
+    let Some(Value::Object(fields)) = value else {
+        return Value::Object(Map::new());
     };
     // A Secret's data must not reach a message.
     let mut object = manifest::Object::new(fields, None);
@@ -30,5 +38,5 @@ pub(crate) fn show(nodes: &Nodes, resource: &Resource) -> String {
         let text = BuildOrigin::list_to_annotation(&resource.transformations);
         object.set_annotation("alpha.config.kubernetes.io/transformations", &text);
     }
-    crate::generate::hash::to_go_json(&object.into_value())
+    object.into_value()
 }
