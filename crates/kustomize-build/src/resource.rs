@@ -137,7 +137,7 @@ impl Resource {
     }
 
     /// Remembers the id before it changes.
-    pub(crate) fn store_previous_id(&mut self, nodes: &mut Nodes) {
+    pub(crate) fn store_previous_id(&mut self, nodes: &Nodes) {
         let id = self.id(nodes);
         let namespace = id.effective_namespace().to_owned();
         self.history.previous.push(Previous {
@@ -145,11 +145,10 @@ impl Resource {
             namespace,
             kind: id.gvk.kind,
         });
-        self.rewrite_annotations(nodes);
     }
 
-    /// Writes the annotations anew, as kustomize does whenever it notes something in them: as texts, and in nodes that are
-    /// no other field's any more.
+    /// Writes the annotations anew, as kustomize does when it notes where an object comes from: as texts, and in nodes that
+    /// are no other field's any more. What it notes of names does not do that.
     pub(crate) fn rewrite_annotations(&self, nodes: &mut Nodes) {
         let Some(root) = self.root else { return };
         let annotations = annotations(nodes, root);
