@@ -193,13 +193,13 @@ fn intended(ours: &str, theirs: &str) -> bool {
     let style = same_until("node contents:", ours, theirs);
     // The first of several in the order of a Go map, which is none.
     let order = both(REFERENCE);
-    same || died || secret || dump || style || order || both(NUMBER)
+    same || died || may_be_taken(theirs) || secret || dump || style || order || both(NUMBER)
 }
 
 /// Tells whether what it refuses may be taken.
 fn may_be_taken(theirs: &str) -> bool {
-    // An object whose apiVersion is null.
-    theirs.contains("node-referrerOriginal 'APIVersion' mismatch")
+    // An object whose apiVersion or kind is null.
+    theirs.contains("node-referrerOriginal '")
 }
 
 /// Shows the lines that are in one text only.
