@@ -47,7 +47,7 @@ bench-sync: ## Measure N pairs of OCIRepository and Kustomization (N=100), relea
 	$(CARGO) run --locked --quiet -p xtask -- bench-sync --pairs $(or $(N),100) $(if $(PEER),--peer $(PEER))
 
 fuzz-build: ## Compare CASES=N generated overlays with kustomize: its library, or the binary KUSTOMIZE=path
-	$(if $(KUSTOMIZE),,go build -C hack/oracle/kustomize -o $(ORACLE) -ldflags '-X sigs.k8s.io/kustomize/api/provenance.version=v5.8.3' .)
+	$(if $(KUSTOMIZE),,GOTOOLCHAIN=go$$(awk '$$1 == "go" { print $$2 }' hack/oracle/kustomize/go.mod) go build -C hack/oracle/kustomize -o $(ORACLE) -ldflags '-X sigs.k8s.io/kustomize/api/provenance.version=v5.8.3' .)
 	KUSTOMIZE=$(or $(KUSTOMIZE),$(ORACLE)) CASES=$(or $(CASES),1000) SEED=$(or $(SEED),1) \
 	$(CARGO) test --locked -p kustomize-build --test fuzz -- --nocapture as_the_real_kustomize
 
