@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use manifest::yaml::{Kind, Node, Style, Tag};
+use manifest::yaml::{Kind, Node, NodeId, Style, Tag};
 
 use super::{Behavior, Resource, metadata};
 use crate::error::Result;
@@ -34,6 +34,7 @@ pub(crate) struct History {
     pub(crate) allow_kind_change: bool,
 }
 
+const DOMAIN: &str = "internal.config.kubernetes.io/";
 const PREVIOUS_NAMES: &str = "internal.config.kubernetes.io/previousNames";
 const PREVIOUS_NAMESPACES: &str = "internal.config.kubernetes.io/previousNamespaces";
 const PREVIOUS_KINDS: &str = "internal.config.kubernetes.io/previousKinds";
@@ -44,9 +45,12 @@ const ADDS_HASH: &str = "internal.config.kubernetes.io/needsHashSuffix";
 const ALLOW_NAME_CHANGE: &str = "internal.config.kubernetes.io/allowNameChange";
 const ALLOW_KIND_CHANGE: &str = "internal.config.kubernetes.io/allowKindChange";
 
+/// Who refers to the object: kustomize takes it away, and writes it for nobody here.
+const REFERRERS: &str = "internal.config.kubernetes.io/refBy";
+
 const ENABLED: &str = "enabled";
 
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 10] = [
     PREVIOUS_NAMES,
     PREVIOUS_NAMESPACES,
     PREVIOUS_KINDS,
@@ -56,6 +60,7 @@ const KEYS: [&str; 9] = [
     ADDS_HASH,
     ALLOW_NAME_CHANGE,
     ALLOW_KIND_CHANGE,
+    REFERRERS,
 ];
 
 impl History {
@@ -167,7 +172,7 @@ impl Resource {
         }
     }
 
-    /// Takes the history out of the annotations again; a field that is empty then goes, as it does in the end.
+    /// Takes the history out of the annotations, also one that a file brings along; a field that is empty then goes, as it does in the end.
     pub(crate) fn read_history(&mut self, nodes: &mut Nodes) {
         self.history = History::default();
         let Some(root) = self.root else { return };
@@ -177,10 +182,11 @@ impl Resource {
         else {
             return;
         };
-        self.history = History::from_annotations(&metadata::annotations(nodes, root));
-        if self.history == History::default() {
+        let is_kept = |key: &NodeId| nodes[*key].value.starts_with(DOMAIN);
+        if !nodes.pairs(map).any(|(key, _)| is_kept(&key)) {
             return;
         }
+        self.history = History::from_annotations(&metadata::annotations(nodes, root));
         for key in KEYS {
             nodes.remove_field(map, key);
         }

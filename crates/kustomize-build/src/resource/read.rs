@@ -45,16 +45,15 @@ pub(crate) fn parse_resources(nodes: &mut Nodes, text: &str, file: &str) -> Resu
         }
     }
     let file: Arc<str> = file.into();
+    let expanded = expand_lists(nodes, good)?;
     let resource = |(root, line)| {
-        Resource::new(
-            root,
-            Some(Origin {
-                file: file.clone(),
-                line,
-            }),
-        )
+        let file = file.clone();
+        let mut resource = Resource::new(root, Some(Origin { file, line }));
+        // Some files are what a kustomize printed or kept: it then goes on from there.
+        resource.read_history(nodes);
+        resource
     };
-    Ok(expand_lists(nodes, good)?.into_iter().map(resource).collect())
+    Ok(expanded.into_iter().map(resource).collect())
 }
 
 struct Chunk {
