@@ -3,7 +3,7 @@ CARGO ?= cargo
 ORACLE = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/oracle
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint deny fmt generate generate-schema record-cases demo tools bench-sync fuzz-build clean
+.PHONY: help build test lint deny fmt generate generate-schema record-cases demo tools bench-sync bench-build fuzz-build clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -45,6 +45,11 @@ bench-sync: ## Measure N pairs of OCIRepository and Kustomization (N=100), relea
 	$(CARGO) build --release --locked -p source-controller -p apply-controller
 	WINDLASS_BIN_DIR=$(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/release \
 	$(CARGO) run --locked --quiet -p xtask -- bench-sync --pairs $(or $(N),100) $(if $(PEER),--peer $(PEER))
+
+bench-build: ## Measure `windlass build`, release build; PEER=the real kustomize binary
+	$(CARGO) build --release --locked -p cli
+	$(CARGO) run --locked --quiet -p xtask -- bench-build \
+	--windlass $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/release/windlass $(if $(PEER),--peer $(PEER))
 
 fuzz-build: ## Compare CASES=N generated overlays with kustomize: its library, or the binary KUSTOMIZE=path
 	$(if $(KUSTOMIZE),,GOTOOLCHAIN=go$$(awk '$$1 == "go" { print $$2 }' hack/oracle/kustomize/go.mod) go build -C hack/oracle/kustomize -o $(ORACLE) -ldflags '-X sigs.k8s.io/kustomize/api/provenance.version=v5.8.3' .)

@@ -7,6 +7,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 mod bench;
+mod bench_build;
 mod demo;
 mod generate;
 mod schema;
@@ -29,6 +30,8 @@ enum Task {
     Tools(tools::Arguments),
     /// Measure many sources and Kustomizations at once: time, memory, CPU, API requests.
     BenchSync(bench::Arguments),
+    /// Measure `windlass build` beside the real kustomize: small cases, many objects, a large repository.
+    BenchBuild(bench_build::Arguments),
     /// Write what is made from other sources: CRDs and gRPC code; with --check only compare.
     Generate(generate::Arguments),
     /// Write what kustomize-build knows of the built-in types; needs Go and two of its modules.
@@ -40,6 +43,7 @@ fn main() -> Result<()> {
         Task::Demo(arguments) => demo::run(&arguments),
         Task::Tools(arguments) => tools::run(&arguments),
         Task::BenchSync(arguments) => bench::run(&arguments),
+        Task::BenchBuild(arguments) => bench_build::run(&arguments),
         Task::Generate(arguments) => generate::run(&arguments),
         Task::GenerateSchema(arguments) => schema::run(&arguments),
     }
