@@ -101,6 +101,10 @@ fn what_is_wrong_is_placed_where_it_can_be_put_right() {
             "namePrefix: a-\nresources:\n- ../a\n",
         ),
         ("patch/kustomization.yaml", "patches:\n- path: gone.yaml\n"),
+        (
+            "inline/kustomization.yaml",
+            "resources: []\npatches:\n- patch: |\n    # of nothing\n    apiVersion: v1\n    kind: ConfigMap\n    metadata: {name: no}\n",
+        ),
         ("crds/kustomization.yaml", "crds:\n- gone.json\n"),
         ("bomb/kustomization.yaml", "resources: [bomb.yaml]\n"),
         ("bomb/bomb.yaml", &format!("{CONFIG_MAP}{bomb}")),
@@ -119,6 +123,7 @@ fn what_is_wrong_is_placed_where_it_can_be_put_right() {
         ("component", "component/kustomization.yaml", 3, &[]),
         ("cycle/a", "cycle/b/kustomization.yaml", 3, &["cycle/b"]),
         ("patch", "patch/kustomization.yaml", 2, &[]),
+        ("inline", "inline/kustomization.yaml", 5, &[]),
         ("crds", "crds/kustomization.yaml", 2, &[]),
         ("bomb", "bomb/bomb.yaml", 1, &[]),
         ("deep", "deep/deep.yaml", 6, &[]),

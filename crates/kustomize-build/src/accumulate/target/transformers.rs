@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::Target;
 use crate::accumulate::Accumulated;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::field_spec::FieldSpec;
-use crate::kustomization::{Image, Replacement, Replica};
+use crate::kustomization::{Image, Patch, Replacement, Replica};
 use crate::nodes::Nodes;
 use crate::resource::{BuildOrigin, Resource};
 use crate::transform::affix::Affix;
@@ -25,8 +25,11 @@ impl Target<'_> {
             let origin = self.plugin_origin(nodes, &config);
             plugins.push((plugin::Transformer::load(nodes, &self.loader, &config)?, origin));
         }
+        let mut patches = k.patches.iter().peekable();
         for (kind, step) in steps {
-            step.run(nodes, base).map_err(|error| error.in_file(&file, 0))?;
+            let entry = patches.next_if(|_| matches!(step, Step::Patch(_)));
+            step.run(nodes, base)
+                .map_err(|error| self.at_inline_patch(error, entry).in_file(&file, 0))?;
             let origin = self
                 .origin
                 .as_ref()
@@ -38,6 +41,26 @@ impl Target<'_> {
             self.note_transformation(nodes, base, origin);
         }
         Ok(())
+    }
+
+    /// Places an error about a patch that stands in the kustomization file: its lines are counted from its own first.
+    fn at_inline_patch(&self, error: Error, entry: Option<&Patch>) -> Error {
+        let Some(entry) = entry.filter(|entry| !entry.patch.is_empty()) else {
+            return error;
+        };
+        let file = self.file();
+        if error.file().is_some_and(|named| named != file) {
+            return error;
+        }
+        match (self.line_of(&entry.patch), entry.patch.contains('\n')) {
+            (0, _) => error,
+            (line, false) => error.placed(&file, line),
+            // The text of a block starts below the line of its field.
+            (line, true) => {
+                let below = error.line().max(1);
+                error.placed(&file, line + below)
+            }
+        }
     }
 
     fn note_transformation(&self, nodes: &mut Nodes, base: &mut Accumulated, origin: Option<BuildOrigin>) {
