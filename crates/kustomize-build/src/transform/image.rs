@@ -1,7 +1,8 @@
 //! `images`.
 
+mod name;
+
 use manifest::yaml::{Kind, Node, NodeId};
-use regex::Regex;
 
 use crate::error::Result;
 use crate::field_spec::{self, FieldSpec};
@@ -10,7 +11,8 @@ use crate::lookup;
 use crate::nodes::Nodes;
 use crate::resource;
 use crate::resource_map::ResourceMap;
-use crate::selector;
+
+use name::ImageName;
 
 /// Changes the images of containers wherever they are, and in the fields that are specified.
 pub(crate) fn apply(
@@ -21,7 +23,7 @@ pub(crate) fn apply(
 ) -> Result<()> {
     let update = Update {
         image,
-        pattern: pattern(&image.name),
+        name: ImageName::new(&image.name),
     };
     let is_definition =
         |nodes: &Nodes, root| resource::text(nodes, root, "kind") == "CustomResourceDefinition";
@@ -43,16 +45,9 @@ pub(crate) fn apply(
     Ok(())
 }
 
-/// The name stands in the pattern as it is: kustomize takes it for an expression, and one that is none matches nothing.
-fn pattern(name: &str) -> Option<Regex> {
-    const TAG: &str = "(:[a-zA-Z0-9_.{}-]*)?";
-    const DIGEST: &str = "(@[a-zA-Z0-9]+([.+_-][a-zA-Z0-9]+)*:[a-zA-Z0-9_.{}-]*)?";
-    selector::compile(&format!("^{name}{TAG}{DIGEST}$")).ok()
-}
-
 struct Update<'a> {
     image: &'a Image,
-    pattern: Option<Regex>,
+    name: ImageName,
 }
 
 impl Update<'_> {
@@ -92,7 +87,7 @@ impl Update<'_> {
     fn set(&self, nodes: &mut Nodes, field: NodeId) -> Result<()> {
         lookup::expect_kind(nodes, field, Kind::Scalar)?;
         let old = &nodes[field].value;
-        if !self.pattern.as_ref().is_some_and(|pattern| pattern.is_match(old)) {
+        if !self.name.matches(old) {
             return Ok(());
         }
         let new = self.changed(old);
