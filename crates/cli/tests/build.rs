@@ -140,6 +140,18 @@ fn the_result_goes_to_a_file_or_one_by_one_into_a_folder() {
     assert_eq!(read("out/v1_configmap_x-a.yaml"), PREFIXED);
     let refused = error(&run(&root, &["link", "-o", "none/x.yaml"]));
     assert_eq!(refused, "Error: open none/x.yaml: no such file or directory\n");
+    let full = fs::File::options()
+        .write(true)
+        .open("/dev/full")
+        .expect("a device of Linux");
+    let output = command(&root, &["link"])
+        .stdout(full)
+        .output()
+        .expect("the command runs");
+    assert_eq!(
+        error(&output),
+        "Error: write /dev/stdout: no space left on device\n"
+    );
 }
 
 #[test]

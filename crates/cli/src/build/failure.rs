@@ -32,17 +32,18 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Path(String),
     /// The result cannot be printed.
-    #[error("failed to write to standard output")]
-    Print(#[source] io::Error),
+    #[error("write /dev/stdout: {}", words(.0))]
+    Print(io::Error),
 }
 
 impl Failure {
     /// Says as Go does what could not be done with a path.
     pub(super) fn path(operation: &str, path: impl AsRef<Path>, error: &io::Error) -> Self {
-        let shown = error.to_string();
-        // Go has the C library's words without the number, and without the capital.
-        let words = shown.split(" (os error").next().unwrap_or(&shown).to_lowercase();
-        Self::Path(format!("{operation} {}: {words}", path.as_ref().display()))
+        Self::Path(format!(
+            "{operation} {}: {}",
+            path.as_ref().display(),
+            words(error)
+        ))
     }
 
     /// Tells whether it is only that nobody reads the output any more.
@@ -63,9 +64,14 @@ impl Failure {
                 let through = error.chain().iter().rev();
                 lines.extend(through.map(|folder| format!("  through kustomization /{folder}")));
             }
-            Self::Print(error) => lines.push(format!("  {error}")),
             _ => {}
         }
         lines.join("\n")
     }
+}
+
+/// Says why as Go does: the C library's words without the number, and without the capital.
+fn words(error: &io::Error) -> String {
+    let shown = error.to_string();
+    shown.split(" (os error").next().unwrap_or(&shown).to_lowercase()
 }
