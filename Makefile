@@ -3,7 +3,7 @@ CARGO ?= cargo
 ORACLE = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/oracle
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint deny fmt generate generate-schema record-cases demo tools bench-sync bench-build fuzz-build clean
+.PHONY: help build test lint deny fmt generate generate-schema record-cases record-flux-cases demo tools bench-sync bench-build fuzz-build clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -37,6 +37,9 @@ generate-schema: ## Write the table of Kubernetes' built-in types from the publi
 
 record-cases: ## Record what the real kustomize answers to the cases in tests/cases/kustomize; CHECK=1 only compares
 	hack/record-cases $(if $(CHECK),--check) $(CASE)
+
+record-flux-cases: ## Record what Flux's own code makes of the cases in tests/cases/flux
+	hack/record-flux-cases $(CASE)
 
 demo: build ## Show the main job end to end; DEMO=once ends by itself with 0 or 1
 	$(CARGO) run --locked --quiet -p xtask -- demo $(if $(filter once,$(DEMO)),--once)

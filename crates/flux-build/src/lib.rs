@@ -1,0 +1,32 @@
+//! What Flux makes of a folder and a Kustomization's spec: objects.
+//!
+//! Between the artifact and the apply, around kustomize: [`generate`] finds the folder's kustomization or makes one for
+//! plain YAML and adds what the spec says, [`build`] runs kustomize on it, [`substitute`] replaces variables in what came
+//! out. Pure over a file system: nothing here knows a cluster, decrypts, or labels objects (`commonMetadata` is for the
+//! apply). The file system is the fence: what it does not hold cannot be named by any path.
+//!
+//! ```
+//! use api::kustomize::KustomizationSpec;
+//! use kustomize_build::MemoryFs;
+//!
+//! let mut files = MemoryFs::default();
+//! files.insert("apps/cm.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n");
+//! let spec = KustomizationSpec { name_prefix: Some("my-".into()), ..KustomizationSpec::default() };
+//! let objects = flux_build::build(&files, "apps", &spec).unwrap();
+//! assert_eq!(objects[0].name(), "my-a");
+//! ```
+
+mod build;
+mod error;
+mod folder;
+mod generate;
+mod kustomization;
+pub mod path;
+mod substitute;
+
+pub use build::{build, refuse_encrypted, to_yaml};
+pub use error::Error;
+pub use folder::is_manifest;
+pub use generate::{Generated, generate};
+pub use manifest::substitute::Mode;
+pub use substitute::{Data, SubstituteError, substitute};

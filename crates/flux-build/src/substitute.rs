@@ -1,0 +1,153 @@
+//! `spec.postBuild`: variables in the built objects, replaced by their values.
+//!
+//! After the build and before the apply, as fluxcd/pkg/kustomize `SubstituteVariables` does: each object is written as
+//! YAML, the text is expanded, and what comes out is read as YAML again. So a value may change a field's type, add
+//! fields, or break the object. Objects with the label or annotation that disables it are left alone. Who reads
+//! ConfigMaps and Secrets gives their data; nothing here knows a cluster.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use api::kustomize::{PostBuild, SubstituteReference, SubstituteStrategy};
+use manifest::substitute::{self as engine, Mode};
+use manifest::yaml::{self, Dialect, Nodes};
+use manifest::{GroupVersionKind, Object};
+use serde_json::{Map, Value};
+
+use crate::build::incomplete;
+use crate::error::Error;
+
+/// Label and annotation that switch the substitution off for an object.
+const SUBSTITUTE: &str = "kustomize.toolkit.fluxcd.io/substitute";
+const DISABLED: &str = "disabled";
+
+/// The data of a ConfigMap or Secret; None if there is no such object.
+pub type Data = Option<BTreeMap<String, Vec<u8>>>;
+
+/// Why the variables of an object cannot be substituted. Flux's words, which hold no values.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SubstituteError {
+    /// A ConfigMap or Secret is not there, and not optional.
+    #[error("substitute from '{kind}/{name}' error: {}s \"{name}\" not found", kind.to_lowercase())]
+    Missing {
+        /// ConfigMap or Secret.
+        kind: String,
+        /// Which.
+        name: String,
+    },
+    /// An expression is wrong, or has no value.
+    #[error("envsubst error: variable substitution failed")]
+    Expand(#[source] engine::Error),
+    /// The name of a variable is none.
+    #[error("envsubst error")]
+    Name(#[source] engine::Error),
+    /// What came out is no object.
+    #[error("envsubst error: YAMLToJSON: {0}")]
+    Read(String),
+}
+
+/// Substitutes in place. `data` gives what a reference refers to; it is only asked if an object wants variables.
+pub fn substitute(
+    objects: &mut [Object],
+    post_build: &PostBuild,
+    mode: Mode,
+    data: &dyn Fn(&SubstituteReference) -> Data,
+) -> Result<(), Error> {
+    let mut variables = None;
+    for object in objects.iter_mut().filter(|object| !is_disabled(object)) {
+        let variables = match &mut variables {
+            Some(variables) => variables,
+            none => none.insert(load(post_build, data).map_err(|source| failed(object, source))?),
+        };
+        if variables.is_empty() && post_build.substitute_strategy != Some(SubstituteStrategy::Always) {
+            return Ok(());
+        }
+        let value = expand(object, variables, mode).map_err(|source| failed(object, source))?;
+        *object.value_mut() = value;
+        if let Some(error) = incomplete(object) {
+            return Err(error);
+        }
+    }
+    refuse_duplicates(objects)
+}
+
+fn is_disabled(object: &Object) -> bool {
+    object.label(SUBSTITUTE) == Some(DISABLED) || object.annotation(SUBSTITUTE) == Some(DISABLED)
+}
+
+/// Collects the variables: later references before earlier ones, and those of the spec before all. A value loses its
+/// line breaks, so that it stays within the line that names it.
+fn load(
+    post_build: &PostBuild,
+    data: &dyn Fn(&SubstituteReference) -> Data,
+) -> Result<BTreeMap<String, Vec<u8>>, SubstituteError> {
+    let mut variables = BTreeMap::new();
+    for reference in &post_build.substitute_from {
+        match data(reference) {
+            Some(found) => variables.extend(found),
+            None if reference.optional => {}
+            None => {
+                return Err(SubstituteError::Missing {
+                    kind: format!("{:?}", reference.kind),
+                    name: reference.name.clone(),
+                });
+            }
+        }
+    }
+    let inline = post_build.substitute.iter();
+    variables.extend(inline.map(|(name, value)| (name.clone(), value.clone().into_bytes())));
+    for value in variables.values_mut() {
+        value.retain(|byte| *byte != b'\n');
+    }
+    Ok(variables)
+}
+
+fn expand(
+    object: &Object,
+    variables: &BTreeMap<String, Vec<u8>>,
+    mode: Mode,
+) -> Result<Map<String, Value>, SubstituteError> {
+    for name in variables.keys() {
+        engine::check_name(name).map_err(SubstituteError::Name)?;
+    }
+    let text = yaml::write(&Value::Object(object.value().clone()))
+        .map_err(|error| SubstituteError::Read(error.to_string()))?;
+    let lookup = |name: &str| variables.get(name).map(Vec::as_slice);
+    let text = engine::substitute(&text, &lookup, mode).map_err(SubstituteError::Expand)?;
+    read(&text)
+}
+
+fn read(text: &str) -> Result<Map<String, Value>, SubstituteError> {
+    let mut nodes = Nodes::default();
+    let refused = |problem: yaml::Problem| SubstituteError::Read(problem.to_string());
+    let root = yaml::compose_first(text, &mut nodes, Dialect::Sigs).map_err(refused)?;
+    let value = root.map_or(Ok(Value::Null), |root| yaml::json::decode(&nodes, root));
+    match value.map_err(refused)? {
+        Value::Object(fields) => Ok(fields),
+        _ => Err(SubstituteError::Read("the result is no mapping".to_owned())),
+    }
+}
+
+/// Two objects can get one name only here: kustomize has refused those that had it before. Objects that differ in the
+/// version of their kind are two to kustomize.
+fn refuse_duplicates(objects: &[Object]) -> Result<(), Error> {
+    let mut seen = BTreeSet::new();
+    let mut is_new = |object: &&Object| seen.insert((object.id().to_string(), object.gvk().version));
+    match objects
+        .iter()
+        .map(|object| (object, is_new(&object)))
+        .find(|(_, new)| !new)
+    {
+        Some((object, _)) => Err(Error::Duplicate(object.id().to_string())),
+        None => Ok(()),
+    }
+}
+
+fn failed(object: &Object, source: SubstituteError) -> Error {
+    let GroupVersionKind { group, version, kind } = object.gvk();
+    let group = if group.is_empty() { "[noGrp]" } else { &group };
+    Error::PostBuild {
+        object: format!("{kind}.{version}.{group}/{}", object.name()),
+        source,
+    }
+}
