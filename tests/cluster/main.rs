@@ -10,6 +10,7 @@
 )]
 
 mod artifacts;
+mod builds;
 mod crds;
 mod deletion;
 mod dependencies;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::kustomize::{Kustomization, SourceKind};
-use api::meta::{Artifact, HasConditions, StatusObject, condition_types};
+use api::meta::{Artifact, HasConditions, StatusObject, ValuesKind, condition_types};
 use api::source::{GitRepository, OCIRepository, Source};
 use controller_kit::events::Recorder as Events;
 use controller_kit::flags::WatchFlags;
@@ -16,10 +16,11 @@ use controller_kit::runtime::{Cache, ReconcileTrigger, scoped_api, watch_changes
 use controller_kit::{Context as Kit, ObjectKey};
 use futures::future::BoxFuture;
 use futures::stream::{Stream, StreamExt as _};
-use kube::Client;
-use kube::core::{ApiResource, NamespaceResourceScope, Selector, SelectorExt as _};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::core::{ApiResource, NamespaceResourceScope, PartialObjectMeta, Selector, SelectorExt as _};
 use kube::runtime::reflector::{ObjectRef, Store};
-use kube::runtime::watcher;
+use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::{Api, Client};
 use kube_apply::{Drift, Engine};
 use kube_health::{Hub, Resolve, ResolveError, Resolved};
 use manifest::{GroupVersionKind, ObjectId};
@@ -27,11 +28,13 @@ use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
+use crate::builds::Builds;
 use crate::flags::{Flags, Settings};
 use crate::memory::Memory;
 use crate::reconcile::decide::Policy;
 use crate::reconcile::observe::{Caches, dependency_namespace, source_namespace};
 use crate::reconcile::reconcile;
+use crate::reconcile::variables::references;
 
 /// The kind, as metrics name it.
 const KIND: &str = "Kustomization";
@@ -44,6 +47,8 @@ pub struct Context {
     pub caches: Caches,
     /// What earlier reconciles left.
     pub memory: Memory,
+    /// What was built, for whoever would build the same.
+    pub builds: Builds,
     /// What is reconciled next.
     pub queue: Queue<ObjectKey>,
     /// Applies and prunes.
@@ -249,6 +254,40 @@ async fn follow_drift(context: Arc<Context>, drifts: impl Stream<Item = Drift>) 
     }
 }
 
+/// Enqueues Kustomizations that take variables from a ConfigMap or Secret that was touched. Only metadata is watched, and
+/// none of it kept: whether a value changed is found out by the run.
+async fn follow_variables<K>(
+    context: Arc<Context>,
+    kind: ValuesKind,
+    api: Api<PartialObjectMeta<K>>,
+    labels: Option<String>,
+) where
+    K: kube::Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
+{
+    let Some(labels) = labels else {
+        return futures::future::pending().await;
+    };
+    let touched = watcher(api, watcher::Config::default().labels(&labels)).default_backoff();
+    let mut touched = std::pin::pin!(touched.touched_objects());
+    while let Some(object) = touched.next().await {
+        let Ok(object) = object.inspect_err(|error| tracing::warn!(%error, ?kind, "failed to watch")) else {
+            continue;
+        };
+        let touched = ObjectKey::of(&object);
+        context.enqueue(|object| {
+            let own = ObjectKey::of(object);
+            let refers = own.namespace == touched.namespace
+                && references(object)
+                    .iter()
+                    .any(|reference| reference.kind == kind && reference.name == touched.name);
+            if refers {
+                context.memory.with(&own, |entry| entry.variables_touched = true);
+            }
+            refers
+        });
+    }
+}
+
 /// Watches and reconciles until the process is told to stop.
 pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     let settings = Settings::of(&flags)?;
@@ -269,6 +308,7 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
             oci_repositories,
         },
         memory: Memory::default(),
+        builds: Builds::default(),
         queue: Queue::new("kustomization", flags.rate, &kit.metrics),
         artifacts: artifact::client::Client::new(settings.artifacts)?,
         events: kit.recorder,
@@ -280,11 +320,23 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         client: kit.client,
         engine,
     });
-    let follow = futures::future::join4(
+    let configs = settings.watched_configs;
+    let config_maps: Api<PartialObjectMeta<ConfigMap>> = scoped_api(&context.client, &flags.watch);
+    let secrets: Api<PartialObjectMeta<Secret>> = scoped_api(&context.client, &flags.watch);
+    let follow = futures::future::join5(
         follow_kustomizations(Arc::clone(&context), kustomizations_changed),
         follow_source(Arc::clone(&context), SourceKind::GitRepository, git_changed),
         follow_source(Arc::clone(&context), SourceKind::OCIRepository, oci_changed),
         follow_drift(Arc::clone(&context), drifts),
+        futures::future::join(
+            follow_variables(
+                Arc::clone(&context),
+                ValuesKind::ConfigMap,
+                config_maps,
+                configs.clone(),
+            ),
+            follow_variables(Arc::clone(&context), ValuesKind::Secret, secrets, configs),
+        ),
     );
     tokio::select! {
         _ = follow => anyhow::bail!("the watches ended"),

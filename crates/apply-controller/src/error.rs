@@ -1,5 +1,7 @@
 //! How a run can fail: one variant per step, each with the reason that the Ready condition gets.
 
+use std::sync::Arc;
+
 use api::meta::reasons;
 
 /// A run that failed. The message is made of the whole chain, once, by [`Error::message`].
@@ -22,12 +24,20 @@ pub enum Error {
         /// The revision that lacks it.
         revision: String,
     },
-    /// `spec.path` leaves the artifact.
-    #[error("kustomization path {0:?} leaves the source")]
-    PathOutside(String),
-    /// The manifests could not be built.
-    #[error("kustomize build failed")]
-    Build(#[source] BuildError),
+    /// A ConfigMap or Secret with variables could not be read.
+    #[error("substitute from '{kind}/{name}' error")]
+    ReadVariables {
+        /// ConfigMap or Secret.
+        kind: String,
+        /// Which.
+        name: String,
+        /// Why.
+        #[source]
+        source: kube::Error,
+    },
+    /// The manifests could not be built. Several may share the result.
+    #[error(transparent)]
+    Build(Arc<BuildError>),
     /// Objects could not be validated or applied; tells of each.
     #[error("failed to apply")]
     Apply(#[source] kube_apply::ApplyError),
@@ -61,33 +71,12 @@ pub enum Error {
 /// Why a build failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// The kustomization could not be found or generated.
+    /// The folder, the spec or the variables are at fault.
     #[error(transparent)]
-    Generate(#[from] crate::reconcile::generate::Error),
-    /// kustomize refused.
-    #[error(transparent)]
-    Kustomize(#[from] kustomize_build::Error),
-    /// Several manifests of a folder cannot be read; each with its file and line.
-    #[error("{}", .0.join("\n"))]
-    Manifests(Vec<String>),
-    /// An object without the fields that every object has.
-    #[error("{origin}: object has no {field}")]
-    Incomplete {
-        /// File and line.
-        origin: String,
-        /// Which field.
-        field: &'static str,
-    },
-    /// An encrypted Secret would be applied as it is.
-    #[error(
-        "{object} in {origin} is SOPS encrypted, configuring decryption is required for this secret to be reconciled"
-    )]
-    Encrypted {
-        /// Which object.
-        object: String,
-        /// File and line.
-        origin: String,
-    },
+    Content(#[from] flux_build::Error),
+    /// A part of the artifact could not be fetched.
+    #[error("failed to read a part of the artifact")]
+    Unread,
     /// The task that builds ended without an answer.
     #[error("failed to finish the build")]
     Interrupted(#[from] tokio::task::JoinError),
@@ -97,10 +86,8 @@ impl Error {
     /// Returns the reason of the Ready condition.
     pub fn reason(&self) -> &'static str {
         match self {
-            Self::FetchArtifact { .. } | Self::PathNotFound { .. } | Self::PathOutside(_) => {
-                reasons::ARTIFACT_FAILED
-            }
-            Self::Build(_) => reasons::BUILD_FAILED,
+            Self::FetchArtifact { .. } | Self::PathNotFound { .. } => reasons::ARTIFACT_FAILED,
+            Self::Build(_) | Self::ReadVariables { .. } => reasons::BUILD_FAILED,
             Self::Prune { .. } => reasons::PRUNE_FAILED,
             Self::Health { .. } => reasons::HEALTH_CHECK_FAILED,
             Self::Apply(_) | Self::TimedOut(_) | Self::Record(_) | Self::Finalizer(_) => {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use api::meta::{WATCH_LABEL, WATCH_LABEL_VALUE};
 use artifact::client::ClientOptions;
 use clap::{ArgAction, Parser};
 use controller_kit::duration;
@@ -113,6 +114,8 @@ pub struct Settings {
     pub shard: Selector,
     /// Who may refer to whom.
     pub policy: Policy,
+    /// Labels of the ConfigMaps and Secrets that are watched; None if none are.
+    pub watched_configs: Option<String>,
     /// The first failed object ends a wait for health (not with gate DisableFailFastBehavior).
     pub fail_fast: bool,
 }
@@ -181,11 +184,25 @@ impl Settings {
                 ..ClientOptions::default()
             },
             shard: parse_label_selector(&flags.watch.watch_label_selector)?,
+            watched_configs: (!gates.enabled("DisableConfigWatchers"))
+                .then(|| watched_configs(&flags.watch.watch_configs_label_selector)),
             fail_fast: !gates.enabled("DisableFailFastBehavior"),
             policy: Policy {
                 no_cross_namespace_refs: flags.acl.no_cross_namespace_refs,
+                strict_substitutions: gates.enabled("StrictPostBuildSubstitutions"),
             },
         })
+    }
+}
+
+/// Chooses the labels of what is watched. Flux's default is to watch only what is labelled for it; here, all that is
+/// referred to is watched unless the flag says otherwise. What Helm keeps in Secrets is of no interest in any case.
+fn watched_configs(flag: &str) -> String {
+    let default = format!("{WATCH_LABEL}={WATCH_LABEL_VALUE}");
+    if flag == default {
+        "owner!=helm".to_owned()
+    } else {
+        flag.to_owned()
     }
 }
 
@@ -217,6 +234,8 @@ mod tests {
         ])
         .unwrap();
         assert!(settings.policy.no_cross_namespace_refs && !settings.fail_fast);
+        assert!(!settings.policy.strict_substitutions);
+        assert_eq!(settings.watched_configs.as_deref(), Some("owner!=helm"));
         let stage = ("cert-manager.io".to_owned(), "ClusterIssuer".to_owned());
         assert!(settings.apply.custom_stage_kinds.contains(&stage));
     }
@@ -234,5 +253,13 @@ mod tests {
             assert!(settings(&[argument]).is_err(), "{argument}");
         }
         assert!(settings(&["--default-service-account="]).unwrap().fail_fast);
+    }
+
+    #[test]
+    fn which_configs_are_watched_can_be_chosen() {
+        let watched = |argument| settings(&[argument]).unwrap().watched_configs;
+        let chosen = watched("--watch-configs-label-selector=team=a");
+        assert_eq!(chosen.as_deref(), Some("team=a"));
+        assert_eq!(watched("--feature-gates=DisableConfigWatchers=true"), None);
     }
 }

@@ -3,9 +3,10 @@
 //! Nothing here must survive a restart: what is forgotten is found out again by one run that changes nothing.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use artifact::Digest;
 use controller_kit::ObjectKey;
 use jiff::Timestamp;
 use tokio::task::AbortHandle;
@@ -53,8 +54,10 @@ pub struct Attempt {
 pub struct Applied {
     /// Generation of the spec that it was built with.
     pub generation: i64,
-    /// What the build read.
-    pub closure: Closure,
+    /// What the build looked at, and found.
+    pub closure: Arc<Closure>,
+    /// Digest of the variables that were substituted, if the spec refers to any.
+    pub variables: Option<Digest>,
     /// Digest of the built objects, as in the history.
     pub checksum: String,
 }
@@ -113,6 +116,8 @@ pub struct Entry {
     pub wait: Option<Wait>,
     /// Managed objects were changed or deleted by somebody else since the newest run began.
     pub drifted: bool,
+    /// What the spec takes variables from was touched since the newest run began.
+    pub variables_touched: bool,
     /// Since when it waits for another object.
     pub blocked_since: Option<Timestamp>,
     /// The object is being deleted, and what it managed is being waited for.

@@ -7,12 +7,12 @@ pub mod build;
 pub mod closure;
 pub mod decide;
 pub mod finalize;
-pub mod generate;
 pub mod health;
 pub mod observe;
 pub mod record;
 pub mod status;
 mod tree_fs;
+pub mod variables;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,12 +28,12 @@ use manifest::ObjectId;
 use crate::controller::Context;
 use crate::error::Error;
 use crate::memory::{self, Attempt};
-use build::Built;
-use closure::Closure;
+use build::Output;
 use decide::{Decision, Plan, Trigger};
 use observe::Observed;
 use record::Recorder;
 use status::{Health, Report};
+use variables::Variables;
 
 /// A run whose objects are applied: all that is left is to wait for health and to record it.
 #[derive(Debug, Clone)]
@@ -53,7 +53,11 @@ pub struct Run {
 impl Run {
     /// Nobody asked for it, and it changed nothing.
     fn quiet(&self) -> bool {
-        !self.changed && matches!(self.plan.trigger, Trigger::Interval | Trigger::Startup)
+        !self.changed
+            && matches!(
+                self.plan.trigger,
+                Trigger::Interval | Trigger::Startup | Trigger::Variables
+            )
     }
 }
 
@@ -127,6 +131,7 @@ async fn run(
     let began = Timestamp::now();
     context.memory.with(key, |entry| {
         entry.drifted = false;
+        entry.variables_touched = false;
         entry.wait = None;
     });
     let timeout: Duration = observed.object.timeout().into();
@@ -187,7 +192,8 @@ async fn carry_out(
 ) -> Result<Ended, Box<Failed>> {
     recorder.ensure_finalizer().await?;
     let tree = Arc::new(fetch(context, plan).await?);
-    if let Some(run) = moved_on(context, key, observed, &tree, plan, began).await? {
+    let variables = Variables::read(&context.client, &key.namespace, &observed.object).await?;
+    if let Some(run) = moved_on(context, key, observed, &tree, &variables, plan, began).await? {
         return Ok(Ended::Done {
             run,
             health: Health::Unchanged,
@@ -195,17 +201,12 @@ async fn carry_out(
     }
     let folder = folder(&tree, observed, plan).await?;
     let spec = Arc::new(observed.object.spec.clone());
-    let Built {
-        objects,
-        reads,
-        checksum,
-    } = build::build(Arc::clone(&tree), folder, spec)
-        .await
-        .map_err(Error::Build)?;
-    let closure = Closure::of(&tree, &reads)
-        .await
-        .map_err(|source| fetch_error(plan, source))?;
+    let build = build::build(&context.builds, &tree, &folder, &spec, plan).await?;
     drop(tree);
+    let built = build.result.clone().map_err(Error::Build)?;
+    let values = variables.digest().copied();
+    let output = build::output(built, &spec, variables, context.policy.strict_substitutions).await;
+    let Output { objects, checksum } = output.map_err(|error| Error::Build(Arc::new(error)))?;
 
     let owner = Owner {
         namespace: key.namespace.clone(),
@@ -262,7 +263,8 @@ async fn carry_out(
         let generation = plan.inputs.generation;
         entry.applied = Some(memory::Applied {
             generation,
-            closure,
+            closure: Arc::clone(&build.closure),
+            variables: values,
             checksum: run.checksum.clone(),
         });
     });
@@ -289,12 +291,14 @@ fn fetch_error(plan: &Plan, source: artifact::client::Error) -> Error {
     }
 }
 
-/// A new revision that touched nothing which the last build read: the revision moves on, nothing else happens.
+/// A new revision that touched nothing which the last build looked at, or a ConfigMap or Secret that was touched and
+/// holds the same variables: the revision moves on, nothing else happens.
 async fn moved_on(
     context: &Context,
     key: &ObjectKey,
     observed: &Observed,
     tree: &RemoteTree,
+    variables: &Variables,
     plan: &Plan,
     began: Timestamp,
 ) -> Result<Option<Run>, Error> {
@@ -306,7 +310,8 @@ async fn moved_on(
     let Some(applied) = applied.filter(|a| succeeded && a.generation == plan.inputs.generation) else {
         return Ok(None);
     };
-    if plan.trigger != Trigger::Revision || observed.drifted {
+    let may_be_same = matches!(plan.trigger, Trigger::Revision | Trigger::Variables);
+    if !may_be_same || observed.drifted || applied.variables.as_ref() != variables.digest() {
         return Ok(None);
     }
     let same = applied
@@ -323,10 +328,10 @@ async fn moved_on(
     }))
 }
 
-/// Finds `spec.path` in the tree, and fetches all that is below it in one go.
+/// Finds `spec.path` in the tree.
 async fn folder(tree: &RemoteTree, observed: &Observed, plan: &Plan) -> Result<String, Error> {
     let path = observed.object.spec.path.as_deref().unwrap_or_default();
-    let folder = generate::normalise(path).ok_or_else(|| Error::PathOutside(path.to_owned()))?;
+    let folder = flux_build::path::clamp(path);
     let found = match folder.as_str() {
         "" => true,
         folder => {
@@ -343,9 +348,6 @@ async fn folder(tree: &RemoteTree, observed: &Observed, plan: &Plan) -> Result<S
             revision: plan.inputs.revision.clone(),
         });
     }
-    tree.prefetch(&folder)
-        .await
-        .map_err(|source| fetch_error(plan, source))?;
     Ok(folder)
 }
 

@@ -70,6 +70,8 @@ pub enum Trigger {
     Revision,
     /// A person asked for it (`reconcile.fluxcd.io/requestedAt`): nothing that is remembered is trusted.
     Requested,
+    /// A ConfigMap or Secret that variables are taken from was touched.
+    Variables,
     /// Somebody changed or deleted a managed object.
     Drift,
     /// The last run failed, and its retry is due.
@@ -83,6 +85,8 @@ pub enum Trigger {
 pub struct Policy {
     /// References to sources in other namespaces are refused (`--no-cross-namespace-refs`).
     pub no_cross_namespace_refs: bool,
+    /// A variable without value and default is an error (gate `StrictPostBuildSubstitutions`).
+    pub strict_substitutions: bool,
 }
 
 /// Decides what to do about the object at `now`.
@@ -173,7 +177,6 @@ fn refused(object: &Kustomization, policy: &Policy) -> Option<Decision> {
         ("spec.decryption", spec.decryption.is_some()),
         ("spec.serviceAccountName", spec.service_account_name.is_some()),
         ("spec.kubeConfig", spec.kube_config.is_some()),
-        ("spec.postBuild", spec.post_build.is_some()),
         ("spec.healthCheckExprs", !spec.health_check_exprs.is_empty()),
         ("spec.ignore", !spec.ignore.is_empty()),
         (
@@ -218,6 +221,9 @@ fn urgent(observed: &Observed, inputs: &Inputs, requested: bool) -> Option<Trigg
         Some(Trigger::Revision)
     } else if requested {
         Some(Trigger::Requested)
+    } else if observed.variables_touched {
+        // After a failure too: what was touched may be what was missing.
+        Some(Trigger::Variables)
     } else if observed.drifted && attempt.outcome != Outcome::Failed {
         Some(Trigger::Drift)
     } else {
@@ -286,6 +292,7 @@ mod tests {
             attempt: Some(attempt(Outcome::Succeeded, 0)),
             waiting: None,
             drifted: false,
+            variables_touched: false,
         }
     }
 
@@ -337,6 +344,12 @@ mod tests {
             Some(Trigger::Requested)
         );
         assert_eq!(case(&|o| o.drifted = true), Some(Trigger::Drift));
+        assert_eq!(case(&|o| o.variables_touched = true), Some(Trigger::Variables));
+        let failed_and_touched = |o: &mut Observed| {
+            o.attempt = Some(attempt(Outcome::Failed, 1));
+            o.variables_touched = true;
+        };
+        assert_eq!(case(&failed_and_touched), Some(Trigger::Variables));
         assert_eq!(
             case(&|o| o.attempt = Some(attempt(Outcome::Failed, 60))),
             Some(Trigger::Retry)
@@ -469,7 +482,6 @@ mod tests {
         for (spec, field) in [
             (json!({"serviceAccountName": "a"}), "spec.serviceAccountName"),
             (json!({"decryption": {"provider": "sops"}}), "spec.decryption"),
-            (json!({"postBuild": {"substitute": {"a": "b"}}}), "spec.postBuild"),
             (
                 json!({"kubeConfig": {"secretRef": {"name": "a"}}}),
                 "spec.kubeConfig",
@@ -494,6 +506,7 @@ mod tests {
         assert!(matches!(decided(&observed), Decision::Rest { .. }));
         let policy = Policy {
             no_cross_namespace_refs: true,
+            ..Policy::default()
         };
         match decide(&observed, &policy, NOW) {
             Decision::Stalled { reason, message } => {

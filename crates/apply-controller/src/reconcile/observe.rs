@@ -34,6 +34,8 @@ pub struct Observed {
     pub waiting: Option<Waiting>,
     /// Managed objects were changed or deleted by somebody else.
     pub drifted: bool,
+    /// A ConfigMap or Secret that variables are taken from was touched.
+    pub variables_touched: bool,
 }
 
 /// What is known of a source.
@@ -112,12 +114,17 @@ pub fn observe(caches: &Caches, memory: &Memory, key: &ObjectKey) -> Option<Obse
         .status
         .as_ref()
         .and_then(|s| s.last_handled_reconcile_at.clone());
-    let (attempt, waiting, drifted) = memory.with(key, |entry| {
+    let (attempt, waiting, drifted, variables_touched) = memory.with(key, |entry| {
         let waiting = entry.wait.as_ref().map(|wait| Waiting {
             finished: wait.answer.is_some(),
             untold: wait.slow && !wait.told,
         });
-        (entry.attempt.clone(), waiting, entry.drifted)
+        (
+            entry.attempt.clone(),
+            waiting,
+            entry.drifted,
+            entry.variables_touched,
+        )
     });
     Some(Observed {
         source: observed_source,
@@ -128,6 +135,7 @@ pub fn observe(caches: &Caches, memory: &Memory, key: &ObjectKey) -> Option<Obse
         attempt,
         waiting,
         drifted,
+        variables_touched,
         object,
     })
 }

@@ -1,12 +1,13 @@
 //! The artifact's tree as kustomize sees it: a file system that fetches what is read, and tells what was.
 
-use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::cell::{Cell, RefCell};
 
 use artifact::client::RemoteTree;
 use artifact::tree::EntryKind;
 use kustomize_build::{DirEntry, FileKind, FileSystem, FsError};
 use tokio::runtime::Handle;
+
+use super::closure::{Look, Looks};
 
 /// Reads a remote tree from a thread that may block.
 ///
@@ -15,7 +16,8 @@ use tokio::runtime::Handle;
 pub struct TreeFs<'a> {
     tree: &'a RemoteTree,
     runtime: Handle,
-    reads: RefCell<BTreeSet<String>>,
+    looks: RefCell<Looks>,
+    broken: Cell<bool>,
 }
 
 impl<'a> TreeFs<'a> {
@@ -24,39 +26,57 @@ impl<'a> TreeFs<'a> {
         Self {
             tree,
             runtime,
-            reads: RefCell::default(),
+            looks: RefCell::default(),
+            broken: Cell::new(false),
         }
     }
 
-    /// Returns every path that was read, listed or looked for.
-    pub fn into_reads(self) -> BTreeSet<String> {
-        self.reads.into_inner()
+    /// Returns all that was looked at, also by a build that failed. None if something could not be fetched: what came
+    /// of it then says nothing about the tree.
+    pub fn into_looks(self) -> Option<Looks> {
+        (!self.broken.get()).then(|| self.looks.into_inner())
     }
 
-    fn note(&self, path: &str) {
-        self.reads.borrow_mut().insert(path.to_owned());
+    fn note(&self, path: &str, look: Look) {
+        self.looks
+            .borrow_mut()
+            .entry(path.to_owned())
+            .or_default()
+            .insert(look);
+    }
+
+    fn failed(&self, error: artifact::client::Error) -> FsError {
+        match error {
+            artifact::client::Error::NotFound { .. } => FsError::NotFound,
+            error => {
+                self.broken.set(true);
+                FsError::Io(error.to_string())
+            }
+        }
     }
 }
 
 impl FileSystem for TreeFs<'_> {
     fn read(&self, path: &str) -> Result<Vec<u8>, FsError> {
-        self.note(path);
-        let read = self.runtime.block_on(self.tree.read(path)).map_err(failed)?;
-        Ok(read.to_vec())
+        self.note(path, Look::Contents);
+        let read = self.runtime.block_on(self.tree.read(path));
+        Ok(read.map_err(|error| self.failed(error))?.to_vec())
     }
 
     fn kind(&self, path: &str) -> Result<Option<FileKind>, FsError> {
-        self.note(path);
+        self.note(path, Look::Kind);
         if path.is_empty() {
             return Ok(Some(FileKind::Directory));
         }
-        let entry = self.runtime.block_on(self.tree.entry(path)).map_err(failed)?;
+        let entry = self.runtime.block_on(self.tree.entry(path));
+        let entry = entry.map_err(|error| self.failed(error))?;
         Ok(entry.map(|entry| kind(entry.kind)))
     }
 
     fn list(&self, path: &str) -> Result<Vec<DirEntry>, FsError> {
-        self.note(path);
-        let entries = self.runtime.block_on(self.tree.list(path)).map_err(failed)?;
+        self.note(path, Look::Listing);
+        let entries = self.runtime.block_on(self.tree.list(path));
+        let entries = entries.map_err(|error| self.failed(error))?;
         Ok(entries
             .into_iter()
             .map(|entry| DirEntry {
@@ -72,12 +92,5 @@ fn kind(kind: EntryKind) -> FileKind {
         FileKind::Directory
     } else {
         FileKind::File
-    }
-}
-
-fn failed(error: artifact::client::Error) -> FsError {
-    match error {
-        artifact::client::Error::NotFound { .. } => FsError::NotFound,
-        error => FsError::Io(error.to_string()),
     }
 }
