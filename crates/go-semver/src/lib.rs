@@ -1,0 +1,1 @@
+//! Versions and ranges as Masterminds/semver 3 reads, compares and prints them.

@@ -1,0 +1,1 @@
+//! Times, durations and reference layouts as Go's time package has them.

@@ -1,0 +1,1 @@
+//! The functions of sprig 3 that Helm exposes to templates.
