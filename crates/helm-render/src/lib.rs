@@ -1,1 +1,11 @@
 //! Helm charts: from a folder or an archive and values to manifests, hooks and notes, byte for byte as Helm.
+
+/// Whose behaviour is followed where Helm 3 and Helm 4 differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Helm {
+    /// Helm 3.22.
+    V3,
+    /// Helm 4.3, the line that Flux 2.9 embeds.
+    #[default]
+    V4,
+}
