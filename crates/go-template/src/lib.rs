@@ -1,1 +1,16 @@
-//! Go's text/template.
+//! Go's text/template, with the distinctions of Go's types that templates can see.
+//!
+//! The first stage of a chart's way to manifests, below sprig's functions and Helm's. No I/O, no clock, no cluster.
+//! Parsed templates are immutable and shared between threads; [`Value`]s belong to one render.
+
+mod context;
+mod error;
+mod function;
+mod types;
+mod value;
+
+pub use context::Context;
+pub use error::{Error, ErrorKind};
+pub use function::{Call, Function, Functions, PlainCall};
+pub use types::{Kind, Type, TypeInfo};
+pub use value::{List, Map, Object, Str, Value};
