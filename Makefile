@@ -1,8 +1,11 @@
 # The one entry point. `make help` lists what there is.
 CARGO ?= cargo
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
-WINDLASS = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/$(HOST)/release/windlass
-ORACLE = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/oracle
+TARGET = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
+WINDLASS = $(TARGET)/$(HOST)/release/windlass
+ORACLE = $(TARGET)/oracle
+# As the workspace builds it: built alone, its dependencies would have other features and be compiled once more.
+XTASK = $(TARGET)/debug/xtask
 
 .DEFAULT_GOAL := help
 .PHONY: help build test lint deny fmt generate generate-schema record-cases record-flux-cases demo tools bench-sync cli bench-build fuzz-build clean
@@ -13,16 +16,16 @@ help: ## List the targets
 build: ## Build every binary (debug)
 	$(CARGO) build --workspace --bins --locked
 
-tools: ## Build the control plane and registry that tests and the demo use (once; about 10 minutes on 2 cores)
-	$(CARGO) run --locked --quiet -p xtask -- tools
+tools: build ## Build the control plane and registry that tests and the demo use (once; about 10 minutes on 2 cores)
+	$(XTASK) tools
 
-test: tools build ## Run all tests: unit, conformance (where ../shared is there), and on the real control plane
+test: tools ## Run all tests: unit, conformance (where ../shared is there), and on the real control plane
 	$(CARGO) test --workspace --locked
 
-lint: ## Formatting, clippy, generated files, and the dependency rules
+lint: build ## Formatting, clippy, generated files, and the dependency rules
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
-	$(CARGO) run --locked --quiet -p xtask -- generate --check
+	$(XTASK) generate --check
 	hack/check-dependencies
 
 deny: ## Licences, bans and sources of every dependency, with cargo-deny (cargo install cargo-deny --locked)
@@ -31,11 +34,11 @@ deny: ## Licences, bans and sources of every dependency, with cargo-deny (cargo 
 fmt: ## Format all Rust code
 	$(CARGO) fmt --all
 
-generate: ## Write the CRDs and the gRPC code from their sources
-	$(CARGO) run --locked --quiet -p xtask -- generate
+generate: build ## Write the CRDs and the gRPC code from their sources
+	$(XTASK) generate
 
-generate-schema: ## Write the table of Kubernetes' built-in types from the published OpenAPI; needs Go, and is no part of lint
-	$(CARGO) run --locked --quiet -p xtask -- generate-schema
+generate-schema: build ## Write the table of Kubernetes' built-in types from the published OpenAPI; needs Go, and is no part of lint
+	$(XTASK) generate-schema
 
 record-cases: ## Record what the real kustomize answers to the cases in tests/cases/kustomize; CHECK=1 only compares
 	hack/record-cases $(if $(CHECK),--check) $(CASE)
@@ -44,12 +47,12 @@ record-flux-cases: ## Record what Flux's own code makes of the cases in tests/ca
 	hack/record-flux-cases $(CASE)
 
 demo: build ## Show the main job end to end; DEMO=once ends by itself with 0 or 1
-	$(CARGO) run --locked --quiet -p xtask -- demo $(if $(filter once,$(DEMO)),--once)
+	$(XTASK) demo $(if $(filter once,$(DEMO)),--once)
 
-bench-sync: ## Measure N pairs of OCIRepository and Kustomization (N=100), release build; PEER=folder with Flux's binaries
+bench-sync: build ## Measure N pairs of OCIRepository and Kustomization (N=100), release build; PEER=folder with Flux's binaries
 	$(CARGO) build --release --locked -p source-controller -p apply-controller
-	WINDLASS_BIN_DIR=$(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/release \
-	$(CARGO) run --locked --quiet -p xtask -- bench-sync --pairs $(or $(N),100) $(if $(PEER),--peer $(PEER))
+	WINDLASS_BIN_DIR=$(TARGET)/release \
+	$(XTASK) bench-sync --pairs $(or $(N),100) $(if $(PEER),--peer $(PEER))
 
 # Half of the time of a small build was the dynamic linker's. kustomize is linked like this too. Needs libc.a.
 cli: ## Build the windlass command: release, linked statically, so that it starts fast; prints where it is
@@ -57,8 +60,8 @@ cli: ## Build the windlass command: release, linked statically, so that it start
 	$(CARGO) build --release --locked -p cli --target $(HOST)
 	@echo $(WINDLASS)
 
-bench-build: cli ## Measure `windlass build`, release build; PEER=the real kustomize binary
-	$(CARGO) run --locked --quiet -p xtask -- bench-build --windlass $(WINDLASS) $(if $(PEER),--peer $(PEER))
+bench-build: build cli ## Measure `windlass build`, release build; PEER=the real kustomize binary
+	$(XTASK) bench-build --windlass $(WINDLASS) $(if $(PEER),--peer $(PEER))
 
 fuzz-build: ## Compare CASES=N generated overlays with kustomize: its library, or the binary KUSTOMIZE=path
 	$(if $(KUSTOMIZE),,GOTOOLCHAIN=go$$(awk '$$1 == "go" { print $$2 }' hack/oracle/kustomize/go.mod) go build -C hack/oracle/kustomize -o $(ORACLE) -ldflags '-X sigs.k8s.io/kustomize/api/provenance.version=v5.8.3' .)
