@@ -3,9 +3,12 @@
 //! The first stage of a chart's way to manifests, below sprig's functions and Helm's. No I/O, no clock, no cluster.
 //! Parsed templates are immutable and shared between threads; [`Value`]s belong to one render.
 
+pub mod ast;
 mod context;
 mod error;
 mod function;
+pub mod quote;
+pub mod rune;
 mod types;
 mod value;
 
