@@ -6,7 +6,9 @@
 pub mod ast;
 mod context;
 mod error;
+pub mod float;
 mod function;
+pub mod json;
 pub mod quote;
 pub mod rune;
 mod types;

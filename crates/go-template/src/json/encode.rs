@@ -1,0 +1,384 @@
+//! Values to JSON, as `json.Marshal`, `json.MarshalIndent` and `json.Encoder` write them.
+
+use std::fmt::Write as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::float::Shortest;
+use crate::{Error, ErrorKind, List, Map, Object, Str, Type, Value};
+
+/// From this depth on Go looks for cycles (`startDetectCyclesAfter`); a cycle is reported as late as there.
+const CYCLES_AFTER: usize = 1000;
+
+/// How deep values may be: Go's stack would bear more, ours does not, and no manifest is like that.
+const MAX_DEPTH: usize = 1500;
+
+/// How JSON is written.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Style {
+    /// Whether `<`, `>` and `&` are written as escapes, as `json.Marshal` does.
+    pub escape_html: bool,
+    /// What one level of indentation is, as of `json.MarshalIndent`; None writes everything on one line.
+    pub indent: Option<&'static str>,
+}
+
+impl Style {
+    /// As `json.Marshal` writes: on one line, safe within HTML.
+    pub const MARSHAL: Self = Self {
+        escape_html: true,
+        indent: None,
+    };
+
+    /// As `json.MarshalIndent` writes with two spaces.
+    pub const PRETTY: Self = Self {
+        escape_html: true,
+        indent: Some("  "),
+    };
+
+    /// As an encoder with `SetEscapeHTML(false)` writes, without its newline at the end.
+    pub const RAW: Self = Self {
+        escape_html: false,
+        indent: None,
+    };
+}
+
+/// Writes a value as JSON. Refuses what Go refuses, in its words: functions, complex numbers, NaN, infinities, cycles.
+pub fn encode(value: &Value, style: Style) -> Result<String, Error> {
+    let mut encoder = Encoder {
+        out: String::new(),
+        style,
+        depth: 0,
+        path: Vec::new(),
+    };
+    encoder.value(value)?;
+    Ok(encoder.out)
+}
+
+struct Encoder {
+    out: String,
+    style: Style,
+    depth: usize,
+    /// The lists and maps that are open beyond [`CYCLES_AFTER`].
+    path: Vec<usize>,
+}
+
+impl Encoder {
+    fn value(&mut self, value: &Value) -> Result<(), Error> {
+        match value {
+            Value::Invalid | Value::Nil => self.out.push_str("null"),
+            Value::Bool(true) => self.out.push_str("true"),
+            Value::Bool(false) => self.out.push_str("false"),
+            Value::Int(number, _) => self.number(*number),
+            Value::Uint(number, _) => self.number(*number),
+            Value::Float(number) => return self.float(*number),
+            Value::Complex(..) | Value::Func(_) => {
+                return Err(Error::new(format!(
+                    "json: unsupported type: {}",
+                    value.type_name()
+                )));
+            }
+            Value::String(text) => self.string(text),
+            Value::List(list) => return self.list(list),
+            Value::Bytes(bytes) => self.bytes(bytes),
+            Value::Map(map) => return self.map(map),
+            Value::Object(object) => return self.object(&**object),
+        }
+        Ok(())
+    }
+
+    fn number(&mut self, number: impl std::fmt::Display) {
+        write!(self.out, "{number}").expect("a string takes all text");
+    }
+
+    /// As ES6 prints numbers: an exponent for the very small and very large ones only.
+    fn float(&mut self, number: f64) -> Result<(), Error> {
+        if !number.is_finite() {
+            let name = match number {
+                f64::INFINITY => "+Inf",
+                f64::NEG_INFINITY => "-Inf",
+                _ => "NaN",
+            };
+            return Err(Error::new(format!("json: unsupported value: {name}")));
+        }
+        let shortest = Shortest::of(number);
+        let size = number.abs();
+        if size == 0.0 || (1e-6..1e21).contains(&size) {
+            shortest.push_plain(&mut self.out);
+        } else {
+            shortest.push_exponent(1, &mut self.out);
+        }
+        Ok(())
+    }
+
+    fn list(&mut self, list: &List) -> Result<(), Error> {
+        if list.is_nil() {
+            self.out.push_str("null");
+            return Ok(());
+        }
+        self.open('[', list.as_ptr().addr(), list.type_())?;
+        for (index, item) in list.iter().enumerate() {
+            self.separate(index);
+            self.value(item)?;
+        }
+        self.close(']', list.is_empty());
+        Ok(())
+    }
+
+    fn map(&mut self, map: &Map) -> Result<(), Error> {
+        let Some(entries) = map.borrow() else {
+            self.out.push_str("null");
+            return Ok(());
+        };
+        self.open('{', map.address(), map.type_())?;
+        for (index, (key, value)) in entries.iter().enumerate() {
+            self.separate(index);
+            self.key(key);
+            self.value(value)?;
+        }
+        self.close('}', entries.is_empty());
+        Ok(())
+    }
+
+    fn object(&mut self, object: &dyn Object) -> Result<(), Error> {
+        if let Some(value) = object.json().or_else(|| object.underlying()) {
+            self.descend()?;
+            self.value(&value)?;
+            self.depth -= 1;
+            return Ok(());
+        }
+        let fields = object.fields();
+        self.open('{', std::ptr::from_ref(object).addr(), object.type_())?;
+        for (index, (name, value)) in fields.iter().enumerate() {
+            self.separate(index);
+            self.key(name.as_bytes());
+            self.value(value)?;
+        }
+        self.close('}', fields.is_empty());
+        Ok(())
+    }
+
+    fn key(&mut self, key: &[u8]) {
+        self.string(key);
+        self.out.push(':');
+        if self.style.indent.is_some() {
+            self.out.push(' ');
+        }
+    }
+
+    fn descend(&mut self) -> Result<(), Error> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(Error::of(
+                ErrorKind::Limit,
+                format!("json: the value is more than {MAX_DEPTH} levels deep"),
+            ));
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, bracket: char, address: usize, type_: Type) -> Result<(), Error> {
+        self.descend()?;
+        if self.depth > CYCLES_AFTER {
+            if self.path.contains(&address) {
+                return Err(Error::new(format!(
+                    "json: unsupported value: encountered a cycle via {type_}"
+                )));
+            }
+            self.path.push(address);
+        }
+        self.out.push(bracket);
+        Ok(())
+    }
+
+    fn close(&mut self, bracket: char, empty: bool) {
+        if self.depth > CYCLES_AFTER {
+            self.path.pop();
+        }
+        self.depth -= 1;
+        if !empty {
+            self.newline();
+        }
+        self.out.push(bracket);
+    }
+
+    fn separate(&mut self, index: usize) {
+        if index > 0 {
+            self.out.push(',');
+        }
+        self.newline();
+    }
+
+    fn newline(&mut self) {
+        if let Some(indent) = self.style.indent {
+            self.out.push('\n');
+            for _ in 0..self.depth {
+                self.out.push_str(indent);
+            }
+        }
+    }
+
+    fn bytes(&mut self, bytes: &Str) {
+        self.out.push('"');
+        STANDARD.encode_string(bytes, &mut self.out);
+        self.out.push('"');
+    }
+
+    fn string(&mut self, text: &[u8]) {
+        self.out.push('"');
+        if let Ok(text) = std::str::from_utf8(text) {
+            self.text(text);
+        } else {
+            for chunk in text.utf8_chunks() {
+                self.text(chunk.valid());
+                // Go writes one replacement for each byte that begins no character.
+                for _ in chunk.invalid() {
+                    self.out.push_str("\\ufffd");
+                }
+            }
+        }
+        self.out.push('"');
+    }
+
+    fn text(&mut self, text: &str) {
+        let mut start = 0;
+        for (at, &byte) in text.as_bytes().iter().enumerate() {
+            if !IS_SPECIAL[usize::from(byte)] {
+                continue;
+            }
+            let Some((escape, length)) = self.escape(&text.as_bytes()[at..]) else {
+                continue;
+            };
+            self.out.push_str(&text[start..at]);
+            self.out.push_str(escape);
+            start = at + length;
+        }
+        self.out.push_str(&text[start..]);
+    }
+
+    /// Returns what stands for the first character, and how many bytes that has; None where it stands for itself.
+    fn escape(&self, text: &[u8]) -> Option<(&'static str, usize)> {
+        let escape = match text[0] {
+            b'"' => "\\\"",
+            b'\\' => "\\\\",
+            b'\n' => "\\n",
+            b'\r' => "\\r",
+            b'\t' => "\\t",
+            0x08 => "\\b",
+            0x0c => "\\f",
+            b'<' | b'>' | b'&' if !self.style.escape_html => return None,
+            b'<' => "\\u003c",
+            b'>' => "\\u003e",
+            b'&' => "\\u0026",
+            // The separators that JavaScript would take for ends of lines.
+            0xe2 => match text.get(1..3) {
+                Some([0x80, 0xa8]) => return Some(("\\u2028", 3)),
+                Some([0x80, 0xa9]) => return Some(("\\u2029", 3)),
+                _ => return None,
+            },
+            control => CONTROLS[usize::from(control)],
+        };
+        Some((escape, 1))
+    }
+}
+
+/// The bytes that may need an escape.
+const IS_SPECIAL: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        table[byte] = true;
+        byte += 1;
+    }
+    table[b'"' as usize] = true;
+    table[b'\\' as usize] = true;
+    table[b'<' as usize] = true;
+    table[b'>' as usize] = true;
+    table[b'&' as usize] = true;
+    table[0xe2] = true;
+    table
+};
+
+const CONTROLS: [&str; 32] = [
+    "\\u0000", "\\u0001", "\\u0002", "\\u0003", "\\u0004", "\\u0005", "\\u0006", "\\u0007", "\\b", "\\t",
+    "\\n", "\\u000b", "\\f", "\\r", "\\u000e", "\\u000f", "\\u0010", "\\u0011", "\\u0012", "\\u0013",
+    "\\u0014", "\\u0015", "\\u0016", "\\u0017", "\\u0018", "\\u0019", "\\u001a", "\\u001b", "\\u001c",
+    "\\u001d", "\\u001e", "\\u001f",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(value: impl Into<Value>, expected: &str) {
+        let value = value.into();
+        let text = encode(&value, Style::MARSHAL).unwrap_or_else(|error| error.to_string());
+        assert_eq!(text, expected, "{value:?}");
+    }
+
+    #[test]
+    fn floats_have_an_exponent_only_outside_of_1e_6_to_1e21() {
+        check(0.0, "0");
+        check(-0.0, "-0");
+        check(1.5, "1.5");
+        check(1e20, "100000000000000000000");
+        check(1e21, "1e+21");
+        check(-1.25e30, "-1.25e+30");
+        check(0.000001, "0.000001");
+        check(0.0000001, "1e-7");
+        check(f64::NAN, "json: unsupported value: NaN");
+        check(f64::NEG_INFINITY, "json: unsupported value: -Inf");
+    }
+
+    #[test]
+    fn strings_escape_what_go_escapes() {
+        check(
+            "a\"b\\\n\t\r\u{8}\u{c}\u{1}\u{7f}",
+            "\"a\\\"b\\\\\\n\\t\\r\\b\\f\\u0001\u{7f}\"",
+        );
+        check("<é&\u{2028}>", "\"\\u003cé\\u0026\\u2028\\u003e\"");
+        check(Str::from(&b"a\xe2\x82b"[..]), "\"a\\ufffd\\ufffdb\"");
+        let raw = encode(&"<&>\u{2029}â".into(), Style::RAW).expect("a string has a JSON form");
+        assert_eq!(raw, "\"<&>\\u2029â\"");
+    }
+
+    #[test]
+    fn nil_slices_and_maps_are_null_and_bytes_are_base64() {
+        check(List::nil(Type::LIST_STRING), "null");
+        check(Map::nil(Type::MAP_ANY), "null");
+        check(List::of_strings(["b", "a"]), r#"["b","a"]"#);
+        check(Value::Bytes(Str::from("hi!?")), r#""aGkhPw==""#);
+        check(Value::Complex(1.0, 0.0), "json: unsupported type: complex128");
+    }
+
+    #[test]
+    fn empty_values_stay_on_one_line_when_indented() {
+        let map = Map::from_iter([
+            ("b", Value::List(vec![Value::int(1), Map::new().into()].into())),
+            ("a", Value::List(List::from(Vec::new()))),
+        ]);
+        let text = encode(&map.into(), Style::PRETTY).expect("all of it has a JSON form");
+        assert_eq!(text, "{\n  \"a\": [],\n  \"b\": [\n    1,\n    {}\n  ]\n}");
+    }
+
+    #[test]
+    fn a_cycle_is_refused_as_go_refuses_it() {
+        let map = Map::new();
+        assert!(map.insert("self", Value::List(vec![map.clone().into()].into())));
+        check(
+            map.clone(),
+            "json: unsupported value: encountered a cycle via map[string]interface {}",
+        );
+        map.clear();
+    }
+
+    #[test]
+    fn a_deep_value_reaches_a_bound() {
+        let mut value = Value::Nil;
+        for _ in 0..5000 {
+            value = Value::List(vec![value].into());
+        }
+        let error = encode(&value, Style::MARSHAL).expect_err("it is too deep");
+        assert!(error.is_limit());
+    }
+}
