@@ -1,5 +1,11 @@
 //! Helm charts: from a folder or an archive and values to manifests, hooks and notes, byte for byte as Helm.
 
+pub mod capabilities;
+pub mod manifest;
+mod warning;
+
+pub use warning::Warning;
+
 /// Whose behaviour is followed where Helm 3 and Helm 4 differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Helm {
