@@ -18,7 +18,7 @@ use artifact::digest::Digest;
 use self::layer::Layer;
 use self::manifest::Manifest;
 use self::registry::Repository;
-use super::semver::{self, Constraint};
+use super::semver;
 
 /// Helm charts write `_` in tags where their versions have `+`, which tags may not hold.
 const HELM_CHART: &str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
@@ -249,7 +249,7 @@ pub(crate) async fn resolve(request: &Request) -> Result<Resolved, Error> {
 }
 
 async fn choose_tag(request: &Request, range: &str, filter: Option<&str>) -> Result<String, TagError> {
-    let constraint = Constraint::parse(range).map_err(|source| TagError::ParseRange {
+    let constraints = semver::parse_range(range).map_err(|source| TagError::ParseRange {
         range: range.to_owned(),
         source,
     })?;
@@ -268,7 +268,7 @@ async fn choose_tag(request: &Request, range: &str, filter: Option<&str>) -> Res
     if charts {
         tags.iter_mut().for_each(|tag| *tag = tag.replace('_', "+"));
     }
-    let highest = constraint.highest(tags.iter().map(String::as_str));
+    let highest = semver::highest(&constraints, tags.iter().map(String::as_str));
     let highest = highest.ok_or_else(|| TagError::NoMatch {
         range: range.to_owned(),
     })?;

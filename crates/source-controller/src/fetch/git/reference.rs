@@ -168,12 +168,12 @@ impl Resolved {
 }
 
 fn resolve_range(range: &str, refs: &[Ref]) -> Result<Resolved, Error> {
-    let constraint = semver::Constraint::parse(range)?;
+    let constraints = semver::parse_range(range)?;
     let tags = refs.iter().filter_map(|entry| {
         let (name, ..) = entry.unpack();
         std::str::from_utf8(name.strip_prefix(b"refs/tags/")?).ok()
     });
-    let tag = constraint.highest(tags).ok_or_else(|| Error::MatchTag {
+    let tag = semver::highest(&constraints, tags).ok_or_else(|| Error::MatchTag {
         range: range.to_owned(),
     })?;
     let commit = find(refs, &format!("refs/tags/{tag}")).ok_or_else(|| Error::MatchTag {

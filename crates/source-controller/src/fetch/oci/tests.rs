@@ -218,7 +218,7 @@ async fn the_highest_tag_in_the_range_is_found_on_any_page() {
         (range(">=3", None), "no match found for semver: >=3"),
         (
             range("newest", None),
-            "semver 'newest' parse error: failed to parse semver range 'newest'",
+            "semver 'newest' parse error: improper constraint: \"newest\"",
         ),
         (range("*", Some("(")), "failed to parse the filter '('"),
     ] {
