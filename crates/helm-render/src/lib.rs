@@ -1,7 +1,10 @@
 //! Helm charts: from a folder or an archive and values to manifests, hooks and notes, byte for byte as Helm.
 
 pub mod capabilities;
+pub mod json;
 pub mod manifest;
+mod quote;
+pub mod set_values;
 mod warning;
 
 pub use warning::Warning;
