@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 use super::error::Problem;
 use super::number::{self, Integer};
@@ -51,8 +51,17 @@ impl GoValue {
 
     /// Makes JSON, as sigs.k8s.io/yaml and encoding/json do together; problems are placed in `line`.
     pub(super) fn into_json(self, line: u32) -> Result<Value, Problem> {
+        self.into_json_by(line, number::float_to_json)
+    }
+
+    /// Makes JSON as [`GoValue::into_json`] does, but floats stay floats, also those that are whole.
+    pub(super) fn into_json_with_floats(self, line: u32) -> Result<Value, Problem> {
+        self.into_json_by(line, |float| Number::from_f64(float).map(Value::Number))
+    }
+
+    fn into_json_by(self, line: u32, write_float: fn(f64) -> Option<Value>) -> Result<Value, Problem> {
         let value = self.with_text_keys(line)?;
-        value.into_json_value().map_err(|float| {
+        value.into_json_value(write_float).map_err(|float| {
             let name = match float {
                 float if float.is_nan() => "NaN",
                 float if float > 0.0 => "+Inf",
@@ -88,21 +97,23 @@ impl GoValue {
     }
 
     /// Fails with the first float that JSON does not know.
-    fn into_json_value(self) -> Result<Value, f64> {
+    fn into_json_value(self, write_float: fn(f64) -> Option<Value>) -> Result<Value, f64> {
         Ok(match self {
             Self::Null => Value::Null,
             Self::Bool(b) => Value::Bool(b),
             Self::Integer(integer) => integer.to_json(),
-            Self::Float(float) => number::float_to_json(float).ok_or(float)?,
+            Self::Float(float) => write_float(float).ok_or(float)?,
             Self::Text(text) => Value::String(text),
             Self::List(elements) => {
-                let elements = elements.into_iter().map(Self::into_json_value);
+                let elements = elements
+                    .into_iter()
+                    .map(|element| element.into_json_value(write_float));
                 Value::Array(elements.collect::<Result<_, _>>()?)
             }
             Self::Map(fields) => {
                 let mut map = Map::new();
                 for (key, value) in fields {
-                    map.insert(key.into_text(), value.into_json_value()?);
+                    map.insert(key.into_text(), value.into_json_value(write_float)?);
                 }
                 Value::Object(map)
             }
@@ -187,7 +198,7 @@ fn show_float(f: &mut fmt::Formatter<'_>, float: f64) -> fmt::Result {
 }
 
 /// Returns a string as `strconv.Quote` does.
-pub(super) fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     GoKey::Text(text.to_owned()).to_string()
 }
 

@@ -18,6 +18,16 @@ use super::{MAX_DEPTH, scalar};
 
 /// Makes JSON of a document by the rules of sigs.k8s.io/yaml.
 pub fn decode(nodes: &Nodes, root: NodeId) -> Result<Value, Problem> {
+    decode_value(nodes, root)?.into_json(nodes[root].line)
+}
+
+/// Makes JSON of a document as [`decode`] does, but tells `7244500.0` from `7244500`: where a struct of Go wants a
+/// string, sigs.k8s.io/yaml writes the first as a float (`7.2445e+06`).
+pub fn decode_with_floats(nodes: &Nodes, root: NodeId) -> Result<Value, Problem> {
+    decode_value(nodes, root)?.into_json_with_floats(nodes[root].line)
+}
+
+fn decode_value(nodes: &Nodes, root: NodeId) -> Result<GoValue, Problem> {
     Decoder {
         nodes,
         decoded: 0,
@@ -26,8 +36,7 @@ pub fn decode(nodes: &Nodes, root: NodeId) -> Result<Value, Problem> {
         depth: 0,
         open_aliases: Vec::new(),
     }
-    .value(root)?
-    .into_json(nodes[root].line)
+    .value(root)
 }
 
 struct Decoder<'a> {
