@@ -1,10 +1,13 @@
 //! Helm charts: from a folder or an archive and values to manifests, hooks and notes, byte for byte as Helm.
 
 pub mod capabilities;
+pub mod chart;
 pub mod json;
 pub mod manifest;
+pub mod path_match;
 mod quote;
 pub mod set_values;
+pub mod values;
 mod warning;
 
 pub use warning::Warning;

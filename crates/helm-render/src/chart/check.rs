@@ -1,0 +1,59 @@
+//! What `helm install` and `helm template` ask of a loaded chart before they render it.
+
+use super::Chart;
+use super::error::{Error, ErrorKind};
+use super::metadata::Dependency;
+use crate::{Helm, Warning};
+
+/// Refuses library charts.
+pub fn check_installable(chart: &Chart) -> Result<(), Error> {
+    match chart.metadata.kind.as_str() {
+        "" | "application" => Ok(()),
+        kind => Err(Error::new(
+            ErrorKind::Refused,
+            format!("{kind} charts are not installable"),
+        )),
+    }
+}
+
+/// Warns of a chart that calls itself deprecated.
+pub fn deprecation(chart: &Chart, helm: Helm) -> Option<Warning> {
+    let text = match helm {
+        Helm::V3 => "WARNING: This chart is deprecated",
+        Helm::V4 => "this chart is deprecated",
+    };
+    chart.metadata.deprecated.then(|| Warning::new(text))
+}
+
+/// Refuses a chart that names dependencies in Chart.yaml which charts/ does not hold.
+///
+/// Only names count here: whether the version is right is seen when the dependencies are processed.
+pub fn check_dependencies(chart: &Chart, helm: Helm) -> Result<(), Error> {
+    let is_missing = |dependency: &&Dependency| {
+        chart
+            .dependencies
+            .iter()
+            .all(|held| held.name() != dependency.name)
+    };
+    let named = chart.metadata.dependencies.iter().flatten();
+    let missing: Vec<&str> = named
+        .filter(is_missing)
+        .map(|dependency| dependency.name.as_str())
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let context = match helm {
+        Helm::V3 => {
+            "An error occurred while checking for chart dependencies. You may need to run `helm dependency build` to fetch missing dependencies"
+        }
+        Helm::V4 => {
+            "an error occurred while checking for chart dependencies. You may need to run 'helm dependency build' to fetch missing dependencies"
+        }
+    };
+    let text = format!(
+        "found in Chart.yaml, but missing in charts/ directory: {}",
+        missing.join(", ")
+    );
+    Err(Error::new(ErrorKind::Refused, text).within(context))
+}

@@ -1,0 +1,298 @@
+//! From files to a chart (loader/load.go): what each file of a folder or archive is for.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::sync::Arc;
+
+use serde_json::Map;
+
+use super::archive::{self, Budget};
+use super::decode::{self, Draft};
+use super::error::{Error, ErrorKind, go_io};
+use super::folder::{absolute, read_folder};
+use super::metadata::{Lock, Metadata};
+use super::paths::extension;
+use super::validate::validate;
+use super::{Chart, Content, File};
+use crate::{Helm, Warning, values};
+
+/// How deep charts may be nested, far from the end of a thread's stack: whatever walks a chart recurses. Helm has no bound.
+const MAX_DEPTH: usize = 64;
+
+/// Loads a chart from a folder or an archive, as `helm template` does with a path.
+pub fn load(path: &str, helm: Helm, warnings: &mut Vec<Warning>) -> Result<Chart, Error> {
+    let info = std::fs::metadata(path).map_err(|error| go_io("stat", path, &error))?;
+    if info.is_dir() {
+        load_folder(path, helm, warnings)
+    } else {
+        load_archive_file(path, helm, warnings)
+    }
+}
+
+/// Loads a chart from a folder.
+pub fn load_folder(path: &str, helm: Helm, warnings: &mut Vec<Warning>) -> Result<Chart, Error> {
+    let mut loader = Loader::new(helm, warnings);
+    if helm == Helm::V4 {
+        let file = format!("{}/Chart.yaml", absolute(path)?);
+        let text = std::fs::read(&file).map_err(|error| {
+            go_io("open", &file, &error).within(format!("unable to detect chart at {file}"))
+        })?;
+        loader.choose_package(&text)?;
+    }
+    let files = read_folder(path, helm, loader.warnings)?;
+    loader.root(files)
+}
+
+/// Loads a chart from an archive in a file; the file is looked at first, so that a text file is refused by name.
+pub fn load_archive_file(path: &str, helm: Helm, warnings: &mut Vec<Warning>) -> Result<Chart, Error> {
+    let mut loader = Loader::new(helm, warnings);
+    let files = archive::read_file(path, helm, &mut loader.budget)?;
+    loader.archived_root(files)
+}
+
+/// Loads a chart from a stream that holds an archive, as Flux does.
+pub fn load_archive(stream: impl Read, helm: Helm, warnings: &mut Vec<Warning>) -> Result<Chart, Error> {
+    let mut loader = Loader::new(helm, warnings);
+    let files = archive::read_stream(stream, helm, &mut loader.budget)?;
+    loader.archived_root(files)
+}
+
+/// Takes a byte order mark off the front.
+pub(super) fn without_mark(mut data: Vec<u8>) -> Vec<u8> {
+    if data.starts_with(b"\xef\xbb\xbf") {
+        data.drain(..3);
+    }
+    data
+}
+
+struct Loader<'a> {
+    helm: Helm,
+    /// Go's name of the package that the structs belong to, for messages.
+    package: &'static str,
+    /// What all archives of the chart together may hold.
+    budget: Budget,
+    /// How many charts hold the one that is read.
+    depth: usize,
+    warnings: &'a mut Vec<Warning>,
+}
+
+impl<'a> Loader<'a> {
+    fn new(helm: Helm, warnings: &'a mut Vec<Warning>) -> Self {
+        let package = match helm {
+            Helm::V3 => "chart",
+            Helm::V4 => "v2",
+        };
+        Self {
+            helm,
+            package,
+            budget: Budget::default(),
+            depth: 0,
+            warnings,
+        }
+    }
+
+    /// Helm 4 chooses among loaders by the version of Chart.yaml before it reads anything else.
+    fn choose_package(&mut self, chart_yaml: &[u8]) -> Result<(), Error> {
+        let version =
+            decode::read_api_version(chart_yaml).map_err(|text| format_error("Chart.yaml", text))?;
+        self.package = match version.as_str() {
+            "" | "v1" | "v2" => "v2",
+            "v3" => "v3",
+            _ => return Err(Error::new(ErrorKind::Format, "unsupported chart version")),
+        };
+        Ok(())
+    }
+
+    fn archived_root(mut self, files: Vec<File>) -> Result<Chart, Error> {
+        if self.helm == Helm::V4 {
+            let chart_yaml = files.iter().find(|file| file.name == "Chart.yaml");
+            let chart_yaml = chart_yaml.ok_or_else(|| {
+                Error::new(
+                    ErrorKind::Format,
+                    "unable to detect chart version, no Chart.yaml found",
+                )
+            })?;
+            self.choose_package(&chart_yaml.data)?;
+        }
+        self.root(files)
+    }
+
+    fn root(mut self, files: Vec<File>) -> Result<Chart, Error> {
+        let mut chart = self.chart(files)?;
+        chart.settle(None);
+        Ok(chart)
+    }
+
+    fn chart(&mut self, files: Vec<File>) -> Result<Chart, Error> {
+        if self.depth == MAX_DEPTH {
+            let text = format!("failed to load the chart: charts are nested deeper than {MAX_DEPTH}");
+            return Err(Error::new(ErrorKind::Limit, text));
+        }
+        let mut parts = Parts::default();
+        for file in files.iter().filter(|file| file.name == "Chart.yaml") {
+            self.chart_yaml(file, &mut parts)?;
+        }
+        for file in files {
+            self.sort_in(file, &mut parts)?;
+        }
+        let draft = parts
+            .draft
+            .ok_or_else(|| Error::new(ErrorKind::Format, "Chart.yaml file is missing"))?;
+        let metadata = validate(draft)?;
+        self.depth += 1;
+        let dependencies = self.dependencies(parts.charts, &metadata)?;
+        self.depth -= 1;
+        Ok(Chart {
+            path: metadata.name.as_str().into(),
+            metadata: Arc::new(metadata),
+            content: Arc::new(parts.content),
+            values: Arc::new(parts.values),
+            is_root: true,
+            dependencies,
+        })
+    }
+
+    fn chart_yaml(&self, file: &File, parts: &mut Parts) -> Result<(), Error> {
+        let draft = parts.draft.get_or_insert_default();
+        decode::read_metadata(&file.data, draft, self.package)
+            .map_err(|text| format_error(&file.name, text))?;
+        if draft.metadata.api_version.is_empty() {
+            // Helm 2 had charts without a version.
+            draft.metadata.api_version = if self.package == "v3" { "v3" } else { "v1" }.to_owned();
+        }
+        Ok(())
+    }
+
+    fn sort_in(&mut self, file: File, parts: &mut Parts) -> Result<(), Error> {
+        match file.name.as_str() {
+            "Chart.yaml" => {}
+            "Chart.lock" => parts.content.lock = self.lock(&file)?,
+            "values.yaml" => {
+                parts.values =
+                    values::read(&file.data, self.helm).map_err(|text| format_error(&file.name, text))?;
+                parts.content.values = Some(Arc::new(file));
+            }
+            "values.schema.json" => parts.content.schema = Some(Arc::new(file)),
+            "requirements.yaml" if self.package != "v3" => self.requirements(file, parts)?,
+            "requirements.lock" if self.package != "v3" => {
+                parts.content.lock = self.lock(&file)?;
+                let advice = "Warning: Dependency locking is handled in Chart.lock since apiVersion \"v2\". We recommend migrating to Chart.lock.";
+                self.keep_with_version_1(file, advice, parts);
+            }
+            name if name.starts_with("templates/") => parts.content.templates.push(Arc::new(file)),
+            name if name.starts_with("charts/") && extension(name) != ".prov" => parts.add_to_chart(file),
+            _ => parts.content.files.push(Arc::new(file)),
+        }
+        Ok(())
+    }
+
+    fn lock(&self, file: &File) -> Result<Option<Lock>, Error> {
+        decode::read_lock(&file.data, self.package).map_err(|text| format_error(&file.name, text))
+    }
+
+    fn requirements(&mut self, file: File, parts: &mut Parts) -> Result<(), Error> {
+        let draft = parts.draft.get_or_insert_default();
+        let is_version_1 = draft.metadata.api_version == "v1";
+        if !is_version_1 {
+            let advice = "Warning: Dependencies are handled in Chart.yaml since apiVersion \"v2\". We recommend migrating dependencies to Chart.yaml.";
+            self.warnings.push(Warning::new(advice));
+        }
+        decode::read_metadata(&file.data, draft, self.package)
+            .map_err(|text| format_error(&file.name, text))?;
+        if draft.metadata.api_version == "v1" {
+            parts.content.files.push(Arc::new(file));
+        }
+        Ok(())
+    }
+
+    fn keep_with_version_1(&mut self, file: File, advice: &str, parts: &mut Parts) {
+        let draft = parts.draft.get_or_insert_default();
+        if draft.metadata.api_version == "v1" {
+            parts.content.files.push(Arc::new(file));
+        } else {
+            self.warnings.push(Warning::new(advice));
+        }
+    }
+
+    fn dependencies(
+        &mut self,
+        charts: BTreeMap<String, Vec<File>>,
+        parent: &Metadata,
+    ) -> Result<Vec<Chart>, Error> {
+        let mut dependencies = Vec::new();
+        for (name, files) in charts {
+            if name.starts_with(['_', '.']) {
+                continue;
+            }
+            let chart = if extension(&name) == ".tgz" {
+                self.archived_dependency(&name, files, parent)?
+            } else {
+                self.chart(below_folder(files))
+            };
+            let chart = chart.map_err(|error| {
+                error.within(format!("error unpacking subchart {name} in {}", parent.name))
+            })?;
+            dependencies.push(chart);
+        }
+        Ok(dependencies)
+    }
+
+    /// Reads a packed dependency. The outer error is one of its place, the inner one of its contents.
+    fn archived_dependency(
+        &mut self,
+        name: &str,
+        files: Vec<File>,
+        parent: &Metadata,
+    ) -> Result<Result<Chart, Error>, Error> {
+        let Some(file) = files.into_iter().next() else {
+            return Ok(self.chart(Vec::new()));
+        };
+        if file.name != name {
+            let text = format!(
+                "error unpacking subchart tar in {}: expected {name}, got {}",
+                parent.name, file.name
+            );
+            return Err(Error::new(ErrorKind::Format, text));
+        }
+        let files = archive::read_dependency(&file.data, self.helm, &mut self.budget);
+        drop(file);
+        Ok(files.and_then(|files| self.chart(files)))
+    }
+}
+
+/// The files of one chart while they are sorted.
+#[derive(Default)]
+struct Parts {
+    draft: Option<Draft>,
+    content: Content,
+    values: Map<String, serde_json::Value>,
+    /// Files below charts/, by the folder or archive that they belong to.
+    charts: BTreeMap<String, Vec<File>>,
+}
+
+impl Parts {
+    fn add_to_chart(&mut self, file: File) {
+        let name = file.name["charts/".len()..].to_owned();
+        let chart = name.split('/').next().unwrap_or_default().to_owned();
+        self.charts.entry(chart).or_default().push(File {
+            name,
+            data: file.data,
+        });
+    }
+}
+
+/// Takes the folder off each name; a file that stands in no folder is no part of a chart.
+fn below_folder(files: Vec<File>) -> Vec<File> {
+    let files = files.into_iter().filter_map(|file| {
+        let (_, name) = file.name.split_once('/')?;
+        Some(File {
+            name: name.to_owned(),
+            data: file.data,
+        })
+    });
+    files.collect()
+}
+
+fn format_error(file: &str, text: String) -> Error {
+    Error::new(ErrorKind::Format, text).within(format!("cannot load {file}"))
+}

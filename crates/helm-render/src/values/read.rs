@@ -1,0 +1,79 @@
+//! Values from YAML: values.yaml of a chart, and the files of `-f`.
+
+use serde_json::{Map, Value};
+
+use crate::Helm;
+use crate::chart::decode::{json_error, json_kind, map_with_floats, read_yaml};
+
+/// Reads values. Numbers are floats, as Go's decoder leaves them where no type is wanted.
+///
+/// Helm 3 reads the first document only, Helm 4 merges all. Errors are in the words of Helm, without the name of the file.
+pub fn read(data: &[u8], helm: Helm) -> Result<Map<String, Value>, String> {
+    match helm {
+        Helm::V3 => read_document(data),
+        Helm::V4 => {
+            let mut values = Map::new();
+            for document in split(data)? {
+                let document = read_document(&document)
+                    .map_err(|text| format!("cannot unmarshal yaml document: {text}"))?;
+                merge(&mut values, document);
+            }
+            Ok(values)
+        }
+    }
+}
+
+/// Lays values over others: maps are merged, everything else is replaced, also by null.
+pub fn merge(values: &mut Map<String, Value>, over: Map<String, Value>) {
+    for (key, value) in over {
+        match (values.get_mut(&key), value) {
+            (Some(Value::Object(below)), Value::Object(above)) => merge(below, above),
+            (_, value) => {
+                values.insert(key, value);
+            }
+        }
+    }
+}
+
+fn read_document(data: &[u8]) -> Result<Map<String, Value>, String> {
+    match read_yaml(data)? {
+        Value::Null => Ok(Map::new()),
+        Value::Object(fields) => Ok(map_with_floats(fields)),
+        other => Err(json_error(&format!(
+            "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+            json_kind(&other)
+        ))),
+    }
+}
+
+/// Splits a text at its separators, as the reader of k8s.io/apimachinery does: line by line, whatever YAML makes of them.
+fn split(data: &[u8]) -> Result<Vec<Vec<u8>>, String> {
+    let mut documents = Vec::new();
+    let mut document = Vec::new();
+    for line in data.split_inclusive(|byte| *byte == b'\n') {
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        match line.strip_prefix(b"---") {
+            Some(rest) => {
+                let rest = String::from_utf8_lossy(rest);
+                let rest = rest.trim();
+                if !rest.is_empty() && !rest.starts_with('#') {
+                    return Err(format!(
+                        "error reading yaml document: invalid Yaml document separator: {rest}"
+                    ));
+                }
+                if !document.is_empty() {
+                    documents.push(std::mem::take(&mut document));
+                    continue;
+                }
+                document.extend_from_slice(line);
+            }
+            None => document.extend_from_slice(line),
+        }
+        document.push(b'\n');
+    }
+    if !document.is_empty() {
+        documents.push(document);
+    }
+    Ok(documents)
+}
