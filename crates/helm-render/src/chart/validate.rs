@@ -4,6 +4,7 @@
 
 use std::collections::HashSet;
 
+use go_semver::Version;
 use manifest::yaml::quoted;
 
 use super::decode::Draft;
@@ -65,7 +66,7 @@ fn check_fields(metadata: &Metadata) -> Result<(), Error> {
     if version.is_empty() {
         return Err(refused("chart.metadata.version is required"));
     }
-    if !is_version(version) {
+    if Version::parse(version).is_err() {
         return Err(refused(format!(
             "chart.metadata.version {} is invalid",
             quoted(version)
@@ -120,11 +121,6 @@ fn check_dependency(dependency: Option<Dependency>) -> Result<Dependency, Error>
         )));
     }
     Ok(dependency)
-}
-
-fn is_version(text: &str) -> bool {
-    // FIXME: the parser of go-semver, once it is there.
-    text.chars().any(|c| c.is_ascii_digit())
 }
 
 /// Makes a blank of each white space and drops what Go does not print (`sanitizeString`).
