@@ -48,6 +48,11 @@ pub trait Object: Any + fmt::Debug {
         false
     }
 
+    /// Tells whether it is a nil pointer, which has no fields to read.
+    fn is_nil(&self) -> bool {
+        false
+    }
+
     /// Returns itself, to be downcast.
     fn as_any(&self) -> &dyn Any;
 }

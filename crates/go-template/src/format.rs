@@ -1,0 +1,77 @@
+//! Go's `fmt`: prints values as `Sprint`, `Sprintln` and `Sprintf` do.
+//!
+//! In go values and perhaps a format; out go bytes. [`printer`] knows what each verb makes of each kind, [`directive`] reads
+//! formats, [`scalar`] prints and pads numbers and strings. A value may be deeper or larger than any text that it should
+//! give: that is the only error.
+
+mod directive;
+mod printer;
+mod scalar;
+
+use crate::{Error, Kind, Value};
+
+use printer::Printer;
+
+/// Appends what an action prints for a value: `Fprint` of what pointers point to.
+pub(crate) fn append(out: &mut Vec<u8>, value: &Value) -> Result<(), Error> {
+    let mut printer = Printer::new(std::mem::take(out));
+    printer.print_printable(value);
+    let (buffer, error) = printer.finish();
+    *out = buffer;
+    error.map_or(Ok(()), Err)
+}
+
+/// `fmt.Sprint`: spaces only between operands of which neither is a string.
+pub fn sprint(operands: &[Value]) -> Result<Vec<u8>, Error> {
+    let mut printer = Printer::new(Vec::new());
+    printer.print_all(operands, Printer::print_plain);
+    printer.into_text()
+}
+
+/// `fmt.Sprint` of what an action would print for each operand.
+pub(crate) fn sprint_printable(operands: &[Value]) -> Result<Vec<u8>, Error> {
+    let mut printer = Printer::new(Vec::new());
+    printer.print_all(operands, Printer::print_printable);
+    printer.into_text()
+}
+
+/// `fmt.Sprintln`: spaces between all operands, and a newline.
+pub fn sprintln(operands: &[Value]) -> Result<Vec<u8>, Error> {
+    let mut printer = Printer::new(Vec::new());
+    for (index, operand) in operands.iter().enumerate() {
+        if index > 0 {
+            printer.write(b" ");
+        }
+        printer.print_plain(operand);
+    }
+    printer.write(b"\n");
+    printer.into_text()
+}
+
+/// `fmt.Sprintf`.
+pub fn sprintf(format: &[u8], operands: &[Value]) -> Result<Vec<u8>, Error> {
+    let mut printer = Printer::new(Vec::new());
+    directive::print(&mut printer, format, operands);
+    printer.into_text()
+}
+
+/// Prints a value as `%v` does where Go hands a `reflect.Value` to `fmt`.
+pub(crate) fn reflect_text(value: &Value) -> Result<String, Error> {
+    reflect_text_as(value, 'v')
+}
+
+/// Prints a value as another verb does where Go hands a `reflect.Value` to `fmt`.
+pub(crate) fn reflect_text_as(value: &Value, verb: char) -> Result<String, Error> {
+    if matches!(value, Value::Invalid | Value::Nil) {
+        return Ok("<invalid reflect.Value>".to_owned());
+    }
+    let mut printer = Printer::new(Vec::new());
+    printer.print_operand(value, verb);
+    let text = printer.into_text()?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// Tells whether `Sprint` treats a value as a string.
+fn is_string(value: &Value) -> bool {
+    value.kind() == Some(Kind::String)
+}
