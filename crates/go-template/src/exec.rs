@@ -254,16 +254,17 @@ impl<'a> Exec<'a> {
     }
 
     fn error_of(&self, kind: ErrorKind, message: &str) -> Error {
+        Error::of(kind, self.place(message))
+    }
+
+    /// Puts the current place before a message.
+    fn place(&self, message: &str) -> String {
         let (line, column) = self.tree.location(self.node.position());
-        let text = self.tree.node_text(self.node);
-        Error::of(
-            kind,
-            format!(
-                "template: {}:{line}:{column}: executing {} at <{}>: {message}",
-                self.tree.parse_name(),
-                quoted(self.tree.name()),
-                String::from_utf8_lossy(&text),
-            ),
+        format!(
+            "template: {}:{line}:{column}: executing {} at <{}>: {message}",
+            self.tree.parse_name(),
+            quoted(self.tree.name()),
+            self.text_of(self.node),
         )
     }
 

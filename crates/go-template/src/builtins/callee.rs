@@ -1,7 +1,7 @@
 //! `call`: functions that are values.
 
 use crate::exec::nil_of;
-use crate::{Context, Error, Kind, Type, Value};
+use crate::{Context, Error, ErrorKind, Kind, Type, Value};
 
 /// Calls the first argument with the others; `name` is how it was written.
 pub(crate) fn call(context: &mut Context<'_>, name: &str, arguments: &[Value]) -> Result<Value, Error> {
@@ -32,7 +32,7 @@ pub(crate) fn call(context: &mut Context<'_>, name: &str, arguments: &[Value]) -
         let parameter = function.parameters().get(index).copied().or(function.rest());
         let parameter = parameter.unwrap_or(Type::ANY);
         let value = prepare(value, parameter)
-            .map_err(|cause| Error::new(format!("arg {index}: {cause}")).with_cause(cause))?;
+            .map_err(|cause| Error::wrap(ErrorKind::Function, format!("arg {index}: "), cause))?;
         prepared.push(value);
     }
     function.call(context, &prepared)

@@ -81,8 +81,8 @@ impl<'a> Exec<'a> {
         };
         result.map_err(|cause| {
             self.at(call.node);
-            self.error_of(ErrorKind::Exec, &format!("error calling {}: {cause}", call.name))
-                .with_cause(cause)
+            let words = self.place(&format!("error calling {}: ", call.name));
+            Error::wrap(ErrorKind::Exec, words, cause)
         })
     }
 
