@@ -8,7 +8,7 @@ ORACLE = $(TARGET)/oracle
 XTASK = $(TARGET)/debug/xtask
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint deny fmt generate generate-schema record-cases record-flux-cases demo tools bench-sync cli bench-build fuzz-build clean
+.PHONY: help build test lint deny fmt generate generate-schema record-cases record-flux-cases record-helm-cases demo tools bench-sync cli bench-build fuzz-build clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -45,6 +45,9 @@ record-cases: ## Record what the real kustomize answers to the cases in tests/ca
 
 record-flux-cases: ## Record what Flux's own code makes of the cases in tests/cases/flux
 	hack/record-flux-cases $(CASE)
+
+record-helm-cases: ## Record what the real Helm answers to the cases in tests/cases/{go-template,helm}; CHECK=1 only compares
+	hack/record-helm-cases $(if $(CHECK),--check) $(CASE)
 
 demo: build ## Show the main job end to end; DEMO=once ends by itself with 0 or 1
 	$(XTASK) demo $(if $(filter once,$(DEMO)),--once)

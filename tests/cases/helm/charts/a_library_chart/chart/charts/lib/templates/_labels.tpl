@@ -1,0 +1,2 @@
+{{ define "lib.labels" }}app: {{ .Chart.Name }}
+values: {{ .Values | toJson | squote }}{{ end }}

@@ -1,0 +1,2 @@
+{{ define "sub.h" }}
+{{ .Values.list.first }}{{ end }}

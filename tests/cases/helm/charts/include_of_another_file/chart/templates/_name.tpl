@@ -1,0 +1,1 @@
+{{ .Template.Name }} {{ .Template.BasePath }}

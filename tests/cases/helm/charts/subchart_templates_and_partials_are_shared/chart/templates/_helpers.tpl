@@ -1,0 +1,1 @@
+{{ define "label" }}parent {{ .Chart.Name }}{{ end }}

@@ -1,0 +1,1 @@
+{{- define "shop.chart" -}}{{ .Chart.Name }}-{{ .Chart.Version }}{{- end -}}
