@@ -24,14 +24,15 @@ pub(crate) fn append(out: &mut Vec<u8>, value: &Value) -> Result<(), Error> {
 /// `fmt.Sprint`: spaces only between operands of which neither is a string.
 pub fn sprint(operands: &[Value]) -> Result<Vec<u8>, Error> {
     let mut printer = Printer::new(Vec::new());
-    printer.print_all(operands, Printer::print_plain);
+    printer.print_all(operands, is_string, Printer::print_plain);
     printer.into_text()
 }
 
-/// `fmt.Sprint` of what an action would print for each operand.
+/// `fmt.Sprint` of what an action would print for each operand, which for nothing is the string `<no value>`.
 pub(crate) fn sprint_printable(operands: &[Value]) -> Result<Vec<u8>, Error> {
     let mut printer = Printer::new(Vec::new());
-    printer.print_all(operands, Printer::print_printable);
+    let is_string = |value: &Value| value.is_untyped_nil() || is_string(value);
+    printer.print_all(operands, is_string, Printer::print_printable);
     printer.into_text()
 }
 
@@ -58,6 +59,14 @@ pub fn sprintf(format: &[u8], operands: &[Value]) -> Result<Vec<u8>, Error> {
 /// Prints a value as `%v` does where Go hands a `reflect.Value` to `fmt`.
 pub(crate) fn reflect_text(value: &Value) -> Result<String, Error> {
     reflect_text_as(value, 'v')
+}
+
+/// Prints what a value points to, or the value, as `%v` does.
+pub(crate) fn pointee_text(value: &Value) -> Result<String, Error> {
+    let mut printer = Printer::new(Vec::new());
+    printer.print_printable(value);
+    let text = printer.into_text()?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
 /// Prints a value as another verb does where Go hands a `reflect.Value` to `fmt`.

@@ -12,6 +12,11 @@ pub(super) fn index(_: &mut Context<'_>, arguments: &[Value]) -> Result<Value, E
     }
     let mut item = item.clone();
     for index in indexes {
+        let index = if index.is_untyped_nil() {
+            &Value::Invalid
+        } else {
+            index
+        };
         item = element(&item, index)?;
     }
     Ok(item)
@@ -47,7 +52,7 @@ fn byte_at(bytes: &Str, index: usize) -> Option<Value> {
     Some(Value::Uint(u64::from(*byte), Kind::Uint8))
 }
 
-/// Checks an index: Go's `indexArg`, which lets the length itself pass.
+/// Checks an index: Go's `indexArg`, which lets the length itself pass. A nil stands for whatever is in an interface.
 fn position(index: &Value, capacity: usize) -> Result<usize, Error> {
     let unnamed = unnamed(index);
     let out_of_range = |index: i64| Error::new(format!("index out of range: {index}"));
@@ -55,9 +60,9 @@ fn position(index: &Value, capacity: usize) -> Result<usize, Error> {
         Value::Int(number, _) => *number,
         #[allow(clippy::cast_possible_wrap)] // as Go converts it
         Value::Uint(number, _) => *number as i64,
-        Value::Invalid | Value::Nil => return Err(Error::new("cannot index slice/array with nil")),
+        Value::Invalid => return Err(Error::new("cannot index slice/array with nil")),
         _ => {
-            let type_ = index.type_name();
+            let type_ = index.type_().map_or("", Type::name);
             return Err(Error::new(format!("cannot index slice/array with type {type_}")));
         }
     };

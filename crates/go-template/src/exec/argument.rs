@@ -12,41 +12,40 @@ impl<'a> Exec<'a> {
         dot: &Cell,
         parameter: Type,
         operand: &'a Operand,
-    ) -> Result<Value, Error> {
+    ) -> Result<Cell, Error> {
         self.at(NodeRef::Operand(operand));
         match operand {
-            Operand::Dot(_)
-            | Operand::Field(_)
-            | Operand::Variable(_)
-            | Operand::Pipe(_)
-            | Operand::Function(_)
-            | Operand::Chain(_) => {
-                let value = self.evaluate_untyped(dot, operand)?;
-                self.validate(value, parameter)
-            }
             Operand::Nil(_) => match nil_of(parameter) {
-                Some(nil) => Ok(nil),
+                Some(nil) => Ok(nil.into()),
                 None => Err(self.error(format!("cannot assign nil to {parameter}"))),
             },
-            constant => self.constant(constant, parameter),
+            Operand::Bool(..) | Operand::Number(_) | Operand::Text(_) => {
+                Ok(self.constant(operand, parameter)?.into())
+            }
+            _ => {
+                let Cell { value, is_interface } = self.evaluate_untyped(dot, operand)?;
+                let value = self.validate(value, parameter)?;
+                Ok(Cell { value, is_interface })
+            }
         }
     }
 
-    /// Evaluates an operand that is no constant, where no type is asked for.
-    pub(super) fn evaluate_untyped(&mut self, dot: &Cell, operand: &'a Operand) -> Result<Value, Error> {
+    /// Evaluates an operand where no type is asked for.
+    pub(super) fn evaluate_untyped(&mut self, dot: &Cell, operand: &'a Operand) -> Result<Cell, Error> {
         self.at(NodeRef::Operand(operand));
         match operand {
-            Operand::Dot(_) => Ok(dot.value.clone()),
+            Operand::Dot(_) => Ok(dot.clone()),
             Operand::Field(field) => self.evaluate_field_node(dot, field, operand, &[], None),
             Operand::Variable(variable) => self.evaluate_variable(dot, variable, operand, &[], None),
-            Operand::Pipe(pipe) => self.evaluate_pipe(dot, pipe),
+            Operand::Pipe(pipe) => Ok(self.evaluate_pipe(dot, pipe)?.into()),
             Operand::Function(identifier) => {
                 let node = NodeRef::Operand(operand);
-                self.evaluate_function(dot, identifier, operand, node, &[], None)
+                let value = self.evaluate_function(dot, identifier, operand, node, &[], None)?;
+                Ok(value.into())
             }
             Operand::Chain(chain) => self.evaluate_chain(dot, chain, &[], None),
-            Operand::Nil(_) => Ok(Value::Invalid),
-            constant => self.constant(constant, Type::ANY),
+            Operand::Nil(_) => Ok(Cell::default()),
+            constant => Ok(self.constant(constant, Type::ANY)?.into()),
         }
     }
 

@@ -64,7 +64,10 @@ impl<'a> Exec<'a> {
         values.extend(call.receiver.cloned());
         for (index, argument) in arguments.iter().enumerate() {
             let parameter = parameter(call.function, index);
-            values.push(self.evaluate_argument(dot, parameter, argument)?);
+            let argument = self.evaluate_argument(dot, parameter, argument)?;
+            // Of all functions `slice` alone does not look into interfaces, and so refuses them as indexes.
+            let is_hidden = argument.is_interface && index > 0 && call.builtin && call.name == "slice";
+            values.push(if is_hidden { Value::Nil } else { argument.value });
         }
         if let Some(last) = last {
             let parameter = parameter(call.function, arguments.len());
@@ -114,7 +117,7 @@ impl<'a> Exec<'a> {
     ) -> Result<Value, Error> {
         let mut value = Value::Invalid;
         for argument in arguments {
-            value = self.evaluate_argument(dot, Type::REFLECT_VALUE, argument)?;
+            value = self.evaluate_argument(dot, Type::REFLECT_VALUE, argument)?.value;
             if is_true(&value) == is_or {
                 return Ok(value);
             }

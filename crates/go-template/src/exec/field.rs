@@ -16,9 +16,9 @@ impl<'a> Exec<'a> {
         names: &'a [Box<str>],
         arguments: &'a [Operand],
         last: Option<Value>,
-    ) -> Result<Value, Error> {
+    ) -> Result<Cell, Error> {
         let Some((name, before)) = names.split_last() else {
-            return Ok(receiver.value.clone());
+            return Ok(receiver.clone());
         };
         let mut walked = None;
         for name in before {
@@ -26,9 +26,7 @@ impl<'a> Exec<'a> {
             walked = Some(self.evaluate_field(dot, receiver, node, name, &[], None)?);
         }
         let receiver = walked.as_ref().unwrap_or(receiver);
-        Ok(self
-            .evaluate_field(dot, receiver, node, name, arguments, last)?
-            .value)
+        self.evaluate_field(dot, receiver, node, name, arguments, last)
     }
 
     fn evaluate_field(

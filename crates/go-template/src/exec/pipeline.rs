@@ -14,7 +14,7 @@ impl<'a> Exec<'a> {
         self.step()?;
         let mut last = None;
         for command in &pipe.commands {
-            let value = match self.evaluate_command(dot, command, last)? {
+            let value = match self.evaluate_command(dot, command, last)?.value {
                 Value::Nil => Value::Invalid,
                 value => value,
             };
@@ -37,33 +37,34 @@ impl<'a> Exec<'a> {
         dot: &Cell,
         command: &'a Command,
         last: Option<Value>,
-    ) -> Result<Value, Error> {
+    ) -> Result<Cell, Error> {
         let Some((first, arguments)) = command.operands.split_first() else {
-            return Ok(Value::Invalid);
+            return Ok(Cell::default());
         };
         match first {
             Operand::Field(field) => return self.evaluate_field_node(dot, field, first, arguments, last),
             Operand::Chain(chain) => return self.evaluate_chain(dot, chain, arguments, last),
+            Operand::Variable(variable) => {
+                return self.evaluate_variable(dot, variable, first, arguments, last);
+            }
             Operand::Function(identifier) => {
                 let node = NodeRef::Command(command);
-                return self.evaluate_function(dot, identifier, first, node, arguments, last);
+                let value = self.evaluate_function(dot, identifier, first, node, arguments, last)?;
+                return Ok(Cell::from(value));
             }
             Operand::Pipe(pipe) => {
                 self.refuse_arguments(first, arguments, last.as_ref())?;
-                return self.evaluate_pipe(dot, pipe);
-            }
-            Operand::Variable(variable) => {
-                return self.evaluate_variable(dot, variable, first, arguments, last);
+                return Ok(Cell::from(self.evaluate_pipe(dot, pipe)?));
             }
             _ => {}
         }
         self.at(NodeRef::Operand(first));
         self.refuse_arguments(first, arguments, last.as_ref())?;
         match first {
-            Operand::Bool(_, value) => Ok(Value::Bool(*value)),
-            Operand::Dot(_) => Ok(dot.value.clone()),
-            Operand::Number(number) => self.ideal(number),
-            Operand::Text(text) => Ok(Value::String(text.value.clone())),
+            Operand::Bool(_, value) => Ok(Value::Bool(*value).into()),
+            Operand::Dot(_) => Ok(dot.clone()),
+            Operand::Number(number) => Ok(self.ideal(number)?.into()),
+            Operand::Text(text) => Ok(Value::String(text.value.clone()).into()),
             _ => Err(self.error("nil is not a command")),
         }
     }
@@ -101,7 +102,7 @@ impl<'a> Exec<'a> {
         operand: &'a Operand,
         arguments: &'a [Operand],
         last: Option<Value>,
-    ) -> Result<Value, Error> {
+    ) -> Result<Cell, Error> {
         let node = NodeRef::Operand(operand);
         self.at(node);
         self.evaluate_fields(dot, dot, node, &field.names, arguments, last)
@@ -113,10 +114,10 @@ impl<'a> Exec<'a> {
         chain: &'a Chain,
         arguments: &'a [Operand],
         last: Option<Value>,
-    ) -> Result<Value, Error> {
+    ) -> Result<Cell, Error> {
         let node = NodeRef::Chain(chain);
         self.at(node);
-        let receiver = Cell::from(self.evaluate_untyped(dot, &chain.operand)?);
+        let receiver = self.evaluate_untyped(dot, &chain.operand)?;
         self.evaluate_fields(dot, &receiver, node, &chain.fields, arguments, last)
     }
 
@@ -127,13 +128,13 @@ impl<'a> Exec<'a> {
         operand: &'a Operand,
         arguments: &'a [Operand],
         last: Option<Value>,
-    ) -> Result<Value, Error> {
+    ) -> Result<Cell, Error> {
         let node = NodeRef::Operand(operand);
         self.at(node);
         let cell = self.variable(variable)?.clone();
         if variable.fields.is_empty() {
             self.refuse_arguments(operand, arguments, last.as_ref())?;
-            return Ok(cell.value);
+            return Ok(cell);
         }
         self.evaluate_fields(dot, &cell, node, &variable.fields, arguments, last)
     }

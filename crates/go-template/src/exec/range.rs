@@ -15,10 +15,6 @@ impl<'a> Exec<'a> {
         self.at(NodeRef::Node(node));
         let mark = self.variables.len();
         let value = self.evaluate_pipe(dot, &branch.pipe)?;
-        let value = match &value {
-            Value::Object(object) => object.underlying().unwrap_or(value),
-            _ => value,
-        };
         let ran = self.iterate(&value, branch)?;
         let flow = match &branch.else_list {
             // Go ends this loop at a `break` in its else, but passes a `continue` on to the loop around.
@@ -67,6 +63,10 @@ impl<'a> Exec<'a> {
                 }
                 Ok(ran)
             }
+            Value::Object(object) if object.underlying().is_some() => {
+                self.refuse_two_variables(value, branch)?;
+                self.iterate(&object.underlying().unwrap_or_default(), branch)
+            }
             Value::Int(count, kind) => {
                 self.refuse_two_variables(value, branch)?;
                 self.count((0..*count).map(|number| Value::Int(number, *kind)), branch)
@@ -76,7 +76,7 @@ impl<'a> Exec<'a> {
                 self.count((0..*count).map(|number| Value::Uint(number, *kind)), branch)
             }
             _ => {
-                let text = crate::format::reflect_text(value)?;
+                let text = crate::format::pointee_text(value)?;
                 Err(self.error(format!("range can't iterate over {text}")))
             }
         }

@@ -3,7 +3,6 @@
 use crate::value::Str;
 use crate::{Error, ErrorKind, Kind, List, Map, Object, Type, Value, rune};
 
-use super::is_string;
 use super::scalar::{Case, Flags, Sign};
 
 /// How deep values may nest. Go prints any depth; no manifest comes near this.
@@ -60,7 +59,13 @@ impl Printer {
         self.error = Some(Error::of(ErrorKind::Limit, message));
     }
 
-    pub(super) fn print_all(&mut self, operands: &[Value], print: impl Fn(&mut Self, &Value)) {
+    /// Prints operands with spaces between those of which neither is a string.
+    pub(super) fn print_all(
+        &mut self,
+        operands: &[Value],
+        is_string: impl Fn(&Value) -> bool,
+        print: impl Fn(&mut Self, &Value),
+    ) {
         let mut after_string = false;
         for (index, operand) in operands.iter().enumerate() {
             let is_string = is_string(operand);
@@ -79,6 +84,7 @@ impl Printer {
     /// Prints as actions do: what a pointer points to, and `<no value>` for nothing.
     pub(super) fn print_printable(&mut self, value: &Value) {
         match value {
+            Value::Invalid | Value::Nil => self.print_text(b"<no value>"),
             Value::Object(object) if object.type_().kind() == Kind::Pointer && !object.is_nil() => {
                 match object.text() {
                     Some(text) => self.print_string(&text, 'v', value),
