@@ -57,6 +57,6 @@ pub use function::{Call, Function, Functions, PlainCall};
 pub use limits::{Limits, MissingKey, Options};
 pub use parser::parse;
 pub use stack::on_stack;
-pub use templates::Templates;
+pub use templates::{Templates, parse_with};
 pub use types::{Kind, Type, TypeInfo};
 pub use value::{List, Map, Object, Str, Value};

@@ -75,7 +75,7 @@ impl Templates {
 }
 
 /// Parses a text that may name the functions and Go's own.
-pub(crate) fn parse_with(name: &Str, text: &Str, functions: &Functions) -> Result<Vec<Tree>, Error> {
+pub fn parse_with(name: &Str, text: &Str, functions: &Functions) -> Result<Vec<Tree>, Error> {
     parser::parse(name, text, &|name| {
         functions.get(name).is_some() || builtins::find(name).is_some()
     })

@@ -16,6 +16,9 @@ impl<'a> Exec<'a> {
                 let text = self.text_of(NodeRef::Node(node));
                 Err(self.error(format!("can't print {text} of type {}", value.type_name())))
             }
+            Value::Object(object) if object.addressed_text().is_some() => {
+                self.write(&object.addressed_text().unwrap_or_default())
+            }
             value => {
                 let before = self.out.len();
                 format::append(&mut self.out, value)?;

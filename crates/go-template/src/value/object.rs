@@ -32,6 +32,12 @@ pub trait Object: Any + fmt::Debug {
         None
     }
 
+    /// Returns what the `String` method of its pointer gives, for a struct that templates find in a place with an address:
+    /// `{{ }}` prints it, `%v` of a copy does not.
+    fn addressed_text(&self) -> Option<Str> {
+        None
+    }
+
     /// Returns the basic value below a named type, such as the nanoseconds of a `time.Duration`.
     fn underlying(&self) -> Option<Value> {
         None
