@@ -1,5 +1,6 @@
-//! Go's slices: immutable once made, since no template function writes to an element.
+//! Go's slices: immutable once made, but for being sorted; no other template function writes to an element.
 
+use std::cell::OnceCell;
 use std::fmt;
 use std::ops::Deref;
 use std::rc::Rc;
@@ -15,14 +16,27 @@ pub struct List {
     items: Option<Rc<Items>>,
 }
 
-struct Items(Vec<Value>);
+struct Items {
+    items: Vec<Value>,
+    /// What all see instead since the slice was sorted in place.
+    sorted: OnceCell<Vec<Value>>,
+}
+
+impl From<Vec<Value>> for Items {
+    fn from(items: Vec<Value>) -> Self {
+        Self {
+            items,
+            sorted: OnceCell::new(),
+        }
+    }
+}
 
 impl List {
     /// Makes a slice of a type; the elements must be of its element type.
     pub fn new(type_: Type, items: Vec<Value>) -> Self {
         Self {
             type_,
-            items: Some(Rc::new(Items(items))),
+            items: Some(Rc::new(Items::from(items))),
         }
     }
 
@@ -47,6 +61,17 @@ impl List {
         self.items.is_none()
     }
 
+    /// Sorts a slice of strings for all who hold it, as `sort.Strings` does.
+    pub fn sort_strings(&self) {
+        if let Some(items) = &self.items {
+            items.sorted.get_or_init(|| {
+                let mut sorted = items.items.clone();
+                sorted.sort_by(|one, other| one.as_string().cmp(&other.as_string()));
+                sorted
+            });
+        }
+    }
+
     /// Tells whether both share their elements: Go's equality of the slice headers.
     pub fn is_same(&self, other: &List) -> bool {
         match (&self.items, &other.items) {
@@ -61,7 +86,9 @@ impl Deref for List {
     type Target = [Value];
 
     fn deref(&self) -> &[Value] {
-        self.items.as_ref().map_or(&[], |items| &items.0)
+        self.items
+            .as_ref()
+            .map_or(&[], |items| items.sorted.get().unwrap_or(&items.items))
     }
 }
 
@@ -86,6 +113,7 @@ impl fmt::Debug for List {
 
 impl Drop for Items {
     fn drop(&mut self) {
-        teardown::release(self.0.drain(..));
+        let sorted = self.sorted.take().unwrap_or_default();
+        teardown::release(self.items.drain(..).chain(sorted));
     }
 }
