@@ -1,1 +1,42 @@
 //! The functions of sprig 3 that Helm exposes to templates.
+//!
+//! One module for each family; each registers its functions under sprig's names, with the parameter types that Go's
+//! reflection sees. Knows no charts: what Helm replaces (`fail`, `toYaml`, `include`) it registers over these.
+
+mod arguments;
+mod cast;
+mod conversion;
+mod decimal;
+mod deep_equal;
+mod defaults;
+mod dicts;
+mod encoding;
+mod flow;
+mod json;
+mod lists;
+mod math;
+mod merge;
+mod printed;
+mod reflection;
+mod strings;
+#[cfg(test)]
+mod testing;
+mod unicode;
+
+use go_template::Functions;
+
+/// Returns all functions: sprig's for text templates, without `env` and `expandenv`.
+pub fn all() -> Functions {
+    let mut functions = Functions::default();
+    conversion::register(&mut functions);
+    defaults::register(&mut functions);
+    dicts::register(&mut functions);
+    encoding::register(&mut functions);
+    flow::register(&mut functions);
+    json::register(&mut functions);
+    lists::register(&mut functions);
+    math::register(&mut functions);
+    reflection::register(&mut functions);
+    strings::register(&mut functions);
+    functions
+}

@@ -1,0 +1,55 @@
+//! `toJson`, `fromJson` and their kin.
+
+use go_template::json::{Style, decode, decode_as, encode};
+use go_template::{Context, Error, Functions, Type, Value};
+
+use crate::arguments::{add, any, text};
+
+const ONE: &[Type] = &[Type::ANY];
+const TEXT: &[Type] = &[Type::STRING];
+
+pub(crate) fn register(functions: &mut Functions) {
+    add(
+        functions,
+        &[
+            ("toJson", ONE, |context, arguments| {
+                quietly(context, arguments, Style::MARSHAL)
+            }),
+            ("mustToJson", ONE, |context, arguments| {
+                to_json(context, arguments, Style::MARSHAL)
+            }),
+            ("toPrettyJson", ONE, |context, arguments| {
+                quietly(context, arguments, Style::PRETTY)
+            }),
+            ("mustToPrettyJson", ONE, |context, arguments| {
+                to_json(context, arguments, Style::PRETTY)
+            }),
+            // Unlike the others this one does not swallow its error.
+            ("toRawJson", ONE, |context, arguments| {
+                to_json(context, arguments, Style::RAW)
+            }),
+            ("mustToRawJson", ONE, |context, arguments| {
+                to_json(context, arguments, Style::RAW)
+            }),
+            ("fromJson", TEXT, |_, arguments| {
+                Ok(decode_as(text(arguments, 0), Type::ANY)
+                    .value
+                    .unwrap_or(Value::Nil))
+            }),
+            ("mustFromJson", TEXT, |_, arguments| decode(text(arguments, 0))),
+        ],
+    );
+}
+
+fn to_json(context: &mut Context<'_>, arguments: &[Value], style: Style) -> Result<Value, Error> {
+    let text = encode(&any(arguments, 0), style)?;
+    context.charge(text.len())?;
+    Ok(text.into())
+}
+
+fn quietly(context: &mut Context<'_>, arguments: &[Value], style: Style) -> Result<Value, Error> {
+    match to_json(context, arguments, style) {
+        Err(error) if !error.is_limit() => Ok("".into()),
+        result => result,
+    }
+}
