@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::stack::Floor;
 use crate::templates::{Layers, Templates, parse_with};
-use crate::{Error, ErrorKind, Functions, Limits, Map, MissingKey, Options, Str, Value, exec};
+use crate::{Error, ErrorKind, Functions, Limits, Map, MissingKey, Options, Str, Value, exec, format};
 
 /// Executions that share data, bounds and state, such as the files of a chart.
 ///
@@ -194,6 +194,11 @@ impl Work {
             return Err(self.limit(format!("exceeded {} bytes of output", self.limits.bytes)));
         }
         Ok(())
+    }
+
+    /// Returns how much may be printed at once.
+    pub(crate) fn room(&self) -> usize {
+        format::MAX_BYTES.min(self.limits.bytes - self.bytes.min(self.limits.bytes))
     }
 
     #[cold]
