@@ -2,11 +2,11 @@
 
 pub mod capabilities;
 pub mod chart;
-pub mod dependencies;
 pub mod json;
 pub mod manifest;
 pub mod path_match;
 mod quote;
+pub mod schema;
 pub mod set_values;
 pub mod values;
 mod warning;

@@ -8,12 +8,14 @@ mod literal;
 pub mod merge;
 mod parser;
 mod path;
+mod read_local;
 mod typed;
 
 use serde_json::{Map, Value};
 
 use crate::Helm;
 use parser::{Parser, Reading};
+pub use read_local::read_local;
 
 /// The greatest index of a list that a flag may set: more would only fill memory with nulls.
 pub const MAX_INDEX: i64 = 65_536;

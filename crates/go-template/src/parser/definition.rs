@@ -30,20 +30,8 @@ pub(super) struct Definition {
 
 /// A list whose end was not yet seen, and what becomes of it.
 pub(super) struct OpenList {
-    position: Position,
-    nodes: Vec<Node>,
+    pub(super) list: List,
     pub(super) owner: Owner,
-}
-
-impl OpenList {
-    /// Returns the list and what becomes of it.
-    pub(super) fn close(self) -> (List, Owner) {
-        let list = List {
-            position: self.position,
-            nodes: self.nodes.into(),
-        };
-        (list, self.owner)
-    }
 }
 
 /// What a list is the body of.
@@ -68,17 +56,20 @@ impl Definition {
         }
     }
 
-    pub(super) fn innermost(&mut self) -> &mut Vec<Node> {
-        let open = self.open.last_mut();
-        &mut open.expect("the root is open while a tree is parsed").nodes
+    pub(super) fn innermost(&mut self) -> &mut List {
+        &mut self
+            .open
+            .last_mut()
+            .expect("the root is open while a tree is parsed")
+            .list
     }
 
     pub(super) fn open(&mut self, position: Position, owner: Owner) {
-        self.open.push(OpenList {
+        let list = List {
             position,
             nodes: Vec::new(),
-            owner,
-        });
+        };
+        self.open.push(OpenList { list, owner });
         self.note_depth(0);
     }
 
@@ -93,10 +84,12 @@ impl Parser<'_> {
         self.current.open(position, Owner::File);
     }
 
-    /// Ends the innermost list.
-    pub(super) fn close_innermost(&mut self) -> (List, Owner) {
-        let open = self.current.open.pop();
-        open.expect("the root is open while a tree is parsed").close()
+    pub(super) fn close_root(&mut self) -> List {
+        self.current
+            .open
+            .pop()
+            .expect("the root is open while a tree is parsed")
+            .list
     }
 
     /// Returns whether the next item belongs to no list but the file's own.
@@ -143,7 +136,7 @@ impl Parser<'_> {
     pub(super) fn close_block(&mut self, root: List, invocation: Invocation) -> Result<(), Error> {
         self.add_tree(root)?;
         self.leave();
-        self.append(Node::Template(Box::new(invocation)));
+        self.append(Node::Template(invocation));
         self.current.action_line = 0;
         Ok(())
     }
@@ -159,7 +152,7 @@ impl Parser<'_> {
             pipe = Some(self.parse_pipeline(TEMPLATE)?);
         }
         let position = Position(token.start);
-        self.append(Node::Template(Box::new(Invocation { position, name, pipe })));
+        self.append(Node::Template(Invocation { position, name, pipe }));
         Ok(())
     }
 

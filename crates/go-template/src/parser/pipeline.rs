@@ -12,33 +12,13 @@ const MAX_STACK_DEPTH: usize = 10_000;
 
 /// A pipeline whose end was not yet seen.
 struct OpenPipe {
-    position: Position,
-    is_assign: bool,
-    variables: Vec<Variable>,
-    commands: Vec<Command>,
+    pipe: Pipe,
     /// The command that operands go to.
-    command: Option<OpenCommand>,
+    command: Option<Command>,
     /// What errors call it.
     context: &'static str,
     /// What ends it.
     end: Kind,
-}
-
-/// A command whose end was not yet seen.
-struct OpenCommand {
-    position: Position,
-    operands: Vec<Operand>,
-}
-
-impl OpenPipe {
-    fn close(self) -> Pipe {
-        Pipe {
-            position: self.position,
-            is_assign: self.is_assign,
-            variables: self.variables.into(),
-            commands: self.commands.into(),
-        }
-    }
 }
 
 /// What the parser finds where an operand may be.
@@ -61,7 +41,7 @@ impl Parser<'_> {
                 .last_mut()
                 .expect("the outermost pipeline returns when it ends");
             if innermost.command.is_none() && self.ends_pipeline(innermost)? {
-                let pipe = open.pop().expect("it is the innermost").close();
+                let pipe = open.pop().expect("it is the innermost").pipe;
                 let Some(outer) = open.last_mut() else {
                     return Ok(pipe);
                 };
@@ -86,21 +66,23 @@ impl Parser<'_> {
     /// Reads the declarations that a pipeline may start with.
     fn open_pipeline(&mut self, context: &'static str, end: Kind) -> Result<OpenPipe, Error> {
         let position = Position(self.peek_non_space().start);
-        let mut open = OpenPipe {
+        let mut pipe = Pipe {
             position,
             is_assign: false,
             variables: Vec::new(),
-            commands: Vec::with_capacity(1),
+            commands: Vec::new(),
+        };
+        while self.parse_declaration(&mut pipe, context)? {}
+        Ok(OpenPipe {
+            pipe,
             command: None,
             context,
             end,
-        };
-        while self.parse_declaration(&mut open)? {}
-        Ok(open)
+        })
     }
 
     /// Reads a variable that the pipeline declares or assigns; returns whether another may follow.
-    fn parse_declaration(&mut self, open: &mut OpenPipe) -> Result<bool, Error> {
+    fn parse_declaration(&mut self, pipe: &mut Pipe, context: &str) -> Result<bool, Error> {
         let variable = self.peek_non_space();
         if variable.kind != Kind::Variable {
             return Ok(false);
@@ -110,15 +92,15 @@ impl Parser<'_> {
         let behind = self.peek();
         let next = self.peek_non_space();
         if matches!(next.kind, Kind::Assign | Kind::Declare) {
-            open.is_assign = next.kind == Kind::Assign;
+            pipe.is_assign = next.kind == Kind::Assign;
             self.next_non_space();
-            self.declare(open, variable);
+            self.declare(pipe, variable);
             return Ok(false);
         }
         if next.kind == Kind::Character && self.text(next) == b"," {
             self.next_non_space();
-            self.declare(open, variable);
-            return self.parse_second_variable(open);
+            self.declare(pipe, variable);
+            return self.parse_second_variable(pipe, context);
         }
         if behind.kind == Kind::Space {
             self.push_back_three(variable, behind);
@@ -129,9 +111,8 @@ impl Parser<'_> {
     }
 
     /// Checks what follows the comma behind a variable.
-    fn parse_second_variable(&mut self, open: &OpenPipe) -> Result<bool, Error> {
-        let context = open.context;
-        if context == "range" && open.variables.len() < 2 {
+    fn parse_second_variable(&mut self, pipe: &Pipe, context: &str) -> Result<bool, Error> {
+        if context == "range" && pipe.variables.len() < 2 {
             return match self.peek_non_space().kind {
                 Kind::Variable | Kind::RightDelimiter | Kind::RightParenthesis => Ok(true),
                 _ => Err(self.error("range can only initialize variables")),
@@ -140,14 +121,14 @@ impl Parser<'_> {
         Err(self.error(&format!("too many declarations in {context}")))
     }
 
-    fn declare(&mut self, open: &mut OpenPipe, item: Item) {
+    fn declare(&mut self, pipe: &mut Pipe, item: Item) {
         let name = self.word(item);
         let symbol = self.current.scope.declare(&name);
-        open.variables.push(Variable {
+        pipe.variables.push(Variable {
             position: Position(item.start),
             name,
             symbol,
-            fields: Box::default(),
+            fields: Vec::new(),
         });
     }
 
@@ -155,26 +136,26 @@ impl Parser<'_> {
     fn ends_pipeline(&mut self, open: &mut OpenPipe) -> Result<bool, Error> {
         let token = self.next_non_space();
         if token.kind == open.end {
-            self.check_pipeline(open)?;
+            self.check_pipeline(&open.pipe, open.context)?;
             return Ok(true);
         }
         if !starts_operand(token.kind) {
             return Err(self.unexpected(token, open.context));
         }
         self.push_back();
-        open.command = Some(OpenCommand {
+        open.command = Some(Command {
             position: Position(token.start),
-            operands: Vec::with_capacity(1),
+            operands: Vec::new(),
         });
         Ok(false)
     }
 
     /// Only the first command may be a constant: no other can take the value before it.
-    fn check_pipeline(&self, open: &OpenPipe) -> Result<(), Error> {
-        if open.commands.is_empty() {
-            return Err(self.error(&format!("missing value for {}", open.context)));
+    fn check_pipeline(&self, pipe: &Pipe, context: &str) -> Result<(), Error> {
+        if pipe.commands.is_empty() {
+            return Err(self.error(&format!("missing value for {context}")));
         }
-        let stage = open
+        let stage = pipe
             .commands
             .iter()
             .skip(1)
@@ -207,10 +188,7 @@ impl Parser<'_> {
         if command.operands.is_empty() {
             return Err(self.error("empty command"));
         }
-        open.commands.push(Command {
-            position: command.position,
-            operands: command.operands.into(),
-        });
+        open.pipe.commands.push(command);
         Ok(())
     }
 
@@ -228,13 +206,13 @@ impl Parser<'_> {
         // As in Go the whole then stands where its first added field does.
         let position = Position(first.start);
         match operand {
-            Operand::Field(field) => {
-                let names = field.names.into_iter().chain(fields).collect();
-                Ok(Operand::Field(Field { position, names }))
+            Operand::Field(mut field) => {
+                field.names.append(&mut fields);
+                Ok(Operand::Field(Field { position, ..field }))
             }
             Operand::Variable(variable) => Ok(Operand::Variable(Variable {
                 position,
-                fields: fields.into(),
+                fields,
                 ..variable
             })),
             operand if is_constant(&operand) => {
@@ -244,7 +222,7 @@ impl Parser<'_> {
             operand => Ok(Operand::Chain(Box::new(Chain {
                 position,
                 operand,
-                fields: fields.into(),
+                fields,
             }))),
         }
     }
@@ -259,7 +237,7 @@ impl Parser<'_> {
             Kind::Variable => self.variable(token)?,
             Kind::Field => Operand::Field(Field {
                 position,
-                names: Box::new([self.field_name(token)]),
+                names: vec![self.field_name(token)],
             }),
             Kind::Bool => Operand::Bool(position, self.text(token) == b"true"),
             Kind::CharacterConstant | Kind::Complex | Kind::Number => {
@@ -295,7 +273,7 @@ impl Parser<'_> {
             position: Position(token.start),
             name,
             symbol,
-            fields: Box::default(),
+            fields: Vec::new(),
         }))
     }
 

@@ -1,13 +1,13 @@
 //! All values that a command line gives, in the order in which Helm puts them together.
 //!
-//! Files come first, whatever the order on the command line, then each kind of flag; a later one wins. Reading files
-//! (from a disk, standard input or elsewhere) is the caller's part.
+//! Files come first, whatever the order on the command line, then each kind of flag; a later one wins. Files are read
+//! by the caller's function; [`super::read_local`] does it as Helm does without a network.
 
 use serde_json::{Map, Value};
 
 use super::Error;
-use crate::Helm;
 use crate::json;
+use crate::{Helm, values};
 
 /// What the flags say, each in the order given.
 #[derive(Clone, Debug, Default)]
@@ -26,45 +26,38 @@ pub struct Flags {
     pub literal: Vec<String>,
 }
 
-/// How files are read; errors are in Helm's words (`open NAME: no such file or directory`).
-pub trait Files {
-    /// The content of a file; `-` is standard input.
-    fn read(&mut self, name: &str) -> Result<Vec<u8>, String>;
-
-    /// The values in a values file, or what is wrong with its YAML.
-    fn values(&mut self, content: &[u8]) -> Result<Map<String, Value>, String>;
-}
+/// Gives the content of a file, or what is wrong in Helm's words (`open NAME: no such file or directory`).
+pub type ReadFile<'a> = dyn FnMut(&str) -> Result<Vec<u8>, String> + 'a;
 
 /// Puts all values together.
-pub fn merge(flags: &Flags, files: &mut dyn Files, helm: Helm) -> Result<Map<String, Value>, Error> {
-    let mut values = Map::new();
+pub fn merge(flags: &Flags, read_file: &mut ReadFile<'_>, helm: Helm) -> Result<Map<String, Value>, Error> {
+    let mut merged = Map::new();
     for name in &flags.files {
-        let content = files.read(name).map_err(Error)?;
-        let more = files
-            .values(&content)
+        let content = read_file(name).map_err(Error)?;
+        let more = values::read(&content, helm)
             .map_err(|problem| Error(format!("failed to parse {name}: {problem}")))?;
-        merge_maps(&mut values, more);
+        values::merge(&mut merged, more);
     }
     for text in &flags.json {
-        set_json(&mut values, text, helm)?;
+        set_json(&mut merged, text, helm)?;
     }
     for text in &flags.typed {
-        super::parse_into(&mut values, text, helm).map_err(named("--set"))?;
+        super::parse_into(&mut merged, text, helm).map_err(named("--set"))?;
     }
     for text in &flags.text {
-        super::string(&mut values, text, helm).map_err(named("--set-string"))?;
+        super::string(&mut merged, text, helm).map_err(named("--set-string"))?;
     }
     for text in &flags.file {
         let mut read = |name: &str| {
-            let content = files.read(name)?;
+            let content = read_file(name)?;
             Ok(String::from_utf8_lossy(&content).into_owned())
         };
-        super::file(&mut values, text, helm, &mut read).map_err(named("--set-file"))?;
+        super::file(&mut merged, text, helm, &mut read).map_err(named("--set-file"))?;
     }
     for text in &flags.literal {
-        super::literal(&mut values, text, helm).map_err(named("--set-literal"))?;
+        super::literal(&mut merged, text, helm).map_err(named("--set-literal"))?;
     }
-    Ok(values)
+    Ok(merged)
 }
 
 fn named(flag: &'static str) -> impl Fn(Error) -> Error {
@@ -80,22 +73,10 @@ fn set_json(values: &mut Map<String, Value>, text: &str, helm: Helm) -> Result<(
     }
     match json::unmarshal(trimmed.as_bytes()).and_then(json::Json::into_value) {
         Ok(Value::Object(more)) => {
-            merge_maps(values, more);
+            crate::values::merge(values, more);
             Ok(())
         }
         _ => Err(Error(format!("failed parsing --set-json data JSON: {text}"))),
-    }
-}
-
-/// Merges maps in maps; of anything else, lists too, the one in `more` stays.
-pub fn merge_maps(values: &mut Map<String, Value>, more: Map<String, Value>) {
-    for (name, value) in more {
-        match (values.get_mut(&name), value) {
-            (Some(Value::Object(inner)), Value::Object(more)) => merge_maps(inner, more),
-            (_, value) => {
-                values.insert(name, value);
-            }
-        }
     }
 }
 
@@ -105,23 +86,12 @@ mod tests {
 
     use super::*;
 
-    struct Fixed;
-
-    impl Files for Fixed {
-        fn read(&mut self, name: &str) -> Result<Vec<u8>, String> {
-            match name {
-                "one" => Ok(br#"{"a":1.0,"m":{"x":1.0,"y":[1.0]}}"#.to_vec()),
-                "two" => Ok(br#"{"a":null,"m":{"y":[],"z":3.0}}"#.to_vec()),
-                "bad" => Ok(b"{".to_vec()),
-                _ => Err(format!("open {name}: no such file or directory")),
-            }
-        }
-
-        fn values(&mut self, content: &[u8]) -> Result<Map<String, Value>, String> {
-            match json::unmarshal(content)?.into_value()? {
-                Value::Object(values) => Ok(values),
-                _ => Err("no object".to_owned()),
-            }
+    fn read_file(name: &str) -> Result<Vec<u8>, String> {
+        match name {
+            "one" => Ok(br#"{"a":1,"m":{"x":1,"y":[1]}}"#.to_vec()),
+            "two" => Ok(b"a: null\nm:\n  \"y\": []\n  z: 3\n".to_vec()),
+            "bad" => Ok(b"[]".to_vec()),
+            _ => Err(format!("open {name}: no such file or directory")),
         }
     }
 
@@ -142,7 +112,7 @@ mod tests {
     }
 
     fn merged(pairs: &[(&str, &str)], helm: Helm) -> Result<Value, String> {
-        match merge(&flags(pairs), &mut Fixed, helm) {
+        match merge(&flags(pairs), &mut read_file, helm) {
             Ok(values) => Ok(Value::Object(values)),
             Err(error) => Err(error.to_string()),
         }
@@ -165,7 +135,7 @@ mod tests {
             ("--set-json", "a=1,b=1,c=1,d=1,e=1"),
             ("-f", "one"),
         ];
-        let content = r#"{"a":1.0,"m":{"x":1.0,"y":[1.0]}}"#;
+        let content = r#"{"a":1,"m":{"x":1,"y":[1]}}"#;
         let expected =
             json!({"a": 1.0, "b": 2, "c": "3", "d": content, "e": "5", "m": {"x": 1.0, "y": [1.0]}});
         assert_eq!(merged(&all, Helm::V4), Ok(expected));
@@ -184,7 +154,10 @@ mod tests {
     fn errors_name_the_flag_or_the_file() {
         let cases = [
             (("-f", "none"), "open none: no such file or directory"),
-            (("-f", "bad"), "failed to parse bad: unexpected end of JSON input"),
+            (
+                ("-f", "bad"),
+                "failed to parse bad: cannot unmarshal yaml document: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array into Go value of type map[string]interface {}",
+            ),
             (
                 ("--set", "a"),
                 "failed parsing --set data: key \"a\" has no value",
