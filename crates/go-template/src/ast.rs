@@ -115,7 +115,7 @@ pub struct List {
     /// Where the first node starts.
     pub position: Position,
     /// The nodes.
-    pub nodes: Vec<Node>,
+    pub nodes: Box<[Node]>,
 }
 
 /// Text, an action or a control structure.
@@ -125,13 +125,13 @@ pub enum Node {
     /// `{{ pipeline }}`.
     Action(Pipe),
     /// `{{if}}`. What follows `{{else if}}` is an `else_list` that holds one `If`.
-    If(Branch),
+    If(Box<Branch>),
     /// `{{range}}`.
-    Range(Branch),
+    Range(Box<Branch>),
     /// `{{with}}`. What follows `{{else with}}` is an `else_list` that holds one `With`.
-    With(Branch),
+    With(Box<Branch>),
     /// `{{template}}`, and what `{{block}}` leaves in its place.
-    Template(Invocation),
+    Template(Box<Invocation>),
     /// `{{break}}`, always within a range.
     Break(Position),
     /// `{{continue}}`, always within a range.
@@ -166,9 +166,9 @@ pub struct Pipe {
     pub is_assign: bool,
     /// The variables that get the value: none, one, or two in a range (index first). None has fields that Go would look
     /// at: execution uses the name only.
-    pub variables: Vec<Variable>,
+    pub variables: Box<[Variable]>,
     /// The commands, at least one.
-    pub commands: Vec<Command>,
+    pub commands: Box<[Command]>,
 }
 
 /// An operand to evaluate, or a function or method with its arguments.
@@ -176,7 +176,7 @@ pub struct Command {
     /// Where its first operand starts.
     pub position: Position,
     /// The operands, at least one.
-    pub operands: Vec<Operand>,
+    pub operands: Box<[Operand]>,
 }
 
 /// A word of a command.
@@ -220,7 +220,7 @@ pub struct Variable {
     /// A number for the name, the same wherever the tree uses that name. `$` is [`Variable::ROOT`].
     pub symbol: u32,
     /// The fields, without dots.
-    pub fields: Vec<Box<str>>,
+    pub fields: Box<[Box<str>]>,
 }
 
 impl Variable {
@@ -233,7 +233,7 @@ pub struct Field {
     /// Where it starts; where there are several names, the start of the second (as in Go).
     pub position: Position,
     /// The names without dots, at least one.
-    pub names: Vec<Box<str>>,
+    pub names: Box<[Box<str>]>,
 }
 
 /// Fields of a function's or pipeline's value.
@@ -243,7 +243,7 @@ pub struct Chain {
     /// A function, a pipeline, or nothing else.
     pub operand: Operand,
     /// The fields without dots, at least one.
-    pub fields: Vec<Box<str>>,
+    pub fields: Box<[Box<str>]>,
 }
 
 /// A string constant.

@@ -60,17 +60,20 @@ fn not(_: &mut Context<'_>, arguments: &[Value]) -> Result<Value, Error> {
 }
 
 fn print(context: &mut Context<'_>, arguments: &[Value]) -> Result<Value, Error> {
-    charged(context, format::sprint(arguments)?)
+    let text = format::sprint_within(context.work.room(), arguments)?;
+    charged(context, text)
 }
 
 fn printf(context: &mut Context<'_>, arguments: &[Value]) -> Result<Value, Error> {
     let (template, operands) = arguments.split_first().expect("the parameter is required");
     let template = template.as_string().expect("the parameter is a string");
-    charged(context, format::sprintf(template, operands)?)
+    let text = format::sprintf_within(context.work.room(), template, operands)?;
+    charged(context, text)
 }
 
 fn println(context: &mut Context<'_>, arguments: &[Value]) -> Result<Value, Error> {
-    charged(context, format::sprintln(arguments)?)
+    let text = format::sprintln_within(context.work.room(), arguments)?;
+    charged(context, text)
 }
 
 fn charged(context: &mut Context<'_>, text: Vec<u8>) -> Result<Value, Error> {

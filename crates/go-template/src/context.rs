@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::stack::Floor;
 use crate::templates::{Layers, Templates, parse_with};
-use crate::{Error, ErrorKind, Functions, Limits, Map, MissingKey, Options, Str, Value, exec};
+use crate::{Error, ErrorKind, Functions, Limits, Map, MissingKey, Options, Str, Value, exec, format};
 
 /// Executions that share data, bounds and state, such as the files of a chart.
 ///
@@ -85,6 +85,9 @@ impl Context<'_> {
     /// What the parser refuses is an error of [`ErrorKind::Parse`].
     pub fn execute_text(&mut self, text: &Str, data: &Value) -> Result<Vec<u8>, Error> {
         let root = self.layers.name();
+        if self.layers.are_too_many() {
+            return Err(self.work.limit("texts execute each other without end".to_owned()));
+        }
         let trees = self.work.parse(root, text, self.functions)?;
         let mut own = Templates::new(root.clone());
         let mut main = None;
@@ -156,6 +159,9 @@ type Trees = Arc<[Arc<crate::ast::Tree>]>;
 const KEPT_TEXTS: usize = 256;
 const KEPT_TEXT_BYTES: usize = 16 * 1024;
 
+/// How much memory a byte of a text may take when it is parsed: `{{.}}` makes some 150 bytes of five.
+const BYTES_PER_BYTE: usize = 32;
+
 impl Work {
     fn new(options: &Options) -> Self {
         Self {
@@ -196,6 +202,11 @@ impl Work {
         Ok(())
     }
 
+    /// Returns how much may be printed at once.
+    pub(crate) fn room(&self) -> usize {
+        format::MAX_BYTES.min(self.limits.bytes - self.bytes.min(self.limits.bytes))
+    }
+
     #[cold]
     fn limit(&self, what: String) -> Error {
         Error::of(ErrorKind::Limit, format!("render stopped: {what}"))
@@ -205,7 +216,7 @@ impl Work {
         if let Some(trees) = self.texts.get(text) {
             return Ok(Arc::clone(trees));
         }
-        self.charge(text.len())?;
+        self.charge(text.len().saturating_mul(BYTES_PER_BYTE))?;
         let trees = parse_with(name, text, functions)?;
         let trees: Trees = trees.into_iter().map(Arc::new).collect();
         if self.texts.len() < KEPT_TEXTS && text.len() <= KEPT_TEXT_BYTES {

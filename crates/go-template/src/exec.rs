@@ -10,6 +10,8 @@ mod field;
 mod pipeline;
 mod print;
 mod range;
+#[cfg(test)]
+mod tests;
 mod truth;
 
 pub(crate) use argument::{nil_of, zero_of};

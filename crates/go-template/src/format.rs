@@ -7,14 +7,19 @@
 mod directive;
 mod printer;
 mod scalar;
+#[cfg(test)]
+mod tests;
 
 use crate::{Error, Kind, Value};
 
 use printer::Printer;
 
+/// How much one call may print, where no render sets a smaller bound.
+pub(crate) const MAX_BYTES: usize = 64 << 20;
+
 /// Appends what an action prints for a value: `Fprint` of what pointers point to.
-pub(crate) fn append(out: &mut Vec<u8>, value: &Value) -> Result<(), Error> {
-    let mut printer = Printer::new(std::mem::take(out));
+pub(crate) fn append(out: &mut Vec<u8>, value: &Value, limit: usize) -> Result<(), Error> {
+    let mut printer = Printer::new(std::mem::take(out), limit);
     printer.print_printable(value);
     let (buffer, error) = printer.finish();
     *out = buffer;
@@ -23,14 +28,18 @@ pub(crate) fn append(out: &mut Vec<u8>, value: &Value) -> Result<(), Error> {
 
 /// `fmt.Sprint`: spaces only between operands of which neither is a string.
 pub fn sprint(operands: &[Value]) -> Result<Vec<u8>, Error> {
-    let mut printer = Printer::new(Vec::new());
+    sprint_within(MAX_BYTES, operands)
+}
+
+pub(crate) fn sprint_within(limit: usize, operands: &[Value]) -> Result<Vec<u8>, Error> {
+    let mut printer = Printer::new(Vec::new(), limit);
     printer.print_all(operands, is_string, Printer::print_plain);
     printer.into_text()
 }
 
 /// `fmt.Sprint` of what an action would print for each operand, which for nothing is the string `<no value>`.
-pub(crate) fn sprint_printable(operands: &[Value]) -> Result<Vec<u8>, Error> {
-    let mut printer = Printer::new(Vec::new());
+pub(crate) fn sprint_printable(limit: usize, operands: &[Value]) -> Result<Vec<u8>, Error> {
+    let mut printer = Printer::new(Vec::new(), limit);
     let is_string = |value: &Value| value.is_untyped_nil() || is_string(value);
     printer.print_all(operands, is_string, Printer::print_printable);
     printer.into_text()
@@ -38,7 +47,11 @@ pub(crate) fn sprint_printable(operands: &[Value]) -> Result<Vec<u8>, Error> {
 
 /// `fmt.Sprintln`: spaces between all operands, and a newline.
 pub fn sprintln(operands: &[Value]) -> Result<Vec<u8>, Error> {
-    let mut printer = Printer::new(Vec::new());
+    sprintln_within(MAX_BYTES, operands)
+}
+
+pub(crate) fn sprintln_within(limit: usize, operands: &[Value]) -> Result<Vec<u8>, Error> {
+    let mut printer = Printer::new(Vec::new(), limit);
     for (index, operand) in operands.iter().enumerate() {
         if index > 0 {
             printer.write(b" ");
@@ -51,7 +64,11 @@ pub fn sprintln(operands: &[Value]) -> Result<Vec<u8>, Error> {
 
 /// `fmt.Sprintf`.
 pub fn sprintf(format: &[u8], operands: &[Value]) -> Result<Vec<u8>, Error> {
-    let mut printer = Printer::new(Vec::new());
+    sprintf_within(MAX_BYTES, format, operands)
+}
+
+pub(crate) fn sprintf_within(limit: usize, format: &[u8], operands: &[Value]) -> Result<Vec<u8>, Error> {
+    let mut printer = Printer::new(Vec::new(), limit);
     directive::print(&mut printer, format, operands);
     printer.into_text()
 }
@@ -63,7 +80,7 @@ pub(crate) fn reflect_text(value: &Value) -> Result<String, Error> {
 
 /// Prints what a value points to, or the value, as `%v` does.
 pub(crate) fn pointee_text(value: &Value) -> Result<String, Error> {
-    let mut printer = Printer::new(Vec::new());
+    let mut printer = Printer::new(Vec::new(), MAX_BYTES);
     printer.print_printable(value);
     let text = printer.into_text()?;
     Ok(String::from_utf8_lossy(&text).into_owned())
@@ -74,7 +91,7 @@ pub(crate) fn reflect_text_as(value: &Value, verb: char) -> Result<String, Error
     if matches!(value, Value::Invalid | Value::Nil) {
         return Ok("<invalid reflect.Value>".to_owned());
     }
-    let mut printer = Printer::new(Vec::new());
+    let mut printer = Printer::new(Vec::new(), MAX_BYTES);
     printer.print_operand(value, verb);
     let text = printer.into_text()?;
     Ok(String::from_utf8_lossy(&text).into_owned())

@@ -225,3 +225,52 @@ pub fn parse_error(function: &str, text: &[u8], error: NumeralError) -> String {
     );
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(value: f64, verb: char, precision: impl Into<Option<usize>>, expected: &str) {
+        assert_eq!(
+            format_float(value, verb, precision.into()),
+            expected,
+            "{value} {verb}"
+        );
+    }
+
+    #[test]
+    fn floats_are_printed_as_strconv_does() {
+        check(0.0, 'g', None, "0");
+        check(-0.0, 'f', 2, "-0.00");
+        check(1e20, 'g', None, "1e+20");
+        check(100_000.0, 'g', None, "100000");
+        check(1e-5, 'g', None, "1e-05");
+        check(123_456.0, 'g', 3, "1.23e+05");
+        check(2.5, 'f', 0, "2"); // to the even digit
+        check(0.125, 'f', 2, "0.12");
+        check(1e21, 'f', None, "1000000000000000000000");
+        check(113_821_486_668_446.5 / 8.0, 'e', None, "1.4227685833555812e+13");
+        check(5e-324, 'e', 3, "4.941e-324");
+        check(1.0, 'b', None, "4503599627370496p-52");
+        check(1.0, 'x', None, "0x1p+00");
+        check(0.1, 'X', 3, "0X1.99AP-04");
+        check(f64::NEG_INFINITY, 'e', None, "-Inf");
+        check(f64::NAN, 'f', 1, "NaN");
+    }
+
+    #[test]
+    fn any_precision_is_printed() {
+        let text = format_float(0.5, 'f', Some(100_000));
+        assert_eq!((text.len(), &text[..6]), (100_002, "0.5000"));
+        let text = format_float(0.1, 'g', Some(1000));
+        assert_eq!((text.len(), &text[..8]), (57, "0.100000"));
+        assert_eq!(format_float(0.5, 'e', Some(100_000)).len(), 100_006);
+        assert_eq!(format_float(0.5, 'x', Some(100_000)).len(), 100_008);
+    }
+
+    #[test]
+    fn errors_of_parsing_are_worded_as_strconv_does() {
+        let text = parse_error("Atoi", b"a\"", NumeralError::Syntax);
+        assert_eq!(text, r#"strconv.Atoi: parsing "a\"": invalid syntax"#);
+    }
+}

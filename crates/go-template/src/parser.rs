@@ -79,7 +79,7 @@ impl Parser<'_> {
                 _ => self.parse_node()?,
             }
         }
-        let root = self.close_root();
+        let (root, _) = self.close_innermost();
         self.add_tree(root)
     }
 
@@ -141,7 +141,7 @@ impl Parser<'_> {
 
     /// Appends a node to the innermost list.
     fn append(&mut self, node: Node) {
-        self.current.innermost().nodes.push(node);
+        self.current.innermost().push(node);
     }
 
     /// Adds a finished tree, if there is none of its name but an empty one.

@@ -86,18 +86,32 @@ pub fn parse_with(name: &Str, text: &Str, functions: &Functions) -> Result<Vec<T
 pub(crate) struct Layers<'a> {
     own: &'a Templates,
     below: Option<&'a Layers<'a>>,
+    height: u32,
 }
+
+/// How many texts may be executed within each other. Finding a template looks through all of them.
+const MAX_LAYERS: u32 = 2000;
 
 impl<'a> Layers<'a> {
     pub(crate) fn new(own: &'a Templates) -> Self {
-        Self { own, below: None }
+        Self {
+            own,
+            below: None,
+            height: 0,
+        }
     }
 
     pub(crate) fn with<'b>(&'b self, own: &'b Templates) -> Layers<'b> {
         Layers {
             own,
             below: Some(self),
+            height: self.height + 1,
         }
+    }
+
+    /// Tells whether nothing may be put on top of these any more.
+    pub(crate) fn are_too_many(&self) -> bool {
+        self.height >= MAX_LAYERS
     }
 
     pub(crate) fn name(&self) -> &'a Str {
@@ -105,9 +119,12 @@ impl<'a> Layers<'a> {
     }
 
     pub(crate) fn find(&self, name: &[u8]) -> Option<&'a Tree> {
-        match self.own.get(name) {
-            Some(tree) => Some(tree),
-            None => self.below?.find(name),
+        let mut layers = *self;
+        loop {
+            if let Some(tree) = layers.own.get(name) {
+                return Some(tree);
+            }
+            layers = *layers.below?;
         }
     }
 

@@ -2,6 +2,7 @@
 
 pub mod capabilities;
 pub mod chart;
+pub mod dependencies;
 pub mod json;
 pub mod manifest;
 pub mod path_match;

@@ -24,25 +24,25 @@ impl Drop for Pipe {
 /// What is taken out of its parent and not yet gone. Stays unallocated where nothing nests.
 #[derive(Default)]
 struct Rest {
-    lists: Vec<Vec<Node>>,
-    pipes: Vec<Vec<Command>>,
+    lists: Vec<Box<[Node]>>,
+    pipes: Vec<Box<[Command]>>,
 }
 
 impl Rest {
     fn run(&mut self) {
         loop {
-            if let Some(nodes) = self.lists.pop() {
-                self.drop_nodes(nodes);
-            } else if let Some(commands) = self.pipes.pop() {
-                self.drop_commands(commands);
+            if let Some(mut nodes) = self.lists.pop() {
+                self.take_apart(&mut nodes);
+            } else if let Some(mut commands) = self.pipes.pop() {
+                self.take_commands_apart(&mut commands);
             } else {
                 return;
             }
         }
     }
 
-    fn drop_nodes(&mut self, mut nodes: Vec<Node>) {
-        for node in &mut nodes {
+    fn take_apart(&mut self, nodes: &mut [Node]) {
+        for node in nodes {
             if let Node::If(branch) | Node::Range(branch) | Node::With(branch) = node {
                 self.take_list(&mut branch.list);
                 if let Some(list) = &mut branch.else_list {
@@ -52,7 +52,7 @@ impl Rest {
         }
     }
 
-    fn drop_commands(&mut self, mut commands: Vec<Command>) {
+    fn take_commands_apart(&mut self, commands: &mut [Command]) {
         for operand in commands.iter_mut().flat_map(|command| &mut command.operands) {
             match operand {
                 Operand::Pipe(pipe) => self.take_pipe(pipe),

@@ -67,7 +67,7 @@ fn escaped(
 ) -> Result<Value, Error> {
     let text = match arguments {
         [Value::String(text)] => text.to_vec(),
-        arguments => format::sprint_printable(arguments)?,
+        arguments => format::sprint_printable(context.work.room(), arguments)?,
     };
     context.charge(text.len().saturating_mul(6))?;
     let mut out = Vec::with_capacity(text.len());

@@ -73,7 +73,7 @@ fn position(index: &Value, capacity: usize) -> Result<usize, Error> {
     Ok(index)
 }
 
-pub(super) fn slice(_: &mut Context<'_>, arguments: &[Value]) -> Result<Value, Error> {
+pub(super) fn slice(context: &mut Context<'_>, arguments: &[Value]) -> Result<Value, Error> {
     let (item, indexes) = arguments.split_first().expect("the parameter is required");
     if item.is_untyped_nil() {
         return Err(Error::new("slice of untyped nil"));
@@ -103,6 +103,12 @@ pub(super) fn slice(_: &mut Context<'_>, arguments: &[Value]) -> Result<Value, E
             return Err(Error::new(format!("invalid slice index: {low} > {high}")));
         }
     }
+    let size = if matches!(item, Value::List(_)) {
+        size_of::<Value>()
+    } else {
+        1
+    };
+    context.charge((end - start).saturating_mul(size))?;
     Ok(match item {
         Value::List(list) => Value::List(List::new(list.type_(), list[start..end].to_vec())),
         Value::Bytes(bytes) => Value::Bytes(bytes[start..end].into()),

@@ -21,7 +21,7 @@ impl<'a> Exec<'a> {
             }
             value => {
                 let before = self.out.len();
-                format::append(&mut self.out, value)?;
+                format::append(&mut self.out, value, self.context.work.room())?;
                 self.context.work.charge(self.out.len() - before)
             }
         }

@@ -8,23 +8,23 @@ use super::scalar::{Case, Flags, Sign};
 /// How deep values may nest. Go prints any depth; no manifest comes near this.
 const MAX_DEPTH: u32 = 400;
 
-/// How much one call may print.
-const MAX_BYTES: usize = 64 << 20;
-
 /// Collects output. The flags are those of the directive that is being printed.
 pub(super) struct Printer {
     pub(super) out: Vec<u8>,
     pub(super) flags: Flags,
     limit: usize,
+    end: usize,
     /// Whether a bad verb is being reported, in which methods have no say.
     is_reporting: bool,
     error: Option<Error>,
 }
 
 impl Printer {
-    pub(super) fn new(out: Vec<u8>) -> Self {
+    /// Starts behind what is there; `limit` is how much may be added.
+    pub(super) fn new(out: Vec<u8>, limit: usize) -> Self {
         Self {
-            limit: out.len().saturating_add(MAX_BYTES),
+            end: out.len().saturating_add(limit),
+            limit,
             out,
             flags: Flags::default(),
             is_reporting: false,
@@ -49,8 +49,8 @@ impl Printer {
 
     /// Tells whether there is no more room. What was still to be printed is left out, and the call fails.
     pub(super) fn is_full(&mut self) -> bool {
-        if self.out.len() > self.limit && self.error.is_none() {
-            self.fail(format!("exceeded {MAX_BYTES} bytes of formatted text"));
+        if self.out.len() > self.end && self.error.is_none() {
+            self.fail(format!("exceeded {} bytes of formatted text", self.limit));
         }
         self.error.is_some()
     }

@@ -14,6 +14,10 @@ const CYCLES_AFTER: usize = 1000;
 /// How deep values may be: Go's stack would bear more, ours does not, and no manifest is like that.
 const MAX_DEPTH: usize = 1500;
 
+/// How long JSON may become. A value that holds the same list twice, and that another one twice, and so on, is small and
+/// has a JSON form without end.
+const MAX_BYTES: usize = 64 << 20;
+
 /// How JSON is written.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Style {
@@ -65,6 +69,10 @@ struct Encoder {
 
 impl Encoder {
     fn value(&mut self, value: &Value) -> Result<(), Error> {
+        if self.out.len() > MAX_BYTES {
+            let message = format!("json: the value has more than {MAX_BYTES} bytes");
+            return Err(Error::of(ErrorKind::Limit, message));
+        }
         match value {
             Value::Invalid | Value::Nil => self.out.push_str("null"),
             Value::Bool(true) => self.out.push_str("true"),
@@ -379,6 +387,16 @@ mod tests {
             value = Value::List(vec![value].into());
         }
         let error = encode(&value, Style::MARSHAL).expect_err("it is too deep");
+        assert!(error.is_limit());
+    }
+
+    #[test]
+    fn a_value_that_grows_when_written_reaches_a_bound() {
+        let mut value = Value::from("x".repeat(1 << 20));
+        for _ in 0..60 {
+            value = Value::List(vec![value.clone(), value].into());
+        }
+        let error = encode(&value, Style::MARSHAL).expect_err("it is too long");
         assert!(error.is_limit());
     }
 }

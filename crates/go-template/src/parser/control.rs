@@ -1,7 +1,7 @@
 //! Parses `if`, `range` and `with` from their start over their `else` to their end.
 
 use super::Parser;
-use super::definition::{OpenList, Owner};
+use super::definition::Owner;
 use crate::Error;
 use crate::ast::{Branch, List, Node, Pipe, Position};
 use crate::lexer::{Item, Kind};
@@ -77,7 +77,7 @@ impl Parser<'_> {
             self.expect(Kind::RightDelimiter, "else")?;
         }
         self.current.action_line = 0;
-        let OpenList { list, owner } = self.close_innermost();
+        let (list, owner) = self.close_innermost();
         let mut control = match owner {
             Owner::Control(control) => control,
             owner => return Err(self.misplaced_else(&owner)),
@@ -105,7 +105,7 @@ impl Parser<'_> {
         self.expect(Kind::RightDelimiter, "end")?;
         self.current.action_line = 0;
         loop {
-            let OpenList { list, owner } = self.close_innermost();
+            let (list, owner) = self.close_innermost();
             match owner {
                 Owner::File => return Err(self.error("unexpected {{end}}")),
                 Owner::Define => return self.close_definition(list),
@@ -130,13 +130,6 @@ impl Parser<'_> {
         Ok(Position(keyword.start))
     }
 
-    fn close_innermost(&mut self) -> OpenList {
-        self.current
-            .open
-            .pop()
-            .expect("the root is open while a tree is parsed")
-    }
-
     fn close_control(&mut self, control: Control, last: List) {
         let (list, else_list) = match control.list {
             Some(list) => (list, Some(last)),
@@ -146,11 +139,11 @@ impl Parser<'_> {
             self.current.range_depth -= 1;
         }
         self.current.scope.leave(control.scope);
-        let branch = Branch {
+        let branch = Box::new(Branch {
             pipe: control.pipe,
             list,
             else_list,
-        };
+        });
         self.append(match control.kind {
             ControlKind::If => Node::If(branch),
             ControlKind::Range => Node::Range(branch),

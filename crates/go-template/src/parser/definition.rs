@@ -30,8 +30,20 @@ pub(super) struct Definition {
 
 /// A list whose end was not yet seen, and what becomes of it.
 pub(super) struct OpenList {
-    pub(super) list: List,
+    position: Position,
+    nodes: Vec<Node>,
     pub(super) owner: Owner,
+}
+
+impl OpenList {
+    /// Returns the list and what becomes of it.
+    pub(super) fn close(self) -> (List, Owner) {
+        let list = List {
+            position: self.position,
+            nodes: self.nodes.into(),
+        };
+        (list, self.owner)
+    }
 }
 
 /// What a list is the body of.
@@ -56,20 +68,17 @@ impl Definition {
         }
     }
 
-    pub(super) fn innermost(&mut self) -> &mut List {
-        &mut self
-            .open
-            .last_mut()
-            .expect("the root is open while a tree is parsed")
-            .list
+    pub(super) fn innermost(&mut self) -> &mut Vec<Node> {
+        let open = self.open.last_mut();
+        &mut open.expect("the root is open while a tree is parsed").nodes
     }
 
     pub(super) fn open(&mut self, position: Position, owner: Owner) {
-        let list = List {
+        self.open.push(OpenList {
             position,
             nodes: Vec::new(),
-        };
-        self.open.push(OpenList { list, owner });
+            owner,
+        });
         self.note_depth(0);
     }
 
@@ -84,12 +93,10 @@ impl Parser<'_> {
         self.current.open(position, Owner::File);
     }
 
-    pub(super) fn close_root(&mut self) -> List {
-        self.current
-            .open
-            .pop()
-            .expect("the root is open while a tree is parsed")
-            .list
+    /// Ends the innermost list.
+    pub(super) fn close_innermost(&mut self) -> (List, Owner) {
+        let open = self.current.open.pop();
+        open.expect("the root is open while a tree is parsed").close()
     }
 
     /// Returns whether the next item belongs to no list but the file's own.
@@ -136,7 +143,7 @@ impl Parser<'_> {
     pub(super) fn close_block(&mut self, root: List, invocation: Invocation) -> Result<(), Error> {
         self.add_tree(root)?;
         self.leave();
-        self.append(Node::Template(invocation));
+        self.append(Node::Template(Box::new(invocation)));
         self.current.action_line = 0;
         Ok(())
     }
@@ -152,7 +159,7 @@ impl Parser<'_> {
             pipe = Some(self.parse_pipeline(TEMPLATE)?);
         }
         let position = Position(token.start);
-        self.append(Node::Template(Invocation { position, name, pipe }));
+        self.append(Node::Template(Box::new(Invocation { position, name, pipe })));
         Ok(())
     }
 

@@ -12,13 +12,33 @@ const MAX_STACK_DEPTH: usize = 10_000;
 
 /// A pipeline whose end was not yet seen.
 struct OpenPipe {
-    pipe: Pipe,
+    position: Position,
+    is_assign: bool,
+    variables: Vec<Variable>,
+    commands: Vec<Command>,
     /// The command that operands go to.
-    command: Option<Command>,
+    command: Option<OpenCommand>,
     /// What errors call it.
     context: &'static str,
     /// What ends it.
     end: Kind,
+}
+
+/// A command whose end was not yet seen.
+struct OpenCommand {
+    position: Position,
+    operands: Vec<Operand>,
+}
+
+impl OpenPipe {
+    fn close(self) -> Pipe {
+        Pipe {
+            position: self.position,
+            is_assign: self.is_assign,
+            variables: self.variables.into(),
+            commands: self.commands.into(),
+        }
+    }
 }
 
 /// What the parser finds where an operand may be.
@@ -41,7 +61,7 @@ impl Parser<'_> {
                 .last_mut()
                 .expect("the outermost pipeline returns when it ends");
             if innermost.command.is_none() && self.ends_pipeline(innermost)? {
-                let pipe = open.pop().expect("it is the innermost").pipe;
+                let pipe = open.pop().expect("it is the innermost").close();
                 let Some(outer) = open.last_mut() else {
                     return Ok(pipe);
                 };
@@ -66,23 +86,21 @@ impl Parser<'_> {
     /// Reads the declarations that a pipeline may start with.
     fn open_pipeline(&mut self, context: &'static str, end: Kind) -> Result<OpenPipe, Error> {
         let position = Position(self.peek_non_space().start);
-        let mut pipe = Pipe {
+        let mut open = OpenPipe {
             position,
             is_assign: false,
             variables: Vec::new(),
-            commands: Vec::new(),
-        };
-        while self.parse_declaration(&mut pipe, context)? {}
-        Ok(OpenPipe {
-            pipe,
+            commands: Vec::with_capacity(1),
             command: None,
             context,
             end,
-        })
+        };
+        while self.parse_declaration(&mut open)? {}
+        Ok(open)
     }
 
     /// Reads a variable that the pipeline declares or assigns; returns whether another may follow.
-    fn parse_declaration(&mut self, pipe: &mut Pipe, context: &str) -> Result<bool, Error> {
+    fn parse_declaration(&mut self, open: &mut OpenPipe) -> Result<bool, Error> {
         let variable = self.peek_non_space();
         if variable.kind != Kind::Variable {
             return Ok(false);
@@ -92,15 +110,15 @@ impl Parser<'_> {
         let behind = self.peek();
         let next = self.peek_non_space();
         if matches!(next.kind, Kind::Assign | Kind::Declare) {
-            pipe.is_assign = next.kind == Kind::Assign;
+            open.is_assign = next.kind == Kind::Assign;
             self.next_non_space();
-            self.declare(pipe, variable);
+            self.declare(open, variable);
             return Ok(false);
         }
         if next.kind == Kind::Character && self.text(next) == b"," {
             self.next_non_space();
-            self.declare(pipe, variable);
-            return self.parse_second_variable(pipe, context);
+            self.declare(open, variable);
+            return self.parse_second_variable(open);
         }
         if behind.kind == Kind::Space {
             self.push_back_three(variable, behind);
@@ -111,8 +129,9 @@ impl Parser<'_> {
     }
 
     /// Checks what follows the comma behind a variable.
-    fn parse_second_variable(&mut self, pipe: &Pipe, context: &str) -> Result<bool, Error> {
-        if context == "range" && pipe.variables.len() < 2 {
+    fn parse_second_variable(&mut self, open: &OpenPipe) -> Result<bool, Error> {
+        let context = open.context;
+        if context == "range" && open.variables.len() < 2 {
             return match self.peek_non_space().kind {
                 Kind::Variable | Kind::RightDelimiter | Kind::RightParenthesis => Ok(true),
                 _ => Err(self.error("range can only initialize variables")),
@@ -121,14 +140,14 @@ impl Parser<'_> {
         Err(self.error(&format!("too many declarations in {context}")))
     }
 
-    fn declare(&mut self, pipe: &mut Pipe, item: Item) {
+    fn declare(&mut self, open: &mut OpenPipe, item: Item) {
         let name = self.word(item);
         let symbol = self.current.scope.declare(&name);
-        pipe.variables.push(Variable {
+        open.variables.push(Variable {
             position: Position(item.start),
             name,
             symbol,
-            fields: Vec::new(),
+            fields: Box::default(),
         });
     }
 
@@ -136,26 +155,26 @@ impl Parser<'_> {
     fn ends_pipeline(&mut self, open: &mut OpenPipe) -> Result<bool, Error> {
         let token = self.next_non_space();
         if token.kind == open.end {
-            self.check_pipeline(&open.pipe, open.context)?;
+            self.check_pipeline(open)?;
             return Ok(true);
         }
         if !starts_operand(token.kind) {
             return Err(self.unexpected(token, open.context));
         }
         self.push_back();
-        open.command = Some(Command {
+        open.command = Some(OpenCommand {
             position: Position(token.start),
-            operands: Vec::new(),
+            operands: Vec::with_capacity(1),
         });
         Ok(false)
     }
 
     /// Only the first command may be a constant: no other can take the value before it.
-    fn check_pipeline(&self, pipe: &Pipe, context: &str) -> Result<(), Error> {
-        if pipe.commands.is_empty() {
-            return Err(self.error(&format!("missing value for {context}")));
+    fn check_pipeline(&self, open: &OpenPipe) -> Result<(), Error> {
+        if open.commands.is_empty() {
+            return Err(self.error(&format!("missing value for {}", open.context)));
         }
-        let stage = pipe
+        let stage = open
             .commands
             .iter()
             .skip(1)
@@ -188,7 +207,10 @@ impl Parser<'_> {
         if command.operands.is_empty() {
             return Err(self.error("empty command"));
         }
-        open.pipe.commands.push(command);
+        open.commands.push(Command {
+            position: command.position,
+            operands: command.operands.into(),
+        });
         Ok(())
     }
 
@@ -206,13 +228,13 @@ impl Parser<'_> {
         // As in Go the whole then stands where its first added field does.
         let position = Position(first.start);
         match operand {
-            Operand::Field(mut field) => {
-                field.names.append(&mut fields);
-                Ok(Operand::Field(Field { position, ..field }))
+            Operand::Field(field) => {
+                let names = field.names.into_iter().chain(fields).collect();
+                Ok(Operand::Field(Field { position, names }))
             }
             Operand::Variable(variable) => Ok(Operand::Variable(Variable {
                 position,
-                fields,
+                fields: fields.into(),
                 ..variable
             })),
             operand if is_constant(&operand) => {
@@ -222,7 +244,7 @@ impl Parser<'_> {
             operand => Ok(Operand::Chain(Box::new(Chain {
                 position,
                 operand,
-                fields,
+                fields: fields.into(),
             }))),
         }
     }
@@ -237,7 +259,7 @@ impl Parser<'_> {
             Kind::Variable => self.variable(token)?,
             Kind::Field => Operand::Field(Field {
                 position,
-                names: vec![self.field_name(token)],
+                names: Box::new([self.field_name(token)]),
             }),
             Kind::Bool => Operand::Bool(position, self.text(token) == b"true"),
             Kind::CharacterConstant | Kind::Complex | Kind::Number => {
@@ -273,7 +295,7 @@ impl Parser<'_> {
             position: Position(token.start),
             name,
             symbol,
-            fields: Vec::new(),
+            fields: Box::default(),
         }))
     }
 

@@ -25,6 +25,8 @@ pub enum ErrorKind {
     Format,
     /// Chart.yaml breaks a rule.
     Metadata,
+    /// The values do not fit the chart and its dependencies.
+    Values,
     /// The chart may be loaded, but not rendered: a library, or one without its dependencies.
     Refused,
 }

@@ -57,6 +57,11 @@ pub fn load_archive(stream: impl Read, helm: Helm, warnings: &mut Vec<Warning>) 
     loader.archived_root(files)
 }
 
+/// Loads a chart from files that are in memory, with names below the chart's folder.
+pub fn load_files(files: Vec<File>, helm: Helm, warnings: &mut Vec<Warning>) -> Result<Chart, Error> {
+    Loader::new(helm, warnings).root(files)
+}
+
 /// Takes a byte order mark off the front.
 pub(super) fn without_mark(mut data: Vec<u8>) -> Vec<u8> {
     if data.starts_with(b"\xef\xbb\xbf") {

@@ -5,11 +5,12 @@
 use std::collections::HashSet;
 
 use go_semver::Version;
-use manifest::yaml::quoted;
+use go_template::rune::is_printable;
 
 use super::decode::Draft;
 use super::error::{Error, ErrorKind};
 use super::metadata::{Dependency, Maintainer, Metadata};
+use crate::quote::quote;
 
 /// Checks and tidies what Chart.yaml said.
 pub(super) fn validate(draft: Draft) -> Result<Metadata, Error> {
@@ -53,14 +54,11 @@ fn check_fields(metadata: &Metadata) -> Result<(), Error> {
     if name == "." || name == ".." {
         return Err(refused(format!(
             "chart.metadata.name {} is not allowed",
-            quoted(name)
+            quote(name)
         )));
     }
     if name.contains('/') {
-        return Err(refused(format!(
-            "chart.metadata.name {} is invalid",
-            quoted(name)
-        )));
+        return Err(refused(format!("chart.metadata.name {} is invalid", quote(name))));
     }
     let version = &metadata.version;
     if version.is_empty() {
@@ -69,7 +67,7 @@ fn check_fields(metadata: &Metadata) -> Result<(), Error> {
     if Version::parse(version).is_err() {
         return Err(refused(format!(
             "chart.metadata.version {} is invalid",
-            quoted(version)
+            quote(version)
         )));
     }
     if !matches!(metadata.kind.as_str(), "" | "application" | "library") {
@@ -97,7 +95,7 @@ fn check_dependencies(dependencies: Vec<Option<Dependency>>) -> Result<Vec<Depen
             _ => &dependency.alias,
         };
         if !names.insert(name.clone()) {
-            let text = format!("more than one dependency with name or alias {}", quoted(name));
+            let text = format!("more than one dependency with name or alias {}", quote(name));
             return Err(refused(text));
         }
         checked.push(dependency);
@@ -115,7 +113,7 @@ fn check_dependency(dependency: Option<Dependency>) -> Result<Dependency, Error>
     dependency.tags.iter_mut().for_each(tidy);
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if !dependency.alias.chars().all(is_allowed) {
-        let name = quoted(&dependency.name);
+        let name = quote(&dependency.name);
         return Err(refused(format!(
             "dependency {name} has disallowed characters in the alias"
         )));
@@ -130,8 +128,7 @@ fn tidy(text: &mut String) {
     }
     let tidied = text.chars().filter_map(|c| match c {
         c if c.is_whitespace() => Some(' '),
-        c if quoted(c.encode_utf8(&mut [0; 4])).starts_with("\"\\") && !matches!(c, '"' | '\\') => None,
-        c => Some(c),
+        c => is_printable(c).then_some(c),
     });
     *text = tidied.collect();
 }
