@@ -7,6 +7,8 @@ mod callee;
 mod compare;
 mod escape;
 mod index;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use callee::{call, reflect_text};
 
