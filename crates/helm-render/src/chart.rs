@@ -21,9 +21,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 pub use archive::{MAX_CHART_SIZE, MAX_FILE_SIZE};
-pub use check::{check_dependencies, check_installable, deprecation};
+pub use check::{check, check_dependencies, check_installable, deprecation};
 pub use error::{Error, ErrorKind};
-pub use load::{load, load_archive, load_archive_file, load_files, load_folder};
+pub use load::{load, load_archive, load_archive_file, load_files, load_folder, locate};
 pub use metadata::{Dependency, Lock, Maintainer, Metadata};
 
 /// A file of a chart.

@@ -5,6 +5,18 @@ use super::error::{Error, ErrorKind};
 use super::metadata::Dependency;
 use crate::{Helm, Warning};
 
+/// Asks everything in Helm's order: is it an application, is it deprecated, are its dependencies there, can it be rendered.
+pub fn check(chart: &Chart, helm: Helm, warnings: &mut Vec<Warning>) -> Result<(), Error> {
+    check_installable(chart)?;
+    warnings.extend(deprecation(chart, helm));
+    check_dependencies(chart, helm)?;
+    if helm == Helm::V4 && chart.metadata.api_version == "v3" {
+        // Helm 4 can load such charts already, and only that.
+        return Err(Error::new(ErrorKind::Refused, "invalid chart apiVersion"));
+    }
+    Ok(())
+}
+
 /// Refuses library charts.
 pub fn check_installable(chart: &Chart) -> Result<(), Error> {
     match chart.metadata.kind.as_str() {

@@ -5,11 +5,10 @@
 
 use std::fs::{self, Metadata};
 use std::io::Read;
-use std::path::Path;
 
 use super::File;
 use super::archive::{MAX_CHART_SIZE, MAX_FILE_SIZE};
-use super::error::{Error, ErrorKind, go_errno, go_io};
+use super::error::{Error, ErrorKind, go_io};
 use super::ignore::Rules;
 use super::load::without_mark;
 use super::paths::{base, clean};
@@ -18,6 +17,9 @@ use crate::{Helm, Warning};
 
 /// How many files and folders are visited: the largest charts have some thousands.
 const MAX_VISITS: usize = 200_000;
+
+/// How many links one path may lead through.
+const MAX_LINKS: usize = 255;
 
 /// Reads all files of a folder that are not ignored.
 pub(super) fn read_folder(folder: &str, helm: Helm, warnings: &mut Vec<Warning>) -> Result<Vec<File>, Error> {
@@ -51,11 +53,15 @@ fn read_rules(top: &str) -> Result<Rules, Error> {
     if fs::metadata(&file).is_err() {
         return Rules::new(None);
     }
-    let text = fs::read(&file).map_err(|error| match error.kind() {
-        std::io::ErrorKind::IsADirectory => go_io("read", &file, &error),
-        _ => go_io("open", &file, &error),
-    })?;
-    Rules::new(Some(&text))
+    Rules::new(Some(&read_whole(&file)?))
+}
+
+/// Reads a file with Go's words for what is wrong: a folder can be opened, but not read.
+pub(super) fn read_whole(file: &str) -> Result<Vec<u8>, Error> {
+    fs::read(file).map_err(|error| match error.kind() {
+        std::io::ErrorKind::IsADirectory => go_io("read", file, &error),
+        _ => go_io("open", file, &error),
+    })
 }
 
 struct Walk<'a> {
@@ -176,45 +182,51 @@ fn sorted_names(folder: &str) -> Result<Vec<String>, Error> {
     Ok(names)
 }
 
-/// Follows a link to the end; errors name the first path on the way that is wrong (`filepath.EvalSymlinks`).
+/// Follows a link to the end; errors name the first path on the way that is wrong.
 fn resolve(path: &str) -> Result<(String, Metadata), Error> {
-    let resolved = fs::canonicalize(path).map_err(|error| {
-        let text = match broken_step(path) {
-            Some((step, error)) => format!("lstat {step}: {}", go_errno(&error)),
-            None => match go_errno(&error) {
-                // Go follows the links itself and counts them.
-                text if text == "too many levels of symbolic links" => {
-                    "EvalSymlinks: too many links".to_owned()
-                }
-                text => text,
-            },
-        };
-        Error::new(
-            ErrorKind::Read,
-            format!("error evaluating symlink {path}: {text}"),
-        )
-    })?;
-    let info = fs::symlink_metadata(&resolved)
-        .map_err(|error| go_io("lstat", resolved.to_string_lossy(), &error))?;
-    Ok((resolved.to_string_lossy().into_owned(), info))
+    let resolved = follow(path).map_err(|error| error.within(format!("error evaluating symlink {path}")))?;
+    let info = fs::symlink_metadata(&resolved).map_err(|error| go_io("lstat", &resolved, &error))?;
+    Ok((resolved, info))
 }
 
-/// Finds the path that a chain of links leads to and that cannot be asked for.
-fn broken_step(path: &str) -> Option<(String, std::io::Error)> {
-    let mut path = path.to_owned();
-    for _ in 0..40 {
-        let ancestors: Vec<&Path> = Path::new(&path).ancestors().collect();
-        for step in ancestors.iter().rev() {
-            if let Err(error) = fs::symlink_metadata(step) {
-                return Some((step.to_string_lossy().into_owned(), error));
-            }
+/// Follows all links of an absolute path, as many as Go does and more than the system (`filepath.EvalSymlinks`).
+fn follow(path: &str) -> Result<String, Error> {
+    let mut resolved = String::new();
+    let mut ahead: Vec<String> = parts(path).collect();
+    let mut links = 0;
+    while let Some(part) = ahead.pop() {
+        if part == ".." {
+            resolved.truncate(resolved.rfind('/').unwrap_or(0));
+            continue;
         }
-        let target = fs::read_link(&path).ok()?;
-        let target = target.to_string_lossy();
-        path = match path.rsplit_once('/') {
-            Some((folder, _)) if !target.starts_with('/') => clean(&format!("{folder}/{target}")),
-            _ => clean(&target),
-        };
+        let next = format!("{resolved}/{part}");
+        let info = fs::symlink_metadata(&next).map_err(|error| go_io("lstat", &next, &error))?;
+        if info.is_symlink() {
+            links += 1;
+            if links > MAX_LINKS {
+                return Err(Error::new(ErrorKind::Read, "EvalSymlinks: too many links"));
+            }
+            let target = fs::read_link(&next).map_err(|error| go_io("readlink", &next, &error))?;
+            let target = target.to_string_lossy();
+            if target.starts_with('/') {
+                resolved.clear();
+            }
+            ahead.extend(parts(&target));
+        } else if !info.is_dir() && !ahead.is_empty() {
+            return Err(Error::new(ErrorKind::Read, "not a directory"));
+        } else {
+            resolved = next;
+        }
     }
-    None
+    Ok(if resolved.is_empty() {
+        "/".to_owned()
+    } else {
+        resolved
+    })
+}
+
+/// Returns the parts of a path, the last first.
+fn parts(path: &str) -> impl Iterator<Item = String> {
+    let parts = path.split('/').filter(|part| !matches!(*part, "" | "."));
+    parts.map(str::to_owned).collect::<Vec<_>>().into_iter().rev()
 }

@@ -9,15 +9,31 @@ use serde_json::Map;
 use super::archive::{self, Budget};
 use super::decode::{self, Draft};
 use super::error::{Error, ErrorKind, go_io};
-use super::folder::{absolute, read_folder};
+use super::folder::{absolute, read_folder, read_whole};
 use super::metadata::{Lock, Metadata};
 use super::paths::extension;
 use super::validate::validate;
 use super::{Chart, Content, File};
+use crate::quote::quote;
 use crate::{Helm, Warning, values};
 
 /// How deep charts may be nested, far from the end of a thread's stack: whatever walks a chart recurses. Helm has no bound.
 const MAX_DEPTH: usize = 64;
+
+/// Finds a chart on the disk by what was typed: its absolute path, which errors of [`load`] show.
+///
+/// None when there is no such path but the name may be one of a repository (Helm's `LocateChart`).
+pub fn locate(name: &str) -> Result<Option<String>, Error> {
+    let name = name.trim();
+    if std::fs::metadata(name).is_ok() {
+        return absolute(name).map(Some);
+    }
+    if name.starts_with(['/', '.']) {
+        let text = format!("path {} not found", quote(name));
+        return Err(Error::new(ErrorKind::Read, text));
+    }
+    Ok(None)
+}
 
 /// Loads a chart from a folder or an archive, as `helm template` does with a path.
 pub fn load(path: &str, helm: Helm, warnings: &mut Vec<Warning>) -> Result<Chart, Error> {
@@ -34,9 +50,8 @@ pub fn load_folder(path: &str, helm: Helm, warnings: &mut Vec<Warning>) -> Resul
     let mut loader = Loader::new(helm, warnings);
     if helm == Helm::V4 {
         let file = format!("{}/Chart.yaml", absolute(path)?);
-        let text = std::fs::read(&file).map_err(|error| {
-            go_io("open", &file, &error).within(format!("unable to detect chart at {file}"))
-        })?;
+        let text =
+            read_whole(&file).map_err(|error| error.within(format!("unable to detect chart at {file}")))?;
         loader.choose_package(&text)?;
     }
     let files = read_folder(path, helm, loader.warnings)?;
@@ -300,4 +315,123 @@ fn below_folder(files: Vec<File>) -> Vec<File> {
 
 fn format_error(file: &str, text: String) -> Error {
     Error::new(ErrorKind::Format, text).within(format!("cannot load {file}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = "{apiVersion: v2, name: top, version: 1.0.0}";
+
+    fn load(files: &[(&str, &str)], helm: Helm) -> Result<Chart, Error> {
+        let files = files.iter().map(|(name, text)| File {
+            name: (*name).to_owned(),
+            data: (*text).into(),
+        });
+        load_files(files.collect(), helm, &mut Vec::new())
+    }
+
+    #[test]
+    fn files_are_sorted_by_what_they_are_for() {
+        let chart = load(
+            &[
+                ("Chart.yaml", "{name: top, version: 1.0, appVersion: 1234e5}"),
+                ("README.md", ""),
+                ("charts/_ignored/a", ""),
+                ("charts/sub/Chart.yaml", GOOD),
+                ("charts/sub.tgz.prov", ""),
+                ("crds/a.YAML", ""),
+                ("crds/notes.txt", ""),
+                ("requirements.yaml", "dependencies: [{name: top, version: 1}]"),
+                ("templates/a.yaml", ""),
+                ("values.schema.json", "{}"),
+                ("values.yaml", "a: 1"),
+            ],
+            Helm::V4,
+        )
+        .expect("the chart is valid");
+        let names = |files: &[Arc<File>]| files.iter().map(|file| file.name.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&chart.content.templates), ["templates/a.yaml"]);
+        let files = [
+            "README.md",
+            "charts/sub.tgz.prov",
+            "crds/a.YAML",
+            "crds/notes.txt",
+            "requirements.yaml",
+        ];
+        assert_eq!(names(&chart.content.files), files);
+        assert_eq!(
+            (&*chart.metadata.version, &*chart.metadata.app_version),
+            ("1", "1.234e+08")
+        );
+        assert_eq!(chart.metadata.api_version, "v1");
+        assert_eq!(chart.metadata.dependencies.as_ref().map(Vec::len), Some(1));
+        assert_eq!(&*chart.dependencies[0].path, "top/charts/top");
+        assert_eq!(chart.crd_files()[0].path, "top/crds/a.YAML");
+        assert_eq!(chart.crd_files().len(), 1);
+    }
+
+    #[test]
+    fn broken_charts_are_refused_in_the_words_of_helm() {
+        let go = "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal";
+        for (files, expected) in [
+            (&[("a", "")][..], "Chart.yaml file is missing".to_owned()),
+            (
+                &[("Chart.yaml", "")],
+                "validation: chart.metadata.name is required".to_owned(),
+            ),
+            (
+                &[("Chart.yaml", "{name: a/b, version: 1}")],
+                "validation: chart.metadata.name \"a/b\" is invalid".to_owned(),
+            ),
+            (
+                &[("Chart.yaml", "{name: a, version: x}")],
+                "validation: chart.metadata.version \"x\" is invalid".to_owned(),
+            ),
+            (
+                &[("Chart.yaml", "{name: a, version: 1, maintainers: [{name: [x]}]}")],
+                format!(
+                    "cannot load Chart.yaml: {go} array into Go struct field Maintainer.maintainers.name of type string"
+                ),
+            ),
+            (
+                &[("Chart.yaml", "{name: a, version: 1, keywords: x}")],
+                format!(
+                    "cannot load Chart.yaml: {go} string into Go struct field Metadata.keywords of type []string"
+                ),
+            ),
+            (
+                &[("Chart.yaml", GOOD), ("charts/README.md", "")],
+                "error unpacking subchart README.md in top: Chart.yaml file is missing".to_owned(),
+            ),
+            (
+                &[("Chart.yaml", GOOD), ("charts/x.tgz", "no archive")],
+                "error unpacking subchart x.tgz in top: gzip: invalid header".to_owned(),
+            ),
+            (
+                &[("Chart.yaml", GOOD), ("charts/x.tgz/a", "")],
+                "error unpacking subchart tar in top: expected x.tgz, got x.tgz/a".to_owned(),
+            ),
+            (
+                &[(
+                    "Chart.yaml",
+                    "{name: a, version: 1, dependencies: [{name: x}, {name: y, alias: x}]}",
+                )],
+                "validation: more than one dependency with name or alias \"x\"".to_owned(),
+            ),
+        ] {
+            let error = load(files, Helm::V4).expect_err("the chart is broken");
+            assert_eq!(error.to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn charts_are_not_nested_endlessly() {
+        let names: Vec<String> = (0..MAX_DEPTH + 5)
+            .map(|depth| format!("{}Chart.yaml", "charts/x/".repeat(depth)))
+            .collect();
+        let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), GOOD)).collect();
+        let error = load(&files, Helm::V4).expect_err("too deep");
+        assert_eq!(error.kind(), ErrorKind::Limit);
+    }
 }

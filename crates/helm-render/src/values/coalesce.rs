@@ -197,3 +197,136 @@ impl<'w> Coalescer<'w> {
         self.warnings.push(Warning::new(text));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value as Json, json};
+
+    use super::*;
+    use crate::chart::{File, load_files};
+    use crate::values::{coalesce, table, to_json};
+
+    fn chart(values: &str, sub_values: &str, helm: Helm) -> Chart {
+        let sub = "{apiVersion: v2, name: sub, version: 1.0.0}";
+        let files = [
+            ("Chart.yaml", "{apiVersion: v2, name: top, version: 1.0.0}"),
+            ("values.yaml", values),
+            ("charts/sub/Chart.yaml", sub),
+            ("charts/sub/values.yaml", sub_values),
+        ];
+        let files = files.into_iter().map(|(name, text)| File {
+            name: name.to_owned(),
+            data: text.as_bytes().to_vec(),
+        });
+        load_files(files.collect(), helm, &mut Vec::new()).expect("the chart is valid")
+    }
+
+    fn composed(
+        values: &str,
+        sub_values: &str,
+        given: &Json,
+        helm: Helm,
+    ) -> (Result<Map, Error>, Vec<String>) {
+        let given = from_json(given.as_object().expect("a map"));
+        let mut warnings = Vec::new();
+        let result = coalesce(&chart(values, sub_values, helm), &given, helm, &mut warnings);
+        (result, warnings.iter().map(ToString::to_string).collect())
+    }
+
+    #[track_caller]
+    fn check(values: &str, sub_values: &str, given: &Json, helm: Helm, expected: Json) {
+        let found = composed(values, sub_values, given, helm)
+            .0
+            .expect("the values fit");
+        assert_eq!(Json::Object(to_json(&found)), expected);
+    }
+
+    #[test]
+    fn a_given_null_takes_a_default_away() {
+        let expected = json!({"t": {"b": 2.0}, "sub": {"global": {}, "m": {"z": 1.0}}});
+        let given = json!({"a": null, "t": {"a": null}, "sub": {"m": {"x": null}}});
+        for helm in [Helm::V3, Helm::V4] {
+            check(
+                "{a: 1, t: {a: 1, b: 2}}",
+                "m: {x: 1, z: 1}",
+                &given,
+                helm,
+                expected.clone(),
+            );
+        }
+    }
+
+    #[test]
+    fn a_null_of_the_chart_stays_in_helm_3_only() {
+        let values = "{a: null, t: {a: null, b: 1}}";
+        check(
+            values,
+            "",
+            &json!({}),
+            Helm::V4,
+            json!({"t": {"b": 1.0}, "sub": {"global": {}}}),
+        );
+        let expected = json!({"a": null, "t": {"a": null, "b": 1.0}, "sub": {"global": {}}});
+        check(values, "", &json!({}), Helm::V3, expected);
+    }
+
+    #[test]
+    fn nested_tables_of_global_are_shared_with_dependencies() {
+        let values = "global: {t: {deep: {a: 1}}}";
+        let found = composed(
+            values,
+            "",
+            &json!({"sub": {"global": {"t": {"deep": {"b": 2}}}}}),
+            Helm::V4,
+        );
+        let found = found.0.expect("the values fit");
+        let [top, below] = ["global.t", "sub.global.t"].map(|path| table(&found, path).expect("a table"));
+        assert!(!top.is_same(&below));
+        let [top, below] = [top, below].map(|tables| table(&tables, "deep").expect("a table"));
+        assert!(top.is_same(&below));
+        assert_eq!(Json::Object(to_json(&top)), json!({"a": 1.0, "b": 2}));
+    }
+
+    #[test]
+    fn values_of_a_dependency_must_be_a_table() {
+        for (given, expected) in [
+            (json!("str"), "type mismatch on sub: %!t(string=str)"),
+            (json!(1.5), "type mismatch on sub: %!t(float64=1.5)"),
+            (json!(true), "type mismatch on sub: true"),
+            (json!(null), "type mismatch on sub: %!t(<nil>)"),
+        ] {
+            let error = composed("", "", &json!({ "sub": given }), Helm::V4)
+                .0
+                .expect_err("no table");
+            assert_eq!(error.to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_warned_of() {
+        for (values, given, expected) in [
+            (
+                "t: 1",
+                json!({"t": {"a": 1}}),
+                "warning: skipped value for top.t: Not a table.",
+            ),
+            (
+                "t: {a: {b: 1}}",
+                json!({"t": {"a": 2}}),
+                "warning: cannot overwrite table with non table for top.t.a (map[b:1])",
+            ),
+            (
+                "t: {a: [1, x]}",
+                json!({"t": {"a": {}}}),
+                "warning: destination for top.t.a is a table. Ignoring non-table value ([1 x])",
+            ),
+            (
+                "global: 1",
+                json!({}),
+                "warning: skipping globals because source global is not a table.",
+            ),
+        ] {
+            assert_eq!(composed(values, "", &given, Helm::V4).1, [expected]);
+        }
+    }
+}

@@ -77,3 +77,42 @@ fn split(data: &[u8]) -> Result<Vec<Vec<u8>>, String> {
     }
     Ok(documents)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn helm_4_merges_all_documents_and_helm_3_reads_the_first() {
+        let text = b"a: {x: 1, z: 2}\nb: 1\n---\na: {z: null}\nb: {c: 2}\n";
+        let first = json!({"a": {"x": 1.0, "z": 2.0}, "b": 1.0});
+        assert_eq!(read(text, Helm::V3).map(Value::Object), Ok(first));
+        let merged = json!({"a": {"x": 1.0, "z": null}, "b": {"c": 2.0}});
+        assert_eq!(read(text, Helm::V4).map(Value::Object), Ok(merged));
+    }
+
+    #[test]
+    fn what_is_no_map_is_refused_in_the_words_of_go() {
+        for (text, helm, expected) in [
+            (
+                "[a]",
+                Helm::V3,
+                "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array into Go value of type map[string]interface {}",
+            ),
+            (
+                "a: .inf",
+                Helm::V4,
+                "cannot unmarshal yaml document: error converting YAML to JSON: json: unsupported value: +Inf",
+            ),
+            (
+                "a: 1\n--- x\n",
+                Helm::V4,
+                "error reading yaml document: invalid Yaml document separator: x",
+            ),
+        ] {
+            assert_eq!(read(text.as_bytes(), helm), Err(expected.to_owned()), "{text:?}");
+        }
+    }
+}
