@@ -4,6 +4,8 @@
 //! standard error and exit code 1, as kustomize ends.
 
 mod build;
+mod pflag;
+mod template;
 mod usage;
 
 use std::env;
@@ -24,6 +26,13 @@ struct CommandLine {
 enum Command {
     /// Print what `kustomize build` prints.
     Build(Box<build::Flags>),
+    /// Print what `helm template` prints.
+    #[command(disable_help_flag = true)]
+    Template {
+        /// Helm's flags, read as Helm reads them.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -40,6 +49,11 @@ fn main() -> ExitCode {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) if error.is_closed_pipe() => ExitCode::from(CLOSED_PIPE),
             Err(error) => fail(&error.report(flags.explain)),
+        },
+        Command::Template { words } => match template::run(&words, tell) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) if error.is_closed_pipe() => ExitCode::from(CLOSED_PIPE),
+            Err(error) => fail(&error.to_string()),
         },
     }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use go_semver::{Constraints, Version};
+
 use crate::Helm;
 
 /// `.Capabilities.KubeVersion`.
@@ -52,6 +54,14 @@ impl KubeVersion {
             major: "1".to_owned(),
             minor: "37".to_owned(),
         }
+    }
+
+    /// Tells whether the version is in a range, such as `>=1.25.0-0`. What is no range holds nothing.
+    pub fn is_in_range(&self, range: &str) -> bool {
+        let (Ok(version), Ok(range)) = (Version::parse(&self.to_string()), Constraints::parse(range)) else {
+            return false;
+        };
+        range.check(&version)
     }
 }
 

@@ -1,0 +1,104 @@
+//! What the value of a flag may be.
+
+use super::csv;
+
+/// The type of a flag's value.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    /// A boolean; the flag alone sets it.
+    Switch,
+    /// Any text; of several, the last counts or all, as the reader of the flag sees fit.
+    Text,
+    /// Texts, comma-separated as in CSV.
+    List,
+    /// `key=value`, comma-separated.
+    Pairs,
+    /// A whole number.
+    Integer,
+    /// A number.
+    Number,
+    /// A duration such as `5m30s`.
+    Duration,
+    /// A text, and what the flag alone sets.
+    TextOr(&'static str),
+}
+
+impl Kind {
+    /// Returns what the flag sets without a value, where it may stand alone.
+    pub(super) fn when_alone(self) -> Option<&'static str> {
+        match self {
+            Self::Switch => Some("true"),
+            Self::TextOr(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Reads a value; a list gives several.
+    pub(super) fn read(self, value: &str) -> Result<Vec<String>, String> {
+        let syntax = |function: &str| format!("strconv.{function}: parsing {value:?}: invalid syntax");
+        match self {
+            Self::Text | Self::TextOr(_) => {}
+            Self::Switch => {
+                let truth = boolean(value).ok_or_else(|| syntax("ParseBool"))?;
+                return Ok(vec![truth.to_string()]);
+            }
+            Self::List => return csv::read(value),
+            Self::Pairs => return pairs(value),
+            Self::Integer => {
+                value.parse::<i64>().map_err(|_| syntax("ParseInt"))?;
+            }
+            Self::Number => {
+                value.parse::<f64>().map_err(|_| syntax("ParseFloat"))?;
+            }
+            Self::Duration if !is_duration(value) => {
+                return Err(format!("time: invalid duration {value:?}"));
+            }
+            Self::Duration => {}
+        }
+        Ok(vec![value.to_owned()])
+    }
+}
+
+fn boolean(value: &str) -> Option<bool> {
+    match value {
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
+        _ => None,
+    }
+}
+
+fn pairs(value: &str) -> Result<Vec<String>, String> {
+    let unformatted = |pair: &str| format!("{pair} must be formatted as key=value");
+    let pairs = match value.matches('=').count() {
+        0 => return Err(unformatted(value)),
+        1 => vec![value.trim_matches('"').to_owned()],
+        _ => csv::read(value)?,
+    };
+    match pairs.iter().find(|pair| !pair.contains('=')) {
+        Some(pair) => Err(unformatted(pair)),
+        None => Ok(pairs),
+    }
+}
+
+/// Tells whether a text is numbers with units; no command here measures the time.
+fn is_duration(text: &str) -> bool {
+    let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if rest == "0" {
+        return true;
+    }
+    let mut units = 0;
+    while !rest.is_empty() {
+        let number = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+        let found = ["ns", "us", "µs", "μs", "ms", "s", "m", "h"].iter().find(|unit| {
+            number
+                .strip_prefix(**unit)
+                .is_some_and(|rest| !rest.starts_with(char::is_alphabetic))
+        });
+        match found {
+            Some(unit) if number.len() < rest.len() => rest = &number[unit.len()..],
+            _ => return false,
+        }
+        units += 1;
+    }
+    units > 0
+}

@@ -1,0 +1,107 @@
+//! `windlass template`: a chart and values in, what `helm template` prints out.
+//!
+//! Everything stays on this machine: no repository is asked for a chart and no cluster for its capabilities. The order of
+//! the steps is Helm's, since the first one that fails is the one that users read about.
+
+mod debug;
+mod failure;
+mod flags;
+mod locate;
+mod name;
+mod output;
+mod output_folder;
+mod show_only;
+
+use std::io::{self, Write};
+
+use helm_render::capabilities::{Capabilities, KubeVersion};
+use helm_render::chart;
+use helm_render::set_values::{merge, read_local};
+use helm_render::{Helm, Options, Release, Rendered, Renderer};
+
+pub(crate) use failure::Failure;
+use flags::Settings;
+
+/// Renders, and prints. `tell` is for warnings, line by line.
+pub(crate) fn run(words: &[String], tell: impl Fn(&str)) -> Result<(), Failure> {
+    let settings = match flags::parse(words)? {
+        flags::Parsed::Help(text) => return print(text.as_bytes()),
+        flags::Parsed::Settings(settings) => settings,
+    };
+    settings.deprecations.iter().for_each(|line| tell(line));
+    let outcome = rendered(&settings, &tell);
+    match outcome {
+        Ok(rendered) => output::write(&rendered, &settings),
+        Err(Failure::Render(error)) if settings.debug && error.is_of_rendering() => {
+            debug::write(&error, &settings)?;
+            Err(Failure::Rendered(error))
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+fn rendered(settings: &Settings, tell: &impl Fn(&str)) -> Result<Rendered, Failure> {
+    let helm = settings.helm;
+    let capabilities = capabilities(settings)?;
+    settings.refuse_what_needs_a_cluster()?;
+    let (name, chart) = name::name_and_chart(settings)?;
+    let path = locate::chart(chart, settings)?;
+    let values = merge::merge(&settings.values, &mut read_local, helm).map_err(Failure::Values)?;
+    let mut warnings = Vec::new();
+    let chart = chart::load(&path, helm, &mut warnings);
+    warnings.iter().for_each(|warning| tell(&warning.to_string()));
+    let chart = chart.map_err(Failure::Chart)?;
+    chart::check_installable(&chart).map_err(Failure::Chart)?;
+    if let Some(warning) = chart::deprecation(&chart, helm) {
+        tell(&warning.to_string());
+    }
+    chart::check_dependencies(&chart, helm).map_err(Failure::Chart)?;
+    let release = Release {
+        is_upgrade: settings.is_upgrade,
+        ..Release::new(name, settings.namespace.clone())
+    };
+    let options = Options {
+        capabilities: Some(capabilities),
+        skip_schema_validation: settings.skip_schema_validation,
+        with_notes_of_dependencies: settings.with_notes_of_dependencies,
+        ..Options::new(release)
+    };
+    let rendered = Renderer::new(chart, helm)
+        .render(&values, &options)
+        .map_err(Failure::Render)?;
+    rendered
+        .warnings
+        .iter()
+        .for_each(|warning| tell(&warning.to_string()));
+    Ok(rendered)
+}
+
+fn capabilities(settings: &Settings) -> Result<Capabilities, Failure> {
+    let mut capabilities = Capabilities::offline(settings.helm);
+    if let Some(version) = &settings.kube_version {
+        capabilities.kube_version = KubeVersion::parse(version, settings.helm)
+            .map_err(|error| Failure::Flag(format!("invalid kube version '{version}': {error}")))?;
+    }
+    capabilities
+        .api_versions
+        .extend(settings.api_versions.iter().cloned());
+    Ok(capabilities)
+}
+
+fn print(text: &[u8]) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    out.write_all(text)
+        .and_then(|()| out.flush())
+        .map_err(Failure::Print)
+}
+
+/// The environment's choice of the version of Helm to follow.
+const HELM_VERSION: &str = "WINDLASS_HELM_VERSION";
+
+fn helm_version(name: &str) -> Option<Helm> {
+    match name {
+        "3" | "v3" => Some(Helm::V3),
+        "4" | "v4" => Some(Helm::V4),
+        _ => None,
+    }
+}

@@ -1,0 +1,173 @@
+//! All flags that `helm template` knows, of Helm 3 and of Helm 4.
+//!
+//! Those without a help text change nothing where there is no cluster and no repository; they are known so that command
+//! lines written for Helm are accepted.
+
+use crate::pflag::{Flag, Kind};
+
+const fn flag(name: &'static str, kind: Kind, help: &'static str) -> Flag {
+    Flag {
+        name,
+        short: None,
+        kind,
+        deprecated: None,
+        help,
+    }
+}
+
+const fn short(letter: char, name: &'static str, kind: Kind, help: &'static str) -> Flag {
+    Flag {
+        short: Some(letter),
+        ..flag(name, kind, help)
+    }
+}
+
+const fn deprecated(name: &'static str, kind: Kind, instead: &'static str) -> Flag {
+    Flag {
+        deprecated: Some(instead),
+        ..flag(name, kind, "")
+    }
+}
+
+/// The flags, those that do something here first.
+pub(super) static FLAGS: &[Flag] = &[
+    short(
+        'a',
+        "api-versions",
+        Kind::List,
+        "Kubernetes API versions that charts find besides the usual ones",
+    ),
+    flag("debug", Kind::Switch, "print also what is no YAML"),
+    short('g', "generate-name", Kind::Switch, "omit the NAME argument"),
+    flag(
+        "helm-version",
+        Kind::Text,
+        "render as Helm v3 or v4 does (default v4, or WINDLASS_HELM_VERSION)",
+    ),
+    flag(
+        "include-crds",
+        Kind::Switch,
+        "print the CRDs of the chart as well",
+    ),
+    flag(
+        "is-upgrade",
+        Kind::Switch,
+        "set .Release.IsUpgrade instead of .Release.IsInstall",
+    ),
+    flag(
+        "kube-version",
+        Kind::Text,
+        "the Kubernetes version that charts find",
+    ),
+    flag(
+        "name-template",
+        Kind::Text,
+        "a template for the name of the release",
+    ),
+    short('n', "namespace", Kind::Text, "the namespace of the release"),
+    flag("no-hooks", Kind::Switch, "leave hooks out"),
+    flag(
+        "output-dir",
+        Kind::Text,
+        "write files into this folder instead of to standard output",
+    ),
+    flag(
+        "release-name",
+        Kind::Switch,
+        "put the release's name into the path of --output-dir",
+    ),
+    flag("set", Kind::Text, "set values: key1=val1,key2=val2"),
+    flag(
+        "set-file",
+        Kind::Text,
+        "set values to the contents of files: key1=path1",
+    ),
+    flag(
+        "set-json",
+        Kind::Text,
+        "set JSON values: key1=jsonval1, or a whole object",
+    ),
+    flag("set-literal", Kind::Text, "set one text, as it is"),
+    flag("set-string", Kind::Text, "set texts: key1=val1,key2=val2"),
+    short(
+        's',
+        "show-only",
+        Kind::Text,
+        "print only what comes from these templates",
+    ),
+    flag(
+        "skip-schema-validation",
+        Kind::Switch,
+        "do not check values against values.schema.json",
+    ),
+    flag("skip-tests", Kind::Switch, "leave tests out"),
+    short(
+        'f',
+        "values",
+        Kind::List,
+        "files with values, `-` for standard input",
+    ),
+    flag("create-namespace", Kind::Switch, ""),
+    flag("force-replace", Kind::Switch, ""),
+    flag("force-conflicts", Kind::Switch, ""),
+    flag("server-side", Kind::Switch, ""),
+    flag("replace", Kind::Switch, ""),
+    flag("wait-for-jobs", Kind::Switch, ""),
+    flag("devel", Kind::Switch, ""),
+    flag("dependency-update", Kind::Switch, ""),
+    flag("disable-openapi-validation", Kind::Switch, ""),
+    flag("rollback-on-failure", Kind::Switch, ""),
+    flag("skip-crds", Kind::Switch, ""),
+    flag("enable-dns", Kind::Switch, ""),
+    flag("take-ownership", Kind::Switch, ""),
+    flag("verify", Kind::Switch, ""),
+    flag("insecure-skip-tls-verify", Kind::Switch, ""),
+    flag("plain-http", Kind::Switch, ""),
+    flag("pass-credentials", Kind::Switch, ""),
+    flag("kube-insecure-skip-tls-verify", Kind::Switch, ""),
+    flag("description", Kind::Text, ""),
+    flag("version", Kind::Text, ""),
+    flag("keyring", Kind::Text, ""),
+    flag("repo", Kind::Text, ""),
+    flag("username", Kind::Text, ""),
+    flag("password", Kind::Text, ""),
+    flag("cert-file", Kind::Text, ""),
+    flag("key-file", Kind::Text, ""),
+    flag("ca-file", Kind::Text, ""),
+    flag("post-renderer", Kind::Text, ""),
+    flag("post-renderer-args", Kind::Text, ""),
+    flag("kubeconfig", Kind::Text, ""),
+    flag("kube-context", Kind::Text, ""),
+    flag("kube-token", Kind::Text, ""),
+    flag("kube-as-user", Kind::Text, ""),
+    flag("kube-as-group", Kind::Text, ""),
+    flag("kube-apiserver", Kind::Text, ""),
+    flag("kube-ca-file", Kind::Text, ""),
+    flag("kube-tls-server-name", Kind::Text, ""),
+    flag("registry-config", Kind::Text, ""),
+    flag("repository-config", Kind::Text, ""),
+    flag("repository-cache", Kind::Text, ""),
+    flag("content-cache", Kind::Text, ""),
+    flag("color", Kind::Text, ""),
+    flag("colour", Kind::Text, ""),
+    flag("timeout", Kind::Duration, ""),
+    flag("burst-limit", Kind::Integer, ""),
+    flag("qps", Kind::Number, ""),
+    short('v', "v", Kind::Integer, ""),
+    short('l', "labels", Kind::Pairs, ""),
+    flag("wait", Kind::TextOr("watcher"), ""),
+    flag("dry-run", Kind::TextOr("unset"), ""),
+    deprecated("force", Kind::Switch, "use --force-replace instead"),
+    deprecated("atomic", Kind::Switch, "use --rollback-on-failure instead"),
+    deprecated("validate", Kind::Switch, "use '--dry-run=server' instead"),
+    deprecated(
+        "hide-notes",
+        Kind::Switch,
+        "this flag has no effect for 'helm template' and will be removed in Helm 5",
+    ),
+    deprecated(
+        "render-subchart-notes",
+        Kind::Switch,
+        "this flag has no effect for 'helm template' and will be removed in Helm 5",
+    ),
+];

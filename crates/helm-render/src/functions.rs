@@ -1,0 +1,71 @@
+//! The functions that templates of charts may call: sprig's, with what Helm takes away, puts in their place and adds.
+//!
+//! Two tables for all renders, one for each version of Helm. What a function must know of its render (how deep `include`
+//! is nested, how to look objects up) is kept in the render itself, as [`State`].
+
+mod author;
+mod json;
+mod state;
+mod templates;
+pub(crate) mod yaml;
+
+use std::sync::LazyLock;
+
+use go_template::{Function, Functions, Map, Type, Value};
+
+pub use state::Lookup;
+pub(crate) use state::State;
+pub(crate) use templates::without_missing;
+
+use crate::Helm;
+
+/// Returns the functions of a version of Helm.
+pub(crate) fn functions(helm: Helm) -> &'static Functions {
+    static V3: LazyLock<Functions> = LazyLock::new(|| made(Helm::V3));
+    static V4: LazyLock<Functions> = LazyLock::new(|| made(Helm::V4));
+    match helm {
+        Helm::V3 => &V3,
+        Helm::V4 => &V4,
+    }
+}
+
+fn made(helm: Helm) -> Functions {
+    let mut functions = sprig_functions::all();
+    // What a process holds in its environment is no chart's business.
+    functions.remove("env");
+    functions.remove("expandenv");
+    // Without `--enable-dns` a chart resolves no names.
+    functions.add(
+        "getHostByName",
+        Function::new(&[Type::STRING], |_, _| Ok("".into())),
+    );
+    author::register(&mut functions);
+    json::register(&mut functions, helm);
+    templates::register(&mut functions);
+    yaml::register(&mut functions, helm);
+    functions.add("lookup", Function::new(LOOKUP, lookup));
+    functions
+}
+
+const LOOKUP: &[Type] = &[Type::STRING, Type::STRING, Type::STRING, Type::STRING];
+
+/// Looks an object up, or a list of them; nothing where there is no cluster to ask.
+fn lookup(context: &mut go_template::Context<'_>, arguments: &[Value]) -> Result<Value, go_template::Error> {
+    let Some(lookup) = context.state::<State>().lookup.clone() else {
+        return Ok(Map::new().into());
+    };
+    let text = |index: usize| {
+        arguments[index]
+            .as_string()
+            .map(|text| text.to_text().into_owned())
+    };
+    let [api_version, kind, namespace, name] =
+        [text(0), text(1), text(2), text(3)].map(Option::unwrap_or_default);
+    let found = lookup
+        .lookup(&api_version, &kind, &namespace, &name)
+        .map_err(go_template::Error::new)?;
+    Ok(match found {
+        Some(object) => crate::values::from_json(&object).into(),
+        None => Map::new().into(),
+    })
+}

@@ -1,0 +1,34 @@
+//! What functions keep for the length of one render.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use go_template::Str;
+use serde_json::{Map, Value};
+
+/// Where `lookup` finds objects: the API server, for whom there is one.
+pub trait Lookup: fmt::Debug + Send + Sync {
+    /// Finds an object, or all of a kind where the name is empty (as a `List` of theirs). None for what is not there; an
+    /// error ends the render with that text.
+    fn lookup(
+        &self,
+        api_version: &str,
+        kind: &str,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<Map<String, Value>>, String>;
+}
+
+/// The part of a render that belongs to functions.
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    /// Where objects are looked up.
+    pub(crate) lookup: Option<Arc<dyn Lookup>>,
+    /// Whether missing values and `fail` are only warnings.
+    pub(crate) lint: bool,
+    /// What was warned of.
+    pub(crate) warnings: Vec<String>,
+    /// How often each template is being included.
+    pub(super) included: HashMap<Str, u32>,
+}

@@ -1,0 +1,88 @@
+//! From values to YAML text: `yaml.Marshal`, which is `json.Marshal` and then `JSONToYAML`.
+//!
+//! The JSON text between the two is not made: it would be read back at once. Where JSON refuses a value, the encoder of
+//! JSON is asked for the words.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use go_template::json::{Style, encode};
+use go_template::{Context, Error, Value};
+use manifest::yaml::{self, number};
+use serde_json::{Map as PlainMap, Value as Plain};
+
+/// How deep values may nest here; beyond it they go through JSON, which tells cycles from depth.
+const MAX_DEPTH: usize = 200;
+
+/// Writes a value as YAML, ending in a newline.
+pub(crate) fn marshal(context: &mut Context<'_>, value: &Value) -> Result<String, Error> {
+    let plain = match plain(value, 0) {
+        Some(plain) => plain,
+        None => through_json(value)?,
+    };
+    let text = yaml::write(&plain).map_err(|problem| Error::new(problem.to_string()))?;
+    context.charge(text.len())?;
+    Ok(text)
+}
+
+fn through_json(value: &Value) -> Result<Plain, Error> {
+    let text = encode(value, Style::MARSHAL)?;
+    serde_json::from_str(&text).map_err(|error| Error::new(error.to_string()))
+}
+
+/// Makes JSON of a value. None for what has to go through the encoder.
+fn plain(value: &Value, depth: usize) -> Option<Plain> {
+    if depth > MAX_DEPTH {
+        return None;
+    }
+    Some(match value {
+        Value::Invalid | Value::Nil => Plain::Null,
+        Value::Bool(truth) => Plain::Bool(*truth),
+        Value::Int(number, _) => Plain::from(*number),
+        Value::Uint(number, _) => Plain::from(*number),
+        Value::Float(number) => number::float_to_json(*number)?,
+        Value::String(text) => Plain::String(string(text)),
+        Value::Bytes(bytes) => Plain::String(STANDARD.encode(bytes)),
+        Value::List(list) if list.is_nil() => Plain::Null,
+        Value::List(list) => Plain::Array(
+            list.iter()
+                .map(|item| plain(item, depth + 1))
+                .collect::<Option<_>>()?,
+        ),
+        Value::Map(map) => match map.borrow() {
+            None => Plain::Null,
+            Some(entries) => {
+                let mut fields = PlainMap::new();
+                for (key, value) in entries.iter() {
+                    fields.insert(string(key), plain(value, depth + 1)?);
+                }
+                Plain::Object(fields)
+            }
+        },
+        Value::Object(object) => {
+            if let Some(json) = object.json().or_else(|| object.underlying()) {
+                return plain(&json, depth + 1);
+            }
+            let mut fields = PlainMap::new();
+            for (name, value) in object.fields() {
+                fields.insert(name.to_owned(), plain(&value, depth + 1)?);
+            }
+            Plain::Object(fields)
+        }
+        Value::Complex(..) | Value::Func(_) => return None,
+    })
+}
+
+/// Returns a text; each byte that is no UTF-8 becomes a replacement character, as in Go's JSON.
+fn string(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => {
+            let mut text = String::with_capacity(bytes.len());
+            for chunk in bytes.utf8_chunks() {
+                text.push_str(chunk.valid());
+                text.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
+            }
+            text
+        }
+    }
+}

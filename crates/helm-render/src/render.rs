@@ -1,0 +1,258 @@
+//! The whole way from a loaded chart and values to what a release consists of.
+
+mod name;
+mod notes;
+
+use std::sync::Arc;
+
+use go_template::Limits;
+pub use name::name_from_template;
+use serde_json::{Map, Value};
+
+use crate::capabilities::Capabilities;
+use crate::chart::Chart;
+use crate::engine::{self, Job, Parsed};
+use crate::functions::Lookup;
+use crate::manifest::{self, Files, Hook, KindOrder, Manifest};
+use crate::post_render::{self, PostRender, PostRenderStrategy};
+use crate::{Error, ErrorKind, Helm, Warning, dependencies, schema, values};
+
+/// A chart that is parsed once and rendered many times.
+///
+/// It can be shared by threads. Templates are parsed when a rendering first needs them, and kept.
+#[derive(Debug)]
+pub struct Renderer {
+    chart: Chart,
+    helm: Helm,
+    parsed: Parsed,
+}
+
+/// Which release a chart is rendered for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Release {
+    /// `.Release.Name`.
+    pub name: String,
+    /// `.Release.Namespace`.
+    pub namespace: String,
+    /// `.Release.Revision`.
+    pub revision: i64,
+    /// `.Release.IsUpgrade`; the opposite of `.Release.IsInstall`.
+    pub is_upgrade: bool,
+}
+
+impl Release {
+    /// Makes the first revision of a release.
+    pub fn new(name: impl Into<String>, namespace: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            namespace: namespace.into(),
+            revision: 1,
+            is_upgrade: false,
+        }
+    }
+}
+
+/// What a rendering depends on besides chart and values.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The release.
+    pub release: Release,
+    /// What the cluster can do; what Helm assumes offline where it is None.
+    pub capabilities: Option<Capabilities>,
+    /// Where `lookup` finds objects; without it finds none.
+    pub lookup: Option<Arc<dyn Lookup>>,
+    /// Changes what was rendered before it is split into manifests.
+    pub post_render: Option<Arc<dyn PostRender>>,
+    /// What the post-renderer gets.
+    pub post_render_strategy: PostRenderStrategy,
+    /// Leaves values.schema.json aside.
+    pub skip_schema_validation: bool,
+    /// Adds the notes of dependencies to those of the chart.
+    pub with_notes_of_dependencies: bool,
+    /// Fails where a template names a key that is not there.
+    pub strict: bool,
+    /// Turns `fail` and `required` into warnings.
+    pub lint: bool,
+    /// What templates may use.
+    pub limits: Limits,
+}
+
+impl Options {
+    /// Makes the options of `helm template` for a release.
+    pub fn new(release: Release) -> Self {
+        Self {
+            release,
+            capabilities: None,
+            lookup: None,
+            post_render: None,
+            post_render_strategy: PostRenderStrategy::default(),
+            skip_schema_validation: false,
+            with_notes_of_dependencies: false,
+            strict: false,
+            lint: false,
+            limits: Limits {
+                stack: STACK,
+                ..Limits::default()
+            },
+        }
+    }
+}
+
+/// How much stack templates get. Go's grow to a gigabyte; only what is used takes memory.
+const STACK: usize = 256 * 1024 * 1024;
+
+/// What the thread keeps for what stands below the templates.
+const STACK_BELOW: usize = 1024 * 1024;
+
+/// What a chart gives for a release.
+#[derive(Clone, Debug, Default)]
+pub struct Rendered {
+    /// Files of crds/, which are no templates, by their paths.
+    pub crds: Vec<Crd>,
+    /// What is to be installed, in that order.
+    pub manifests: Vec<Manifest>,
+    /// What is to run at points of the release's life, sorted by kind.
+    pub hooks: Vec<Hook>,
+    /// NOTES.txt, rendered.
+    pub notes: String,
+    /// What Helm would have logged.
+    pub warnings: Vec<Warning>,
+}
+
+/// A file of crds/.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Crd {
+    /// Where it stands: `chart/crds/file.yaml`.
+    pub path: String,
+    /// Its content, which may hold several documents.
+    pub content: String,
+}
+
+impl Renderer {
+    /// Takes a chart to render as a version of Helm does.
+    pub fn new(chart: Chart, helm: Helm) -> Self {
+        Self {
+            chart,
+            helm,
+            parsed: Parsed::default(),
+        }
+    }
+
+    /// Returns the chart, as it was loaded.
+    pub fn chart(&self) -> &Chart {
+        &self.chart
+    }
+
+    /// Renders the chart with values that are laid over its own.
+    pub fn render(&self, values: &Map<String, Value>, options: &Options) -> Result<Rendered, Error> {
+        // Helm 4 loads charts of a version that it cannot install yet.
+        if self.helm == Helm::V4 && self.chart.metadata.api_version == "v3" {
+            return Err(Error::new(ErrorKind::Release, "invalid chart apiVersion"));
+        }
+        name::check(&options.release.name, self.helm)?;
+        go_template::on_stack(options.limits.stack + STACK_BELOW, || {
+            self.render_here(values, options)
+        })
+        .map_err(|error| Error::new(ErrorKind::System, format!("failed to start a thread: {error}")))?
+    }
+
+    fn render_here(&self, given: &Map<String, Value>, options: &Options) -> Result<Rendered, Error> {
+        let helm = self.helm;
+        let mut warnings = Vec::new();
+        let given = values::from_json(given);
+        let chart = dependencies::process(&self.chart, &given, helm, &mut warnings)
+            .map_err(|error| Error::new(ErrorKind::Dependencies, error.to_string()))?;
+        let values = values::coalesce(&chart, &given, helm, &mut warnings)
+            .map_err(|error| Error::new(ErrorKind::Values, error.to_string()))?;
+        if !options.skip_schema_validation {
+            check_schemas(&chart, &values)?;
+        }
+        let offline;
+        let capabilities = match &options.capabilities {
+            Some(capabilities) => capabilities,
+            None => {
+                offline = Capabilities::offline(helm);
+                &offline
+            }
+        };
+        check_kube_version(&chart, capabilities, helm)?;
+        let output = engine::render(&Job {
+            helm,
+            chart: &chart,
+            parsed: &self.parsed,
+            values,
+            release: &options.release,
+            capabilities,
+            lookup: options.lookup.clone(),
+            strict: options.strict,
+            lint: options.lint,
+            limits: options.limits.clone(),
+        })?;
+        warnings.extend(output.warnings.into_iter().map(Warning::new));
+        self.finish(&chart, output.files, warnings, options)
+    }
+
+    fn finish(
+        &self,
+        chart: &Chart,
+        mut files: Files,
+        mut warnings: Vec<Warning>,
+        options: &Options,
+    ) -> Result<Rendered, Error> {
+        let notes = notes::take(&mut files, chart.name(), options.with_notes_of_dependencies);
+        if let Some(post_render) = &options.post_render
+            && self.helm == Helm::V4
+        {
+            files = post_render::run(files, &**post_render, options.post_render_strategy)?;
+        }
+        let sorted = manifest::sort(&files, KindOrder::install(self.helm), self.helm);
+        let mut sorted = sorted.map_err(|error| {
+            let path = error.path.clone();
+            let error = Error::new(ErrorKind::Manifest, error.to_string()).in_file(&path, None);
+            error.with_rendered(files)
+        })?;
+        warnings.append(&mut sorted.warnings);
+        Ok(Rendered {
+            crds: crds(chart),
+            manifests: sorted.manifests,
+            hooks: sorted.hooks,
+            notes,
+            warnings,
+        })
+    }
+}
+
+fn check_schemas(chart: &Chart, values: &go_template::Map) -> Result<(), Error> {
+    schema::check_chart(chart, &values::to_json(values)).map_err(|error| {
+        let text = format!(
+            "values don't meet the specifications of the schema(s) in the following chart(s):\n{error}"
+        );
+        Error::new(ErrorKind::Schema, text)
+    })
+}
+
+fn check_kube_version(chart: &Chart, capabilities: &Capabilities, helm: Helm) -> Result<(), Error> {
+    let range = &chart.metadata.kube_version;
+    let version = &capabilities.kube_version;
+    if range.is_empty() || version.is_in_range(range) {
+        return Ok(());
+    }
+    let shown = match helm {
+        Helm::V3 => version.to_string(),
+        Helm::V4 => version.version.clone(),
+    };
+    Err(Error::new(
+        ErrorKind::KubeVersion,
+        format!("chart requires kubeVersion: {range} which is incompatible with Kubernetes {shown}"),
+    ))
+}
+
+fn crds(chart: &Chart) -> Vec<Crd> {
+    let files = chart.crd_files().into_iter();
+    files
+        .map(|crd| Crd {
+            path: crd.path,
+            content: String::from_utf8_lossy(&crd.file.data).into_owned(),
+        })
+        .collect()
+}
