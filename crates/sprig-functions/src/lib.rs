@@ -6,6 +6,7 @@
 mod arguments;
 mod cast;
 mod conversion;
+mod date;
 mod decimal;
 mod deep_equal;
 mod defaults;
@@ -16,12 +17,17 @@ mod json;
 mod lists;
 mod math;
 mod merge;
+mod path;
 mod printed;
 mod reflection;
+mod regex;
+mod semver;
 mod strings;
 #[cfg(test)]
 mod testing;
 mod unicode;
+
+pub use date::{DurationObject, TimeObject};
 
 use go_template::Functions;
 
@@ -29,6 +35,7 @@ use go_template::Functions;
 pub fn all() -> Functions {
     let mut functions = Functions::default();
     conversion::register(&mut functions);
+    date::register(&mut functions);
     defaults::register(&mut functions);
     dicts::register(&mut functions);
     encoding::register(&mut functions);
@@ -36,7 +43,10 @@ pub fn all() -> Functions {
     json::register(&mut functions);
     lists::register(&mut functions);
     math::register(&mut functions);
+    path::register(&mut functions);
     reflection::register(&mut functions);
+    regex::register(&mut functions);
+    semver::register(&mut functions);
     strings::register(&mut functions);
     functions
 }
