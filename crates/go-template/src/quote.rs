@@ -213,6 +213,23 @@ fn digits(text: &[u8], count: usize, base: u32) -> Result<(u32, &[u8]), InvalidS
     Ok((code, rest))
 }
 
+/// `strconv.CanBackquote`: whether a string can stand between back quotes on one line.
+pub fn can_backquote(mut text: &[u8]) -> bool {
+    while let (character, width @ 1..) = rune::decode(text) {
+        let is_fine = match character {
+            '\u{feff}' | '`' | '\x7f' => false,
+            '\t' => true,
+            rune::ERROR => width > 1,
+            character => character >= ' ',
+        };
+        if !is_fine {
+            return false;
+        }
+        text = &text[width..];
+    }
+    true
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

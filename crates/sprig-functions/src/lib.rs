@@ -5,6 +5,7 @@
 
 mod arguments;
 mod cast;
+mod checksums;
 mod conversion;
 mod date;
 mod decimal;
@@ -19,6 +20,7 @@ mod math;
 mod merge;
 mod path;
 mod printed;
+mod random;
 mod reflection;
 mod regex;
 mod semver;
@@ -34,6 +36,7 @@ use go_template::Functions;
 /// Returns all functions: sprig's for text templates, without `env` and `expandenv`.
 pub fn all() -> Functions {
     let mut functions = Functions::default();
+    checksums::register(&mut functions);
     conversion::register(&mut functions);
     date::register(&mut functions);
     defaults::register(&mut functions);
@@ -44,6 +47,7 @@ pub fn all() -> Functions {
     lists::register(&mut functions);
     math::register(&mut functions);
     path::register(&mut functions);
+    random::register(&mut functions);
     reflection::register(&mut functions);
     regex::register(&mut functions);
     semver::register(&mut functions);

@@ -85,7 +85,7 @@ impl Printer {
     pub(super) fn pad_quoted(&mut self, text: &[u8]) {
         let text = self.cut(text).len_of(text);
         let mut out = Vec::with_capacity(text.len() + 2);
-        if self.flags.sharp && can_backquote(text) {
+        if self.flags.sharp && quote::can_backquote(text) {
             out.push(b'`');
             out.extend_from_slice(text);
             out.push(b'`');
@@ -310,21 +310,4 @@ fn character(code: u64) -> char {
         .ok()
         .and_then(char::from_u32)
         .unwrap_or(rune::ERROR)
-}
-
-/// `strconv.CanBackquote`: whether a string can stand between back quotes on one line.
-fn can_backquote(mut text: &[u8]) -> bool {
-    while let (character, width @ 1..) = rune::decode(text) {
-        let is_fine = match character {
-            '\u{feff}' | '`' | '\x7f' => false,
-            '\t' => true,
-            rune::ERROR => width > 1,
-            character => character >= ' ',
-        };
-        if !is_fine {
-            return false;
-        }
-        text = &text[width..];
-    }
-    true
 }
