@@ -116,6 +116,15 @@ impl Context<'_> {
         self.work.charge(bytes)
     }
 
+    /// Fails near the end of the stack. To be called at each level by functions that recurse over values: a value may be
+    /// deeper than what templates have left.
+    pub fn descend(&mut self) -> Result<(), Error> {
+        if self.work.floor.is_reserve_used() {
+            return Err(self.work.limit("a value is deeper than the stack".to_owned()));
+        }
+        Ok(())
+    }
+
     /// Counts one step of work that takes time but no memory, and notices when the render was cancelled.
     pub fn step(&mut self) -> Result<(), Error> {
         self.work.step()

@@ -9,6 +9,9 @@ use std::io;
 /// What is kept for functions that know nothing of the bound: encoders, printers, other libraries.
 const RESERVE: usize = 384 * 1024;
 
+/// What of that is left to those that ask how much there is.
+const LAST: usize = 128 * 1024;
+
 /// The lowest address that an execution may reach.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Floor(usize);
@@ -23,6 +26,11 @@ impl Floor {
     #[inline]
     pub(crate) fn is_reached(self) -> bool {
         here() < self.0
+    }
+
+    /// Tells whether a function has used up what is kept for it.
+    pub(crate) fn is_reserve_used(self) -> bool {
+        here() < self.0.saturating_sub(RESERVE - LAST)
     }
 }
 
