@@ -9,11 +9,16 @@ use go_template::{List, Map, Object, Value};
 /// Works on a list of pairs instead of by recursion, since values may be deeper than the stack.
 pub(crate) fn deep_equal(one: &Value, other: &Value) -> bool {
     let mut pending = vec![(one.clone(), other.clone())];
-    // Maps may hold themselves: a pair that was met before is equal as far as it can tell.
+    // Maps may hold themselves, and lists another one twice, and so on: a pair that was met before is equal as far as it
+    // can tell.
     let mut met = HashSet::new();
     while let Some((one, other)) = pending.pop() {
         let equal = match (&one, &other) {
-            (Value::List(one), Value::List(other)) => lists(one, other, &mut pending),
+            (Value::List(one), Value::List(other)) => {
+                let addresses = (one.as_ptr().addr(), other.as_ptr().addr());
+                let was_met = !one.is_empty() && one.len() == other.len() && !met.insert(addresses);
+                was_met || lists(one, other, &mut pending)
+            }
             (Value::Map(one), Value::Map(other)) => {
                 !met.insert((one.address(), other.address())) || maps(one, other, &mut pending)
             }

@@ -47,6 +47,7 @@ fn merge_maps(
             format!("merge: the maps are more than {MAX_DEPTH} levels deep"),
         ));
     }
+    context.descend()?;
     for (key, value) in source.entries() {
         let present = destination.get(&key);
         if value.is_untyped_nil() || is_nil_in_typed_map(source, &value) {

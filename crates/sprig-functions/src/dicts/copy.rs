@@ -21,6 +21,7 @@ fn copy(context: &mut Context<'_>, value: &Value, depth: usize) -> Result<Value,
             format!("deepCopy: the value is more than {MAX_DEPTH} levels deep"),
         ));
     }
+    context.descend()?;
     match value {
         Value::Map(map) if !map.is_nil() => {
             context.charge(map.len() * size_of::<(Value, Value)>())?;
