@@ -249,4 +249,37 @@ mod tests {
         assert_eq!(found.values["one"]["in"]["x"], json!(1.0));
         assert_eq!(found.values["two"]["in"].get("x"), None);
     }
+
+    #[test]
+    fn imports_that_would_hold_themselves_are_refused() {
+        let long = format!(
+            "version: 1.x, import-values: [{{child: t, parent: {}z}}]",
+            "z.".repeat(100_000)
+        );
+        let doubled: Vec<String> = (1..40)
+            .map(|n| {
+                let below = format!("q{}", ".l".repeat(n - 1));
+                format!("{{child: t{n}, parent: {below}.l}}, {{child: t{n}, parent: {below}.r}}")
+            })
+            .collect();
+        let doubled = format!(
+            "version: 1.x, import-values: [{{child: t, parent: q}}, {}]",
+            doubled.join(", ")
+        );
+        let itself = "version: 1.x, import-values: [{child: t, parent: q}, {child: t, parent: q.s}]";
+        let tables: String = (1..40).map(|n| format!("t{n}: {{v: 1}}\n")).collect();
+        let sub_values = ("charts/sub/values.yaml", &*format!("t: {{v: 1}}\n{tables}"));
+        for (dependency, expected) in [
+            (itself, "tables are nested deeper than 512"),
+            (&long, "tables are nested deeper than 512"),
+            (&doubled, "there are more than 2000000"),
+        ] {
+            let chart = chart(&[("Chart.yaml", &parent(dependency)), SUB, sub_values], Helm::V3);
+            let error = process(&chart, &Map::new(), Helm::V3, &mut Vec::new()).expect_err("too large");
+            assert_eq!(
+                error.to_string(),
+                format!("failed to compose the values: {expected}")
+            );
+        }
+    }
 }

@@ -21,7 +21,7 @@ pub use convert::{copy, from_json, to_json, value_from_json, value_to_json};
 pub use lookup::{NotFound, path_value, table};
 pub use read::{merge, read};
 pub(crate) use show::plain;
-pub(crate) use tables::{Nulls, lay_under, put};
+pub(crate) use tables::{Nulls, check_bounds, lay_under, put};
 
 /// Composes the values that templates of a chart see: its defaults and those of its dependencies below what was given.
 ///

@@ -6,11 +6,15 @@
 
 use std::collections::BTreeMap;
 
+use go_time::Time;
 use manifest::yaml::number::format_g;
 use manifest::yaml::{Dialect, Nodes, compose_first, json};
 use serde_json::{Map, Value};
 
 use super::metadata::{Dependency, Lock, Maintainer, Metadata};
+
+/// How times are written in JSON, in Go's way to say it.
+const RFC_3339: &[u8] = b"2006-01-02T15:04:05Z07:00";
 
 /// Chart.yaml before it is validated: lists may hold nulls.
 #[derive(Debug, Default)]
@@ -301,11 +305,14 @@ impl<'a> Decoder<'a> {
         });
     }
 
-    /// Keeps a time as it was written; Go's own decoder of times words what is wrong.
+    /// Keeps a time as it was written, if Go can read it.
     fn time(&mut self, value: &Value, target: &mut String) {
         match value {
             Value::Null => {}
-            Value::String(text) => target.clone_from(text),
+            Value::String(text) => match Time::parse(RFC_3339, text.as_bytes()) {
+                Ok(_) => target.clone_from(text),
+                Err(error) => self.fail(error.to_string()),
+            },
             _ => self.fail("Time.UnmarshalJSON: input is not a JSON string".to_owned()),
         }
     }

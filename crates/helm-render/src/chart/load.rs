@@ -401,6 +401,10 @@ mod tests {
                 ),
             ),
             (
+                &[("Chart.yaml", GOOD), ("Chart.lock", "generated: 2020-01-01T25:00:00Z")],
+                "cannot load Chart.lock: error unmarshaling JSON: while decoding JSON: parsing time \"2020-01-01T25:00:00Z\": hour out of range".to_owned(),
+            ),
+            (
                 &[("Chart.yaml", GOOD), ("charts/README.md", "")],
                 "error unpacking subchart README.md in top: Chart.yaml file is missing".to_owned(),
             ),

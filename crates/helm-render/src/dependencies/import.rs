@@ -6,7 +6,9 @@ use serde_json::{Value as Json, json};
 use super::graph::{ChartId, DependencyId, Graph};
 use super::log::warning;
 use crate::chart::Error;
-use crate::values::{Coalescer, NotFound, Nulls, copy, lay_under, plain, put, table, value_from_json};
+use crate::values::{
+    Coalescer, NotFound, Nulls, check_bounds, copy, lay_under, plain, put, table, value_from_json,
+};
 use crate::{Helm, Warning};
 
 /// Imports into all charts, from the innermost outwards.
@@ -40,12 +42,13 @@ fn import(
         warnings,
     };
     for id in named {
-        importer.import_from(graph, id);
+        importer.import_from(graph, id)?;
     }
     let imported = importer.imported;
     // Tables that were imported are still those of the dependencies, which may have grown meanwhile.
     let values = copy(&values);
-    lay_under(&values, &imported, "", Nulls::Keep, warnings);
+    lay_under(&values, &imported, "", Nulls::Keep, warnings)?;
+    check_bounds(&values)?;
     graph.set_values(chart, values);
     Ok(())
 }
@@ -59,7 +62,7 @@ struct Importer<'a> {
 
 impl Importer<'_> {
     /// Imports from one dependency, and writes its imports down as templates will see them.
-    fn import_from(&mut self, graph: &mut Graph<'_>, id: DependencyId) {
+    fn import_from(&mut self, graph: &mut Graph<'_>, id: DependencyId) -> Result<(), Error> {
         let imports = graph.take_imports(id);
         let name = &graph.dependency(id).name;
         let mut seen = Vec::new();
@@ -70,7 +73,7 @@ impl Importer<'_> {
                     let (child, parent) = (field("child"), field("parent"));
                     seen.push(json!({"child": child, "parent": parent}));
                     match table(self.values, &format!("{name}.{child}")) {
-                        Ok(found) => self.take(at_path(&parent, found)),
+                        Ok(found) => self.take(&at_path(&parent, found))?,
                         Err(error) => self.warn_of_chart(name, &error),
                     }
                 }
@@ -78,7 +81,7 @@ impl Importer<'_> {
                     let child = format!("exports.{export}");
                     seen.push(json!({"child": child, "parent": "."}));
                     match table(self.values, &format!("{name}.{child}")) {
-                        Ok(found) => self.take(or_new(found)),
+                        Ok(found) => self.take(&or_new(found))?,
                         Err(error) => self.warn(&error),
                     }
                 }
@@ -86,10 +89,15 @@ impl Importer<'_> {
             }
         }
         graph.dependency_mut(id).import_values = seen;
+        Ok(())
     }
 
-    fn take(&mut self, found: Map) {
-        lay_under(&self.imported, &found, "", Nulls::Keep, self.warnings);
+    /// Lays a table under what was imported so far. Both hold tables of the dependencies, which may come to hold each
+    /// other: that is looked at each time, before anything follows them.
+    fn take(&mut self, found: &Map) -> Result<(), Error> {
+        lay_under(&self.imported, found, "", Nulls::Keep, self.warnings)?;
+        check_bounds(&self.imported)?;
+        check_bounds(self.values)
     }
 
     fn warn_of_chart(&mut self, chart: &str, error: &NotFound) {

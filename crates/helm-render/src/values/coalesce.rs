@@ -7,7 +7,7 @@ use go_template::{Map, Value};
 
 use super::convert::{copy, from_json};
 use super::show;
-use super::tables::{Nulls, joined, lay_under, put, remove_nulls};
+use super::tables::{Nulls, check_bounds, joined, lay_under, put, remove_nulls};
 use crate::chart::{Chart, Error, ErrorKind};
 use crate::{Helm, Warning};
 
@@ -54,6 +54,7 @@ impl<'w> Coalescer<'w> {
     pub(crate) fn coalesce(&mut self, chart: impl Defaults, given: &Map) -> Result<Map, Error> {
         let values = copy(given);
         self.compose(chart, &values, "", Nulls::Remove)?;
+        check_bounds(&values)?;
         Ok(values)
     }
 
@@ -61,6 +62,7 @@ impl<'w> Coalescer<'w> {
     pub(crate) fn merge_defaults(&mut self, chart: impl Defaults) -> Result<Map, Error> {
         let values = Map::new();
         self.compose(chart, &values, "", Nulls::Keep)?;
+        check_bounds(&values)?;
         Ok(values)
     }
 
@@ -73,7 +75,7 @@ impl<'w> Coalescer<'w> {
     ) -> Result<(), Error> {
         let dependencies = chart.dependencies();
         let path = joined(prefix, &chart.name());
-        self.add_defaults(chart, &dependencies, values, &path, nulls);
+        self.add_defaults(chart, &dependencies, values, &path, nulls)?;
         for dependency in dependencies {
             let name = dependency.name();
             let below = match values.get(&name) {
@@ -88,7 +90,7 @@ impl<'w> Coalescer<'w> {
                     below
                 }
             };
-            self.hand_down_globals(values, &below, &path);
+            self.hand_down_globals(values, &below, &path)?;
             self.compose(dependency, &below, &path, nulls)?;
         }
         Ok(())
@@ -102,7 +104,7 @@ impl<'w> Coalescer<'w> {
         values: &Map,
         path: &str,
         nulls: Nulls,
-    ) {
+    ) -> Result<(), Error> {
         let cleans = self.helm == Helm::V4;
         for (key, default) in chart.defaults().entries() {
             match (values.get(&key), default) {
@@ -117,7 +119,7 @@ impl<'w> Coalescer<'w> {
                     if cleans && nulls == Nulls::Remove {
                         remove_nulls(&defaults);
                     }
-                    lay_under(&table, &defaults, &joined(path, &name), nulls, self.warnings);
+                    lay_under(&table, &defaults, &joined(path, &name), nulls, self.warnings)?;
                 }
                 (Some(Value::Map(_)), Value::Nil) => {}
                 (Some(Value::Map(_)), _) => {
@@ -140,18 +142,19 @@ impl<'w> Coalescer<'w> {
                 }
             }
         }
+        Ok(())
     }
 
     /// Lays the `global` of a dependency under that of the chart that holds it, and gives it to the dependency.
     ///
     /// The tables right below `global` become tables of their own, those below them are shared by both charts: what the
     /// dependency adds there, the other sees (`coalesceGlobals`).
-    fn hand_down_globals(&mut self, from: &Map, to: &Map, path: &str) {
+    fn hand_down_globals(&mut self, from: &Map, to: &Map, path: &str) -> Result<(), Error> {
         let Some(target) = self.globals(to, "destination") else {
-            return;
+            return Ok(());
         };
         let Some(source) = self.globals(from, "source") else {
-            return;
+            return Ok(());
         };
         for (key, value) in source.entries() {
             let name = key.to_text();
@@ -161,7 +164,7 @@ impl<'w> Coalescer<'w> {
                     match lower {
                         None => {}
                         Some(Value::Map(lower)) => {
-                            lay_under(&upper, &lower, &joined(path, &name), Nulls::Keep, self.warnings);
+                            lay_under(&upper, &lower, &joined(path, &name), Nulls::Keep, self.warnings)?;
                         }
                         Some(_) => {
                             let name = crate::quote::quote(&name);
@@ -178,6 +181,7 @@ impl<'w> Coalescer<'w> {
             }
         }
         put(to, GLOBAL, Value::Map(target));
+        Ok(())
     }
 
     fn globals(&mut self, values: &Map, role: &str) -> Option<Map> {

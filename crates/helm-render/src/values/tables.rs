@@ -4,6 +4,14 @@ use go_template::{Map, Str, Value};
 
 use super::show::plain;
 use crate::Warning;
+use crate::chart::{Error, ErrorKind};
+
+/// How deep tables may be nested. YAML is read 256 deep at most; a chart that imports its tables into each other can make
+/// one that holds itself, with which Helm ends in a stack overflow.
+const MAX_DEPTH: usize = 512;
+
+/// How many values there may be: what shares tables can grow by a factor of two with each import.
+const MAX_VALUES: usize = 2_000_000;
 
 /// Whether a null takes the value of its key away, or stays to do so later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +26,27 @@ pub(crate) enum Nulls {
 ///
 /// Helm's `coalesceTablesFullKey`. Tables that only `below` has become shared by both, and nulls of `above` are written into
 /// `below` too: both can be seen where Helm shares tables, so both are done here.
-pub(crate) fn lay_under(above: &Map, below: &Map, prefix: &str, nulls: Nulls, warnings: &mut Vec<Warning>) {
+pub(crate) fn lay_under(
+    above: &Map,
+    below: &Map,
+    prefix: &str,
+    nulls: Nulls,
+    warnings: &mut Vec<Warning>,
+) -> Result<(), Error> {
+    lay_under_at(above, below, prefix, nulls, warnings, 0)
+}
+
+fn lay_under_at(
+    above: &Map,
+    below: &Map,
+    prefix: &str,
+    nulls: Nulls,
+    warnings: &mut Vec<Warning>,
+    depth: usize,
+) -> Result<(), Error> {
+    if depth > MAX_DEPTH {
+        return Err(too_deep());
+    }
     // Whether a key had a value is asked before nulls are written into the lower table.
     let had_value: Vec<Str> = match nulls {
         Nulls::Remove => keys_where(below, |value| !is_null(value)),
@@ -34,7 +62,8 @@ pub(crate) fn lay_under(above: &Map, below: &Map, prefix: &str, nulls: Nulls, wa
                 above.remove(&key);
             }
             (Some(Value::Map(upper)), Value::Map(lower)) => {
-                lay_under(&upper, lower, &joined(prefix, &key.to_text()), nulls, warnings);
+                let path = joined(prefix, &key.to_text());
+                lay_under_at(&upper, lower, &path, nulls, warnings, depth + 1)?;
             }
             (Some(_), Value::Map(_)) => warnings.push(Warning::new(format!(
                 "warning: cannot overwrite table with non table for {} ({})",
@@ -49,6 +78,45 @@ pub(crate) fn lay_under(above: &Map, below: &Map, prefix: &str, nulls: Nulls, wa
             _ => {}
         }
     }
+    Ok(())
+}
+
+/// Refuses values that are nested too deep, such as tables that hold themselves, or that are too many.
+pub(crate) fn check_bounds(values: &Map) -> Result<(), Error> {
+    let mut remaining = MAX_VALUES;
+    check_table(values, 0, &mut remaining)
+}
+
+fn check_table(table: &Map, depth: usize, remaining: &mut usize) -> Result<(), Error> {
+    if depth > MAX_DEPTH {
+        return Err(too_deep());
+    }
+    let Some(entries) = table.borrow() else {
+        return Ok(());
+    };
+    entries
+        .values()
+        .try_for_each(|value| check_value(value, depth, remaining))
+}
+
+fn check_value(value: &Value, depth: usize, remaining: &mut usize) -> Result<(), Error> {
+    *remaining = remaining.checked_sub(1).ok_or_else(|| {
+        let text = format!("failed to compose the values: there are more than {MAX_VALUES}");
+        Error::new(ErrorKind::Limit, text)
+    })?;
+    match value {
+        Value::Map(table) => check_table(table, depth + 1, remaining),
+        Value::List(elements) => {
+            let mut elements = elements.iter();
+            elements.try_for_each(|element| check_value(element, depth + 1, remaining))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn too_deep() -> Error {
+    let text = format!("failed to compose the values: tables are nested deeper than {MAX_DEPTH}");
+    Error::new(ErrorKind::Limit, text)
 }
 
 /// Removes all nulls of a table and of the tables in it.
