@@ -48,14 +48,10 @@ fn rendered(settings: &Settings, tell: &impl Fn(&str)) -> Result<Rendered, Failu
     let path = locate::chart(chart, settings)?;
     let values = merge::merge(&settings.values, &mut read_local, helm).map_err(Failure::Values)?;
     let mut warnings = Vec::new();
-    let chart = chart::load(&path, helm, &mut warnings);
+    let chart = chart::load(&path, helm, &mut warnings)
+        .and_then(|chart| chart::check(&chart, helm, &mut warnings).map(|()| chart));
     warnings.iter().for_each(|warning| tell(&warning.to_string()));
     let chart = chart.map_err(Failure::Chart)?;
-    chart::check_installable(&chart).map_err(Failure::Chart)?;
-    if let Some(warning) = chart::deprecation(&chart, helm) {
-        tell(&warning.to_string());
-    }
-    chart::check_dependencies(&chart, helm).map_err(Failure::Chart)?;
     let release = Release {
         is_upgrade: settings.is_upgrade,
         ..Release::new(name, settings.namespace.clone())

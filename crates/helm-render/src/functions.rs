@@ -4,6 +4,7 @@
 //! is nested, how to look objects up) is kept in the render itself, as [`State`].
 
 mod author;
+mod duration;
 mod json;
 mod state;
 mod templates;
@@ -43,6 +44,9 @@ fn made(helm: Helm) -> Functions {
     json::register(&mut functions, helm);
     templates::register(&mut functions);
     yaml::register(&mut functions, helm);
+    if helm == Helm::V4 {
+        duration::register(&mut functions);
+    }
     functions.add("lookup", Function::new(LOOKUP, lookup));
     functions
 }

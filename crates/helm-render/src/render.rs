@@ -145,10 +145,6 @@ impl Renderer {
 
     /// Renders the chart with values that are laid over its own.
     pub fn render(&self, values: &Map<String, Value>, options: &Options) -> Result<Rendered, Error> {
-        // Helm 4 loads charts of a version that it cannot install yet.
-        if self.helm == Helm::V4 && self.chart.metadata.api_version == "v3" {
-            return Err(Error::new(ErrorKind::Release, "invalid chart apiVersion"));
-        }
         name::check(&options.release.name, self.helm)?;
         go_template::on_stack(options.limits.stack + STACK_BELOW, || {
             self.render_here(values, options)
