@@ -2,10 +2,9 @@
 //!
 //! They take what `time.ParseDuration` reads, and numbers as seconds. All but one answer zero for what is none of these.
 
-use go_template::{
-    Error, Function, Functions, Kind, Object, Str, Type, TypeInfo, Value, format, numeral, quote,
-};
+use go_template::{Error, Function, Functions, Str, Type, Value, format, numeral, quote};
 use go_time::Duration;
+use sprig_functions::DurationObject;
 
 const ANY: &[Type] = &[Type::ANY];
 const ANY_ANY: &[Type] = &[Type::ANY, Type::ANY];
@@ -13,7 +12,9 @@ const ANY_ANY: &[Type] = &[Type::ANY, Type::ANY];
 pub(super) fn register(functions: &mut Functions) {
     functions.add(
         "mustToDuration",
-        Function::new(ANY, |_, arguments| Ok(value(read(&arguments[0])?))),
+        Function::new(ANY, |_, arguments| {
+            Ok(DurationObject::value(read(&arguments[0])?))
+        }),
     );
     macro_rules! converter {
         ($name:literal, $convert:expr) => {
@@ -51,9 +52,9 @@ pub(super) fn register(functions: &mut Functions) {
 /// Brings a duration to a multiple of another; without a unit it stays as it is.
 fn to_unit(arguments: &[Value], bring: fn(Duration, Duration) -> Duration) -> Value {
     let Ok(duration) = read(&arguments[0]) else {
-        return value(Duration::default());
+        return DurationObject::value(Duration::default());
     };
-    value(read(&arguments[1]).map_or(duration, |unit| bring(duration, unit)))
+    DurationObject::value(read(&arguments[1]).map_or(duration, |unit| bring(duration, unit)))
 }
 
 /// Reads a duration: Helm's `asDuration`.
@@ -64,10 +65,12 @@ fn read(argument: &Value) -> Result<Duration, Error> {
         Value::Int(seconds, _) => of_seconds(i128::from(*seconds)),
         Value::Uint(seconds, _) => of_seconds(i128::from(*seconds)),
         Value::Float(seconds) => of_fraction(*seconds),
-        Value::Object(object) => match (object.underlying(), object.type_() == Type::new(&DURATION)) {
-            (Some(Value::Int(nanoseconds, _)), true) => Ok(Duration(nanoseconds)),
-            (Some(number @ (Value::Int(..) | Value::Uint(..) | Value::Float(_))), false) => read(&number),
-            _ => Err(unsupported(argument)),
+        Value::Object(object) => match argument.as_object::<DurationObject>() {
+            Some(duration) => Ok(duration.0),
+            None => match object.underlying() {
+                Some(number @ (Value::Int(..) | Value::Uint(..) | Value::Float(_))) => read(&number),
+                _ => Err(unsupported(argument)),
+            },
         },
         _ => Err(unsupported(argument)),
     }
@@ -129,66 +132,6 @@ fn of_fraction(seconds: f64) -> Result<Duration, Error> {
 fn shown(number: f64) -> String {
     let text = format::sprint(&[Value::Float(number)]).unwrap_or_default();
     String::from_utf8_lossy(&text).into_owned()
-}
-
-static DURATION: TypeInfo = TypeInfo {
-    named: true,
-    method: Some(method),
-    ..TypeInfo::plain("time.Duration", Kind::Int64)
-};
-
-/// The methods of a duration that need no other.
-fn method(name: &str) -> Option<Function> {
-    macro_rules! method {
-        ($convert:expr) => {
-            Function::new(&[], |_, arguments| {
-                let convert: fn(Duration) -> Value = $convert;
-                Ok(convert(read(&arguments[0])?))
-            })
-        };
-    }
-    Some(match name {
-        "Hours" => method!(|duration| duration.hours().into()),
-        "Minutes" => method!(|duration| duration.minutes().into()),
-        "Seconds" => method!(|duration| duration.seconds().into()),
-        "Milliseconds" => method!(|duration| Value::int64(duration.milliseconds())),
-        "Microseconds" => method!(|duration| Value::int64(duration.microseconds())),
-        "Nanoseconds" => method!(|duration| Value::int64(duration.0)),
-        "String" => method!(|duration| duration.to_string().into()),
-        "Abs" => method!(|duration| value(duration.abs())),
-        _ => return None,
-    })
-}
-
-fn value(duration: Duration) -> Value {
-    Value::object(DurationValue(duration))
-}
-
-/// A `time.Duration`.
-#[derive(Debug)]
-struct DurationValue(Duration);
-
-impl Object for DurationValue {
-    fn type_(&self) -> Type {
-        Type::new(&DURATION)
-    }
-
-    fn text(&self) -> Option<Str> {
-        Some(self.0.to_string().into())
-    }
-
-    fn underlying(&self) -> Option<Value> {
-        Some(Value::int64(self.0.0))
-    }
-
-    fn equals(&self, other: &dyn Object) -> bool {
-        other.type_() == self.type_()
-            && matches!(other.underlying(), Some(Value::Int(other, _)) if other == self.0.0)
-    }
-
-    fn as_any(&self) -> &dyn std::any::Any {
-        self
-    }
 }
 
 #[cfg(test)]
