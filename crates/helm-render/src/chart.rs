@@ -18,6 +18,7 @@ mod validate;
 
 use std::sync::Arc;
 
+use go_template::Str;
 use serde_json::{Map, Value};
 
 pub use archive::{MAX_CHART_SIZE, MAX_FILE_SIZE};
@@ -31,8 +32,8 @@ pub use metadata::{Dependency, Lock, Maintainer, Metadata};
 pub struct File {
     /// Path below the chart's folder, slash-separated.
     pub name: String,
-    /// The bytes, without a leading byte order mark.
-    pub data: Vec<u8>,
+    /// The bytes, without a leading byte order mark; templates get them without a copy.
+    pub data: Str,
 }
 
 /// One chart, with the charts that it holds.

@@ -48,7 +48,7 @@ mod tests {
     fn chart(files: &[(&str, &str)], helm: Helm) -> Chart {
         let files = files.iter().map(|(name, text)| File {
             name: (*name).to_owned(),
-            data: (*text).as_bytes().to_vec(),
+            data: (*text).into(),
         });
         load_files(files.collect(), helm, &mut Vec::new()).expect("the chart is valid")
     }

@@ -178,7 +178,7 @@ fn unpack_tar(tar: &mut TarReader<impl Read>, helm: Helm) -> Result<Vec<File>, P
         }
         files.push(File {
             name,
-            data: without_mark(data),
+            data: without_mark(data).into(),
         });
     }
     if files.is_empty() {

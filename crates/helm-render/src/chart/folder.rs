@@ -97,7 +97,10 @@ impl Walk<'_> {
         }
         let name = name.to_owned();
         let data = self.read_file(path, &name, info)?;
-        self.files.push(File { name, data });
+        self.files.push(File {
+            name,
+            data: data.into(),
+        });
         Ok(())
     }
 

@@ -17,7 +17,7 @@ static FILES: TypeInfo = TypeInfo {
 /// Makes `.Files`.
 pub(super) fn files_data(content: &Content) -> Value {
     let files = content.files.iter();
-    let entries = files.map(|file| (Str::from(&file.name), Value::Bytes(Str::from(file.data.clone()))));
+    let entries = files.map(|file| (Str::from(&file.name), Value::Bytes(file.data.clone())));
     Map::of(Type::new(&FILES), entries.collect()).into()
 }
 

@@ -69,8 +69,8 @@ fn key(file: &Renderable<'_>) -> Key {
 
 fn parse(file: &Renderable<'_>, helm: Helm) -> Result<ParsedFile, Error> {
     let functions = functions::functions(helm);
-    let (name, text) = (Str::from(&*file.path), Str::from(&*file.file.data));
-    let trees = go_template::parse_with(&name, &text, functions).map_err(|error| {
+    let (name, text) = (Str::from(&*file.path), &file.file.data);
+    let trees = go_template::parse_with(&name, text, functions).map_err(|error| {
         let text = message::of_parser(&file.path, &error);
         Error::new(ErrorKind::Parse, text).in_file(&file.path, message::line_of(&error))
     })?;

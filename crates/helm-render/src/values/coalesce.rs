@@ -220,7 +220,7 @@ mod tests {
         ];
         let files = files.into_iter().map(|(name, text)| File {
             name: name.to_owned(),
-            data: text.as_bytes().to_vec(),
+            data: text.into(),
         });
         load_files(files.collect(), helm, &mut Vec::new()).expect("the chart is valid")
     }
