@@ -8,11 +8,14 @@ use base64::engine::general_purpose::STANDARD;
 use crate::float::Shortest;
 use crate::{Error, ErrorKind, List, Map, Object, Str, Type, Value};
 
-/// From this depth on Go looks for cycles (`startDetectCyclesAfter`); a cycle is reported as late as there.
+/// From this level on Go looks for cycles (`startDetectCyclesAfter`).
 const CYCLES_AFTER: usize = 1000;
 
+/// From this level on a cycle is looked for here: it is known by then what Go would find later.
+const FIRST_CHECKED: usize = 64;
+
 /// How deep values may be: Go's stack would bear more, ours does not, and no manifest is like that.
-const MAX_DEPTH: usize = 1500;
+const MAX_DEPTH: usize = 400;
 
 /// How long JSON may become. A value that holds the same list twice, and that another one twice, and so on, is small and
 /// has a JSON form without end.
@@ -53,7 +56,7 @@ pub fn encode(value: &Value, style: Style) -> Result<String, Error> {
         out: String::new(),
         style,
         depth: 0,
-        path: Vec::new(),
+        path: Vec::with_capacity(16),
     };
     encoder.value(value)?;
     Ok(encoder.out)
@@ -63,8 +66,8 @@ struct Encoder {
     out: String,
     style: Style,
     depth: usize,
-    /// The lists and maps that are open beyond [`CYCLES_AFTER`].
-    path: Vec<usize>,
+    /// The addresses and types of the lists, maps and structs that are open.
+    path: Vec<(usize, Type)>,
 }
 
 impl Encoder {
@@ -186,23 +189,29 @@ impl Encoder {
     }
 
     fn open(&mut self, bracket: char, address: usize, type_: Type) -> Result<(), Error> {
-        self.descend()?;
-        if self.depth > CYCLES_AFTER {
-            if self.path.contains(&address) {
-                return Err(Error::new(format!(
-                    "json: unsupported value: encountered a cycle via {type_}"
-                )));
-            }
-            self.path.push(address);
+        if self.path.len() >= FIRST_CHECKED {
+            self.check_cycle(address)?;
         }
+        self.descend()?;
+        self.path.push((address, type_));
         self.out.push(bracket);
         Ok(())
     }
 
+    /// Refuses what is open already. Go goes round for longer, and names the type that comes first after so many levels.
+    fn check_cycle(&self, address: usize) -> Result<(), Error> {
+        let Some(start) = self.path.iter().position(|(open, _)| *open == address) else {
+            return Ok(());
+        };
+        let round = self.path.len() - start;
+        let (_, type_) = self.path[start + (CYCLES_AFTER - start) % round];
+        Err(Error::new(format!(
+            "json: unsupported value: encountered a cycle via {type_}"
+        )))
+    }
+
     fn close(&mut self, bracket: char, empty: bool) {
-        if self.depth > CYCLES_AFTER {
-            self.path.pop();
-        }
+        self.path.pop();
         self.depth -= 1;
         if !empty {
             self.newline();
