@@ -69,13 +69,16 @@ pub(crate) fn made(bytes: Vec<u8>) -> Result<Value, Error> {
 
 /// Counts what is about to be made, where even the number of its bytes may be too large.
 pub(crate) fn charge(context: &mut Context<'_>, items: usize, size: usize) -> Result<(), Error> {
+    /// What Go's allocator refuses; of less it would try to make what it is asked for.
+    const MOST_OF_GO: usize = 1 << 48;
     /// No text of a template needs more; it guards the addition of sizes as well.
     const MOST: usize = 1 << 31;
     match items.checked_mul(size) {
         Some(bytes) if bytes < MOST => context.charge(bytes),
-        _ => Err(Error::of(
+        Some(bytes) if bytes <= MOST_OF_GO => Err(Error::of(
             ErrorKind::Limit,
             format!("a function would make more than {MOST} bytes"),
         )),
+        _ => Err(Error::new("runtime error: makeslice: len out of range")),
     }
 }

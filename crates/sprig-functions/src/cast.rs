@@ -53,13 +53,18 @@ fn calendar_number(object: &dyn Object) -> Option<i64> {
     }
 }
 
-/// Cuts `.0`, `.00` and so on off.
+/// Cuts `.0`, `.00` and so on off. As cast does it, points after the zeros fall with them.
 fn without_zero_decimals(text: &str) -> &str {
-    let rest = text.trim_end_matches('0');
-    match rest.strip_suffix('.') {
-        Some(whole) if rest.len() < text.len() => whole,
-        _ => text,
+    let mut found_zero = false;
+    for (at, byte) in text.bytes().enumerate().rev() {
+        match byte {
+            b'.' if found_zero => return &text[..at],
+            b'.' => {}
+            b'0' => found_zero = true,
+            _ => return text,
+        }
     }
+    text
 }
 
 #[cfg(test)]
@@ -81,6 +86,7 @@ mod tests {
         check("0b11".into(), 3);
         check("1_000".into(), 1000);
         check("12.00".into(), 12);
+        check("12.0.".into(), 12);
         check("12.".into(), 0);
         check("12.5".into(), 0);
         check("9223372036854775808".into(), 0);

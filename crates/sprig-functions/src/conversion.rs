@@ -57,3 +57,40 @@ fn atoi(text: &[u8]) -> i64 {
 fn octal(text: &[u8]) -> i64 {
     std::str::from_utf8(text).map_or(0, |digits| parse_int(digits, 8).unwrap_or(0))
 }
+
+#[cfg(test)]
+mod tests {
+    use go_template::Value;
+
+    fn check(template: &str, expected: &str) {
+        crate::testing::check(template, &Value::Nil, expected);
+    }
+
+    #[test]
+    fn texts_become_numbers() {
+        check(
+            r#"{{ atoi "12" }} {{ atoi "x" }} {{ atoi "99999999999999999999" }}"#,
+            "12 0 9223372036854775807",
+        );
+        check(
+            r#"{{ int "010" | typeOf }} {{ int64 1.9 | typeOf }} {{ float64 "1e3" }}"#,
+            "int int64 1000",
+        );
+        check(
+            r#"{{ toDecimal "0777" }} {{ toDecimal 10 }} {{ toDecimal "8" }}"#,
+            "511 8 0",
+        );
+    }
+
+    #[test]
+    fn values_become_texts() {
+        check(
+            r#"{{ toString nil }} {{ toString (list 1 "a") }} {{ toString 1.5 }}"#,
+            "<nil> [1 a] 1.5",
+        );
+        check(
+            r#"{{ toStrings (list 1 nil "a") | toJson }} {{ toStrings 5 }} {{ toStrings nil | toJson }}"#,
+            r#"["1","a"] [5] []"#,
+        );
+    }
+}

@@ -188,3 +188,45 @@ fn value32(byte: u8) -> Option<u8> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_read_as_go_reads_it() {
+        let check = |text: &str, expected: Result<&str, usize>| {
+            let found = decode64(text.as_bytes()).map_err(|Corrupt(at)| at);
+            assert_eq!(found, expected.map(|text| text.as_bytes().to_vec()), "{text:?}");
+        };
+        check("", Ok(""));
+        check("YWJj", Ok("abc"));
+        check("Y\nW\r\nI=\n", Ok("ab"));
+        check("YW==", Ok("a"));
+        check("YWJ", Err(0));
+        check("YWJjYW", Err(4));
+        check("YQ=", Err(3));
+        check("YQ=x", Err(2));
+        check("YQ==x", Err(4));
+        check("Y===", Err(1));
+        check("Y-Jj", Err(1));
+    }
+
+    #[test]
+    fn base32_is_read_as_go_reads_it() {
+        let check = |text: &str, expected: Result<&str, usize>| {
+            let found = decode32(text.as_bytes()).map_err(|Corrupt(at)| at);
+            assert_eq!(found, expected.map(|text| text.as_bytes().to_vec()), "{text:?}");
+        };
+        check("", Ok(""));
+        check("NBSWY3DP", Ok("hello"));
+        check("NBSWY\n3DPEE======", Ok("hello!"));
+        check("NBSW", Err(0));
+        check("NBSWY3D=", Ok("hell"));
+        check("NBSWY3==", Err(6));
+        check("NB==", Err(4));
+        check("NB=X====", Err(2));
+        check("nbsw", Err(0));
+        assert_eq!(encode32(b"hello!"), "NBSWY3DPEE======");
+    }
+}

@@ -53,3 +53,29 @@ fn quietly(context: &mut Context<'_>, arguments: &[Value], style: Style) -> Resu
         result => result,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use go_template::Value;
+
+    #[test]
+    fn errors_are_swallowed_but_by_must_and_raw() {
+        let check = |template: &str, expected: &str| crate::testing::check(template, &Value::Nil, expected);
+        check(
+            r#"{{ dict "a" "<" | toJson }}{{ dict "a" "<" | toRawJson }}"#,
+            r#"{"a":"\u003c"}{"a":"<"}"#,
+        );
+        check(
+            r#"{{ toJson 1i }}|{{ fromJson "{" | toJson }}|{{ fromJson "[1e999, 2]" }}"#,
+            "|null|[<nil> 2]",
+        );
+        check(
+            "{{ toRawJson 1i }}",
+            "error calling toRawJson: json: unsupported type: complex128",
+        );
+        check(
+            r#"{{ mustFromJson "{" }}"#,
+            "error calling mustFromJson: unexpected end of JSON input",
+        );
+    }
+}

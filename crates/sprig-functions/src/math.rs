@@ -292,3 +292,70 @@ fn until_step(context: &mut Context<'_>, start: i64, stop: i64, step: i64) -> Re
     });
     Ok(numbers.collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use go_template::Value;
+
+    fn check(template: &str, expected: &str) {
+        crate::testing::check(template, &Value::Nil, expected);
+    }
+
+    #[test]
+    fn integers_wrap_around() {
+        check(
+            r#"{{ add 1 "2" 3.9 }}{{ add1 9223372036854775807 }}{{ mul 2 "0x10" }}"#,
+            "6-922337203685477580832",
+        );
+        check(
+            "{{ div 7 2 }}{{ div -7 2 }}{{ mod -7 3 }}{{ max 1 3 2 }}{{ min 4 2 }}",
+            "3-3-132",
+        );
+        check(
+            "{{ div 1 0 }}",
+            "error calling div: runtime error: integer divide by zero",
+        );
+        check(
+            "{{ mod 1 nil }}",
+            "error calling mod: runtime error: integer divide by zero",
+        );
+    }
+
+    #[test]
+    fn floats_go_through_decimals() {
+        check(
+            "{{ addf 0.1 0.2 }} {{ subf 1 0.9 }} {{ mulf 1.1 3 }} {{ divf 10 4 }}",
+            "0.3 0.1 3.3 2.5",
+        );
+        check("{{ divf 1 0 }}", "error calling divf: decimal division by 0");
+        check(
+            "{{ maxf 1 2.5 }}{{ minf 1 -0.5 }}{{ floor -1.5 }}{{ ceil 1.2 }}",
+            "2.5-0.5-22",
+        );
+    }
+
+    #[test]
+    fn numbers_are_rounded_down_where_they_are_negative() {
+        check(
+            "{{ round 2.5 0 }} {{ round -2.5 0 }} {{ round 1.005 2 }} {{ round 123.5 -2 }}",
+            "3 -3 1 100",
+        );
+        check("{{ round 3.3 0 0.3 }} {{ round 1 400 }}", "3 NaN");
+    }
+
+    #[test]
+    fn sequences_lead_from_start_to_stop() {
+        check(
+            "{{ until 3 }}{{ until -2 }}{{ untilStep 1 6 2 }}{{ untilStep 5 0 2 }}",
+            "[0 1 2][0 -1][1 3 5][]",
+        );
+        check(
+            "{{ seq 3 }}|{{ seq 0 }}|{{ seq 2 4 }}|{{ seq 0 2 5 }}|{{ seq 5 2 0 }}|{{ seq }}",
+            "1 2 3|1 0|2 3 4|0 2 4||",
+        );
+        check(
+            "{{ until 99999999999 | len }}",
+            "error calling until: a function would make more than 2147483648 bytes",
+        );
+    }
+}

@@ -44,3 +44,25 @@ pub(crate) fn kind_of(value: &Value) -> &'static str {
         value => value.kind().map_or("invalid", go_template::Kind::name),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use go_template::Value;
+
+    #[test]
+    fn types_and_kinds_are_named_as_go_names_them() {
+        let check = |template: &str, expected: &str| crate::testing::check(template, &Value::Nil, expected);
+        check(
+            "{{ typeOf nil }} {{ kindOf nil }} {{ typeOf (dict) }} {{ kindOf (list) }}",
+            "<nil> invalid map[string]interface {} slice",
+        );
+        check(
+            r#"{{ typeIs "int" 1 }} {{ typeIsLike "string" "" }} {{ kindIs "map" (split "" "") }}"#,
+            "true true true",
+        );
+        check(
+            "{{ deepEqual (dict 1 (list 1)) (dict 1 (list 1)) }} {{ deepEqual 1 1.0 }}",
+            "true false",
+        );
+    }
+}
