@@ -4,6 +4,7 @@
 //! the steps is Helm's, since the first one that fails is the one that users read about.
 
 mod debug;
+mod dry_run;
 mod failure;
 mod flags;
 mod locate;
@@ -29,7 +30,11 @@ pub(crate) fn run(words: &[String], tell: impl Fn(&str)) -> Result<(), Failure> 
         flags::Parsed::Settings(settings) => settings,
     };
     settings.deprecations.iter().for_each(|line| tell(line));
-    let outcome = rendered(&settings, &tell);
+    if let Some(problem) = &settings.excluded {
+        return Err(Failure::Flag(problem.clone()));
+    }
+    let warn = |warning: &str| tell(&shown(warning, settings.helm));
+    let outcome = rendered(&settings, &warn);
     match outcome {
         Ok(rendered) => output::write(&rendered, &settings),
         Err(Failure::Render(error)) if settings.debug && error.is_of_rendering() => {
@@ -40,17 +45,28 @@ pub(crate) fn run(words: &[String], tell: impl Fn(&str)) -> Result<(), Failure> 
     }
 }
 
-fn rendered(settings: &Settings, tell: &impl Fn(&str)) -> Result<Rendered, Failure> {
+/// Shows a warning as Helm's logger does.
+fn shown(warning: &str, helm: Helm) -> String {
+    match helm {
+        Helm::V4 if !warning.starts_with("level=") => format!("level=WARN msg={warning:?}"),
+        _ => warning.to_owned(),
+    }
+}
+
+fn rendered(settings: &Settings, warn: &impl Fn(&str)) -> Result<Rendered, Failure> {
     let helm = settings.helm;
     let capabilities = capabilities(settings)?;
-    settings.refuse_what_needs_a_cluster()?;
+    if let Some(warning) = dry_run::check(settings)? {
+        warn(&warning);
+    }
+    settings.refuse_unsupported()?;
     let (name, chart) = name::name_and_chart(settings)?;
     let path = locate::chart(chart, settings)?;
     let values = merge::merge(&settings.values, &mut read_local, helm).map_err(Failure::Values)?;
     let mut warnings = Vec::new();
     let chart = chart::load(&path, helm, &mut warnings)
         .and_then(|chart| chart::check(&chart, helm, &mut warnings).map(|()| chart));
-    warnings.iter().for_each(|warning| tell(&warning.to_string()));
+    warnings.iter().for_each(|warning| warn(&warning.to_string()));
     let chart = chart.map_err(Failure::Chart)?;
     let release = Release {
         is_upgrade: settings.is_upgrade,
@@ -68,7 +84,7 @@ fn rendered(settings: &Settings, tell: &impl Fn(&str)) -> Result<Rendered, Failu
     rendered
         .warnings
         .iter()
-        .for_each(|warning| tell(&warning.to_string()));
+        .for_each(|warning| warn(&warning.to_string()));
     Ok(rendered)
 }
 

@@ -1,5 +1,7 @@
 //! What the value of a flag may be.
 
+use go_time::Duration;
+
 use super::csv;
 
 /// The type of a flag's value.
@@ -50,10 +52,9 @@ impl Kind {
             Self::Number => {
                 value.parse::<f64>().map_err(|_| syntax("ParseFloat"))?;
             }
-            Self::Duration if !is_duration(value) => {
-                return Err(format!("time: invalid duration {value:?}"));
+            Self::Duration => {
+                Duration::parse(value.as_bytes()).map_err(|error| error.to_string())?;
             }
-            Self::Duration => {}
         }
         Ok(vec![value.to_owned()])
     }
@@ -78,27 +79,4 @@ fn pairs(value: &str) -> Result<Vec<String>, String> {
         Some(pair) => Err(unformatted(pair)),
         None => Ok(pairs),
     }
-}
-
-/// Tells whether a text is numbers with units; no command here measures the time.
-fn is_duration(text: &str) -> bool {
-    let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
-    if rest == "0" {
-        return true;
-    }
-    let mut units = 0;
-    while !rest.is_empty() {
-        let number = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-        let found = ["ns", "us", "µs", "μs", "ms", "s", "m", "h"].iter().find(|unit| {
-            number
-                .strip_prefix(**unit)
-                .is_some_and(|rest| !rest.starts_with(char::is_alphabetic))
-        });
-        match found {
-            Some(unit) if number.len() < rest.len() => rest = &number[unit.len()..],
-            _ => return false,
-        }
-        units += 1;
-    }
-    units > 0
 }

@@ -43,7 +43,10 @@ pub(super) struct Settings {
     pub(super) debug: bool,
     pub(super) repository: Option<String>,
     pub(super) deprecations: Vec<String>,
-    needs_more: Option<&'static str>,
+    pub(super) dry_run: Option<String>,
+    /// What cobra says about flags that exclude each other.
+    pub(super) excluded: Option<String>,
+    unsupported: Option<String>,
 }
 
 /// Reads the words behind `template`.
@@ -58,15 +61,16 @@ pub(super) fn parse(words: &[String]) -> Result<Parsed, Failure> {
             help::USAGE
         )));
     }
-    exclude(&line)?;
     Ok(Parsed::Settings(Box::new(settings(&line)?)))
 }
 
 fn settings(line: &Line) -> Result<Settings, Failure> {
     let text = |name| line.last(name).filter(|text| !text.is_empty()).map(str::to_owned);
     let all = |name| line.all(name).to_vec();
+    let helm = chosen_helm(line)?;
+    let is_4 = helm == Helm::V4;
     Ok(Settings {
-        helm: chosen_helm(line)?,
+        helm,
         arguments: line.arguments.clone(),
         values: merge::Flags {
             files: all("values"),
@@ -94,8 +98,14 @@ fn settings(line: &Line) -> Result<Settings, Failure> {
         with_notes_of_dependencies: line.is_true("render-subchart-notes"),
         debug: line.is_true("debug"),
         repository: text("repo"),
-        deprecations: line.deprecations.clone(),
-        needs_more: needs_more(line)?,
+        deprecations: if is_4 {
+            line.deprecations.clone()
+        } else {
+            Vec::new()
+        },
+        dry_run: line.last("dry-run").map(str::to_owned),
+        excluded: if is_4 { excluded(line) } else { None },
+        unsupported: unsupported(line),
     })
 }
 
@@ -111,74 +121,45 @@ fn chosen_helm(line: &Line) -> Result<Helm, Failure> {
 }
 
 /// Refuses flags that exclude each other, as cobra does.
-fn exclude(line: &Line) -> Result<(), Failure> {
-    for (one, other) in [
+fn excluded(line: &Line) -> Option<String> {
+    let groups = [
         ("force-replace", "force-conflicts"),
         ("force", "force-conflicts"),
         ("validate", "dry-run"),
-    ] {
-        if line.is_given(one) && line.is_given(other) {
-            let mut given = [one, other];
-            given.sort_unstable();
-            return Err(Failure::Flag(format!(
-                "if any flags in the group [{one} {other}] are set none of the others can be; [{} {}] were all set",
-                given[0], given[1]
-            )));
-        }
-    }
-    Ok(())
+    ];
+    let both = |group: &&(&str, &str)| line.is_given(group.0) && line.is_given(group.1);
+    groups.iter().find(both).map(|(one, other)| {
+        let mut given = [one, other];
+        given.sort_unstable();
+        format!(
+            "if any flags in the group [{one} {other}] are set none of the others can be; [{} {}] were all set",
+            given[0], given[1]
+        )
+    })
 }
 
-/// Finds what this command cannot do: what needs a cluster, a repository or another program.
-fn needs_more(line: &Line) -> Result<Option<&'static str>, Failure> {
-    if line.is_true("validate") {
-        return Ok(Some(
-            "--validate needs a cluster, which windlass template does not ask",
-        ));
-    }
-    if let Some(value) = line.last("dry-run")
-        && matches!(value, "server" | "none" | "false")
-    {
-        if value == "server" {
-            return Ok(Some(
-                "--dry-run=server needs a cluster, which windlass template does not ask",
-            ));
-        }
-        return Err(Failure::Flag(format!(
-            "invalid dry-run value ({value:?}). Must be \"server\" or \"client\""
-        )));
-    }
-    for (flag, reason) in [
-        (
-            "enable-dns",
-            "--enable-dns is not supported: windlass template resolves no names",
-        ),
-        (
-            "verify",
-            "--verify is not supported: windlass template checks no provenance",
-        ),
-        (
-            "dependency-update",
-            "--dependency-update is not supported: windlass template fetches nothing",
-        ),
-    ] {
-        if line.is_true(flag) {
-            return Ok(Some(reason));
-        }
-    }
-    if line.last("post-renderer").is_some_and(|name| !name.is_empty()) {
-        return Ok(Some(
-            "--post-renderer is not supported: windlass template starts no other program",
-        ));
-    }
-    Ok(None)
+/// Says what this command cannot do: what needs a cluster, a repository or another program.
+fn unsupported(line: &Line) -> Option<String> {
+    let is_set = |name: &str| match name {
+        "post-renderer" => line.last(name).is_some_and(|name| !name.is_empty()),
+        _ => line.is_true(name),
+    };
+    let reasons = [
+        ("validate", "windlass template asks no cluster"),
+        ("enable-dns", "windlass template resolves no names"),
+        ("verify", "windlass template checks no provenance"),
+        ("dependency-update", "windlass template fetches nothing"),
+        ("post-renderer", "windlass template starts no other program"),
+    ];
+    let found = reasons.iter().find(|(flag, _)| is_set(flag));
+    found.map(|(flag, reason)| format!("--{flag} is not supported: {reason}"))
 }
 
 impl Settings {
     /// Refuses what cannot be done here.
-    pub(super) fn refuse_what_needs_a_cluster(&self) -> Result<(), Failure> {
-        match self.needs_more {
-            Some(reason) => Err(Failure::Flag(reason.to_owned())),
+    pub(super) fn refuse_unsupported(&self) -> Result<(), Failure> {
+        match &self.unsupported {
+            Some(reason) => Err(Failure::Flag(reason.clone())),
             None => Ok(()),
         }
     }

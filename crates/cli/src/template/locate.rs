@@ -1,8 +1,6 @@
 //! Finds the chart on this machine, and refuses those that would have to be fetched.
 
-use std::path::{Path, absolute};
-
-use helm_render::Helm;
+use helm_render::{Helm, chart};
 
 use super::Failure;
 use super::flags::Settings;
@@ -11,15 +9,10 @@ use super::flags::Settings;
 pub(super) fn chart(name: &str, settings: &Settings) -> Result<String, Failure> {
     let refuse = |text: String| Err(Failure::Place(text));
     let name = name.trim();
-    let is_remote = settings.repository.is_some() && settings.helm == Helm::V4;
-    if !is_remote {
-        if Path::new(name).exists() {
-            let path = absolute(name).map_err(|error| Failure::path("stat", name, &error))?;
-            return Ok(path.to_string_lossy().into_owned());
-        }
-        if name.starts_with(['.', '/']) {
-            return refuse(format!("path {name:?} not found"));
-        }
+    // Helm 4 asks the repository that it was given, Helm 3 a folder of that name first.
+    let may_be_local = settings.repository.is_none() || settings.helm == Helm::V3;
+    if may_be_local && let Some(path) = chart::locate(name).map_err(Failure::Chart)? {
+        return Ok(path);
     }
     if settings.repository.is_some() || name.contains("://") {
         return refuse(format!(
