@@ -28,6 +28,7 @@ mod strings;
 #[cfg(test)]
 mod testing;
 mod unicode;
+mod url;
 
 pub use date::{DurationObject, TimeObject};
 
@@ -52,5 +53,6 @@ pub fn all() -> Functions {
     regex::register(&mut functions);
     semver::register(&mut functions);
     strings::register(&mut functions);
+    url::register(&mut functions);
     functions
 }
