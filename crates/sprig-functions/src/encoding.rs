@@ -33,7 +33,7 @@ pub(crate) fn register(functions: &mut Functions) {
 const BASE32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
 /// Where the input is wrong: `CorruptInputError`.
-struct Corrupt(usize);
+pub(crate) struct Corrupt(pub(crate) usize);
 
 fn decoded(
     context: &mut Context<'_>,
@@ -65,7 +65,7 @@ fn encode32(bytes: &[u8]) -> String {
 }
 
 /// Decodes as Go does: newlines are skipped anywhere, padding is demanded, and bits left over are dropped.
-fn decode64(text: &[u8]) -> Result<Vec<u8>, Corrupt> {
+pub(crate) fn decode64(text: &[u8]) -> Result<Vec<u8>, Corrupt> {
     let mut out = Vec::with_capacity(text.len() / 4 * 3);
     let mut at = 0;
     let (mut pending, mut count) = (0u32, 0);

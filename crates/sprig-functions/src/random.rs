@@ -77,7 +77,7 @@ fn random_text(
 }
 
 /// Draws a number below a bound, each as likely as the others.
-fn below(bound: u64) -> Result<u64, Error> {
+pub(crate) fn below(bound: u64) -> Result<u64, Error> {
     let largest = u64::MAX - u64::MAX % bound;
     loop {
         let mut bytes = [0; 8];
@@ -100,7 +100,7 @@ fn uuid() -> Result<Value, Error> {
     Ok(parts.join("-").into())
 }
 
-fn fill(bytes: &mut [u8]) -> Result<(), Error> {
+pub(crate) fn fill(bytes: &mut [u8]) -> Result<(), Error> {
     getrandom::fill(bytes).map_err(|error| Error::new(format!("failed to draw random bytes: {error}")))
 }
 
