@@ -8,7 +8,9 @@ mod duration;
 mod json;
 mod state;
 mod templates;
+mod toml;
 pub(crate) mod yaml;
+mod yaml_pretty;
 
 use std::sync::LazyLock;
 
@@ -43,7 +45,9 @@ fn made(helm: Helm) -> Functions {
     author::register(&mut functions);
     json::register(&mut functions, helm);
     templates::register(&mut functions);
+    toml::register(&mut functions, helm);
     yaml::register(&mut functions, helm);
+    yaml_pretty::register(&mut functions);
     if helm == Helm::V4 {
         duration::register(&mut functions);
     }

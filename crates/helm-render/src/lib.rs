@@ -40,6 +40,7 @@ pub mod dependencies;
 mod engine;
 mod error;
 mod functions;
+pub mod glob;
 pub mod json;
 pub mod manifest;
 pub mod path_match;

@@ -30,7 +30,7 @@ pub use error::{Error, Problem};
 pub use go_value::quoted;
 pub use input::Input;
 pub use node::{Kind, Node, NodeId, Nodes, Style, Tag};
-pub use write_tree::write_tree;
+pub use write_tree::{write_tree, write_tree_indented};
 
 /// One document of a stream, as JSON.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,6 +6,7 @@ use go_template::{Context, Error, Function, Kind, List, Map, Str, Type, TypeInfo
 
 use crate::chart::Content;
 use crate::functions::yaml;
+use crate::glob::Glob;
 use crate::manifest::base;
 
 static FILES: TypeInfo = TypeInfo {
@@ -26,6 +27,7 @@ fn method(name: &str) -> Option<Function> {
     Some(match name {
         "Get" => Function::new(NAME, |_, arguments| Ok(Value::String(bytes(arguments)))),
         "GetBytes" => Function::new(NAME, |_, arguments| Ok(Value::Bytes(bytes(arguments)))),
+        "Glob" => Function::new(NAME, |_, arguments| Ok(matching(arguments))),
         "Lines" => Function::new(NAME, |_, arguments| Ok(lines(&bytes(arguments)))),
         "AsConfig" => Function::new(&[], |context, arguments| {
             flattened(context, &arguments[0], |content| Value::String(content.clone()))
@@ -47,6 +49,17 @@ fn bytes(arguments: &[Value]) -> Str {
         Some(Value::Bytes(content)) => content,
         _ => Str::default(),
     }
+}
+
+/// Returns the files whose names fit a pattern.
+fn matching(arguments: &[Value]) -> Value {
+    let [Value::Map(files), Value::String(pattern)] = arguments else {
+        return Value::Nil;
+    };
+    let glob = Glob::new(pattern);
+    let entries = files.entries().into_iter();
+    let entries = entries.filter(|(name, _)| glob.matches(name));
+    Map::of(Type::new(&FILES), entries.collect()).into()
 }
 
 fn lines(content: &Str) -> Value {

@@ -1,7 +1,8 @@
-//! From a tree of nodes to YAML text, as go-yaml v3 writes it for kyaml.
+//! From a tree of nodes to YAML text, as go-yaml v3 writes it.
 //!
 //! Unlike [`super::write`] this keeps the styles that nodes have. kustomize shows nodes so in its messages, and writes
-//! YAML that stands in a field back with it. Two spaces, sequences not indented below their key, lines of any length.
+//! YAML that stands in a field back with it; Helm's toYamlPretty does, too. Two spaces, lines of any length; sequences
+//! are indented below their key or, for kyaml, not.
 
 mod analysis;
 mod scalar;
@@ -9,10 +10,20 @@ mod scalar;
 use super::node::{Kind, Node, NodeId, Nodes, Tag};
 use super::scalar::resolve_plain;
 
-/// Writes a tree as a YAML document, ending in a newline.
+/// Writes a tree as a YAML document, ending in a newline, as kyaml has it: sequences are not indented.
 pub fn write_tree(nodes: &Nodes, root: NodeId) -> String {
+    write(nodes, root, true)
+}
+
+/// Writes a tree as a YAML document, ending in a newline, as go-yaml v3 does with two spaces: sequences are indented.
+pub fn write_tree_indented(nodes: &Nodes, root: NodeId) -> String {
+    write(nodes, root, false)
+}
+
+fn write(nodes: &Nodes, root: NodeId, compact_sequences: bool) -> String {
     let mut writer = Writer {
         nodes,
+        compact_sequences,
         out: String::new(),
         column: 0,
         indent: -1,
@@ -44,6 +55,7 @@ const SIMPLE_KEY_LENGTH: usize = 128;
 
 struct Writer<'a> {
     nodes: &'a Nodes,
+    compact_sequences: bool,
     out: String,
     column: usize,
     indent: i32,
@@ -84,7 +96,7 @@ impl<'a> Writer<'a> {
     fn block_sequence(&mut self, node: &'a Node, place: Place) {
         let outer = self.indent;
         let is_value = matches!(place, Place::InMapping | Place::SimpleKey);
-        let compact = is_value && (self.column == 0 || !self.indention);
+        let compact = self.compact_sequences && is_value && (self.column == 0 || !self.indention);
         self.increase_indent(place, false, compact);
         for element in &node.content {
             self.write_indent();
