@@ -64,7 +64,8 @@ mod tests {
             ("a,b}", "a,b}", true),
             ("", "", true),
             ("", "a", false),
-            ("é?", "éü", true),
+            ("é?", "éü", false),
+            ("é*", "éü", true),
         ];
         for (pattern, name, expected) in cases {
             assert_eq!(

@@ -70,14 +70,18 @@ fn node(context: &mut Context<'_>, nodes: &mut Nodes, value: &Value, depth: usiz
                 let mut fields = Node::mapping();
                 for (name, value) in object.fields() {
                     // Without a tag go-yaml writes a field's name in lower case.
-                    fields.content.push(nodes.add(string(name.to_lowercase().as_bytes())));
-                    fields.content.push(self::node(context, nodes, &value, depth + 1)?);
+                    fields
+                        .content
+                        .push(nodes.add(string(name.to_lowercase().as_bytes())));
+                    fields
+                        .content
+                        .push(self::node(context, nodes, &value, depth + 1)?);
                 }
                 fields
             }
         },
         Value::Complex(..) | Value::Func(_) => {
-            return Err(Error::new(format!("cannot marshal type: {}", value.type_())));
+            return Err(Error::new(format!("cannot marshal type: {}", value.type_name())));
         }
     };
     Ok(nodes.add(node))
@@ -111,6 +115,10 @@ fn string(bytes: &[u8]) -> Node {
         node.tagged = true;
         return node;
     };
+    if text == "<<" {
+        // go-yaml finds no type for it and leaves it plain, though it reads as a merge key.
+        return Node::scalar(text);
+    }
     let mut node = Node::string(text);
     if !text.contains('\n') && (is_old_bool(text) || is_base_60(text)) {
         node.style = Style::DoubleQuoted;
@@ -122,7 +130,21 @@ fn string(bytes: &[u8]) -> Node {
 fn is_old_bool(text: &str) -> bool {
     matches!(
         text,
-        "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" | "n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF"
+        "y" | "Y"
+            | "yes"
+            | "Yes"
+            | "YES"
+            | "on"
+            | "On"
+            | "ON"
+            | "n"
+            | "N"
+            | "no"
+            | "No"
+            | "NO"
+            | "off"
+            | "Off"
+            | "OFF"
     )
 }
 
@@ -187,11 +209,41 @@ fn number_at(text: &[char], place: usize, one: &[char], other: &[char]) -> (i64,
 
 #[cfg(test)]
 mod tests {
+    use go_template::{List, Options, Render, Templates};
+
     use super::*;
+
+    fn check(value: impl Into<Value>, expected: &str) {
+        let (templates, functions) = (Templates::default(), Functions::default());
+        let mut render = Render::new(&templates, &functions, &Options::default());
+        let written = to_yaml_pretty(&mut render.context(), &value.into());
+        assert_eq!(written.expect("it can be written"), expected);
+    }
+
+    #[test]
+    fn values_are_written_as_go_yaml_writes_them() {
+        check(Value::Nil, "null");
+        check(12_345_678.0, "1.2345678e+07");
+        check(f64::NEG_INFINITY, "-.inf");
+        check(Value::Bytes("ab".into()), "- 97\n- 98");
+        for (text, written) in [
+            ("yes", "\"yes\""),
+            ("1:30", "\"1:30\""),
+            ("5", "\"5\""),
+            ("a: b", "'a: b'"),
+            ("a\nb", "|-\n  a\n  b"),
+            ("<<", "<<"),
+        ] {
+            check(text, written);
+        }
+        let list: List = [Value::int(1), Map::new().into()].into_iter().collect();
+        let map: Map = [("a10", Value::Nil), ("a2", list.into())].into_iter().collect();
+        check(map, "a2:\n  - 1\n  - {}\na10: null");
+    }
 
     #[test]
     fn keys_are_sorted_with_their_numbers() {
-        let sorted = ["", "1", "2", "10", "a", "a1", "a2", "a10", "a-b", "ab", "b"];
+        let sorted = ["", "1", "2", "10", "a", "a-b", "a1", "a2", "a10", "ab", "b"];
         let mut keys = sorted;
         keys.reverse();
         keys.sort_by(|one, other| compare_keys(one, other));

@@ -39,9 +39,10 @@ fn compile_all(nodes: &[Node]) -> Vec<Matcher> {
 fn optimized(matcher: Matcher) -> Matcher {
     match matcher {
         Matcher::AnyOf(mut matchers) if matchers.len() == 1 => matchers.swap_remove(0),
-        Matcher::List { characters, not: false } if characters.len() == 1 => {
-            Matcher::Text(characters.into_iter().collect::<String>().into_bytes())
-        }
+        Matcher::List {
+            characters,
+            not: false,
+        } if characters.len() == 1 => Matcher::Text(characters.into_iter().collect::<String>().into_bytes()),
         Matcher::Branch(branch) => optimized_branch(*branch),
         other => other,
     }
@@ -146,7 +147,10 @@ fn glued_as_every(matchers: &[Matcher]) -> Option<Matcher> {
                 singles += 1;
                 &['/']
             }
-            Matcher::List { characters, not: true } => {
+            Matcher::List {
+                characters,
+                not: true,
+            } => {
                 singles += 1;
                 characters
             }

@@ -119,8 +119,12 @@ impl Matcher {
             Self::Prefix(prefix) => text.starts_with(prefix),
             Self::Suffix(suffix) => text.ends_with(suffix),
             Self::PrefixSuffix(prefix, suffix) => text.starts_with(prefix) && text.ends_with(suffix),
-            Self::PrefixAny(prefix) => text.strip_prefix(prefix.as_slice()).is_some_and(|rest| !rest.contains(&b'/')),
-            Self::SuffixAny(suffix) => text.strip_suffix(suffix.as_slice()).is_some_and(|rest| !rest.contains(&b'/')),
+            Self::PrefixAny(prefix) => text
+                .strip_prefix(prefix.as_slice())
+                .is_some_and(|rest| !rest.contains(&b'/')),
+            Self::SuffixAny(suffix) => text
+                .strip_suffix(suffix.as_slice())
+                .is_some_and(|rest| !rest.contains(&b'/')),
             Self::AnyOf(matchers) => matchers.iter().any(|matcher| matcher.fits(text, steps)),
             Self::EveryOf(matchers) => matchers.iter().all(|matcher| matcher.fits(text, steps)),
             Self::Row(matchers, length) => {
@@ -171,12 +175,21 @@ impl Matcher {
             Self::PrefixAny(prefix) => {
                 let start = find(text, prefix)?;
                 let length = prefix.len();
-                let behind = text[start + length..].split(|c| *c == b'/').next().unwrap_or_default();
-                Some((start, std::iter::once(length).chain(ends(behind, length)).collect()))
+                let behind = text[start + length..]
+                    .split(|c| *c == b'/')
+                    .next()
+                    .unwrap_or_default();
+                Some((
+                    start,
+                    std::iter::once(length).chain(ends(behind, length)).collect(),
+                ))
             }
             Self::SuffixAny(suffix) => {
                 let place = find(text, suffix)?;
-                let start = text[..place].iter().rposition(|c| *c == b'/').map_or(0, |slash| slash + 1);
+                let start = text[..place]
+                    .iter()
+                    .rposition(|c| *c == b'/')
+                    .map_or(0, |slash| slash + 1);
                 Some((start, vec![place + suffix.len() - start]))
             }
             Self::AnyOf(matchers) => find_any(matchers, text, steps),
@@ -209,7 +222,10 @@ fn branch_fits(branch: &Branch, text: &[u8], steps: &Cell<usize>) -> bool {
         };
         let start = offset + index;
         if fits(&branch.left, &text[..start]) {
-            let ends = lengths.iter().rev().map(|length| (start + length).min(text.len()));
+            let ends = lengths
+                .iter()
+                .rev()
+                .map(|length| (start + length).min(text.len()));
             for end in ends {
                 if fits(&branch.right, &text[end..]) {
                     return true;
@@ -274,7 +290,11 @@ fn find_every(matchers: &[Matcher], text: &[u8], steps: &Cell<usize>) -> Found {
         if place == 0 {
             current = lengths;
         } else {
-            current.retain(|length| (length + index).checked_sub(found + offset).is_some_and(|n| lengths.contains(&n)));
+            current.retain(|length| {
+                (length + index)
+                    .checked_sub(found + offset)
+                    .is_some_and(|n| lengths.contains(&n))
+            });
             if current.is_empty() {
                 return None;
             }
@@ -337,7 +357,10 @@ fn lengths_to(text: &[u8], suffix: &[u8]) -> Vec<usize> {
     }
     let mut lengths = Vec::new();
     let mut end = text.len();
-    while let Some(place) = text[..end].windows(suffix.len()).rposition(|window| window == suffix) {
+    while let Some(place) = text[..end]
+        .windows(suffix.len())
+        .rposition(|window| window == suffix)
+    {
         lengths.push(place + suffix.len());
         end = place;
     }

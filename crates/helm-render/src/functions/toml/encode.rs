@@ -188,7 +188,7 @@ impl Encoder<'_, '_> {
                 },
             },
             Value::Invalid | Value::Nil | Value::Complex(..) | Value::Func(_) => {
-                return refuse(format!("unexpected type: {}", value.type_()));
+                return refuse(format!("unexpected type: {}", value.type_name()));
             }
         }
         Ok(())
@@ -220,7 +220,10 @@ impl Encoder<'_, '_> {
                 _ => Shape::Plain,
             },
             Value::Complex(..) | Value::Func(_) => {
-                return refuse(format!("unsupported type: {}", value.type_().kind().name()));
+                return refuse(format!(
+                    "unsupported type: {}",
+                    value.kind().map_or("nil", Kind::name)
+                ));
             }
             _ => Shape::Plain,
         })
@@ -275,7 +278,7 @@ impl Encoder<'_, '_> {
 fn items(value: &Value) -> Vec<Value> {
     match value {
         Value::List(list) => list.iter().cloned().collect(),
-        Value::Bytes(bytes) => bytes.iter().map(|byte| Value::from(i64::from(*byte))).collect(),
+        Value::Bytes(bytes) => bytes.iter().map(|byte| Value::int64(i64::from(*byte))).collect(),
         _ => Vec::new(),
     }
 }
