@@ -65,7 +65,7 @@ impl Branch {
 }
 
 /// Backtracking can take a power of the name's length.
-const MAX_STEPS: usize = 1_000_000;
+const MAX_STEPS: usize = 200_000;
 
 /// Where something starts and the lengths that it may have.
 type Found = Option<(usize, Vec<usize>)>;

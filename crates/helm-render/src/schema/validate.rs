@@ -22,7 +22,7 @@ const DEEP: usize = 4_000;
 const DEEP_STACK: usize = 64 << 20;
 
 /// What a schema may cost: the checks of one value by one schema, and the failures that are remembered.
-const MAX_STEPS: usize = 5_000_000;
+const MAX_STEPS: usize = 2_000_000;
 const MAX_FAILURES: usize = 200_000;
 
 /// Checks chart values; the failures come back printed, each behind a line break.
