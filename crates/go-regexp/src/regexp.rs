@@ -49,6 +49,12 @@ impl Regexp {
         self.names.len()
     }
 
+    /// The memory that the compiled pattern takes, in bytes.
+    #[must_use]
+    pub fn memory_usage(&self) -> usize {
+        self.engine.memory_usage()
+    }
+
     /// Whether the text has a match.
     #[must_use]
     pub fn is_match(&self, text: &[u8]) -> bool {

@@ -17,7 +17,7 @@ pub(crate) fn register(functions: &mut Functions) {
         functions,
         &[
             ("regexMatch", PATTERN_TEXT, |context, arguments| {
-                let compiled = compile(context, arguments);
+                let compiled = compiled(context, arguments)?;
                 Ok(compiled
                     .is_ok_and(|regexp| regexp.is_match(text(arguments, 1)))
                     .into())
@@ -93,29 +93,42 @@ struct Compiled(HashMap<Str, Regexp>);
 /// More patterns than any chart has; a chart that makes them up does not fill the memory.
 const MOST_COMPILED: usize = 256;
 
+/// More than any pattern of a chart takes; larger ones are not kept, and count for the render's bound.
+const MOST_KEPT: usize = 1 << 18;
+
 fn compile(context: &mut Context<'_>, arguments: &[Value]) -> Result<Regexp, Error> {
-    compile_pattern(context, arguments).map_err(|error| Error::new(error.to_string()))
+    compiled(context, arguments)?.map_err(|error| Error::new(error.to_string()))
 }
 
 /// What Go's MustCompile panics with.
 fn must_compile(context: &mut Context<'_>, arguments: &[Value]) -> Result<Regexp, Error> {
-    compile_pattern(context, arguments).map_err(|error| {
+    compiled(context, arguments)?.map_err(|error| {
         let pattern = quoted(text(arguments, 0));
         Error::new(format!("regexp: Compile({pattern}): {error}"))
     })
 }
 
-fn compile_pattern(context: &mut Context<'_>, arguments: &[Value]) -> Result<Regexp, go_regexp::Error> {
-    let compiled = &mut context.state::<Compiled>().0;
+/// The outer error is that of a bound.
+fn compiled(
+    context: &mut Context<'_>,
+    arguments: &[Value],
+) -> Result<Result<Regexp, go_regexp::Error>, Error> {
     let pattern = string(arguments, 0);
+    let compiled = &mut context.state::<Compiled>().0;
     if let Some(regexp) = compiled.get(&pattern) {
-        return Ok(regexp.clone());
+        return Ok(Ok(regexp.clone()));
     }
-    let regexp = Regexp::compile(&pattern)?;
-    if compiled.len() < MOST_COMPILED {
+    let regexp = match Regexp::compile(&pattern) {
+        Ok(regexp) => regexp,
+        Err(error) => return Ok(Err(error)),
+    };
+    let size = regexp.memory_usage();
+    if size > MOST_KEPT {
+        charge(context, size, 1)?;
+    } else if compiled.len() < MOST_COMPILED {
         compiled.insert(pattern, regexp.clone());
     }
-    Ok(regexp)
+    Ok(Ok(regexp))
 }
 
 /// Between backquotes where they can hold it (strconv.CanBackquote), else between double ones.

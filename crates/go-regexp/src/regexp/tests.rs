@@ -126,3 +126,9 @@ fn a_quoted_text_matches_itself() {
     assert_eq!(quoted, br"a\\\.\+\*\?\(\)\|\[\]\{\}\^\$-#b");
     assert_eq!(Regexp::compile(&quoted).unwrap().find(text), Some(&text[..]));
 }
+
+#[test]
+fn a_pattern_tells_what_memory_it_takes() {
+    let [small, large] = ["a", r"\pL{200}"].map(|pattern| compiled(pattern).memory_usage());
+    assert!(small < 10_000 && large > 1_000_000, "{small} {large}");
+}
