@@ -8,7 +8,7 @@ ORACLE = $(TARGET)/oracle
 XTASK = $(TARGET)/debug/xtask
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint deny fmt generate generate-schema record-cases record-flux-cases record-helm-cases demo tools bench-sync cli bench-build fuzz-build clean
+.PHONY: help build test lint deny fmt generate generate-schema record-cases record-flux-cases record-helm-cases demo tools bench-sync cli bench-build bench-render fuzz-build fuzz-render clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -66,10 +66,18 @@ cli: ## Build the windlass command: release, linked statically, so that it start
 bench-build: build cli ## Measure `windlass build`, release build; PEER=the real kustomize binary
 	$(XTASK) bench-build --windlass $(WINDLASS) $(if $(PEER),--peer $(PEER))
 
+bench-render: cli ## Measure `windlass template`, release build; PEER=the real helm binary, EVERY=N takes each Nth recorded chart
+	$(CARGO) run --locked --quiet -p xtask -- bench-render --windlass $(WINDLASS) --every $(or $(EVERY),10) $(if $(PEER),--peer $(PEER))
+
 fuzz-build: ## Compare CASES=N generated overlays with kustomize: its library, or the binary KUSTOMIZE=path
 	$(if $(KUSTOMIZE),,GOTOOLCHAIN=go$$(awk '$$1 == "go" { print $$2 }' hack/oracle/kustomize/go.mod) go build -C hack/oracle/kustomize -o $(ORACLE) -ldflags '-X sigs.k8s.io/kustomize/api/provenance.version=v5.8.3' .)
 	KUSTOMIZE=$(or $(KUSTOMIZE),$(ORACLE)) CASES=$(or $(CASES),1000) SEED=$(or $(SEED),1) \
 	$(CARGO) test --locked -p kustomize-build --test fuzz -- --nocapture as_the_real_kustomize
+
+fuzz-render: ## Compare CASES=N generated templates, from the one of SEED on, with Helm's engine; HELM=v3 with that of Helm 3
+	GOTOOLCHAIN=go$$(awk '$$1 == "go" { print $$2 }' hack/oracle/helm/go.mod) go build -C hack/oracle/helm -o $(ORACLE)-helm .
+	ORACLE=$(ORACLE)-helm CASES=$(or $(CASES),1000) SEED=$(or $(SEED),1) HELM=$(HELM) \
+	$(CARGO) test --locked -p helm-render --test fuzz -- --nocapture as_the_real_helm
 
 clean: ## Remove build output (the control plane's binaries are kept in the user's cache)
 	$(CARGO) clean

@@ -5,16 +5,14 @@
 
 mod cases;
 mod large;
-mod measure;
-mod report;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use testkit::scratch;
 
+use crate::contest::{self, Contestant};
 use cases::Case;
-use measure::Contestant;
 
 /// What to measure.
 #[derive(Debug, clap::Args)]
@@ -48,11 +46,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         None => None,
     };
     let contestants: Vec<&Contestant> = peer.iter().chain([&windlass]).collect();
-    report::head();
+    contest::head();
     for (name, cases) in sets(folder.path())? {
-        let times = measure::each(&contestants, &cases, arguments.runs)?;
-        let in_process = measure::in_process(&cases, folder.path())?;
-        report::cases(name, &contestants, &times, &in_process);
+        let times = contest::each(&contestants, &cases, arguments.runs)?;
+        let in_process = contest::in_process("kustomize-build", "cases", &cases, folder.path())?;
+        contest::cases(name, &contestants, &times, &in_process);
     }
     let few: &[&Contestant] = if arguments.skip_large_peer {
         &[&windlass]
@@ -60,14 +58,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         &contestants
     };
     let objects = large::objects(&folder.path().join("objects"), arguments.objects)?;
-    report::large(
+    contest::large(
         &format!("{} objects", arguments.objects),
         few,
-        &measure::once(few, &objects)?,
+        &contest::once(few, &objects)?,
     );
     let repository = large::repository(&folder.path().join("repository"), arguments.files)?;
     let name = format!("one overlay of a repository of {} files", arguments.files);
-    report::large(&name, &contestants, &measure::once(&contestants, &repository)?);
+    contest::large(&name, &contestants, &contest::once(&contestants, &repository)?);
     Ok(())
 }
 

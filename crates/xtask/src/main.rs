@@ -8,6 +8,8 @@ use clap::{Parser, Subcommand};
 
 mod bench;
 mod bench_build;
+mod bench_render;
+mod contest;
 mod demo;
 mod generate;
 mod schema;
@@ -32,6 +34,8 @@ enum Task {
     BenchSync(bench::Arguments),
     /// Measure `windlass build` beside the real kustomize: small cases, many objects, a large repository.
     BenchBuild(bench_build::Arguments),
+    /// Measure `windlass template` beside the real helm: recorded charts, the largest ones, one rendered again and again.
+    BenchRender(bench_render::Arguments),
     /// Write what is made from other sources: CRDs and gRPC code; with --check only compare.
     Generate(generate::Arguments),
     /// Write what kustomize-build knows of the built-in types; needs Go and two of its modules.
@@ -44,6 +48,7 @@ fn main() -> Result<()> {
         Task::Tools(arguments) => tools::run(&arguments),
         Task::BenchSync(arguments) => bench::run(&arguments),
         Task::BenchBuild(arguments) => bench_build::run(&arguments),
+        Task::BenchRender(arguments) => bench_render::run(&arguments),
         Task::Generate(arguments) => generate::run(&arguments),
         Task::GenerateSchema(arguments) => schema::run(&arguments),
     }

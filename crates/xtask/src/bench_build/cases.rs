@@ -2,9 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context as _, Result};
 use flate2::read::GzDecoder;
+
+use crate::contest::Work;
 
 /// A folder to build.
 #[derive(Debug)]
@@ -17,10 +20,18 @@ pub struct Case {
     pub flags: Vec<String>,
 }
 
-impl Case {
-    /// The folder that is built.
-    pub fn folder(&self) -> PathBuf {
-        self.tree.join(&self.path)
+impl Work for Case {
+    fn command(&self, binary: &Path) -> Command {
+        let mut command = Command::new(binary);
+        command
+            .arg("build")
+            .arg(self.tree.join(&self.path))
+            .args(&self.flags);
+        command
+    }
+
+    fn line(&self) -> String {
+        format!("{}\t{}\t{}", self.tree.display(), self.path, self.flags.join(" "))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Starting builds and taking their time.
+//! Starting programs and taking their time.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,9 +9,16 @@ use std::{env, thread};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use super::cases::Case;
+/// What each program has to do.
+pub trait Work {
+    /// The command line for one of them.
+    fn command(&self, binary: &Path) -> Command;
 
-/// A program that builds.
+    /// What the measuring program of the engine reads: one line.
+    fn line(&self) -> String;
+}
+
+/// A program that does it.
 #[derive(Debug)]
 pub struct Contestant {
     /// Its name in the report.
@@ -19,7 +26,7 @@ pub struct Contestant {
     binary: PathBuf,
 }
 
-/// What one large build took.
+/// What one large piece of work took.
 #[derive(Debug)]
 pub struct Usage {
     /// From the start to the end of the process.
@@ -38,9 +45,8 @@ impl Contestant {
         Ok(Self { name, binary })
     }
 
-    fn command(&self, case: &Case) -> Command {
-        let mut command = Command::new(&self.binary);
-        command.arg("build").arg(case.folder()).args(&case.flags);
+    fn command(&self, work: &impl Work) -> Command {
+        let mut command = work.command(&self.binary);
         command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -49,8 +55,8 @@ impl Contestant {
     }
 }
 
-/// Builds every case with each contestant in turn, and returns for each the median times of the cases, sorted.
-pub fn each(contestants: &[&Contestant], cases: &[Case], runs: usize) -> Result<Vec<Vec<Duration>>> {
+/// Does every case with each contestant in turn, and returns for each the median times of the cases, sorted.
+pub fn each(contestants: &[&Contestant], cases: &[impl Work], runs: usize) -> Result<Vec<Vec<Duration>>> {
     let mut times = vec![Vec::new(); contestants.len()];
     for case in cases {
         let mut of_case = vec![Vec::new(); contestants.len()];
@@ -70,18 +76,11 @@ pub fn each(contestants: &[&Contestant], cases: &[Case], runs: usize) -> Result<
     Ok(times)
 }
 
-/// Builds every case in one process of ours, in memory, and returns the median times of the cases, sorted.
-pub fn in_process(cases: &[Case], scratch: &Path) -> Result<Vec<Duration>> {
-    let line = |case: &Case| {
-        format!(
-            "{}\t{}\t{}\n",
-            case.tree.display(),
-            case.path,
-            case.flags.join(" ")
-        )
-    };
+/// Does every case in one process of ours, the bench target of an engine, and returns the median times of the cases, sorted.
+pub fn in_process(engine: &str, bench: &str, cases: &[impl Work], scratch: &Path) -> Result<Vec<Duration>> {
     let list = scratch.join("cases.txt");
-    fs::write(&list, cases.iter().map(line).collect::<String>())?;
+    let lines = cases.iter().map(|case| case.line() + "\n");
+    fs::write(&list, lines.collect::<String>())?;
     let cargo = env::var_os("CARGO").unwrap_or_else(|| OsStr::new("cargo").to_owned());
     let output = Command::new(cargo)
         .args([
@@ -89,15 +88,15 @@ pub fn in_process(cases: &[Case], scratch: &Path) -> Result<Vec<Duration>> {
             "--quiet",
             "--locked",
             "--package",
-            "kustomize-build",
+            engine,
             "--bench",
-            "cases",
+            bench,
             "--",
         ])
         .arg(&list)
         .stderr(Stdio::inherit())
         .output()?;
-    ensure!(output.status.success(), "the bench of kustomize-build failed");
+    ensure!(output.status.success(), "the bench of {engine} failed");
     let mut times = Vec::new();
     for line in String::from_utf8(output.stdout)?.lines() {
         times.push(Duration::from_nanos(line.parse()?));
@@ -112,9 +111,9 @@ pub fn in_process(cases: &[Case], scratch: &Path) -> Result<Vec<Duration>> {
     Ok(times)
 }
 
-/// Builds a large case once with each contestant.
-pub fn once(contestants: &[&Contestant], case: &Case) -> Result<Vec<Usage>> {
-    let usages = contestants.iter().map(|contestant| build(contestant, case));
+/// Does a large case once with each contestant.
+pub fn once(contestants: &[&Contestant], case: &impl Work) -> Result<Vec<Usage>> {
+    let usages = contestants.iter().map(|contestant| usage(contestant, case));
     let usages = usages.collect::<Result<Vec<_>>>()?;
     if let [first, rest @ ..] = &usages[..]
         && let Some(other) = rest.iter().find(|other| other.lines != first.lines)
@@ -124,7 +123,7 @@ pub fn once(contestants: &[&Contestant], case: &Case) -> Result<Vec<Usage>> {
     Ok(usages)
 }
 
-fn build(contestant: &Contestant, case: &Case) -> Result<Usage> {
+fn usage(contestant: &Contestant, case: &impl Work) -> Result<Usage> {
     let start = Instant::now();
     let mut child = contestant.command(case).spawn()?;
     let stdout = child.stdout.take().context("no standard output")?;
