@@ -21,10 +21,10 @@ use text_cases::{Answer, Case};
 
 /// How many cases pass: raise them until all do, never lower them.
 const LANGUAGE: usize = 721;
-const TEMPLATES_V4: usize = 356;
-const TEMPLATES_V3: usize = 366;
-const CHARTS_V4: usize = 239;
-const CHARTS_V3: usize = 239;
+const TEMPLATES_V4: usize = 396;
+const TEMPLATES_V3: usize = 397;
+const CHARTS_V4: usize = 240;
+const CHARTS_V3: usize = 240;
 
 /// What a command line must be like is checked by the crate `cli`, which has one.
 const OF_THE_COMMAND_LINE: [&str; 3] = [
