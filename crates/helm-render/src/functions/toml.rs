@@ -1,9 +1,15 @@
 //! `toToml`, `mustToToml` and `fromToml`, as BurntSushi/toml has them.
 
+mod decode;
+mod document;
 mod encode;
+mod number;
+mod reader;
+mod string;
 
 use go_template::{Error, Function, Functions, Type, Value};
 
+use super::json;
 use crate::Helm;
 
 pub(super) fn register(functions: &mut Functions, helm: Helm) {
@@ -20,6 +26,13 @@ pub(super) fn register(functions: &mut Functions, helm: Helm) {
             }
         }),
     );
+    functions.add(
+        "fromToml",
+        Function::new(&[Type::STRING], |_, arguments| {
+            let decoded = decode::decode(json::text(&arguments[0]));
+            Ok(decoded.unwrap_or_else(|problem| json::error_map(&Error::new(problem))))
+        }),
+    );
     if helm == Helm::V4 {
         functions.add(
             "mustToToml",
@@ -34,6 +47,7 @@ pub(super) fn register(functions: &mut Functions, helm: Helm) {
 
 #[cfg(test)]
 mod tests {
+    use go_template::json::{Style, encode as encode_json};
     use go_template::{List, Map, Options, Render, Templates};
 
     use super::*;
@@ -52,6 +66,79 @@ mod tests {
         let written = encode::encode(&mut render.context(), &value).expect("within bounds");
         let written = written.map(|text| String::from_utf8(text).expect("UTF-8"));
         assert_eq!(written, expected.map(str::to_owned).map_err(str::to_owned));
+    }
+
+    fn check_reading(text: &str, expected: &str) {
+        let shown = match decode::decode(text.as_bytes()) {
+            Ok(value) => encode_json(&value, Style::MARSHAL).expect("it can be written"),
+            Err(problem) => problem,
+        };
+        assert_eq!(shown, expected, "{text}");
+    }
+
+    #[test]
+    fn documents_are_read() {
+        for (text, expected) in [
+            ("", "{}"),
+            (
+                "a = 1\nb.c = 0x_f",
+                "toml: line 2 (last key \"b.c\"): not a hexadecimal number: '0x_'",
+            ),
+            (
+                "a = 1_0 # x\n[b.c]\nd = [1, 'x',\n true,]\n",
+                r#"{"a":10,"b":{"c":{"d":[1,"x",true]}}}"#,
+            ),
+            (
+                "[[t]]\na = 1\n[[t]]\na = {b = 2, c.d = 3}",
+                r#"{"t":[{"a":1},{"a":{"b":2,"c":{"d":3}}}]}"#,
+            ),
+            ("a = \"\"\"\nx\\\n  y\\u00e9\"\"\"", r#"{"a":"xyé"}"#),
+            ("a = 1979-05-27T07:32:00Z", r#"{"a":"1979-05-27T07:32:00Z"}"#),
+        ] {
+            check_reading(text, expected);
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_line_and_key() {
+        for (text, expected) in [
+            ("bad", "toml: line 1: unexpected EOF; expected key separator '='"),
+            (
+                "a = ",
+                "toml: line 1 (last key \"a\"): unexpected EOF; expected value",
+            ),
+            (
+                "a = 1\na = 2",
+                "toml: line 2 (last key \"a\"): Key 'a' has already been defined.",
+            ),
+            (
+                "[a]\nb = 01",
+                "toml: line 2 (last key \"a.b\"): Invalid integer \"01\": cannot have leading zeroes",
+            ),
+            (
+                "a = 1 b",
+                "toml: line 1: expected a top-level item to end with a newline, comment, or EOF, but got 'b' instead",
+            ),
+            (
+                "a = \"x\n\"",
+                "toml: line 1 (last key \"a\"): strings cannot contain newlines",
+            ),
+            (
+                "a = [1 2]",
+                "toml: line 1 (last key \"a\"): expected a comma (',') or array terminator (']'), but got '2'",
+            ),
+        ] {
+            check_reading(text, expected);
+        }
+    }
+
+    #[test]
+    fn nesting_is_bounded() {
+        let text = format!("a = {}", "[".repeat(1_000_000));
+        check_reading(
+            &text,
+            "toml: line 1 (last key \"a\"): arrays and tables are nested too deeply",
+        );
     }
 
     #[test]

@@ -239,21 +239,7 @@ impl Encoder<'_, '_> {
     }
 
     fn quoted(&mut self, text: &[u8]) {
-        self.out.push(b'"');
-        for byte in text {
-            match byte {
-                b'"' => self.text("\\\""),
-                b'\\' => self.text("\\\\"),
-                b'\x08' => self.text("\\b"),
-                b'\t' => self.text("\\t"),
-                b'\n' => self.text("\\n"),
-                b'\x0c' => self.text("\\f"),
-                b'\r' => self.text("\\r"),
-                0..0x20 | 0x7f => self.text(&format!("\\u{byte:04x}")),
-                _ => self.out.push(*byte),
-            }
-        }
-        self.out.push(b'"');
+        quote_into(text, &mut self.out);
     }
 
     fn indent(&mut self, key: &[Str]) {
@@ -272,6 +258,24 @@ impl Encoder<'_, '_> {
             self.out.push(b'\n');
         }
     }
+}
+
+/// Writes a text in quotes.
+pub(super) fn quote_into(text: &[u8], out: &mut Vec<u8>) {
+    out.push(b'"');
+    for byte in text {
+        match byte {
+            b'"' | b'\\' => out.extend([b'\\', *byte]),
+            b'\x08' => out.extend(b"\\b"),
+            b'\t' => out.extend(b"\\t"),
+            b'\n' => out.extend(b"\\n"),
+            b'\x0c' => out.extend(b"\\f"),
+            b'\r' => out.extend(b"\\r"),
+            0..0x20 | 0x7f => out.extend(format!("\\u{byte:04x}").into_bytes()),
+            _ => out.push(*byte),
+        }
+    }
+    out.push(b'"');
 }
 
 /// The elements of a list; those of bytes are numbers.
