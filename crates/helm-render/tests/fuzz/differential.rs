@@ -99,11 +99,12 @@ fn show(answer: &Answer) -> String {
 
 /// Addresses are different each time.
 fn without_pointers(text: &str) -> String {
-    let mut parts = text.split("0xc0");
+    let mut parts = text.split("0x");
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        out.push_str("0xPTR");
-        out.push_str(part.trim_start_matches(|c: char| c.is_ascii_hexdigit()));
+        let digits = part.bytes().take_while(u8::is_ascii_hexdigit).count();
+        out.push_str(if digits >= 8 { "0xPTR" } else { "0x" });
+        out.push_str(if digits >= 8 { &part[digits..] } else { part });
     }
     out
 }

@@ -300,7 +300,6 @@ impl Sort {
                 "1i",
                 ".Values.none",
                 ".Values.hollow",
-                ".",
                 ".Values.image.tag",
                 ".Chart.Version",
             ],

@@ -71,7 +71,8 @@ impl Maker {
 
     fn node(&mut self, random: &mut Random, depth: usize) -> Node {
         let sort = SORTS[random.below(SORTS.len())];
-        let value = expression(random, sort, 1 + depth.min(2), &self.variables);
+        let depth_of_value = random.below(3);
+        let value = expression(random, sort, depth_of_value, &self.variables);
         match random.below(if depth == 0 { 60 } else { 100 }) {
             0..12 => Node::Text([" x ", "\n", "a: b\n", "  \n\t", "é"][random.below(5)]),
             12..45 => Node::Print(value, ["", "- "][random.below(2)], ["", " -"][random.below(2)]),
@@ -98,7 +99,7 @@ impl Maker {
             "range" => [Sort::List, Sort::Map, Sort::Whole][random.below(3)],
             _ => SORTS[random.below(SORTS.len())],
         };
-        let value = expression(random, sort, 2, &self.variables);
+        let value = expression(random, sort, 1, &self.variables);
         let known = self.variables.len();
         let names = match (word, random.below(4)) {
             (_, 0) => vec!["$x"],
