@@ -21,8 +21,8 @@ use text_cases::{Answer, Case};
 
 /// How many cases pass: raise them until all do, never lower them.
 const LANGUAGE: usize = 721;
-const TEMPLATES_V4: usize = 397;
-const TEMPLATES_V3: usize = 398;
+const TEMPLATES_V4: usize = 404;
+const TEMPLATES_V3: usize = 404;
 const CHARTS_V4: usize = 240;
 const CHARTS_V3: usize = 240;
 

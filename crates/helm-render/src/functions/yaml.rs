@@ -71,8 +71,9 @@ fn read(text: &[u8], type_: Type) -> Decoded {
         Err(problem) => return refused(format!("error converting YAML to JSON: {problem}")),
     };
     let value = match plain {
-        Plain::Null if type_ == Type::MAP_ANY => Map::nil(type_).into(),
-        Plain::Null => List::nil(type_).into(),
+        // Helm hands in an empty map or list, and nothing is put in.
+        Plain::Null if type_ == Type::MAP_ANY => Map::new().into(),
+        Plain::Null => List::from(Vec::new()).into(),
         Plain::Object(_) if type_ == Type::MAP_ANY => value(&plain),
         Plain::Array(_) if type_ == Type::LIST_ANY => value(&plain),
         other => {

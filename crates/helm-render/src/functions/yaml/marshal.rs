@@ -13,9 +13,13 @@ use serde_json::{Map as PlainMap, Value as Plain};
 /// How deep values may nest here; beyond it they go through JSON, which tells cycles from depth.
 const MAX_DEPTH: usize = 200;
 
+/// How many bytes of JSON are made here, as many as the encoder would make: a list that holds another twice, and so on, is
+/// small as a value and without end as text.
+const MAX_BYTES: usize = 64 << 20;
+
 /// Writes a value as YAML, ending in a newline.
 pub(crate) fn marshal(context: &mut Context<'_>, value: &Value) -> Result<String, Error> {
-    let plain = match plain(value, 0) {
+    let plain = match plain(value, 0, &mut { MAX_BYTES }) {
         Some(plain) => plain,
         None => through_json(value)?,
     };
@@ -25,15 +29,23 @@ pub(crate) fn marshal(context: &mut Context<'_>, value: &Value) -> Result<String
 }
 
 fn through_json(value: &Value) -> Result<Plain, Error> {
-    let text = encode(value, Style::MARSHAL)?;
+    let text = encode(value, Style::MARSHAL).map_err(|error| match error.is_limit() {
+        true => error,
+        false => Error::new(format!("error marshaling into JSON: {error}")),
+    })?;
     serde_json::from_str(&text).map_err(|error| Error::new(error.to_string()))
 }
 
-/// Makes JSON of a value. None for what has to go through the encoder.
-fn plain(value: &Value, depth: usize) -> Option<Plain> {
+/// Makes JSON of a value, of no more than `left` bytes. None for what has to go through the encoder.
+fn plain(value: &Value, depth: usize, left: &mut usize) -> Option<Plain> {
     if depth > MAX_DEPTH {
         return None;
     }
+    let text = match value {
+        Value::String(text) | Value::Bytes(text) => text.len(),
+        _ => 0,
+    };
+    *left = left.checked_sub(text + 1)?;
     Some(match value {
         Value::Invalid | Value::Nil => Plain::Null,
         Value::Bool(truth) => Plain::Bool(*truth),
@@ -45,7 +57,7 @@ fn plain(value: &Value, depth: usize) -> Option<Plain> {
         Value::List(list) if list.is_nil() => Plain::Null,
         Value::List(list) => Plain::Array(
             list.iter()
-                .map(|item| plain(item, depth + 1))
+                .map(|item| plain(item, depth + 1, left))
                 .collect::<Option<_>>()?,
         ),
         Value::Map(map) => match map.borrow() {
@@ -53,18 +65,19 @@ fn plain(value: &Value, depth: usize) -> Option<Plain> {
             Some(entries) => {
                 let mut fields = PlainMap::new();
                 for (key, value) in entries.iter() {
-                    fields.insert(string(key), plain(value, depth + 1)?);
+                    *left = left.checked_sub(key.len())?;
+                    fields.insert(string(key), plain(value, depth + 1, left)?);
                 }
                 Plain::Object(fields)
             }
         },
         Value::Object(object) => {
             if let Some(json) = object.json().or_else(|| object.underlying()) {
-                return plain(&json, depth + 1);
+                return plain(&json, depth + 1, left);
             }
             let mut fields = PlainMap::new();
             for (name, value) in object.fields() {
-                fields.insert(name.to_owned(), plain(&value, depth + 1)?);
+                fields.insert(name.to_owned(), plain(&value, depth + 1, left)?);
             }
             Plain::Object(fields)
         }
