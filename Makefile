@@ -66,8 +66,8 @@ cli: ## Build the windlass command: release, linked statically, so that it start
 bench-build: build cli ## Measure `windlass build`, release build; PEER=the real kustomize binary
 	$(XTASK) bench-build --windlass $(WINDLASS) $(if $(PEER),--peer $(PEER))
 
-bench-render: cli ## Measure `windlass template`, release build; PEER=the real helm binary, EVERY=N takes each Nth recorded chart
-	$(CARGO) run --locked --quiet -p xtask -- bench-render --windlass $(WINDLASS) --every $(or $(EVERY),10) $(if $(PEER),--peer $(PEER))
+bench-render: build cli ## Measure `windlass template`, release build; PEER=the real helm binary, EVERY=N takes each Nth recorded chart
+	$(XTASK) bench-render --windlass $(WINDLASS) --every $(or $(EVERY),10) $(if $(PEER),--peer $(PEER))
 
 fuzz-build: ## Compare CASES=N generated overlays with kustomize: its library, or the binary KUSTOMIZE=path
 	$(if $(KUSTOMIZE),,GOTOOLCHAIN=go$$(awk '$$1 == "go" { print $$2 }' hack/oracle/kustomize/go.mod) go build -C hack/oracle/kustomize -o $(ORACLE) -ldflags '-X sigs.k8s.io/kustomize/api/provenance.version=v5.8.3' .)
