@@ -13,8 +13,8 @@ use serde_json::{Map as PlainMap, Value as Plain};
 /// How deep values may nest here; beyond it they go through JSON, which tells cycles from depth.
 const MAX_DEPTH: usize = 200;
 
-/// How many bytes of JSON are made here, as many as the encoder would make: a list that holds another twice, and so on, is
-/// small as a value and without end as text.
+/// How many bytes are made here before the encoder, which has a bound of its own, is asked instead: a list that holds
+/// another twice, and so on, is small as a value and without end as text.
 const MAX_BYTES: usize = 64 << 20;
 
 /// Writes a value as YAML, ending in a newline.
@@ -45,7 +45,8 @@ fn plain(value: &Value, depth: usize, left: &mut usize) -> Option<Plain> {
         Value::String(text) | Value::Bytes(text) => text.len(),
         _ => 0,
     };
-    *left = left.checked_sub(text + 1)?;
+    // What a node costs in memory here, rather than in text.
+    *left = left.checked_sub(text + 16)?;
     Some(match value {
         Value::Invalid | Value::Nil => Plain::Null,
         Value::Bool(truth) => Plain::Bool(*truth),
