@@ -22,10 +22,12 @@ use go_template::Str;
 use serde_json::{Map, Value};
 
 pub use archive::{MAX_CHART_SIZE, MAX_FILE_SIZE};
-pub use check::{check, check_dependencies, check_installable, deprecation};
+pub use check::check;
 pub use error::{Error, ErrorKind};
 pub use load::{load, load_archive, load_archive_file, load_files, load_folder, locate};
 pub use metadata::{Dependency, Lock, Maintainer, Metadata};
+
+use crate::schema::Schema;
 
 /// A file of a chart.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,7 +70,7 @@ pub struct Content {
     /// values.yaml as it was written.
     pub values: Option<Arc<File>>,
     /// values.schema.json.
-    pub schema: Option<Arc<File>>,
+    pub schema: Option<Schema>,
     /// Chart.lock, or requirements.lock.
     pub lock: Option<Lock>,
 }

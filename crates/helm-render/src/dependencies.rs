@@ -18,7 +18,7 @@ use graph::Graph;
 /// Processes the dependencies of a loaded chart for given values.
 ///
 /// Charts of charts/ that Chart.yaml does not name always take part. Those that it names are looked for by name and
-/// version; one that is not found is passed over here ([`crate::chart::check_dependencies`] asks for names only).
+/// version; one that is not found is passed over here ([`crate::chart::check`] asks for names only).
 pub fn process(chart: &Chart, given: &Map, helm: Helm, warnings: &mut Vec<Warning>) -> Result<Chart, Error> {
     if chart.dependencies.is_empty() && chart.metadata.dependencies.is_none() {
         return Ok(chart.clone());

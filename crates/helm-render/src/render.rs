@@ -161,7 +161,7 @@ impl Renderer {
         let values = values::coalesce(&chart, &given, helm, &mut warnings)
             .map_err(|error| Error::new(ErrorKind::Values, error.to_string()))?;
         if !options.skip_schema_validation {
-            check_schemas(&chart, &values)?;
+            check_schemas(&chart, &values, &mut warnings)?;
         }
         let offline;
         let capabilities = match &options.capabilities {
@@ -218,8 +218,12 @@ impl Renderer {
     }
 }
 
-fn check_schemas(chart: &Chart, values: &go_template::Map) -> Result<(), Error> {
-    schema::check_chart(chart, &values::to_json(values)).map_err(|error| {
+fn check_schemas(
+    chart: &Chart,
+    values: &go_template::Map,
+    warnings: &mut Vec<Warning>,
+) -> Result<(), Error> {
+    schema::check_chart(chart, &values::to_json(values), warnings).map_err(|error| {
         let text = format!(
             "values don't meet the specifications of the schema(s) in the following chart(s):\n{error}"
         );

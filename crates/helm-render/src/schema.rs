@@ -24,7 +24,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::json::{self, Json};
-pub use chart::{check, check_chart};
+pub use chart::{Schema, check_chart};
 use compile::{Assertions, Compiler, Graph};
 use document::{Documents, MAIN};
 use node::NodeId;

@@ -22,7 +22,7 @@ use report::{Report, difference};
 /// How many cases pass: raise them, never lower them.
 const CHARTS_V4: usize = 1527;
 const CHARTS_V3: usize = 1527;
-const VECTORS_V4: usize = 842;
+const VECTORS_V4: usize = 843;
 const VECTORS_V3: usize = 843;
 
 /// What a command line must be like is checked by the crate `cli`, which has one.

@@ -27,7 +27,6 @@ pub use compose::{Composed, MAX_DEPTH, MAX_NODES, compose_all, compose_first};
 pub use dialect::Dialect;
 pub use emit::{WriteError, check, write, write_mapping};
 pub use error::{Error, Problem};
-pub use go_value::quoted;
 pub use input::Input;
 pub use node::{Kind, Node, NodeId, Nodes, Style, Tag};
 pub use write_tree::{write_tree, write_tree_indented};

@@ -18,7 +18,7 @@ pub fn check(chart: &Chart, helm: Helm, warnings: &mut Vec<Warning>) -> Result<(
 }
 
 /// Refuses library charts.
-pub fn check_installable(chart: &Chart) -> Result<(), Error> {
+fn check_installable(chart: &Chart) -> Result<(), Error> {
     match chart.metadata.kind.as_str() {
         "" | "application" => Ok(()),
         kind => Err(Error::new(
@@ -29,7 +29,7 @@ pub fn check_installable(chart: &Chart) -> Result<(), Error> {
 }
 
 /// Warns of a chart that calls itself deprecated.
-pub fn deprecation(chart: &Chart, helm: Helm) -> Option<Warning> {
+fn deprecation(chart: &Chart, helm: Helm) -> Option<Warning> {
     let text = match helm {
         Helm::V3 => "WARNING: This chart is deprecated",
         Helm::V4 => "this chart is deprecated",
@@ -40,7 +40,7 @@ pub fn deprecation(chart: &Chart, helm: Helm) -> Option<Warning> {
 /// Refuses a chart that names dependencies in Chart.yaml which charts/ does not hold.
 ///
 /// Only names count here: whether the version is right is seen when the dependencies are processed.
-pub fn check_dependencies(chart: &Chart, helm: Helm) -> Result<(), Error> {
+fn check_dependencies(chart: &Chart, helm: Helm) -> Result<(), Error> {
     let is_missing = |dependency: &&Dependency| {
         chart
             .dependencies

@@ -15,6 +15,7 @@ use super::paths::extension;
 use super::validate::validate;
 use super::{Chart, Content, File};
 use crate::quote::quote;
+use crate::schema::Schema;
 use crate::{Helm, Warning, values};
 
 /// How deep charts may be nested, far from the end of a thread's stack: whatever walks a chart recurses. Helm has no bound.
@@ -192,7 +193,7 @@ impl<'a> Loader<'a> {
                     values::read(&file.data, self.helm).map_err(|text| format_error(&file.name, text))?;
                 parts.content.values = Some(Arc::new(file));
             }
-            "values.schema.json" => parts.content.schema = Some(Arc::new(file)),
+            "values.schema.json" => parts.content.schema = Some(Schema::new(file)),
             "requirements.yaml" if self.package != "v3" => self.requirements(file, parts)?,
             "requirements.lock" if self.package != "v3" => {
                 parts.content.lock = self.lock(&file)?;

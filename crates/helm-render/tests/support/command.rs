@@ -123,8 +123,7 @@ impl Command {
         }
         let values = merge::merge(&self.values, &mut read_local, helm).map_err(|error| error.to_string())?;
         let chart = chart::load(path, helm, &mut Vec::new()).map_err(|error| error.to_string())?;
-        chart::check_installable(&chart).map_err(|error| error.to_string())?;
-        chart::check_dependencies(&chart, helm).map_err(|error| error.to_string())?;
+        chart::check(&chart, helm, &mut Vec::new()).map_err(|error| error.to_string())?;
         let release = Release {
             is_upgrade: self.is_on("is-upgrade"),
             ..Release::new(
