@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use api::source::{GitRepository, OCIRepository};
-use artifact::store::{Change, Store};
+use artifact::store::{self, Change, Store};
 use controller_kit::admin::bind;
 use controller_kit::queue::Queue;
 use controller_kit::runtime::{Cache, scoped_api, watch_into_store};
@@ -16,7 +16,7 @@ use controller_kit::telemetry::reconcile_span;
 use controller_kit::{Context as Kit, ObjectKey};
 use futures::StreamExt as _;
 use jiff::Timestamp;
-use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
@@ -32,6 +32,8 @@ use crate::serve::{grpc, http};
 pub(crate) const STORAGE_CHECK: &str = "storage";
 /// Folder for what is being fetched, beside the store, so that both have the same room.
 const FETCH_DIRECTORY: &str = "fetching";
+/// Changes of sources that a kind may be behind before it looks at all of its objects.
+const CHANGES: usize = 1024;
 /// Garbage is collected a little after it has become that.
 const COLLECTION_DELAY: Duration = Duration::from_secs(1);
 
@@ -51,12 +53,14 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         store,
         fetcher,
         address: AdvertisedAddress::new(&settings.advertised),
+        changed: broadcast::channel(CHANGES).0,
     };
     let token = shared.kit.token.clone();
     let work = async {
         tokio::join!(
             shared.reconcile_all::<GitRepository>(),
             shared.reconcile_all::<OCIRepository>(),
+            shared.tell_of_artifacts(),
             collect_garbage(shared.store.clone(), settings.retention.retention_ttl, token),
         )
     };
@@ -135,6 +139,8 @@ struct Shared {
     store: Store,
     fetcher: Fetcher,
     address: AdvertisedAddress,
+    /// Sources whose spec or artifact changed, for the kinds that build upon them.
+    changed: broadcast::Sender<store::ObjectKey>,
 }
 
 impl Shared {
@@ -155,10 +161,14 @@ impl Shared {
             jitter_percentage: flags.jitter.interval_jitter_percentage,
             shutdown: kit.token.clone(),
         });
+        let wake = self.wake_dependents(context.cache.clone(), queue.clone());
         let feed = {
-            let queue = queue.clone();
+            let (queue, changed) = (queue.clone(), self.changed.clone());
             touched.for_each(move |reference| {
-                queue.add(ObjectKey::from(reference));
+                let key = ObjectKey::from(reference);
+                // Nobody may listen.
+                let _ = changed.send(store::ObjectKey::new(K::NAME, &key.namespace, &key.name));
+                queue.add(key);
                 std::future::ready(())
             })
         };
@@ -170,6 +180,40 @@ impl Shared {
             () = work => {}
             // A watch never ends by itself.
             () = feed => {}
+            () = wake, if K::HAS_INPUTS => {}
+        }
+    }
+
+    /// Queues the objects of a kind that build upon a source which changed. Ends with the process.
+    async fn wake_dependents<K: Kind>(&self, cache: Cache<K>, queue: Queue<ObjectKey>) {
+        let mut changed = self.changed.subscribe();
+        loop {
+            let source = match changed.recv().await {
+                Ok(source) => Some(source),
+                Err(RecvError::Lagged(_)) => None,
+                Err(RecvError::Closed) => return,
+            };
+            for object in cache.store().state() {
+                let is_concerned = |source| object.inputs().contains(source);
+                if source.as_ref().is_none_or(is_concerned) {
+                    queue.add(ObjectKey::of(&*object));
+                }
+            }
+        }
+    }
+
+    /// Tells of each artifact that is stored or removed. Ends with the store.
+    async fn tell_of_artifacts(&self) {
+        let mut changes = self.store.subscribe();
+        loop {
+            let records = match changes.recv().await {
+                Ok(Change::Stored(record) | Change::Removed(record)) => vec![record],
+                Err(RecvError::Lagged(_)) => self.store.current_records(),
+                Err(RecvError::Closed) => return,
+            };
+            for record in records {
+                let _ = self.changed.send(store::ObjectKey::of(&record));
+            }
         }
     }
 }

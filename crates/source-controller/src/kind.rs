@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use api::meta::{Artifact, HasConditions};
-use artifact::store::Ingest;
+use artifact::store::{self, Ingest};
 use kube::core::NamespaceResourceScope;
 use kube::core::object::HasStatus;
 use serde::Serialize;
@@ -34,13 +34,25 @@ pub(crate) trait Kind:
     const NAME: &'static str;
     /// Whether the status has the address of the newest archive besides the artifact's own.
     const HAS_LATEST_URL: bool;
+    /// Whether objects of this kind build upon the artifacts of others ([`Kind::inputs`]).
+    const HAS_INPUTS: bool = false;
     /// What the spec refers to, read.
-    type References: Send + 'static;
+    type References: Send + Sync + 'static;
     /// What was fetched, ready to be stored.
     type Content: Send + 'static;
 
     /// What the spec asks for and this controller cannot do, or what is wrong with it for good.
     fn refusal(&self) -> Option<Error>;
+
+    /// The sources that this one builds upon. When one of them changes, this one is reconciled at once.
+    fn inputs(&self) -> Vec<store::ObjectKey> {
+        Vec::new()
+    }
+
+    /// Whether the spec wants to know who made the content. If so, [`Kind::verify`] is asked about it.
+    fn wants_verification(&self) -> bool {
+        false
+    }
 
     /// Reads what the spec refers to.
     fn read_references(
@@ -55,10 +67,22 @@ pub(crate) trait Kind:
     /// Asks the remote for its revision, and for its content unless it is the known one.
     fn fetch(
         &self,
-        references: Self::References,
+        references: &Self::References,
         unless_revision: Option<String>,
         fetcher: &Fetcher,
     ) -> impl Future<Output = Result<Fetch<Self::Content>, Failure>> + Send;
+
+    /// Checks who made the content, before any of it is stored. Only asked when the spec wants it.
+    fn verify(
+        &self,
+        _references: &Self::References,
+        _fetched: &mut Fetched<Self::Content>,
+        _fetcher: &Fetcher,
+    ) -> impl Future<Output = Result<Verified, Error>> + Send {
+        std::future::ready(Err(Error::Unsupported {
+            field: "spec.verify".to_owned(),
+        }))
+    }
 
     /// Puts the content into an artifact. Blocks.
     fn fill(content: Self::Content, ingest: &mut Ingest) -> Result<(), Error>;
@@ -96,6 +120,13 @@ pub(crate) struct Fetched<C> {
     /// What the remote says of the revision, such as the first line of a commit message.
     pub(crate) headline: Option<String>,
     pub(crate) content: C,
+}
+
+/// Content whose maker is known and trusted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Verified {
+    /// Message of the SourceVerified condition: what was verified, and with whose signature.
+    pub(crate) message: String,
 }
 
 /// A revision that the remote has.

@@ -1,4 +1,4 @@
-//! One reconcile of one object of any kind: observe, decide, fetch, store, status, record.
+//! One reconcile of one object of any kind: observe, decide, fetch, verify, store, status, record.
 //!
 //! In: a key from the queue. Out: when to look again. A crash between any two steps loses only time: what is fetched
 //! is stored under its digest, what is stored is found again by the next run, and the status is written last.
@@ -32,7 +32,7 @@ use self::fetch::Fetcher;
 use self::observe::observe;
 use self::status::{Conclusion, Ending, Event, Next};
 use self::store::AdvertisedAddress;
-use crate::kind::{Fetch, Kind};
+use crate::kind::{Failure, Fetch, Fetched, Kind, Verified};
 
 /// A fetch that is over before needs no status of its own in between.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -139,14 +139,22 @@ async fn carry_out<K: Kind>(
     } = plan;
     let spec = object.clone();
     let work = async {
-        let fetched = match spec.fetch(references, unless_revision, &context.fetcher).await {
+        let mut fetched = match spec.fetch(&references, unless_revision, &context.fetcher).await {
             Ok(Fetch::Unchanged { revision }) => return Ending::UpToDate { revision },
             Ok(Fetch::New(fetched)) => fetched,
             Err(failure) => return Ending::Failed(failure),
         };
+        let verified = match verify(&*spec, &references, &mut fetched, &context.fetcher).await {
+            Ok(verified) => verified,
+            Err(failure) => return Ending::Failed(failure),
+        };
         let headline = fetched.headline.clone();
         match store::store::<K>(key, fetched, &context.store).await {
-            Ok(record) => Ending::Stored { record, headline },
+            Ok(record) => Ending::Stored {
+                record,
+                headline,
+                verified,
+            },
             Err(failure) => Ending::Failed(failure),
         }
     };
@@ -163,6 +171,25 @@ async fn carry_out<K: Kind>(
                 object = record::write_status(object, &status, context).await?;
             }
         }
+    }
+}
+
+/// Verifies what was fetched if the spec wants that. What does not pass is not stored.
+async fn verify<K: Kind>(
+    object: &K,
+    references: &K::References,
+    fetched: &mut Fetched<K::Content>,
+    fetcher: &Fetcher,
+) -> Result<Option<Verified>, Failure> {
+    if !object.wants_verification() {
+        return Ok(None);
+    }
+    match object.verify(references, fetched, fetcher).await {
+        Ok(verified) => Ok(Some(verified)),
+        Err(error) => Err(Failure {
+            error,
+            seen: Some(fetched.seen.clone()),
+        }),
     }
 }
 

@@ -88,7 +88,7 @@ impl Kind for GitRepository {
 
     async fn fetch(
         &self,
-        references: References,
+        references: &References,
         unless_revision: Option<String>,
         fetcher: &Fetcher,
     ) -> Result<Fetch<Content>, Failure> {
@@ -96,7 +96,7 @@ impl Kind for GitRepository {
         let access = auth::access(&mut url, &references.secret).map_err(Error::ConfigureAuthentication)?;
         let shown = http::public(&url);
         let settings = http::Settings {
-            proxy: references.proxy,
+            proxy: references.proxy.clone(),
             ..access.settings
         };
         let settings = settings.towards(url.host_str().unwrap_or_default());

@@ -109,7 +109,7 @@ impl Kind for OCIRepository {
 
     async fn fetch(
         &self,
-        references: References,
+        references: &References,
         unless_revision: Option<String>,
         fetcher: &Fetcher,
     ) -> Result<Fetch<Content>, Failure> {
@@ -213,7 +213,11 @@ fn transport(object: &OCIRepository, source: TransportError) -> Error {
     }
 }
 
-fn request(object: &OCIRepository, references: References, fetcher: &Fetcher) -> Result<oci::Request, Error> {
+fn request(
+    object: &OCIRepository,
+    references: &References,
+    fetcher: &Fetcher,
+) -> Result<oci::Request, Error> {
     let spec = &object.spec;
     let name = name(object)?;
     let credentials = match references.pull_secrets.as_slice() {
@@ -226,7 +230,7 @@ fn request(object: &OCIRepository, references: References, fetcher: &Fetcher) ->
     // As in Flux: who gives certificates wants them checked.
     let skip_verification = spec.insecure && tls.is_none();
     let settings = http::Settings {
-        proxy: references.proxy,
+        proxy: references.proxy.clone(),
         skip_verification,
         ..tls.unwrap_or_default()
     };

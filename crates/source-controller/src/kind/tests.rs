@@ -40,7 +40,7 @@ impl Peer {
         let object: K = serde_json::from_value(object).unwrap();
         let message = |failure: Failure| failure.error.message();
         let fetch = object
-            .fetch(K::References::default(), None, &self.fetcher)
+            .fetch(&K::References::default(), None, &self.fetcher)
             .await
             .map_err(message)?;
         let Fetch::New(fetched) = fetch else {

@@ -1,6 +1,8 @@
 //! Decide: what is to be done with an object. Pure: what was observed goes in, a [`Decision`] comes out.
 
 use api::meta::HasConditions;
+use api::meta::condition_types::SOURCE_VERIFIED;
+use controller_kit::conditions;
 
 use super::observe::Observed;
 use crate::kind::{Failure, Kind};
@@ -45,13 +47,23 @@ pub(crate) fn decide<K: Kind>(observed: Observed<K>) -> Decision<K> {
     };
     let known = object
         .artifact()
-        .filter(|_| artifact_is_stored && !object.settings_changed());
+        .filter(|_| artifact_is_stored && !object.settings_changed() && !must_verify(&*object));
     let unless_revision = known.map(|artifact| artifact.revision.clone());
     Decision::Fetch(Plan {
         references,
         unless_revision,
         progress,
     })
+}
+
+/// Whether the spec wants the content verified, and what is stored was not, or not as this spec has it.
+fn must_verify<K: Kind>(object: &K) -> bool {
+    let is_verified = || {
+        object.condition(SOURCE_VERIFIED).is_some_and(|condition| {
+            condition.status == conditions::TRUE && condition.observed_generation == object.meta().generation
+        })
+    };
+    object.wants_verification() && !is_verified()
 }
 
 fn progress<K: Kind>(object: &K, artifact_is_stored: bool) -> Progress {

@@ -32,6 +32,7 @@ pub(crate) async fn observe<K: Kind>(object: Arc<K>, client: &Client, store: &St
             object
                 .read_references(&Reader {
                     client,
+                    store,
                     namespace: &namespace,
                 })
                 .await
@@ -58,6 +59,9 @@ fn artifact_is_stored<K: Kind>(object: &K, store: &Store) -> bool {
 /// Reads objects in the namespace of the object that refers to them, never in another.
 pub(crate) struct Reader<'a> {
     client: &'a Client,
+    /// For the artifacts of other sources.
+    #[expect(dead_code, reason = "kinds that build upon others read it")]
+    pub(crate) store: &'a Store,
     namespace: &'a str,
 }
 

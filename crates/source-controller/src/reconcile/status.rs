@@ -23,7 +23,7 @@ use kube::core::object::HasStatus;
 use super::decide::Progress;
 use super::store::AdvertisedAddress;
 use crate::error::Disposition;
-use crate::kind::{Failure, Kind};
+use crate::kind::{Failure, Kind, Verified};
 
 /// Conditions that Ready sums up, the weightiest first.
 const SUMMARIZED: [&str; 8] = [
@@ -64,6 +64,8 @@ pub(crate) enum Ending {
         record: Record,
         /// What the remote says of it.
         headline: Option<String>,
+        /// Who made it, where the spec wants to know.
+        verified: Option<Verified>,
     },
     /// Something went wrong.
     Failed(Failure),
@@ -113,7 +115,11 @@ pub(crate) fn conclude<K: Kind>(
             let recovery = artifact.map(|artifact| success(object, artifact, reasons::SUCCEEDED, None));
             (recovery, Next::AtInterval)
         }
-        Ending::Stored { record, headline } => {
+        Ending::Stored {
+            record,
+            headline,
+            verified,
+        } => {
             let artifact = address.artifact(&record);
             let is_new = !object
                 .artifact()
@@ -123,6 +129,9 @@ pub(crate) fn conclude<K: Kind>(
             let event = reason.map(|reason| success(object, &artifact, reason, headline.as_deref()));
             draft.set_artifact(Some(artifact));
             object.note_settings(&mut draft.status);
+            if let Some(Verified { message }) = verified {
+                draft.set(Fact::holds(SOURCE_VERIFIED, reasons::SUCCEEDED, message));
+            }
             draft.succeed(&K::in_storage_message(&record.revision));
             (event, Next::AtInterval)
         }
@@ -198,8 +207,10 @@ impl<'a, K: Kind> Draft<'a, K> {
             draft.set_artifact(None);
             draft.remove(&[ARTIFACT_IN_STORAGE]);
         }
-        // Verification is refused where it is asked for, so what is left is of another time.
-        draft.remove(&[STORAGE_OPERATION_FAILED, SOURCE_VERIFIED]);
+        draft.remove(&[STORAGE_OPERATION_FAILED]);
+        if !object.wants_verification() {
+            draft.remove(&[SOURCE_VERIFIED]);
+        }
         let (generation, now) = (draft.generation, draft.now);
         let list = draft.status.conditions_mut();
         conditions::reconciling(list, reasons::PROGRESSING, &progress.message, generation, now);
@@ -226,8 +237,10 @@ impl<'a, K: Kind> Draft<'a, K> {
         if let Some(seen) = seen {
             self.note_new_revision(&seen.revision, &seen.message);
         }
-        if let Some(type_) = type_ {
-            self.set(Fact::holds(type_, reason, &message));
+        match type_ {
+            Some(SOURCE_VERIFIED) => self.set(Fact::does_not_hold(SOURCE_VERIFIED, reason, &message)),
+            Some(type_) => self.set(Fact::holds(type_, reason, &message)),
+            None => {}
         }
         let next = match error.disposition() {
             Disposition::Stalled => {

@@ -74,6 +74,7 @@ fn stored(revision: &str, content: &[u8]) -> Ending {
     Ending::Stored {
         record: record(revision, content),
         headline: Some("Subject".to_owned()),
+        verified: None,
     }
 }
 
@@ -435,6 +436,7 @@ fn an_oci_repository_has_its_own_words_and_a_second_address() {
     let ending = Ending::Stored {
         record,
         headline: None,
+        verified: None,
     };
     let conclusion = conclude(
         &object,

@@ -1,0 +1,1 @@
+//! The index of a Helm repository, read as a stream.

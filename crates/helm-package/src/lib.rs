@@ -1,0 +1,1 @@
+//! Charts put together and packaged as Helm packages them.

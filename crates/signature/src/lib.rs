@@ -1,0 +1,1 @@
+//! Who made a piece of content: OpenPGP, SSH, cosign and notation signatures.
