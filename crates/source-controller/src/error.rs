@@ -7,6 +7,7 @@ use api::meta::{condition_types, reasons};
 
 use crate::fetch::{git, http, oci};
 use crate::reconcile::observe;
+use crate::verify;
 
 /// Reason of a spec that asks for what this controller cannot do.
 const UNSUPPORTED: &str = "Unsupported";
@@ -95,6 +96,15 @@ pub(crate) enum Error {
     /// The artifact could not be pulled.
     #[error(transparent)]
     Pull(#[from] oci::Error),
+    /// The artifact has not the signature that `spec.verify` demands.
+    #[error("failed to verify the signature using provider '{provider}'")]
+    VerifyArtifact {
+        /// "cosign", "cosign keyless" or "notation".
+        provider: &'static str,
+        /// What is wrong with it.
+        #[source]
+        source: verify::oci::Error,
+    },
     /// The layer is no archive, or a hostile one, or not the promised one.
     #[error("failed to extract layer contents from artifact")]
     ExtractLayer(#[source] LayerError),
@@ -172,7 +182,7 @@ impl Error {
 
     /// The condition that reports it besides Ready, if it has one, and the reason of both.
     pub(crate) fn condition(&self) -> (Option<&'static str>, &'static str) {
-        use condition_types::{FETCH_FAILED, STORAGE_OPERATION_FAILED};
+        use condition_types::{FETCH_FAILED, SOURCE_VERIFIED, STORAGE_OPERATION_FAILED};
         let (type_, reason) = match self {
             Self::Unsupported { .. } => return (None, UNSUPPORTED),
             Self::ParseUrl { .. } | Self::ValidateUrl { .. } => (FETCH_FAILED, reasons::URL_INVALID),
@@ -193,6 +203,7 @@ impl Error {
             Self::Pull(_) | Self::ExtractLayer(_) | Self::CopyLayer(_) => {
                 (FETCH_FAILED, reasons::OCI_LAYER_OPERATION_FAILED)
             }
+            Self::VerifyArtifact { .. } => (SOURCE_VERIFIED, reasons::VERIFICATION_ERROR),
             Self::LoadIgnore(_) => (STORAGE_OPERATION_FAILED, "SourceIgnoreError"),
             Self::Store(_) => (STORAGE_OPERATION_FAILED, reasons::ARCHIVE_OPERATION_FAILED),
             Self::MakeDirectory(_) => (STORAGE_OPERATION_FAILED, reasons::DIRECTORY_CREATION_FAILED),

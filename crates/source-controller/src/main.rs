@@ -9,6 +9,7 @@ mod flags;
 mod kind;
 mod reconcile;
 mod serve;
+mod verify;
 
 use std::process::ExitCode;
 

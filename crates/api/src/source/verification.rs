@@ -54,6 +54,17 @@ pub struct ChartVerification {
     pub match_oidc_identity: Vec<OIDCIdentityMatch>,
 }
 
+impl From<ChartVerification> for ArtifactVerification {
+    fn from(chart: ChartVerification) -> Self {
+        Self {
+            provider: chart.provider,
+            secret_ref: chart.secret_ref,
+            match_oidc_identity: chart.match_oidc_identity,
+            trusted_root_secret_ref: None,
+        }
+    }
+}
+
 /// One who may have signed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OIDCIdentityMatch {

@@ -5,13 +5,15 @@ use std::path::PathBuf;
 
 use api::meta::Artifact;
 use api::source::{
-    OCILayerOperation, OCILayerSelector, OCIProvider, OCIRepository, OCIRepositoryStatus, Source as _,
+    ArtifactVerification, OCILayerOperation, OCILayerSelector, OCIProvider, OCIRepository,
+    OCIRepositoryStatus, Source as _,
 };
 use artifact::archive::{self, EntryContent, Limits, ReadError};
+use artifact::digest::Digest;
 use artifact::ignore::{IGNORE_FILE, Matcher};
 use artifact::store::{self, Ingest};
 
-use super::{Failure, Fetch, Fetched, Kind, Seen};
+use super::{Failure, Fetch, Fetched, Kind, Seen, Verified};
 use crate::error::{CredentialError, Error, LayerError, TransportError};
 use crate::fetch::git::auth::{self, SecretData};
 use crate::fetch::http;
@@ -21,6 +23,7 @@ use crate::fetch::oci::registry::Repository;
 use crate::fetch::oci::{self, Reference, credentials};
 use crate::reconcile::fetch::Fetcher;
 use crate::reconcile::observe::Reader;
+use crate::verify::oci::{self as verification, Material, Outcome};
 
 /// More of one `.sourceignore` file is not read.
 const MAX_IGNORE_BYTES: u64 = 1 << 20;
@@ -31,11 +34,13 @@ pub(crate) struct References {
     pull_secrets: Vec<SecretData>,
     certificates: Option<SecretData>,
     proxy: Option<http::Proxy>,
+    verification: Material,
 }
 
 /// A layer, and what of it becomes the artifact.
 pub(crate) struct Content {
     layer: Layer,
+    manifest: Digest,
     operation: OCILayerOperation,
     ignore: Option<String>,
     /// Where a layer is kept that is read twice.
@@ -49,20 +54,16 @@ impl Kind for OCIRepository {
     type Content = Content;
 
     fn refusal(&self) -> Option<Error> {
-        let spec = &self.spec;
-        let unsupported = [
-            (spec.verification.is_some(), "spec.verify"),
-            (
-                self.provider() != OCIProvider::Generic,
-                "spec.provider other than generic",
-            ),
-        ];
-        if let Some((_, field)) = unsupported.into_iter().find(|(used, _)| *used) {
+        if self.provider() != OCIProvider::Generic {
             return Some(Error::Unsupported {
-                field: field.to_owned(),
+                field: "spec.provider other than generic".to_owned(),
             });
         }
         name(self).err()
+    }
+
+    fn wants_verification(&self) -> bool {
+        self.spec.verification.is_some()
     }
 
     async fn read_references(&self, reader: &Reader<'_>) -> Result<References, Error> {
@@ -93,10 +94,17 @@ impl Kind for OCIRepository {
             ),
             None => None,
         };
+        let verification = match &spec.verification {
+            Some(wanted) => verification::read(wanted, reader)
+                .await
+                .map_err(|source| unverified(wanted, source))?,
+            None => Material::default(),
+        };
         Ok(References {
             pull_secrets,
             certificates,
             proxy,
+            verification,
         })
     }
 
@@ -140,6 +148,7 @@ impl Kind for OCIRepository {
         };
         let content = Content {
             layer,
+            manifest: resolved.digest,
             operation: self
                 .spec
                 .layer_selector
@@ -156,6 +165,27 @@ impl Kind for OCIRepository {
             headline: None,
             content,
         }))
+    }
+
+    /// The manifest is verified by its digest, before a byte of its layer is stored.
+    async fn verify(
+        &self,
+        references: &References,
+        fetched: &mut Fetched<Content>,
+        fetcher: &Fetcher,
+    ) -> Result<Verified, Error> {
+        let wanted = self.spec.verification.clone().unwrap_or_default();
+        let request = request(self, references, fetcher)?;
+        let (repository, digest) = (&request.repository, fetched.content.manifest);
+        let verified = verification::verify(repository, digest, &wanted, &references.verification).await;
+        match verified.map_err(|source| unverified(&wanted, source))? {
+            Outcome::Verified => Ok(Verified {
+                message: format!("verified signature of revision {}", fetched.seen.revision),
+            }),
+            Outcome::Ignored => Ok(Verified {
+                message: String::new(),
+            }),
+        }
     }
 
     fn fill(content: Content, ingest: &mut Ingest) -> Result<(), Error> {
@@ -209,6 +239,13 @@ fn name(object: &OCIRepository) -> Result<Name, Error> {
 fn transport(object: &OCIRepository, source: TransportError) -> Error {
     Error::GenerateTransport {
         url: object.spec.url.clone(),
+        source,
+    }
+}
+
+fn unverified(wanted: &ArtifactVerification, source: verification::Error) -> Error {
+    Error::VerifyArtifact {
+        provider: verification::provider(wanted),
         source,
     }
 }
@@ -353,10 +390,6 @@ mod tests {
     fn what_cannot_be_done_is_refused_by_name() {
         let cases = [
             (json!({"url": "oci://h/r"}), None),
-            (
-                json!({"url": "oci://h.io/r", "verify": {"provider": "cosign"}}),
-                Some("spec.verify is not supported by this controller yet"),
-            ),
             (
                 json!({"url": "oci://h.io/r", "provider": "aws"}),
                 Some("spec.provider other than generic is not supported by this controller yet"),
