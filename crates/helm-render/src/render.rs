@@ -218,11 +218,7 @@ impl Renderer {
     }
 }
 
-fn check_schemas(
-    chart: &Chart,
-    values: &go_template::Map,
-    warnings: &mut Vec<Warning>,
-) -> Result<(), Error> {
+fn check_schemas(chart: &Chart, values: &go_template::Map, warnings: &mut Vec<Warning>) -> Result<(), Error> {
     schema::check_chart(chart, &values::to_json(values), warnings).map_err(|error| {
         let text = format!(
             "values don't meet the specifications of the schema(s) in the following chart(s):\n{error}"
