@@ -7,6 +7,7 @@
 mod backend;
 mod repository;
 mod request;
+pub mod signing;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;

@@ -24,6 +24,8 @@ pub enum Change {
     WriteExecutable(String, Vec<u8>),
     /// Creates or replaces a symbolic link: its path and what it points to.
     Link(String, String),
+    /// Refers to a commit of another repository at a path.
+    Submodule(String, String),
     /// Removes a file or a folder.
     Delete(String),
 }
@@ -152,10 +154,17 @@ impl Repository {
     }
 
     fn git_with_input(&self, arguments: &[&str], input: &[u8]) -> Result<String> {
+        let mut command = self.command();
+        command.args(arguments);
+        run(command, Some(input))
+    }
+
+    /// git in this repository, without anything of the machine or the user.
+    pub(super) fn command(&self) -> Command {
         let mut command = Command::new("git");
         isolate(&mut command, &self.home);
-        command.arg("--git-dir").arg(&self.directory).args(arguments);
-        run(command, Some(input))
+        command.arg("--git-dir").arg(&self.directory);
+        command
     }
 }
 
@@ -208,6 +217,10 @@ fn write_change(input: &mut Vec<u8>, change: &Change) -> Result<()> {
         Change::Write(path, contents) => ("100644", path, contents.as_slice()),
         Change::WriteExecutable(path, contents) => ("100755", path, contents.as_slice()),
         Change::Link(path, target) => ("120000", path, target.as_bytes()),
+        Change::Submodule(path, commit) => {
+            writeln!(input, "M 160000 {commit} {}", quote(path))?;
+            return Ok(());
+        }
         Change::Delete(path) => {
             writeln!(input, "D {}", quote(path))?;
             return Ok(());
