@@ -27,20 +27,21 @@ pub fn decode_with_floats(nodes: &Nodes, root: NodeId) -> Result<Value, Problem>
     decode_value(nodes, root)?.into_json_with_floats(nodes[root].line)
 }
 
+/// Makes JSON of a document as [`decode_with_floats`] does, but refuses a mapping that has a key twice, as
+/// `UnmarshalStrict` does. What `<<` brings counts as well.
+pub fn decode_strict(nodes: &Nodes, root: NodeId) -> Result<Value, Problem> {
+    let mut decoder = Decoder::new(nodes);
+    decoder.strict = true;
+    decoder.value(root)?.into_json_with_floats(nodes[root].line)
+}
+
 fn decode_value(nodes: &Nodes, root: NodeId) -> Result<GoValue, Problem> {
-    Decoder {
-        nodes,
-        decoded: 0,
-        through_aliases: 0,
-        alias_depth: 0,
-        depth: 0,
-        open_aliases: Vec::new(),
-    }
-    .value(root)
+    Decoder::new(nodes).value(root)
 }
 
 struct Decoder<'a> {
     nodes: &'a Nodes,
+    strict: bool,
     decoded: u64,
     through_aliases: u64,
     alias_depth: u32,
@@ -61,7 +62,19 @@ fn allowed_alias_ratio(decoded: u64) -> f64 {
     }
 }
 
-impl Decoder<'_> {
+impl<'a> Decoder<'a> {
+    fn new(nodes: &'a Nodes) -> Self {
+        Self {
+            nodes,
+            strict: false,
+            decoded: 0,
+            through_aliases: 0,
+            alias_depth: 0,
+            depth: 0,
+            open_aliases: Vec::new(),
+        }
+    }
+
     fn value(&mut self, id: NodeId) -> Result<GoValue, Problem> {
         let nodes = self.nodes;
         let node = &nodes[id];
@@ -137,9 +150,25 @@ impl Decoder<'_> {
             let key = self.value(key)?.into_key().map_err(|refused| {
                 Problem::in_node(nodes[key].line, format!("invalid map key: {refused}"))
             })?;
+            let line = nodes[value].line;
             let value = self.value(value)?;
-            map.insert(key, value);
+            self.insert(map, key, value, line)?;
         }
+        Ok(())
+    }
+
+    fn insert(
+        &self,
+        map: &mut BTreeMap<GoKey, GoValue>,
+        key: GoKey,
+        value: GoValue,
+        line: u32,
+    ) -> Result<(), Problem> {
+        if self.strict && map.contains_key(&key) {
+            let text = format!("unmarshal errors:\n  line {line}: key {key} already set in map");
+            return Err(Problem::in_node(line, text));
+        }
+        map.insert(key, value);
         Ok(())
     }
 
@@ -156,7 +185,10 @@ impl Decoder<'_> {
                 return Err(Problem::in_node(self.nodes[source].line, text));
             }
             if let GoValue::Map(fields) = self.value(source)? {
-                map.extend(fields);
+                let line = self.nodes[self.nodes[source].alias.unwrap_or(source)].line;
+                for (key, value) in fields {
+                    self.insert(map, key, value, line)?;
+                }
             }
         }
         Ok(())
@@ -187,4 +219,30 @@ fn is_merge(key: &Node) -> bool {
             Tag::Other(tag) => &**tag == "!",
             _ => !key.tagged && key.style == Style::Plain,
         }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::{Dialect, compose_first};
+    use super::*;
+
+    fn strict(text: &str) -> Result<Value, String> {
+        let mut nodes = Nodes::default();
+        let root = compose_first(text, &mut nodes, Dialect::Sigs).unwrap().unwrap();
+        decode_strict(&nodes, root).map_err(|problem| problem.to_string())
+    }
+
+    #[test]
+    fn a_key_that_is_there_twice_is_refused_when_asked_to() {
+        let twice = |line, key| {
+            let text = format!("yaml: unmarshal errors:\n  line {line}: key {key} already set in map");
+            Err(text)
+        };
+        assert_eq!(strict("a: 1\nb: {c: 1}"), Ok(json!({"a": 1, "b": {"c": 1}})));
+        assert_eq!(strict("a: 1\nb: 2\na:\n  3"), twice(4, "\"a\""));
+        assert_eq!(strict("- {1: a, 1: b}"), twice(1, "1"));
+        assert_eq!(strict("x: &x {a: 1}\ny:\n  a: 2\n  <<: *x"), twice(1, "\"a\""));
+    }
 }
