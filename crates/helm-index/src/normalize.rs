@@ -1,0 +1,92 @@
+//! From an index as it is served to one as it is stored.
+
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+
+use crate::error::Error;
+use crate::index::Index;
+use crate::{json_input, yaml_input};
+
+/// What an index holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Number of charts.
+    pub charts: usize,
+    /// Number of versions of all charts.
+    pub versions: usize,
+    /// Entries that Helm passes over as well; not all are named when they are many.
+    pub dropped: Vec<Dropped>,
+    /// How many those are.
+    pub dropped_count: usize,
+}
+
+/// An entry that was passed over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dropped {
+    /// The chart under whose name it stands.
+    pub chart: String,
+    /// Its version, if it has one.
+    pub version: String,
+    /// Where it begins; 0 when that is not known.
+    pub line: u32,
+    /// Why it was passed over.
+    pub reason: String,
+}
+
+/// How an attempt to read the input in pieces ended.
+pub(crate) enum Attempt {
+    /// Everything was read.
+    Done,
+    /// It is not written in a way that can be cut into pieces, or it is broken; the error of the piece, if it had one.
+    NotInPieces(Option<Error>),
+}
+
+/// Reads an index, YAML or JSON, and writes it as JSON with sorted entries. The spool is empty scratch space, in which up
+/// to about the size of the index is kept for a moment.
+///
+/// # Errors
+/// When it is no index that Helm reads, is larger in a piece than what is held in memory, or cannot be read or written.
+pub fn normalize<I, S, O>(input: &mut I, spool: S, out: O) -> Result<Summary, Error>
+where
+    I: Read + Seek,
+    S: Read + Write + Seek,
+    O: Write,
+{
+    let mut reader = BufReader::with_capacity(64 << 10, input);
+    if reader.fill_buf()?.is_empty() {
+        return Err(Error::Empty);
+    }
+    let mut spool = spool;
+    if json_input::looks_like_json(&mut reader)? {
+        let mut index = Index::new(spool, false);
+        reader.seek(SeekFrom::Start(0))?;
+        match json_input::read(&mut reader, &mut index)? {
+            Attempt::Done => return index.finish(out),
+            Attempt::NotInPieces(_) => spool = emptied(index)?,
+        }
+    } else {
+        let mut index = Index::new(spool, true);
+        reader.seek(SeekFrom::Start(0))?;
+        match yaml_input::read_pieces(&mut reader, &mut index)? {
+            Attempt::Done => return index.finish(out),
+            Attempt::NotInPieces(problem) => {
+                spool = emptied(index)?;
+                let mut index = Index::new(spool, true);
+                yaml_input::read_whole(&mut reader, &mut index, problem)?;
+                return index.finish(out);
+            }
+        }
+    }
+    let mut index = Index::new(spool, true);
+    yaml_input::read_whole(&mut reader, &mut index, None)?;
+    index.finish(out)
+}
+
+fn emptied<S: Read + Write + Seek>(index: Index<S>) -> Result<S, Error> {
+    let mut spool = index.into_spool()?;
+    // What was written is overwritten; nothing behind it is read.
+    spool.seek(SeekFrom::Start(0))?;
+    Ok(spool)
+}
+
+#[cfg(test)]
+mod tests;
