@@ -65,6 +65,8 @@ use crate::{archive, digest::Digest, tree};
 const CHANGES: usize = 64;
 /// Flux's name for the newest archive of an object.
 const LATEST: &str = "latest.tar.gz";
+/// The kind whose archives are indexes, and Flux's name for the newest of them.
+const INDEXES: (&str, &str) = ("helmrepository", "index.yaml");
 
 /// How long artifacts that are not current any more stay.
 #[derive(Debug, Clone, Copy)]
@@ -232,7 +234,8 @@ impl Store {
             .map(|stored| stored.record.clone())
     }
 
-    /// The artifact of a path as in status.artifact.path. `latest.tar.gz` in an object's folder is its current one.
+    /// The artifact of a path as in status.artifact.path. `latest.tar.gz` in an object's folder is its current one, and
+    /// so is `index.yaml` in that of a HelmRepository.
     #[must_use]
     pub fn by_path(&self, path: &str) -> Option<Record> {
         let state = self.inner.lock();
@@ -245,7 +248,11 @@ impl Store {
         let stored = state.objects.get(&key)?;
         let exact = stored.iter().rev().find(|stored| stored.record.path == path);
         exact
-            .or_else(|| stored.last().filter(|_| file == LATEST))
+            .or_else(|| {
+                stored
+                    .last()
+                    .filter(|_| file == LATEST || (kind, file) == INDEXES)
+            })
             .map(|stored| stored.record.clone())
     }
 
