@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use api::source::{GitRepository, OCIRepository};
+use api::source::{GitRepository, HelmRepository, OCIRepository};
 use artifact::store::{self, Change, Store};
 use controller_kit::admin::bind;
 use controller_kit::queue::Queue;
@@ -60,6 +60,8 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         tokio::join!(
             shared.reconcile_all::<GitRepository>(),
             shared.reconcile_all::<OCIRepository>(),
+            shared.reconcile_all::<HelmRepository>(),
+            shared.tell_of_refreshed_indexes(),
             shared.tell_of_artifacts(),
             collect_garbage(shared.store.clone(), settings.retention.retention_ttl, token),
         )
@@ -129,7 +131,9 @@ async fn open(settings: &Settings) -> anyhow::Result<(Store, Fetcher)> {
         swept = report.swept,
         "verified the artifact store"
     );
-    Ok((store, Fetcher::new(directory)))
+    let mut fetcher = Fetcher::new(directory);
+    fetcher.helm.limits = settings.helm;
+    Ok((store, fetcher))
 }
 
 /// What all kinds share.
@@ -213,6 +217,23 @@ impl Shared {
             };
             for record in records {
                 let _ = self.changed.send(store::ObjectKey::of(&record));
+            }
+        }
+    }
+}
+
+impl Shared {
+    /// Tells of each index that was fetched because a chart wanted it. Ends with the process.
+    async fn tell_of_refreshed_indexes(&self) {
+        let mut refreshed = self.fetcher.helm.refreshed();
+        loop {
+            match refreshed.recv().await {
+                Ok(key) => {
+                    let _ = self.changed.send(key); // nobody may listen
+                }
+                // Those that were missed are looked at when their interval is over.
+                Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => return,
             }
         }
     }

@@ -5,7 +5,7 @@
 
 use api::meta::{condition_types, reasons};
 
-use crate::fetch::{git, http, oci};
+use crate::fetch::{git, helm_repository, http, oci};
 use crate::reconcile::observe;
 use crate::verify;
 
@@ -105,6 +105,9 @@ pub(crate) enum Error {
         #[source]
         source: verify::oci::Error,
     },
+    /// A Helm repository, or its index.
+    #[error(transparent)]
+    HelmRepository(#[from] helm_repository::Error),
     /// The layer is no archive, or a hostile one, or not the promised one.
     #[error("failed to extract layer contents from artifact")]
     ExtractLayer(#[source] LayerError),
@@ -204,6 +207,7 @@ impl Error {
                 (FETCH_FAILED, reasons::OCI_LAYER_OPERATION_FAILED)
             }
             Self::VerifyArtifact { .. } => (SOURCE_VERIFIED, reasons::VERIFICATION_ERROR),
+            Self::HelmRepository(error) => (FETCH_FAILED, error.reason()),
             Self::LoadIgnore(_) => (STORAGE_OPERATION_FAILED, "SourceIgnoreError"),
             Self::Store(_) => (STORAGE_OPERATION_FAILED, reasons::ARCHIVE_OPERATION_FAILED),
             Self::MakeDirectory(_) => (STORAGE_OPERATION_FAILED, reasons::DIRECTORY_CREATION_FAILED),
@@ -218,6 +222,7 @@ impl Error {
             Self::Unsupported { .. } | Self::ParseUrl { .. } | Self::ValidateUrl { .. } => {
                 Disposition::Stalled
             }
+            Self::HelmRepository(error) if error.is_final() => Disposition::Stalled,
             _ => Disposition::Retry,
         }
     }

@@ -6,12 +6,15 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use clap::Parser;
 use controller_kit::duration;
 use controller_kit::flags::{
     ClientFlags, EndpointFlags, FeatureGateFlags, JitterFlags, LeaderElectionFlags, ListenAddress, LogFlags,
     RateLimiterFlags, TokenCacheFlags, WatchFlags,
 };
+
+use crate::fetch::helm_repository;
 
 /// Gates that Flux has, with their defaults.
 const FEATURE_GATES: [(&str, bool); 2] = [
@@ -53,7 +56,7 @@ pub(crate) struct Flags {
     /// Where artifacts are kept and served.
     #[command(flatten)]
     pub(crate) storage: StorageFlags,
-    /// Helm's limits; for Helm kinds, which are not supported yet.
+    /// Helm's limits.
     #[command(flatten)]
     pub(crate) helm: HelmFlags,
 
@@ -117,13 +120,13 @@ pub(crate) struct HelmFlags {
     /// Largest file of a chart, in bytes
     #[arg(long, default_value_t = 5 << 20, value_name = "BYTES")]
     pub(crate) helm_chart_file_max_size: i64,
-    /// Number of indexes to keep in memory; 0 keeps none
+    /// Taken for Flux's sake, without effect: indexes are read from disk, and none is kept in memory
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub(crate) helm_cache_max_size: i64,
-    /// How long an index is kept in memory
+    /// Taken for Flux's sake, without effect: see --helm-cache-max-size
     #[arg(long, value_parser = duration::parse, default_value = "15m", value_name = "DURATION")]
     pub(crate) helm_cache_ttl: Duration,
-    /// How often indexes that are too old are dropped
+    /// Taken for Flux's sake, without effect: see --helm-cache-max-size
     #[arg(long, value_parser = duration::parse, default_value = "1m", value_name = "DURATION")]
     pub(crate) helm_cache_purge_interval: Duration,
 }
@@ -133,6 +136,8 @@ pub(crate) struct HelmFlags {
 pub(crate) struct Settings {
     pub(crate) storage_path: PathBuf,
     pub(crate) retention: artifact::store::Options,
+    /// What of Helm repositories may be how large.
+    pub(crate) helm: helm_repository::Limits,
     /// Where archives are served; None where they are not.
     pub(crate) http: ListenAddress,
     /// Where the artifact service is served; None where it is not.
@@ -152,11 +157,20 @@ impl Settings {
                 retention_ttl: storage.artifact_retention_ttl,
                 retention_records: storage.artifact_retention_records,
             },
+            helm: helm_repository::Limits {
+                index: limit("--helm-index-max-size", flags.helm.helm_index_max_size)?,
+                chart: limit("--helm-chart-max-size", flags.helm.helm_chart_max_size)?,
+            },
             http: storage.storage_addr.parse()?,
             grpc: storage.grpc_addr,
             advertised: advertised(storage, std::env::var("HOSTNAME").ok().as_deref()),
         })
     }
+}
+
+fn limit(flag: &str, bytes: i64) -> anyhow::Result<u64> {
+    let limit = u64::try_from(bytes).ok().filter(|limit| *limit > 0);
+    limit.with_context(|| format!("{flag} must be greater than zero, not {bytes}"))
 }
 
 /// As Flux: the given address, or the listening one with a host in it that means something.

@@ -2,6 +2,7 @@
 //! what its status says of all that. One file for each kind; steps and conditions are in `reconcile`, once for all.
 
 mod git_repository;
+pub(crate) mod helm_repository;
 mod oci_repository;
 
 use std::collections::BTreeMap;
@@ -34,6 +35,8 @@ pub(crate) trait Kind:
     const NAME: &'static str;
     /// Whether the status has the address of the newest archive besides the artifact's own.
     const HAS_LATEST_URL: bool;
+    /// Last part of that address.
+    const LATEST_NAME: &'static str = "latest.tar.gz";
     /// Whether objects of this kind build upon the artifacts of others ([`Kind::inputs`]).
     const HAS_INPUTS: bool = false;
     /// What the spec refers to, read.
@@ -43,6 +46,11 @@ pub(crate) trait Kind:
 
     /// What the spec asks for and this controller cannot do, or what is wrong with it for good.
     fn refusal(&self) -> Option<Error>;
+
+    /// Whether the object is only read by others: it has no status, no finalizer and no artifact.
+    fn is_static(&self) -> bool {
+        false
+    }
 
     /// The sources that this one builds upon. When one of them changes, this one is reconciled at once.
     fn inputs(&self) -> Vec<store::ObjectKey> {

@@ -58,7 +58,9 @@ pub(crate) async fn reconcile<K: Kind>(key: ObjectKey, context: Arc<Context<K>>)
     let Some(object) = context.cache.get(&key.object_ref()) else {
         return forget(&key, &context).await;
     };
-    let outcome = if object.meta().deletion_timestamp.is_some() {
+    let outcome = if object.is_static() {
+        leave_alone(object, &key, &context).await
+    } else if object.meta().deletion_timestamp.is_some() {
         finalize(object, &key, &context).await
     } else {
         update(object, &key, &context).await
@@ -234,6 +236,24 @@ async fn finalize<K: Kind>(object: Arc<K>, key: &ObjectKey, context: &Context<K>
     }
     finalizer::remove(&context.client, &*object, &context.field_manager).await?;
     Ok(Outcome::Done)
+}
+
+/// Takes away what an object that is only read by others should not have: it may have been of another type before.
+async fn leave_alone<K: Kind>(
+    object: Arc<K>,
+    key: &ObjectKey,
+    context: &Context<K>,
+) -> Result<Outcome, Error> {
+    let is_deleted = object.meta().deletion_timestamp.is_some();
+    if object.suspended() && !is_deleted {
+        return Ok(Outcome::Done);
+    }
+    let object = if is_deleted {
+        object // it goes, and its status with it
+    } else {
+        record::write_status(object, &<K as HasStatus>::Status::default(), context).await?
+    };
+    finalize(object, key, context).await
 }
 
 /// The object is gone. Its artifacts went with its finalizer, unless somebody took that away.

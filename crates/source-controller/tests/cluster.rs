@@ -5,6 +5,9 @@
     reason = "a test that cannot go on should stop where it is"
 )]
 
+#[path = "cluster/helm_repository.rs"]
+mod helm_repository;
+
 use std::path::Path;
 use std::time::Duration;
 

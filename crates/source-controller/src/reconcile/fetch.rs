@@ -4,13 +4,14 @@ use std::path::PathBuf;
 
 use tokio::time::Instant;
 
-use crate::fetch::{http, oci};
+use crate::fetch::{helm_repository, http, oci};
 
 /// What fetching needs besides the object: shared by all objects, and holding the credentials of none.
 #[derive(Clone)]
 pub(crate) struct Fetcher {
     pub(crate) clients: http::Clients,
     pub(crate) registries: oci::registry::Memory,
+    pub(crate) helm: helm_repository::Memory,
     /// Where temporary files go.
     pub(crate) directory: PathBuf,
 }
@@ -21,6 +22,7 @@ impl Fetcher {
         Self {
             clients: http::Clients::default(),
             registries: oci::registry::Memory::default(),
+            helm: helm_repository::Memory::default(),
             directory,
         }
     }

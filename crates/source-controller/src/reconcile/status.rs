@@ -303,7 +303,7 @@ impl<'a, K: Kind> Draft<'a, K> {
 
     fn set_artifact(&mut self, artifact: Option<Artifact>) {
         let latest = artifact.as_ref().filter(|_| K::HAS_LATEST_URL);
-        let latest = latest.map(|artifact| self.address.latest_url(&artifact.path));
+        let latest = latest.map(|artifact| self.address.latest_url(&artifact.path, K::LATEST_NAME));
         K::set_artifact(&mut self.status, artifact, latest);
     }
 

@@ -71,9 +71,9 @@ impl AdvertisedAddress {
     }
 
     /// The address that always leads to the newest archive of the object that has this one.
-    pub(crate) fn latest_url(&self, path: &str) -> String {
+    pub(crate) fn latest_url(&self, path: &str, name: &str) -> String {
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-        self.url(&format!("{folder}/latest.tar.gz"))
+        self.url(&format!("{folder}/{name}"))
     }
 
     /// A record as it stands in a status.
@@ -109,7 +109,7 @@ mod tests {
             let address = AdvertisedAddress::new(address);
             assert_eq!(address.url(path), format!("{base}/{path}"));
             assert_eq!(
-                address.latest_url(path),
+                address.latest_url(path, "latest.tar.gz"),
                 format!("{base}/ocirepository/apps/app/latest.tar.gz")
             );
         }
