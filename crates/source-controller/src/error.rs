@@ -6,6 +6,7 @@
 use api::meta::{condition_types, reasons};
 
 use crate::fetch::{git, helm_repository, http, oci};
+use crate::kind::git_repository;
 use crate::reconcile::observe;
 use crate::verify;
 
@@ -90,6 +91,15 @@ pub(crate) enum Error {
     /// `spec.sparseCheckout` names a folder that is not there.
     #[error("failed to sparse checkout directories : sparse checkout dir '{0}' does not exist in repository")]
     SparseCheckout(String),
+    /// `spec.verify` of a GitRepository.
+    #[error(transparent)]
+    VerifyGit(#[from] git_repository::verify::Error),
+    /// `spec.include`.
+    #[error(transparent)]
+    Include(#[from] git_repository::include::Error),
+    /// `spec.recurseSubmodules`.
+    #[error("failed to checkout and determine revision: unable to find the submodules")]
+    Submodules(#[from] git_repository::submodules::Error),
     /// What was received cannot be read.
     #[error("failed to read the content of the repository")]
     ReadCommit(#[from] git::pack::Error),
@@ -198,7 +208,10 @@ impl Error {
             Self::Clone { .. }
             | Self::ResolveReference(_)
             | Self::SparseCheckout(_)
+            | Self::Submodules(_)
             | Self::ReadCommit(_) => (FETCH_FAILED, reasons::GIT_OPERATION_FAILED),
+            Self::VerifyGit(error) => (condition_types::SOURCE_VERIFIED, error.reason()),
+            Self::Include(error) => error.condition(),
             Self::Pull(oci::Error::DetermineTag { .. }) => (FETCH_FAILED, reasons::READ_OPERATION_FAILED),
             Self::Pull(oci::Error::DetermineDigest(_) | oci::Error::Pull { .. }) => {
                 (FETCH_FAILED, reasons::OCI_PULL_FAILED)
@@ -223,6 +236,7 @@ impl Error {
                 Disposition::Stalled
             }
             Self::HelmRepository(error) if error.is_final() => Disposition::Stalled,
+            Self::VerifyGit(error) if error.is_final() => Disposition::Stalled,
             _ => Disposition::Retry,
         }
     }

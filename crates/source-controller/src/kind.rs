@@ -1,7 +1,7 @@
 //! The kinds of sources as variations of one pipeline: what a kind reads, how it is fetched, what fills its artifact, and
 //! what its status says of all that. One file for each kind; steps and conditions are in `reconcile`, once for all.
 
-mod git_repository;
+pub(crate) mod git_repository;
 pub(crate) mod helm_repository;
 mod oci_repository;
 
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use api::meta::{Artifact, HasConditions};
-use artifact::store::{self, Ingest};
+use artifact::store::{self, Ingest, Record};
 use kube::core::NamespaceResourceScope;
 use kube::core::object::HasStatus;
 use serde::Serialize;
@@ -72,6 +72,16 @@ pub(crate) trait Kind:
     /// another artifact.
     fn settings_changed(&self) -> bool;
 
+    /// Whether other artifacts than those now in the store went into the artifact.
+    fn inclusion_changed(&self, _references: &Self::References) -> bool {
+        false
+    }
+
+    /// The artifacts of others that go into this one.
+    fn included(_references: &Self::References) -> Vec<Record> {
+        Vec::new()
+    }
+
     /// Asks the remote for its revision, and for its content unless it is the known one.
     fn fetch(
         &self,
@@ -106,6 +116,9 @@ pub(crate) trait Kind:
 
     /// Notes in the status with which settings the artifact was made.
     fn note_settings(&self, status: &mut Self::Status);
+
+    /// Notes in the status which artifacts of others went into the artifact.
+    fn note_included(_included: Vec<Artifact>, _status: &mut Self::Status) {}
 }
 
 /// A fetch that went well.

@@ -151,9 +151,11 @@ async fn carry_out<K: Kind>(
             Err(failure) => return Ending::Failed(failure),
         };
         let headline = fetched.headline.clone();
+        let included = K::included(&references);
         match store::store::<K>(key, fetched, &context.store).await {
             Ok(record) => Ending::Stored {
                 record,
+                included,
                 headline,
                 verified,
             },

@@ -16,6 +16,7 @@ use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
 use testkit::control_plane::{ApiMetrics, ControlPlane, Options};
 use testkit::controller::{Controller, ControllerOptions};
+use testkit::git::signing::Gpg;
 use testkit::git::{Change, Counts, Fault, GitServer};
 use testkit::objects::{
     api_of, apply, condition, field, git_repository, is_ready, oci_repository, poke, text, with_spec,
@@ -365,4 +366,145 @@ async fn a_lost_disk_and_a_kill_lose_only_time() {
 fn empty(folder: &Path) {
     std::fs::remove_dir_all(folder).unwrap();
     std::fs::create_dir(folder).unwrap();
+}
+
+#[tokio::test]
+async fn an_unsigned_commit_never_becomes_the_artifact() {
+    let world = World::start().await;
+    let server = GitServer::start().await.unwrap();
+    let repository = server.create_repository("app").unwrap();
+    let gpg = Gpg::new().unwrap();
+    let key = gpg.generate(&[], "author", "ed25519", "sign", "never").unwrap();
+    let signer = gpg.signer(&key);
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret",
+        "metadata": {"name": "keys", "namespace": world.namespace},
+        "stringData": {"author.asc": String::from_utf8(gpg.export(&key).unwrap()).unwrap()},
+    });
+    world.create(&secret).await;
+    let commit = |text: &str| [Change::write("app.yaml", text)];
+    let good = repository
+        .commit_signed("main", "one", &commit("one"), &signer)
+        .unwrap();
+    let verify = json!({"verify": {"mode": "HEAD", "secretRef": {"name": "keys"}}});
+    let (api, name) = world
+        .create(&with_spec(world.git("app", repository.url()), verify))
+        .await;
+    let object = ready(&api, &name).await;
+    let id = &key[key.len() - 16..];
+    let message = format!("verified signature of\n\t- commit '{good}' with key '{id}'");
+    let verified = Some(("True", "Succeeded", message.as_str()));
+    assert_eq!(condition(&object, "SourceVerified"), verified);
+    assert_eq!(text(&object, "/status/sourceVerificationMode"), "HEAD");
+
+    let bad = repository.commit("main", "two", &commit("two")).unwrap();
+    let refused = handled(&api, &name).await;
+    let message =
+        format!("signature verification of commit '{bad}' failed: unsupported signature type: empty");
+    let reason = Some(("False", "InvalidCommitSignature", message.as_str()));
+    assert_eq!(condition(&refused, "SourceVerified"), reason);
+    assert_eq!(
+        condition(&refused, "Ready").map(|(status, ..)| status),
+        Some("False")
+    );
+    assert_eq!(
+        field(&refused, "/status/artifact"),
+        field(&object, "/status/artifact")
+    );
+    assert_eq!(files(&download(&refused).await), ["app.yaml: one"]);
+    let latest = format!("main@sha1:{bad}");
+    assert!(
+        !world
+            .controller
+            .log()
+            .contains(&format!("stored artifact for revision '{latest}'"))
+    );
+
+    let third = repository
+        .commit_signed("main", "three", &commit("three"), &signer)
+        .unwrap();
+    handled(&api, &name).await;
+    let object = ready(&api, &name).await;
+    assert_eq!(
+        text(&object, "/status/artifact/revision"),
+        format!("main@sha1:{third}")
+    );
+
+    // A mode that cannot be met waits for another spec.
+    let tag = json!({"verify": {"mode": "Tag", "secretRef": {"name": "keys"}}});
+    world
+        .create(&with_spec(world.git("app", repository.url()), tag))
+        .await;
+    let object = until(&api, &name, |object| condition(object, "Stalled").is_some()).await;
+    let (_, reason, _) = condition(&object, "Stalled").unwrap();
+    assert_eq!(reason, "InvalidVerificationMode");
+    // Nobody asks any more, so nothing says that somebody signed.
+    world.create(&world.git("app", repository.url())).await;
+    let object = ready(&api, &name).await;
+    assert_eq!(condition(&object, "SourceVerified"), None);
+}
+
+#[tokio::test]
+async fn what_is_included_wakes_the_including_one() {
+    let world = World::start().await;
+    let server = GitServer::start().await.unwrap();
+    let (app, other) = (
+        server.create_repository("app").unwrap(),
+        server.create_repository("other").unwrap(),
+    );
+    app.commit("main", "one", &[Change::write("app.yaml", "a")])
+        .unwrap();
+    other
+        .commit("main", "one", &[Change::write("x/lib.yaml", "one")])
+        .unwrap();
+    let include = json!({"interval": "1h", "include": [{"repository": {"name": "other"}, "fromPath": "x", "toPath": "lib"}]});
+    let (api, name) = world
+        .create(&with_spec(world.git("app", app.url()), include))
+        .await;
+    let object = until(&api, &name, |object| {
+        condition(object, "IncludeUnavailable").is_some()
+    })
+    .await;
+    let (status, reason, message) = condition(&object, "IncludeUnavailable").unwrap();
+    assert_eq!((status, reason), ("True", "NotFound"));
+    assert!(
+        message.starts_with("could not get resource for include 'other': "),
+        "{message}"
+    );
+    assert_eq!(
+        condition(&object, "Ready").map(|(status, ..)| status),
+        Some("False")
+    );
+
+    let source = with_spec(world.git("other", other.url()), json!({"interval": "1h"}));
+    let (others, other_name) = world.create(&source).await;
+    let first = ready(&api, &name).await;
+    assert_eq!(condition(&first, "IncludeUnavailable"), None);
+    assert_eq!(
+        files(&download(&first).await),
+        ["app.yaml: a", "lib/lib.yaml: one"]
+    );
+    let included = ready(&others, &other_name).await;
+    let known = field(&first, "/status/includedArtifacts/0").unwrap();
+    assert_eq!(Some(known), field(&included, "/status/artifact"));
+    assert_eq!(text(&first, "/status/observedInclude/0/toPath"), "lib");
+
+    other
+        .commit("main", "two", &[Change::write("x/lib.yaml", "two")])
+        .unwrap();
+    poke(&others, &other_name).await.unwrap();
+    let before = text(&first, "/status/artifact/digest");
+    let second = until(&api, &name, |object| {
+        text(object, "/status/artifact/digest") != before
+    })
+    .await;
+    assert_eq!(
+        files(&download(&second).await),
+        ["app.yaml: a", "lib/lib.yaml: two"]
+    );
+    // The revision is that of the including repository, as in Flux.
+    assert_eq!(
+        text(&second, "/status/artifact/revision"),
+        text(&first, "/status/artifact/revision")
+    );
 }

@@ -189,7 +189,7 @@ fn fetch_blocking(request: &Request, interrupt: &AtomicBool) -> Result<Outcome, 
     if request.unless_revision.as_ref() == Some(&resolved.revision) {
         return Ok(Outcome::Unchanged(resolved));
     }
-    let pack = session.receive(resolved.commit, request, interrupt)?;
+    let pack = session.receive(&resolved, request, interrupt)?;
     let subject = pack.subject();
     Ok(Outcome::Fetched(Box::new(Checkout {
         resolved,
@@ -252,13 +252,15 @@ impl Session {
             .map_err(|error| explain(&self.failure, error))
     }
 
-    /// Receives the commit without its history.
+    /// Receives the commit without its history, and the tag that led to it.
     fn receive(
         &mut self,
-        commit: ObjectId,
+        resolved: &Resolved,
         request: &Request,
         interrupt: &AtomicBool,
     ) -> Result<Pack, Error> {
+        let commit = resolved.commit;
+        let tag = resolved.tag.as_ref().and_then(|tag| tag.object);
         let directory = tempfile::Builder::new()
             .prefix("git-")
             .tempdir_in(&request.directory)
@@ -266,7 +268,7 @@ impl Session {
         let depth = std::num::NonZeroU32::MIN;
         let mut index = None;
         let received = gix::protocol::fetch(
-            &mut Want(commit),
+            &mut Want(std::iter::once(commit).chain(tag).collect()),
             |bytes, progress, interrupt| {
                 index = pack::write(bytes, directory.path(), progress, interrupt)?;
                 Ok(true)
@@ -298,18 +300,20 @@ impl Session {
     }
 }
 
-/// Wants one commit and has nothing: there is nothing to negotiate.
-struct Want(ObjectId);
+/// Wants some objects and has nothing: there is nothing to negotiate.
+struct Want(Vec<ObjectId>);
 
 impl Negotiate for Want {
     fn mark_complete_and_common_ref(&mut self) -> gix::Result<negotiate::Action> {
         Ok(negotiate::Action::MustNegotiate {
-            remote_ref_target_known: vec![false],
+            remote_ref_target_known: vec![false; self.0.len()],
         })
     }
 
     fn add_wants(&mut self, arguments: &mut Arguments, _known: &[bool]) -> bool {
-        arguments.want(self.0);
+        for object in &self.0 {
+            arguments.want(object);
+        }
         true
     }
 

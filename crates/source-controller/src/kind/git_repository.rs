@@ -1,17 +1,30 @@
 //! `GitRepository`: a commit of a Git repository.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod content;
+pub(crate) mod include;
+mod remote;
+mod sparse;
+pub(crate) mod submodules;
+pub(crate) mod verify;
+
+use std::collections::BTreeMap;
 
 use api::meta::Artifact;
 use api::source::{GitProvider, GitRepository, GitRepositoryStatus, Source as _};
-use artifact::ignore::{IGNORE_FILE, Matcher};
-use artifact::store::Ingest;
+use artifact::store::{self, Ingest, Record};
+use jiff::Timestamp;
 use url::Url;
 
-use super::{Failure, Fetch, Fetched, Kind, Seen};
-use crate::error::{Error, TransportError};
-use crate::fetch::git::auth::{self, SecretData};
-use crate::fetch::git::pack::{Entry, Node, Pack};
+pub(crate) use self::content::Content;
+use self::content::{Part, Source};
+use self::include::Inclusion;
+use self::remote::Remotes;
+use self::sparse::Sparse;
+use self::verify::{Keys, Subject};
+use super::{Failure, Fetch, Fetched, Kind, Seen, Verified};
+use crate::error::Error;
+use crate::fetch::git::auth::SecretData;
+use crate::fetch::git::pack::Pack;
 use crate::fetch::git::reference::{Fields, Reference};
 use crate::fetch::{git, http};
 use crate::reconcile::fetch::Fetcher;
@@ -20,32 +33,26 @@ use crate::reconcile::observe::Reader;
 /// Longest first line of a commit message in an event, in characters, as in Flux.
 const MAX_HEADLINE: usize = 50;
 
-/// Secrets of a GitRepository.
+/// What a GitRepository refers to.
 #[derive(Default)]
 pub(crate) struct References {
     secret: SecretData,
     proxy: Option<http::Proxy>,
-}
-
-/// A commit, and what of it becomes the artifact.
-pub(crate) struct Content {
-    pack: Pack,
-    ignore: Option<String>,
-    sparse: Sparse,
+    /// Public keys, or why there are none. That matters only when there is something to verify.
+    keys: Option<Result<Keys, String>>,
+    inclusions: Vec<Inclusion>,
 }
 
 impl Kind for GitRepository {
     const NAME: &'static str = "GitRepository";
     const HAS_LATEST_URL: bool = false;
+    const HAS_INPUTS: bool = true;
     type References = References;
     type Content = Content;
 
     fn refusal(&self) -> Option<Error> {
         let spec = &self.spec;
         let unsupported = [
-            (spec.verification.is_some(), "spec.verify"),
-            (spec.recurse_submodules, "spec.recurseSubmodules"),
-            (!spec.include.is_empty(), "spec.include"),
             (
                 self.provider() != GitProvider::Generic,
                 "spec.provider other than generic",
@@ -58,6 +65,14 @@ impl Kind for GitRepository {
             });
         }
         self.parsed_url().err()
+    }
+
+    fn inputs(&self) -> Vec<store::ObjectKey> {
+        include::inputs(self)
+    }
+
+    fn wants_verification(&self) -> bool {
+        self.spec.verification.is_some()
     }
 
     async fn read_references(&self, reader: &Reader<'_>) -> Result<References, Error> {
@@ -74,7 +89,39 @@ impl Kind for GitRepository {
             Some(reference) => reader.secret(&reference.name).await?,
             None => SecretData::new(),
         };
-        Ok(References { secret, proxy })
+        let keys = match &self.spec.verification {
+            Some(verification) => {
+                let secret = reader.secret(&verification.secret_ref.name).await;
+                Some(
+                    secret
+                        .map(|secret| Keys::of(&secret))
+                        .map_err(|error| error.to_string()),
+                )
+            }
+            None => None,
+        };
+        Ok(References {
+            secret,
+            proxy,
+            keys,
+            inclusions: include::read(self, reader).await?,
+        })
+    }
+
+    fn inclusion_changed(&self, references: &References) -> bool {
+        let known = self
+            .status
+            .as_ref()
+            .map(|status| status.included_artifacts.as_slice());
+        include::differ(&references.inclusions, known.unwrap_or_default())
+    }
+
+    fn included(references: &References) -> Vec<Record> {
+        references
+            .inclusions
+            .iter()
+            .map(|inclusion| inclusion.record.clone())
+            .collect()
     }
 
     fn settings_changed(&self) -> bool {
@@ -92,32 +139,21 @@ impl Kind for GitRepository {
         unless_revision: Option<String>,
         fetcher: &Fetcher,
     ) -> Result<Fetch<Content>, Failure> {
-        let mut url = self.parsed_url()?;
-        let access = auth::access(&mut url, &references.secret).map_err(Error::ConfigureAuthentication)?;
-        let shown = http::public(&url);
-        let settings = http::Settings {
-            proxy: references.proxy.clone(),
-            ..access.settings
-        };
-        let settings = settings.towards(url.host_str().unwrap_or_default());
-        let client = fetcher
-            .clients
-            .get(&settings)
-            .map_err(|error| Error::GenerateTransport {
-                url: shown.clone(),
-                source: TransportError::Build(error),
-            })?;
+        let remotes = Remotes::new(
+            self.parsed_url()?,
+            &references.secret,
+            references.proxy.clone(),
+            &fetcher.clients,
+        )?;
         let request = git::Request {
-            remote: git::Remote {
-                url,
-                client,
-                authorization: access.authorization,
-            },
+            remote: remotes.main()?,
             reference: Reference::from_fields(self.reference_fields()),
             unless_revision,
             directory: fetcher.directory.clone(),
             deadline: fetcher.deadline(self.timeout()),
         };
+        let deadline = request.deadline;
+        let shown = http::public(&remotes.url);
         let checkout = match git::fetch(request)
             .await
             .map_err(|error| Error::of_git(shown, error))?
@@ -134,48 +170,61 @@ impl Kind for GitRepository {
             subject,
             pack,
         } = *checkout;
-        let message = format!("new upstream revision '{}'", resolved.revision);
+        let seen = Seen {
+            message: format!("new upstream revision '{}'", resolved.revision),
+            revision: resolved.revision.clone(),
+        };
+        let mut content = Content {
+            parts: Vec::new(),
+            ignore: self.spec.ignore.clone(),
+            sparse: Sparse::new(&self.spec.sparse_checkout),
+            inclusions: references.inclusions.clone(),
+            resolved,
+        };
+        let filename = format!("{}.tar.gz", content.resolved.commit);
+        if self.spec.recurse_submodules {
+            let fetched = submodules::fetch(pack, &mut content, &remotes, fetcher, deadline).await;
+            fetched.map_err(|error| Failure {
+                error,
+                seen: Some(seen.clone()),
+            })?;
+        } else {
+            content.parts.push(whole(pack));
+        }
         Ok(Fetch::New(Fetched {
-            filename: format!("{}.tar.gz", resolved.commit),
-            seen: Seen {
-                revision: resolved.revision,
-                message,
-            },
+            filename,
+            seen,
             metadata: BTreeMap::new(),
             headline: Some(shortened(&subject)),
-            content: Content {
-                pack,
-                ignore: self.spec.ignore.clone(),
-                sparse: Sparse::new(&self.spec.sparse_checkout),
-            },
+            content,
         }))
     }
 
-    fn fill(mut content: Content, ingest: &mut Ingest) -> Result<(), Error> {
-        let matcher = load_ignore(&mut content)?;
-        let Content { pack, mut sparse, .. } = content;
-        let mut bytes = Vec::new();
-        pack.walk(|Entry { path, kind, id }| {
-            let (wanted, descend) = sparse.look_at(path, kind);
-            let is_directory = matches!(kind, Node::Directory | Node::Submodule);
-            if wanted && !matcher.is_ignored(path, is_directory) {
-                match kind {
-                    // Flux's checkout leaves an empty folder where another repository belongs.
-                    Node::Directory | Node::Submodule => ingest.add_directory(path)?,
-                    Node::File { executable } => {
-                        pack.read_blob(id, &mut bytes)?;
-                        ingest.add_file(path, executable, bytes.as_slice())?;
-                    }
-                    // As in Flux's archives: a link would point out of the artifact, or to what is in it anyway.
-                    Node::Symlink => {}
-                }
-            }
-            Ok::<_, Error>(descend)
-        })?;
-        match sparse.missing() {
-            Some(missing) => Err(Error::SparseCheckout(missing)),
-            None => Ok(()),
-        }
+    async fn verify(
+        &self,
+        references: &References,
+        fetched: &mut Fetched<Content>,
+        _fetcher: &Fetcher,
+    ) -> Result<Verified, Error> {
+        let keys = match &references.keys {
+            Some(Ok(keys)) => keys.clone(),
+            Some(Err(problem)) => return Err(verify::Error::ReadKeys(problem.clone()).into()),
+            None => Keys::default(),
+        };
+        let subject = {
+            let content = &fetched.content;
+            let (Some(verification), Some(pack)) = (&self.spec.verification, content.commit()) else {
+                return Err(Error::Abandoned);
+            };
+            Subject::read(verification, &content.resolved, pack)?
+        };
+        let verifying = tokio::task::spawn_blocking(move || subject.verify(&keys, Timestamp::now()));
+        let message = verifying.await.map_err(|_| Error::Abandoned)??;
+        Ok(Verified { message })
+    }
+
+    fn fill(content: Content, ingest: &mut Ingest) -> Result<(), Error> {
+        content.fill(ingest)
     }
 
     fn in_storage_message(revision: &str) -> String {
@@ -202,78 +251,20 @@ impl Kind for GitRepository {
         status.observed_recurse_submodules = self.spec.recurse_submodules;
         status.observed_include = self.spec.include.clone();
         status.observed_sparse_checkout = self.spec.sparse_checkout.clone();
-        // What a controller with includes and verification may have left behind.
-        status.included_artifacts.clear();
-        status.source_verification_mode = None;
+        let verification = self.spec.verification.as_ref();
+        status.source_verification_mode = verification.map(|wanted| verify::observed_mode(wanted).to_owned());
+    }
+
+    fn note_included(included: Vec<Artifact>, status: &mut GitRepositoryStatus) {
+        status.included_artifacts = included;
     }
 }
 
-/// Reads all `.sourceignore` files first: a file deep in the tree can be ruled by one that comes later in its order.
-fn load_ignore(content: &mut Content) -> Result<Matcher, Error> {
-    let mut matcher = Matcher::new(content.ignore.as_deref());
-    let (pack, sparse) = (&content.pack, &mut content.sparse);
-    let mut bytes = Vec::new();
-    pack.walk(|Entry { path, kind, id }| {
-        let (wanted, descend) = sparse.look_at(path, kind);
-        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-        if wanted && name == IGNORE_FILE && matches!(kind, Node::File { .. }) {
-            pack.read_blob(id, &mut bytes)?;
-            matcher
-                .add_file(folder, &String::from_utf8_lossy(&bytes))
-                .map_err(Error::LoadIgnore)?;
-        }
-        Ok::<_, Error>(descend)
-    })?;
-    Ok(matcher)
-}
-
-/// `spec.sparseCheckout`: the folders that become the artifact; all when there are none.
-#[derive(Debug)]
-struct Sparse {
-    folders: Vec<String>,
-    found: BTreeSet<String>,
-}
-
-impl Sparse {
-    fn new(folders: &[String]) -> Self {
-        let clean = |folder: &String| {
-            let folder = folder.trim_start_matches("./").trim_matches('/');
-            if folder == "." {
-                String::new()
-            } else {
-                folder.to_owned()
-            }
-        };
-        Self {
-            folders: folders.iter().map(clean).collect(),
-            found: BTreeSet::new(),
-        }
-    }
-
-    /// Whether the entry belongs to the artifact, and whether something below it may.
-    fn look_at(&mut self, path: &str, kind: Node) -> (bool, bool) {
-        if self.folders.is_empty() {
-            return (true, true);
-        }
-        let below = |path: &str, folder: &str| {
-            let rest = path.strip_prefix(folder);
-            folder.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        if let Some(exact) = self.folders.iter().find(|folder| *folder == path) {
-            self.found.insert(exact.clone());
-        }
-        let wanted = self.folders.iter().any(|folder| below(path, folder));
-        let above = kind == Node::Directory && self.folders.iter().any(|folder| below(folder, path));
-        (wanted, wanted || above)
-    }
-
-    /// The first folder that was not there.
-    fn missing(&self) -> Option<String> {
-        let wanted = self.folders.iter().filter(|folder| !folder.is_empty());
-        wanted
-            .into_iter()
-            .find(|folder| !self.found.contains(*folder))
-            .cloned()
+/// A commit at the root of the artifact.
+fn whole(pack: Pack) -> Part {
+    Part {
+        prefix: String::new(),
+        source: Source::Commit(Box::new(pack)),
     }
 }
 
@@ -324,76 +315,4 @@ fn shortened(subject: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn repository(spec: serde_json::Value) -> GitRepository {
-        serde_json::from_value(serde_json::json!({"metadata": {"name": "a", "namespace": "b"}, "spec": spec}))
-            .unwrap()
-    }
-
-    #[test]
-    fn what_cannot_be_done_is_refused_by_name() {
-        let url = "https://h/r";
-        let cases = [
-            (serde_json::json!({"url": url}), None),
-            (serde_json::json!({"url": url, "provider": "generic"}), None),
-            (
-                serde_json::json!({"url": url, "verify": {"secretRef": {"name": "x"}}}),
-                Some("spec.verify"),
-            ),
-            (
-                serde_json::json!({"url": url, "recurseSubmodules": true}),
-                Some("spec.recurseSubmodules"),
-            ),
-            (
-                serde_json::json!({"url": url, "include": [{"repository": {"name": "x"}}]}),
-                Some("spec.include"),
-            ),
-            (
-                serde_json::json!({"url": url, "provider": "github"}),
-                Some("spec.provider other than generic"),
-            ),
-            (
-                serde_json::json!({"url": "ssh://git@h/r"}),
-                Some("spec.url with the scheme ssh"),
-            ),
-        ];
-        for (mut spec, field) in cases {
-            spec["interval"] = "1m".into();
-            let refusal = repository(spec).refusal().map(|error| error.message());
-            let expected = field.map(|field| format!("{field} is not supported by this controller yet"));
-            assert_eq!(refusal, expected);
-        }
-        let broken = repository(serde_json::json!({"url": "https://u:secret@h:port/r", "interval": "1m"}));
-        assert_eq!(
-            broken.refusal().map(|error| error.message()).unwrap(),
-            "failed to parse url 'https://h:port/r': invalid port number"
-        );
-    }
-
-    #[test]
-    fn long_subjects_are_cut_like_in_flux() {
-        assert_eq!(shortened("short"), "short");
-        assert_eq!(shortened(&"ä".repeat(50)), "ä".repeat(50));
-        assert_eq!(shortened(&"ä".repeat(51)), format!("{}...", "ä".repeat(50)));
-    }
-
-    #[test]
-    fn sparse_folders_are_taken_with_what_is_below_them() {
-        let mut sparse = Sparse::new(&["./deploy/a".to_owned(), "charts/".to_owned()]);
-        let directory = Node::Directory;
-        let file = Node::File { executable: false };
-        assert_eq!(sparse.look_at("deploy", directory), (false, true));
-        assert_eq!(sparse.look_at("deploy/a", directory), (true, true));
-        assert_eq!(sparse.look_at("deploy/a/x.yaml", file), (true, true));
-        assert_eq!(sparse.look_at("deploy/ab", directory), (false, false));
-        assert_eq!(sparse.look_at("README.md", file), (false, false));
-        assert_eq!(sparse.missing().as_deref(), Some("charts"));
-        assert_eq!(sparse.look_at("charts", directory), (true, true));
-        assert_eq!(sparse.missing(), None);
-        let mut all = Sparse::new(&[]);
-        assert_eq!(all.look_at("x", file), (true, true));
-        assert_eq!(all.missing(), None);
-    }
-}
+mod tests;

@@ -13,14 +13,14 @@ use testkit::registry::{Artifact as Pushed, CONTENT_MEDIA_TYPE, Layer, Registry,
 use super::*;
 use crate::reconcile::store::store;
 
-struct Peer {
-    store: Store,
-    fetcher: Fetcher,
+pub(super) struct Peer {
+    pub(super) store: Store,
+    pub(super) fetcher: Fetcher,
     directory: TempDir,
 }
 
 impl Peer {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         let directory = tempfile::tempdir().unwrap();
         let fetching = directory.path().join("fetching");
@@ -34,7 +34,7 @@ impl Peer {
     }
 
     /// Fetches and stores an object with this spec; the chain of the error if that fails.
-    async fn take<K: Kind<References: Default>>(&self, mut spec: Value) -> Result<Record, String> {
+    pub(super) async fn take<K: Kind<References: Default>>(&self, mut spec: Value) -> Result<Record, String> {
         spec["interval"] = "1m".into();
         let object = json!({"metadata": {"name": "app", "namespace": "apps"}, "spec": spec});
         let object: K = serde_json::from_value(object).unwrap();
@@ -57,7 +57,7 @@ impl Peer {
     }
 
     /// Paths in the archive of a record; folders end with a slash, executable files with a star.
-    fn paths(&self, record: &Record) -> Vec<String> {
+    pub(super) fn paths(&self, record: &Record) -> Vec<String> {
         let archive = self.store.open_archive(&record.digest).unwrap();
         let mut tar = tar::Archive::new(flate2::read::GzDecoder::new(archive));
         let mut paths = Vec::new();

@@ -45,9 +45,9 @@ pub(crate) fn decide<K: Kind>(observed: Observed<K>) -> Decision<K> {
         Ok(references) => references,
         Err(error) => return Decision::Fail(Failure::from(error), progress),
     };
-    let known = object
-        .artifact()
-        .filter(|_| artifact_is_stored && !object.settings_changed() && !must_verify(&*object));
+    let must_build =
+        object.settings_changed() || object.inclusion_changed(&references) || must_verify(&*object);
+    let known = object.artifact().filter(|_| artifact_is_stored && !must_build);
     let unless_revision = known.map(|artifact| artifact.revision.clone());
     Decision::Fetch(Plan {
         references,

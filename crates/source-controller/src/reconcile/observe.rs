@@ -60,7 +60,6 @@ fn artifact_is_stored<K: Kind>(object: &K, store: &Store) -> bool {
 pub(crate) struct Reader<'a> {
     client: &'a Client,
     /// For the artifacts of other sources.
-    #[expect(dead_code, reason = "kinds that build upon others read it")]
     pub(crate) store: &'a Store,
     namespace: &'a str,
 }
@@ -121,6 +120,13 @@ impl Reader<'_> {
             .into_iter()
             .map(|(key, value)| (key, value.0))
             .collect())
+    }
+
+    /// Whether there is an object of the kind with this name; else what the API server said.
+    pub(crate) async fn exists<K: Kind>(&self, name: &str) -> Result<(), String> {
+        let api: Api<K> = Api::namespaced(self.client.clone(), self.namespace);
+        let found = api.get_metadata(name).await;
+        found.map(drop).map_err(|error| problem(&error))
     }
 
     /// The data of the image pull secrets of a ServiceAccount.

@@ -62,6 +62,8 @@ pub(crate) enum Ending {
     Stored {
         /// As the store has it.
         record: Record,
+        /// The artifacts of others that went into it.
+        included: Vec<Record>,
         /// What the remote says of it.
         headline: Option<String>,
         /// Who made it, where the spec wants to know.
@@ -117,6 +119,7 @@ pub(crate) fn conclude<K: Kind>(
         }
         Ending::Stored {
             record,
+            included,
             headline,
             verified,
         } => {
@@ -129,6 +132,8 @@ pub(crate) fn conclude<K: Kind>(
             let event = reason.map(|reason| success(object, &artifact, reason, headline.as_deref()));
             draft.set_artifact(Some(artifact));
             object.note_settings(&mut draft.status);
+            let included = included.iter().map(|record| address.artifact(record)).collect();
+            K::note_included(included, &mut draft.status);
             if let Some(Verified { message }) = verified {
                 draft.set(Fact::holds(SOURCE_VERIFIED, reasons::SUCCEEDED, message));
             }
@@ -208,7 +213,8 @@ impl<'a, K: Kind> Draft<'a, K> {
             draft.remove(&[ARTIFACT_IN_STORAGE]);
         }
         draft.remove(&[STORAGE_OPERATION_FAILED]);
-        if !object.wants_verification() {
+        // A failed verification is done again; a good one says something about the artifact that is there.
+        if !object.wants_verification() || conditions::is_false(draft.conditions(), SOURCE_VERIFIED) {
             draft.remove(&[SOURCE_VERIFIED]);
         }
         let (generation, now) = (draft.generation, draft.now);
@@ -233,7 +239,7 @@ impl<'a, K: Kind> Draft<'a, K> {
         let Failure { error, seen } = failure;
         let message = error.message();
         let (type_, reason) = error.condition();
-        self.remove(&[FETCH_FAILED]);
+        self.remove(&[FETCH_FAILED, INCLUDE_UNAVAILABLE]);
         if let Some(seen) = seen {
             self.note_new_revision(&seen.revision, &seen.message);
         }

@@ -81,6 +81,7 @@ pub(super) fn write(
 pub(crate) struct Pack {
     bundle: pack::Bundle,
     inflate: RefCell<gix::zlib::Inflate>,
+    commit: ObjectId,
     tree: ObjectId,
     message: Vec<u8>,
     /// Removed with the pack, after it is unmapped.
@@ -117,6 +118,7 @@ impl Pack {
         let mut pack = Self {
             bundle,
             inflate: RefCell::default(),
+            commit,
             tree: commit,
             message: Vec::new(),
             _directory: directory,
@@ -141,6 +143,36 @@ impl Pack {
             .unwrap_or_default()
             .to_str_lossy()
             .into_owned()
+    }
+
+    /// The commit as it lies in the repository.
+    pub(crate) fn commit(&self) -> Result<Vec<u8>, Error> {
+        let mut buffer = Vec::new();
+        self.read(self.commit, Kind::Commit, &mut buffer)?;
+        Ok(buffer)
+    }
+
+    /// An annotated tag as it lies in the repository.
+    pub(crate) fn tag(&self, id: ObjectId) -> Result<Vec<u8>, Error> {
+        let mut buffer = Vec::new();
+        self.read(id, Kind::Tag, &mut buffer)?;
+        Ok(buffer)
+    }
+
+    /// What there is at a path; None when there is nothing, or something of it is no folder.
+    pub(crate) fn entry(&self, path: &str) -> Result<Option<(Node, ObjectId)>, Error> {
+        let mut tree = self.tree;
+        let mut names = path.split('/').peekable();
+        while let Some(name) = names.next() {
+            let entries = self.tree_entries(tree)?;
+            let found = entries.into_iter().find(|(entry, ..)| entry == name);
+            match found {
+                Some((_, kind, id)) if names.peek().is_none() => return Ok(Some((kind, id))),
+                Some((_, Node::Directory, id)) => tree = id,
+                _ => return Ok(None),
+            }
+        }
+        Ok(None)
     }
 
     /// Visits all entries, folders before what is in them, in the order of Git. The visitor says of a folder whether

@@ -13,6 +13,7 @@ use crate::fetch::semver;
 const DEFAULT_BRANCH: &str = "master";
 /// A tag name with this suffix asks for the commit behind an annotated tag, which is what a tag always means here.
 const PEELED: &str = "^{}";
+const TAGS: &str = "refs/tags/";
 
 /// What `spec.ref` asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -123,13 +124,17 @@ impl Reference {
             Self::Tag(tag) => {
                 let full = format!("refs/tags/{tag}");
                 let commit = find(refs, &full).ok_or(Error::FindReference { name: full })?;
-                Ok(Resolved::new(commit, Some(tag)))
+                Ok(Resolved::new(commit, Some(tag)).with_tag(refs, tag))
             }
             Self::SemVer(range) => resolve_range(range, refs),
             Self::Name(name) => {
                 let commit = find(refs, without_peel(name))
                     .ok_or_else(|| Error::ResolveName { name: name.clone() })?;
-                Ok(Resolved::new(commit, Some(name)))
+                let resolved = Resolved::new(commit, Some(name));
+                Ok(match without_peel(name).strip_prefix(TAGS) {
+                    Some(tag) => resolved.with_tag(refs, tag),
+                    None => resolved,
+                })
             }
             Self::Commit { id, known_as } => {
                 let commit = ObjectId::from_hex(id.to_ascii_lowercase().as_bytes())
@@ -140,7 +145,14 @@ impl Reference {
                         find(refs, &full).ok_or(Error::FindReference { name: full })?;
                         Ok(Resolved::new(commit, Some(branch)))
                     }
-                    Some(KnownAs::Name(name)) => Ok(Resolved::new(commit, Some(name))),
+                    Some(KnownAs::Name(name)) => {
+                        let resolved = Resolved::new(commit, Some(name));
+                        // The tag's own object is not looked at, as in Flux: the tag may be at another commit.
+                        Ok(match name.strip_prefix(TAGS) {
+                            Some(tag) => resolved.with_tag(&[], tag),
+                            None => resolved,
+                        })
+                    }
                     None => Ok(Resolved::new(commit, None)),
                 }
             }
@@ -155,6 +167,17 @@ pub(crate) struct Resolved {
     pub(crate) commit: ObjectId,
     /// `<ref>@sha1:<commit>`, or `sha1:<commit>`.
     pub(crate) revision: String,
+    /// The tag that led to the commit.
+    pub(crate) tag: Option<Tag>,
+}
+
+/// A tag by which a commit is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Tag {
+    /// Without `refs/tags/`.
+    pub(crate) name: String,
+    /// The object of an annotated tag; a lightweight tag has none.
+    pub(crate) object: Option<ObjectId>,
 }
 
 impl Resolved {
@@ -163,7 +186,26 @@ impl Resolved {
             Some(name) => format!("{name}@sha1:{commit}"),
             None => format!("sha1:{commit}"),
         };
-        Self { commit, revision }
+        Self {
+            commit,
+            revision,
+            tag: None,
+        }
+    }
+
+    fn with_tag(mut self, refs: &[Ref], name: &str) -> Self {
+        let full_name = format!("{TAGS}{name}");
+        let object = refs.iter().find_map(|entry| match entry {
+            Ref::Peeled {
+                full_ref_name, tag, ..
+            } if *full_ref_name == full_name => Some(*tag),
+            _ => None,
+        });
+        self.tag = Some(Tag {
+            name: name.to_owned(),
+            object,
+        });
+        self
     }
 }
 
@@ -179,7 +221,7 @@ fn resolve_range(range: &str, refs: &[Ref]) -> Result<Resolved, Error> {
     let commit = find(refs, &format!("refs/tags/{tag}")).ok_or_else(|| Error::MatchTag {
         range: range.to_owned(),
     })?;
-    Ok(Resolved::new(commit, Some(tag)))
+    Ok(Resolved::new(commit, Some(tag)).with_tag(refs, tag))
 }
 
 /// The object behind a ref of exactly this name, through an annotated tag if there is one.

@@ -74,6 +74,7 @@ fn stored(revision: &str, content: &[u8]) -> Ending {
     Ending::Stored {
         record: record(revision, content),
         headline: Some("Subject".to_owned()),
+        included: Vec::new(),
         verified: None,
     }
 }
@@ -436,6 +437,7 @@ fn an_oci_repository_has_its_own_words_and_a_second_address() {
     let ending = Ending::Stored {
         record,
         headline: None,
+        included: Vec::new(),
         verified: None,
     };
     let conclusion = conclude(
