@@ -133,6 +133,7 @@ async fn open(settings: &Settings) -> anyhow::Result<(Store, Fetcher)> {
     );
     let mut fetcher = Fetcher::new(directory);
     fetcher.helm.limits = settings.helm;
+    fetcher.ssh_algorithms = settings.ssh_algorithms.clone();
     Ok((store, fetcher))
 }
 

@@ -61,6 +61,16 @@ pub(crate) enum Error {
     /// The data of `spec.secretRef` of a GitRepository.
     #[error("failed to configure authentication options")]
     ConfigureAuthentication(#[source] git::auth::Error),
+    /// The private key of `spec.secretRef` of a GitRepository needs a passphrase.
+    #[error(
+        "SSH identity key is encrypted but no 'password' field was provided in the secret '{namespace}/{name}'"
+    )]
+    MissingPassphrase {
+        /// Namespace of the secret.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
     /// `spec.proxySecretRef`.
     #[error("failed to configure proxy options")]
     ConfigureProxy(#[source] observe::ProxyError),
@@ -184,7 +194,8 @@ impl Error {
             git::Error::EmptyRepository => Self::EmptyRepository(source),
             git::Error::MakeDirectory(source) => Self::MakeDirectory(source),
             git::Error::ReadPack(source) => Self::ReadCommit(source),
-            git::Error::ResolveName { .. }
+            git::Error::ConstructAuth(_)
+            | git::Error::ResolveName { .. }
             | git::Error::MatchTag { .. }
             | git::Error::ParseRange(_)
             | git::Error::ParseCommit { .. }
@@ -202,6 +213,7 @@ impl Error {
             Self::ReadReference(_)
             | Self::GetCredential(_)
             | Self::ConfigureAuthentication(_)
+            | Self::MissingPassphrase { .. }
             | Self::ConfigureProxy(_)
             | Self::GenerateTransport { .. } => (FETCH_FAILED, reasons::AUTHENTICATION_FAILED),
             Self::EmptyRepository(_) => (FETCH_FAILED, EMPTY_REPOSITORY),

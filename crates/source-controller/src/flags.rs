@@ -13,6 +13,7 @@ use controller_kit::flags::{
     ClientFlags, EndpointFlags, FeatureGateFlags, JitterFlags, LeaderElectionFlags, ListenAddress, LogFlags,
     RateLimiterFlags, TokenCacheFlags, WatchFlags,
 };
+use git_ssh::algorithms::Algorithms;
 
 use crate::fetch::helm_repository;
 
@@ -66,10 +67,10 @@ pub(crate) struct Flags {
     /// How long an object waits for another one that it needs; nothing waits yet
     #[arg(long, value_parser = duration::parse, default_value = "30s", value_name = "DURATION")]
     pub(crate) requeue_dependency: Duration,
-    /// Key exchange algorithms of ssh, most preferred first; ssh is not supported yet
+    /// Key exchange algorithms of ssh, most preferred first; an empty list offers what Flux offers
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub(crate) ssh_kex_algos: Vec<String>,
-    /// Host key algorithms of ssh, most preferred first; ssh is not supported yet
+    /// Host key algorithms of ssh, most preferred first; an empty list offers what Flux offers
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub(crate) ssh_hostkey_algos: Vec<String>,
     /// Service account for workload identity; cloud providers are not supported yet
@@ -144,6 +145,8 @@ pub(crate) struct Settings {
     pub(crate) grpc: ListenAddress,
     /// Host and port, or URL, under which others reach the archives.
     pub(crate) advertised: String,
+    /// What is offered to ssh servers.
+    pub(crate) ssh_algorithms: Algorithms,
 }
 
 impl Settings {
@@ -163,6 +166,7 @@ impl Settings {
             },
             http: storage.storage_addr.parse()?,
             grpc: storage.grpc_addr,
+            ssh_algorithms: Algorithms::new(&flags.ssh_kex_algos, &flags.ssh_hostkey_algos)?,
             advertised: advertised(storage, std::env::var("HOSTNAME").ok().as_deref()),
         })
     }

@@ -8,6 +8,7 @@ mod backend;
 mod repository;
 mod request;
 pub mod signing;
+mod ssh;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -28,6 +29,7 @@ use tokio::task::JoinHandle;
 
 pub use repository::{Change, Repository};
 pub use request::{Counts, Kind, Request};
+pub use ssh::{KeyPair, SshServer};
 
 /// Who may read and push a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,6 +118,11 @@ impl GitServer {
     /// Makes an empty bare repository `name.git` that everybody may read and push.
     pub fn create_repository(&self, name: &str) -> Result<Repository> {
         Repository::create(self.shared.directory.path(), name, self.url(name))
+    }
+
+    /// Where it listens, for what stands in front of it.
+    pub fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// The HTTP address of the repository `name`, whether it exists or not.

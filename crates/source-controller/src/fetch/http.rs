@@ -214,13 +214,21 @@ fn build(settings: &Settings) -> Result<reqwest::Client, Error> {
         builder = builder.no_proxy();
     }
     if let Some(proxy) = &settings.proxy {
-        let mut to = reqwest::Proxy::all(&proxy.address).map_err(configure)?;
+        let mut to = reqwest::Proxy::all(resolving(&proxy.address)).map_err(configure)?;
         if let Some((user, password)) = &proxy.credentials {
             to = to.basic_auth(user, password);
         }
         builder = builder.proxy(to);
     }
     builder.build().map_err(configure)
+}
+
+/// As with Go's client, a SOCKS5 proxy resolves the names of servers, whichever way its address is written.
+fn resolving(address: &str) -> String {
+    match address.strip_prefix("socks5://") {
+        Some(rest) => format!("socks5h://{rest}"),
+        None => address.to_owned(),
+    }
 }
 
 /// A request without a body.
@@ -433,6 +441,13 @@ mod tests {
             .towards("localhost")
             .direct
         );
+    }
+
+    #[test]
+    fn a_socks_proxy_resolves_names() {
+        assert_eq!(resolving("socks5://proxy:1080"), "socks5h://proxy:1080");
+        assert_eq!(resolving("socks5h://proxy"), "socks5h://proxy");
+        assert_eq!(resolving("http://proxy"), "http://proxy");
     }
 
     #[test]

@@ -57,7 +57,6 @@ impl Kind for GitRepository {
                 self.provider() != GitProvider::Generic,
                 "spec.provider other than generic",
             ),
-            (spec.url.starts_with("ssh://"), "spec.url with the scheme ssh"),
         ];
         if let Some((_, field)) = unsupported.into_iter().find(|(used, _)| *used) {
             return Some(Error::Unsupported {
@@ -139,12 +138,7 @@ impl Kind for GitRepository {
         unless_revision: Option<String>,
         fetcher: &Fetcher,
     ) -> Result<Fetch<Content>, Failure> {
-        let remotes = Remotes::new(
-            self.parsed_url()?,
-            &references.secret,
-            references.proxy.clone(),
-            &fetcher.clients,
-        )?;
+        let remotes = Remotes::new(self, self.parsed_url()?, references, fetcher)?;
         let request = git::Request {
             remote: remotes.main()?,
             reference: Reference::from_fields(self.reference_fields()),
@@ -153,7 +147,7 @@ impl Kind for GitRepository {
             deadline: fetcher.deadline(self.timeout()),
         };
         let deadline = request.deadline;
-        let shown = http::public(&remotes.url);
+        let shown = remotes.shown();
         let checkout = match git::fetch(request)
             .await
             .map_err(|error| Error::of_git(shown, error))?

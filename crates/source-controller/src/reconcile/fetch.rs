@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use git_ssh::algorithms::Algorithms;
 use tokio::time::Instant;
 
 use crate::fetch::{helm_repository, http, oci};
@@ -12,6 +13,8 @@ pub(crate) struct Fetcher {
     pub(crate) clients: http::Clients,
     pub(crate) registries: oci::registry::Memory,
     pub(crate) helm: helm_repository::Memory,
+    /// What is offered to ssh servers.
+    pub(crate) ssh_algorithms: Algorithms,
     /// Where temporary files go.
     pub(crate) directory: PathBuf,
 }
@@ -23,6 +26,7 @@ impl Fetcher {
             clients: http::Clients::default(),
             registries: oci::registry::Memory::default(),
             helm: helm_repository::Memory::default(),
+            ssh_algorithms: Algorithms::default(),
             directory,
         }
     }

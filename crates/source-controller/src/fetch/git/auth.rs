@@ -1,15 +1,19 @@
 //! What a Git secret means: from `spec.url` and the data of `spec.secretRef` to connection settings and credentials.
 //!
 //! Keys and rules are those of Flux (fluxcd/pkg git `NewAuthOptions`): `username` and `password`, or `bearerToken`;
-//! `ca.crt` (or `caFile`), `tls.crt`, `tls.key`. User and password may stand in the URL. Pure; reads no Secret.
+//! `ca.crt` (or `caFile`), `tls.crt`, `tls.key`; for ssh `identity`, `known_hosts` and `password`. User and password may
+//! stand in the URL. Pure; reads no Secret.
 
 use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use git_ssh::Proxy;
+use git_ssh::algorithms::Algorithms;
 use reqwest::header::HeaderValue;
 use url::Url;
 
+use super::ssh;
 use crate::fetch::http;
 
 /// Data of a Secret.
@@ -36,6 +40,12 @@ pub(crate) enum Error {
     /// A client certificate is of no use without its key, nor the key without it.
     #[error("'tls.crt' and 'tls.key' must be set together")]
     HalfIdentity,
+    /// ssh needs a host, a key and the host's keys.
+    #[error("invalid 'ssh' auth option: '{0}' is required")]
+    Missing(&'static str),
+    /// The key's passphrase is not there.
+    #[error("SSH identity key is encrypted but no 'password' field was provided in the secret")]
+    MissingPassphrase,
     /// The data belongs to another provider.
     #[error("has github app data but provider is not set to github")]
     GithubApp,
@@ -60,6 +70,34 @@ pub(crate) fn access(url: &mut Url, secret: &SecretData) -> Result<Access, Error
         settings: tls(secret)?,
         authorization,
     })
+}
+
+/// What a secret holds for ssh. Of the URL only the user counts; a password in it goes nowhere.
+pub(crate) fn ssh(
+    url: &mut Url,
+    secret: &SecretData,
+    algorithms: Algorithms,
+    proxy: Option<http::Proxy>,
+) -> Result<ssh::Settings, Error> {
+    let _ = url.set_password(None); // fails only for URLs that can have none
+    if url.host_str().unwrap_or_default().is_empty() {
+        return Err(Error::Missing("host"));
+    }
+    let required = |key: &'static str| {
+        let value = secret.get(key).filter(|value| !value.is_empty());
+        value.cloned().ok_or(Error::Missing(key))
+    };
+    let settings = ssh::Settings {
+        identity: required("identity")?,
+        known_hosts: required("known_hosts")?,
+        passphrase: text(secret, "password"),
+        algorithms,
+        proxy: proxy.map(|http::Proxy { address, credentials }| Proxy { address, credentials }),
+    };
+    if settings.passphrase.is_none() && ssh::needs_passphrase(&settings.identity) {
+        return Err(Error::MissingPassphrase);
+    }
+    Ok(settings)
 }
 
 fn authorization(url: &Url, secret: &SecretData) -> Result<Option<HeaderValue>, Error> {
@@ -201,6 +239,54 @@ mod tests {
         for (url, secret, error) in cases {
             assert_eq!(check(url, secret).unwrap_err(), error, "{secret:?}");
         }
+    }
+
+    #[test]
+    fn ssh_needs_a_key_and_the_keys_of_the_host() {
+        let check = |url: &str, secret: Pairs| {
+            let mut url = Url::parse(url).unwrap();
+            let secret = secret
+                .iter()
+                .map(|(k, v)| ((*k).to_owned(), v.as_bytes().to_vec()))
+                .collect();
+            let settings = ssh(&mut url, &secret, Algorithms::default(), None);
+            settings.map(|settings| (url.to_string(), settings.passphrase))
+        };
+        let all: Pairs = &[("identity", "x"), ("known_hosts", "y"), ("password", "secret")];
+        assert_eq!(
+            check("ssh://git:secret@h/r", all),
+            Ok(("ssh://git@h/r".to_owned(), Some("secret".to_owned())))
+        );
+        let cases: [(&str, Pairs, &str); 4] = [
+            ("ssh:///r", all, "invalid 'ssh' auth option: 'host' is required"),
+            (
+                "ssh://h/r",
+                &[],
+                "invalid 'ssh' auth option: 'identity' is required",
+            ),
+            (
+                "ssh://h/r",
+                &[("known_hosts", "y")],
+                "invalid 'ssh' auth option: 'identity' is required",
+            ),
+            (
+                "ssh://h/r",
+                &[("identity", "x")],
+                "invalid 'ssh' auth option: 'known_hosts' is required",
+            ),
+        ];
+        for (url, secret, message) in cases {
+            assert_eq!(check(url, secret).unwrap_err().to_string(), message);
+        }
+        // Made for this test.
+        let encrypted: Pairs = &[
+            ("identity", include_str!("testdata/encrypted_key")),
+            ("known_hosts", "y"),
+        ];
+        assert_eq!(
+            check("ssh://h/r", encrypted).unwrap_err(),
+            Error::MissingPassphrase
+        );
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! Fetching from the real `git http-backend`.
 
+mod https;
+mod ssh;
+
 use std::time::Duration;
 
 use testkit::GitServer;
@@ -51,11 +54,13 @@ impl Peer {
         Request {
             remote: Remote {
                 url: Url::parse(self.repository.url()).unwrap(),
-                client: self
-                    .clients
-                    .get(&http::Settings::default().towards("127.0.0.1"))
-                    .unwrap(),
-                authorization: None,
+                way: Way::Http {
+                    client: self
+                        .clients
+                        .get(&http::Settings::default().towards("127.0.0.1"))
+                        .unwrap(),
+                    authorization: None,
+                },
             },
             reference: Reference::from_fields(fields),
             unless_revision: known.map(str::to_owned),
@@ -70,6 +75,12 @@ impl Peer {
 
     fn requests(&self) -> Counts {
         self.server.counts("app")
+    }
+}
+
+fn authorize(request: &mut Request, header: Option<HeaderValue>) {
+    if let Way::Http { authorization, .. } = &mut request.remote.way {
+        *authorization = header;
     }
 }
 
@@ -354,14 +365,14 @@ async fn credentials_are_sent_from_the_start_and_refusals_are_recognised() {
     ] {
         peer.server.set_access("app", access);
         let mut request = peer.request(MAIN, None);
-        request.remote.authorization = Some(HeaderValue::from_str(&authorization).unwrap());
+        authorize(&mut request, HeaderValue::from_str(&authorization).ok());
         assert!(matches!(seen(request).await.unwrap(), Seen::Fetched { .. }));
         assert!(peer.server.requests("app").iter().all(|request| request.allowed));
         peer.server.reset_requests();
 
         for wrong in [None, Some(HeaderValue::from_static("Basic c2VjcmV0LXdyb25n"))] {
             let mut request = peer.request(MAIN, None);
-            request.remote.authorization = wrong;
+            authorize(&mut request, wrong);
             let error = seen(request).await.unwrap_err();
             assert!(error.is_unauthorized(), "{error}");
             let text = chained(&error);
@@ -419,7 +430,7 @@ async fn credentials_stay_with_the_server_that_they_are_for() {
     let redirected = |authorization: Option<&'static str>| {
         let mut request = peer.request(MAIN, None);
         request.remote.url = Url::parse(&format!("http://{address}/old.git")).unwrap();
-        request.remote.authorization = authorization.map(HeaderValue::from_static);
+        authorize(&mut request, authorization.map(HeaderValue::from_static));
         request
     };
     assert!(matches!(

@@ -5,7 +5,7 @@
 //! thread, a runtime and a TLS store for each fetch, sends configured credentials after redirects or follows none.
 //! Runs on a blocking thread and enters the runtime for each wait.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io::{self, BufRead, Cursor, Read, Write};
 use std::rc::Rc;
 
@@ -32,7 +32,7 @@ pub(super) struct Connection {
     /// Dropped for good once a redirect leads to another server.
     authorization: Option<HeaderValue>,
     /// Largest answer that is read.
-    limit: u64,
+    limit: Rc<Cell<u64>>,
     redirected_to: Option<String>,
     failure: Failure,
 }
@@ -43,7 +43,7 @@ impl Connection {
         client: reqwest::Client,
         authorization: Option<HeaderValue>,
         deadline: Instant,
-        limit: u64,
+        limit: Rc<Cell<u64>>,
         failure: Failure,
     ) -> Self {
         Self {
@@ -62,8 +62,8 @@ impl Connection {
             client: self.client.clone(),
             runtime: self.runtime.clone(),
             deadline: self.deadline,
-            left: self.limit,
-            limit: self.limit,
+            left: self.limit.get(),
+            limit: self.limit.get(),
             failure: self.failure.clone(),
             state,
         }))

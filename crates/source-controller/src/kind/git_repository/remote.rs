@@ -1,67 +1,102 @@
 //! How a repository is reached, and its submodules: who is shown which credentials.
 
+use api::source::GitRepository;
+use git_ssh::algorithms::Algorithms;
 use url::Url;
 
+use super::References;
 use super::submodules::is_same_server;
 use crate::error::{Error, TransportError};
 use crate::fetch::git::auth::{self, Access, SecretData};
+use crate::fetch::git::{Way, ssh};
 use crate::fetch::{git, http};
+use crate::reconcile::fetch::Fetcher;
 
 /// The repository of an object, with what its Secrets give.
 pub(super) struct Remotes {
-    /// Without credentials.
+    /// Without a password; with a user only for ssh.
     pub(super) url: Url,
-    access: Access,
+    reach: Reach,
     clients: http::Clients,
+}
+
+enum Reach {
+    Http(Access),
+    Ssh(ssh::Settings),
 }
 
 impl Remotes {
     pub(super) fn new(
+        object: &GitRepository,
         mut url: Url,
-        secret: &SecretData,
-        proxy: Option<http::Proxy>,
-        clients: &http::Clients,
+        references: &References,
+        fetcher: &Fetcher,
     ) -> Result<Self, Error> {
-        let mut access = auth::access(&mut url, secret).map_err(Error::ConfigureAuthentication)?;
-        access.settings.proxy = proxy;
+        let reach = if url.scheme() == "ssh" {
+            Reach::Ssh(ssh_settings(
+                object,
+                &mut url,
+                references,
+                fetcher.ssh_algorithms.clone(),
+            )?)
+        } else {
+            let mut access =
+                auth::access(&mut url, &references.secret).map_err(Error::ConfigureAuthentication)?;
+            access.settings.proxy = references.proxy.clone();
+            Reach::Http(access)
+        };
         Ok(Self {
             url,
-            access,
-            clients: clients.clone(),
+            reach,
+            clients: fetcher.clients.clone(),
         })
     }
 
     /// The repository itself.
     pub(super) fn main(&self) -> Result<git::Remote, Error> {
-        self.build(self.url.clone(), self.access.clone())
+        match &self.reach {
+            Reach::Http(access) => self.over_http(self.url.clone(), access.clone()),
+            Reach::Ssh(settings) => Ok(over_ssh(self.url.clone(), settings)),
+        }
     }
 
     /// Another repository. On the same server it gets the same credentials; on others only what stands in its address,
     /// the proxy and the certificate authority.
     pub(super) fn other(&self, mut url: Url) -> Result<git::Remote, Error> {
         if url.scheme() == "ssh" {
-            return Err(Error::Unsupported {
-                field: "spec.recurseSubmodules with a submodule over ssh".to_owned(),
-            });
+            return match &self.reach {
+                Reach::Ssh(settings) if is_same_server(&self.url, &url) => Ok(over_ssh(url, settings)),
+                _ => Err(Error::Unsupported {
+                    field: "spec.recurseSubmodules with a submodule over ssh on another server".to_owned(),
+                }),
+            };
         }
         let nothing = SecretData::new();
         let own = auth::access(&mut url, &nothing).map_err(Error::ConfigureAuthentication)?;
-        let access = if is_same_server(&self.url, &url) {
-            self.access.clone()
-        } else {
-            Access {
+        let access = match &self.reach {
+            Reach::Http(access) if is_same_server(&self.url, &url) => access.clone(),
+            Reach::Http(access) => Access {
                 settings: http::Settings {
-                    ca: self.access.settings.ca.clone(),
-                    proxy: self.access.settings.proxy.clone(),
+                    ca: access.settings.ca.clone(),
+                    proxy: access.settings.proxy.clone(),
                     ..own.settings
                 },
                 authorization: own.authorization,
-            }
+            },
+            Reach::Ssh(_) => own,
         };
-        self.build(url, access)
+        self.over_http(url, access)
     }
 
-    fn build(&self, url: Url, access: Access) -> Result<git::Remote, Error> {
+    /// The repository's address as it may be shown. The user is part of one of ssh, as in Flux's messages.
+    pub(super) fn shown(&self) -> String {
+        match self.reach {
+            Reach::Http(_) => http::public(&self.url),
+            Reach::Ssh(_) => self.url.to_string(),
+        }
+    }
+
+    fn over_http(&self, url: Url, access: Access) -> Result<git::Remote, Error> {
         let settings = access.settings.towards(url.host_str().unwrap_or_default());
         let client = self
             .clients
@@ -72,8 +107,37 @@ impl Remotes {
             })?;
         Ok(git::Remote {
             url,
-            client,
-            authorization: access.authorization,
+            way: Way::Http {
+                client,
+                authorization: access.authorization,
+            },
         })
     }
+}
+
+fn over_ssh(url: Url, settings: &ssh::Settings) -> git::Remote {
+    git::Remote {
+        url,
+        way: Way::Ssh(Box::new(settings.clone())),
+    }
+}
+
+fn ssh_settings(
+    object: &GitRepository,
+    url: &mut Url,
+    references: &References,
+    algorithms: Algorithms,
+) -> Result<ssh::Settings, Error> {
+    let settings = auth::ssh(url, &references.secret, algorithms, references.proxy.clone());
+    settings.map_err(|error| match error {
+        auth::Error::MissingPassphrase => Error::MissingPassphrase {
+            namespace: object.metadata.namespace.clone().unwrap_or_default(),
+            name: object
+                .spec
+                .secret_ref
+                .as_ref()
+                .map_or_else(String::new, |secret| secret.name.clone()),
+        },
+        error => Error::ConfigureAuthentication(error),
+    })
 }

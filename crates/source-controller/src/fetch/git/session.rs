@@ -1,0 +1,220 @@
+//! One conversation with a remote, over http or ssh: handshake, refs, objects.
+//!
+//! gix speaks the protocol; this says what is asked for, bounds what is received, and finds the words of the transport
+//! behind an error of gix.
+
+use std::cell::{Cell, RefCell};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::atomic::AtomicBool;
+
+use git_ssh::Bounds;
+use gix::protocol::fetch::{Arguments, Negotiate, Response, Shallow, Tags, negotiate};
+use gix::protocol::handshake::Ref;
+use gix::protocol::ls_refs::RefPrefixes;
+use gix::protocol::transport::client::blocking_io;
+use gix::protocol::transport::client::blocking_io::http::Transport as HttpTransport;
+use gix::protocol::transport::{Protocol, Service};
+use gix::protocol::{Handshake, LsRefsCommand};
+use gix::{ObjectId, progress};
+use tokio_util::sync::CancellationToken;
+
+use super::reference::{Reference, Resolved};
+use super::transport::{Connection, Failure};
+use super::{Error, Request, Way, chain, pack, ssh};
+
+/// Nothing larger is received: it guards the disk, not the memory, which does not grow with the pack.
+const MAX_RECEIVED: u64 = 8 << 30;
+/// Refs are held in memory: about a million of them.
+const MAX_REFS_BYTES: u64 = 128 << 20;
+const AGENT: &str = concat!("git/windlass-", env!("CARGO_PKG_VERSION"));
+
+/// A conversation after its handshake.
+pub(super) struct Session {
+    transport: Box<dyn blocking_io::Transport>,
+    handshake: Handshake,
+    trouble: Trouble,
+}
+
+/// Where the transport leaves what gix's errors have no place for, and is told how much it may receive.
+enum Trouble {
+    Http { failure: Failure, limit: Rc<Cell<u64>> },
+    Ssh(git_ssh::Outcome),
+}
+
+impl Session {
+    pub(super) fn open(request: &Request, cancel: &CancellationToken) -> Result<Self, Error> {
+        let (mut transport, trouble) = match &request.remote.way {
+            Way::Http {
+                client,
+                authorization,
+            } => {
+                let failure = Rc::new(RefCell::new(None));
+                let limit = Rc::new(Cell::new(MAX_REFS_BYTES));
+                let connection = Connection::new(
+                    client.clone(),
+                    authorization.clone(),
+                    request.deadline,
+                    limit.clone(),
+                    failure.clone(),
+                );
+                let talk = |error: gix::Error| Error::Talk(chain(&error));
+                let url = gix::url::parse(request.remote.url.as_str()).map_err(talk)?;
+                let transport = HttpTransport::new_http(connection, url, Protocol::V2, false);
+                let transport: Box<dyn blocking_io::Transport> = Box::new(transport);
+                (transport, Trouble::Http { failure, limit })
+            }
+            Way::Ssh(settings) => {
+                let bounds = Bounds {
+                    deadline: request.deadline,
+                    received: MAX_REFS_BYTES,
+                    cancel: cancel.clone(),
+                };
+                let access = settings.access()?;
+                let (connection, outcome) = ssh::open(&request.remote.url, &access, &bounds)?;
+                let transport: Box<dyn blocking_io::Transport> = Box::new(connection);
+                (transport, Trouble::Ssh(outcome))
+            }
+        };
+        let handshake = gix::protocol::handshake(
+            &mut transport,
+            Service::UploadPack,
+            |_| Ok(None), // credentials are sent from the start or not at all
+            Vec::new(),
+            &mut progress::Discard,
+        );
+        match handshake {
+            Ok(handshake) => Ok(Self {
+                transport,
+                handshake,
+                trouble,
+            }),
+            Err(error) => Err(trouble.explain(error)),
+        }
+    }
+
+    /// Lists the refs that the reference needs. Servers of protocol 0 and 1 have listed all in the handshake.
+    pub(super) fn list_refs(&mut self, reference: &Reference) -> Result<Vec<Ref>, Error> {
+        if let Some(refs) = self.handshake.refs.take() {
+            let is_empty = refs.is_empty() && matches!(reference, Reference::Branch(_));
+            return if is_empty { Err(Error::EmptyRepository) } else { Ok(refs) };
+        }
+        let mut prefixes = RefPrefixes::new();
+        prefixes.extend(reference.prefixes().into_iter().map(Into::into));
+        LsRefsCommand::new(Some(prefixes), &self.handshake.capabilities, agent())
+            .invoke_blocking(&mut self.transport, &mut progress::Discard, false)
+            .map_err(|error| self.trouble.explain(error))
+    }
+
+    /// Receives the commit without its history, and the tag that led to it. Answers the path of the pack's index.
+    pub(super) fn receive_commit(
+        &mut self,
+        resolved: &Resolved,
+        directory: &Path,
+        interrupt: &AtomicBool,
+    ) -> Result<PathBuf, Error> {
+        let commit = resolved.commit;
+        let tag = resolved.tag.as_ref().and_then(|tag| tag.object);
+        let want = Want(std::iter::once(commit).chain(tag).collect());
+        let depth = Shallow::DepthAtRemote(std::num::NonZeroU32::MIN);
+        let index = self.receive(want, &depth, directory, interrupt);
+        index
+            .map_err(|error| match error {
+                // upload-pack's words for an object that it does not have or does not give.
+                Error::Talk(message) if message.contains("not our ref") => Error::FindCommit { commit },
+                error => error,
+            })?
+            .ok_or(Error::FindCommit { commit })
+    }
+
+    fn receive(
+        &mut self,
+        mut want: Want,
+        shallow: &Shallow,
+        directory: &Path,
+        interrupt: &AtomicBool,
+    ) -> Result<Option<PathBuf>, Error> {
+        self.trouble.allow(MAX_RECEIVED);
+        let mut index = None;
+        let received = gix::protocol::fetch(
+            &mut want,
+            |bytes, progress, interrupt| {
+                index = pack::write(bytes, directory, progress, interrupt)?;
+                Ok(true)
+            },
+            progress::Discard,
+            interrupt,
+            gix::protocol::fetch::Context {
+                handshake: &mut self.handshake,
+                transport: &mut self.transport,
+                user_agent: agent(),
+                trace_packetlines: false,
+            },
+            gix::protocol::fetch::Options {
+                shallow_file: directory.join("shallow"),
+                shallow,
+                tags: Tags::None,
+                reject_shallow_remote: false,
+            },
+        );
+        match received {
+            Ok(_) => Ok(index),
+            Err(error) => Err(self.trouble.explain(error)),
+        }
+    }
+}
+
+impl Trouble {
+    /// The transport's failure behind gix's error if there is one, else gix's own words.
+    fn explain(&self, error: gix::Error) -> Error {
+        let found = match self {
+            Self::Http { failure, .. } => failure.borrow_mut().take().map(Error::Request),
+            Self::Ssh(outcome) => outcome.failure().map(Error::from),
+        };
+        found.unwrap_or_else(|| Error::Talk(chain(&error)))
+    }
+
+    fn allow(&self, bytes: u64) {
+        match self {
+            Self::Http { limit, .. } => limit.set(bytes),
+            Self::Ssh(outcome) => outcome.allow(bytes),
+        }
+    }
+}
+
+/// Wants some objects and has nothing: there is nothing to negotiate.
+struct Want(Vec<ObjectId>);
+
+impl Negotiate for Want {
+    fn mark_complete_and_common_ref(&mut self) -> gix::Result<negotiate::Action> {
+        Ok(negotiate::Action::MustNegotiate {
+            remote_ref_target_known: vec![false; self.0.len()],
+        })
+    }
+
+    fn add_wants(&mut self, arguments: &mut Arguments, _known: &[bool]) -> bool {
+        for object in &self.0 {
+            arguments.want(object);
+        }
+        true
+    }
+
+    fn one_round(
+        &mut self,
+        _state: &mut negotiate::one_round::State,
+        _arguments: &mut Arguments,
+        _previous: Option<&Response>,
+    ) -> gix::Result<(negotiate::Round, bool)> {
+        let round = negotiate::Round {
+            haves_sent: 0,
+            in_vain: 0,
+            haves_to_send: 0,
+            previous_response_had_at_least_one_in_common: false,
+        };
+        Ok((round, true))
+    }
+}
+
+fn agent() -> (&'static str, Option<String>) {
+    ("agent", Some(AGENT.to_owned()))
+}
