@@ -3,6 +3,8 @@
 //! Steps return these; `status` turns them into conditions and events, nobody else. The words are Flux's where Flux has
 //! words. The whole chain is printed once, by [`Error::message`], and holds no credentials: no variant below does.
 
+use std::time::Duration;
+
 use api::meta::{condition_types, reasons};
 
 use crate::fetch::{git, helm_repository, http, oci};
@@ -20,6 +22,8 @@ const EMPTY_REPOSITORY: &str = "EmptyGitRepository";
 pub(crate) enum Disposition {
     /// It may go away by itself: again, with growing pauses.
     Retry,
+    /// The remote asked for a pause of this length: again after it.
+    RetryAfter(Duration),
     /// Only a change of the object helps.
     Stalled,
 }
@@ -123,7 +127,7 @@ pub(crate) enum Error {
         provider: &'static str,
         /// What is wrong with it.
         #[source]
-        source: verify::oci::Error,
+        source: Box<verify::oci::Error>,
     },
     /// A Helm repository, or its index.
     #[error(transparent)]
@@ -249,7 +253,21 @@ impl Error {
             }
             Self::HelmRepository(error) if error.is_final() => Disposition::Stalled,
             Self::VerifyGit(error) if error.is_final() => Disposition::Stalled,
-            _ => Disposition::Retry,
+            Self::VerifyArtifact { source, .. } if source.is_about_the_spec() => Disposition::Stalled,
+            _ => self
+                .retry_after()
+                .map_or(Disposition::Retry, Disposition::RetryAfter),
+        }
+    }
+
+    /// The pause that the remote asked for, whichever step it refused.
+    fn retry_after(&self) -> Option<Duration> {
+        let mut error: &(dyn std::error::Error + 'static) = self;
+        loop {
+            if let Some(asked) = error.downcast_ref::<http::RetryAfter>() {
+                return Some(asked.pause());
+            }
+            error = error.source()?;
         }
     }
 
@@ -282,7 +300,8 @@ mod tests {
         http::Error::Status {
             url: "http://h/r.git/info/refs".to_owned(),
             status,
-            detail: String::new(),
+            detail: Box::default(),
+            retry_after: None,
         }
     }
 

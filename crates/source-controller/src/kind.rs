@@ -146,7 +146,8 @@ pub(crate) struct Fetched<C> {
 /// Content whose maker is known and trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Verified {
-    /// Message of the SourceVerified condition: what was verified, and with whose signature.
+    /// Message of the SourceVerified condition: what was verified, and with whose signature. Empty when a trust policy
+    /// lets unverified content pass: then there is no such condition.
     pub(crate) message: String,
 }
 

@@ -215,6 +215,8 @@ async fn conclude<K: Kind>(
             Outcome::After(jitter(interval, context.jitter_percentage, random()))
         }
         Next::AfterBackoff => Outcome::Backoff,
+        // A little later than asked, so that not all objects of a registry come back in the same moment.
+        Next::AfterPause(pause) => Outcome::After(pause.mul_f64(1.0 + 0.1 * random())),
         Next::WhenChanged => Outcome::Done,
     })
 }

@@ -5,6 +5,8 @@
 //! [`Settings`], so that a hundred objects of one registry share connections and one set of root certificates;
 //! clients never hold credentials, those go with each request. Nothing here knows Git or registries.
 
+mod retry_after;
+
 use std::collections::HashMap;
 use std::error::Error as _;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,6 +17,8 @@ use reqwest::header::{HeaderMap, HeaderValue, LOCATION};
 use reqwest::{Method, Response, StatusCode};
 use tokio::time::Instant;
 use url::Url;
+
+pub(crate) use self::retry_after::RetryAfter;
 
 /// Establishing a connection takes no longer than this; the object's own time-out holds as well.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -69,7 +73,10 @@ pub(crate) enum Error {
         /// The HTTP status.
         status: StatusCode,
         /// What the server said, with a leading colon; may be empty.
-        detail: String,
+        detail: Box<str>,
+        /// When the server wants to be asked again, if it said so.
+        #[source]
+        retry_after: Option<RetryAfter>,
     },
     /// The answer is larger than what is read of it.
     #[error("failed to read the answer of '{url}': larger than {limit} bytes")]
@@ -275,13 +282,15 @@ pub(crate) async fn checked(response: Response, deadline: Instant) -> Result<Res
         return Ok(response);
     }
     let url = public(response.url());
+    let retry_after = RetryAfter::of(status, response.headers(), jiff::Timestamp::now());
     let body = read(response, MAX_REFUSAL_BYTES, deadline)
         .await
         .unwrap_or_default();
     Err(Error::Status {
         url,
         status,
-        detail: quoted(&body),
+        detail: quoted(&body).into(),
+        retry_after,
     })
 }
 
@@ -465,7 +474,8 @@ mod tests {
             let error = Error::Status {
                 url: String::new(),
                 status,
-                detail: String::new(),
+                detail: Box::default(),
+                retry_after: None,
             };
             assert_eq!(error.kind(), kind, "{status}");
         }

@@ -10,10 +10,14 @@ pub(crate) mod layer;
 pub(crate) mod manifest;
 pub(crate) mod name;
 pub(crate) mod registry;
+#[cfg(test)]
+pub(crate) mod stand_in;
 
 use std::collections::BTreeMap;
 
 use artifact::digest::Digest;
+use go_regexp::Regexp;
+use reqwest::StatusCode;
 
 use self::layer::Layer;
 use self::manifest::Manifest;
@@ -83,6 +87,9 @@ pub(crate) enum TagError {
     ParseFilter {
         /// The filter as given.
         filter: String,
+        /// Why not.
+        #[source]
+        source: go_regexp::Error,
     },
     /// No tag is written like this.
     #[error("'{tag}' is not a tag")]
@@ -91,10 +98,12 @@ pub(crate) enum TagError {
         tag: String,
     },
     /// No tag is in the range.
-    #[error("no match found for semver: {range}")]
+    #[error("no match found for semver: {range} ({nearest})")]
     NoMatch {
         /// The range as given.
         range: String,
+        /// What there is instead.
+        nearest: String,
     },
 }
 
@@ -255,14 +264,15 @@ async fn choose_tag(request: &Request, range: &str, filter: Option<&str>) -> Res
     })?;
     let filter = filter
         .map(|filter| {
-            regex::Regex::new(filter).map_err(|_| TagError::ParseFilter {
+            Regexp::compile(filter.as_bytes()).map_err(|source| TagError::ParseFilter {
                 filter: filter.to_owned(),
+                source,
             })
         })
         .transpose()?;
     let mut tags = request.repository.tags().await.map_err(TagError::List)?;
     if let Some(filter) = filter {
-        tags.retain(|tag| filter.is_match(tag));
+        tags.retain(|tag| filter.is_match(tag.as_bytes()));
     }
     let charts = request.layer_media_type.as_deref() == Some(HELM_CHART);
     if charts {
@@ -271,12 +281,23 @@ async fn choose_tag(request: &Request, range: &str, filter: Option<&str>) -> Res
     let highest = semver::highest(&constraints, tags.iter().map(String::as_str));
     let highest = highest.ok_or_else(|| TagError::NoMatch {
         range: range.to_owned(),
+        nearest: nearest(range, &tags),
     })?;
     Ok(if charts {
         highest.replace('+', "_")
     } else {
         highest.to_owned()
     })
+}
+
+/// What there is instead of a tag in the range.
+fn nearest(range: &str, tags: &[String]) -> String {
+    let nearest = semver::nearest(range, tags.iter().map(String::as_str));
+    match (tags.len(), nearest.as_slice()) {
+        (0, _) => "there are no tags that could match".to_owned(),
+        (count, []) => format!("none of {count} tags is a version"),
+        (count, nearest) => format!("nearest of {count} tags: {}", nearest.join(", ")),
+    }
 }
 
 /// The grammar of the distribution specification: nothing that could change the address of the request.
@@ -293,7 +314,9 @@ async fn digest_of_tag(repository: &Repository, tag: &str) -> Result<Digest, Pul
         Ok(registry::Head { digest: None }) => {}
         // The refusal of a GET says more than that of a HEAD, which has no body.
         Err(error) if error.is_unauthorized() => return Err(error.into()),
-        Err(registry::Error::Request(super::http::Error::Status { .. })) => {}
+        // Who has had enough is not asked again at once.
+        Err(error) if error.status() == Some(StatusCode::TOO_MANY_REQUESTS) => return Err(error.into()),
+        Err(error) if error.status().is_some() => {}
         Err(error) => return Err(error.into()),
     }
     let (bytes, _) = repository.manifest(tag).await?;
@@ -320,7 +343,11 @@ async fn pull_manifest(repository: &Repository, digest: Digest, url: &str) -> Re
     }
 }
 
-async fn verified_manifest(repository: &Repository, expected: Digest) -> Result<bytes::Bytes, PullError> {
+/// The bytes of a manifest, which are what the digest says.
+pub(crate) async fn verified_manifest(
+    repository: &Repository,
+    expected: Digest,
+) -> Result<bytes::Bytes, PullError> {
     let (bytes, _) = repository.manifest(&expected.to_string()).await?;
     let actual = Digest::of(&bytes);
     if actual == expected {

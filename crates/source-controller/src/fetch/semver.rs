@@ -32,6 +32,26 @@ pub(crate) fn highest<'a>(
     highest.map(|(_, text)| text)
 }
 
+/// The tags around a range in which there is none, for people: up to two below the first version that the range names,
+/// and up to two from there on.
+pub(crate) fn nearest<'a>(range: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    const EACH_SIDE: usize = 2;
+    let candidates = candidates.into_iter();
+    let mut versions: Vec<_> = candidates
+        .filter_map(|text| Some((parse_full(text)?, text)))
+        .collect();
+    versions.sort_by(|(a, text_a), (b, text_b)| a.compare(b).then(text_a.cmp(text_b)));
+    let named = range
+        .split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+')))
+        .find_map(|word| Version::parse(word.trim_start_matches(|c: char| !c.is_ascii_digit())).ok());
+    let position = named.map_or(versions.len(), |named| {
+        versions.partition_point(|(version, _)| version.compare(&named).is_lt())
+    });
+    let from = position.saturating_sub(EACH_SIDE);
+    let to = (position + EACH_SIDE).min(versions.len());
+    versions[from..to].iter().map(|(_, text)| *text).collect()
+}
+
 /// Flux demands all three parts of tags: `v1` and `1.2` are no versions there (fluxcd/pkg/version ParseVersion).
 fn parse_full(text: &str) -> Option<Version> {
     let parts = text.split('.').count();
@@ -67,6 +87,30 @@ mod tests {
         );
         assert_eq!(highest_of(">=2025.1", &tags), Some("2025.02.03"));
         assert_eq!(highest_of(">=3.0.0-0 <4", &tags), Some("3.0.0-rc.1"));
+    }
+
+    #[test]
+    fn the_nearest_tags_are_those_around_the_range() {
+        let tags = [
+            "2.0.0",
+            "latest",
+            "1.0.0",
+            "1.2.0",
+            "v1.1.0",
+            "3.0.0",
+            "4.0.0-rc.1",
+        ];
+        let cases = [
+            (">=4", vec!["3.0.0", "4.0.0-rc.1"]),
+            (">=1.3 <2", vec!["v1.1.0", "1.2.0", "2.0.0", "3.0.0"]),
+            ("^0.9", vec!["1.0.0", "v1.1.0"]),
+            ("~9.1.x", vec!["3.0.0", "4.0.0-rc.1"]),
+        ];
+        for (range, near) in cases {
+            assert_eq!(nearest(range, tags), near, "{range}");
+        }
+        assert!(nearest(">=1", ["latest", "main"]).is_empty());
+        assert!(nearest(">=1", []).is_empty());
     }
 
     #[test]

@@ -246,7 +246,7 @@ fn transport(object: &OCIRepository, source: TransportError) -> Error {
 fn unverified(wanted: &ArtifactVerification, source: verification::Error) -> Error {
     Error::VerifyArtifact {
         provider: verification::provider(wanted),
-        source,
+        source: Box::new(source),
     }
 }
 

@@ -106,6 +106,11 @@ pub(crate) enum ProxyError {
 }
 
 impl Reader<'_> {
+    /// The namespace that is read from.
+    pub(crate) fn namespace(&self) -> &str {
+        self.namespace
+    }
+
     /// The data of a Secret.
     pub(crate) async fn secret(&self, name: &str) -> Result<SecretData, ReadError> {
         let api: Api<Secret> = Api::namespaced(self.client.clone(), self.namespace);

@@ -7,6 +7,7 @@
 //! reconcile; what Flux writes in between is left out.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use api::meta::condition_types::{
     ARTIFACT_IN_STORAGE, ARTIFACT_OUTDATED, FETCH_FAILED, INCLUDE_UNAVAILABLE, READY, RECONCILING,
@@ -88,6 +89,8 @@ pub(crate) enum Next {
     AtInterval,
     /// After a pause that grows with each failure.
     AfterBackoff,
+    /// After the pause that the remote asked for.
+    AfterPause(Duration),
     /// Not until it is changed.
     WhenChanged,
 }
@@ -134,8 +137,11 @@ pub(crate) fn conclude<K: Kind>(
             object.note_settings(&mut draft.status);
             let included = included.iter().map(|record| address.artifact(record)).collect();
             K::note_included(included, &mut draft.status);
-            if let Some(Verified { message }) = verified {
-                draft.set(Fact::holds(SOURCE_VERIFIED, reasons::SUCCEEDED, message));
+            match verified.map(|verified| verified.message) {
+                // Let pass without being verified: nothing is said of it, and what was said before is over.
+                Some(message) if message.is_empty() => draft.remove(&[SOURCE_VERIFIED]),
+                Some(message) => draft.set(Fact::holds(SOURCE_VERIFIED, reasons::SUCCEEDED, message)),
+                None => {}
             }
             draft.succeed(&K::in_storage_message(&record.revision));
             (event, Next::AtInterval)
@@ -258,6 +264,10 @@ impl<'a, K: Kind> Draft<'a, K> {
             Disposition::Retry => {
                 self.retry_later();
                 Next::AfterBackoff
+            }
+            Disposition::RetryAfter(pause) => {
+                self.retry_later();
+                Next::AfterPause(pause)
             }
         };
         let event = Event {

@@ -34,6 +34,18 @@ pub(crate) struct Descriptor {
     pub(crate) size: u64,
     #[serde(default)]
     platform: Option<Platform>,
+    /// Of a manifest in an index: what it is, where it says so.
+    #[serde(default)]
+    pub(crate) artifact_type: Option<String>,
+    #[serde(default)]
+    annotations: Option<BTreeMap<String, String>>,
+}
+
+impl Descriptor {
+    /// The text of an annotation.
+    pub(crate) fn annotation(&self, key: &str) -> Option<&str> {
+        self.annotations.as_ref()?.get(key).map(String::as_str)
+    }
 }
 
 #[derive(Debug, Clone, Deserialize, PartialEq, Eq)]
@@ -52,6 +64,10 @@ pub(crate) struct Manifest {
     layers: Option<Vec<Descriptor>>,
     #[serde(default)]
     manifests: Option<Vec<Descriptor>>,
+    #[serde(default)]
+    artifact_type: Option<String>,
+    #[serde(default)]
+    config: Option<Descriptor>,
     #[serde(default)]
     annotations: Option<BTreeMap<String, String>>,
 }
@@ -86,6 +102,23 @@ impl Manifest {
         };
         let found = layers.iter().find(|layer| layer.media_type == wanted);
         found.ok_or_else(|| Error::NoSuchLayer(wanted.to_owned()))
+    }
+
+    /// All layers, of which there may be none.
+    pub(crate) fn layers(&self) -> &[Descriptor] {
+        self.layers.as_deref().unwrap_or_default()
+    }
+
+    /// The manifests of an index; none of anything else.
+    pub(crate) fn into_manifests(self) -> Vec<Descriptor> {
+        self.manifests.unwrap_or_default()
+    }
+
+    /// What kind of artifact it is: its own word, or the type of its configuration.
+    pub(crate) fn artifact_type(&self) -> &str {
+        let config = || self.config.as_ref().map(|config| config.media_type.as_str());
+        let own = self.artifact_type.as_deref().filter(|own| !own.is_empty());
+        own.or_else(config).unwrap_or_default()
     }
 
     /// The annotations, which become the artifact's metadata.

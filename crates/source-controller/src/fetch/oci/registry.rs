@@ -7,11 +7,12 @@
 //! Written by hand because of what the client library for this would cost: a connection pool and a TLS store for each
 //! object, a request before each request to learn about tokens, one page of tags, no bounds.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use artifact::digest::Digest;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, LINK, WWW_AUTHENTICATE};
 use reqwest::{Method, Response, StatusCode};
 use serde::Deserialize;
@@ -20,6 +21,7 @@ use url::Url;
 
 use super::challenge::{self, Challenge};
 use super::credentials::Credentials;
+use super::manifest::{Descriptor, Manifest};
 use super::name::Name;
 use crate::fetch::git::auth::basic;
 use crate::fetch::http;
@@ -28,9 +30,14 @@ use crate::fetch::http;
 const MAX_MANIFEST_BYTES: u64 = 4 << 20;
 const MAX_TOKEN_BYTES: u64 = 1 << 20;
 const MAX_TAG_PAGE_BYTES: u64 = 16 << 20;
-const MAX_TAG_PAGES: usize = 10_000;
-/// Tests have small pages, so that they need not push thousands of tags.
-const TAGS_PER_PAGE: usize = if cfg!(test) { 10 } else { 1000 };
+/// No more pages are asked for, however few tags are on them.
+const MAX_TAG_PAGES: usize = 2000;
+/// More tags of one repository are not looked at; with their longest names they take 26 MiB.
+const MAX_TAGS: usize = 200_000;
+/// Tests have small pages, so that they need not push many thousands of tags.
+const TAGS_PER_PAGE: usize = if cfg!(test) { 100 } else { 1000 };
+/// More manifests that refer to one are not looked at.
+const MAX_REFERRERS: usize = 1000;
 /// Repositories whose scheme and token are remembered.
 const MAX_REMEMBERED: usize = 4096;
 /// The specification's answer when a token service names no lifetime.
@@ -43,6 +50,9 @@ const MANIFEST_TYPES: &str = "application/vnd.oci.image.manifest.v1+json, \
     application/vnd.oci.image.index.v1+json, \
     application/vnd.docker.distribution.manifest.v2+json, \
     application/vnd.docker.distribution.manifest.list.v2+json";
+
+/// What refers to a manifest comes as an index.
+const INDEX_TYPE: &str = "application/vnd.oci.image.index.v1+json";
 
 /// A conversation with a registry that failed.
 #[derive(Debug, thiserror::Error)]
@@ -67,6 +77,14 @@ pub(crate) enum Error {
         #[source]
         source: http::Error,
     },
+    /// A blob that is not what its manifest says.
+    #[error("failed to verify the blob '{digest}' of '{registry}'")]
+    VerifyBlob {
+        /// As in the manifest.
+        digest: String,
+        /// The registry.
+        registry: String,
+    },
     /// An answer that is not what the specification says.
     #[error("failed to parse {what} of '{registry}'")]
     Parse {
@@ -84,8 +102,20 @@ impl Error {
                 error.kind() == http::Kind::Unauthorized
             }
             Self::Authenticate { .. } => true,
-            Self::Parse { .. } => false,
+            Self::Parse { .. } | Self::VerifyBlob { .. } => false,
         }
+    }
+
+    /// The HTTP status of a refusal.
+    pub(crate) fn status(&self) -> Option<StatusCode> {
+        match self {
+            Self::Request(http::Error::Status { status, .. }) => Some(*status),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn is_not_found(&self) -> bool {
+        self.status() == Some(StatusCode::NOT_FOUND)
     }
 }
 
@@ -174,22 +204,94 @@ impl Repository {
             tags: Option<Vec<String>>,
         }
         let mut tags: Vec<String> = Vec::new();
-        let mut path = format!("tags/list?n={TAGS_PER_PAGE}");
-        for _ in 0..MAX_TAG_PAGES {
+        let mut query = format!("n={TAGS_PER_PAGE}");
+        let mut asked = HashSet::new();
+        // A server that leads back to where we were, or on for ever, gets no further than this.
+        while asked.len() < MAX_TAG_PAGES && asked.insert(query.clone()) && tags.len() < MAX_TAGS {
+            let path = format!("tags/list?{query}");
             let response = self.request(Method::GET, &path, "application/json").await?;
-            let next = next_page(&response);
+            let link = next_page(&response);
             let body = http::read(response, MAX_TAG_PAGE_BYTES, self.deadline).await?;
             let page: Page =
                 serde_json::from_slice(&body).map_err(|_| self.unparsable("the list of tags"))?;
             let page = page.tags.unwrap_or_default();
-            let progress = page.last() != tags.last() && !page.is_empty();
+            if page.is_empty() || page.last() == tags.last() {
+                return Ok(tags);
+            }
+            // Registries that say nothing of a next page but filled this one may have one all the same.
+            let full = page.len() >= TAGS_PER_PAGE;
+            let last = page.last().filter(|_| full).map(|last| after(last));
             tags.extend(page);
-            match next.filter(|_| progress) {
-                Some(query) => path = format!("tags/list?{query}"),
+            match link.or(last) {
+                Some(next) => query = next,
                 None => return Ok(tags),
             }
         }
         Err(self.unparsable("the list of tags, which does not end,"))
+    }
+
+    /// What refers to a manifest, such as its signatures: by the referrers API, or where there is none by the index
+    /// with the tag that stands for it.
+    pub(crate) async fn referrers(&self, digest: &Digest) -> Result<Vec<Descriptor>, Error> {
+        let mut referrers = Vec::new();
+        let mut query = None;
+        let mut asked = HashSet::new();
+        while asked.insert(query.clone()) && referrers.len() < MAX_REFERRERS {
+            let parameters = query.take().map(|query| format!("?{query}")).unwrap_or_default();
+            let path = format!("referrers/{digest}{parameters}");
+            let response = match self.request(Method::GET, &path, INDEX_TYPE).await {
+                Ok(response) => response,
+                Err(error) if has_no_such_api(&error) => return self.referrers_of_tag(digest).await,
+                Err(error) => return Err(error),
+            };
+            if header(response.headers(), CONTENT_TYPE.as_str()).as_deref() != Some(INDEX_TYPE) {
+                return self.referrers_of_tag(digest).await;
+            }
+            query = next_page(&response);
+            let body = http::read(response, MAX_MANIFEST_BYTES, self.deadline).await?;
+            referrers.extend(self.index(&body)?);
+            if query.is_none() {
+                break;
+            }
+        }
+        referrers.truncate(MAX_REFERRERS);
+        Ok(referrers)
+    }
+
+    async fn referrers_of_tag(&self, digest: &Digest) -> Result<Vec<Descriptor>, Error> {
+        let body = match self.manifest(&format!("sha256-{}", digest.hex())).await {
+            Ok((body, _)) => body,
+            Err(error) if error.is_not_found() => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let mut referrers = self.index(&body)?;
+        referrers.truncate(MAX_REFERRERS);
+        Ok(referrers)
+    }
+
+    fn index(&self, body: &[u8]) -> Result<Vec<Descriptor>, Error> {
+        let index = Manifest::parse(body).map_err(|_| self.unparsable("the list of referrers"))?;
+        Ok(index.into_manifests())
+    }
+
+    /// The whole of a small blob, which is what its descriptor says.
+    pub(crate) async fn small_blob(
+        &self,
+        descriptor: &Descriptor,
+        limit: u64,
+    ) -> Result<bytes::Bytes, Error> {
+        let refuse = || Error::VerifyBlob {
+            digest: descriptor.digest.clone(),
+            registry: self.name.registry.clone(),
+        };
+        let digest: Digest = descriptor.digest.parse().map_err(|_| refuse())?;
+        let response = self.blob(&digest.to_string()).await?;
+        let body = http::read(response, limit.min(descriptor.size), self.deadline).await?;
+        if Digest::of(&body) == digest {
+            Ok(body)
+        } else {
+            Err(refuse())
+        }
     }
 
     /// Sends a request below the repository, with a token or password if the registry wants one.
@@ -405,6 +507,21 @@ impl Repository {
             registry: self.name.registry.clone(),
         }
     }
+}
+
+/// The registry knows no referrers: it says so in one of several ways. Whoever may not read learns that from the tag.
+fn has_no_such_api(error: &Error) -> bool {
+    error.status().is_some_and(|status| {
+        let about_us = [StatusCode::UNAUTHORIZED, StatusCode::TOO_MANY_REQUESTS];
+        status == StatusCode::NOT_IMPLEMENTED || (status.is_client_error() && !about_us.contains(&status))
+    })
+}
+
+/// The query of the page after this tag.
+fn after(last: &str) -> String {
+    url::form_urlencoded::Serializer::new(format!("n={TAGS_PER_PAGE}"))
+        .append_pair("last", last)
+        .finish()
 }
 
 fn header(headers: &HeaderMap, name: &str) -> Option<String> {

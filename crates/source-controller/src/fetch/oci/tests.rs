@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use super::credentials::Credentials;
 use super::name::Name;
 use super::registry::Memory;
+use super::stand_in::{Content as StandInContent, StandIn};
 use super::*;
 use crate::fetch::http::{Clients, Settings};
 
@@ -200,12 +201,12 @@ async fn a_pinned_digest_is_its_own_revision_and_needs_no_question() {
 async fn the_highest_tag_in_the_range_is_found_on_any_page() {
     let peer = Peer::start().await;
     let one = artifact(b"one");
-    let tags: Vec<String> = (0..25).map(|patch| format!("1.0.{patch}")).collect();
+    let tags: Vec<String> = (0..3000).map(|patch| format!("1.0.{patch}")).collect();
     let mut all: Vec<&str> = tags.iter().map(String::as_str).collect();
     all.extend(["1.1.0-rc.1", "2.0.0", "latest", "9.9.9-staging"]);
     let digest = peer.registry.push("org/app", &all, &one).await.unwrap();
     for (reference, tag) in [
-        (range("1.x", None), "1.0.24"),
+        (range("1.x", None), "1.0.2999"),
         (range(">=1.0.0-0 <2", None), "1.1.0-rc.1"),
         (range(">=1", None), "2.0.0"),
         (range(">=1.0.0-0", Some("staging$")), "9.9.9-staging"),
@@ -215,12 +216,26 @@ async fn the_highest_tag_in_the_range_is_found_on_any_page() {
     }
     let url = peer.registry.url("org/app");
     for (reference, problem) in [
-        (range(">=3", None), "no match found for semver: >=3"),
+        (
+            range(">=3", None),
+            "no match found for semver: >=3 (nearest of 3004 tags: 1.1.0-rc.1, 2.0.0, 9.9.9-staging)",
+        ),
+        (
+            range("*", Some("^l")),
+            "no match found for semver: * (none of 1 tags is a version)",
+        ),
+        (
+            range("*", Some("^x")),
+            "no match found for semver: * (there are no tags that could match)",
+        ),
         (
             range("newest", None),
             "semver 'newest' parse error: improper constraint: \"newest\"",
         ),
-        (range("*", Some("(")), "failed to parse the filter '('"),
+        (
+            range("*", Some("(")),
+            "failed to parse the filter '(': error parsing regexp: missing closing ): `(`",
+        ),
     ] {
         let error = pull_all(&peer.request(reference), None).await.unwrap_err();
         assert_eq!(
@@ -355,6 +370,112 @@ async fn failures_say_what_is_wrong() {
     request.repository.name = Name::parse("oci://127.0.0.1:1/app").unwrap();
     let error = pull_all(&request, None).await.unwrap_err();
     assert!(error.contains("Connection refused"), "{error}");
+}
+
+/// What a list of tags that leads to `next` comes to, and after how many requests.
+async fn paged(next: fn(&str, usize) -> (Vec<String>, String)) -> (Result<usize, String>, usize) {
+    let count = std::sync::atomic::AtomicUsize::new(0);
+    let content = StandInContent {
+        hook: Some(Box::new(move |path| {
+            let (_, query) = path.split_once("/tags/list?")?;
+            let number = count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            let (tags, next) = next(query, number);
+            let body = serde_json::json!({"name": "org/app", "tags": tags}).to_string();
+            let link = format!("</v2/org/app/tags/list?{next}>; rel=\"next\"");
+            Some((200, vec![("link", link)], body.into_bytes()))
+        })),
+        ..Default::default()
+    };
+    let registry = StandIn::start(content).await;
+    let tags = registry.repository().tags().await;
+    let tags = tags.map(|tags| tags.len()).map_err(|error| error.to_string());
+    (tags, registry.requests().len())
+}
+
+#[tokio::test]
+async fn lists_of_tags_that_do_not_end_are_left() {
+    let endless = |error: Result<usize, String>| {
+        error
+            .unwrap_err()
+            .contains("the list of tags, which does not end,")
+    };
+    // In a circle of two pages.
+    let (tags, requests) = paged(|query, _| {
+        let other = if query.contains("last=a") { "b" } else { "a" };
+        (vec![other.to_owned()], format!("last={other}"))
+    })
+    .await;
+    assert!(endless(tags) && requests == 3, "{requests}");
+    // A new page for ever.
+    let (tags, requests) = paged(|_, number| (vec![format!("t{number}")], format!("last=t{number}"))).await;
+    assert!(endless(tags) && requests == 2000, "{requests}");
+    // The same page for ever, which is how some registries end.
+    let (tags, requests) = paged(|_, number| (vec!["a".to_owned()], format!("last={number}"))).await;
+    assert_eq!((tags, requests), (Ok(1), 2));
+    // Nothing, which leads to nothing.
+    let (tags, requests) = paged(|_, number| (Vec::new(), format!("last={number}"))).await;
+    assert_eq!((tags, requests), (Ok(0), 1));
+}
+
+#[tokio::test]
+async fn a_full_page_without_a_word_about_the_next_one_is_not_taken_for_all() {
+    let content = StandInContent {
+        hook: Some(Box::new(|path| {
+            let (_, query) = path.split_once("/tags/list?")?;
+            let from = if query.ends_with("last=t099") { 100 } else { 0 };
+            let tags: Vec<_> = (from..150.min(from + 100))
+                .map(|number| format!("t{number:03}"))
+                .collect();
+            Some((
+                200,
+                Vec::new(),
+                serde_json::json!({"tags": tags}).to_string().into_bytes(),
+            ))
+        })),
+        ..Default::default()
+    };
+    let registry = StandIn::start(content).await;
+    assert_eq!(registry.repository().tags().await.unwrap().len(), 150);
+    assert_eq!(registry.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn a_registry_that_has_had_enough_says_for_how_long() {
+    let content = StandInContent {
+        hook: Some(Box::new(|_| {
+            Some((429, vec![("retry-after", "30".to_owned())], Vec::new()))
+        })),
+        ..Default::default()
+    };
+    let registry = StandIn::start(content).await;
+    let request = Request {
+        url: "oci://h.io/org/app".to_owned(),
+        repository: registry.repository(),
+        reference: tag("latest"),
+        layer_media_type: None,
+    };
+    let error = crate::error::Error::Pull(resolve(&request).await.unwrap_err());
+    let message = error.message();
+    assert!(
+        message.ends_with("429 Too Many Requests: it asks for a pause of 30 s"),
+        "{message}"
+    );
+    assert_eq!(
+        error.disposition(),
+        crate::error::Disposition::RetryAfter(Duration::from_secs(30))
+    );
+    assert_eq!(registry.requests().len(), 1, "it is not asked again at once");
+}
+
+#[tokio::test]
+async fn manifests_that_are_too_large_are_not_read() {
+    let content = StandInContent {
+        hook: Some(Box::new(|_| Some((200, Vec::new(), vec![b' '; (4 << 20) + 1])))),
+        ..Default::default()
+    };
+    let registry = StandIn::start(content).await;
+    let error = registry.repository().manifest("latest").await.unwrap_err();
+    assert!(error.to_string().contains("larger than 4194304 bytes"), "{error}");
 }
 
 #[test]

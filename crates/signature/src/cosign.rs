@@ -1,0 +1,136 @@
+//! Signatures of container images as cosign makes them.
+//!
+//! In: a signature in one of its two forms, the digest of the manifest that it should be about, and whom to trust (an
+//! [`Authority`]). Out: nothing, or why it is not good. The forms are the *simple* one of cosign 1 and 2 (a payload that
+//! names the digest, and annotations: [`SimpleSignature`]) and the *bundle* of cosign 3 (JSON around an in-toto
+//! statement). Where they are found is the caller's matter; nothing is asked over a network, not even the transparency
+//! log: what it promised must come with the signature.
+//!
+//! As in Flux, a signature made with a key needs no entry in the transparency log. Unlike there, the digest in the
+//! payload of a simple signature must be the artifact's, so that the signature of another image is of no use.
+
+mod bundle;
+mod key;
+mod keyless;
+mod simple;
+
+pub use key::{KeyError, PublicKey};
+pub use keyless::{Identity, TrustedRoot};
+pub use simple::SimpleSignature;
+
+/// Whose signatures are good.
+#[derive(Debug, Clone, Copy)]
+pub enum Authority<'a> {
+    /// The owner of this key's.
+    Key(&'a PublicKey),
+    /// Those made with a short-lived certificate, entered into a log of this installation, by one of these. By anybody
+    /// at all when there are none.
+    Keyless {
+        /// The certificate authorities and logs.
+        root: &'a TrustedRoot,
+        /// Who may have signed.
+        identities: &'a [Identity],
+    },
+}
+
+impl Authority<'_> {
+    /// Verifies a signature in the form of cosign 1 and 2. The digest is written `sha256:…`.
+    ///
+    /// # Errors
+    /// When the signature is none, is not about this digest, or was not made by this authority.
+    pub fn verify_simple(&self, signature: &SimpleSignature, digest: &str) -> Result<(), Error> {
+        simple::check_claim(&signature.payload, digest)?;
+        match self {
+            Self::Key(key) => simple::verify_with_key(signature, key),
+            Self::Keyless { root, identities } => simple::verify_keyless(signature, root, identities),
+        }
+    }
+
+    /// Verifies a bundle (its JSON). The digest is written `sha256:…`.
+    ///
+    /// # Errors
+    /// When the bundle is none, is not about this digest, or was not made by this authority.
+    pub fn verify_bundle(&self, json: &[u8], digest: &str) -> Result<(), Error> {
+        match self {
+            Self::Key(key) => bundle::verify_with_key(json, digest, key),
+            Self::Keyless { root, identities } => bundle::verify_keyless(json, digest, root, identities),
+        }
+    }
+}
+
+/// Whether this is a bundle of a kind that is looked at at all.
+#[must_use]
+pub fn is_bundle(json: &[u8]) -> bool {
+    bundle::is_supported(json)
+}
+
+/// A signature that is not good, or a demand that makes no sense.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A description of a Sigstore installation that cannot be used.
+    #[error("unable to parse trusted root: {0}")]
+    ParseTrustedRoot(String),
+    /// A pattern for identities that is none.
+    #[error("malformed {what} in identity: {expression}")]
+    ParseIdentity {
+        /// "issuer" or "subject".
+        what: &'static str,
+        /// As given.
+        expression: String,
+        /// Why not.
+        #[source]
+        source: go_regexp::Error,
+    },
+    /// A part of the signature that cannot be read.
+    #[error("failed to parse {what}")]
+    Parse {
+        /// Which part.
+        what: &'static str,
+    },
+    /// A part that must be there.
+    #[error("no {what} found on signature")]
+    Missing {
+        /// Which part.
+        what: &'static str,
+    },
+    /// A form of bundle that says nothing about images.
+    #[error("bundle does not contain a DSSE envelope")]
+    NotAStatement,
+    /// The signature is about something else.
+    #[error("invalid or missing digest in claim: '{found}' instead of '{expected}'")]
+    MatchDigest {
+        /// What it is about.
+        found: String,
+        /// What it should be about.
+        expected: String,
+    },
+    /// It was not made with this key.
+    #[error("invalid signature when validating with the public key")]
+    VerifyWithKey,
+    /// Certificate, log entry, time or signature are not good.
+    #[error("{0}")]
+    VerifyKeyless(String),
+    /// It was made by somebody else.
+    #[error(
+        "none of the expected identities matched what was in the certificate, got subjects [{subjects}] with \
+         issuer {issuer}"
+    )]
+    MatchIdentity {
+        /// Who it was made by.
+        subjects: String,
+        /// Who says so.
+        issuer: String,
+    },
+}
+
+impl Error {
+    /// Whether only a change of what is trusted helps: no other signature would be good either.
+    #[must_use]
+    pub fn is_about_trust(&self) -> bool {
+        matches!(self, Self::ParseTrustedRoot(_) | Self::ParseIdentity { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests;

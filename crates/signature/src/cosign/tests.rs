@@ -1,0 +1,449 @@
+//! Verdicts about signatures of the public installation, recorded, and of keys made here.
+
+use aws_lc_rs::encoding::AsDer as _;
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::rsa::KeySize;
+use aws_lc_rs::signature::{
+    ECDSA_P256_SHA256_ASN1_SIGNING, ECDSA_P521_SHA256_ASN1_SIGNING, EcdsaKeyPair, EcdsaSigningAlgorithm,
+    Ed25519KeyPair, KeyPair as _, RSA_PKCS1_SHA256, RsaKeyPair,
+};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use sigstore_verify::trust_root::SigstoreInstance;
+
+use super::*;
+
+const DIGEST: &str = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+const OTHER: &str = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
+/// What the recorded attestations are about.
+const RECORDED: &str = "sha256:54303491a8418fbed24344b513546182c29b43bf282ceb433af65e2299f9271f";
+const REKOR_1: &str = include_str!("../../testdata/cosign/public-rekor1.json");
+const REKOR_2: &str = include_str!("../../testdata/cosign/public-rekor2.json");
+const BLOB_BUNDLE: &str = include_str!("../../testdata/cosign/public-blob.json");
+const BLOB: &str = include_str!("../../testdata/cosign/public-blob.txt");
+
+/// A key of one of the kinds that cosign makes or imports; one with P-384 is among what was recorded.
+enum Signer {
+    Ecdsa(EcdsaKeyPair),
+    Ed25519(Ed25519KeyPair),
+    Rsa(RsaKeyPair),
+}
+
+impl Signer {
+    fn ecdsa(algorithm: &'static EcdsaSigningAlgorithm) -> Self {
+        Self::Ecdsa(EcdsaKeyPair::generate(algorithm).unwrap())
+    }
+
+    fn each_kind() -> Vec<Self> {
+        vec![
+            Self::ecdsa(&ECDSA_P256_SHA256_ASN1_SIGNING),
+            Self::ecdsa(&ECDSA_P521_SHA256_ASN1_SIGNING),
+            Self::Ed25519(Ed25519KeyPair::generate().unwrap()),
+            Self::Rsa(RsaKeyPair::generate(KeySize::Rsa2048).unwrap()),
+        ]
+    }
+
+    fn sign(&self, message: &[u8]) -> String {
+        let random = SystemRandom::new();
+        let signature = match self {
+            Self::Ecdsa(key) => key.sign(&random, message).unwrap().as_ref().to_vec(),
+            Self::Ed25519(key) => key.sign(message).as_ref().to_vec(),
+            Self::Rsa(key) => {
+                let mut signature = vec![0; key.public_modulus_len()];
+                key.sign(&RSA_PKCS1_SHA256, &random, message, &mut signature)
+                    .unwrap();
+                signature
+            }
+        };
+        STANDARD.encode(signature)
+    }
+
+    fn pem(&self) -> String {
+        let der = match self {
+            Self::Ecdsa(key) => key.public_key().as_der().unwrap().as_ref().to_vec(),
+            Self::Ed25519(key) => key.public_key().as_der().unwrap().as_ref().to_vec(),
+            Self::Rsa(key) => key.public_key().as_der().unwrap().as_ref().to_vec(),
+        };
+        pem("PUBLIC KEY", &der)
+    }
+
+    fn public_key(&self) -> PublicKey {
+        PublicKey::from_pem(self.pem().as_bytes()).unwrap()
+    }
+
+    fn simple(&self, digest: &str) -> SimpleSignature {
+        let payload = json!({"critical": {
+            "identity": {"docker-reference": "h.io/app"},
+            "image": {"docker-manifest-digest": digest},
+            "type": "cosign container image signature",
+        }, "optional": null});
+        let payload = payload.to_string().into_bytes();
+        SimpleSignature {
+            signature: self.sign(&payload),
+            payload,
+            ..Default::default()
+        }
+    }
+
+    fn bundle(&self, digest: &str) -> Value {
+        let statement = json!({
+            "_type": "https://in-toto.io/Statement/v1",
+            "subject": [{"digest": {"sha256": digest.strip_prefix("sha256:").unwrap()}}],
+            "predicateType": "https://sigstore.dev/cosign/sign/v1",
+            "predicate": {},
+        });
+        let (kind, payload) = ("application/vnd.in-toto+json", statement.to_string());
+        let message = format!("DSSEv1 {} {kind} {} {payload}", kind.len(), payload.len());
+        json!({
+            "mediaType": "application/vnd.dev.sigstore.bundle.v0.3+json",
+            "verificationMaterial": {"publicKey": {"hint": "h"}},
+            "dsseEnvelope": {
+                "payload": STANDARD.encode(&payload), "payloadType": kind,
+                "signatures": [{"sig": self.sign(message.as_bytes())}],
+            },
+        })
+    }
+}
+
+fn pem(label: &str, der: &[u8]) -> String {
+    let base64 = STANDARD.encode(der);
+    let lines: Vec<_> = base64
+        .as_bytes()
+        .chunks(64)
+        .map(|line| std::str::from_utf8(line).unwrap())
+        .collect();
+    format!(
+        "-----BEGIN {label}-----\n{}\n-----END {label}-----\n",
+        lines.join("\n")
+    )
+}
+
+/// "good", or why not.
+fn told(verdict: Result<(), Error>) -> String {
+    verdict.map_or_else(|error| error.to_string(), |()| "good".to_owned())
+}
+
+fn keyless(root: &TrustedRoot, json: &str, digest: &str, identities: &[(&str, &str)]) -> String {
+    let identities: Vec<_> = identities
+        .iter()
+        .map(|(issuer, subject)| Identity::new(issuer, subject).unwrap())
+        .collect();
+    let authority = Authority::Keyless {
+        root,
+        identities: &identities,
+    };
+    told(authority.verify_bundle(json.as_bytes(), digest))
+}
+
+#[test]
+fn each_kind_of_key_is_understood() {
+    for signer in Signer::each_kind() {
+        let key = signer.public_key();
+        let authority = Authority::Key(&key);
+        assert_eq!(
+            told(authority.verify_simple(&signer.simple(DIGEST), DIGEST)),
+            "good",
+            "{}",
+            signer.pem()
+        );
+        let bundle = signer.bundle(DIGEST).to_string();
+        assert!(is_bundle(bundle.as_bytes()));
+        assert_eq!(
+            told(authority.verify_bundle(bundle.as_bytes(), DIGEST)),
+            "good",
+            "{}",
+            signer.pem()
+        );
+    }
+}
+
+#[test]
+fn a_signature_by_another_key_or_about_something_else_is_not_good() {
+    let signer = Signer::ecdsa(&ECDSA_P256_SHA256_ASN1_SIGNING);
+    let other = Signer::ecdsa(&ECDSA_P256_SHA256_ASN1_SIGNING);
+    let key = signer.public_key();
+    let authority = Authority::Key(&key);
+    let wrong_key = "invalid signature when validating with the public key";
+    let wrong_digest = format!("invalid or missing digest in claim: '{OTHER}' instead of '{DIGEST}'");
+    assert_eq!(
+        told(authority.verify_simple(&other.simple(DIGEST), DIGEST)),
+        wrong_key
+    );
+    assert_eq!(
+        told(authority.verify_simple(&signer.simple(OTHER), DIGEST)),
+        wrong_digest
+    );
+    let bundle = |bundle: Value| told(authority.verify_bundle(bundle.to_string().as_bytes(), DIGEST));
+    assert_eq!(bundle(other.bundle(DIGEST)), wrong_key);
+    assert_eq!(bundle(signer.bundle(OTHER)), wrong_digest);
+}
+
+#[test]
+fn what_was_tampered_with_is_not_good() {
+    let signer = Signer::ecdsa(&ECDSA_P256_SHA256_ASN1_SIGNING);
+    let key = signer.public_key();
+    let authority = Authority::Key(&key);
+    // The digest of the payload was exchanged after it was signed.
+    let mut simple = signer.simple(OTHER);
+    simple.payload = signer.simple(DIGEST).payload;
+    let wrong_key = "invalid signature when validating with the public key";
+    assert_eq!(told(authority.verify_simple(&simple, DIGEST)), wrong_key);
+    let mut bundle = signer.bundle(OTHER);
+    bundle["dsseEnvelope"]["payload"] = signer.bundle(DIGEST)["dsseEnvelope"]["payload"].clone();
+    assert_eq!(
+        told(authority.verify_bundle(bundle.to_string().as_bytes(), DIGEST)),
+        wrong_key
+    );
+    let mut bundle = signer.bundle(DIGEST);
+    bundle["dsseEnvelope"]["payloadType"] = "text/plain".into();
+    assert_eq!(
+        told(authority.verify_bundle(bundle.to_string().as_bytes(), DIGEST)),
+        wrong_key
+    );
+}
+
+#[test]
+fn nonsense_is_named() {
+    let signer = Signer::ecdsa(&ECDSA_P256_SHA256_ASN1_SIGNING);
+    let key = signer.public_key();
+    let authority = Authority::Key(&key);
+    let bundle = |change: fn(&mut Value)| {
+        let mut bundle = signer.bundle(DIGEST);
+        change(&mut bundle);
+        told(authority.verify_bundle(bundle.to_string().as_bytes(), DIGEST))
+    };
+    assert_eq!(
+        bundle(|b| b["mediaType"] = "text/plain".into()),
+        "failed to parse the bundle"
+    );
+    assert_eq!(
+        bundle(|b| b["verificationMaterial"] = json!({"certificate": {"rawBytes": ""}})),
+        "expected key signature, not certificate"
+    );
+    assert_eq!(
+        bundle(|b| b["dsseEnvelope"] = Value::Null),
+        "bundle does not contain a DSSE envelope"
+    );
+    assert_eq!(
+        bundle(|b| b["dsseEnvelope"]["signatures"] = json!([])),
+        "failed to parse the envelope, which must have one signature"
+    );
+    let mut simple = signer.simple(DIGEST);
+    simple.payload = b"{}".to_vec();
+    assert_eq!(
+        told(authority.verify_simple(&simple, DIGEST)),
+        "failed to parse the payload"
+    );
+    let mut simple = signer.simple(DIGEST);
+    simple.signature = "?".to_owned();
+    assert_eq!(
+        told(authority.verify_simple(&simple, DIGEST)),
+        "failed to parse the signature"
+    );
+    assert!(!is_bundle(b"{}") && !is_bundle(b"nonsense"));
+}
+
+#[test]
+fn keys_that_are_none_are_named() {
+    let problem = |pem: &str| PublicKey::from_pem(pem.as_bytes()).unwrap_err().to_string();
+    assert_eq!(problem("nonsense"), "PEM decoding failed");
+    assert_eq!(problem(&pem("PUBLIC KEY", b"nonsense")), "PEM decoding failed");
+    assert_eq!(
+        problem(&pem("PRIVATE KEY", b"x")),
+        "unknown Public key PEM file type: PRIVATE KEY. Are you passing the correct public key?"
+    );
+}
+
+#[test]
+fn bundles_of_the_public_installation_are_verified_without_a_network() {
+    let actions = (
+        "^https://token.actions.githubusercontent.com$",
+        "^https://github.com/prefix-dev/",
+    );
+    let person = ("^https://github.com/login/oauth$", "^[a-z]+@goto.fi$");
+    let public = TrustedRoot::public_good().unwrap();
+    // The second log was in use at the staging installation first.
+    let staging = SigstoreInstance::Staging.embedded_trusted_root_json();
+    let staging = TrustedRoot::from_json(staging.as_bytes()).unwrap();
+    for (root, json, who, other) in [
+        (&public, REKOR_1, actions, person),
+        (&staging, REKOR_2, person, actions),
+    ] {
+        assert!(is_bundle(json.as_bytes()));
+        assert_eq!(keyless(root, json, RECORDED, &[]), "good");
+        assert_eq!(keyless(root, json, RECORDED, &[other, who]), "good");
+        let refused = keyless(root, json, RECORDED, &[other, (who.0, "^nobody$")]);
+        assert!(
+            refused.starts_with("none of the expected identities matched"),
+            "{refused}"
+        );
+        let refused = keyless(root, json, DIGEST, &[]);
+        assert!(refused.contains("does not match any subject"), "{refused}");
+    }
+    assert_eq!(
+        keyless(&public, BLOB_BUNDLE, RECORDED, &[]),
+        "bundle does not contain a DSSE envelope"
+    );
+}
+
+#[test]
+fn a_bundle_that_was_changed_is_refused_for_what_is_wrong_with_it() {
+    let changed = |change: fn(&mut Value)| {
+        let mut bundle: Value = serde_json::from_str(REKOR_1).unwrap();
+        change(&mut bundle);
+        let root = TrustedRoot::public_good().unwrap();
+        keyless(&root, &bundle.to_string(), RECORDED, &[])
+    };
+    type Case = (&'static str, fn(&mut Value), &'static str);
+    let cases: [Case; 5] = [
+        (
+            "no log",
+            |b| b["verificationMaterial"]["tlogEntries"] = json!([]),
+            "inclusion proof",
+        ),
+        (
+            "a later time",
+            |b| b["verificationMaterial"]["tlogEntries"][0]["integratedTime"] = "1756728840".into(),
+            "SET verification failed",
+        ),
+        (
+            "another proof",
+            |b| {
+                b["verificationMaterial"]["tlogEntries"][0]["inclusionProof"]["hashes"][0] =
+                    STANDARD.encode([0; 32]).into();
+            },
+            "inclusion proof verification failed",
+        ),
+        (
+            "another signature",
+            |b| {
+                let other: Value = serde_json::from_str(REKOR_2).unwrap();
+                b["dsseEnvelope"]["signatures"] = other["dsseEnvelope"]["signatures"].clone();
+            },
+            "signature",
+        ),
+        (
+            "another certificate",
+            |b| {
+                let other: Value = serde_json::from_str(REKOR_2).unwrap();
+                b["verificationMaterial"]["certificate"] =
+                    other["verificationMaterial"]["certificate"].clone();
+            },
+            "",
+        ),
+    ];
+    for (name, change, problem) in cases {
+        let told = changed(change);
+        assert!(told != "good" && told.contains(problem), "{name}: {told}");
+    }
+}
+
+/// A signed blob has the same parts as an image's signature of cosign 2.
+fn recorded_simple() -> SimpleSignature {
+    let bundle: Value = serde_json::from_str(BLOB_BUNDLE).unwrap();
+    let material = &bundle["verificationMaterial"];
+    let entry = &material["tlogEntries"][0];
+    let number = |value: &Value| value.as_str().unwrap().parse::<i64>().unwrap();
+    let log_id = STANDARD
+        .decode(entry["logId"]["keyId"].as_str().unwrap())
+        .unwrap();
+    let log_entry = json!({
+        "SignedEntryTimestamp": entry["inclusionPromise"]["signedEntryTimestamp"],
+        "Payload": {
+            "body": entry["canonicalizedBody"], "integratedTime": number(&entry["integratedTime"]),
+            "logIndex": number(&entry["logIndex"]), "logID": hex::encode(log_id),
+        },
+    });
+    let certificate = STANDARD
+        .decode(material["certificate"]["rawBytes"].as_str().unwrap())
+        .unwrap();
+    SimpleSignature {
+        payload: BLOB.as_bytes().to_vec(),
+        signature: bundle["messageSignature"]["signature"]
+            .as_str()
+            .unwrap()
+            .to_owned(),
+        certificate: Some(pem("CERTIFICATE", &certificate)),
+        chain: None,
+        log_entry: Some(log_entry.to_string()),
+    }
+}
+
+#[test]
+fn a_promise_of_the_public_log_is_enough_for_the_old_form() {
+    let root = TrustedRoot::public_good().unwrap();
+    let verdict = |change: fn(&mut SimpleSignature)| {
+        let mut signature = recorded_simple();
+        change(&mut signature);
+        told(simple::verify_keyless(&signature, &root, &[]))
+    };
+    assert_eq!(verdict(|_| ()), "good");
+    let nobody = [Identity::new("^https://nobody$", ".*").unwrap()];
+    let refused = told(simple::verify_keyless(&recorded_simple(), &root, &nobody));
+    assert!(
+        refused.starts_with("none of the expected identities matched"),
+        "{refused}"
+    );
+    assert_eq!(
+        verdict(|s| s.certificate = None),
+        "no certificate found on signature"
+    );
+    assert_eq!(
+        verdict(|s| s.log_entry = None),
+        "no entry of the transparency log found on signature"
+    );
+    assert_eq!(
+        verdict(|s| s.log_entry = Some("{}".to_owned())),
+        "failed to parse the entry of the transparency log"
+    );
+    assert_eq!(
+        verdict(|s| s.certificate = Some("x".to_owned())),
+        "failed to parse certificate"
+    );
+    let changed = verdict(|s| s.payload.push(b'x'));
+    assert!(
+        changed.contains("signature") || changed.contains("hash"),
+        "{changed}"
+    );
+    let changed = verdict(|s| {
+        let entry = s.log_entry.take().unwrap();
+        s.log_entry = Some(entry.replace("\"integratedTime\":17", "\"integratedTime\":16"));
+    });
+    assert!(changed != "good", "{changed}");
+    // The claim is looked at before anything else: a blob is no image.
+    let authority = Authority::Keyless {
+        root: &root,
+        identities: &[],
+    };
+    assert_eq!(
+        told(authority.verify_simple(&recorded_simple(), DIGEST)),
+        "failed to parse the payload"
+    );
+}
+
+#[test]
+fn a_trusted_root_that_is_none_is_named() {
+    for json in [&b""[..], b"{", b"\xff", b"[]"] {
+        let error = TrustedRoot::from_json(json).unwrap_err();
+        assert!(
+            error.to_string().starts_with("unable to parse trusted root: "),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn only_the_given_installation_is_trusted() {
+    let verdict = |instance: SigstoreInstance| {
+        let root = TrustedRoot::from_json(instance.embedded_trusted_root_json().as_bytes()).unwrap();
+        let authority = Authority::Keyless {
+            root: &root,
+            identities: &[],
+        };
+        told(authority.verify_bundle(REKOR_1.as_bytes(), RECORDED))
+    };
+    assert_eq!(verdict(SigstoreInstance::PublicGood), "good");
+    let refused = verdict(SigstoreInstance::Staging);
+    assert!(refused.contains("No log key"), "{refused}");
+}

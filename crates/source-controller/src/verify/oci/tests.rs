@@ -1,0 +1,286 @@
+//! Verification against registries: signatures that cosign and notation made, recorded with their verdicts, and what
+//! registries do wrong.
+
+use api::meta::LocalObjectReference;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::fetch::oci::stand_in::{Content, StandIn};
+
+/// Somebody's public key.
+const KEY: &str = "-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE6gS7RyyA0J9t81jjfMTkVRj8gGM7\n9C7WveRsxrrGfkF0TUN6bSuXpZ4kNHVFyOZX3SjZxCCUKxvLkTydPxYlGA==\n-----END PUBLIC KEY-----\n";
+const NOTATION: &str = include_str!("../../../../signature/testdata/notation/cases.json");
+
+fn secret(entries: &[(&str, &[u8])]) -> Option<NamedSecret> {
+    let entries = entries
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), value.to_vec()));
+    Some(NamedSecret {
+        name: "apps/trust".to_owned(),
+        data: entries.collect(),
+    })
+}
+
+fn wants(provider: SignatureProvider, with_secret: bool) -> ArtifactVerification {
+    ArtifactVerification {
+        provider,
+        secret_ref: with_secret.then(|| LocalObjectReference {
+            name: "trust".to_owned(),
+        }),
+        ..Default::default()
+    }
+}
+
+/// The outcome, or the whole error.
+async fn told(
+    registry: &StandIn,
+    digest: Digest,
+    specification: &ArtifactVerification,
+    material: &Material,
+) -> Result<Outcome, String> {
+    let repository = registry.repository();
+    let verified = verify(&repository, digest, specification, material).await;
+    verified.map_err(|error| crate::error::chain(&error).replace(&repository.name.registry, "h.io"))
+}
+
+async fn judged_by_notation(
+    registry: &StandIn,
+    digest: Digest,
+    material: Material,
+) -> Result<Outcome, String> {
+    let wanted = wants(SignatureProvider::Notation, true);
+    told(registry, digest, &wanted, &material).await
+}
+
+/// An artifact with one signature of notation, which refers to it.
+fn signed_by_notation(case: &Value, referrers: bool) -> (Content, Digest) {
+    let mut content = Content {
+        referrers,
+        ..Default::default()
+    };
+    let artifact = &case["artifact"];
+    let digest = content.manifest(artifact["manifest"].as_str().unwrap().as_bytes());
+    let envelope = STANDARD.decode(case["envelope"].as_str().unwrap()).unwrap();
+    let layer = content.blob(case["mediaType"].as_str().unwrap(), &envelope);
+    let config = content.blob("application/vnd.cncf.notary.signature", b"{}");
+    let signature = json!({
+        "schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json",
+        "config": config, "layers": [layer],
+        "subject": {"mediaType": artifact["mediaType"], "digest": artifact["digest"], "size": artifact["size"]},
+    });
+    let signature = signature.to_string();
+    let signature_digest = content.manifest(signature.as_bytes());
+    if !referrers {
+        let index = json!({"schemaVersion": 2, "manifests": [{
+            "mediaType": "application/vnd.oci.image.manifest.v1+json",
+            "digest": signature_digest.to_string(), "size": signature.len(),
+        }]});
+        let kind = "application/vnd.oci.image.index.v1+json".to_owned();
+        let tag = format!("sha256-{}", digest.hex());
+        content
+            .manifests
+            .insert(tag, (kind, index.to_string().into_bytes()));
+    }
+    (content, digest)
+}
+
+fn notation_material(case: &Value) -> Material {
+    let policy = case["policy"].to_string();
+    let mut entries = vec![("trustpolicy.json", policy.as_bytes())];
+    let certificates = case["certificates"].as_array().unwrap();
+    let names: Vec<_> = (0..certificates.len())
+        .map(|number| format!("{number}.crt"))
+        .collect();
+    for (name, pem) in names.iter().zip(certificates) {
+        entries.push((name, pem.as_str().unwrap().as_bytes()));
+    }
+    Material {
+        secret: secret(&entries),
+        trusted_root: None,
+    }
+}
+
+#[tokio::test]
+async fn signatures_of_notation_are_found_and_judged_as_notation_judges_them() {
+    let cases: Vec<Value> = serde_json::from_str(NOTATION).unwrap();
+    for case in &cases {
+        for referrers in [true, false] {
+            let (content, digest) = signed_by_notation(case, referrers);
+            let registry = StandIn::start(content).await;
+            let wanted = wants(SignatureProvider::Notation, true);
+            let verdict = told(&registry, digest, &wanted, &notation_material(case)).await;
+            let shown = match &verdict {
+                Ok(Outcome::Verified) => "trusted",
+                Ok(Outcome::Ignored) => "untrusted",
+                Err(error)
+                    if error.starts_with("no matching signatures were found for 'h.io/org/app@sha256:") =>
+                {
+                    "refused"
+                }
+                Err(_) => "failed",
+            };
+            assert_eq!(
+                shown, case["verdict"],
+                "{} ({referrers}): {verdict:?}",
+                case["name"]
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_missing_for_notation_is_named() {
+    let cases: Vec<Value> = serde_json::from_str(NOTATION).unwrap();
+    let (content, digest) = signed_by_notation(&cases[0], true);
+    let unsigned = Digest::of(b"unsigned");
+    let registry = StandIn::start(content).await;
+    let good = notation_material(&cases[0]);
+    let told = |with: Material| judged_by_notation(&registry, digest, with);
+    let pem = cases[0]["certificates"][0].as_str().unwrap().as_bytes();
+    let skip = br#"{"version":"1.0","trustPolicies":[{"name":"a","registryScopes":["*"],
+        "signatureVerification":{"level":"skip"},"trustStores":["ca:x"]}]}"#;
+    let elsewhere = br#"{"version":"1.0","trustPolicies":[{"name":"a","registryScopes":["h.io/a"],
+        "signatureVerification":{"level":"skip"}}]}"#;
+    let with = |entries: &[(&str, &[u8])]| Material {
+        secret: secret(entries),
+        trusted_root: None,
+    };
+    assert_eq!(
+        told(Material::default()).await.unwrap_err(),
+        format!("verification secret cannot be empty: 'h.io/org/app@{digest}'")
+    );
+    assert_eq!(
+        told(with(&[("a.crt", pem)])).await.unwrap_err(),
+        "'trustpolicy.json' not found in secret 'apps/trust'"
+    );
+    assert_eq!(
+        told(with(&[("trustpolicy.json", skip)])).await.unwrap_err(),
+        "no certificates found in secret 'apps/trust'"
+    );
+    assert_eq!(
+        told(with(&[("trustpolicy.json", skip), ("a.pem", pem)])).await,
+        Ok(Outcome::Ignored)
+    );
+    let error = told(with(&[("trustpolicy.json", elsewhere), ("a.pem", pem)]))
+        .await
+        .unwrap_err();
+    assert!(
+        error.contains("has no applicable trust policy statement"),
+        "{error}"
+    );
+    let error = told(with(&[("trustpolicy.json", b"{"), ("a.pem", pem)]))
+        .await
+        .unwrap_err();
+    assert!(
+        error.starts_with("error occurred while parsing trustpolicy.json"),
+        "{error}"
+    );
+    let error = judged_by_notation(&registry, unsigned, good).await.unwrap_err();
+    assert!(error.starts_with("failed to look for signatures"), "{error}");
+}
+
+#[tokio::test]
+async fn what_is_missing_for_cosign_is_named() {
+    let mut content = Content::default();
+    let digest = content.manifest(b"{}");
+    let registry = StandIn::start(content).await;
+    let keyed = wants(SignatureProvider::Cosign, true);
+    let keyless = wants(SignatureProvider::Cosign, false);
+    let with = |entries: &[(&str, &[u8])]| Material {
+        secret: secret(entries),
+        trusted_root: None,
+    };
+    let unsigned = format!("no matching signatures were found for 'h.io/org/app@{digest}': ");
+    let material = with(&[("a.pub", KEY.as_bytes())]);
+    assert_eq!(
+        told(&registry, digest, &keyed, &material).await.unwrap_err(),
+        format!("{unsigned}no signatures found")
+    );
+    assert_eq!(
+        told(&registry, digest, &keyless, &Material::default())
+            .await
+            .unwrap_err(),
+        format!("{unsigned}no signatures found")
+    );
+    assert_eq!(
+        told(&registry, digest, &keyed, &with(&[("a.key", KEY.as_bytes())]))
+            .await
+            .unwrap_err(),
+        format!("{unsigned}secret 'apps/trust' has no key with the ending '.pub'")
+    );
+    let error = told(
+        &registry,
+        digest,
+        &keyed,
+        &with(&[("a.pub", b"x"), ("b.pub", KEY.as_bytes())]),
+    )
+    .await;
+    assert_eq!(
+        error.unwrap_err(),
+        "failed to parse the public key 'a.pub' of secret 'apps/trust': PEM decoding failed"
+    );
+    let root = |entries: &[(&str, &[u8])]| Material {
+        secret: None,
+        trusted_root: secret(entries),
+    };
+    assert_eq!(
+        told(&registry, digest, &keyless, &root(&[("x", b"")]))
+            .await
+            .unwrap_err(),
+        "'trusted_root.json' not found in secret 'apps/trust'"
+    );
+    let error = told(&registry, digest, &keyless, &root(&[("trusted_root.json", b"{")]))
+        .await
+        .unwrap_err();
+    assert!(error.starts_with("unable to parse trusted root: "), "{error}");
+    let mut nonsense = keyless.clone();
+    nonsense.match_oidc_identity = vec![api::source::OIDCIdentityMatch {
+        issuer: "(".to_owned(),
+        subject: String::new(),
+    }];
+    let error = told(&registry, digest, &nonsense, &Material::default())
+        .await
+        .unwrap_err();
+    assert!(error.starts_with("malformed issuer in identity: ("), "{error}");
+}
+
+#[tokio::test]
+async fn a_registry_that_fails_is_not_taken_for_one_without_signatures() {
+    let material = Material {
+        secret: secret(&[("a.pub", KEY.as_bytes())]),
+        trusted_root: None,
+    };
+    for (part, status) in [
+        ("/referrers/", 500),
+        ("/manifests/sha256-", 503),
+        ("/referrers/", 429),
+    ] {
+        let registry = StandIn::start(Content {
+            hook: Some(Box::new(move |path| {
+                path.contains(part)
+                    .then(|| (status, vec![("retry-after", "7".to_owned())], Vec::new()))
+            })),
+            ..Default::default()
+        })
+        .await;
+        let digest = Digest::of(b"x");
+        let wanted = wants(SignatureProvider::Cosign, true);
+        let error = told(&registry, digest, &wanted, &material).await.unwrap_err();
+        assert!(
+            error.starts_with("failed to look for signatures of 'h.io/org/app@sha256:"),
+            "{error}"
+        );
+        let asks = error.ends_with("it asks for a pause of 7 s");
+        assert_eq!(asks, status != 500, "{error}");
+    }
+}
+
+#[test]
+fn providers_are_called_as_flux_calls_them() {
+    let called = |kind, with_secret| provider(&wants(kind, with_secret));
+    assert_eq!(called(SignatureProvider::Cosign, true), "cosign");
+    assert_eq!(called(SignatureProvider::Cosign, false), "cosign keyless");
+    assert_eq!(called(SignatureProvider::Notation, true), "notation");
+}
