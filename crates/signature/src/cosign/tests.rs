@@ -447,3 +447,48 @@ fn only_the_given_installation_is_trusted() {
     let refused = verdict(SigstoreInstance::Staging);
     assert!(refused.contains("No log key"), "{refused}");
 }
+
+/// Verdicts about the signatures in a recorded repository, the newer form before the older one.
+fn recorded_verdicts(case: &Value) -> Vec<Result<(), Error>> {
+    let decoded = |value: &Value| STANDARD.decode(value.as_str().unwrap()).unwrap();
+    let digest = case["digest"].as_str().unwrap();
+    let key = PublicKey::from_pem(case["key"].as_str().unwrap().as_bytes()).unwrap();
+    let authority = Authority::Key(&key);
+    let (mut bundles, mut simple) = (Vec::new(), Vec::new());
+    for manifest in case["manifests"].as_object().unwrap().values() {
+        let manifest: Value = serde_json::from_slice(&decoded(&manifest["content"])).unwrap();
+        for layer in manifest["layers"].as_array().into_iter().flatten() {
+            let text = |name: &str| layer["annotations"][name].as_str().map(str::to_owned);
+            let blob = || decoded(&case["blobs"][layer["digest"].as_str().unwrap()]);
+            if layer["mediaType"]
+                .as_str()
+                .unwrap()
+                .starts_with("application/vnd.dev.sigstore.bundle")
+            {
+                bundles.push(authority.verify_bundle(&blob(), digest));
+            } else if let Some(signature) = text("dev.cosignproject.cosign/signature") {
+                let signature = SimpleSignature {
+                    payload: blob(),
+                    signature,
+                    ..Default::default()
+                };
+                simple.push(authority.verify_simple(&signature, digest));
+            }
+        }
+    }
+    if bundles.is_empty() { simple } else { bundles }
+}
+
+#[test]
+fn what_cosign_signed_is_judged_as_cosign_judges_it() {
+    let cases: Vec<Value> = serde_json::from_str(include_str!("../../testdata/cosign/cases.json")).unwrap();
+    assert_eq!(cases.len(), 18);
+    for case in &cases {
+        let verdicts = recorded_verdicts(case);
+        let good = verdicts.iter().any(Result::is_ok);
+        let name = case["name"].as_str().unwrap();
+        // The one difference: the signature of another image is good for cosign, when it is asked as Flux asks.
+        let expected = case["verdict"] == "good" && name != "simple: about another image";
+        assert_eq!(good, expected, "{name}: {verdicts:?}");
+    }
+}
