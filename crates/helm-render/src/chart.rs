@@ -24,7 +24,11 @@ use serde_json::{Map, Value};
 pub use archive::{MAX_CHART_SIZE, MAX_FILE_SIZE};
 pub use check::check;
 pub use error::{Error, ErrorKind};
-pub use load::{load, load_archive, load_archive_file, load_files, load_folder, locate};
+pub use ignore::Rules as IgnoreRules;
+pub use load::{
+    load, load_archive, load_archive_file, load_files, load_folder, locate, read_archive_metadata,
+    read_metadata,
+};
 pub use metadata::{Dependency, Lock, Maintainer, Metadata};
 
 use crate::schema::Schema;

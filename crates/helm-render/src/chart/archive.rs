@@ -73,6 +73,35 @@ pub(super) fn read_stream(stream: impl Read, helm: Helm, budget: &mut Budget) ->
     })
 }
 
+/// The files in which a chart says what it is, as far as they are there.
+#[derive(Default)]
+pub(super) struct MetadataFiles {
+    pub(super) chart_yaml: Option<Vec<u8>>,
+    pub(super) requirements: Option<Vec<u8>>,
+}
+
+/// Reads Chart.yaml and requirements.yaml of an archive and passes over everything else, whose paths are checked all the
+/// same. Nothing but these two takes memory.
+pub(super) fn read_metadata_files(stream: impl Read, helm: Helm) -> Result<MetadataFiles, Error> {
+    let mut found = MetadataFiles::default();
+    with_tar(stream, &mut Budget::default(), |tar| {
+        while let Some(entry) = tar.next_entry()? {
+            if entry.is_folder() || entry.is_extension() {
+                continue;
+            }
+            let wanted = match chart_path(&entry.name)?.as_str() {
+                "Chart.yaml" => &mut found.chart_yaml,
+                "requirements.yaml" => &mut found.requirements,
+                _ => continue,
+            };
+            check_size(&entry, MAX_FILE_SIZE, helm)?;
+            *wanted = Some(without_mark(tar.read_contents(entry.size)?));
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
 /// Reads an archive that stands in charts/.
 pub(super) fn read_dependency(data: &[u8], helm: Helm, budget: &mut Budget) -> Result<Vec<File>, Error> {
     Ok(unpack(data, helm, budget)?)
@@ -145,7 +174,16 @@ impl Problem {
     }
 }
 
-fn unpack(mut stream: impl Read, helm: Helm, budget: &mut Budget) -> Result<Vec<File>, Problem> {
+fn unpack(stream: impl Read, helm: Helm, budget: &mut Budget) -> Result<Vec<File>, Problem> {
+    with_tar(stream, budget, |tar| unpack_tar(tar, helm))
+}
+
+/// Unzips a stream, as much of it as the budget allows, and hands the tar over.
+fn with_tar<S: Read, T>(
+    mut stream: S,
+    budget: &mut Budget,
+    read: impl FnOnce(&mut TarReader<Unzipped<'_, S>>) -> Result<T, Problem>,
+) -> Result<T, Problem> {
     let mut head = [0; 10];
     let length = read_up_to(&mut stream, &mut head).map_err(|error| Problem::of_stream(&error))?;
     match length {
@@ -154,13 +192,16 @@ fn unpack(mut stream: impl Read, helm: Helm, budget: &mut Budget) -> Result<Vec<
         10 => {}
         _ => return Err(Problem::Damaged("unexpected EOF".to_owned())),
     }
-    let unzipped = MultiGzDecoder::new(head.chain(stream));
+    let unzipped = MultiGzDecoder::new((&head[..]).chain(stream));
     let limit = budget.remaining.min(MAX_CHART_SIZE + MAX_HEADERS_SIZE);
     let mut tar = TarReader::new(unzipped, limit);
-    let files = unpack_tar(&mut tar, helm);
+    let result = read(&mut tar);
     budget.remaining = budget.remaining.saturating_sub(tar.read_bytes());
-    files
+    result
 }
+
+/// The tar within a gzip, whose first bytes were read already.
+type Unzipped<'a, S> = MultiGzDecoder<io::Chain<&'a [u8], S>>;
 
 fn unpack_tar(tar: &mut TarReader<impl Read>, helm: Helm) -> Result<Vec<File>, Problem> {
     let mut remaining = MAX_CHART_SIZE;

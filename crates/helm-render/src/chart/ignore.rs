@@ -15,7 +15,7 @@ const MAX_LINE: usize = 64 * 1024;
 
 /// The rules of one folder.
 #[derive(Debug, Default)]
-pub(super) struct Rules(Vec<Rule>);
+pub struct Rules(Vec<Rule>);
 
 #[derive(Debug)]
 struct Rule {
@@ -36,7 +36,7 @@ enum Scope {
 
 impl Rules {
     /// Reads the rules of a `.helmignore`, if there is one, and adds Helm's own.
-    pub(super) fn new(text: Option<&[u8]>) -> Result<Self, Error> {
+    pub fn new(text: Option<&[u8]>) -> Result<Self, Error> {
         let mut rules = Self::default();
         let text = String::from_utf8_lossy(text.unwrap_or_default());
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
@@ -77,7 +77,7 @@ impl Rules {
     }
 
     /// Tells whether the file or folder at a path below the chart's is ignored.
-    pub(super) fn ignore(&self, path: &str, is_folder: bool) -> bool {
+    pub fn ignore(&self, path: &str, is_folder: bool) -> bool {
         for rule in &self.0 {
             let is_out_of_scope = rule.folders_only && !is_folder;
             if rule.negated {

@@ -78,6 +78,35 @@ pub fn load_files(files: Vec<File>, helm: Helm, warnings: &mut Vec<Warning>) -> 
     Loader::new(helm, warnings).root(files)
 }
 
+/// Reads nothing but what a chart says of itself: Chart.yaml, and requirements.yaml over it where there is one.
+pub fn read_metadata(chart_yaml: &[u8], requirements: Option<&[u8]>) -> Result<Metadata, Error> {
+    let mut draft = Draft::default();
+    decode::read_metadata(chart_yaml, &mut draft, "v2")
+        .map_err(|text| named_format_error("Chart.yaml", text))?;
+    if draft.metadata.api_version.is_empty() {
+        draft.metadata.api_version = "v1".to_owned();
+    }
+    if let Some(requirements) = requirements.filter(|text| !text.is_empty()) {
+        decode::read_metadata(requirements, &mut draft, "v2")
+            .map_err(|text| named_format_error("requirements.yaml", text))?;
+    }
+    validate(draft)
+}
+
+/// Reads what an archive says of itself, as a stream of which nothing else is kept.
+pub fn read_archive_metadata(stream: impl Read, helm: Helm) -> Result<Metadata, Error> {
+    let files = archive::read_metadata_files(stream, helm)?;
+    let chart_yaml = files
+        .chart_yaml
+        .ok_or_else(|| Error::new(ErrorKind::Format, "no 'Chart.yaml' found"))?;
+    read_metadata(&chart_yaml, files.requirements.as_deref())
+}
+
+/// As Flux words it, which reads these two files by itself.
+fn named_format_error(file: &str, text: String) -> Error {
+    Error::new(ErrorKind::Format, text).within(format!("cannot load '{file}'"))
+}
+
 /// Takes a byte order mark off the front.
 pub(super) fn without_mark(mut data: Vec<u8>) -> Vec<u8> {
     if data.starts_with(b"\xef\xbb\xbf") {

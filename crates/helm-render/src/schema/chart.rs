@@ -23,6 +23,11 @@ impl Schema {
         }
     }
 
+    /// Returns the file, as it was written.
+    pub fn file(&self) -> &Arc<File> {
+        &self.file
+    }
+
     fn compiled(&self) -> Result<&Compiled, Error> {
         let compiled = self.compiled.get_or_init(|| Compiled::new(&self.file.data));
         compiled.as_ref().map_err(Error::clone)

@@ -1,0 +1,1 @@
+{{- define "app.name" -}}{{ .Chart.Name }}-{{ .Chart.Version }}{{- end -}}
