@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use api::source::{GitRepository, HelmRepository, OCIRepository};
+use api::source::{GitRepository, HelmChart, HelmRepository, OCIRepository};
 use artifact::store::{self, Change, Store};
 use controller_kit::admin::bind;
 use controller_kit::queue::Queue;
@@ -62,6 +62,7 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
             shared.reconcile_all::<OCIRepository>(),
             shared.reconcile_all::<HelmRepository>(),
             shared.tell_of_refreshed_indexes(),
+            shared.reconcile_all::<HelmChart>(),
             shared.tell_of_artifacts(),
             collect_garbage(shared.store.clone(), settings.retention.retention_ttl, token),
         )
@@ -134,6 +135,7 @@ async fn open(settings: &Settings) -> anyhow::Result<(Store, Fetcher)> {
     let mut fetcher = Fetcher::new(directory);
     fetcher.helm.limits = settings.helm;
     fetcher.ssh_algorithms = settings.ssh_algorithms.clone();
+    fetcher.charts = settings.charts;
     Ok((store, fetcher))
 }
 

@@ -6,9 +6,10 @@
 use std::time::Duration;
 
 use api::meta::{condition_types, reasons};
+use helm_package::Step;
 
-use crate::fetch::{git, helm_repository, http, oci};
-use crate::kind::git_repository;
+use crate::fetch::{git, helm_chart, helm_repository, http, oci};
+use crate::kind::{chart_condition, git_repository};
 use crate::reconcile::observe;
 use crate::verify;
 
@@ -24,6 +25,8 @@ pub(crate) enum Disposition {
     Retry,
     /// The remote asked for a pause of this length: again after it.
     RetryAfter(Duration),
+    /// It goes away when another source changes, which wakes this one.
+    Wait,
     /// Only a change of the object helps.
     Stalled,
 }
@@ -132,6 +135,44 @@ pub(crate) enum Error {
     /// A Helm repository, or its index.
     #[error(transparent)]
     HelmRepository(#[from] helm_repository::Error),
+    /// The source of a chart.
+    #[error("failed to get source")]
+    GetSource(#[source] observe::ReadError),
+    /// The source of a chart has nothing yet.
+    #[error("no artifact available for {kind} source '{name}'")]
+    NoSourceArtifact {
+        /// Its kind.
+        kind: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// A chart could not be built.
+    #[error(transparent)]
+    Chart(helm_package::Error),
+    /// The address of a Helm repository, or of a chart in it.
+    #[error(transparent)]
+    LocateChart(helm_chart::Error),
+    /// What a Helm repository is reached with.
+    #[error(transparent)]
+    ReachChart(helm_chart::Error),
+    /// A Helm repository wants other credentials.
+    #[error("failed to authenticate with the Helm repository: chart pull error")]
+    AuthenticateChart(#[source] helm_chart::Error),
+    /// A chart could not be found or downloaded.
+    #[error("chart pull error")]
+    PullChart(#[source] helm_chart::Error),
+    /// A chart is an archive that is not unpacked.
+    #[error("chart pull error: failed to unpack chart")]
+    UnpackChart(#[source] artifact::archive::ReadError),
+    /// A chart has not the signature that `spec.verify` demands.
+    #[error("chart verification error: failed to verify the signature using provider '{provider}'")]
+    VerifyChart {
+        /// "cosign", "cosign keyless" or "notation".
+        provider: &'static str,
+        /// What is wrong with it.
+        #[source]
+        source: verify::oci::Error,
+    },
     /// The layer is no archive, or a hostile one, or not the promised one.
     #[error("failed to extract layer contents from artifact")]
     ExtractLayer(#[source] LayerError),
@@ -208,9 +249,26 @@ impl Error {
         }
     }
 
+    /// Sorts what looking for a chart in a repository came to.
+    pub(crate) fn of_chart(error: helm_chart::Error) -> Self {
+        match error {
+            helm_chart::Error::Url(_) => Self::LocateChart(error),
+            helm_chart::Error::Client(_) => Self::ReachChart(error),
+            helm_chart::Error::MakeFile(error) => Self::MakeDirectory(error),
+            helm_chart::Error::Abandoned => Self::Abandoned,
+            error if error.is_unauthorized() => Self::AuthenticateChart(error),
+            error => Self::PullChart(error),
+        }
+    }
+
+    /// Whether it is the maker of a chart that is not trusted, which has a condition of its own.
+    pub(crate) fn is_unverified_chart(&self) -> bool {
+        matches!(self, Self::VerifyChart { .. })
+    }
+
     /// The condition that reports it besides Ready, if it has one, and the reason of both.
     pub(crate) fn condition(&self) -> (Option<&'static str>, &'static str) {
-        use condition_types::{FETCH_FAILED, SOURCE_VERIFIED, STORAGE_OPERATION_FAILED};
+        use condition_types::{BUILD_FAILED, FETCH_FAILED, SOURCE_VERIFIED, STORAGE_OPERATION_FAILED};
         let (type_, reason) = match self {
             Self::Unsupported { .. } => return (None, UNSUPPORTED),
             Self::ParseUrl { .. } | Self::ValidateUrl { .. } => (FETCH_FAILED, reasons::URL_INVALID),
@@ -235,6 +293,14 @@ impl Error {
             Self::Pull(_) | Self::ExtractLayer(_) | Self::CopyLayer(_) => {
                 (FETCH_FAILED, reasons::OCI_LAYER_OPERATION_FAILED)
             }
+            Self::GetSource(_) => (FETCH_FAILED, "SourceUnavailable"),
+            Self::NoSourceArtifact { .. } => (FETCH_FAILED, "NoSourceArtifact"),
+            Self::Chart(error) => chart_condition(error.step),
+            Self::LocateChart(_) => (FETCH_FAILED, reasons::URL_INVALID),
+            Self::ReachChart(_) => (FETCH_FAILED, reasons::FAILED),
+            Self::AuthenticateChart(_) => (FETCH_FAILED, reasons::AUTHENTICATION_FAILED),
+            Self::PullChart(_) | Self::UnpackChart(_) => (FETCH_FAILED, "ChartPullError"),
+            Self::VerifyChart { .. } => (BUILD_FAILED, "ChartVerificationError"),
             Self::VerifyArtifact { .. } => (SOURCE_VERIFIED, reasons::VERIFICATION_ERROR),
             Self::HelmRepository(error) => (FETCH_FAILED, error.reason()),
             Self::LoadIgnore(_) => (STORAGE_OPERATION_FAILED, "SourceIgnoreError"),
@@ -248,12 +314,19 @@ impl Error {
     /// When to try again.
     pub(crate) fn disposition(&self) -> Disposition {
         match self {
-            Self::Unsupported { .. } | Self::ParseUrl { .. } | Self::ValidateUrl { .. } => {
+            Self::Unsupported { .. }
+            | Self::ParseUrl { .. }
+            | Self::ValidateUrl { .. }
+            | Self::LocateChart(_)
+            | Self::ReachChart(_) => Disposition::Stalled,
+            // As in Flux; a change of the source wakes the chart as well.
+            Self::Chart(error) if matches!(error.step, Step::Reference | Step::Metadata | Step::Values) => {
                 Disposition::Stalled
             }
             Self::HelmRepository(error) if error.is_final() => Disposition::Stalled,
             Self::VerifyGit(error) if error.is_final() => Disposition::Stalled,
             Self::VerifyArtifact { source, .. } if source.is_about_the_spec() => Disposition::Stalled,
+            Self::NoSourceArtifact { .. } => Disposition::Wait,
             _ => self
                 .retry_after()
                 .map_or(Disposition::Retry, Disposition::RetryAfter),

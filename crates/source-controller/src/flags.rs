@@ -143,6 +143,8 @@ pub(crate) struct Settings {
     pub(crate) http: ListenAddress,
     /// Where the artifact service is served; None where it is not.
     pub(crate) grpc: ListenAddress,
+    /// How much is read of charts.
+    pub(crate) charts: helm_package::Limits,
     /// Host and port, or URL, under which others reach the archives.
     pub(crate) advertised: String,
     /// What is offered to ssh servers.
@@ -167,6 +169,7 @@ impl Settings {
             http: storage.storage_addr.parse()?,
             grpc: storage.grpc_addr,
             ssh_algorithms: Algorithms::new(&flags.ssh_kex_algos, &flags.ssh_hostkey_algos)?,
+            charts: chart_limits(&flags.helm)?,
             advertised: advertised(storage, std::env::var("HOSTNAME").ok().as_deref()),
         })
     }
@@ -175,6 +178,14 @@ impl Settings {
 fn limit(flag: &str, bytes: i64) -> anyhow::Result<u64> {
     let limit = u64::try_from(bytes).ok().filter(|limit| *limit > 0);
     limit.with_context(|| format!("{flag} must be greater than zero, not {bytes}"))
+}
+
+fn chart_limits(flags: &HelmFlags) -> anyhow::Result<helm_package::Limits> {
+    Ok(helm_package::Limits {
+        archive: limit("--helm-chart-max-size", flags.helm_chart_max_size)?,
+        file: limit("--helm-chart-file-max-size", flags.helm_chart_file_max_size)?,
+        ..helm_package::Limits::default()
+    })
 }
 
 /// As Flux: the given address, or the listening one with a host in it that means something.

@@ -2,13 +2,16 @@
 //! what its status says of all that. One file for each kind; steps and conditions are in `reconcile`, once for all.
 
 pub(crate) mod git_repository;
+mod helm_chart;
 pub(crate) mod helm_repository;
 mod oci_repository;
+
+pub(crate) use helm_chart::condition_of as chart_condition;
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-use api::meta::{Artifact, HasConditions};
+use api::meta::{Artifact, HasConditions, reasons};
 use artifact::store::{self, Ingest, Record};
 use kube::core::NamespaceResourceScope;
 use kube::core::object::HasStatus;
@@ -39,6 +42,8 @@ pub(crate) trait Kind:
     const LATEST_NAME: &'static str = "latest.tar.gz";
     /// Whether objects of this kind build upon the artifacts of others ([`Kind::inputs`]).
     const HAS_INPUTS: bool = false;
+    /// Reason of the condition that says that the artifact is not the newest.
+    const OUTDATED_REASON: &'static str = "NewRevision";
     /// What the spec refers to, read.
     type References: Send + Sync + 'static;
     /// What was fetched, ready to be stored.
@@ -105,8 +110,21 @@ pub(crate) trait Kind:
     /// Puts the content into an artifact. Blocks.
     fn fill(content: Self::Content, ingest: &mut Ingest) -> Result<(), Error>;
 
+    /// What was built, for kinds that build their content instead of taking it as it is.
+    fn build(_content: &Self::Content) -> Option<Build> {
+        None
+    }
+
     /// Message of the conditions of an object whose artifact is stored.
     fn in_storage_message(revision: &str) -> String;
+
+    /// Reason and message of the conditions of an object whose artifact is stored. Without a build, it was stored before.
+    fn in_storage(&self, revision: &str, build: Option<&Build>) -> (String, String) {
+        match build {
+            Some(build) => (build.reason.to_owned(), build.summary.clone()),
+            None => (reasons::SUCCEEDED.to_owned(), Self::in_storage_message(revision)),
+        }
+    }
 
     /// Message of the event about a new artifact. The headline is what the remote says of the revision.
     fn announcement(&self, artifact: &Artifact, headline: Option<&str>) -> String;
@@ -119,6 +137,12 @@ pub(crate) trait Kind:
 
     /// Notes in the status which artifacts of others went into the artifact.
     fn note_included(_included: Vec<Artifact>, _status: &mut Self::Status) {}
+
+    /// Notes in the status what was built.
+    fn note_build(&self, _build: &Build, _status: &mut Self::Status) {}
+
+    /// Notes in the status which revisions of [`Kind::inputs`] there were when the object was looked at.
+    fn note_inputs(_revisions: &[(store::ObjectKey, String)], _status: &mut Self::Status) {}
 }
 
 /// A fetch that went well.
@@ -141,6 +165,19 @@ pub(crate) struct Fetched<C> {
     /// What the remote says of the revision, such as the first line of a commit message.
     pub(crate) headline: Option<String>,
     pub(crate) content: C,
+}
+
+/// What was made of what was fetched, where the artifact is more than a copy of that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Build {
+    /// Reason of the conditions and of the event.
+    pub(crate) reason: &'static str,
+    /// Their message: what was done.
+    pub(crate) summary: String,
+    /// What the content calls itself.
+    pub(crate) name: String,
+    /// Files with values that went into it.
+    pub(crate) values_files: Vec<String>,
 }
 
 /// Content whose maker is known and trusted.

@@ -152,11 +152,13 @@ async fn carry_out<K: Kind>(
         };
         let headline = fetched.headline.clone();
         let included = K::included(&references);
+        let build = K::build(&fetched.content);
         match store::store::<K>(key, fetched, &context.store).await {
             Ok(record) => Ending::Stored {
                 record,
                 included,
                 headline,
+                build,
                 verified,
             },
             Err(failure) => Ending::Failed(failure),

@@ -5,6 +5,8 @@
     reason = "a test that cannot go on should stop where it is"
 )]
 
+#[path = "cluster/charts.rs"]
+mod charts;
 #[path = "cluster/helm_repository.rs"]
 mod helm_repository;
 
@@ -60,6 +62,11 @@ impl World {
     async fn create(&self, object: &Value) -> (Api<DynamicObject>, String) {
         apply(&self.plane.client(), object).await.unwrap();
         api_of(&self.plane.client(), object).unwrap()
+    }
+
+    fn git_api(&self) -> Api<DynamicObject> {
+        let any = self.git("any", "https://h/r");
+        api_of(&self.plane.client(), &any).unwrap().0
     }
 
     async fn metrics(&self) -> ApiMetrics {

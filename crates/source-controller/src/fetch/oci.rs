@@ -25,7 +25,7 @@ use self::registry::Repository;
 use super::semver;
 
 /// Helm charts write `_` in tags where their versions have `+`, which tags may not hold.
-const HELM_CHART: &str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
+pub(crate) const HELM_CHART: &str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
 /// Tag of an object without `spec.ref`.
 const DEFAULT_TAG: &str = "latest";
 

@@ -52,6 +52,21 @@ pub(crate) fn nearest<'a>(range: &str, candidates: impl IntoIterator<Item = &'a 
     versions[from..to].iter().map(|(_, text)| *text).collect()
 }
 
+/// Whether a text is one full version, and not a range.
+pub(crate) fn is_full(text: &str) -> bool {
+    parse_full(text).is_some()
+}
+
+/// The highest of the given texts that are full versions, pre-releases included, highest first; at most `count`.
+pub(crate) fn newest<'a>(candidates: impl IntoIterator<Item = &'a str>, count: usize) -> Vec<&'a str> {
+    let versions = candidates.into_iter();
+    let mut versions: Vec<_> = versions
+        .filter_map(|text| Some((parse_full(text)?, text)))
+        .collect();
+    versions.sort_by(|(a, _), (b, _)| b.compare(a));
+    versions.into_iter().take(count).map(|(_, text)| text).collect()
+}
+
 /// Flux demands all three parts of tags: `v1` and `1.2` are no versions there (fluxcd/pkg/version ParseVersion).
 fn parse_full(text: &str) -> Option<Version> {
     let parts = text.split('.').count();

@@ -149,6 +149,11 @@ fn unreadable(what: &'static str) -> impl FnOnce(ReadError) -> repository::Error
             namespace,
             name,
             problem,
+        }
+        | ReadError::Object {
+            namespace,
+            name,
+            problem,
         } => repository::Error::Secret {
             what,
             namespace,

@@ -2,6 +2,7 @@
 
 use api::meta::HasConditions;
 use api::meta::condition_types::SOURCE_VERIFIED;
+use artifact::store;
 use controller_kit::conditions;
 
 use super::observe::Observed;
@@ -31,6 +32,8 @@ pub(crate) struct Progress {
     pub(crate) artifact_disappeared: bool,
     /// There is no artifact, so that the object is not ready while it is fetched.
     pub(crate) has_artifact: bool,
+    /// Revisions of the sources that the object builds upon.
+    pub(crate) inputs: Vec<(store::ObjectKey, String)>,
 }
 
 /// Decides on an object that is neither suspended nor being deleted.
@@ -39,8 +42,9 @@ pub(crate) fn decide<K: Kind>(observed: Observed<K>) -> Decision<K> {
         object,
         artifact_is_stored,
         references,
+        inputs,
     } = observed;
-    let progress = progress(&*object, artifact_is_stored);
+    let progress = progress(&*object, artifact_is_stored, inputs);
     let references = match references {
         Ok(references) => references,
         Err(error) => return Decision::Fail(Failure::from(error), progress),
@@ -66,7 +70,11 @@ fn must_verify<K: Kind>(object: &K) -> bool {
     object.wants_verification() && !is_verified()
 }
 
-fn progress<K: Kind>(object: &K, artifact_is_stored: bool) -> Progress {
+fn progress<K: Kind>(
+    object: &K,
+    artifact_is_stored: bool,
+    inputs: Vec<(store::ObjectKey, String)>,
+) -> Progress {
     let artifact_disappeared = object.artifact().is_some() && !artifact_is_stored;
     let generation = object.meta().generation.unwrap_or_default();
     let observed = object
@@ -86,6 +94,7 @@ fn progress<K: Kind>(object: &K, artifact_is_stored: bool) -> Progress {
         message,
         artifact_disappeared,
         has_artifact: artifact_is_stored,
+        inputs,
     }
 }
 
@@ -129,6 +138,7 @@ mod tests {
             object,
             artifact_is_stored,
             references,
+            inputs: Vec::new(),
         }) {
             Decision::Fetch(plan) => Ok((plan.unless_revision, plan.progress.message)),
             Decision::Fail(failure, _) => Err(failure.error.message()),

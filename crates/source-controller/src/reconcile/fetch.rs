@@ -17,6 +17,8 @@ pub(crate) struct Fetcher {
     pub(crate) ssh_algorithms: Algorithms,
     /// Where temporary files go.
     pub(crate) directory: PathBuf,
+    /// How much is read of charts.
+    pub(crate) charts: helm_package::Limits,
 }
 
 impl Fetcher {
@@ -28,6 +30,7 @@ impl Fetcher {
             helm: helm_repository::Memory::default(),
             ssh_algorithms: Algorithms::default(),
             directory,
+            charts: helm_package::Limits::default(),
         }
     }
 

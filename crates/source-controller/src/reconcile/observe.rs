@@ -3,11 +3,15 @@
 //! In: the object as last seen. Out: [`Observed`]: what the store has of it, and the Secrets that its spec names. Only
 //! objects that are to be fetched have their references read, with one GET each.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
-use artifact::store::Store;
+use artifact::store::{self, Store};
 use k8s_openapi::api::core::v1::{Secret, ServiceAccount};
-use kube::{Api, Client, ResourceExt as _};
+use kube::api::ListParams;
+use kube::core::NamespaceResourceScope;
+use kube::{Api, Client, Resource, ResourceExt as _};
+use serde::de::DeserializeOwned;
 
 use crate::error::Error;
 use crate::fetch::git::auth::SecretData;
@@ -21,11 +25,15 @@ pub(crate) struct Observed<K: Kind> {
     pub(crate) artifact_is_stored: bool,
     /// What the spec refers to; an error when it cannot be read.
     pub(crate) references: Result<K::References, Error>,
+    /// Revisions of the sources that it builds upon, as far as they have artifacts.
+    pub(crate) inputs: Vec<(store::ObjectKey, String)>,
 }
 
 /// Reads the references of an object that is to be fetched.
 pub(crate) async fn observe<K: Kind>(object: Arc<K>, client: &Client, store: &Store) -> Observed<K> {
     let namespace = object.namespace().unwrap_or_default();
+    // Before the references: what is read then is at least as new as what the status will say.
+    let inputs = input_revisions(&*object, store);
     let references = match object.refusal() {
         Some(refusal) => Err(refusal),
         None => {
@@ -43,7 +51,17 @@ pub(crate) async fn observe<K: Kind>(object: Arc<K>, client: &Client, store: &St
         object,
         artifact_is_stored,
         references,
+        inputs,
     }
+}
+
+fn input_revisions<K: Kind>(object: &K, store: &Store) -> Vec<(store::ObjectKey, String)> {
+    let inputs = object.inputs().into_iter();
+    let known = inputs.filter_map(|input| {
+        let record = store.current(&input.kind, &input.namespace, &input.name)?;
+        Some((input, record.revision))
+    });
+    known.collect()
 }
 
 /// The same path with the same content. What the store has was verified when it was opened.
@@ -56,6 +74,17 @@ fn artifact_is_stored<K: Kind>(object: &K, store: &Store) -> bool {
     })
 }
 
+/// Kinds that other objects refer to by name.
+pub(crate) trait Named:
+    Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned
+{
+}
+
+impl<K> Named for K where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned
+{
+}
+
 /// Reads objects in the namespace of the object that refers to them, never in another.
 pub(crate) struct Reader<'a> {
     client: &'a Client,
@@ -64,9 +93,53 @@ pub(crate) struct Reader<'a> {
     namespace: &'a str,
 }
 
+/// What a [`Reader`] is made of, for what is known to be needed only in the middle of the work.
+#[derive(Clone)]
+pub(crate) struct Lookup {
+    client: Client,
+    store: Store,
+    namespace: String,
+}
+
+impl Lookup {
+    /// A lookup of its own, not of a reader.
+    #[cfg(test)]
+    pub(crate) fn new(client: Client, store: Store, namespace: &str) -> Self {
+        Self {
+            client,
+            store,
+            namespace: namespace.to_owned(),
+        }
+    }
+
+    /// Reads in the same namespace.
+    pub(crate) fn reader(&self) -> Reader<'_> {
+        Reader {
+            client: &self.client,
+            store: &self.store,
+            namespace: &self.namespace,
+        }
+    }
+
+    /// The namespace.
+    pub(crate) fn namespace(&self) -> &str {
+        &self.namespace
+    }
+}
+
 /// A reference that could not be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReadError {
+    /// Another object.
+    #[error("{problem}")]
+    Object {
+        /// Where.
+        namespace: String,
+        /// Which; empty for all of them.
+        name: String,
+        /// What the API server said, which names the object.
+        problem: String,
+    },
     /// A Secret.
     #[error("failed to get secret '{namespace}/{name}': {problem}")]
     Secret {
@@ -109,6 +182,37 @@ impl Reader<'_> {
     /// The namespace that is read from.
     pub(crate) fn namespace(&self) -> &str {
         self.namespace
+    }
+
+    /// The same for later.
+    pub(crate) fn later(&self) -> Lookup {
+        Lookup {
+            client: self.client.clone(),
+            store: self.store.clone(),
+            namespace: self.namespace.to_owned(),
+        }
+    }
+
+    /// Another object.
+    pub(crate) async fn object<K: Named>(&self, name: &str) -> Result<K, ReadError> {
+        let api: Api<K> = Api::namespaced(self.client.clone(), self.namespace);
+        api.get(name).await.map_err(|error| ReadError::Object {
+            namespace: self.namespace.to_owned(),
+            name: name.to_owned(),
+            problem: problem(&error),
+        })
+    }
+
+    /// All objects of a kind.
+    pub(crate) async fn objects<K: Named>(&self) -> Result<Vec<K>, ReadError> {
+        let api: Api<K> = Api::namespaced(self.client.clone(), self.namespace);
+        let list = api.list(&ListParams::default()).await;
+        let list = list.map_err(|error| ReadError::Object {
+            namespace: self.namespace.to_owned(),
+            name: String::new(),
+            problem: problem(&error),
+        })?;
+        Ok(list.items)
     }
 
     /// The data of a Secret.

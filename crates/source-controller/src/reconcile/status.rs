@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use api::meta::condition_types::{
-    ARTIFACT_IN_STORAGE, ARTIFACT_OUTDATED, FETCH_FAILED, INCLUDE_UNAVAILABLE, READY, RECONCILING,
-    SOURCE_VERIFIED, STALLED, STORAGE_OPERATION_FAILED,
+    ARTIFACT_IN_STORAGE, ARTIFACT_OUTDATED, BUILD_FAILED, FETCH_FAILED, INCLUDE_UNAVAILABLE, READY,
+    RECONCILING, SOURCE_VERIFIED, STALLED, STORAGE_OPERATION_FAILED,
 };
 use api::meta::{Artifact, Condition, HasConditions, SOURCE_GROUP, reasons};
 use artifact::store::Record;
@@ -24,12 +24,13 @@ use kube::core::object::HasStatus;
 use super::decide::Progress;
 use super::store::AdvertisedAddress;
 use crate::error::Disposition;
-use crate::kind::{Failure, Kind, Verified};
+use crate::kind::{Build, Failure, Kind, Verified};
 
 /// Conditions that Ready sums up, the weightiest first.
-const SUMMARIZED: [&str; 8] = [
+const SUMMARIZED: [&str; 9] = [
     STORAGE_OPERATION_FAILED,
     FETCH_FAILED,
+    BUILD_FAILED,
     INCLUDE_UNAVAILABLE,
     ARTIFACT_OUTDATED,
     ARTIFACT_IN_STORAGE,
@@ -38,17 +39,22 @@ const SUMMARIZED: [&str; 8] = [
     RECONCILING,
 ];
 /// Those of them that are bad news when they hold.
-const NEGATIVE: [&str; 6] = [
+const NEGATIVE: [&str; 7] = [
     STORAGE_OPERATION_FAILED,
     FETCH_FAILED,
+    BUILD_FAILED,
     INCLUDE_UNAVAILABLE,
     ARTIFACT_OUTDATED,
     STALLED,
     RECONCILING,
 ];
 /// Whose end is worth an event.
-const FAILURES: [&str; 3] = [FETCH_FAILED, INCLUDE_UNAVAILABLE, STORAGE_OPERATION_FAILED];
-const NEW_REVISION: &str = "NewRevision";
+const FAILURES: [&str; 4] = [
+    FETCH_FAILED,
+    BUILD_FAILED,
+    INCLUDE_UNAVAILABLE,
+    STORAGE_OPERATION_FAILED,
+];
 const NEW_ARTIFACT: &str = "NewArtifact";
 
 /// How an attempt ended.
@@ -67,6 +73,8 @@ pub(crate) enum Ending {
         included: Vec<Record>,
         /// What the remote says of it.
         headline: Option<String>,
+        /// What was made of it.
+        build: Option<Build>,
         /// Who made it, where the spec wants to know.
         verified: Option<Verified>,
     },
@@ -115,26 +123,35 @@ pub(crate) fn conclude<K: Kind>(
     let mut draft = Draft::begin(object, progress, address, now);
     let (event, next) = match ending {
         Ending::UpToDate { revision } => {
-            draft.succeed(&K::in_storage_message(&revision));
+            let (reason, message) = object.in_storage(&revision, None);
+            draft.succeed(&reason, &message);
             let artifact = object.artifact().filter(|_| has_failure(object.conditions()));
-            let recovery = artifact.map(|artifact| success(object, artifact, reasons::SUCCEEDED, None));
+            let recovery = artifact.map(|artifact| success(object, artifact, &reason, None));
             (recovery, Next::AtInterval)
         }
         Ending::Stored {
             record,
             included,
             headline,
+            build,
             verified,
         } => {
             let artifact = address.artifact(&record);
             let is_new = !object
                 .artifact()
                 .is_some_and(|old| old.has_digest(&artifact.digest));
-            let reason = if is_new { Some(NEW_ARTIFACT) } else { None };
-            let reason = reason.or_else(|| has_failure(object.conditions()).then_some(reasons::SUCCEEDED));
+            let (in_storage, message) = object.in_storage(&record.revision, build.as_ref());
+            let reason = match &build {
+                None if is_new => NEW_ARTIFACT,
+                _ => in_storage.as_str(),
+            };
+            let reason = (is_new || has_failure(object.conditions())).then_some(reason);
             let event = reason.map(|reason| success(object, &artifact, reason, headline.as_deref()));
             draft.set_artifact(Some(artifact));
             object.note_settings(&mut draft.status);
+            if let Some(build) = &build {
+                object.note_build(build, &mut draft.status);
+            }
             let included = included.iter().map(|record| address.artifact(record)).collect();
             K::note_included(included, &mut draft.status);
             match verified.map(|verified| verified.message) {
@@ -143,7 +160,7 @@ pub(crate) fn conclude<K: Kind>(
                 Some(message) => draft.set(Fact::holds(SOURCE_VERIFIED, reasons::SUCCEEDED, message)),
                 None => {}
             }
-            draft.succeed(&K::in_storage_message(&record.revision));
+            draft.succeed(&in_storage, &message);
             (event, Next::AtInterval)
         }
         Ending::Failed(failure) => draft.fail(&failure),
@@ -207,6 +224,7 @@ impl<'a, K: Kind> Draft<'a, K> {
             now,
         };
         note_request(object, &mut draft.status);
+        K::note_inputs(&progress.inputs, &mut draft.status);
         if progress.has_artifact {
             // The address of this process may be another than that of the one before.
             let artifact = object.artifact().cloned();
@@ -229,15 +247,16 @@ impl<'a, K: Kind> Draft<'a, K> {
         draft
     }
 
-    fn succeed(&mut self, message: &str) {
+    fn succeed(&mut self, reason: &str, message: &str) {
         self.remove(&[
             RECONCILING,
             STALLED,
             FETCH_FAILED,
+            BUILD_FAILED,
             INCLUDE_UNAVAILABLE,
             ARTIFACT_OUTDATED,
         ]);
-        self.set(Fact::holds(ARTIFACT_IN_STORAGE, reasons::SUCCEEDED, message));
+        self.set(Fact::holds(ARTIFACT_IN_STORAGE, reason, message));
         self.status.set_observed_generation(self.generation);
     }
 
@@ -245,7 +264,7 @@ impl<'a, K: Kind> Draft<'a, K> {
         let Failure { error, seen } = failure;
         let message = error.message();
         let (type_, reason) = error.condition();
-        self.remove(&[FETCH_FAILED, INCLUDE_UNAVAILABLE]);
+        self.remove(&[FETCH_FAILED, BUILD_FAILED, INCLUDE_UNAVAILABLE]);
         if let Some(seen) = seen {
             self.note_new_revision(&seen.revision, &seen.message);
         }
@@ -253,6 +272,13 @@ impl<'a, K: Kind> Draft<'a, K> {
             Some(SOURCE_VERIFIED) => self.set(Fact::does_not_hold(SOURCE_VERIFIED, reason, &message)),
             Some(type_) => self.set(Fact::holds(type_, reason, &message)),
             None => {}
+        }
+        if error.is_unverified_chart() {
+            self.set(Fact::does_not_hold(
+                SOURCE_VERIFIED,
+                reasons::VERIFICATION_ERROR,
+                &message,
+            ));
         }
         let next = match error.disposition() {
             Disposition::Stalled => {
@@ -269,9 +295,17 @@ impl<'a, K: Kind> Draft<'a, K> {
                 self.retry_later();
                 Next::AfterPause(pause)
             }
+            Disposition::Wait => {
+                self.retry_later();
+                Next::AtInterval
+            }
+        };
+        let severity = match error.disposition() {
+            Disposition::Wait => Severity::Trace,
+            Disposition::Retry | Disposition::RetryAfter(_) | Disposition::Stalled => Severity::Error,
         };
         let event = Event {
-            severity: Severity::Error,
+            severity,
             reason: reason.to_owned(),
             message,
             annotations: BTreeMap::new(),
@@ -286,7 +320,7 @@ impl<'a, K: Kind> Draft<'a, K> {
             return;
         }
         if current.is_some() {
-            self.set(Fact::holds(ARTIFACT_OUTDATED, NEW_REVISION, message));
+            self.set(Fact::holds(ARTIFACT_OUTDATED, K::OUTDATED_REASON, message));
         }
         self.set(Fact::holds(
             RECONCILING,

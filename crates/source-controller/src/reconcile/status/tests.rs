@@ -75,6 +75,7 @@ fn stored(revision: &str, content: &[u8]) -> Ending {
         record: record(revision, content),
         headline: Some("Subject".to_owned()),
         included: Vec::new(),
+        build: None,
         verified: None,
     }
 }
@@ -104,6 +105,7 @@ fn progress<K: Kind>(object: &K, artifact_is_stored: bool) -> Progress {
         object: std::sync::Arc::new(object.clone()),
         artifact_is_stored,
         references,
+        inputs: Vec::new(),
     };
     match super::super::decide::decide(observed) {
         super::super::decide::Decision::Fail(_, progress) => progress,
@@ -438,6 +440,7 @@ fn an_oci_repository_has_its_own_words_and_a_second_address() {
         record,
         headline: None,
         included: Vec::new(),
+        build: None,
         verified: None,
     };
     let conclusion = conclude(

@@ -1,0 +1,187 @@
+//! `HelmChart`: a chart of a repository, or one that is packaged from the artifact of another source.
+//!
+//! What is fetched is the packaged chart, in a temporary file; where it comes from and what was done to it is in
+//! [`references`] and [`build`]. The archive itself is the artifact; its files are in the store as well.
+
+mod build;
+mod dependencies;
+mod references;
+
+use std::io::Seek as _;
+
+use api::meta::condition_types::ARTIFACT_IN_STORAGE;
+use api::meta::{Artifact, StatusObject as _, reasons};
+use api::source::{ChartSourceKind, HelmChart, HelmChartStatus};
+use artifact::archive::{self, EntryContent, Limits};
+use artifact::digest::Digest;
+use artifact::store::{self, Ingest};
+use kube::ResourceExt as _;
+
+pub(crate) use self::build::condition_of;
+use self::references::References;
+use super::{Build, Failure, Fetch, Fetched, Kind, Verified};
+use crate::error::Error;
+use crate::fetch::oci::registry::Repository;
+use crate::reconcile::fetch::Fetcher;
+use crate::reconcile::observe::Reader;
+
+/// A packaged chart.
+pub(crate) struct Content {
+    archive: std::fs::File,
+    build: Build,
+    /// Where it was pulled from, for its signatures.
+    origin: Option<(Repository, Digest)>,
+}
+
+impl Kind for HelmChart {
+    const NAME: &'static str = "HelmChart";
+    const HAS_LATEST_URL: bool = true;
+    const HAS_INPUTS: bool = true;
+    const OUTDATED_REASON: &'static str = "NewChart";
+    type References = References;
+    type Content = Content;
+
+    fn refusal(&self) -> Option<Error> {
+        None
+    }
+
+    fn inputs(&self) -> Vec<store::ObjectKey> {
+        let namespace = self.namespace().unwrap_or_default();
+        let source = &self.spec.source_ref;
+        vec![store::ObjectKey::new(
+            kind_name(source.kind),
+            &namespace,
+            &source.name,
+        )]
+    }
+
+    fn wants_verification(&self) -> bool {
+        self.spec.verification.is_some()
+    }
+
+    async fn read_references(&self, reader: &Reader<'_>) -> Result<References, Error> {
+        references::read(self, reader).await
+    }
+
+    /// As in Flux, each change of the spec builds the chart anew.
+    fn settings_changed(&self) -> bool {
+        let status = self.status.as_ref();
+        let observed = status.and_then(|status| status.observed_generation);
+        observed != self.metadata.generation || self.condition(ARTIFACT_IN_STORAGE).is_none()
+    }
+
+    async fn fetch(
+        &self,
+        references: &References,
+        unless_revision: Option<String>,
+        fetcher: &Fetcher,
+    ) -> Result<Fetch<Content>, Failure> {
+        let fetched = build::fetch(self, references, unless_revision, fetcher).await;
+        fetched.map_err(|failure| *failure)
+    }
+
+    async fn verify(
+        &self,
+        references: &References,
+        fetched: &mut Fetched<Content>,
+        _fetcher: &Fetcher,
+    ) -> Result<Verified, Error> {
+        references::verify(self, references, fetched).await
+    }
+
+    fn fill(mut content: Content, ingest: &mut Ingest) -> Result<(), Error> {
+        unpack(&content.archive, ingest)?;
+        content.archive.rewind().map_err(Error::MakeDirectory)?;
+        Ok(ingest.set_archive(content.archive)?)
+    }
+
+    fn build(content: &Content) -> Option<Build> {
+        Some(content.build.clone())
+    }
+
+    fn in_storage_message(revision: &str) -> String {
+        format!("stored chart with version '{revision}'")
+    }
+
+    fn in_storage(&self, revision: &str, build: Option<&Build>) -> (String, String) {
+        match (build, self.condition(ARTIFACT_IN_STORAGE)) {
+            (Some(build), _) => (build.reason.to_owned(), build.summary.clone()),
+            (None, Some(before)) => (before.reason.clone(), before.message.clone()),
+            (None, None) => (reasons::SUCCEEDED.to_owned(), Self::in_storage_message(revision)),
+        }
+    }
+
+    fn announcement(&self, artifact: &Artifact, headline: Option<&str>) -> String {
+        match headline {
+            Some(summary) => summary.to_owned(),
+            None => self.in_storage(&artifact.revision, None).1,
+        }
+    }
+
+    fn set_artifact(status: &mut HelmChartStatus, artifact: Option<Artifact>, latest_url: Option<String>) {
+        status.artifact = artifact;
+        status.url = latest_url;
+    }
+
+    fn note_settings(&self, _status: &mut HelmChartStatus) {}
+
+    fn note_build(&self, build: &Build, status: &mut HelmChartStatus) {
+        status.observed_chart_name = Some(build.name.clone());
+        status.observed_values_files = match self.spec.ignore_missing_values_files {
+            true => build.values_files.clone(),
+            false => Vec::new(),
+        };
+    }
+
+    fn note_inputs(revisions: &[(store::ObjectKey, String)], status: &mut HelmChartStatus) {
+        if let Some((_, revision)) = revisions.first() {
+            status.observed_source_artifact_revision = Some(revision.clone());
+        }
+    }
+}
+
+/// The kind of a source, as in manifests.
+fn kind_name(kind: ChartSourceKind) -> &'static str {
+    match kind {
+        ChartSourceKind::HelmRepository => "HelmRepository",
+        ChartSourceKind::GitRepository => "GitRepository",
+        ChartSourceKind::Bucket => "Bucket",
+    }
+}
+
+/// Adds the files of the chart, in the chart's own folder. What no chart needs (links, devices, paths out of the folder)
+/// and what no chart is as large as, is refused.
+fn unpack(archive: &std::fs::File, ingest: &mut Ingest) -> Result<(), Error> {
+    let largest = helm_package::MAX_UNPACKED; // Helm's own limit
+    let limits = Limits {
+        max_total_bytes: largest,
+        max_file_bytes: largest,
+        ..Limits::default()
+    };
+    let mut file = archive;
+    file.rewind().map_err(Error::MakeDirectory)?;
+    let mut refused: Option<store::Error> = None;
+    let result = archive::read(file, &limits, |entry| {
+        let added = match entry.content {
+            EntryContent::Directory => ingest.add_directory(entry.path),
+            EntryContent::File {
+                executable, reader, ..
+            } => ingest.add_file(entry.path, executable, reader),
+        };
+        added.map_err(|error| {
+            let text = error.to_string();
+            refused = Some(error);
+            text.into()
+        })
+    });
+    match (result, refused) {
+        (Ok(_), _) => Ok(()),
+        (Err(error), Some(store::Error::ReadSource { .. } | store::Error::AddFile(_)) | None) => {
+            Err(Error::UnpackChart(error))
+        }
+        (Err(_), Some(error)) => Err(Error::Store(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

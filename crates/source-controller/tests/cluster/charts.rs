@@ -1,0 +1,132 @@
+//! Charts from Git and from a registry: packaged, woken by their sources, told in the status.
+
+use kube::api::DynamicObject;
+use serde_json::{Value, json};
+use testkit::git::{Change, GitServer};
+use testkit::objects::{apply, condition, is_ready, text, with_spec};
+use testkit::registry::{Artifact, Layer, Registry, tar_gz};
+
+use super::{World, download, files, ready, until};
+
+const CHART: &str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
+
+fn helm_chart(world: &World, name: &str, kind: &str, source: &str, chart: &str) -> Value {
+    json!({
+        "apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "HelmChart",
+        "metadata": {"name": name, "namespace": world.namespace},
+        "spec": {"chart": chart, "interval": "10m", "sourceRef": {"kind": kind, "name": source}},
+    })
+}
+
+fn revision(object: &DynamicObject) -> &str {
+    text(object, "/status/artifact/revision")
+}
+
+#[tokio::test]
+async fn a_chart_of_a_git_repository_waits_for_it_and_follows_it() {
+    let world = World::start().await;
+    let (api, name) = world
+        .create(&helm_chart(&world, "app", "GitRepository", "repo", "charts/app"))
+        .await;
+    let unavailable = |object: &DynamicObject| {
+        condition(object, "FetchFailed").is_some_and(|(_, reason, _)| reason == "SourceUnavailable")
+    };
+    until(&api, &name, unavailable).await;
+
+    let server = GitServer::start().await.unwrap();
+    let repository = server.create_repository("repo").unwrap();
+    let chart = |version: &str| {
+        Change::write(
+            "charts/app/Chart.yaml",
+            format!("{{apiVersion: v2, name: app, version: {version}}}"),
+        )
+    };
+    let defaults = Change::write("charts/app/values.yaml", "a: 1\n");
+    repository
+        .commit("main", "one", &[chart("1.0.0"), defaults])
+        .unwrap();
+    world.create(&world.git("repo", repository.url())).await;
+    let object = ready(&api, &name).await;
+    assert_eq!(revision(&object), "1.0.0");
+    assert!(text(&object, "/status/artifact/path").ends_with("/app/app-1.0.0.tgz"));
+    assert_eq!(text(&object, "/status/observedChartName"), "app");
+    assert!(text(&object, "/status/observedSourceArtifactRevision").starts_with("main@sha1:"));
+    assert!(text(&object, "/status/url").ends_with("/latest.tar.gz"));
+    let said = "packaged 'app' chart with version '1.0.0'";
+    assert_eq!(
+        condition(&object, "Ready"),
+        Some(("True", "ChartPackageSucceeded", said))
+    );
+    let archive = download(&object).await;
+    assert!(files(&archive).contains(&"app/values.yaml: a: 1\n".to_owned()));
+
+    // A new commit wakes the repository's charts; one that leaves the version as it is changes only what was seen.
+    repository.commit("main", "two", &[chart("1.1.0")]).unwrap();
+    super::handled(&world.git_api(), "repo").await;
+    until(&api, &name, |object| {
+        revision(object) == "1.1.0" && is_ready(object)
+    })
+    .await;
+    let same = repository
+        .commit("main", "three", &[Change::write("other", "x")])
+        .unwrap();
+    super::handled(&world.git_api(), "repo").await;
+    let seen = format!("main@sha1:{same}");
+    let object = until(&api, &name, |object| {
+        text(object, "/status/observedSourceArtifactRevision") == seen
+    })
+    .await;
+    assert_eq!(revision(&object), "1.1.0");
+    assert_eq!(
+        condition(&object, "Ready").map(|(status, ..)| status),
+        Some("True")
+    );
+
+    // A mistake in the spec stalls, and the next change of the spec ends that.
+    let mistake = with_spec(
+        helm_chart(&world, "app", "GitRepository", "repo", "charts/app"),
+        json!({"valuesFiles": ["none.yaml"]}),
+    );
+    apply(&world.plane.client(), &mistake).await.unwrap();
+    let stalled = |object: &DynamicObject| {
+        condition(object, "Stalled").is_some_and(|(_, reason, _)| reason == "ValuesFilesError")
+    };
+    let object = until(&api, &name, stalled).await;
+    assert_eq!(
+        condition(&object, "BuildFailed").map(|(_, reason, _)| reason),
+        Some("ValuesFilesError")
+    );
+    assert_eq!(revision(&object), "1.1.0", "the artifact stays");
+}
+
+#[tokio::test]
+async fn a_chart_of_a_registry_is_pulled() {
+    let world = World::start().await;
+    let registry = Registry::start().await.unwrap();
+    let data = tar_gz(&[("web/Chart.yaml", "{apiVersion: v2, name: web, version: 0.3.0}")]).unwrap();
+    let artifact = Artifact {
+        config_media_type: "application/vnd.cncf.helm.config.v1+json".to_owned(),
+        layers: vec![Layer {
+            media_type: CHART.to_owned(),
+            data: data.clone(),
+        }],
+        annotations: Default::default(),
+    };
+    registry.push("charts/web", &["0.3.0"], &artifact).await.unwrap();
+    let source = json!({
+        "apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "HelmRepository",
+        "metadata": {"name": "charts", "namespace": world.namespace},
+        "spec": {"type": "oci", "url": registry.url("charts"), "insecure": true},
+    });
+    apply(&world.plane.client(), &source).await.unwrap();
+    let (api, name) = world
+        .create(&helm_chart(&world, "web", "HelmRepository", "charts", "web"))
+        .await;
+    let object = ready(&api, &name).await;
+    let said = "pulled 'web' chart with version '0.3.0'";
+    assert_eq!(
+        condition(&object, "Ready"),
+        Some(("True", "ChartPullSucceeded", said))
+    );
+    assert_eq!(download(&object).await, data);
+}
