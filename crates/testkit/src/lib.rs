@@ -8,6 +8,7 @@
 //! [`tools`] builds the programs from `hack/go.mod`. [`objects`], [`wait`] and [`crds`] are what every cluster test
 //! needs beside them.
 
+pub mod bucket;
 pub mod certificates;
 pub mod control_plane;
 pub mod controller;
@@ -24,6 +25,7 @@ pub mod tls_front;
 pub mod tools;
 pub mod wait;
 
+pub use bucket::ObjectStore;
 pub use control_plane::{ControlPlane, Options};
 pub use controller::Controller;
 pub use crds::install_crds;

@@ -3,14 +3,17 @@
 //! A program of version V lies in `<cache>/tools/<name>-V/<name>`; the cache is `$WINDLASS_CACHE`, else
 //! `$XDG_CACHE_HOME/windlass`, else `~/.cache/windlass`. [`ensure`] builds what is missing and says so on the way,
 //! because the first time takes ten minutes. `KUBEBUILDER_ASSETS` is used for what it has. Nothing is downloaded but
-//! Go modules, by Go itself.
+//! Go modules, by Go itself, and the object stores of [`Package`], by pip and npm.
 
 mod build;
 mod go_module;
+mod package;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
+
+pub use package::{PACKAGES, Package};
 
 /// A program that is built from `hack/go.mod`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,0 +1,55 @@
+//! The token service: temporary keys for somebody else's token, or for a name and password in LDAP (MinIO's addition).
+
+use url::Url;
+
+use super::{Keys, token};
+use crate::exchange::{Error, Http, Request, ask_xml};
+use crate::token::Token;
+
+const VERSION: (&str, &str) = ("Version", "2011-06-15");
+
+/// Keys of a role, for a token whose issuer the role trusts.
+pub(super) async fn assume_role_with_web_identity(
+    http: &dyn Http,
+    endpoint: Url,
+    role: &str,
+    session_name: &str,
+    assertion: &str,
+) -> Result<Token, Error> {
+    let fields = [
+        ("Action", "AssumeRoleWithWebIdentity"),
+        VERSION,
+        ("RoleArn", role),
+        ("RoleSessionName", session_name),
+        ("WebIdentityToken", assertion),
+    ];
+    ask(http, Request::form(endpoint, &fields)).await
+}
+
+/// Keys of a MinIO server for a user in LDAP.
+pub async fn assume_role_with_ldap_identity(
+    http: &dyn Http,
+    endpoint: Url,
+    username: &str,
+    password: &str,
+) -> Result<Token, Error> {
+    let fields = [
+        ("Action", "AssumeRoleWithLDAPIdentity"),
+        VERSION,
+        ("LDAPUsername", username),
+        ("LDAPPassword", password),
+    ];
+    ask(http, Request::form(endpoint, &fields)).await
+}
+
+async fn ask(http: &dyn Http, request: Request) -> Result<Token, Error> {
+    let elements = ["AccessKeyId", "SecretAccessKey", "SessionToken", "Expiration"];
+    let [access_key_id, secret_access_key, session_token, expiration] =
+        ask_xml(http, request, elements).await?;
+    let keys = Keys {
+        access_key_id,
+        secret_access_key,
+        session_token: Some(session_token),
+    };
+    Ok(token(keys, Some(&expiration)))
+}
