@@ -72,6 +72,18 @@ impl Matcher {
         }
     }
 
+    /// A matcher that leaves nothing out by itself, with the text of spec.ignore, if the object has one. So Flux does it
+    /// for buckets, and only for them.
+    #[must_use]
+    pub fn without_defaults(spec_ignore: Option<&str>) -> Self {
+        Self {
+            version_control: Vec::new(),
+            defaults: Vec::new(),
+            files: Vec::new(),
+            spec: parse_lines(spec_ignore.unwrap_or_default()),
+        }
+    }
+
     /// Adds the `.sourceignore` file of a folder (empty for the root), in any order. Flux reads those in excluded
     /// folders too, but none below a folder named `.git`; such a file is dropped here.
     ///

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use api::source::{GitRepository, HelmChart, HelmRepository, OCIRepository};
+use api::source::{Bucket, GitRepository, HelmChart, HelmRepository, OCIRepository};
 use artifact::store::{self, Change, Store};
 use controller_kit::admin::bind;
 use controller_kit::queue::Queue;
@@ -21,6 +21,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
+use crate::fetch::bucket::index;
 use crate::flags::{Flags, Settings};
 use crate::kind::Kind;
 use crate::reconcile::fetch::Fetcher;
@@ -32,6 +33,8 @@ use crate::serve::{grpc, http};
 pub(crate) const STORAGE_CHECK: &str = "storage";
 /// Folder for what is being fetched, beside the store, so that both have the same room.
 const FETCH_DIRECTORY: &str = "fetching";
+/// Folder for the indexes of buckets.
+const INDEX_DIRECTORY: &str = "bucket-indexes";
 /// Changes of sources that a kind may be behind before it looks at all of its objects.
 const CHANGES: usize = 1024;
 /// Garbage is collected a little after it has become that.
@@ -63,6 +66,7 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
             shared.reconcile_all::<HelmRepository>(),
             shared.tell_of_refreshed_indexes(),
             shared.reconcile_all::<HelmChart>(),
+            shared.reconcile_all::<Bucket>(),
             shared.tell_of_artifacts(),
             collect_garbage(shared.store.clone(), settings.retention.retention_ttl, token),
         )
@@ -113,9 +117,12 @@ async fn open(settings: &Settings) -> anyhow::Result<(Store, Fetcher)> {
             _ => std::fs::create_dir_all(&directory)?,
         }
         let (store, report) = Store::open(&path, options)?;
-        anyhow::Ok((store, report, directory))
+        let indexes = path.join(INDEX_DIRECTORY);
+        std::fs::create_dir_all(&indexes)?;
+        index::sweep(&indexes, &store)?;
+        anyhow::Ok((store, report, directory, indexes))
     });
-    let (store, report, directory) = opened.await??;
+    let (store, report, directory, indexes) = opened.await??;
     for dropped in &report.dropped {
         tracing::error!(
             logger = "storage",
@@ -132,7 +139,7 @@ async fn open(settings: &Settings) -> anyhow::Result<(Store, Fetcher)> {
         swept = report.swept,
         "verified the artifact store"
     );
-    let mut fetcher = Fetcher::new(directory);
+    let mut fetcher = Fetcher::new(directory, indexes, settings.identities.clone());
     fetcher.helm.limits = settings.helm;
     fetcher.ssh_algorithms = settings.ssh_algorithms.clone();
     fetcher.charts = settings.charts;

@@ -6,9 +6,10 @@
 use std::time::Duration;
 
 use api::meta::{condition_types, reasons};
+use api::source::OCIProvider;
 use helm_package::Step;
 
-use crate::fetch::{git, helm_chart, helm_repository, http, oci};
+use crate::fetch::{bucket, git, helm_chart, helm_repository, http, oci};
 use crate::kind::{chart_condition, git_repository};
 use crate::reconcile::observe;
 use crate::verify;
@@ -77,6 +78,26 @@ pub(crate) enum Error {
         namespace: String,
         /// Its name.
         name: String,
+    },
+    /// Credentials of a provider for Git.
+    #[error("failed to configure authentication options")]
+    ConfigureProvider(#[source] cloud_identity::Error),
+    /// A provider without what it takes.
+    #[error("{problem}")]
+    ProviderConfiguration {
+        /// What it takes.
+        problem: String,
+        /// Whether only a change of the spec helps; a Secret may change by itself.
+        is_final: bool,
+    },
+    /// Credentials of a provider for its registry.
+    #[error("failed to get credential from {}", provider_name(*provider))]
+    ProviderCredential {
+        /// Which.
+        provider: OCIProvider,
+        /// Why not.
+        #[source]
+        source: cloud_identity::Error,
     },
     /// `spec.proxySecretRef`.
     #[error("failed to configure proxy options")]
@@ -182,6 +203,30 @@ pub(crate) enum Error {
     /// A `.sourceignore` file at a path that is none.
     #[error("failed to load source ignore patterns from repository")]
     LoadIgnore(#[source] artifact::tree::PathError),
+    /// A bucket could not be fetched.
+    #[error(transparent)]
+    Bucket(bucket::Error),
+    /// The store of a Bucket cannot be asked.
+    #[error(transparent)]
+    BucketAccess(crate::kind::BucketAccessError),
+    /// `spec.sts` of a Bucket.
+    #[error("{0}")]
+    StsConfiguration(String),
+    /// `spec.sts.endpoint` of a Bucket.
+    #[error("failed to parse STS endpoint '{endpoint}'")]
+    StsEndpoint {
+        /// As in the spec.
+        endpoint: String,
+        /// What is wrong with it.
+        #[source]
+        source: url::ParseError,
+    },
+    /// A ServiceAccount may not be used at a provider.
+    #[error(
+        "to use spec.serviceAccountName for provider authentication please enable the ObjectLevelWorkloadIdentity \
+         feature gate in the controller"
+    )]
+    FeatureGateDisabled,
     /// The store refused.
     #[error("unable to archive artifact to storage")]
     Store(#[from] artifact::store::Error),
@@ -276,8 +321,19 @@ impl Error {
             | Self::GetCredential(_)
             | Self::ConfigureAuthentication(_)
             | Self::MissingPassphrase { .. }
+            | Self::ConfigureProvider(_)
+            | Self::ProviderCredential { .. }
             | Self::ConfigureProxy(_)
             | Self::GenerateTransport { .. } => (FETCH_FAILED, reasons::AUTHENTICATION_FAILED),
+            Self::Bucket(bucket::Error::Disk(_)) => {
+                (STORAGE_OPERATION_FAILED, reasons::DIRECTORY_CREATION_FAILED)
+            }
+            Self::Bucket(_) => (FETCH_FAILED, reasons::BUCKET_OPERATION_FAILED),
+            Self::BucketAccess(_) => (FETCH_FAILED, reasons::AUTHENTICATION_FAILED),
+            Self::StsConfiguration(_) => (FETCH_FAILED, reasons::INVALID_STS_CONFIGURATION),
+            Self::StsEndpoint { .. } => (FETCH_FAILED, reasons::URL_INVALID),
+            Self::ProviderConfiguration { .. } => (FETCH_FAILED, reasons::INVALID_PROVIDER_CONFIGURATION),
+            Self::FeatureGateDisabled => (FETCH_FAILED, reasons::FEATURE_GATE_DISABLED),
             Self::EmptyRepository(_) => (FETCH_FAILED, EMPTY_REPOSITORY),
             Self::Clone { .. }
             | Self::ResolveReference(_)
@@ -317,6 +373,10 @@ impl Error {
             Self::Unsupported { .. }
             | Self::ParseUrl { .. }
             | Self::ValidateUrl { .. }
+            | Self::StsConfiguration(_)
+            | Self::StsEndpoint { .. }
+            | Self::ProviderConfiguration { is_final: true, .. }
+            | Self::FeatureGateDisabled
             | Self::LocateChart(_)
             | Self::ReachChart(_) => Disposition::Stalled,
             // As in Flux; a change of the source wakes the chart as well.
@@ -347,6 +407,15 @@ impl Error {
     /// The error with all its causes, on one line.
     pub(crate) fn message(&self) -> String {
         chain(self)
+    }
+}
+
+fn provider_name(provider: OCIProvider) -> &'static str {
+    match provider {
+        OCIProvider::Generic => "generic",
+        OCIProvider::Aws => "aws",
+        OCIProvider::Azure => "azure",
+        OCIProvider::Gcp => "gcp",
     }
 }
 

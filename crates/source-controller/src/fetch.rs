@@ -3,9 +3,11 @@
 //! In: what an object's spec asks for, with credentials already read. Out: the remote's revision, and its content as a
 //! stream of files. Nothing here knows Kubernetes, conditions or the store.
 
+pub(crate) mod bucket;
 pub(crate) mod git;
 pub(crate) mod helm_chart;
 pub(crate) mod helm_repository;
 pub(crate) mod http;
+pub(crate) mod identity;
 pub(crate) mod oci;
 pub(crate) mod semver;

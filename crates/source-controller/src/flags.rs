@@ -17,6 +17,8 @@ use git_ssh::algorithms::Algorithms;
 
 use crate::fetch::helm_repository;
 
+use crate::fetch::identity::Identities;
+
 /// Gates that Flux has, with their defaults.
 const FEATURE_GATES: [(&str, bool); 2] = [
     ("CacheSecretsAndConfigMaps", false),
@@ -51,7 +53,7 @@ pub(crate) struct Flags {
     /// How intervals are spread.
     #[command(flatten)]
     pub(crate) jitter: JitterFlags,
-    /// How tokens are cached; for cloud providers, which are not supported yet.
+    /// How tokens of cloud providers are cached.
     #[command(flatten)]
     pub(crate) token: TokenCacheFlags,
     /// Where artifacts are kept and served.
@@ -73,7 +75,7 @@ pub(crate) struct Flags {
     /// Host key algorithms of ssh, most preferred first; an empty list offers what Flux offers
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub(crate) ssh_hostkey_algos: Vec<String>,
-    /// Service account for workload identity; cloud providers are not supported yet
+    /// Service account for workload identity of objects that name none
     #[arg(long, default_value = "", value_name = "NAME")]
     pub(crate) default_service_account: String,
 }
@@ -133,7 +135,7 @@ pub(crate) struct HelmFlags {
 }
 
 /// What the flags mean.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) storage_path: PathBuf,
     pub(crate) retention: artifact::store::Options,
@@ -149,12 +151,14 @@ pub(crate) struct Settings {
     pub(crate) advertised: String,
     /// What is offered to ssh servers.
     pub(crate) ssh_algorithms: Algorithms,
+    /// Tokens of cloud providers, and who may have them.
+    pub(crate) identities: Identities,
 }
 
 impl Settings {
     /// Checks what parsing alone cannot.
     pub(crate) fn of(flags: &Flags) -> anyhow::Result<Self> {
-        flags.features.resolve(&FEATURE_GATES)?;
+        let features = flags.features.resolve(&FEATURE_GATES)?;
         let storage = &flags.storage;
         Ok(Self {
             storage_path: storage.storage_path.clone(),
@@ -171,6 +175,12 @@ impl Settings {
             ssh_algorithms: Algorithms::new(&flags.ssh_kex_algos, &flags.ssh_hostkey_algos)?,
             charts: chart_limits(&flags.helm)?,
             advertised: advertised(storage, std::env::var("HOSTNAME").ok().as_deref()),
+            identities: Identities::new(
+                flags.token.token_cache_max_size,
+                flags.token.token_cache_max_duration,
+                features.enabled("ObjectLevelWorkloadIdentity"),
+                &flags.default_service_account,
+            ),
         })
     }
 }

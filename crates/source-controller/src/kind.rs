@@ -1,11 +1,13 @@
 //! The kinds of sources as variations of one pipeline: what a kind reads, how it is fetched, what fills its artifact, and
 //! what its status says of all that. One file for each kind; steps and conditions are in `reconcile`, once for all.
 
+mod bucket;
 pub(crate) mod git_repository;
 mod helm_chart;
 pub(crate) mod helm_repository;
 mod oci_repository;
 
+pub(crate) use bucket::AccessError as BucketAccessError;
 pub(crate) use helm_chart::condition_of as chart_condition;
 
 use std::collections::BTreeMap;

@@ -110,7 +110,13 @@ async fn update<K: Kind>(object: Arc<K>, key: &ObjectKey, context: &Context<K>) 
         record::write_status(object, &status, context).await?;
         return Ok(Outcome::Done);
     }
-    let observed = observe(object.clone(), &context.client, &context.store).await;
+    let observed = observe(
+        object.clone(),
+        &context.client,
+        &context.store,
+        &context.fetcher.identities,
+    )
+    .await;
     let (object, progress, ending) = match decide(observed) {
         Decision::Fetch(plan) => match carry_out(object, key, plan, context).await? {
             Some(done) => done,

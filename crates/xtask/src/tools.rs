@@ -26,9 +26,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             said = writeln!(out, "{line}");
         }
     })?;
+    for package in tools::PACKAGES {
+        package.ensure(&mut |line| {
+            if said.is_ok() {
+                said = writeln!(out, "{line}");
+            }
+        })?;
+    }
     said?;
     for tool in &wanted {
         writeln!(out, "{:<24} {}", tool.name(), tools::path(*tool)?.display())?;
+    }
+    for package in tools::PACKAGES {
+        writeln!(out, "{:<24} {}", package.name(), package.path()?.display())?;
     }
     writeln!(
         out,

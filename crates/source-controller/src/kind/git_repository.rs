@@ -2,6 +2,7 @@
 
 mod content;
 pub(crate) mod include;
+mod provider;
 mod remote;
 mod sparse;
 pub(crate) mod submodules;
@@ -10,8 +11,9 @@ pub(crate) mod verify;
 use std::collections::BTreeMap;
 
 use api::meta::Artifact;
-use api::source::{GitProvider, GitRepository, GitRepositoryStatus, Source as _};
+use api::source::{GitRepository, GitRepositoryStatus, Source as _};
 use artifact::store::{self, Ingest, Record};
+use cloud_identity::Identity;
 use jiff::Timestamp;
 use url::Url;
 
@@ -34,13 +36,14 @@ use crate::reconcile::observe::Reader;
 const MAX_HEADLINE: usize = 50;
 
 /// What a GitRepository refers to.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct References {
     secret: SecretData,
     proxy: Option<http::Proxy>,
     /// Public keys, or why there are none. That matters only when there is something to verify.
     keys: Option<Result<Keys, String>>,
     inclusions: Vec<Inclusion>,
+    identity: Identity,
 }
 
 impl Kind for GitRepository {
@@ -51,19 +54,7 @@ impl Kind for GitRepository {
     type Content = Content;
 
     fn refusal(&self) -> Option<Error> {
-        let spec = &self.spec;
-        let unsupported = [
-            (
-                self.provider() != GitProvider::Generic,
-                "spec.provider other than generic",
-            ),
-        ];
-        if let Some((_, field)) = unsupported.into_iter().find(|(used, _)| *used) {
-            return Some(Error::Unsupported {
-                field: field.to_owned(),
-            });
-        }
-        self.parsed_url().err()
+        self.parsed_url().err().or_else(|| provider::refusal(self))
     }
 
     fn inputs(&self) -> Vec<store::ObjectKey> {
@@ -88,6 +79,7 @@ impl Kind for GitRepository {
             Some(reference) => reader.secret(&reference.name).await?,
             None => SecretData::new(),
         };
+        let identity = provider::identity(self, reader).await?;
         let keys = match &self.spec.verification {
             Some(verification) => {
                 let secret = reader.secret(&verification.secret_ref.name).await;
@@ -103,6 +95,7 @@ impl Kind for GitRepository {
             secret,
             proxy,
             keys,
+            identity,
             inclusions: include::read(self, reader).await?,
         })
     }
@@ -138,7 +131,9 @@ impl Kind for GitRepository {
         unless_revision: Option<String>,
         fetcher: &Fetcher,
     ) -> Result<Fetch<Content>, Failure> {
-        let remotes = Remotes::new(self, self.parsed_url()?, references, fetcher)?;
+        let url = self.parsed_url()?;
+        let references = &provider::with_credentials(self, &url, references, fetcher).await?;
+        let remotes = Remotes::new(self, url, references, fetcher)?;
         let request = git::Request {
             remote: remotes.main()?,
             reference: Reference::from_fields(self.reference_fields()),

@@ -12,11 +12,14 @@ use artifact::archive::{self, EntryContent, Limits, ReadError};
 use artifact::digest::Digest;
 use artifact::ignore::{IGNORE_FILE, Matcher};
 use artifact::store::{self, Ingest};
+use cloud_identity::Identity;
 
 use super::{Failure, Fetch, Fetched, Kind, Seen, Verified};
 use crate::error::{CredentialError, Error, LayerError, TransportError};
 use crate::fetch::git::auth::{self, SecretData};
 use crate::fetch::http;
+use crate::fetch::identity::{Exchange, registry_credentials};
+use crate::fetch::oci::credentials::Credentials;
 use crate::fetch::oci::layer::Layer;
 use crate::fetch::oci::name::Name;
 use crate::fetch::oci::registry::Repository;
@@ -35,6 +38,7 @@ pub(crate) struct References {
     certificates: Option<SecretData>,
     proxy: Option<http::Proxy>,
     verification: Material,
+    identity: Identity,
 }
 
 /// A layer, and what of it becomes the artifact.
@@ -54,11 +58,6 @@ impl Kind for OCIRepository {
     type Content = Content;
 
     fn refusal(&self) -> Option<Error> {
-        if self.provider() != OCIProvider::Generic {
-            return Some(Error::Unsupported {
-                field: "spec.provider other than generic".to_owned(),
-            });
-        }
         name(self).err()
     }
 
@@ -73,7 +72,14 @@ impl Kind for OCIRepository {
         if let Some(reference) = &spec.secret_ref {
             pull_secrets.push(reader.secret(&reference.name).await.map_err(failed)?);
         }
-        if let Some(account) = &spec.service_account_name {
+        let account = spec.service_account_name.as_deref();
+        let mut identity = Identity::Controller;
+        if self.provider() != OCIProvider::Generic {
+            // As in Flux, a Secret goes before the provider.
+            if pull_secrets.is_empty() {
+                identity = reader.identity(account).await?.map_err(failed)?;
+            }
+        } else if let Some(account) = account {
             pull_secrets.extend(reader.pull_secrets(account).await.map_err(failed)?);
         }
         let proxy = match &spec.proxy_secret_ref {
@@ -105,6 +111,7 @@ impl Kind for OCIRepository {
             certificates,
             proxy,
             verification,
+            identity,
         })
     }
 
@@ -121,7 +128,7 @@ impl Kind for OCIRepository {
         unless_revision: Option<String>,
         fetcher: &Fetcher,
     ) -> Result<Fetch<Content>, Failure> {
-        let request = request(self, references, fetcher)?;
+        let request = request(self, references, fetcher).await?;
         let resolved = oci::resolve(&request).await.map_err(Error::Pull)?;
         if unless_revision.as_ref() == Some(&resolved.revision) {
             return Ok(Fetch::Unchanged {
@@ -175,7 +182,7 @@ impl Kind for OCIRepository {
         fetcher: &Fetcher,
     ) -> Result<Verified, Error> {
         let wanted = self.spec.verification.clone().unwrap_or_default();
-        let request = request(self, references, fetcher)?;
+        let request = request(self, references, fetcher).await?;
         let (repository, digest) = (&request.repository, fetched.content.manifest);
         let verified = verification::verify(repository, digest, &wanted, &references.verification).await;
         match verified.map_err(|source| unverified(&wanted, source))? {
@@ -250,7 +257,7 @@ fn unverified(wanted: &ArtifactVerification, source: verification::Error) -> Err
     }
 }
 
-fn request(
+async fn request(
     object: &OCIRepository,
     references: &References,
     fetcher: &Fetcher,
@@ -258,7 +265,7 @@ fn request(
     let spec = &object.spec;
     let name = name(object)?;
     let credentials = match references.pull_secrets.as_slice() {
-        [] => None,
+        [] => login(object, &name, references, fetcher).await?,
         secrets => credentials::find(secrets, &name)
             .map_err(|error| Error::GetCredential(CredentialError::Data(error)))?,
     };
@@ -295,6 +302,27 @@ fn request(
             .as_ref()
             .and_then(|selector| selector.media_type.clone()),
     })
+}
+
+/// What the provider gives for its registry; nothing if there is none.
+async fn login(
+    object: &OCIRepository,
+    name: &Name,
+    references: &References,
+    fetcher: &Fetcher,
+) -> Result<Option<Credentials>, Error> {
+    let exchange = Exchange {
+        clients: fetcher.clients.clone(),
+        settings: http::Settings {
+            proxy: references.proxy.clone(),
+            ..Default::default()
+        },
+        deadline: fetcher.deadline(object.timeout()),
+    };
+    let (provider, identities) = (object.provider(), &fetcher.identities);
+    registry_credentials(provider, name.host(), &references.identity, identities, &exchange)
+        .await
+        .map_err(|source| Error::ProviderCredential { provider, source })
 }
 
 /// The layer is an archive; what is in it becomes the artifact, without what is ignored.
@@ -390,10 +418,7 @@ mod tests {
     fn what_cannot_be_done_is_refused_by_name() {
         let cases = [
             (json!({"url": "oci://h/r"}), None),
-            (
-                json!({"url": "oci://h.io/r", "provider": "aws"}),
-                Some("spec.provider other than generic is not supported by this controller yet"),
-            ),
+            (json!({"url": "oci://h.io/app", "provider": "aws"}), None),
             (
                 json!({"url": "oci://h.io/r:v1"}),
                 Some("URL validation failed for 'oci://h.io/r:v1': URL must not contain a tag; remove ':v1'"),

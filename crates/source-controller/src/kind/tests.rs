@@ -11,6 +11,7 @@ use testkit::git::{Change, GitServer, Repository};
 use testkit::registry::{Artifact as Pushed, CONTENT_MEDIA_TYPE, Layer, Registry, tar_gz};
 
 use super::*;
+use crate::fetch::identity::Identities;
 use crate::reconcile::store::store;
 
 pub(super) struct Peer {
@@ -26,9 +27,10 @@ impl Peer {
         let fetching = directory.path().join("fetching");
         std::fs::create_dir(&fetching).unwrap();
         let (store, _) = Store::open(&directory.path().join("store"), Options::default()).unwrap();
+        let identities = Identities::new(0, std::time::Duration::ZERO, false, "");
         Self {
             store,
-            fetcher: Fetcher::new(fetching),
+            fetcher: Fetcher::new(fetching, directory.path().join("indexes"), identities),
             directory,
         }
     }

@@ -203,10 +203,10 @@ mod tests {
 
     #[test]
     fn what_cannot_be_done_is_not_tried() {
-        let refused = decision(json!({"/spec/provider": "aws"}), true).unwrap_err();
+        let refused = decision(json!({"/spec/url": "oci://h.io/app:v1"}), true).unwrap_err();
         assert_eq!(
             refused,
-            "spec.provider other than generic is not supported by this controller yet"
+            "URL validation failed for 'oci://h.io/app:v1': URL must not contain a tag; remove ':v1'"
         );
     }
 }

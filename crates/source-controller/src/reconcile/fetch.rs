@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use git_ssh::algorithms::Algorithms;
 use tokio::time::Instant;
 
+use crate::fetch::identity::Identities;
 use crate::fetch::{helm_repository, http, oci};
 
 /// What fetching needs besides the object: shared by all objects, and holding the credentials of none.
@@ -19,11 +20,15 @@ pub(crate) struct Fetcher {
     pub(crate) directory: PathBuf,
     /// How much is read of charts.
     pub(crate) charts: helm_package::Limits,
+    /// Where the indexes of buckets are kept.
+    pub(crate) indexes: PathBuf,
+    /// Tokens of cloud providers.
+    pub(crate) identities: Identities,
 }
 
 impl Fetcher {
     /// A fetcher that knows nothing yet.
-    pub(crate) fn new(directory: PathBuf) -> Self {
+    pub(crate) fn new(directory: PathBuf, indexes: PathBuf, identities: Identities) -> Self {
         Self {
             clients: http::Clients::default(),
             registries: oci::registry::Memory::default(),
@@ -31,7 +36,16 @@ impl Fetcher {
             ssh_algorithms: Algorithms::default(),
             directory,
             charts: helm_package::Limits::default(),
+            indexes,
+            identities,
         }
+    }
+
+    /// A fetcher with one folder for everything, and no identity at any provider.
+    #[cfg(test)]
+    pub(crate) fn alone(directory: PathBuf) -> Self {
+        let identities = Identities::new(0, std::time::Duration::ZERO, false, "");
+        Self::new(directory.clone(), directory, identities)
     }
 
     /// When a fetch that begins now must be over.

@@ -7,8 +7,10 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use artifact::store::{self, Store};
+use cloud_identity::Identity;
+use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::{Secret, ServiceAccount};
-use kube::api::ListParams;
+use kube::api::{ListParams, PostParams};
 use kube::core::NamespaceResourceScope;
 use kube::{Api, Client, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
@@ -16,6 +18,7 @@ use serde::de::DeserializeOwned;
 use crate::error::Error;
 use crate::fetch::git::auth::SecretData;
 use crate::fetch::http::Proxy;
+use crate::fetch::identity::Identities;
 use crate::kind::Kind;
 
 /// What is known of an object before anything is decided.
@@ -30,7 +33,12 @@ pub(crate) struct Observed<K: Kind> {
 }
 
 /// Reads the references of an object that is to be fetched.
-pub(crate) async fn observe<K: Kind>(object: Arc<K>, client: &Client, store: &Store) -> Observed<K> {
+pub(crate) async fn observe<K: Kind>(
+    object: Arc<K>,
+    client: &Client,
+    store: &Store,
+    identities: &Identities,
+) -> Observed<K> {
     let namespace = object.namespace().unwrap_or_default();
     // Before the references: what is read then is at least as new as what the status will say.
     let inputs = input_revisions(&*object, store);
@@ -41,6 +49,7 @@ pub(crate) async fn observe<K: Kind>(object: Arc<K>, client: &Client, store: &St
                 .read_references(&Reader {
                     client,
                     store,
+                    identities,
                     namespace: &namespace,
                 })
                 .await
@@ -90,6 +99,7 @@ pub(crate) struct Reader<'a> {
     client: &'a Client,
     /// For the artifacts of other sources.
     pub(crate) store: &'a Store,
+    identities: &'a Identities,
     namespace: &'a str,
 }
 
@@ -98,16 +108,18 @@ pub(crate) struct Reader<'a> {
 pub(crate) struct Lookup {
     client: Client,
     store: Store,
+    identities: Identities,
     namespace: String,
 }
 
 impl Lookup {
     /// A lookup of its own, not of a reader.
     #[cfg(test)]
-    pub(crate) fn new(client: Client, store: Store, namespace: &str) -> Self {
+    pub(crate) fn new(client: Client, store: Store, identities: Identities, namespace: &str) -> Self {
         Self {
             client,
             store,
+            identities,
             namespace: namespace.to_owned(),
         }
     }
@@ -117,6 +129,7 @@ impl Lookup {
         Reader {
             client: &self.client,
             store: &self.store,
+            identities: &self.identities,
             namespace: &self.namespace,
         }
     }
@@ -189,6 +202,7 @@ impl Reader<'_> {
         Lookup {
             client: self.client.clone(),
             store: self.store.clone(),
+            identities: self.identities.clone(),
             namespace: self.namespace.to_owned(),
         }
     }
@@ -197,6 +211,48 @@ impl Reader<'_> {
     pub(crate) async fn object<K: Named>(&self, name: &str) -> Result<K, ReadError> {
         let api: Api<K> = Api::namespaced(self.client.clone(), self.namespace);
         api.get(name).await.map_err(|error| ReadError::Object {
+            namespace: self.namespace.to_owned(),
+            name: name.to_owned(),
+            problem: problem(&error),
+        })
+    }
+
+    /// Whether ServiceAccounts may be used at providers; if not, that is an error.
+    pub(crate) fn check_object_level_identity(&self) -> Result<(), Error> {
+        if self.identities.object_level {
+            return Ok(());
+        }
+        Err(Error::FeatureGateDisabled)
+    }
+
+    /// Who an object is at its provider: the ServiceAccount that it names, else the default one, else the controller.
+    /// The outer error says that the controller does not allow it.
+    pub(crate) async fn identity(
+        &self,
+        service_account: Option<&str>,
+    ) -> Result<Result<Identity, ReadError>, Error> {
+        let default = self.identities.default_service_account.as_deref();
+        let Some(name) = service_account.or(default) else {
+            return Ok(Ok(Identity::Controller));
+        };
+        self.check_object_level_identity()?;
+        let account = self.service_account(name).await;
+        Ok(account.map(|account| {
+            Identity::Account(cloud_identity::ServiceAccount {
+                namespace: self.namespace.to_owned(),
+                name: name.to_owned(),
+                annotations: account.metadata.annotations.unwrap_or_default(),
+                issuer: Arc::new(TokenRequests {
+                    api: Api::namespaced(self.client.clone(), self.namespace),
+                    name: name.to_owned(),
+                }),
+            })
+        }))
+    }
+
+    async fn service_account(&self, name: &str) -> Result<ServiceAccount, ReadError> {
+        let api: Api<ServiceAccount> = Api::namespaced(self.client.clone(), self.namespace);
+        api.get(name).await.map_err(|error| ReadError::ServiceAccount {
             namespace: self.namespace.to_owned(),
             name: name.to_owned(),
             problem: problem(&error),
@@ -240,15 +296,7 @@ impl Reader<'_> {
 
     /// The data of the image pull secrets of a ServiceAccount.
     pub(crate) async fn pull_secrets(&self, service_account: &str) -> Result<Vec<SecretData>, ReadError> {
-        let api: Api<ServiceAccount> = Api::namespaced(self.client.clone(), self.namespace);
-        let account = api
-            .get(service_account)
-            .await
-            .map_err(|error| ReadError::ServiceAccount {
-                namespace: self.namespace.to_owned(),
-                name: service_account.to_owned(),
-                problem: problem(&error),
-            })?;
+        let account = self.service_account(service_account).await?;
         let mut secrets = Vec::new();
         for reference in account.image_pull_secrets.unwrap_or_default() {
             secrets.push(self.secret(&reference.name).await?);
@@ -272,6 +320,32 @@ impl Reader<'_> {
         let username = text("username").filter(|username| !username.is_empty());
         let credentials = username.map(|username| (username, text("password").unwrap_or_default()));
         Ok(Proxy { address, credentials })
+    }
+}
+
+/// Makes tokens of a ServiceAccount: TokenRequest.
+struct TokenRequests {
+    api: Api<ServiceAccount>,
+    name: String,
+}
+
+impl cloud_identity::Issuer for TokenRequests {
+    fn issue(&self, audience: String) -> cloud_identity::Future<'_, Result<String, String>> {
+        Box::pin(async move {
+            let request = TokenRequest {
+                spec: TokenRequestSpec {
+                    audiences: vec![audience],
+                    ..Default::default()
+                },
+                ..Default::default()
+            };
+            let answer = self
+                .api
+                .create_token_request(&self.name, &PostParams::default(), &request)
+                .await
+                .map_err(|error| problem(&error))?;
+            Ok(answer.status.map(|status| status.token).unwrap_or_default())
+        })
     }
 }
 

@@ -22,7 +22,7 @@ impl Peer {
         };
         Self {
             server: server.unwrap(),
-            fetcher: Fetcher::new(directory.path().to_owned()),
+            fetcher: Fetcher::alone(directory.path().to_owned()),
             _directory: directory,
         }
     }

@@ -18,7 +18,7 @@ pub(crate) struct RetryAfter(NonZeroU32);
 
 impl RetryAfter {
     /// Reads the header of an answer that may carry it: too many requests, or a service that is down for a while.
-    pub(super) fn of(status: StatusCode, headers: &HeaderMap, now: Timestamp) -> Option<Self> {
+    pub(crate) fn of(status: StatusCode, headers: &HeaderMap, now: Timestamp) -> Option<Self> {
         let waits = matches!(
             status,
             StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE

@@ -30,7 +30,7 @@ impl Peer {
             server,
             object: serde_json::from_value(object).unwrap(),
             store,
-            fetcher: Fetcher::new(fetching),
+            fetcher: Fetcher::alone(fetching),
             _directory: directory,
         }
     }

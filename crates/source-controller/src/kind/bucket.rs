@@ -1,0 +1,126 @@
+//! `Bucket`: the objects of a bucket.
+
+mod access;
+
+use api::meta::Artifact;
+use api::source::{Bucket, BucketStatus, Source as _};
+use artifact::store::Ingest;
+use kube::ResourceExt as _;
+
+use super::{Failure, Fetch, Fetched, Kind, Seen};
+use crate::error::Error;
+use crate::fetch::bucket::index::Memory;
+use crate::fetch::bucket::{self, File};
+use crate::reconcile::fetch::Fetcher;
+use crate::reconcile::observe::Reader;
+
+pub(crate) use access::{AccessError, References};
+
+/// The files of a bucket, and where their index is kept.
+pub(crate) struct Content {
+    content: bucket::Content,
+    memory: Memory,
+}
+
+impl Kind for Bucket {
+    const NAME: &'static str = "Bucket";
+    const HAS_LATEST_URL: bool = true;
+    type References = References;
+    type Content = Content;
+
+    fn refusal(&self) -> Option<Error> {
+        access::refusal(self)
+    }
+
+    async fn read_references(&self, reader: &Reader<'_>) -> Result<References, Error> {
+        access::read(self, reader).await
+    }
+
+    /// What ignore rules leave out is not in the revision either: if they change, so does it, or the artifact does not.
+    fn settings_changed(&self) -> bool {
+        false
+    }
+
+    async fn fetch(
+        &self,
+        references: &References,
+        unless_revision: Option<String>,
+        fetcher: &Fetcher,
+    ) -> Result<Fetch<Content>, Failure> {
+        let namespace = self.namespace().unwrap_or_default();
+        let memory = Memory::of(
+            &fetcher.indexes,
+            &namespace,
+            &self.name_any(),
+            references.store.clone(),
+        );
+        let request = bucket::Request {
+            remote: access::remote(self, references, fetcher).await?,
+            bucket: self.spec.bucket_name.clone(),
+            has_prefix: self.spec.prefix.is_some(),
+            ignore: self.spec.ignore.clone(),
+            memory: memory.clone(),
+            timeout: self.timeout().to_std(),
+            directory: fetcher.directory.clone(),
+        };
+        let fetched = bucket::fetch(request, unless_revision.as_deref()).await;
+        let content = match fetched.map_err(Error::Bucket)? {
+            bucket::Fetched::Unchanged(revision) => return Ok(Fetch::Unchanged { revision }),
+            bucket::Fetched::Changed(content) => content,
+        };
+        let revision = content.revision.clone();
+        Ok(Fetch::New(Fetched {
+            filename: format!("{}.tar.gz", revision.trim_start_matches("sha256:")),
+            seen: Seen {
+                message: format!("new upstream revision '{revision}'"),
+                revision,
+            },
+            metadata: std::collections::BTreeMap::new(),
+            headline: Some(format!("{} fetched files", content.index.len())),
+            content: Content { content, memory },
+        }))
+    }
+
+    fn fill(content: Content, ingest: &mut Ingest) -> Result<(), Error> {
+        let Content { content, memory } = content;
+        for (path, file) in &content.files {
+            match file {
+                File::Blob(digest) => ingest.add_file(path, false, memory.store().read_blob(digest, 0)?)?,
+                File::Fetched(file) => {
+                    let file = std::fs::File::open(file).map_err(Error::MakeDirectory)?;
+                    ingest.add_file(path, false, file)?;
+                }
+                File::Ignore(text) => ingest.add_file(path, false, text.as_slice())?,
+            }
+        }
+        // Without it everything is fetched the next time, which is no reason to have no artifact.
+        if let Err(error) = memory.keep(&content.index) {
+            tracing::warn!(%error, "failed to keep the index of a bucket");
+        }
+        Ok(())
+    }
+
+    fn in_storage_message(revision: &str) -> String {
+        format!("stored artifact: revision '{revision}'")
+    }
+
+    fn announcement(&self, _artifact: &Artifact, headline: Option<&str>) -> String {
+        let name = &self.spec.bucket_name;
+        match headline {
+            Some(files) => format!("stored artifact with {files} from '{name}' bucket"),
+            None => format!("stored artifact from '{name}' bucket"),
+        }
+    }
+
+    fn set_artifact(status: &mut BucketStatus, artifact: Option<Artifact>, latest_url: Option<String>) {
+        status.artifact = artifact;
+        status.url = latest_url;
+    }
+
+    fn note_settings(&self, status: &mut BucketStatus) {
+        status.observed_ignore = self.spec.ignore.clone();
+    }
+}
+
+#[cfg(test)]
+mod tests;
