@@ -5,6 +5,7 @@
 //! spellings that Go's pflag takes are taken: `--flag=value`, `--flag value`, a bool with or without a value,
 //! lists repeated or separated by commas, a flag given twice (the last one counts).
 
+mod artifact_client;
 mod feature_gates;
 mod label_selector;
 mod value;
@@ -14,6 +15,7 @@ use std::time::Duration;
 use clap::{ArgAction, Args};
 use sha2::{Digest as _, Sha256};
 
+pub use artifact_client::ArtifactClientFlags;
 pub use feature_gates::{Error as FeatureGateError, FeatureGateFlags, FeatureGates};
 pub use label_selector::{Error as LabelSelectorError, parse as parse_label_selector};
 pub use value::{AddressError, ListenAddress, parse_address, parse_bool};

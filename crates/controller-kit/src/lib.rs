@@ -5,6 +5,8 @@
 //! | [`run`], [`App`], [`Context`] | the life of a process: ties the rest together, so that a `main` is short |
 //! | [`flags`], [`duration`] | the shared flags, under Flux's names |
 //! | [`process`], [`telemetry`], [`admin`], [`metrics`] | crypto, allocator, signals; logs; endpoints; what is measured |
+//! | [`access_from`] | who may refer to a source from another namespace |
+//! | [`credentials`] | what a controller needs to call another: an authority to trust, and a token |
 //! | [`client`], [`leader`] | the connection to the Kubernetes API; who of several replicas works |
 //! | [`runtime`], [`ObjectKey`] | from watches to keys |
 //! | [`queue`], [`jitter`] | which object is worked on next, and when |
@@ -13,9 +15,11 @@
 //!
 //! A controller brings its kind, its settings and its reconcile; it takes from here everything around that.
 
+pub mod access_from;
 pub mod admin;
 pub mod client;
 pub mod conditions;
+pub mod credentials;
 pub mod duration;
 pub mod events;
 pub mod finalizer;
