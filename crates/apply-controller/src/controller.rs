@@ -8,6 +8,7 @@ use std::time::Duration;
 use api::kustomize::{Kustomization, SourceKind};
 use api::meta::{Artifact, HasConditions, StatusObject, ValuesKind, condition_types};
 use api::source::{GitRepository, OCIRepository, Source};
+use controller_kit::access_from;
 use controller_kit::events::Recorder as Events;
 use controller_kit::flags::WatchFlags;
 use controller_kit::metrics::Metrics;
@@ -20,7 +21,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::core::{ApiResource, NamespaceResourceScope, PartialObjectMeta, Selector, SelectorExt as _};
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::runtime::{WatchStreamExt as _, watcher};
-use kube::{Api, Client};
+use kube::{Api, Client, ResourceExt as _};
 use kube_apply::{Drift, Engine};
 use kube_health::{Hub, Resolve, ResolveError, Resolved};
 use manifest::{GroupVersionKind, ObjectId};
@@ -28,6 +29,7 @@ use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
+use crate::artifact_access;
 use crate::builds::Builds;
 use crate::flags::{Flags, Settings};
 use crate::memory::Memory;
@@ -175,21 +177,24 @@ impl Facts {
     }
 }
 
-/// What of a source matters: its artifact, or why it has none.
+/// What of a source matters: its artifact, or why it has none, and who may refer to it.
 #[derive(PartialEq)]
 enum SourceFacts {
     Artifact {
         revision: String,
         digest: String,
         url: String,
+        access_from: Option<String>,
     },
     Nothing {
         why: Option<String>,
+        access_from: Option<String>,
     },
 }
 
 impl SourceFacts {
     fn of<K: Source>(source: &K) -> Self {
+        let access_from = source.annotations().get(access_from::ANNOTATION).cloned();
         match source.artifact() {
             Some(Artifact {
                 revision,
@@ -200,8 +205,10 @@ impl SourceFacts {
                 revision: revision.clone(),
                 digest: digest.clone(),
                 url: url.clone(),
+                access_from,
             },
             None => Self::Nothing {
+                access_from,
                 why: source
                     .condition(condition_types::READY)
                     .map(|c| c.message.clone()),
@@ -298,6 +305,7 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     );
     let (git_repositories, git_changed) = watch_sources::<GitRepository>(&kit.client, &flags.watch);
     let (oci_repositories, oci_changed) = watch_sources::<OCIRepository>(&kit.client, &flags.watch);
+    let (artifacts, credentials) = artifact_access::supplied(settings.artifacts, &flags.artifact, &kit);
     let engine = Engine::new(kit.client.clone(), settings.apply);
     let drifts = engine.managed().subscribe();
     let context = Arc::new(Context {
@@ -310,7 +318,7 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         memory: Memory::default(),
         builds: Builds::default(),
         queue: Queue::new("kustomization", flags.rate, &kit.metrics),
-        artifacts: artifact::client::Client::new(settings.artifacts)?,
+        artifacts: artifact::client::Client::new(artifacts)?,
         events: kit.recorder,
         fail_fast: settings.fail_fast,
         policy: settings.policy,
@@ -340,6 +348,7 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     );
     tokio::select! {
         _ = follow => anyhow::bail!("the watches ended"),
+        () = credentials => anyhow::bail!("the watch of the artifact service's authority ended"),
         result = work(Arc::clone(&context), flags.concurrent, kit.token) => result,
     }
 }

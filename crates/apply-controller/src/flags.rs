@@ -7,9 +7,9 @@ use artifact::client::ClientOptions;
 use clap::{ArgAction, Parser};
 use controller_kit::duration;
 use controller_kit::flags::{
-    AclFlags, ClientFlags, EndpointFlags, FeatureGateFlags, JitterFlags, KubeconfigFlags,
-    LeaderElectionFlags, LogFlags, RateLimiterFlags, TokenCacheFlags, WatchFlags, parse_bool,
-    parse_label_selector,
+    AclFlags, ArtifactClientFlags, ClientFlags, EndpointFlags, FeatureGateFlags, JitterFlags,
+    KubeconfigFlags, LeaderElectionFlags, LogFlags, RateLimiterFlags, TokenCacheFlags, WatchFlags,
+    parse_bool, parse_label_selector,
 };
 use kube::core::Selector;
 
@@ -46,6 +46,9 @@ pub struct Flags {
     /// Who may refer to whom.
     #[command(flatten)]
     pub acl: AclFlags,
+    /// How the artifact service is called.
+    #[command(flatten)]
+    pub artifact: ArtifactClientFlags,
     /// How kubeconfigs of remote clusters are read; accepted for Flux's manifests, used when remote clusters are.
     #[command(flatten)]
     pub kubeconfig: KubeconfigFlags,
@@ -91,10 +94,6 @@ pub struct Flags {
     #[arg(long, value_name = "NAME")]
     pub sops_vault_configmap: Option<String>,
 
-    /// Address of the artifact service, such as http://source-controller:9091. Without it, and for artifacts that the
-    /// service does not know, archives are downloaded over HTTP.
-    #[arg(long, env = "ARTIFACT_SERVICE", value_name = "URL")]
-    pub artifact_service: Option<String>,
     /// Host to download archives from instead of the one in their URLs, for running outside of the cluster.
     #[arg(long, env = "SOURCE_CONTROLLER_LOCALHOST", value_name = "HOST")]
     pub source_controller_localhost: Option<String>,
@@ -171,10 +170,7 @@ impl Settings {
                 ..kube_apply::Settings::default()
             },
             artifacts: ClientOptions {
-                grpc_endpoint: flags
-                    .artifact_service
-                    .clone()
-                    .filter(|endpoint| !endpoint.is_empty()),
+                grpc_endpoint: flags.artifact.endpoint(),
                 cache_bytes: flags.artifact_cache_bytes,
                 http_retries: flags.http_retry,
                 hostname: flags

@@ -2,6 +2,7 @@
 //!
 //! Runs under the name of Flux's kustomize-controller where others see it: field manager, Lease, events.
 
+mod artifact_access;
 mod builds;
 mod controller;
 mod error;

@@ -10,9 +10,11 @@
 //! service names for the archive's digest. Memory is bounded by the cache and by the largest file.
 
 mod cache;
+mod connect;
 mod download;
 mod error;
 mod service;
+mod supply;
 
 use std::{
     collections::HashMap,
@@ -23,11 +25,14 @@ use std::{
 
 use bytes::Bytes;
 
-pub use self::error::{Error, Result};
 use self::{
     cache::Cache,
     download::{Downloader, LocalArchive},
     service::{Service, Wanted},
+};
+pub use self::{
+    error::{Error, Result},
+    supply::Supply,
 };
 use crate::{
     archive::Limits,
@@ -41,8 +46,12 @@ const MAX_KNOWN_TREES: usize = 4096;
 /// How a [`Client`] reaches artifacts.
 #[derive(Debug, Clone)]
 pub struct ClientOptions {
-    /// The artifact service, for example `http://source-controller:9090`. None: everything over HTTP.
+    /// The artifact service, for example `https://source-controller:9091`. None: everything over HTTP.
     pub grpc_endpoint: Option<String>,
+    /// Certificates (PEM) of the authority of an `https` endpoint.
+    pub authority: Supply,
+    /// The token that calls of the service carry.
+    pub token: Supply,
     /// Bytes of blobs and folders that are kept in memory.
     pub cache_bytes: usize,
     /// How often a failed download or broken stream is tried again. Flux's --http-retry, by default 9.
@@ -65,6 +74,8 @@ impl Default for ClientOptions {
     fn default() -> Self {
         Self {
             grpc_endpoint: None,
+            authority: Supply::Nothing,
+            token: Supply::Nothing,
             cache_bytes: 32 * 1024 * 1024,
             http_retries: 9,
             retry_min: Duration::from_millis(200),
@@ -170,13 +181,16 @@ impl Client {
     }
 
     async fn try_open(&self, reference: &ArtifactRef, digest: Digest) -> Result<RemoteTree> {
-        if let Some(root) = self.inner.find_root(digest).await {
-            return Ok(RemoteTree {
-                root,
-                inner: self.inner.clone(),
-                archive: None,
-            });
-        }
+        let refusal = match self.inner.find_root(digest).await {
+            Ok(root) => {
+                return Ok(RemoteTree {
+                    root,
+                    inner: self.inner.clone(),
+                    archive: None,
+                });
+            }
+            Err(refusal) => refusal,
+        };
         if let Some(archive) = self.inner.known().downloaded.get(&digest).and_then(Weak::upgrade) {
             return Ok(RemoteTree {
                 root: archive.root(),
@@ -184,7 +198,9 @@ impl Client {
                 archive: Some(archive),
             });
         }
-        let archive = Arc::new(self.inner.downloader.download(reference, digest).await?);
+        let downloaded = self.inner.downloader.download(reference, digest).await;
+        // Where nothing is served over HTTP, the service's own words are what helps.
+        let archive = Arc::new(downloaded.map_err(|error| refusal.unwrap_or(error))?);
         let mut known = self.inner.known();
         known.downloaded.retain(|_, archive| archive.strong_count() > 0);
         known.downloaded.insert(digest, Arc::downgrade(&archive));
@@ -272,7 +288,7 @@ impl RemoteTree {
         let mut content = Bytes::new();
         self.inner
             .service()?
-            .read_blobs(vec![wanted], &mut |_, blob| content = blob)
+            .read_blobs(&self.root, vec![wanted], &mut |_, blob| content = blob)
             .await?;
         self.inner.cache().insert_blob(entry.digest, content.clone());
         Ok(content)
@@ -295,7 +311,10 @@ impl RemoteTree {
             fetched.bytes += blob.len() as u64;
             self.inner.cache().insert_blob(digest, blob);
         };
-        self.inner.service()?.read_blobs(missing, &mut keep).await?;
+        self.inner
+            .service()?
+            .read_blobs(&self.root, missing, &mut keep)
+            .await?;
         Ok(fetched)
     }
 
@@ -330,7 +349,11 @@ impl RemoteTree {
         if let Some(cached) = self.inner.cache().directories_below(folder) {
             return Ok(cached);
         }
-        let directories = self.inner.service()?.directories_below(folder).await?;
+        let directories = self
+            .inner
+            .service()?
+            .directories_below(&self.root, folder)
+            .await?;
         let mut cache = self.inner.cache();
         for (digest, directory) in &directories {
             cache.insert_directory(*digest, directory.clone());
@@ -361,25 +384,31 @@ impl RemoteTree {
         if let Some(directory) = self.inner.cache().directory(digest) {
             return Ok(directory);
         }
-        let directory = self.inner.service()?.directory(digest).await?;
+        let directory = self.inner.service()?.directory(&self.root, digest).await?;
         self.inner.cache().insert_directory(*digest, directory.clone());
         Ok(directory)
     }
 }
 
 impl Inner {
-    /// The root of the archive's tree, if the service knows the archive. A service that cannot say is no failure.
-    async fn find_root(&self, archive: Digest) -> Option<Digest> {
-        let service = self.service.as_ref()?;
+    /// The root of the archive's tree, if the service knows the archive. A service that cannot say is no failure by
+    /// itself; one that refuses the caller gives its words for the case that there is no other way.
+    async fn find_root(&self, archive: Digest) -> Result<Digest, Option<Error>> {
+        let service = self.service.as_ref().ok_or(None)?;
         if let Some(root) = self.known().roots.get(&archive) {
-            return Some(*root);
+            return Ok(*root);
         }
         let root = match service.stat(&archive).await {
             Ok(root) => root,
             Err(error) => {
-                let error = &error as &dyn std::error::Error;
-                tracing::debug!(%archive, error, "the artifact service does not have the artifact");
-                return None;
+                let is_refused = error.is_refused();
+                let cause = &error as &dyn std::error::Error;
+                if is_refused {
+                    tracing::warn!(%archive, error = cause, "the artifact service refused the call");
+                } else {
+                    tracing::debug!(%archive, error = cause, "the artifact service does not have the artifact");
+                }
+                return Err(is_refused.then_some(error));
             }
         };
         let mut known = self.known();
@@ -387,7 +416,7 @@ impl Inner {
             known.roots.clear();
         }
         known.roots.insert(archive, root);
-        Some(root)
+        Ok(root)
     }
 
     /// Trees without an archive exist only where there is a service.

@@ -35,9 +35,10 @@ mod open;
 mod record;
 mod references;
 mod retention;
+mod temporary;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     io,
     path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -159,6 +160,14 @@ pub enum Error {
         /// Bytes that there are.
         size: u64,
     },
+    /// The volume has no room. Nothing was stored, and what was there before is as it was.
+    #[error("failed to {operation} in the artifact store: its volume is full, enlarge it or remove sources")]
+    Full {
+        /// What was tried.
+        operation: &'static str,
+        /// What the file system said.
+        source: io::Error,
+    },
     /// The file system refused.
     #[error("failed to {operation} in the artifact store")]
     Io {
@@ -232,6 +241,25 @@ impl Store {
             .filter(|stored| stored.record.digest == *digest);
         all.max_by_key(|stored| stored.sequence)
             .map(|stored| stored.record.clone())
+    }
+
+    /// The objects that have, or had until a moment ago, an artifact whose archive has this digest.
+    #[must_use]
+    pub fn holders_of_archive(&self, digest: &Digest) -> BTreeSet<ObjectKey> {
+        self.holders(|record| record.digest == *digest)
+    }
+
+    /// The objects that have, or had until a moment ago, an artifact whose tree has this root.
+    #[must_use]
+    pub fn holders_of_tree(&self, root: &Digest) -> BTreeSet<ObjectKey> {
+        self.holders(|record| record.tree == *root)
+    }
+
+    fn holders(&self, is_meant: impl Fn(&Record) -> bool) -> BTreeSet<ObjectKey> {
+        let state = self.inner.lock();
+        let holds = |stored: &[Stored]| stored.iter().any(|stored| is_meant(&stored.record));
+        let holders = state.objects.iter().filter(|(_, stored)| holds(stored));
+        holders.map(|(key, _)| key.clone()).collect()
     }
 
     /// The artifact of a path as in status.artifact.path. `latest.tar.gz` in an object's folder is its current one, and
@@ -386,10 +414,35 @@ impl std::fmt::Display for What {
 }
 
 impl Error {
+    /// A full disk is one, whoever meets it.
+    fn of_archive(error: archive::WriteError) -> Self {
+        match error {
+            archive::WriteError::Write { source, .. } if is_full(&source) => {
+                Self::io("write an archive")(source)
+            }
+            error => Self::WriteArchive(error),
+        }
+    }
+
     fn io(operation: &'static str) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::Io { operation, source }
+        move |source| {
+            if is_full(&source) {
+                Self::Full { operation, source }
+            } else {
+                Self::Io { operation, source }
+            }
+        }
     }
 }
 
+fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
+}
+
+#[cfg(test)]
+mod crash_tests;
 #[cfg(test)]
 mod tests;

@@ -22,11 +22,15 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use crate::fetch::bucket::index;
+use crate::flags::artifact_service::{ArtifactService, CertificateFrom, hosts};
 use crate::flags::{Flags, Settings};
 use crate::kind::Kind;
 use crate::reconcile::fetch::Fetcher;
 use crate::reconcile::store::AdvertisedAddress;
 use crate::reconcile::{Context, reconcile};
+use crate::serve::access::Access;
+use crate::serve::limit::Limiter;
+use crate::serve::tls::{certificate::Certificate, keeper::Keeper};
 use crate::serve::{grpc, http};
 
 /// The readiness check that holds once the store is verified and served.
@@ -40,6 +44,8 @@ const CHANGES: usize = 1024;
 /// Garbage is collected a little after it has become that.
 const COLLECTION_DELAY: Duration = Duration::from_secs(1);
 
+/// How long a start waits for the API server to keep our authority.
+const FIRST_CERTIFICATE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Downloads that are running get this long after the work has ended.
 const LAST_DOWNLOADS_TIMEOUT: Duration = Duration::from_secs(6);
 
@@ -48,7 +54,7 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     let settings = Settings::of(&flags)?;
     let (store, fetcher) = open(&settings).await?;
     let stop = CancellationToken::new();
-    let mut servers = serve(&settings, &store, &stop).await?;
+    let mut servers = serve(&settings, &store, &kit, &stop).await?;
     kit.ready.set(STORAGE_CHECK, true);
     let shared = Shared {
         flags,
@@ -88,23 +94,74 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
 async fn serve(
     settings: &Settings,
     store: &Store,
+    kit: &Kit,
     stop: &CancellationToken,
 ) -> anyhow::Result<JoinSet<anyhow::Result<()>>> {
     let store = Arc::new(store.clone());
     let mut servers = JoinSet::new();
     if let Some(address) = settings.http.socket() {
         let listener = bind(address).await?;
-        let routes = http::router(store.clone());
+        let downloads = Limiter::new(settings.artifact_service.downloads_per_address);
+        let routes = http::router(store.clone(), downloads);
+        let routes = routes.into_make_service_with_connect_info::<http::Peer>();
         let stopped = stop.clone().cancelled_owned();
-        let serving = axum::serve(listener, routes).with_graceful_shutdown(stopped);
+        let serving = axum::serve(http::Listener(listener), routes).with_graceful_shutdown(stopped);
         servers.spawn(async { serving.await.context("failed to serve artifacts over HTTP") });
     }
-    if let Some(address) = settings.grpc.socket() {
+    if let Some(address) = settings.artifact_service.address.socket() {
         let listener = bind(address).await?;
-        let serving = grpc::serve(listener, store, stop.clone().cancelled_owned());
+        let plane = plane(&settings.artifact_service, kit, stop, &mut servers).await?;
+        let serving = grpc::serve(listener, store, plane, stop.clone().cancelled_owned());
         servers.spawn(async { Ok(serving.await?) });
     }
     Ok(servers)
+}
+
+/// Whom the artifact service lets, and its certificate. Keeping our own authority is one of the servers.
+async fn plane(
+    settings: &ArtifactService,
+    kit: &Kit,
+    stop: &CancellationToken,
+    servers: &mut JoinSet<anyhow::Result<()>>,
+) -> anyhow::Result<grpc::Plane> {
+    let calls = settings.calls_per_caller;
+    let Some(protection) = &settings.protection else {
+        tracing::info!(
+            logger = "artifact-service",
+            "served without TLS and authentication"
+        );
+        return Ok(grpc::Plane {
+            access: Access::open(calls),
+            certificate: None,
+        });
+    };
+    let certificate = match &protection.certificate {
+        CertificateFrom::Files(certificate, key) => {
+            Arc::new(Certificate::from_files(certificate.clone(), key.clone())?)
+        }
+        CertificateFrom::Authority { secret, hosts: named } => {
+            let certificate = Arc::new(Certificate::default());
+            let hosts = hosts(named, &kit.namespace);
+            let (client, namespace) = (kit.client.clone(), kit.namespace.clone());
+            let mut keeper = Keeper::new(client, namespace, secret.clone(), hosts, certificate.clone());
+            // So that whoever waits for us to be ready can call. What fails is tried again, and told, below.
+            let first = tokio::time::timeout(FIRST_CERTIFICATE_TIMEOUT, keeper.refresh(Timestamp::now()));
+            drop(first.await);
+            let stopped = stop.clone().cancelled_owned();
+            servers.spawn(async move {
+                tokio::select! {
+                    () = keeper.keep() => {}
+                    () = stopped => {}
+                }
+                Ok(())
+            });
+            certificate
+        }
+    };
+    Ok(grpc::Plane {
+        access: Access::guarded(kit.client.clone(), protection.audience.clone(), calls),
+        certificate: Some(certificate),
+    })
 }
 
 /// Opens the store, and empties the folder of what an earlier process was fetching.

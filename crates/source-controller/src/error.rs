@@ -19,6 +19,9 @@ const UNSUPPORTED: &str = "Unsupported";
 /// Flux's reason for a repository without commits.
 const EMPTY_REPOSITORY: &str = "EmptyGitRepository";
 
+/// Reason of an artifact for which the store's volume has no room.
+const STORAGE_FULL: &str = "StorageFull";
+
 /// What is to be done about an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Disposition {
@@ -360,6 +363,7 @@ impl Error {
             Self::VerifyArtifact { .. } => (SOURCE_VERIFIED, reasons::VERIFICATION_ERROR),
             Self::HelmRepository(error) => (FETCH_FAILED, error.reason()),
             Self::LoadIgnore(_) => (STORAGE_OPERATION_FAILED, "SourceIgnoreError"),
+            Self::Store(artifact::store::Error::Full { .. }) => (STORAGE_OPERATION_FAILED, STORAGE_FULL),
             Self::Store(_) => (STORAGE_OPERATION_FAILED, reasons::ARCHIVE_OPERATION_FAILED),
             Self::MakeDirectory(_) => (STORAGE_OPERATION_FAILED, reasons::DIRECTORY_CREATION_FAILED),
             Self::Abandoned => (STORAGE_OPERATION_FAILED, reasons::FAILED),

@@ -3,6 +3,8 @@
 //! All flags of Flux's source-controller are taken, so that its Deployment works unchanged; those of kinds that are not
 //! here yet say so in their help.
 
+pub(crate) mod artifact_service;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -18,6 +20,8 @@ use git_ssh::algorithms::Algorithms;
 use crate::fetch::helm_repository;
 
 use crate::fetch::identity::Identities;
+
+use self::artifact_service::{ArtifactService, ArtifactServiceFlags};
 
 /// Gates that Flux has, with their defaults.
 const FEATURE_GATES: [(&str, bool); 2] = [
@@ -59,6 +63,9 @@ pub(crate) struct Flags {
     /// Where artifacts are kept and served.
     #[command(flatten)]
     pub(crate) storage: StorageFlags,
+    /// How our own controllers read artifacts.
+    #[command(flatten)]
+    pub(crate) artifact_service: ArtifactServiceFlags,
     /// Helm's limits.
     #[command(flatten)]
     pub(crate) helm: HelmFlags,
@@ -86,7 +93,7 @@ pub(crate) struct StorageFlags {
     /// Folder in which artifacts are stored
     #[arg(long, env = "STORAGE_PATH", default_value = "/data", value_name = "PATH")]
     pub(crate) storage_path: PathBuf,
-    /// Address at which artifacts are served over HTTP
+    /// Address at which artifacts are served over HTTP, as Flux's controllers need it; 0 for none
     #[arg(
         long,
         env = "STORAGE_ADDRESS",
@@ -97,9 +104,6 @@ pub(crate) struct StorageFlags {
     /// Address at which others reach the HTTP server; made from --storage-addr if empty
     #[arg(long, env = "STORAGE_ADV_ADDR", default_value = "", value_name = "ADDRESS")]
     pub(crate) storage_adv_addr: String,
-    /// Address of the artifact service (gRPC)
-    #[arg(long, env = "GRPC_ADDR", default_value = ":9091", value_name = "ADDRESS")]
-    pub(crate) grpc_addr: ListenAddress,
     /// How long an artifact is kept after a newer one took its place
     #[arg(long, value_parser = duration::parse, default_value = "1m", value_name = "DURATION")]
     pub(crate) artifact_retention_ttl: Duration,
@@ -143,8 +147,8 @@ pub(crate) struct Settings {
     pub(crate) helm: helm_repository::Limits,
     /// Where archives are served; None where they are not.
     pub(crate) http: ListenAddress,
-    /// Where the artifact service is served; None where it is not.
-    pub(crate) grpc: ListenAddress,
+    /// How the artifact service is served.
+    pub(crate) artifact_service: ArtifactService,
     /// How much is read of charts.
     pub(crate) charts: helm_package::Limits,
     /// Host and port, or URL, under which others reach the archives.
@@ -160,6 +164,7 @@ impl Settings {
     pub(crate) fn of(flags: &Flags) -> anyhow::Result<Self> {
         let features = flags.features.resolve(&FEATURE_GATES)?;
         let storage = &flags.storage;
+        let advertised = advertised(storage, std::env::var("HOSTNAME").ok().as_deref());
         Ok(Self {
             storage_path: storage.storage_path.clone(),
             retention: artifact::store::Options {
@@ -171,10 +176,10 @@ impl Settings {
                 chart: limit("--helm-chart-max-size", flags.helm.helm_chart_max_size)?,
             },
             http: storage.storage_addr.parse()?,
-            grpc: storage.grpc_addr,
+            artifact_service: ArtifactService::of(&flags.artifact_service, &advertised),
+            advertised,
             ssh_algorithms: Algorithms::new(&flags.ssh_kex_algos, &flags.ssh_hostkey_algos)?,
             charts: chart_limits(&flags.helm)?,
-            advertised: advertised(storage, std::env::var("HOSTNAME").ok().as_deref()),
             identities: Identities::new(
                 flags.token.token_cache_max_size,
                 flags.token.token_cache_max_duration,
@@ -208,7 +213,8 @@ fn advertised(flags: &StorageFlags, hostname: Option<&str>) -> String {
         .rsplit_once(':')
         .unwrap_or((&flags.storage_addr, "9090"));
     let host = match host {
-        "" => "localhost",
+        // "0" is no address: nothing is served, and the path alone is what says something.
+        "" | "0" => "localhost",
         "0.0.0.0" => hostname.filter(|name| !name.is_empty()).unwrap_or("localhost"),
         host => host,
     };
@@ -282,7 +288,14 @@ mod tests {
         assert_eq!(settings.retention.retention_ttl, Duration::from_secs(60));
         assert_eq!(settings.retention.retention_records, 2);
         assert_eq!(settings.http.socket().map(|address| address.port()), Some(9090));
-        assert_eq!(settings.grpc.socket().map(|address| address.port()), Some(9091));
+        assert_eq!(
+            settings
+                .artifact_service
+                .address
+                .socket()
+                .map(|address| address.port()),
+            Some(9091)
+        );
         assert_eq!(settings.advertised, "localhost:9090");
     }
 

@@ -1,8 +1,12 @@
 //! Serving artifacts: the last step of a source's way, and the only one that other processes see.
 //!
-//! [`grpc`] gives folders and blobs by digest to our own controllers; [`http`] gives whole archives to everything
-//! that knows Flux's way, by status.artifact.url. Both only read the store. Which addresses they listen on, and when
-//! they start (after the store's integrity has been verified), is decided elsewhere.
+//! [`grpc`] gives folders and blobs by digest to our own controllers, over [`tls`], to callers that [`access`] lets;
+//! [`http`] gives whole archives to everything that knows Flux's way, by status.artifact.url. Both only read the store,
+//! and [`limit`] how much of it one caller does at once. Which addresses they listen on, and when they start (after the
+//! store's integrity has been verified), is decided elsewhere.
 
+pub mod access;
 pub mod grpc;
 pub mod http;
+pub mod limit;
+pub mod tls;

@@ -109,6 +109,13 @@ pub fn decide(observed: &Observed, policy: &Policy, now: Timestamp) -> Decision 
                 format!("Source '{}' not found", observed.source_name),
             );
         }
+        // Not stalled: the owner of the source may change their mind, and the watch tells.
+        Source::Denied(denied) => {
+            return blocked(
+                reasons::ACCESS_DENIED,
+                format!("can't access '{}': {denied}", observed.source_name),
+            );
+        }
         Source::WithoutArtifact { why } => {
             let detail = why.as_ref().map(|w| format!(": {w}")).unwrap_or_default();
             return blocked(
@@ -376,6 +383,22 @@ mod tests {
             o.attempt = Some(attempt(Outcome::Failed, 59));
             o.drifted = true;
         }));
+    }
+
+    #[test]
+    fn a_source_whose_owner_does_not_list_us_is_waited_for_and_nothing_is_applied() {
+        let mut observed = observed(json!({}));
+        observed.attempt = None;
+        observed.source =
+            Source::Denied(controller_kit::access_from::check(Some("ops"), "ns", "sources").unwrap_err());
+        let Decision::Blocked { reason, message } = decided(&observed) else {
+            panic!("not blocked")
+        };
+        assert_eq!(reason, reasons::ACCESS_DENIED);
+        assert!(
+            message.contains("'GitRepository/ns/src'") && message.contains("windlass.dev/access-from"),
+            "{message}"
+        );
     }
 
     #[test]

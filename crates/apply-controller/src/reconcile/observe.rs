@@ -6,8 +6,9 @@ use std::sync::Arc;
 use api::kustomize::{Kustomization, SourceKind};
 use api::meta::{HasConditions, ORIGIN_REVISION_KEY, StatusObject, condition_types};
 use api::source::{GitRepository, OCIRepository, Source as SourceObject};
-use controller_kit::ObjectKey;
 use controller_kit::runtime::Cache;
+use controller_kit::{ObjectKey, access_from};
+use kube::ResourceExt as _;
 use kube::core::object::HasStatus;
 use kube::runtime::reflector::{ObjectRef, Store};
 
@@ -43,6 +44,8 @@ pub struct Observed {
 pub enum Source {
     /// There is no such object.
     Missing,
+    /// Its owner does not let us refer to it.
+    Denied(access_from::Denied),
     /// The object has no artifact.
     WithoutArtifact {
         /// What its Ready condition says, if it is not ready.
@@ -102,10 +105,13 @@ pub fn observe(caches: &Caches, memory: &Memory, key: &ObjectKey) -> Option<Obse
     let object = caches.kustomizations.get(&key.object_ref())?;
     let source = &object.spec.source_ref;
     let source_namespace = source_namespace(&object);
+    let from = &key.namespace;
     let observed_source = match source.kind {
-        SourceKind::OCIRepository => observe_source(&caches.oci_repositories, &source.name, source_namespace),
+        SourceKind::OCIRepository => {
+            observe_source(&caches.oci_repositories, &source.name, source_namespace, from)
+        }
         // The other kinds are refused before anybody looks at this.
-        _ => observe_source(&caches.git_repositories, &source.name, source_namespace),
+        _ => observe_source(&caches.git_repositories, &source.name, source_namespace, from),
     };
     let source_name = format!("{}/{source_namespace}/{}", source.kind, source.name);
     let dependencies = dependencies(caches.kustomizations.store(), &object);
@@ -169,10 +175,15 @@ fn observe_source<K: SourceObject + Clone + 'static>(
     store: &Store<K>,
     name: &str,
     namespace: &str,
+    from: &str,
 ) -> Source {
     let Some(object) = store.get(&ObjectRef::new(name).within(namespace)) else {
         return Source::Missing;
     };
+    let annotation = object.annotations().get(access_from::ANNOTATION);
+    if let Err(denied) = access_from::check(annotation.map(String::as_str), from, namespace) {
+        return Source::Denied(denied);
+    }
     match object.artifact() {
         Some(artifact) => Source::Artifact(SourceArtifact {
             url: artifact.url.clone(),

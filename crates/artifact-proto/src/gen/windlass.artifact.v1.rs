@@ -60,14 +60,18 @@ pub struct StatResponse {
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetTreeRequest {
-    /// Digest of a root folder.
+    /// Digest of a folder.
     #[prost(string, tag = "1")]
     pub tree: ::prost::alloc::string::String,
-    /// Folder below the root, slash-separated, no "..". Empty for the root.
+    /// Folder below it, slash-separated, no "..". Empty for the folder itself.
     #[prost(string, tag = "2")]
     pub path: ::prost::alloc::string::String,
     #[prost(bool, tag = "3")]
     pub recursive: bool,
+    /// Digest of the root folder of an artifact in which `tree` is. Empty if `tree` is the root itself.
+    /// It says by which artifact the caller may read it.
+    #[prost(string, tag = "4")]
+    pub root: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct GetTreeResponse {
@@ -147,6 +151,10 @@ pub struct ReadBlobsRequest {
     /// Where to resume in the first blob.
     #[prost(int64, tag = "2")]
     pub offset: i64,
+    /// Digest of the root folder of an artifact in which the blobs are. Only a caller that may get every source in the
+    /// cluster can leave it out.
+    #[prost(string, tag = "3")]
+    pub root: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ReadBlobsResponse {

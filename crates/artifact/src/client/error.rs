@@ -8,6 +8,9 @@ use crate::{
     tree::{self, PathError},
 };
 
+/// Characters of the service's words that are kept.
+const MAX_REASON: usize = 500;
+
 /// Result of the client's operations.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -62,6 +65,17 @@ pub enum Error {
         endpoint: String,
         /// What is wrong with it.
         source: tonic::transport::Error,
+    },
+    /// There is no usable token for calls of the service.
+    #[error("failed to read the token for the artifact service")]
+    Token(#[source] io::Error),
+    /// The service does not know who calls, or does not let the caller.
+    #[error("failed to call {call} of the artifact service: {reason}")]
+    Refused {
+        /// The method.
+        call: &'static str,
+        /// What is missing, in the service's words.
+        reason: String,
     },
     /// The service answered with an error.
     #[error("failed to call {call} of the artifact service")]
@@ -145,12 +159,22 @@ impl Error {
         }
     }
 
+    /// Whether the service refused the caller.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        matches!(self, Self::Refused { .. })
+    }
+
     pub(super) fn call(
         call: &'static str,
         what: impl FnOnce() -> String,
     ) -> impl FnOnce(tonic::Status) -> Self {
         move |status| match status.code() {
             tonic::Code::NotFound => Self::NotFound { what: what() },
+            tonic::Code::Unauthenticated | tonic::Code::PermissionDenied => Self::Refused {
+                call,
+                reason: status.message().chars().take(MAX_REASON).collect(),
+            },
             _ => Self::Call {
                 call,
                 source: Box::new(status),

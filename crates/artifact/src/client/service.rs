@@ -8,9 +8,9 @@ use std::{
 
 use artifact_proto::v1::{self, artifact_service_client::ArtifactServiceClient};
 use bytes::Bytes;
-use tonic::transport::{Channel, Endpoint};
+use tonic::{metadata::AsciiMetadataValue, transport::Channel};
 
-use super::{ClientOptions, Error, Result, Retries};
+use super::{ClientOptions, Error, Result, Retries, connect};
 use crate::{
     digest::Digest,
     tree::{Directory, Entry, EntryKind},
@@ -18,7 +18,6 @@ use crate::{
 
 /// Digests per request: 70 KiB, far below what a server accepts as one message.
 const BLOBS_PER_REQUEST: usize = 1000;
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// For calls with one small answer. Streams have none: they live as long as they move, which HTTP/2 pings watch.
 const CALL_TIMEOUT: Duration = Duration::from_secs(15);
 const KEEP_ALIVE: Duration = Duration::from_secs(20);
@@ -41,15 +40,11 @@ pub(super) struct Wanted {
 
 impl Service {
     pub(super) fn new(endpoint: &str, options: &ClientOptions) -> Result<Self> {
-        let channel = Endpoint::from_shared(endpoint.to_owned())
-            .map_err(|source| Error::Endpoint {
-                endpoint: endpoint.to_owned(),
-                source,
-            })?
-            .connect_timeout(CONNECT_TIMEOUT)
-            .http2_keep_alive_interval(KEEP_ALIVE)
-            .keep_alive_timeout(KEEP_ALIVE)
-            .connect_lazy();
+        let channel = connect::channel(endpoint, &options.authority, KEEP_ALIVE);
+        let channel = channel.map_err(|source| Error::Endpoint {
+            endpoint: endpoint.to_owned(),
+            source,
+        })?;
         let client = ArtifactServiceClient::new(channel).max_decoding_message_size(MAX_MESSAGE);
         Ok(Self {
             client,
@@ -57,11 +52,23 @@ impl Service {
         })
     }
 
+    /// A call's message, with the token that we have at this moment.
+    async fn request<T>(&self, message: T) -> Result<tonic::Request<T>> {
+        let mut request = tonic::Request::new(message);
+        if let Some(token) = self.options.token.get().await.map_err(Error::Token)? {
+            let header = AsciiMetadataValue::try_from(format!("Bearer {token}"));
+            let mut header = header.map_err(|error| Error::Token(std::io::Error::other(error)))?;
+            header.set_sensitive(true);
+            request.metadata_mut().insert("authorization", header);
+        }
+        Ok(request)
+    }
+
     /// The root of the tree of an archive.
     pub(super) async fn stat(&self, archive: &Digest) -> Result<Digest> {
         const CALL: &str = "Stat";
         let of = v1::stat_request::Of::Digest(archive.to_string());
-        let mut request = tonic::Request::new(v1::StatRequest { of: Some(of) });
+        let mut request = self.request(v1::StatRequest { of: Some(of) }).await?;
         request.set_timeout(CALL_TIMEOUT);
         let answer = self.client.clone().stat(request).await;
         let answer = answer.map_err(Error::call(CALL, || format!("artifact {archive}")))?;
@@ -75,11 +82,11 @@ impl Service {
             .map_err(|_| Error::answer(CALL, "it names no tree"))
     }
 
-    /// One folder.
-    pub(super) async fn directory(&self, digest: &Digest) -> Result<Arc<Directory>> {
+    /// One folder of the tree with this root.
+    pub(super) async fn directory(&self, root: &Digest, digest: &Digest) -> Result<Arc<Directory>> {
         let mut retries = Retries::new(&self.options);
         loop {
-            match self.get_tree(digest, false).await {
+            match self.get_tree(root, digest, false).await {
                 Ok(mut directories) if !directories.is_empty() => return Ok(directories.swap_remove(0).1),
                 Ok(_) => retries.wait_or_give_up(Error::incomplete("GetTree")).await?,
                 Err(error) if error.is_transient() => retries.wait_or_give_up(error).await?,
@@ -89,24 +96,35 @@ impl Service {
     }
 
     /// The folder and all below it, parents before children.
-    pub(super) async fn directories_below(&self, digest: &Digest) -> Result<Vec<(Digest, Arc<Directory>)>> {
+    pub(super) async fn directories_below(
+        &self,
+        root: &Digest,
+        digest: &Digest,
+    ) -> Result<Vec<(Digest, Arc<Directory>)>> {
         let mut retries = Retries::new(&self.options);
         loop {
-            match self.get_tree(digest, true).await {
+            match self.get_tree(root, digest, true).await {
                 Err(error) if error.is_transient() => retries.wait_or_give_up(error).await?,
                 result => return result,
             }
         }
     }
 
-    async fn get_tree(&self, root: &Digest, recursive: bool) -> Result<Vec<(Digest, Arc<Directory>)>> {
+    async fn get_tree(
+        &self,
+        root: &Digest,
+        folder: &Digest,
+        recursive: bool,
+    ) -> Result<Vec<(Digest, Arc<Directory>)>> {
         const CALL: &str = "GetTree";
         let request = v1::GetTreeRequest {
-            tree: root.to_string(),
+            tree: folder.to_string(),
             path: String::new(),
             recursive,
+            root: root.to_string(),
         };
-        let what = || format!("folder {root}");
+        let request = self.request(request).await?;
+        let what = || format!("folder {folder}");
         let answer = self
             .client
             .clone()
@@ -116,7 +134,7 @@ impl Service {
         let mut stream = answer.into_inner();
         let mut received = Vec::new();
         // Only what a verified folder names is accepted, so a server cannot send without end.
-        let mut expected = HashSet::from([*root]);
+        let mut expected = HashSet::from([*folder]);
         let mut seen = HashSet::new();
         while let Some(answer) = stream.message().await.map_err(Error::call(CALL, what))? {
             for directory in answer.directories {
@@ -147,9 +165,10 @@ impl Service {
         }
     }
 
-    /// Reads blobs and hands on each one when it is complete and verified.
+    /// Reads blobs of the tree with this root and hands on each one when it is complete and verified.
     pub(super) async fn read_blobs(
         &self,
+        root: &Digest,
         wanted: Vec<Wanted>,
         take: &mut (dyn FnMut(Digest, Bytes) + Send),
     ) -> Result<()> {
@@ -161,7 +180,7 @@ impl Service {
         let mut retries = Retries::new(&self.options);
         while !reading.wanted.is_empty() {
             let received = reading.received;
-            let result = self.read_some(&mut reading, take).await;
+            let result = self.read_some(root, &mut reading, take).await;
             if reading.received > received {
                 retries.progress();
             }
@@ -176,6 +195,7 @@ impl Service {
     /// One request, from where the reading stands.
     async fn read_some(
         &self,
+        root: &Digest,
         reading: &mut Reading,
         take: &mut (dyn FnMut(Digest, Bytes) + Send),
     ) -> Result<()> {
@@ -189,7 +209,12 @@ impl Service {
         let mut left = digests.len();
         let first = digests.first().cloned().unwrap_or_default();
         let offset = i64::try_from(reading.current.len()).unwrap_or(i64::MAX);
-        let request = v1::ReadBlobsRequest { digests, offset };
+        let request = v1::ReadBlobsRequest {
+            digests,
+            offset,
+            root: root.to_string(),
+        };
+        let request = self.request(request).await?;
         let answer = self.client.clone().read_blobs(request).await;
         let mut stream = answer
             .map_err(Error::call(CALL, || format!("blob {first}")))?

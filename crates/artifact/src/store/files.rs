@@ -6,9 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use tempfile::NamedTempFile;
-
-use super::{Error, Result, What};
+use super::{Error, Result, What, temporary::Temporary};
 use crate::{
     digest::{Digest, Hasher},
     tree::Directory,
@@ -55,6 +53,9 @@ impl Kind {
 #[derive(Debug)]
 pub(super) struct Files {
     root: PathBuf,
+    /// What fits on the disk.
+    #[cfg(test)]
+    pub(super) room: super::temporary::Room,
 }
 
 /// The bytes of a blob or archive, from the offset that was asked for.
@@ -84,6 +85,8 @@ impl Files {
     pub(super) fn prepare(root: &Path) -> Result<(Self, usize)> {
         let files = Self {
             root: root.to_owned(),
+            #[cfg(test)]
+            room: super::temporary::Room::default(),
         };
         let folders = Kind::ALL
             .iter()
@@ -102,17 +105,20 @@ impl Files {
     }
 
     /// A new file to write to. It is deleted when it is dropped without being put in its place.
-    pub(super) fn temporary(&self) -> Result<NamedTempFile> {
-        NamedTempFile::new_in(self.root.join("temporary")).map_err(Error::io("create a temporary file"))
+    pub(super) fn temporary(&self) -> Result<Temporary> {
+        let folder = self.root.join("temporary");
+        let created = Temporary::create(
+            &folder,
+            #[cfg(test)]
+            &self.room,
+        );
+        created.map_err(Error::io("create a temporary file"))
     }
 
     /// Renames a written file to its place; an equal file there is replaced by it.
-    pub(super) fn place(&self, file: NamedTempFile, kind: Kind, digest: &Digest) -> Result<()> {
-        let place = self.path(kind, digest);
-        // The handle goes with it: nothing is written to the file from here on.
-        file.persist(place)
-            .map(drop)
-            .map_err(|error| Error::io("rename a file")(error.error))
+    pub(super) fn place(&self, file: Temporary, kind: Kind, digest: &Digest) -> Result<()> {
+        file.place(&self.path(kind, digest))
+            .map_err(Error::io("rename a file"))
     }
 
     /// Makes the renames into the folder of the kind durable.
@@ -210,18 +216,16 @@ impl Files {
     }
 
     /// Writes a record and syncs it, but does not put it in its place yet.
-    pub(super) fn write_record(&self, json: &[u8]) -> Result<NamedTempFile> {
+    pub(super) fn write_record(&self, json: &[u8]) -> Result<Temporary> {
         let mut file = self.temporary()?;
         file.write_all(json).map_err(Error::io("write a record"))?;
-        file.as_file().sync_all().map_err(Error::io("sync a record"))?;
+        file.sync().map_err(Error::io("sync a record"))?;
         Ok(file)
     }
 
-    pub(super) fn place_record(&self, file: NamedTempFile, path: &str) -> Result<()> {
-        let place = self.record_path(path);
-        file.persist(place)
-            .map(drop)
-            .map_err(|error| Error::io("rename a record")(error.error))
+    pub(super) fn place_record(&self, file: Temporary, path: &str) -> Result<()> {
+        file.place(&self.record_path(path))
+            .map_err(Error::io("rename a record"))
     }
 
     pub(super) fn sync_records(&self) -> Result<()> {

@@ -9,19 +9,18 @@ use std::{
     sync::Arc,
 };
 
-use jiff::{Timestamp, Unit};
-use tempfile::NamedTempFile;
-
 use super::{
     Change, Error, Inner, ObjectKey, Record, RecordMeta, Result, State,
     files::{Content, Files, Kind},
     record::Stored,
+    temporary::Temporary,
 };
 use crate::{
     archive::{self, Written},
     digest::{Digest, Hasher},
     tree::{self, Directory, Tree, clean_path},
 };
+use jiff::{Timestamp, Unit};
 
 /// Files up to this size are compared with what is there before anything is written.
 const SMALL: usize = 64 * 1024;
@@ -212,7 +211,7 @@ impl Ingest {
             tree,
             files: &self.inner.files,
         };
-        let written = archive::write(&mut output, &tree.root(), &content).map_err(Error::WriteArchive)?;
+        let written = archive::write(&mut output, &tree.root(), &content).map_err(Error::of_archive)?;
         let file = output
             .into_inner()
             .map_err(|error| Error::io("write an archive")(error.into_error()))?;
@@ -220,8 +219,8 @@ impl Ingest {
         Ok(written)
     }
 
-    fn place_archive(&mut self, file: NamedTempFile, digest: Digest) -> Result<()> {
-        file.as_file().sync_all().map_err(Error::io("sync an archive"))?;
+    fn place_archive(&mut self, file: Temporary, digest: Digest) -> Result<()> {
+        file.sync().map_err(Error::io("sync an archive"))?;
         {
             let mut state = self.inner.lock();
             if !state.references.hold_archive(&digest) {
@@ -283,7 +282,7 @@ impl State {
     }
 
     /// Puts the record in its place on disk and here.
-    fn insert(&mut self, inner: &Inner, stored: Stored, file: NamedTempFile) -> Result<()> {
+    fn insert(&mut self, inner: &Inner, stored: Stored, file: Temporary) -> Result<()> {
         let siblings = self.objects.entry(ObjectKey::of(&stored.record)).or_default();
         let same_path = siblings
             .iter()
@@ -341,7 +340,7 @@ impl archive::Content for TreeContent<'_> {
 }
 
 /// Writes all that the reader gives, and returns digest and size of it.
-fn copy(reader: &mut impl Read, file: &mut NamedTempFile, path: &str) -> Result<(Digest, u64)> {
+fn copy(reader: &mut impl Read, file: &mut Temporary, path: &str) -> Result<(Digest, u64)> {
     let mut hasher = Hasher::new();
     let mut size = 0;
     let mut buffer = vec![0; SMALL];

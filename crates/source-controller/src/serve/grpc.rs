@@ -6,24 +6,32 @@
 
 mod content;
 mod convert;
+mod stream;
 mod watch;
 
-use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
+use std::{
+    future::Future,
+    net::{IpAddr, Ipv4Addr},
+    pin::Pin,
+    sync::Arc,
+    time::Duration,
+};
 
-use artifact::store::Store;
+use artifact::store::{ObjectKey, Store};
 use artifact_proto::v1::{
     self,
     artifact_service_server::{ArtifactService, ArtifactServiceServer},
 };
 use futures::Stream;
 use tokio::{net::TcpListener, sync::watch as signal};
-use tokio_stream::wrappers::TcpListenerStream;
-use tonic::{
-    Request, Response, Status,
-    service::{Interceptor, Routes, interceptor::InterceptedService},
-    transport::Server,
-};
+use tonic::{Request, Response, Status, service::Routes, transport::Server};
 use tonic_health::server::HealthReporter;
+
+pub(super) use self::convert::status;
+use super::{
+    access::{Access, Admitted},
+    tls::{self, Peer, certificate::Certificate},
+};
 
 /// How long running calls may go on after the process was asked to stop. Flux's file server waits as long.
 const GRACE: Duration = Duration::from_secs(5);
@@ -37,51 +45,43 @@ pub enum Error {
     /// The descriptors that are compiled in cannot be read.
     #[error("failed to set up reflection")]
     Reflection(#[source] tonic_reflection::server::Error),
+    /// TLS cannot be set up.
+    #[error("failed to set up TLS of the artifact service")]
+    SetUpTls(#[source] rustls::Error),
     /// The listener failed.
     #[error("failed to serve the artifact service")]
     Serve(#[source] tonic::transport::Error),
 }
 
-/// Lets every call pass: authentication is not there yet, and this is its place.
-///
-/// # Errors
-/// Never.
-pub fn allow_all(request: Request<()>) -> Result<Request<()>, Status> {
-    Ok(request)
+/// How the service is reached, and by whom.
+pub struct Plane {
+    /// Who may read what.
+    pub access: Access,
+    /// What is shown at TLS handshakes; None: plain text.
+    pub certificate: Option<Arc<Certificate>>,
 }
 
-/// Serves until `shutdown` is ready, and then for a few seconds what is running; without authentication.
+/// Serves until `shutdown` is ready, and then for a few seconds what is running. Health and reflection are open to all.
 ///
 /// # Errors
 /// When the listener fails.
 pub async fn serve(
     listener: TcpListener,
     store: Arc<Store>,
-    shutdown: impl Future<Output = ()> + Send,
-) -> Result<(), Error> {
-    serve_authenticated(listener, store, allow_all, shutdown).await
-}
-
-/// As [`serve`], with each call of the artifact service passing `authenticate` first. Health and reflection are open.
-///
-/// # Errors
-/// When the listener fails.
-pub async fn serve_authenticated(
-    listener: TcpListener,
-    store: Arc<Store>,
-    authenticate: impl Interceptor + Clone + Send + Sync + 'static,
+    plane: Plane,
     shutdown: impl Future<Output = ()> + Send,
 ) -> Result<(), Error> {
     // Its end tells watches, which would go on for ever, to end.
     let (stop, running) = signal::channel(());
-    let (routes, health) = routes(store, authenticate, running).await?;
+    let (routes, health) = routes(store, plane.access, running).await?;
+    let connections = tls::incoming(listener, plane.certificate).map_err(Error::SetUpTls)?;
     let (stopping, stopped) = tokio::sync::oneshot::channel::<()>();
     let server = Server::builder()
         .http2_keepalive_interval(Some(KEEP_ALIVE))
         .http2_keepalive_timeout(Some(KEEP_ALIVE))
         .max_concurrent_streams(MAX_STREAMS)
         .add_routes(routes)
-        .serve_with_incoming_shutdown(TcpListenerStream::new(listener), async {
+        .serve_with_incoming_shutdown(connections, async {
             // An error means that the other end is gone, which is the same.
             stopped.await.ok();
         });
@@ -98,14 +98,11 @@ pub async fn serve_authenticated(
     }
 }
 
-async fn routes<I>(
+async fn routes(
     store: Arc<Store>,
-    authenticate: I,
+    access: Access,
     running: signal::Receiver<()>,
-) -> Result<(Routes, HealthReporter), Error>
-where
-    I: Interceptor + Clone + Send + Sync + 'static,
-{
+) -> Result<(Routes, HealthReporter), Error> {
     let (reporter, health) = tonic_health::server::health_reporter();
     reporter.set_serving::<ArtifactServiceServer<Service>>().await;
     let reflection = tonic_reflection::server::Builder::configure()
@@ -113,8 +110,11 @@ where
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
         .build_v1()
         .map_err(Error::Reflection)?;
-    let service = ArtifactServiceServer::new(Service { store, running });
-    let service = InterceptedService::new(service, authenticate);
+    let service = ArtifactServiceServer::new(Service {
+        store,
+        access,
+        running,
+    });
     Ok((
         Routes::new(service).add_service(health).add_service(reflection),
         reporter,
@@ -124,8 +124,19 @@ where
 /// The calls. Each turns its request to values that are checked, and leaves the rest to a module of its own.
 struct Service {
     store: Arc<Store>,
+    access: Access,
     /// Closed when the process ends.
     running: signal::Receiver<()>,
+}
+
+impl Service {
+    /// Whether the call may go on.
+    async fn admit<T>(&self, request: &Request<T>) -> Result<Admitted, Status> {
+        let unknown = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+        let peer = request.extensions().get::<Peer>();
+        let address = peer.map_or(unknown, |peer| peer.0.ip());
+        self.access.admit(request.metadata(), address).await
+    }
 }
 
 type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
@@ -138,9 +149,19 @@ impl ArtifactService for Service {
     type WatchStream = Answers<v1::WatchResponse>;
 
     async fn stat(&self, request: Request<v1::StatRequest>) -> Result<Response<v1::StatResponse>, Status> {
+        let admitted = self.admit(&request).await?;
         let record = match request.into_inner().of {
-            Some(v1::stat_request::Of::Digest(digest)) => self.store.by_digest(&convert::digest(&digest)?),
+            Some(v1::stat_request::Of::Digest(digest)) => {
+                let digest = convert::digest(&digest)?;
+                let holders = self.store.holders_of_archive(&digest);
+                admitted
+                    .check_holders(&format!("artifact {digest}"), &holders)
+                    .await?;
+                self.store.by_digest(&digest)
+            }
             Some(v1::stat_request::Of::Object(object)) => {
+                let key = ObjectKey::new(&object.kind, &object.namespace, &object.name);
+                admitted.check_object(&key).await?;
                 self.store.current(&object.kind, &object.namespace, &object.name)
             }
             None => {
@@ -159,50 +180,65 @@ impl ArtifactService for Service {
         &self,
         request: Request<v1::GetTreeRequest>,
     ) -> Result<Response<Self::GetTreeStream>, Status> {
+        let admitted = self.admit(&request).await?;
         let request = request.into_inner();
-        let root = convert::digest(&request.tree)?;
-        let answers = content::tree(self.store.clone(), root, request.path, request.recursive).await?;
-        Ok(Response::new(Box::pin(answers)))
+        let folder = convert::digest(&request.tree)?;
+        let root = convert::root(&request.root)?.unwrap_or(folder);
+        admitted.check_content(&self.store, Some(root), &[folder]).await?;
+        let answers = content::tree(self.store.clone(), folder, request.path, request.recursive).await?;
+        Ok(guarded(answers, admitted))
     }
 
     async fn read_blobs(
         &self,
         request: Request<v1::ReadBlobsRequest>,
     ) -> Result<Response<Self::ReadBlobsStream>, Status> {
+        let admitted = self.admit(&request).await?;
         let request = request.into_inner();
         let digests: Result<Vec<_>, _> = request
             .digests
             .iter()
             .map(|digest| convert::digest(digest))
             .collect();
-        let offset = convert::offset(request.offset)?;
-        Ok(Response::new(Box::pin(content::blobs(
-            self.store.clone(),
-            digests?,
-            offset,
-        ))))
+        let (digests, offset) = (digests?, convert::offset(request.offset)?);
+        let root = convert::root(&request.root)?;
+        admitted.check_content(&self.store, root, &digests).await?;
+        let answers = content::blobs(self.store.clone(), digests, offset);
+        Ok(guarded(answers, admitted))
     }
 
     async fn download(
         &self,
         request: Request<v1::DownloadRequest>,
     ) -> Result<Response<Self::DownloadStream>, Status> {
+        let admitted = self.admit(&request).await?;
         let request = request.into_inner();
         let (digest, offset) = (
             convert::digest(&request.digest)?,
             convert::offset(request.offset)?,
         );
-        Ok(Response::new(Box::pin(content::archive(
-            self.store.clone(),
-            digest,
-            offset,
-        ))))
+        let holders = self.store.holders_of_archive(&digest);
+        admitted
+            .check_holders(&format!("artifact {digest}"), &holders)
+            .await?;
+        let answers = content::archive(self.store.clone(), digest, offset);
+        Ok(guarded(answers, admitted))
     }
 
     async fn watch(&self, request: Request<v1::WatchRequest>) -> Result<Response<Self::WatchStream>, Status> {
-        let answers = watch::watch(self.store.clone(), request.into_inner(), self.running.clone());
+        let admitted = self.admit(&request).await?;
+        let (store, running) = (self.store.clone(), self.running.clone());
+        let answers = watch::watch(store, request.into_inner(), running, admitted);
         Ok(Response::new(Box::pin(answers)))
     }
+}
+
+fn guarded<T: Send + 'static>(
+    answers: impl Stream<Item = Result<T, Status>> + Send + 'static,
+    admitted: Admitted,
+) -> Response<Answers<T>> {
+    let answers = stream::guarded(answers, admitted.into_permit(), stream::PATIENCE);
+    Response::new(Box::pin(answers))
 }
 
 #[cfg(test)]

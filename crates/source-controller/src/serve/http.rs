@@ -2,8 +2,10 @@
 //!
 //! A path is looked up among the store's records and never becomes a file name, so there is nothing to traverse and
 //! nothing to list. Besides the archive there are `latest.tar.gz` for the newest one of an object, as in Flux,
-//! and `<path>.sha256` with a line for `sha256sum --check`.
+//! and `<path>.sha256` with a line for `sha256sum --check`. There is no authentication, since Flux's controllers bring
+//! none; an address may have a number of downloads at once, and a connection that takes nothing is closed.
 
+mod listener;
 mod range;
 
 use std::{fs::File, io::Seek as _, sync::Arc};
@@ -12,30 +14,49 @@ use artifact::store::{self, Record, Store};
 use axum::{
     Router,
     body::Body,
-    extract::{Path, Request, State},
+    extract::{ConnectInfo, Path, Request, State},
     response::{IntoResponse as _, Response},
     routing::get,
 };
+use futures::StreamExt as _;
 use http::{HeaderMap, Method, StatusCode, header};
 use jiff::fmt::rfc2822::DateTimePrinter;
 use tokio::io::AsyncReadExt as _;
 use tokio_util::io::ReaderStream;
 
+pub use self::listener::{Listener, Peer};
 use self::range::Range;
+use super::limit::{Limiter, Permit};
 
 /// Bytes that are read from disk at once.
 const BUFFER: usize = 64 * 1024;
 const DIGEST_SUFFIX: &str = ".sha256";
 
-/// Serves GET and HEAD of what the store has.
-pub fn router(store: Arc<Store>) -> Router {
-    Router::new().route("/{*path}", get(answer)).with_state(store)
+/// Seconds after which an address with too many downloads may try again.
+const RETRY_AFTER: &str = "1";
+
+#[derive(Clone)]
+struct Archives {
+    store: Arc<Store>,
+    downloads: Limiter,
 }
 
-async fn answer(State(store): State<Arc<Store>>, Path(path): Path<String>, request: Request) -> Response {
+/// Serves GET and HEAD of what the store has, each address as many downloads at once as `downloads` says.
+pub fn router(store: Arc<Store>, downloads: Limiter) -> Router {
+    let archives = Archives { store, downloads };
+    Router::new().route("/{*path}", get(answer)).with_state(archives)
+}
+
+async fn answer(State(archives): State<Archives>, Path(path): Path<String>, request: Request) -> Response {
+    let Archives { store, downloads } = archives;
     let is_head = request.method() == Method::HEAD;
     if let Some(record) = store.by_path(&path) {
-        return archive(store, record, request.headers(), is_head).await;
+        let peer = request.extensions().get::<ConnectInfo<Peer>>();
+        let address = peer.map(|ConnectInfo(Peer(address))| address.ip().to_string());
+        return match downloads.begin(&address.unwrap_or_default()) {
+            Some(permit) => archive(store, record, request.headers(), is_head, permit).await,
+            None => too_many(&downloads),
+        };
     }
     let of = path
         .strip_suffix(DIGEST_SUFFIX)
@@ -46,6 +67,19 @@ async fn answer(State(store): State<Arc<Store>>, Path(path): Path<String>, reque
     }
 }
 
+fn too_many(downloads: &Limiter) -> Response {
+    let text = format!(
+        "this address has {} downloads running: try again later\n",
+        downloads.most()
+    );
+    (
+        StatusCode::TOO_MANY_REQUESTS,
+        [(header::RETRY_AFTER, RETRY_AFTER)],
+        text,
+    )
+        .into_response()
+}
+
 /// What `sha256sum` prints, with the name that the file was asked for by.
 fn digest_line(path: &str, record: &Record) -> Response {
     let name = path.rsplit('/').next().unwrap_or_default();
@@ -53,7 +87,13 @@ fn digest_line(path: &str, record: &Record) -> Response {
     ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], line).into_response()
 }
 
-async fn archive(store: Arc<Store>, record: Record, headers: &HeaderMap, is_head: bool) -> Response {
+async fn archive(
+    store: Arc<Store>,
+    record: Record,
+    headers: &HeaderMap,
+    is_head: bool,
+    permit: Permit,
+) -> Response {
     // Strong: the same digest is the same bytes.
     let tag = format!("\"{}\"", record.digest);
     if header_text(headers, header::IF_NONE_MATCH).is_some_and(|tags| names(tags, &tag)) {
@@ -71,7 +111,7 @@ async fn archive(store: Arc<Store>, record: Record, headers: &HeaderMap, is_head
     let body = if is_head {
         Ok(Body::empty())
     } else {
-        body(store, &record, offset, length).await
+        body(store, &record, offset, length, permit).await
     };
     let body = match body {
         Ok(body) => body,
@@ -104,7 +144,13 @@ async fn archive(store: Arc<Store>, record: Record, headers: &HeaderMap, is_head
         .unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
 }
 
-async fn body(store: Arc<Store>, record: &Record, offset: u64, length: u64) -> store::Result<Body> {
+async fn body(
+    store: Arc<Store>,
+    record: &Record,
+    offset: u64,
+    length: u64,
+    permit: Permit,
+) -> store::Result<Body> {
     let digest = record.digest;
     let open = move || -> store::Result<File> { Ok(store.read_archive(&digest, offset)?.into_file()) };
     let failed = |source| store::Error::Io {
@@ -115,7 +161,12 @@ async fn body(store: Arc<Store>, record: &Record, offset: u64, length: u64) -> s
     let mut file = opened.map_err(|error| failed(std::io::Error::other(error)))??;
     debug_assert_eq!(file.stream_position().ok(), Some(offset));
     let part = tokio::fs::File::from_std(file).take(length);
-    Ok(Body::from_stream(ReaderStream::with_capacity(part, BUFFER)))
+    let chunks = ReaderStream::with_capacity(part, BUFFER).map(move |chunk| {
+        // Running until the last chunk is taken, or the connection ends.
+        let _running = &permit;
+        chunk
+    });
+    Ok(Body::from_stream(chunks))
 }
 
 /// The range that is asked for; with If-Range only if the client has a part of this very archive.

@@ -53,13 +53,22 @@ pub(super) fn digest(text: &str) -> Result<Digest, Status> {
         .map_err(|error: artifact::digest::ParseError| Status::invalid_argument(error.to_string()))
 }
 
+/// The root that a request names, if it does.
+#[allow(clippy::result_large_err, reason = "tonic's own type")]
+pub(super) fn root(text: &str) -> Result<Option<Digest>, Status> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    digest(text).map(Some)
+}
+
 #[allow(clippy::result_large_err, reason = "tonic's own type")]
 pub(super) fn offset(offset: i64) -> Result<u64, Status> {
     u64::try_from(offset).map_err(|_| Status::out_of_range("the offset is negative"))
 }
 
 /// What the client hears of a failure. Paths and messages of the file system stay here.
-pub(super) fn status(error: &store::Error) -> Status {
+pub(in crate::serve) fn status(error: &store::Error) -> Status {
     match error {
         store::Error::NotFound { .. } => Status::not_found(error.to_string()),
         store::Error::Offset { .. } => Status::out_of_range(error.to_string()),

@@ -47,7 +47,7 @@ fn put(store: &Store, name: &str, files: &[(&str, &[u8])]) -> Record {
     ingest.finish(meta).unwrap()
 }
 
-async fn fixture_with(authenticate: impl Interceptor + Clone + Send + Sync + 'static) -> Fixture {
+async fn fixture_with(access: Access) -> Fixture {
     let folder = tempfile::tempdir().unwrap();
     let (store, _) = Store::open(folder.path(), Options::default()).unwrap();
     let files: [(&str, &[u8]); 5] = [
@@ -63,12 +63,11 @@ async fn fixture_with(authenticate: impl Interceptor + Clone + Send + Sync + 'st
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
     let (stop, stopped) = oneshot::channel();
     let shutdown = async { stopped.await.unwrap_or_default() };
-    let task = tokio::spawn(serve_authenticated(
-        listener,
-        store.clone(),
-        authenticate,
-        shutdown,
-    ));
+    let plane = Plane {
+        access,
+        certificate: None,
+    };
+    let task = tokio::spawn(serve(listener, store.clone(), plane, shutdown));
     let channel = Channel::from_shared(endpoint).unwrap().connect().await.unwrap();
     let client = ArtifactServiceClient::new(channel.clone());
     Fixture {
@@ -83,7 +82,7 @@ async fn fixture_with(authenticate: impl Interceptor + Clone + Send + Sync + 'st
 }
 
 async fn fixture() -> Fixture {
-    fixture_with(allow_all).await
+    fixture_with(Access::open(0)).await
 }
 
 async fn collect<T>(stream: Result<Response<tonic::Streaming<T>>, Status>) -> Result<Vec<T>, Status> {
@@ -101,6 +100,7 @@ impl Fixture {
             tree: tree.to_owned(),
             path: path.to_owned(),
             recursive,
+            root: String::new(),
         };
         let answers = collect(self.client.get_tree(request).await).await?;
         Ok(answers
@@ -113,6 +113,7 @@ impl Fixture {
         let request = v1::ReadBlobsRequest {
             digests: digests.to_vec(),
             offset,
+            root: String::new(),
         };
         collect(self.client.read_blobs(request).await).await
     }
@@ -278,6 +279,7 @@ async fn blobs_are_resumed_and_a_missing_one_is_named_after_those_before_it() {
     let request = v1::ReadBlobsRequest {
         digests: vec![digest_of(b"b"), missing.clone()],
         offset: 0,
+        root: String::new(),
     };
     let mut stream = fixture.client.read_blobs(request).await.unwrap().into_inner();
     assert_eq!(stream.message().await.unwrap().unwrap().data, "b");
@@ -364,7 +366,14 @@ async fn a_slow_watch_loses_no_final_state() {
     let store = Arc::new(Store::open(folder.path(), Options::default()).unwrap().0);
     put(&store, "one", &[]);
     let (_stop, running) = signal::channel(());
-    let mut watch = watch::watch(store.clone(), v1::WatchRequest::default(), running);
+    let metadata = tonic::metadata::MetadataMap::new();
+    let admitted = Access::open(0)
+        .admit(&metadata, [127, 0, 0, 1].into())
+        .await
+        .unwrap();
+    let request = v1::WatchRequest::default();
+    let watch = watch::watch(store.clone(), request, running, admitted);
+    let mut watch = std::pin::pin!(watch);
     // Reads the first message, so that the watch has begun, and then nothing while more happens than is kept for it.
     let mut next = async || watch.next().await.unwrap().unwrap();
     assert_eq!(next().await.r#type(), Type::Stored);
@@ -445,11 +454,21 @@ async fn health_and_reflection_answer_and_stopping_ends_watches() {
 }
 
 #[tokio::test]
-async fn the_interceptor_guards_the_artifact_service_only() {
-    let refuse = |_: Request<()>| Err(Status::unauthenticated("no token"));
-    let mut fixture = fixture_with(refuse).await;
+async fn a_caller_with_too_many_calls_is_told_when_to_try_again() {
+    let mut fixture = fixture_with(Access::open(1)).await;
     let root = fixture.record.tree.to_string();
-    assert_eq!(code(fixture.tree(&root, "", true).await), Code::Unauthenticated);
-    let mut health = HealthClient::new(fixture.channel.clone());
-    assert_eq!(code(health.check(HealthCheckRequest::default()).await), Code::Ok);
+    // A watch runs as long as the client wants.
+    let mut watch = fixture.watch("", "").await;
+    while watch.message().await.unwrap().unwrap().r#type() != Type::Synced {}
+    let refused = fixture.tree(&root, "", true).await.unwrap_err();
+    assert_eq!(refused.code(), Code::ResourceExhausted);
+    assert_eq!(refused.metadata().get("retry-after").unwrap(), "1");
+    drop(watch);
+    let began = std::time::Instant::now();
+    while fixture.tree(&root, "", true).await.is_err() {
+        assert!(
+            began.elapsed() < GRACE,
+            "the place is free once the watch is gone"
+        );
+    }
 }

@@ -2,11 +2,12 @@
 //!
 //! Changes of the store only say where to look: what is sent is the object's state when its turn comes, and only if
 //! it differs from what was sent last. So a client that is too slow, or a subscription that lost changes, costs the
-//! states in between and never the last.
+//! states in between and never the last. Objects that the caller may not get are left out.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
+    time::Duration,
 };
 
 use artifact::store::{Change, ObjectKey, Record, Store};
@@ -17,7 +18,10 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
 
 use super::convert;
+use crate::serve::access::Admitted;
 
+/// How long a watch goes on; then the client begins anew, with a token that is good at that time.
+const LONGEST: Duration = Duration::from_secs(3600);
 /// Messages on their way to one client.
 const BUFFER: usize = 16;
 
@@ -25,6 +29,7 @@ pub(super) fn watch(
     store: Arc<Store>,
     request: v1::WatchRequest,
     mut running: signal::Receiver<()>,
+    admitted: Admitted,
 ) -> impl Stream<Item = Result<v1::WatchResponse, Status>> + Send {
     let (client, answers) = mpsc::channel(BUFFER);
     tokio::spawn(async move {
@@ -35,10 +40,17 @@ pub(super) fn watch(
             request,
             sent: BTreeMap::new(),
             client: client.clone(),
+            admitted,
         };
         tokio::select! {
-            // An error says that the client is gone.
-            _ = watcher.run() => {}
+            result = watcher.run() => {
+                if let Err(End::Failed(status)) = result {
+                    client.try_send(Err(status)).ok();
+                }
+            }
+            () = tokio::time::sleep(LONGEST) => {
+                client.try_send(Err(Status::unavailable("the watch ends after an hour: begin anew"))).ok();
+            }
             () = client.closed() => {}
             () = ended => {
                 client.try_send(Err(Status::unavailable("the server is stopping"))).ok();
@@ -54,13 +66,19 @@ struct Watcher {
     /// What the client knows.
     sent: BTreeMap<ObjectKey, Record>,
     client: mpsc::Sender<Result<v1::WatchResponse, Status>>,
+    admitted: Admitted,
 }
 
-/// The client is gone.
-struct Gone;
+/// Why a watch ends.
+enum End {
+    /// The client is gone.
+    Gone,
+    /// Nobody knows whether the client may see more.
+    Failed(Status),
+}
 
 impl Watcher {
-    async fn run(&mut self) -> Result<(), Gone> {
+    async fn run(&mut self) -> Result<(), End> {
         // First, so that no change between the list and the first wait is lost.
         let mut changes = self.store.subscribe();
         self.send_differences().await?;
@@ -77,7 +95,7 @@ impl Watcher {
     }
 
     /// Compares everything with what was sent.
-    async fn send_differences(&mut self) -> Result<(), Gone> {
+    async fn send_differences(&mut self) -> Result<(), End> {
         let stored = self.store.current_records();
         let keys: BTreeSet<ObjectKey> = stored
             .iter()
@@ -91,8 +109,8 @@ impl Watcher {
     }
 
     /// Sends the object's state if the client does not know it.
-    async fn send_state(&mut self, key: ObjectKey) -> Result<(), Gone> {
-        if !self.wants(&key) {
+    async fn send_state(&mut self, key: ObjectKey) -> Result<(), End> {
+        if !self.wants(&key) || !self.admitted.may_get(&key).await.map_err(End::Failed)? {
             return Ok(());
         }
         let current = self.store.current(&key.kind, &key.namespace, &key.name);
@@ -116,11 +134,11 @@ impl Watcher {
             && (namespace.is_empty() || *namespace == key.namespace)
     }
 
-    async fn send(&self, r#type: Type, record: Option<&Record>) -> Result<(), Gone> {
+    async fn send(&self, r#type: Type, record: Option<&Record>) -> Result<(), End> {
         let response = v1::WatchResponse {
             r#type: r#type.into(),
             artifact: record.map(convert::artifact),
         };
-        self.client.send(Ok(response)).await.map_err(|_| Gone)
+        self.client.send(Ok(response)).await.map_err(|_| End::Gone)
     }
 }

@@ -27,6 +27,10 @@ impl Drop for Fixture {
 }
 
 async fn fixture() -> Fixture {
+    fixture_with(Limiter::new(0)).await
+}
+
+async fn fixture_with(downloads: Limiter) -> Fixture {
     let folder = tempfile::tempdir().unwrap();
     let (store, _) = Store::open(folder.path(), Options::default()).unwrap();
     let record = put(&store, "1", &"some content, ".repeat(20_000));
@@ -39,8 +43,8 @@ async fn fixture() -> Fixture {
     let store = Arc::new(store);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let service = router(store.clone());
-    let task = tokio::spawn(async move { axum::serve(listener, service).await.unwrap() });
+    let service = router(store.clone(), downloads).into_make_service_with_connect_info::<Peer>();
+    let task = tokio::spawn(async move { axum::serve(Listener(listener), service).await.unwrap() });
     Fixture {
         _folder: folder,
         store,
@@ -265,4 +269,19 @@ async fn a_removed_archive_is_gone() {
         fixture.get("/ocirepository/apps/web/latest.tar.gz").await.status,
         404
     );
+}
+
+#[tokio::test]
+async fn an_address_with_too_many_downloads_is_told_when_to_try_again() {
+    let downloads = Limiter::new(1);
+    let fixture = fixture_with(downloads.clone()).await;
+    let path = format!("/{}", fixture.record.path);
+    let running = downloads.begin("127.0.0.1").unwrap();
+    let reply = fixture.request("GET", &path, "").await;
+    assert_eq!((reply.status, reply.headers["retry-after"].as_str()), (429, "1"));
+    drop(running);
+    // One after the other is no matter: each ends before the next begins.
+    for _ in 0..3 {
+        assert_eq!(fixture.request("GET", &path, "").await.status, 200);
+    }
 }

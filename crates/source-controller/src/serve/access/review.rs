@@ -1,0 +1,329 @@
+//! The two questions to the API server: whose token is this, and may they get that source?
+//!
+//! Answers are kept for a moment, so that a permission which is withdrawn holds no longer than a minute. Tokens are kept by
+//! their digest only.
+
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec, TokenReviewStatus};
+use k8s_openapi::api::authorization::v1::{
+    ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec, SubjectAccessReviewStatus,
+};
+use kube::{Api, Client, api::PostParams};
+use serde::{Deserialize, de::DeserializeOwned};
+use sha2::{Digest as _, Sha256};
+use tokio::sync::Semaphore;
+
+use super::cache::Cache;
+
+/// API group of the sources.
+pub(super) const GROUP: &str = "source.toolkit.fluxcd.io";
+/// Callers and permissions that are known at a time; each takes some hundred bytes.
+const MOST_TOKENS: usize = 2048;
+const MOST_PERMISSIONS: usize = 16 * 1024;
+/// Reviews that are under way at a time.
+const MOST_REVIEWS: usize = 16;
+const REVIEW_TIMEOUT: Duration = Duration::from_secs(10);
+const YES_HOLDS: Duration = Duration::from_secs(60);
+const NO_HOLDS: Duration = Duration::from_secs(10);
+
+/// Who calls, as the API server knows them.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) struct Caller {
+    pub(super) username: String,
+    uid: String,
+    groups: Vec<String>,
+    extra: BTreeMap<String, Vec<String>>,
+}
+
+/// One source object, all of a kind in a namespace (no name), or all of a kind (no namespace).
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub(super) struct Target {
+    pub(super) resource: &'static str,
+    pub(super) namespace: String,
+    pub(super) name: String,
+}
+
+/// A question that has no answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Error {
+    /// The token is nobody's, or meant for somebody else.
+    #[error("the token is not accepted: {0}")]
+    Token(String),
+    /// The API server did not answer, or does not let us ask.
+    #[error("failed to ask the API server for a {kind}")]
+    Ask {
+        /// What was asked for.
+        kind: &'static str,
+        /// What it said.
+        #[source]
+        source: Box<kube::Error>,
+    },
+    /// It takes too long.
+    #[error("failed to ask the API server for a {kind}: it takes longer than {REVIEW_TIMEOUT:?}")]
+    Slow {
+        /// What was asked for.
+        kind: &'static str,
+    },
+}
+
+type Known = Result<Arc<Caller>, String>;
+
+/// Asks, and remembers.
+pub(super) struct Reviews {
+    client: Client,
+    audience: String,
+    /// By the digest of the token.
+    accepted: Cache<[u8; 32], Known>,
+    permissions: Cache<(Arc<Caller>, Target), bool>,
+    asking: Semaphore,
+}
+
+impl Reviews {
+    pub(super) fn new(client: Client, audience: String) -> Self {
+        Self {
+            client,
+            audience,
+            accepted: Cache::new(MOST_TOKENS),
+            permissions: Cache::new(MOST_PERMISSIONS),
+            asking: Semaphore::new(MOST_REVIEWS),
+        }
+    }
+
+    /// The owner of a token that is meant for us.
+    pub(super) async fn caller(&self, token: &str) -> Result<Arc<Caller>, Error> {
+        // Anybody can send a hundred wrong tokens in a second; what is obviously wrong costs the API server nothing.
+        let claims =
+            Claims::of(token).ok_or_else(|| Error::Token("it is no service account token".to_owned()))?;
+        claims.check(&self.audience, now()).map_err(Error::Token)?;
+        let key = Sha256::digest(token.as_bytes()).into();
+        let known = self.accepted.get(key, async {
+            let known = self.review_token(token).await?;
+            let holds = if known.is_ok() {
+                YES_HOLDS.min(claims.left(now()))
+            } else {
+                NO_HOLDS
+            };
+            Ok::<_, Error>((known, holds))
+        });
+        known.await?.map_err(Error::Token)
+    }
+
+    async fn review_token(&self, token: &str) -> Result<Known, Error> {
+        let review = TokenReview {
+            spec: TokenReviewSpec {
+                token: Some(token.to_owned()),
+                audiences: Some(vec![self.audience.clone()]),
+            },
+            ..TokenReview::default()
+        };
+        let answer: TokenReview = self.ask("TokenReview", &review).await?;
+        Ok(caller(answer.status.unwrap_or_default(), &self.audience))
+    }
+
+    /// Whether a caller may `get` the target.
+    pub(super) async fn may_get(&self, caller: &Arc<Caller>, target: Target) -> Result<bool, Error> {
+        let key = (caller.clone(), target.clone());
+        let answer = self.permissions.get(key, async {
+            let review = SubjectAccessReview {
+                spec: question(caller, &target),
+                ..SubjectAccessReview::default()
+            };
+            let answer: SubjectAccessReview = self.ask("SubjectAccessReview", &review).await?;
+            let allowed = answer.status.as_ref().is_some_and(is_allowed);
+            Ok((allowed, if allowed { YES_HOLDS } else { NO_HOLDS }))
+        });
+        answer.await
+    }
+
+    async fn ask<K>(&self, kind: &'static str, question: &K) -> Result<K, Error>
+    where
+        K: kube::Resource<DynamicType = ()> + serde::Serialize + DeserializeOwned + Clone + std::fmt::Debug,
+        K: kube::Resource<Scope = kube::core::ClusterResourceScope>,
+    {
+        let api: Api<K> = Api::all(self.client.clone());
+        let asking = async {
+            let _turn = self.asking.acquire().await;
+            api.create(&PostParams::default(), question).await
+        };
+        let answer = tokio::time::timeout(REVIEW_TIMEOUT, asking).await;
+        answer
+            .map_err(|_| Error::Slow { kind })?
+            .map_err(|source| Error::Ask {
+                kind,
+                source: Box::new(source),
+            })
+    }
+}
+
+/// What a TokenReview says. An API server that does not know of audiences names none: then the token is for itself.
+fn caller(status: TokenReviewStatus, audience: &str) -> Known {
+    if status.authenticated != Some(true) {
+        let reason = status.error.filter(|error| !error.is_empty());
+        return Err(reason.unwrap_or_else(|| "the API server does not know it".to_owned()));
+    }
+    if !status
+        .audiences
+        .unwrap_or_default()
+        .iter()
+        .any(|one| one == audience)
+    {
+        return Err(format!("it is not for the audience {audience:?}"));
+    }
+    let user = status.user.unwrap_or_default();
+    let username = user.username.filter(|name| !name.is_empty());
+    Ok(Arc::new(Caller {
+        username: username.ok_or("it names nobody")?,
+        uid: user.uid.unwrap_or_default(),
+        groups: user.groups.unwrap_or_default(),
+        extra: user.extra.unwrap_or_default(),
+    }))
+}
+
+fn question(caller: &Caller, target: &Target) -> SubjectAccessReviewSpec {
+    SubjectAccessReviewSpec {
+        user: Some(caller.username.clone()),
+        uid: Some(caller.uid.clone()),
+        groups: Some(caller.groups.clone()),
+        extra: Some(caller.extra.clone()),
+        resource_attributes: Some(ResourceAttributes {
+            verb: Some("get".to_owned()),
+            group: Some(GROUP.to_owned()),
+            version: Some("*".to_owned()),
+            resource: Some(target.resource.to_owned()),
+            namespace: Some(target.namespace.clone()),
+            name: Some(target.name.clone()),
+            ..ResourceAttributes::default()
+        }),
+        ..SubjectAccessReviewSpec::default()
+    }
+}
+
+fn is_allowed(status: &SubjectAccessReviewStatus) -> bool {
+    status.allowed && status.denied != Some(true)
+}
+
+/// What a token says of itself. Not believed: it only spares questions whose answer is no.
+#[derive(Deserialize)]
+struct Claims {
+    aud: Audiences,
+    exp: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Audiences {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl Claims {
+    fn of(token: &str) -> Option<Self> {
+        let mut parts = token.split('.');
+        let (_, claims, _) = (parts.next()?, parts.next()?, parts.next()?);
+        if parts.next().is_some() {
+            return None;
+        }
+        serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims).ok()?).ok()
+    }
+
+    fn check(&self, audience: &str, now: u64) -> Result<(), String> {
+        let is_ours = match &self.aud {
+            Audiences::One(one) => one == audience,
+            Audiences::Many(many) => many.iter().any(|one| one == audience),
+        };
+        if !is_ours {
+            return Err(format!("it is not for the audience {audience:?}"));
+        }
+        if self.exp <= now {
+            return Err("it has expired".to_owned());
+        }
+        Ok(())
+    }
+
+    fn left(&self, now: u64) -> Duration {
+        Duration::from_secs(self.exp.saturating_sub(now))
+    }
+}
+
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::authentication::v1::UserInfo;
+
+    use super::*;
+
+    #[test]
+    fn what_a_token_says_of_itself_spares_questions() {
+        let token = |claims: &str| format!("e30.{}.c2ln", URL_SAFE_NO_PAD.encode(claims));
+        let checked = |claims: &str| Claims::of(&token(claims)).map(|claims| claims.check("ours", 100));
+        assert_eq!(checked(r#"{"aud":["x","ours"],"exp":101}"#), Some(Ok(())));
+        assert_eq!(checked(r#"{"aud":"ours","exp":101}"#), Some(Ok(())));
+        assert!(
+            checked(r#"{"aud":"ours","exp":100}"#)
+                .unwrap()
+                .unwrap_err()
+                .contains("expired")
+        );
+        assert!(
+            checked(r#"{"aud":["api"],"exp":101}"#)
+                .unwrap()
+                .unwrap_err()
+                .contains("audience")
+        );
+        assert_eq!(checked("{}"), None);
+        for text in ["", "a", "a.b", "a.b.c", "a.b.c.d", "..", "e30.e30.e30.e30"] {
+            assert!(Claims::of(text).is_none(), "{text}");
+        }
+        let claims = Claims::of(&token(r#"{"aud":"ours","exp":101}"#)).unwrap();
+        assert_eq!(
+            (claims.left(99), claims.left(200)),
+            (Duration::from_secs(2), Duration::ZERO)
+        );
+    }
+
+    #[test]
+    fn only_a_token_for_our_audience_has_a_caller() {
+        let user = UserInfo {
+            username: Some("system:serviceaccount:apps:reader".to_owned()),
+            groups: Some(vec!["system:serviceaccounts".to_owned()]),
+            ..UserInfo::default()
+        };
+        let good = TokenReviewStatus {
+            authenticated: Some(true),
+            audiences: Some(vec!["ours".to_owned()]),
+            user: Some(user),
+            error: None,
+        };
+        let found = caller(good.clone(), "ours").unwrap();
+        assert_eq!(found.username, "system:serviceaccount:apps:reader");
+        let foreign = TokenReviewStatus {
+            audiences: Some(vec!["https://kubernetes.default.svc".to_owned()]),
+            ..good.clone()
+        };
+        let silent = TokenReviewStatus {
+            audiences: None,
+            ..good.clone()
+        };
+        let nobody = TokenReviewStatus {
+            user: None,
+            ..good.clone()
+        };
+        let refused = TokenReviewStatus {
+            authenticated: Some(false),
+            ..good
+        };
+        for status in [foreign, silent, nobody, refused, TokenReviewStatus::default()] {
+            assert!(caller(status.clone(), "ours").is_err(), "{status:?}");
+        }
+    }
+}
