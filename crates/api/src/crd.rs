@@ -11,7 +11,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use kube::CustomResourceExt;
 use serde_json::json;
 
-use crate::{helm, kustomize, meta, notification, source};
+use crate::{helm, kustomize, meta, notification, source, source_extensions};
 
 /// The CRDs of all kinds, in the order of their groups and names.
 #[must_use]
@@ -22,6 +22,7 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         notification::Alert::crd(),
         notification::Provider::crd(),
         notification::Receiver::crd(),
+        source_extensions::ArtifactGenerator::crd(),
         source::Bucket::crd(),
         source::ExternalArtifact::crd(),
         source::GitRepository::crd(),

@@ -17,3 +17,4 @@ pub mod kustomize;
 pub mod meta;
 pub mod notification;
 pub mod source;
+pub mod source_extensions;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use api::kustomize::{Kustomization, SourceKind};
 use api::meta::{Artifact, HasConditions, StatusObject, ValuesKind, condition_types};
-use api::source::{GitRepository, OCIRepository, Source};
+use api::source::{Bucket, ExternalArtifact, GitRepository, OCIRepository, Source};
 use controller_kit::access_from;
 use controller_kit::events::Recorder as Events;
 use controller_kit::flags::WatchFlags;
@@ -306,6 +306,8 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     let (git_repositories, git_changed) = watch_sources::<GitRepository>(&kit.client, &flags.watch);
     let (oci_repositories, oci_changed) = watch_sources::<OCIRepository>(&kit.client, &flags.watch);
     let (artifacts, credentials) = artifact_access::supplied(settings.artifacts, &flags.artifact, &kit);
+    let (buckets, buckets_changed) = watch_sources::<Bucket>(&kit.client, &flags.watch);
+    let (external, external_changed) = watch_sources::<ExternalArtifact>(&kit.client, &flags.watch);
     let engine = Engine::new(kit.client.clone(), settings.apply);
     let drifts = engine.managed().subscribe();
     let context = Arc::new(Context {
@@ -314,6 +316,8 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
             kustomizations: Cache::new(kustomizations),
             git_repositories,
             oci_repositories,
+            buckets,
+            external_artifacts: external,
         },
         memory: Memory::default(),
         builds: Builds::default(),
@@ -334,7 +338,15 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     let follow = futures::future::join5(
         follow_kustomizations(Arc::clone(&context), kustomizations_changed),
         follow_source(Arc::clone(&context), SourceKind::GitRepository, git_changed),
-        follow_source(Arc::clone(&context), SourceKind::OCIRepository, oci_changed),
+        futures::future::join3(
+            follow_source(Arc::clone(&context), SourceKind::OCIRepository, oci_changed),
+            follow_source(Arc::clone(&context), SourceKind::Bucket, buckets_changed),
+            follow_source(
+                Arc::clone(&context),
+                SourceKind::ExternalArtifact,
+                external_changed,
+            ),
+        ),
         follow_drift(Arc::clone(&context), drifts),
         futures::future::join(
             follow_variables(
@@ -358,7 +370,9 @@ async fn work(context: Arc<Context>, concurrent: u16, token: CancellationToken) 
     let listed = async {
         context.caches.kustomizations.store().wait_until_ready().await?;
         context.caches.git_repositories.wait_until_ready().await?;
-        context.caches.oci_repositories.wait_until_ready().await
+        context.caches.oci_repositories.wait_until_ready().await?;
+        context.caches.buckets.wait_until_ready().await?;
+        context.caches.external_artifacts.wait_until_ready().await
     };
     tokio::select! {
         result = listed => result?,

@@ -10,7 +10,7 @@
 //! The patterns themselves are go-git's, not Git's (see its module `pattern`), so Git's or ripgrep's matcher would
 //! decide some lists otherwise, for example `*` followed by `!deploy`, where go-git keeps `deploy/app.yaml`.
 
-mod glob;
+pub mod glob;
 mod pattern;
 
 use self::pattern::{Pattern, Verdict};

@@ -284,6 +284,17 @@ impl Store {
             .map(|stored| stored.record.clone())
     }
 
+    /// Whether the archive of this record was taken as it is ([`Ingest::set_archive`]), so that its content need not be
+    /// that of the tree. True if there is no such record any more.
+    #[must_use]
+    pub fn is_verbatim(&self, record: &Record) -> bool {
+        let state = self.inner.lock();
+        let all = state.objects.get(&ObjectKey::of(record));
+        let mut all = all.into_iter().flatten();
+        all.find(|stored| stored.record == *record)
+            .is_none_or(|stored| stored.verbatim)
+    }
+
     /// All artifacts, those that are not current any more included; by object, oldest first.
     #[must_use]
     pub fn records(&self) -> Vec<Record> {

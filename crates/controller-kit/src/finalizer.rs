@@ -50,7 +50,21 @@ pub async fn add<K>(client: &Client, object: &K, field_manager: &str) -> Result<
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
 {
-    change(client, object, field_manager, "add", addition).await
+    add_named(client, object, FINALIZER, field_manager).await
+}
+
+/// As [`add`], for a kind with a finalizer of its own.
+pub async fn add_named<K>(
+    client: &Client,
+    object: &K,
+    finalizer: &str,
+    field_manager: &str,
+) -> Result<Option<K>, Error>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
+{
+    let patch = |object: &K| addition(object, finalizer);
+    change(client, object, field_manager, "add", patch).await
 }
 
 /// Removes the finalizer; gives the changed object, or None if there is nothing to do.
@@ -58,12 +72,31 @@ pub async fn remove<K>(client: &Client, object: &K, field_manager: &str) -> Resu
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
 {
-    change(client, object, field_manager, "remove", removal).await
+    remove_named(client, object, FINALIZER, field_manager).await
+}
+
+/// As [`remove`], for a kind with a finalizer of its own.
+pub async fn remove_named<K>(
+    client: &Client,
+    object: &K,
+    finalizer: &str,
+    field_manager: &str,
+) -> Result<Option<K>, Error>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
+{
+    let patch = |object: &K| removal(object, finalizer);
+    change(client, object, field_manager, "remove", patch).await
 }
 
 /// Whether the object has the finalizer.
 pub fn is_set<K: Resource>(object: &K) -> bool {
-    object.finalizers().iter().any(|finalizer| finalizer == FINALIZER)
+    has(object, FINALIZER)
+}
+
+/// Whether the object has a finalizer of this name.
+pub fn has<K: Resource>(object: &K, finalizer: &str) -> bool {
+    object.finalizers().iter().any(|other| other == finalizer)
 }
 
 async fn change<K>(
@@ -71,7 +104,7 @@ async fn change<K>(
     object: &K,
     field_manager: &str,
     action: &'static str,
-    patch: fn(&K) -> Option<Value>,
+    patch: impl Fn(&K) -> Option<Value>,
 ) -> Result<Option<K>, Error>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
@@ -123,31 +156,28 @@ where
 }
 
 /// The API server takes a test for null as a test for absence.
-fn addition<K: Resource>(object: &K) -> Option<Value> {
-    if is_set(object) || object.meta().deletion_timestamp.is_some() {
+fn addition<K: Resource>(object: &K, finalizer: &str) -> Option<Value> {
+    if has(object, finalizer) || object.meta().deletion_timestamp.is_some() {
         return None;
     }
     let finalizers = object.finalizers();
     if finalizers.is_empty() {
         return Some(json!([
             { "op": "test", "path": "/metadata/finalizers", "value": null },
-            { "op": "add", "path": "/metadata/finalizers", "value": [FINALIZER] },
+            { "op": "add", "path": "/metadata/finalizers", "value": [finalizer] },
         ]));
     }
     Some(json!([
         { "op": "test", "path": "/metadata/finalizers", "value": finalizers },
-        { "op": "add", "path": "/metadata/finalizers/-", "value": FINALIZER },
+        { "op": "add", "path": "/metadata/finalizers/-", "value": finalizer },
     ]))
 }
 
-fn removal<K: Resource>(object: &K) -> Option<Value> {
-    let index = object
-        .finalizers()
-        .iter()
-        .position(|finalizer| finalizer == FINALIZER)?;
+fn removal<K: Resource>(object: &K, finalizer: &str) -> Option<Value> {
+    let index = object.finalizers().iter().position(|other| other == finalizer)?;
     let path = format!("/metadata/finalizers/{index}");
     Some(json!([
-        { "op": "test", "path": path, "value": FINALIZER },
+        { "op": "test", "path": path, "value": finalizer },
         { "op": "remove", "path": path },
     ]))
 }

@@ -6,7 +6,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::trees;
-use api::{helm, kustomize, notification, source};
+use api::{helm, kustomize, notification, source, source_extensions};
 
 /// Reads the manifest as `K`, writes it, and compares.
 #[track_caller]
@@ -421,4 +421,52 @@ fn an_unreadable_object_does_not_hide_the_others() {
         .collect();
     assert_eq!(read[0].as_ref().unwrap().metadata.name.as_deref(), Some("good"));
     assert_eq!(read[1].as_ref().unwrap_err().as_deref(), Some("bad"));
+}
+
+#[test]
+fn an_artifact_generator_with_everything() {
+    let generator: source_extensions::ArtifactGenerator = check(
+        r#"
+apiVersion: source.extensions.fluxcd.io/v1beta1
+kind: ArtifactGenerator
+metadata:
+  name: shop
+  namespace: team
+  annotations: { source.extensions.fluxcd.io/reconcile: Disabled }
+spec:
+  commonMetadata:
+    labels: { team: shop }
+  sources:
+  - { alias: repo, kind: GitRepository, name: shop, namespace: sources }
+  - { alias: chart, kind: OCIRepository, name: chart }
+  pathPattern: "@repo/apps/{app}"
+  artifacts:
+  - name: "shop-{app}"
+    revision: "@repo"
+    originRevision: "@chart"
+    copy:
+    - from: "@repo/apps/{app}/**"
+      to: "@artifact/"
+      exclude: ["*.md"]
+    - from: "@chart/values.yaml"
+      to: "@artifact/values.yaml"
+      strategy: Merge
+status:
+  conditions:
+  - type: Ready
+    status: "True"
+    reason: Succeeded
+    message: reconciliation succeeded, generated 1 artifact(s)
+    observedGeneration: 1
+    lastTransitionTime: "2026-11-21T10:00:00Z"
+  inventory:
+  - { name: shop-web, namespace: team, digest: "sha256:2c26b46b", filename: 1234.tar.gz }
+  observedSourcesDigest: sha256:2c26b46b
+  lastHandledReconcileAt: now
+"#,
+    );
+    assert!(api::meta::StatusObject::suspended(&generator));
+    let copies = &generator.spec.artifacts[0].copy;
+    assert_eq!(copies[0].strategy(), source_extensions::CopyStrategy::Overwrite);
+    assert_eq!(copies[1].strategy(), source_extensions::CopyStrategy::Merge);
 }

@@ -3,7 +3,7 @@
 //! Everything that makes a reconcile run, wait or rest is decided here, and nowhere else. The steps after it carry the
 //! [`Plan`] out and choose nothing.
 
-use api::kustomize::{Kustomization, SourceKind};
+use api::kustomize::Kustomization;
 use api::meta::reasons;
 use jiff::{SignedDuration, Timestamp};
 
@@ -189,11 +189,6 @@ fn refused(object: &Kustomization, policy: &Policy) -> Option<Decision> {
         (
             "spec.dependsOn[].readyExpr",
             spec.depends_on.iter().any(|d| d.ready_expr.is_some()),
-        ),
-        ("spec.sourceRef.kind Bucket", source.kind == SourceKind::Bucket),
-        (
-            "spec.sourceRef.kind ExternalArtifact",
-            source.kind == SourceKind::ExternalArtifact,
         ),
     ];
     let (field, _) = unsupported.into_iter().find(|(_, used)| *used)?;
@@ -501,6 +496,14 @@ mod tests {
     }
 
     #[test]
+    fn every_kind_of_source_is_taken() {
+        for kind in ["GitRepository", "OCIRepository", "Bucket", "ExternalArtifact"] {
+            let decision = decided(&observed(json!({"sourceRef": {"kind": kind, "name": "a"}})));
+            assert!(matches!(decision, Decision::Run(_)), "{kind}: {decision:?}");
+        }
+    }
+
+    #[test]
     fn what_cannot_be_done_is_named_and_nothing_runs() {
         for (spec, field) in [
             (json!({"serviceAccountName": "a"}), "spec.serviceAccountName"),
@@ -513,7 +516,6 @@ mod tests {
                 json!({"dependsOn": [{"name": "a", "readyExpr": "true"}]}),
                 "spec.dependsOn[].readyExpr",
             ),
-            (json!({"sourceRef": {"kind": "Bucket", "name": "a"}}), "Bucket"),
         ] {
             match decided(&observed(spec)) {
                 Decision::Stalled { message, .. } => assert!(message.contains(field), "{message}"),

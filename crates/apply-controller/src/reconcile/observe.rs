@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use api::kustomize::{Kustomization, SourceKind};
 use api::meta::{HasConditions, ORIGIN_REVISION_KEY, StatusObject, condition_types};
-use api::source::{GitRepository, OCIRepository, Source as SourceObject};
+use api::source::{Bucket, ExternalArtifact, GitRepository, OCIRepository, Source as SourceObject};
 use controller_kit::runtime::Cache;
 use controller_kit::{ObjectKey, access_from};
 use kube::ResourceExt as _;
@@ -98,6 +98,10 @@ pub struct Caches {
     pub git_repositories: Store<GitRepository>,
     /// All OCIRepositories.
     pub oci_repositories: Store<OCIRepository>,
+    /// All Buckets.
+    pub buckets: Store<Bucket>,
+    /// All ExternalArtifacts.
+    pub external_artifacts: Store<ExternalArtifact>,
 }
 
 /// Reads everything about one Kustomization; None if it is gone.
@@ -110,8 +114,13 @@ pub fn observe(caches: &Caches, memory: &Memory, key: &ObjectKey) -> Option<Obse
         SourceKind::OCIRepository => {
             observe_source(&caches.oci_repositories, &source.name, source_namespace, from)
         }
-        // The other kinds are refused before anybody looks at this.
-        _ => observe_source(&caches.git_repositories, &source.name, source_namespace, from),
+        SourceKind::GitRepository => {
+            observe_source(&caches.git_repositories, &source.name, source_namespace, from)
+        }
+        SourceKind::Bucket => observe_source(&caches.buckets, &source.name, source_namespace, from),
+        SourceKind::ExternalArtifact => {
+            observe_source(&caches.external_artifacts, &source.name, source_namespace, from)
+        }
     };
     let source_name = format!("{}/{source_namespace}/{}", source.kind, source.name);
     let dependencies = dependencies(caches.kustomizations.store(), &object);

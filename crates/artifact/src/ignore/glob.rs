@@ -3,7 +3,7 @@
 
 /// A parsed glob.
 #[derive(Debug, Clone)]
-pub(super) struct Glob {
+pub struct Glob {
     tokens: Vec<Token>,
 }
 
@@ -22,7 +22,8 @@ enum Token {
 
 impl Glob {
     /// None if the text is malformed: an open class, an empty range, or a backslash at the end.
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
         let mut tokens = Vec::new();
         let mut rest = text.chars();
         while let Some(character) = rest.next() {
@@ -40,7 +41,8 @@ impl Glob {
 
     /// Whether the whole name matches. Takes at most (length of the name) × (length of the glob) steps, because only the
     /// last `*` is ever tried again.
-    pub(super) fn matches(&self, name: &str) -> bool {
+    #[must_use]
+    pub fn matches(&self, name: &str) -> bool {
         let (mut token, mut rest) = (0, name.chars());
         let mut retry = None;
         loop {

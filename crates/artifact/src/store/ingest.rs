@@ -67,6 +67,33 @@ impl Ingest {
             .map_err(Error::AddFile)
     }
 
+    /// Puts a file's bytes into the store and holds them, without a place in the artifact yet: for content that may still
+    /// be replaced or left out. Returns their digest and number, for [`Ingest::add_stored`].
+    ///
+    /// # Errors
+    /// When the reader fails, or the disk does. The path is for the message only.
+    pub fn hold_file(&mut self, path: &str, mut reader: impl Read) -> Result<(Digest, u64)> {
+        let (digest, size) = self.add_blob(path, &mut reader)?;
+        self.held.blobs.push(digest);
+        Ok((digest, size))
+    }
+
+    /// Adds a file whose bytes are in the store, such as one of another artifact; nothing is copied.
+    ///
+    /// # Errors
+    /// When the store has no such blob (any more), or the path is refused.
+    pub fn add_stored(&mut self, path: &str, executable: bool, digest: Digest, size: u64) -> Result<()> {
+        if !self.inner.lock().references.hold_blob(&digest) {
+            let what = super::What::Blob;
+            return Err(Error::NotFound { what, digest });
+        }
+        self.held.blobs.push(digest);
+        self.files
+            .file(path, executable, digest, size)
+            .map(drop)
+            .map_err(Error::AddFile)
+    }
+
     /// Adds a folder, for one that has no files. Those of files need not be added.
     ///
     /// # Errors
@@ -105,7 +132,20 @@ impl Ingest {
     ///
     /// # Errors
     /// When a part of the path is refused, or the disk fails. Nothing is stored then.
-    pub fn finish(mut self, meta: RecordMeta) -> Result<Record> {
+    pub fn finish(self, meta: RecordMeta) -> Result<Record> {
+        let revision = meta.revision.clone();
+        self.finish_named(meta, |_| revision)
+    }
+
+    /// As [`Ingest::finish`], for an artifact whose revision is made of its archive's digest.
+    ///
+    /// # Errors
+    /// As [`Ingest::finish`].
+    pub fn finish_named(
+        mut self,
+        meta: RecordMeta,
+        revision: impl FnOnce(&Digest) -> String,
+    ) -> Result<Record> {
         let path = meta.path()?;
         let (tree, order) = self.files.finish();
         self.add_directories(&tree, &order)?;
@@ -119,7 +159,7 @@ impl Ingest {
             kind: meta.kind,
             namespace: meta.namespace,
             name: meta.name,
-            revision: meta.revision,
+            revision: revision(&archive.digest),
             digest: archive.digest,
             size: archive.size,
             tree: tree.root(),
