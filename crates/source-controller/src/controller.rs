@@ -3,19 +3,23 @@
 //! The order of a start: open the store and verify it, serve it, say that this process is ready, watch. On shutdown the
 //! workers end first, the servers last.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use api::source::{Bucket, GitRepository, HelmChart, HelmRepository, OCIRepository};
+use api::source::{Bucket, ExternalArtifact, GitRepository, HelmChart, HelmRepository, OCIRepository};
+use api::source_extensions::ArtifactGenerator;
 use artifact::store::{self, Change, Store};
 use controller_kit::admin::bind;
+use controller_kit::events::Recorder;
 use controller_kit::queue::Queue;
-use controller_kit::runtime::{Cache, scoped_api, watch_into_store};
+use controller_kit::runtime::{Cache, scoped_api, watch_changes, watch_into_store};
 use controller_kit::telemetry::reconcile_span;
 use controller_kit::{Context as Kit, ObjectKey};
 use futures::StreamExt as _;
 use jiff::Timestamp;
+use kube::runtime::watcher;
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -24,6 +28,7 @@ use tracing::Instrument as _;
 use crate::fetch::bucket::index;
 use crate::flags::artifact_service::{ArtifactService, CertificateFrom, hosts};
 use crate::flags::{Flags, Settings};
+use crate::generator;
 use crate::kind::Kind;
 use crate::reconcile::fetch::Fetcher;
 use crate::reconcile::store::AdvertisedAddress;
@@ -73,6 +78,7 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
             shared.tell_of_refreshed_indexes(),
             shared.reconcile_all::<HelmChart>(),
             shared.reconcile_all::<Bucket>(),
+            shared.generate(),
             shared.tell_of_artifacts(),
             collect_garbage(shared.store.clone(), settings.retention.retention_ttl, token),
         )
@@ -255,6 +261,87 @@ impl Shared {
         }
     }
 
+    /// Watches generators, their sources and what they made, and reconciles them.
+    async fn generate(&self) {
+        let (kit, flags) = (&self.kit, &self.flags);
+        let (generators, touched) =
+            watch_into_store::<ArtifactGenerator>(scoped_api(&kit.client, &flags.watch), &flags.watch);
+        let artifacts = scoped_api(&kit.client, &flags.watch);
+        let (artifacts, edited) = watch_changes(artifacts, watcher::Config::default(), fingerprint);
+        let queue = Queue::new("artifactgenerator", flags.rate, &kit.metrics);
+        let context = Arc::new(generator::Context {
+            client: kit.client.clone(),
+            generators: Cache::new(generators),
+            artifacts: Cache::new(artifacts),
+            store: self.store.clone(),
+            fetcher: self.fetcher.clone(),
+            recorder: Recorder::new(kit.client.clone(), generator::MANAGER, kit.token.clone()),
+            metrics: kit.metrics.clone(),
+            address: self.address.clone(),
+            no_cross_namespace_refs: flags.acl.no_cross_namespace_refs,
+            jitter_percentage: flags.jitter.interval_jitter_percentage,
+            shutdown: kit.token.clone(),
+            memory: generator::Memory::default(),
+        });
+        let feed = {
+            let queue = queue.clone();
+            touched.for_each(move |reference| {
+                queue.add(ObjectKey::from(reference));
+                std::future::ready(())
+            })
+        };
+        let tell = edited.for_each(|reference| {
+            let key = ObjectKey::from(reference);
+            // Nobody may listen.
+            let key = store::ObjectKey::new("ExternalArtifact", &key.namespace, &key.name);
+            let _ = self.changed.send(key);
+            std::future::ready(())
+        });
+        let wake = self.wake_generators(context.generators.clone(), queue.clone());
+        let work = async {
+            // Who keeps an ExternalArtifact is known only when all are.
+            let (artifacts, generators) = (context.artifacts.clone(), context.generators.clone());
+            let listed = futures::future::join(
+                artifacts.store().wait_until_ready(),
+                generators.store().wait_until_ready(),
+            );
+            tokio::select! {
+                _ = listed => {}
+                () = kit.token.cancelled() => return,
+            }
+            let run = move |key: ObjectKey| {
+                let span = reconcile_span::<ArtifactGenerator>(&key);
+                generator::reconcile(key, context.clone()).instrument(span)
+            };
+            queue.run(flags.concurrent, kit.token.clone(), run).await;
+        };
+        tokio::select! {
+            () = work => {}
+            // They never end by themselves.
+            () = feed => {}
+            () = tell => {}
+            () = wake => {}
+        }
+    }
+
+    /// Queues the generators that are made of a source which changed, or that made it. Ends with the process.
+    async fn wake_generators(&self, cache: Cache<ArtifactGenerator>, queue: Queue<ObjectKey>) {
+        let mut changed = self.changed.subscribe();
+        loop {
+            let source = match changed.recv().await {
+                Ok(source) => Some(source),
+                Err(RecvError::Lagged(_)) => None,
+                Err(RecvError::Closed) => return,
+            };
+            for object in cache.store().state() {
+                let is_concerned = |source| generator::concerns(&object, source);
+                if source.as_ref().is_none_or(is_concerned) {
+                    queue.add(ObjectKey::of(&*object));
+                }
+            }
+        }
+    }
+
     /// Queues the objects of a kind that build upon a source which changed. Ends with the process.
     async fn wake_dependents<K: Kind>(&self, cache: Cache<K>, queue: Queue<ObjectKey>) {
         let mut changed = self.changed.subscribe();
@@ -287,6 +374,24 @@ impl Shared {
             }
         }
     }
+}
+
+/// What of an ExternalArtifact matters to those who made it, and to those who use it.
+fn fingerprint(object: &ExternalArtifact) -> Option<u64> {
+    let mut hasher = DefaultHasher::new();
+    let (metadata, status) = (&object.metadata, object.status.as_ref());
+    let parts = (
+        &metadata.uid,
+        &metadata.labels,
+        &metadata.annotations,
+        metadata.deletion_timestamp.is_some(),
+        metadata.generation,
+    );
+    parts.hash(&mut hasher);
+    serde_json::to_string(&status)
+        .unwrap_or_default()
+        .hash(&mut hasher);
+    Some(hasher.finish())
 }
 
 impl Shared {

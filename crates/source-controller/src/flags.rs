@@ -12,8 +12,8 @@ use anyhow::Context as _;
 use clap::Parser;
 use controller_kit::duration;
 use controller_kit::flags::{
-    ClientFlags, EndpointFlags, FeatureGateFlags, JitterFlags, LeaderElectionFlags, ListenAddress, LogFlags,
-    RateLimiterFlags, TokenCacheFlags, WatchFlags,
+    AclFlags, ClientFlags, EndpointFlags, FeatureGateFlags, JitterFlags, LeaderElectionFlags, ListenAddress,
+    LogFlags, RateLimiterFlags, TokenCacheFlags, WatchFlags,
 };
 use git_ssh::algorithms::Algorithms;
 
@@ -60,6 +60,9 @@ pub(crate) struct Flags {
     /// How tokens of cloud providers are cached.
     #[command(flatten)]
     pub(crate) token: TokenCacheFlags,
+    /// Which references are allowed; for generators, which are Flux's source-watcher's.
+    #[command(flatten)]
+    pub(crate) acl: AclFlags,
     /// Where artifacts are kept and served.
     #[command(flatten)]
     pub(crate) storage: StorageFlags,
@@ -275,6 +278,8 @@ mod tests {
             "--interval-jitter-percentage=5",
             "--token-cache-max-size=100",
             "--token-cache-max-duration=1h",
+            // Of source-watcher.
+            "--no-cross-namespace-refs=true",
         ];
         let flags = parse(&flags).unwrap_or_else(|error| panic!("{error}"));
         Settings::of(&flags).unwrap();

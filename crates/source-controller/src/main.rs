@@ -6,6 +6,7 @@ mod controller;
 mod error;
 mod fetch;
 mod flags;
+mod generator;
 mod kind;
 mod reconcile;
 mod serve;
