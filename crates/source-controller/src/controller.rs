@@ -360,11 +360,15 @@ impl Shared {
         }
     }
 
-    /// Tells of each artifact that is stored or removed. Ends with the store.
+    /// Tells of each artifact that is stored or removed. Ends with the process.
     async fn tell_of_artifacts(&self) {
         let mut changes = self.store.subscribe();
         loop {
-            let records = match changes.recv().await {
+            let change = tokio::select! {
+                () = self.kit.token.cancelled() => return,
+                change = changes.recv() => change,
+            };
+            let records = match change {
                 Ok(Change::Stored(record) | Change::Removed(record)) => vec![record],
                 Err(RecvError::Lagged(_)) => self.store.current_records(),
                 Err(RecvError::Closed) => return,
@@ -399,7 +403,11 @@ impl Shared {
     async fn tell_of_refreshed_indexes(&self) {
         let mut refreshed = self.fetcher.helm.refreshed();
         loop {
-            match refreshed.recv().await {
+            let key = tokio::select! {
+                () = self.kit.token.cancelled() => return,
+                key = refreshed.recv() => key,
+            };
+            match key {
                 Ok(key) => {
                     let _ = self.changed.send(key); // nobody may listen
                 }
