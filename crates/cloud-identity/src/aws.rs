@@ -65,16 +65,13 @@ impl Provider for Access {
     }
 
     async fn controller_token(&self, session: Session<'_>) -> Result<Token, Error> {
-        let region = match self.region.as_deref().or(session.environment.get("AWS_REGION")) {
-            Some(region) => region,
-            None => {
-                return Err(Error::configuration(
-                    "AWS_REGION environment variable is not set in the Flux controller. if you have properly configured \
+        let Some(region) = self.region.as_deref().or(session.environment.get("AWS_REGION")) else {
+            return Err(Error::configuration(
+                "AWS_REGION environment variable is not set in the Flux controller. if you have properly configured \
                      IAM Roles for Service Accounts (IRSA) or EKS Pod Identity, please delete/replace the controller pod \
                      so the EKS admission controllers can inject this environment variable, or set it manually if the \
                      cluster is not EKS",
-                ));
-            }
+            ));
         };
         let endpoint = self.sts_url(region, session.environment)?;
         ambient::keys(&endpoint, session).await

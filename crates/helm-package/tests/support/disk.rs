@@ -22,7 +22,7 @@ impl Files for Disk {
         let mut entries = Vec::new();
         for entry in fs::read_dir(self.0.join(folder))? {
             let name = entry?.file_name().to_string_lossy().into_owned();
-            if let Some(what) = self.what(&format!("{folder}/{name}").trim_start_matches('/'))? {
+            if let Some(what) = self.what(format!("{folder}/{name}").trim_start_matches('/'))? {
                 entries.push(Entry { name, what });
             }
         }

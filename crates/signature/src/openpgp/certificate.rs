@@ -178,13 +178,15 @@ impl Candidate<'_> {
     }
 }
 
-fn made(key: &(impl VerifyingKey + KeyDetails), signature: &Signature, payload: &[u8]) -> bool {
+fn made(key: &impl VerifyingKey, signature: &Signature, payload: &[u8]) -> bool {
     let algorithm = signature.config().map(|config| config.pub_alg);
     algorithm == Some(key.algorithm()) && signature.verify(key, payload).is_ok()
 }
 
 fn is_key_over(key: &impl KeyDetails, binding: &Signature, now: Timestamp) -> bool {
-    let lifetime = binding.key_expiration_time().map_or(0, |time| time.as_secs());
+    let lifetime = binding
+        .key_expiration_time()
+        .map_or(0, pgp::types::Duration::as_secs);
     is_over(key.created_at().as_secs(), lifetime, now)
 }
 
@@ -205,6 +207,10 @@ pub(super) struct Reading {
     problem: Option<&'static str>,
 }
 
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one for each certificate that is being read"
+)]
 enum Subject {
     Key,
     Identity(UserId, Identity),

@@ -164,7 +164,7 @@ pub(super) fn is_expired(signature: &Signature, now: Timestamp) -> bool {
     };
     let lifetime = signature
         .signature_expiration_time()
-        .map_or(0, |time| time.as_secs());
+        .map_or(0, pgp::types::Duration::as_secs);
     is_over(created.as_secs(), lifetime, now)
 }
 

@@ -191,7 +191,7 @@ fn subkeys_sign_for_their_primary_key() {
         .unwrap();
     let revoked = gpg.export(&primary).unwrap();
     assert_eq!(refusal(&signature, &[&revoked]), Refusal::Key(Unfit::Revoked));
-    assert_eq!(verdict(&signature, &[&revoked, &before], PAYLOAD).is_ok(), true);
+    assert!(verdict(&signature, &[&revoked, &before], PAYLOAD).is_ok());
 }
 
 #[test]

@@ -58,6 +58,7 @@ const FAILURES: [&str; 4] = [
 const NEW_ARTIFACT: &str = "NewArtifact";
 
 /// How an attempt ended.
+#[expect(clippy::large_enum_variant, reason = "there is one for each reconcile")]
 #[derive(Debug)]
 pub(crate) enum Ending {
     /// The remote has what is stored.

@@ -21,6 +21,10 @@ const CLOUDS: [&str; 4] = [
 ];
 
 /// How requests show whose they are.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one for each bucket that is read"
+)]
 pub(crate) enum Credential {
     /// They do not.
     Anonymous,

@@ -19,6 +19,10 @@ const MAX_REFUSAL_BYTES: u64 = 16 << 10;
 const MAX_QUOTED: usize = 300;
 
 /// An object store, with credentials.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one for each bucket that is read"
+)]
 pub(crate) enum Remote {
     S3(S3),
     Gcs(Gcs),

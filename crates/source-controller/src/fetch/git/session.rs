@@ -97,7 +97,11 @@ impl Session {
     pub(super) fn list_refs(&mut self, reference: &Reference) -> Result<Vec<Ref>, Error> {
         if let Some(refs) = self.handshake.refs.take() {
             let is_empty = refs.is_empty() && matches!(reference, Reference::Branch(_));
-            return if is_empty { Err(Error::EmptyRepository) } else { Ok(refs) };
+            return if is_empty {
+                Err(Error::EmptyRepository)
+            } else {
+                Ok(refs)
+            };
         }
         let mut prefixes = RefPrefixes::new();
         prefixes.extend(reference.prefixes().into_iter().map(Into::into));

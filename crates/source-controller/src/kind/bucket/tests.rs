@@ -30,6 +30,7 @@ struct World {
 }
 
 /// What became of a fetch.
+#[expect(clippy::large_enum_variant, reason = "one at a time")]
 #[derive(Debug)]
 enum Taken {
     Unchanged(String),

@@ -23,20 +23,16 @@ fn what_cannot_be_done_is_refused_by_name() {
     let cases = [
         (serde_json::json!({"url": url}), None),
         (serde_json::json!({"url": url, "provider": "generic"}), None),
+        (serde_json::json!({"url": "ssh://git@h/r"}), None),
         (
             serde_json::json!({"url": url, "provider": "github"}),
-            Some("spec.provider other than generic"),
-        ),
-        (
-            serde_json::json!({"url": "ssh://git@h/r"}),
-            None,
+            Some("secretRef with github app data must be specified when provider is set to github"),
         ),
     ];
-    for (mut spec, field) in cases {
+    for (mut spec, expected) in cases {
         spec["interval"] = "1m".into();
         let refusal = repository(spec).refusal().map(|error| error.message());
-        let expected = field.map(|field| format!("{field} is not supported by this controller yet"));
-        assert_eq!(refusal, expected);
+        assert_eq!(refusal.as_deref(), expected);
     }
     let broken = repository(serde_json::json!({"url": "https://u:secret@h:port/r", "interval": "1m"}));
     assert_eq!(

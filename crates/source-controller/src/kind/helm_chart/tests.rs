@@ -54,7 +54,12 @@ impl World {
     fn lookup(&self) -> Lookup {
         let config = kube::Config::new("http://127.0.0.1:9".parse().unwrap());
         let client = kube::Client::try_from(config).unwrap();
-        Lookup::new(client, self.store.clone(), self.fetcher.identities.clone(), "apps")
+        Lookup::new(
+            client,
+            self.store.clone(),
+            self.fetcher.identities.clone(),
+            "apps",
+        )
     }
 
     fn references(&self, source: Source) -> References {
