@@ -16,7 +16,8 @@ help: ## List the targets
 build: ## Build every binary (debug)
 	$(CARGO) build --workspace --bins --locked
 
-tools: build ## Build the control plane and registry that tests and the demo use (once; about 10 minutes on 2 cores)
+tools: build ## Build and install what tests and the demo speak to (once; about 10 minutes on 2 cores)
+	hack/install-test-packages
 	$(XTASK) tools
 
 test: tools ## Run all tests: unit, conformance (where ../shared is there), and on the real control plane

@@ -325,10 +325,16 @@ async fn failures_are_told_and_recovered_from() {
         json!({"verify": {"mode": "HEAD", "secretRef": {"name": "x"}}}),
     );
     let (verified_api, verified_name) = world.create(&verified).await;
-    let stalled = |object: &DynamicObject| condition(object, "Stalled").is_some();
-    let object = until(&verified_api, &verified_name, stalled).await;
-    let (_, _, message) = condition(&object, "Ready").unwrap();
-    assert_eq!(message, "spec.verify is not supported by this controller yet");
+    let refused = |object: &DynamicObject| {
+        condition(object, "SourceVerified").is_some_and(|(status, ..)| status == "False")
+    };
+    let object = until(&verified_api, &verified_name, refused).await;
+    let (status, reason, message) = condition(&object, "Ready").unwrap();
+    assert_eq!((status, reason), ("False", "VerificationError"));
+    assert!(
+        message.starts_with("public keys secret error: failed to get secret"),
+        "{message}"
+    );
 }
 
 #[tokio::test]

@@ -382,6 +382,15 @@ fn summary(list: &[Condition]) -> Option<Fact> {
         (conditions::FALSE, true) => 3,
         _ => 4,
     };
+    // What was refused says more than that something is still to be done (Flux's "bipolar" condition).
+    let refused = conditions::get(list, SOURCE_VERIFIED).filter(|it| it.status == conditions::FALSE);
+    if let Some(refused) = refused {
+        return Some(Fact::does_not_hold(
+            READY,
+            &refused.reason,
+            refused.message.clone(),
+        ));
+    }
     let in_order = SUMMARIZED.iter().filter_map(|type_| conditions::get(list, type_));
     let top = in_order.min_by_key(|condition| weight(condition))?;
     let fact = match weight(top) {
