@@ -8,7 +8,7 @@ ORACLE = $(TARGET)/oracle
 XTASK = $(TARGET)/debug/xtask
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint deny fmt generate generate-schema record-cases record-flux-cases record-helm-cases demo tools bench-sync cli bench-build bench-render fuzz-build fuzz-render clean
+.PHONY: help build test lint deny fmt generate generate-schema record-cases record-flux-cases record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -57,6 +57,11 @@ bench-sync: build ## Measure N pairs of OCIRepository and Kustomization (N=100),
 	$(CARGO) build --release --locked -p source-controller -p apply-controller
 	WINDLASS_BIN_DIR=$(TARGET)/release \
 	$(XTASK) bench-sync --pairs $(or $(N),100) $(if $(PEER),--peer $(PEER))
+
+bench-source: build ## Measure source-controller: N=500 sources at once, 1,000 at rest, a large repository and index; PEER=folder with Flux's
+	$(CARGO) build --release --locked -p source-controller -p apply-controller
+	WINDLASS_BIN_DIR=$(TARGET)/release \
+	$(XTASK) bench-source --sources $(or $(N),500) $(if $(PEER),--peer $(PEER))
 
 # Half of the time of a small build was the dynamic linker's. kustomize is linked like this too. Needs libc.a.
 cli: ## Build the windlass command: release, linked statically, so that it starts fast; prints where it is

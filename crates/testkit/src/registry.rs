@@ -142,6 +142,11 @@ impl Registry {
             .collect()
     }
 
+    /// How many requests there were, about all repositories together.
+    pub fn all_requests(&self) -> usize {
+        self.shared.state().requests.len()
+    }
+
     /// Forgets all requests so far.
     pub fn reset_requests(&self) {
         self.shared.state().requests.clear();

@@ -31,7 +31,9 @@ enum Task {
     /// Build the control plane and the registry that tests and the demo use.
     Tools(tools::Arguments),
     /// Measure many sources and Kustomizations at once: time, memory, CPU, API requests.
-    BenchSync(bench::Arguments),
+    BenchSync(bench::sync::Arguments),
+    /// Measure source-controller: many sources, none to do, a large repository, a large index.
+    BenchSource(bench::source::Arguments),
     /// Measure `windlass build` beside the real kustomize: small cases, many objects, a large repository.
     BenchBuild(bench_build::Arguments),
     /// Measure `windlass template` beside the real helm: recorded charts, the largest ones, one rendered again and again.
@@ -46,7 +48,8 @@ fn main() -> Result<()> {
     match CommandLine::parse().task {
         Task::Demo(arguments) => demo::run(&arguments),
         Task::Tools(arguments) => tools::run(&arguments),
-        Task::BenchSync(arguments) => bench::run(&arguments),
+        Task::BenchSync(arguments) => bench::sync::run(&arguments),
+        Task::BenchSource(arguments) => bench::source::run(&arguments),
         Task::BenchBuild(arguments) => bench_build::run(&arguments),
         Task::BenchRender(arguments) => bench_render::run(&arguments),
         Task::Generate(arguments) => generate::run(&arguments),

@@ -1,13 +1,15 @@
 //! Whose controllers are measured, and how they are started.
 
-use std::path::PathBuf;
-use std::process::Command;
-use std::time::{Duration, Instant};
+mod flux;
 
-use anyhow::{Result, bail};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Result;
+use tempfile::TempDir;
 use testkit::controller::ControllerOptions;
 use testkit::process::{Process, Usage};
-use testkit::{ControlPlane, Controller, ports, scratch};
+use testkit::{ControlPlane, Controller};
 
 /// Whose controllers.
 #[derive(Debug, Clone)]
@@ -18,19 +20,25 @@ pub enum Contestant {
     Flux(PathBuf),
 }
 
-/// A running pair of controllers.
-pub enum Pair {
-    /// Ours.
-    Windlass(Box<(Controller, Controller)>),
-    /// Flux's; the folder holds storage and logs.
-    Flux(
-        Process,
-        Process,
-        #[expect(dead_code, reason = "removed when dropped")] tempfile::TempDir,
-    ),
+/// Running controllers.
+pub struct Running {
+    controllers: Vec<Program>,
+    /// Storage and logs of Flux's; removed when dropped.
+    _directory: Option<TempDir>,
+}
+
+enum Program {
+    Windlass(Box<Controller>),
+    Flux(Process),
 }
 
 impl Contestant {
+    /// The peer, when its folder is given, and then ours.
+    pub fn all(peer: Option<&Path>) -> impl Iterator<Item = Self> {
+        let peer = peer.map(|folder| Self::Flux(folder.to_owned()));
+        peer.into_iter().chain([Self::Windlass])
+    }
+
     /// The name in the report.
     pub fn name(&self) -> &'static str {
         match self {
@@ -39,87 +47,89 @@ impl Contestant {
         }
     }
 
-    /// Starts both controllers and waits until they are ready.
-    pub async fn start(&self, control_plane: &ControlPlane) -> Result<Pair> {
-        let kubeconfig = control_plane.kubeconfig_path();
+    /// Starts source-controller and what applies, and waits until both are ready.
+    pub async fn start_both(&self, control_plane: &ControlPlane) -> Result<Running> {
         match self {
             Self::Windlass => {
+                let kubeconfig = control_plane.kubeconfig_path();
                 let source = Controller::start_source(kubeconfig, ControllerOptions::default()).await?;
                 let apply =
                     Controller::start_apply(kubeconfig, &source, ControllerOptions::default()).await?;
-                Ok(Pair::Windlass(Box::new((source, apply))))
+                Ok(Running::ours([source, apply]))
             }
             Self::Flux(folder) => {
-                let directory = scratch::directory("flux")?;
-                let storage = directory.path().join("storage");
-                std::fs::create_dir_all(&storage)?;
-                let storage_port = ports::free_port()?;
-                let start = |name: &'static str, extra: Vec<String>| -> Result<(Process, u16)> {
-                    let health = ports::free_port()?;
-                    let mut command = Command::new(folder.join(name));
-                    command
-                        .args(extra)
-                        .arg(format!("--health-addr=127.0.0.1:{health}"));
-                    command
-                        .arg(format!("--metrics-addr=127.0.0.1:{}", ports::free_port()?))
-                        .arg("--events-addr=");
-                    command
-                        .env("KUBECONFIG", kubeconfig)
-                        .env("RUNTIME_NAMESPACE", "default");
-                    command.current_dir(directory.path());
-                    Ok((
-                        Process::start(name, command, directory.path().join(format!("{name}.log")))?,
-                        health,
-                    ))
-                };
-                let (source, source_health) = start(
-                    "source-controller",
-                    vec![
-                        format!("--storage-path={}", storage.display()),
-                        format!("--storage-addr=127.0.0.1:{storage_port}"),
-                        format!("--storage-adv-addr=127.0.0.1:{storage_port}"),
-                    ],
-                )?;
-                let (apply, apply_health) = start("kustomize-controller", Vec::new())?;
-                for (process, port) in [(&source, source_health), (&apply, apply_health)] {
-                    ready(process, port).await?;
-                }
-                Ok(Pair::Flux(source, apply, directory))
+                let peer = flux::Peer::new(folder, control_plane.kubeconfig_path())?;
+                let (source, apply) = tokio::try_join!(peer.source(&[]), peer.kustomize())?;
+                Ok(Running::peers([source, apply], peer))
             }
         }
     }
-}
 
-impl Pair {
-    /// What both have used so far, with their names.
-    pub fn usage(&self) -> Result<[(&str, Usage); 2]> {
-        Ok(match self {
-            Self::Windlass(pair) => [(pair.0.name(), pair.0.usage()?), (pair.1.name(), pair.1.usage()?)],
-            Self::Flux(source, apply, _) => {
-                [(source.name(), source.usage()?), (apply.name(), apply.usage()?)]
-            }
-        })
-    }
-
-    /// The ends of both logs, for a failure.
-    pub fn log_tails(&self) -> String {
+    /// Starts source-controller alone, with empty storage, and waits until it is ready.
+    pub async fn start_source(&self, control_plane: &ControlPlane, flags: &[&str]) -> Result<Running> {
         match self {
-            Self::Windlass(pair) => format!("{}\n{}", pair.0.log_tail(20), pair.1.log_tail(20)),
-            Self::Flux(source, apply, _) => format!("{}\n{}", source.log_tail(20), apply.log_tail(20)),
+            Self::Windlass => {
+                let options = ControllerOptions {
+                    flags: flags.iter().map(|flag| (*flag).to_owned()).collect(),
+                    ..ControllerOptions::default()
+                };
+                let source = Controller::start_source(control_plane.kubeconfig_path(), options).await?;
+                Ok(Running::ours([source]))
+            }
+            Self::Flux(folder) => {
+                let peer = flux::Peer::new(folder, control_plane.kubeconfig_path())?;
+                let source = peer.source(flags).await?;
+                Ok(Running::peers([source], peer))
+            }
         }
     }
 }
 
-async fn ready(process: &Process, port: u16) -> Result<()> {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    let http = reqwest::Client::builder().no_proxy().build()?;
-    while Instant::now() < deadline {
-        process.check_running()?;
-        let answer = http.get(format!("http://127.0.0.1:{port}/readyz")).send().await;
-        if answer.is_ok_and(|answer| answer.status().is_success()) {
-            return Ok(());
+impl Running {
+    fn ours(controllers: impl IntoIterator<Item = Controller>) -> Self {
+        Self {
+            controllers: controllers
+                .into_iter()
+                .map(|controller| Program::Windlass(Box::new(controller)))
+                .collect(),
+            _directory: None,
         }
-        tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    bail!("{} is not ready:\n{}", process.name(), process.log_tail(20))
+
+    fn peers(processes: impl IntoIterator<Item = Process>, peer: flux::Peer) -> Self {
+        Self {
+            controllers: processes.into_iter().map(Program::Flux).collect(),
+            _directory: Some(peer.into_directory()),
+        }
+    }
+
+    /// What each has used so far, in the order of their start: source-controller first.
+    pub fn usage(&self) -> Result<Vec<Usage>> {
+        self.controllers
+            .iter()
+            .map(|program| match program {
+                Program::Windlass(controller) => controller.usage(),
+                Program::Flux(process) => process.usage(),
+            })
+            .collect()
+    }
+
+    /// Processor time of all together so far.
+    pub fn cpu(&self) -> Result<Duration> {
+        Ok(self.usage()?.iter().map(|usage| usage.cpu_time).sum())
+    }
+
+    /// Resident memory of all together, in bytes.
+    pub fn resident(&self) -> Result<u64> {
+        Ok(self.usage()?.iter().map(|usage| usage.resident_bytes).sum())
+    }
+
+    /// The ends of the logs, for a failure.
+    pub fn log_tails(&self) -> String {
+        let tails = self.controllers.iter().map(|program| match program {
+            Program::Windlass(controller) => controller.log_tail(20),
+            Program::Flux(process) => process.log_tail(20),
+        });
+        tails.collect::<Vec<_>>().join("\n")
+    }
 }

@@ -1,14 +1,11 @@
 //! The three measurements: N pairs to Ready, at rest, and push to Ready.
 
-use std::collections::BTreeSet;
-use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use futures::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{DynamicObject, PostParams};
-use kube::runtime::watcher;
 use kube::{Api, Client};
 use serde_json::json;
 use testkit::control_plane::ApiMetrics;
@@ -18,7 +15,8 @@ use testkit::process::Usage;
 use testkit::{ControlPlane, GitServer, Registry, wait_for};
 
 use super::Arguments;
-use super::contestant::{Contestant, Pair};
+use crate::bench::contestant::{Contestant, Running};
+use crate::bench::ready::all_ready;
 
 const NAMESPACE: &str = "bench";
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -41,8 +39,10 @@ pub struct Measured {
     pub all_ready: Duration,
     /// What the API server was asked meanwhile, by all of its clients.
     pub requests: ApiMetrics,
-    /// Per process: peak of memory and processor time until all were Ready.
-    pub usage: Vec<(String, Usage)>,
+    /// Peak of memory and processor time of source-controller until all were Ready.
+    pub source: Usage,
+    /// The same of what applies.
+    pub apply: Usage,
     /// What the API server was asked in the time at rest.
     pub requests_at_rest: ApiMetrics,
     /// Processor time of both controllers in the time at rest.
@@ -54,7 +54,7 @@ pub struct Measured {
 }
 
 /// Measures one contestant.
-pub async fn run(place: &Place<'_>, contestant: Contestant, arguments: &Arguments) -> Result<Measured> {
+pub async fn run(place: &Place<'_>, contestant: &Contestant, arguments: &Arguments) -> Result<Measured> {
     let client = place.control_plane.client();
     let namespace = serde_json::from_value(json!({"metadata": {"name": NAMESPACE}}))?;
     Api::<Namespace>::all(client.clone())
@@ -72,7 +72,7 @@ pub async fn run(place: &Place<'_>, contestant: Contestant, arguments: &Argument
             .push_files(&name, &["latest"], "main@sha1:0", &files)
             .await?;
     }
-    let pair = contestant.start(place.control_plane).await?;
+    let pair = contestant.start_both(place.control_plane).await?;
     let before = place.control_plane.api_metrics().await?;
     let start = Instant::now();
     let sync = sync(place, &client, arguments.pairs);
@@ -84,30 +84,24 @@ pub async fn run(place: &Place<'_>, contestant: Contestant, arguments: &Argument
     }
     let all_ready = start.elapsed();
     let requests = place.control_plane.api_metrics().await?.since(&before);
-    let usage = owned(&pair)?;
+    let [source, apply] = pair.usage()?[..] else {
+        bail!("two controllers were started");
+    };
     let (requests_at_rest, cpu_at_rest, resident_at_rest) = rest(place, &pair, arguments.rest).await?;
     let pushes = pushes(place, &client, arguments.pushes)
         .await
         .with_context(|| pair.log_tails())?;
-    let name = contestant.name();
     Ok(Measured {
-        name,
+        name: contestant.name(),
         all_ready,
         requests,
-        usage,
+        source,
+        apply,
         requests_at_rest,
         cpu_at_rest,
         resident_at_rest,
         pushes,
     })
-}
-
-fn owned(pair: &Pair) -> Result<Vec<(String, Usage)>> {
-    Ok(pair
-        .usage()?
-        .into_iter()
-        .map(|(name, usage)| (name.to_owned(), usage))
-        .collect())
 }
 
 /// Creates all pairs and waits, with one watch, until every Kustomization is Ready.
@@ -133,35 +127,14 @@ async fn sync(place: &Place<'_>, client: &Client, pairs: usize) -> Result<()> {
     created.and(ready)
 }
 
-async fn all_ready(api: Api<DynamicObject>, pairs: usize) -> Result<()> {
-    let mut ready = BTreeSet::new();
-    let mut events = pin!(watcher(api, watcher::Config::default()));
-    while let Some(event) = events.next().await {
-        if let watcher::Event::Apply(object) | watcher::Event::InitApply(object) = event?
-            && objects::is_ready(&object)
-        {
-            ready.insert(object.metadata.name);
-        }
-        if ready.len() == pairs {
-            return Ok(());
-        }
-    }
-    bail!("the watch ended")
-}
-
 /// Looks on while nothing happens. This is the one place where time is meant to pass.
-async fn rest(place: &Place<'_>, pair: &Pair, seconds: u64) -> Result<(ApiMetrics, Duration, u64)> {
+async fn rest(place: &Place<'_>, pair: &Running, seconds: u64) -> Result<(ApiMetrics, Duration, u64)> {
     // What the sync left to do (events, the last watches) is not "at rest".
     tokio::time::sleep(Duration::from_secs(5)).await;
-    let (before, used) = (place.control_plane.api_metrics().await?, cpu(pair)?);
+    let (before, used) = (place.control_plane.api_metrics().await?, pair.cpu()?);
     tokio::time::sleep(Duration::from_secs(seconds)).await;
     let requests = place.control_plane.api_metrics().await?.since(&before);
-    let resident = pair.usage()?.iter().map(|(_, usage)| usage.resident_bytes).sum();
-    Ok((requests, cpu(pair)?.saturating_sub(used), resident))
-}
-
-fn cpu(pair: &Pair) -> Result<Duration> {
-    Ok(pair.usage()?.iter().map(|(_, usage)| usage.cpu_time).sum())
+    Ok((requests, pair.cpu()?.saturating_sub(used), pair.resident()?))
 }
 
 /// Pushes commits to one Git repository and measures each from the poke of its source to Ready.

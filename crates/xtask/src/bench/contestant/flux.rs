@@ -1,0 +1,83 @@
+//! Flux's controllers as processes.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use tempfile::TempDir;
+use testkit::process::Process;
+use testkit::{ports, scratch};
+
+/// Where Flux's binaries are, and a folder for their storage and logs.
+pub struct Peer {
+    binaries: PathBuf,
+    kubeconfig: PathBuf,
+    directory: TempDir,
+}
+
+impl Peer {
+    /// The binaries in `folder`, against the cluster of `kubeconfig`.
+    pub fn new(folder: &Path, kubeconfig: &Path) -> Result<Self> {
+        Ok(Self {
+            binaries: folder.to_owned(),
+            kubeconfig: kubeconfig.to_owned(),
+            directory: scratch::directory("flux")?,
+        })
+    }
+
+    /// The folder, which must live as long as the processes.
+    pub fn into_directory(self) -> TempDir {
+        self.directory
+    }
+
+    /// source-controller with `flags` beside those that it needs.
+    pub async fn source(&self, flags: &[&str]) -> Result<Process> {
+        let storage = self.directory.path().join("storage");
+        std::fs::create_dir_all(&storage)?;
+        let address = format!("127.0.0.1:{}", ports::free_port()?);
+        let mut arguments = vec![
+            format!("--storage-path={}", storage.display()),
+            format!("--storage-addr={address}"),
+            format!("--storage-adv-addr={address}"),
+        ];
+        arguments.extend(flags.iter().map(|flag| (*flag).to_owned()));
+        self.start("source-controller", arguments).await
+    }
+
+    /// kustomize-controller.
+    pub async fn kustomize(&self) -> Result<Process> {
+        self.start("kustomize-controller", Vec::new()).await
+    }
+
+    async fn start(&self, name: &'static str, arguments: Vec<String>) -> Result<Process> {
+        let (health, metrics) = (ports::free_port()?, ports::free_port()?);
+        let mut command = Command::new(self.binaries.join(name));
+        command
+            .args(arguments)
+            .arg(format!("--health-addr=127.0.0.1:{health}"))
+            .arg(format!("--metrics-addr=127.0.0.1:{metrics}"))
+            .arg("--events-addr=")
+            .env("KUBECONFIG", &self.kubeconfig)
+            .env("RUNTIME_NAMESPACE", "default")
+            .current_dir(self.directory.path());
+        let log = self.directory.path().join(format!("{name}.log"));
+        let process = Process::start(name, command, log)?;
+        ready(&process, health).await?;
+        Ok(process)
+    }
+}
+
+async fn ready(process: &Process, port: u16) -> Result<()> {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let http = reqwest::Client::builder().no_proxy().build()?;
+    while Instant::now() < deadline {
+        process.check_running()?;
+        let answer = http.get(format!("http://127.0.0.1:{port}/readyz")).send().await;
+        if answer.is_ok_and(|answer| answer.status().is_success()) {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    bail!("{} is not ready:\n{}", process.name(), process.log_tail(20))
+}
