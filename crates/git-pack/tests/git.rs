@@ -125,7 +125,7 @@ fn reads_every_object_as_git_does() {
             assert_eq!(
                 pack.read(&id, &mut read)
                     .expect("readable")
-                    .map(|kind| kind.word()),
+                    .map(git_pack::Kind::word),
                 Some(kind)
             );
             assert_eq!(read, git(path, &["cat-file", kind, name], b""), "{line}");

@@ -1,21 +1,27 @@
-// Says what cel-go answers to expressions, in the environment that Flux makes for health checks: reads cases as JSON from
-// stdin, and writes them with their answers.
+// Says what cel-go answers to expressions, in the environment that Flux makes for health checks. Reads
+// crates/cel-expression/tests/cases.json from stdin, and writes it with the answers:
+//
+//	go run . < cases.json > new.json
 package main
 
 import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/ext"
 )
 
-type oneCase struct {
-	Expression string         `json:"expression"`
-	Object     map[string]any `json:"object"`
-	Answer     any            `json:"answer"`
+type recorded struct {
+	Origin string         `json:"origin"`
+	Object map[string]any `json:"object"`
+	Cases  []struct {
+		Expression string `json:"expression"`
+		Answer     any    `json:"answer"`
+	} `json:"cases"`
 }
 
 func main() {
@@ -23,25 +29,32 @@ func main() {
 		cel.HomogeneousAggregateLiterals(), cel.EagerlyValidateDeclarations(true), cel.DefaultUTCTimeZone(true),
 		cel.CrossTypeNumericComparisons(true), cel.OptionalTypes(), ext.Strings(), ext.Sets(), ext.Encoders())
 	check(err)
-	var cases []oneCase
-	check(json.NewDecoder(os.Stdin).Decode(&cases))
-	for i := range cases {
-		cases[i].Answer = answer(environment, cases[i])
-	}
-	out := json.NewEncoder(os.Stdout)
-	out.SetEscapeHTML(false)
-	fmt.Println("[")
-	for i, c := range cases {
-		if i > 0 {
-			fmt.Print(",")
+	var file recorded
+	check(json.NewDecoder(os.Stdin).Decode(&file))
+	fmt.Printf("{\n\"origin\": %s,\n\"object\": %s,\n\"cases\": [\n", text(file.Origin), text(file.Object))
+	whole(file.Object)
+	for i, c := range file.Cases {
+		c.Answer = answer(environment, c.Expression, file.Object)
+		separator := ","
+		if i == len(file.Cases)-1 {
+			separator = ""
 		}
-		check(out.Encode(c))
+		fmt.Printf("%s%s\n", text(c), separator)
 	}
-	fmt.Println("]")
+	fmt.Println("]\n}")
 }
 
-func answer(environment *cel.Env, c oneCase) any {
-	tree, issues := environment.Parse(c.Expression)
+// text is one line of JSON in which nothing is escaped for HTML.
+func text(value any) string {
+	var out strings.Builder
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	check(encoder.Encode(value))
+	return strings.TrimSpace(out.String())
+}
+
+func answer(environment *cel.Env, expression string, object map[string]any) any {
+	tree, issues := environment.Parse(expression)
 	if issues != nil && issues.Err() != nil {
 		return "cannot be parsed"
 	}
@@ -49,7 +62,7 @@ func answer(environment *cel.Env, c oneCase) any {
 	if err != nil {
 		return "cannot be parsed"
 	}
-	value, _, err := program.Eval(whole(c.Object))
+	value, _, err := program.Eval(object)
 	if err != nil {
 		return "cannot be evaluated"
 	}
