@@ -84,9 +84,7 @@ mod tests {
         let mut result = vec![1, 2, 3];
         let applied = apply(b"0123456789", instructions, 100, &mut result);
         assert_eq!(
-            applied
-                .map(|()| result.as_slice())
-                .map_err(|problem| problem.to_owned()),
+            applied.map(|()| result.as_slice()).map_err(str::to_owned),
             expected.map_err(str::to_owned)
         );
     }
