@@ -19,9 +19,10 @@ use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::custom::Checks;
 use crate::report::{Ending, ObjectReport, Outcome, Report};
 use crate::resolve::Resolve;
-use crate::verdict::{BuiltIn, Status};
+use crate::verdict::{BuiltIn, Rule, Status};
 use crate::wait::{Decision, Target, Tracked, WaitRequest, decide, unfinished};
 use crate::why;
 use watch::{ObjectKey, SharedWatch, Subscription, WatchKey};
@@ -50,6 +51,8 @@ struct Inner {
     client: Client,
     resolver: Arc<dyn Resolve>,
     owner_label: String,
+    /// Watches are on one namespace each, because the client may not list all.
+    by_namespace: bool,
     linger: Duration,
     watches: Mutex<HashMap<WatchKey, Arc<SharedWatch>>>,
 }
@@ -67,6 +70,21 @@ impl Hub {
                 client,
                 resolver,
                 owner_label: label.to_owned(),
+                by_namespace: false,
+                linger: LINGER,
+                watches: Mutex::default(),
+            }),
+        }
+    }
+
+    /// Makes a hub as [`new`](Self::new) does for a client that may not look into all namespaces.
+    pub fn by_namespace(client: Client, resolver: Arc<dyn Resolve>) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                client,
+                resolver,
+                owner_label: OWNER_LABEL.to_owned(),
+                by_namespace: true,
                 linger: LINGER,
                 watches: Mutex::default(),
             }),
@@ -204,7 +222,7 @@ impl Inner {
         remove(&mut self.lock(), watch);
     }
 
-    fn watch_key(&self, target: &Target) -> WatchKey {
+    fn watch_key(&self, target: &Target, checks: &Checks) -> WatchKey {
         let label = |object: &Value| {
             object
                 .pointer("/metadata/labels")?
@@ -212,16 +230,24 @@ impl Inner {
                 .cloned()
         };
         // The answer knows better than the request: admission may have taken the label away.
-        if target.labelled
+        let gvk = target.gvk();
+        let rule = checks.of(&gvk).cloned();
+        let is_labelled = target.labelled
             && target
                 .initial
                 .as_ref()
-                .is_none_or(|answer| label(answer).is_some())
-        {
-            WatchKey::labelled(target.gvk(), &self.owner_label)
+                .is_none_or(|answer| label(answer).is_some());
+        let key = if is_labelled {
+            let namespace = if self.by_namespace {
+                &*target.id.namespace
+            } else {
+                ""
+            };
+            WatchKey::labelled(gvk, namespace, &self.owner_label)
         } else {
-            WatchKey::named(target.gvk(), &target.id.namespace, &target.id.name)
-        }
+            WatchKey::named(gvk, &target.id.namespace, &target.id.name)
+        };
+        WatchKey { rule, ..key }
     }
 }
 
@@ -251,13 +277,23 @@ impl Wait {
         let objects: Vec<Tracked> = request
             .objects
             .iter()
-            .map(|target| Tracked::new(target, &request.jobs_with_ttl, &BuiltIn, now))
+            .map(|target| {
+                let custom = request.checks.of(&target.gvk());
+                let rule: &dyn Rule = custom.map_or(&BuiltIn, |custom| custom.as_ref());
+                Tracked::new(target, &request.jobs_with_ttl, rule, now)
+            })
             .collect();
         // Settled already, one way or the other: no watch is opened for the answer that the apply has brought.
         let settled = !matches!(decide(&objects, request.fail_fast, now), Decision::Wait(_));
         let subscribe = |(target, tracked): (&Target, &Tracked)| {
             let needed = !settled && !tracked.is_current(now);
-            needed.then(|| hub.subscribe(hub.watch_key(target), Some(ObjectKey::of(&target.id)), &news))
+            needed.then(|| {
+                hub.subscribe(
+                    hub.watch_key(target, &request.checks),
+                    Some(ObjectKey::of(&target.id)),
+                    &news,
+                )
+            })
         };
         let subscriptions = request.objects.iter().zip(&objects).map(subscribe).collect();
         Self {

@@ -6,6 +6,7 @@
 //! Nothing here writes to a cluster, keeps whole objects, or polls.
 
 mod conditions;
+mod custom;
 mod fields;
 pub mod hub;
 mod kinds;
@@ -16,6 +17,7 @@ pub mod verdict;
 pub mod wait;
 pub mod why;
 
+pub use custom::{Check, CheckError, Checks};
 pub use hub::Hub;
 pub use report::{ObjectReport, Outcome, Report};
 pub use resolve::{Resolve, ResolveError, Resolved};

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use manifest::{GroupVersionKind, ObjectId};
 use serde_json::Value;
 
+use crate::custom::Checks;
 use crate::report::ObjectReport;
 use crate::verdict::{Rule, Status, Verdict};
 
@@ -24,6 +25,8 @@ pub struct WaitRequest {
     pub fail_fast: bool,
     /// Jobs with `ttlSecondsAfterFinished`: once they are gone they have done their work.
     pub jobs_with_ttl: HashSet<ObjectId>,
+    /// What the user says of kinds; see [`Checks`].
+    pub checks: Checks,
 }
 
 /// One object to wait for, and what is known about it.

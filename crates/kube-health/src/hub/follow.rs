@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use super::Inner;
 use super::watch::{ObjectKey, SharedWatch};
+use crate::custom::Custom;
 use crate::kinds;
 use crate::resolve::{Resolve, Resolved};
 use crate::text::one_line;
@@ -147,29 +148,30 @@ fn take(
     event: watcher::Event<DynamicObject>,
     relisted: &mut HashMap<ObjectKey, Arc<Seen>>,
 ) {
+    let rule = watch.key().rule.as_deref();
     match event {
         watcher::Event::Init => {
             relisted.clear();
             watch.list_begins();
         }
         watcher::Event::InitApply(object) => {
-            let (key, seen) = reduce(object, resource);
+            let (key, seen) = reduce(object, resource, rule);
             relisted.insert(key, Arc::new(seen));
         }
         watcher::Event::InitDone => watch.listed(std::mem::take(relisted)),
         watcher::Event::Apply(object) => {
-            let (key, seen) = reduce(object, resource);
+            let (key, seen) = reduce(object, resource, rule);
             watch.changed(key, Arc::new(seen), true);
         }
         watcher::Event::Delete(object) => {
-            let (key, seen) = reduce(object, resource);
+            let (key, seen) = reduce(object, resource, rule);
             watch.changed(key, Arc::new(seen), false);
         }
     }
 }
 
 /// Keeps of an object what a wait needs.
-fn reduce(mut object: DynamicObject, resource: &ApiResource) -> (ObjectKey, Seen) {
+fn reduce(mut object: DynamicObject, resource: &ApiResource, rule: Option<&Custom>) -> (ObjectKey, Seen) {
     object.metadata.managed_fields = None;
     // Objects of a list come without their types.
     object.types = Some(TypeMeta {
@@ -187,8 +189,9 @@ fn reduce(mut object: DynamicObject, resource: &ApiResource) -> (ObjectKey, Seen
         .and_then(|version| version.parse().ok());
     let (generation, uid) = (metadata.generation, metadata.uid.clone());
     let value = serde_json::to_value(object).unwrap_or_default();
-    let verdict = BuiltIn.verdict(&value, Timestamp::now());
-    let pods = pods_of(resource, &value).filter(|_| verdict.status == Status::InProgress);
+    let now = Timestamp::now();
+    let verdict = rule.map_or_else(|| BuiltIn.verdict(&value, now), |rule| rule.verdict(&value, now));
+    let pods = pods_of(resource, &value).filter(|_| rule.is_none() && verdict.status == Status::InProgress);
     // A Pod that finds no node may yet find one: a cluster autoscaler takes longer than kstatus's window.
     let is_pod = resource.group.is_empty() && resource.kind == "Pod";
     let fails_owner =

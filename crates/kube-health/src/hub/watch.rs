@@ -10,6 +10,7 @@ use kube::runtime::watcher;
 use manifest::{GroupVersionKind, ObjectId};
 use tokio::sync::{Notify, watch};
 
+use crate::custom::Custom;
 use crate::wait::{Reading, Seen};
 
 /// Objects per page of a list: a page is all that is held of whole objects.
@@ -22,16 +23,19 @@ pub(super) struct WatchKey {
     pub(super) namespace: String,
     pub(super) labels: String,
     pub(super) name: String,
+    /// How its objects are judged; None is kstatus.
+    pub(super) rule: Option<Arc<Custom>>,
 }
 
 impl WatchKey {
-    /// All objects of a kind that carry a label.
-    pub(super) fn labelled(gvk: GroupVersionKind, label: &str) -> Self {
+    /// All objects of a kind that carry a label; in one namespace, if it is not empty.
+    pub(super) fn labelled(gvk: GroupVersionKind, namespace: &str, label: &str) -> Self {
         Self {
             gvk,
-            namespace: String::new(),
+            namespace: namespace.to_owned(),
             labels: label.to_owned(),
             name: String::new(),
+            rule: None,
         }
     }
 
@@ -42,6 +46,7 @@ impl WatchKey {
             namespace: namespace.to_owned(),
             labels: String::new(),
             name: name.to_owned(),
+            rule: None,
         }
     }
 
@@ -53,6 +58,7 @@ impl WatchKey {
             namespace: namespace.to_owned(),
             labels: selector.to_owned(),
             name: String::new(),
+            rule: None,
         }
     }
 
