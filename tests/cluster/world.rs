@@ -198,6 +198,18 @@ impl Test {
             .unwrap_or_default())
     }
 
+    /// Waits until the newest attempt of a Kustomization was this revision, and failed; returns the message.
+    pub async fn not_ready_at(&self, name: &str, revision: &str) -> Result<String> {
+        let failed = |object: &DynamicObject| {
+            text(object, "/status/lastAttemptedRevision") == revision
+                && condition(object, "Ready").is_some_and(|(status, ..)| status == "False")
+        };
+        let object = wait_for(&self.kustomizations(), name, failed, PATIENCE).await?;
+        Ok(condition(&object, "Ready")
+            .map(|(_, _, message)| message.to_owned())
+            .unwrap_or_default())
+    }
+
     /// Waits until a ConfigMap's key has a value.
     pub async fn config_map_has(&self, name: &str, key: &str, value: &str) -> Result<ConfigMap> {
         let has = |map: &ConfigMap| {

@@ -1,7 +1,8 @@
 //! The watches, and what each change of an object wakes. The only file that knows how events reach the queue.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Debug;
+use std::hash::{Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,16 +16,13 @@ use controller_kit::metrics::Metrics;
 use controller_kit::queue::Queue;
 use controller_kit::runtime::{Cache, ReconcileTrigger, scoped_api, watch_changes};
 use controller_kit::{Context as Kit, ObjectKey};
-use futures::future::BoxFuture;
 use futures::stream::{Stream, StreamExt as _};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::core::{ApiResource, NamespaceResourceScope, PartialObjectMeta, Selector, SelectorExt as _};
+use kube::core::{NamespaceResourceScope, PartialObjectMeta, Selector, SelectorExt as _};
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client, ResourceExt as _};
-use kube_apply::{Drift, Engine};
-use kube_health::{Hub, Resolve, ResolveError, Resolved};
-use manifest::{GroupVersionKind, ObjectId};
+use kube_apply::Drift;
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
@@ -37,6 +35,7 @@ use crate::reconcile::decide::Policy;
 use crate::reconcile::observe::{Caches, dependency_namespace, source_namespace};
 use crate::reconcile::reconcile;
 use crate::reconcile::variables::references;
+use crate::targets::{self, Targets};
 
 /// The kind, as metrics name it.
 const KIND: &str = "Kustomization";
@@ -53,10 +52,8 @@ pub struct Context {
     pub builds: Builds,
     /// What is reconciled next.
     pub queue: Queue<ObjectKey>,
-    /// Applies and prunes.
-    pub engine: Engine,
-    /// Waits for health.
-    pub hub: Hub,
+    /// Where objects are, and as whom they are applied, pruned and waited for.
+    pub targets: Targets,
     /// Fetches artifacts.
     pub artifacts: artifact::client::Client,
     /// Publishes Kubernetes Events.
@@ -82,7 +79,7 @@ impl Context {
             namespace: key.namespace.clone(),
             name: key.name.clone(),
         };
-        self.engine.managed().forget(&owner);
+        self.targets.forget(&owner);
     }
 
     /// Enqueues the Kustomizations of our shard that are concerned by something.
@@ -111,40 +108,6 @@ impl Context {
     pub fn jittered(&self, interval: Duration) -> Duration {
         controller_kit::jitter::jitter(interval, self.jitter_percentage, controller_kit::jitter::random())
     }
-
-    /// Reads an object; None if it cannot be had now, so that the watch will tell.
-    pub async fn live(&self, id: &ObjectId, version: &str) -> Option<serde_json::Value> {
-        let gvk = GroupVersionKind {
-            group: id.group.clone(),
-            version: version.to_owned(),
-            kind: id.kind.clone(),
-        };
-        let resource = self.engine.mapper().resolve(&gvk).await.ok()?;
-        let request = kube::core::Request::new(url(&resource.api, id))
-            .get(&id.name, &Default::default())
-            .ok()?;
-        self.client.request(request).await.ok()
-    }
-}
-
-fn url(resource: &ApiResource, id: &ObjectId) -> String {
-    let namespace = Some(id.namespace.as_str()).filter(|namespace| !namespace.is_empty());
-    <kube::core::DynamicObject as kube::Resource>::url_path(resource, namespace)
-}
-
-/// The engine's discovery, for the waits.
-pub struct Mapper(pub Engine);
-
-impl Resolve for Mapper {
-    fn resolve<'a>(&'a self, gvk: &'a GroupVersionKind) -> BoxFuture<'a, Result<Resolved, ResolveError>> {
-        Box::pin(async move {
-            let found = self.0.mapper().resolve(gvk).await?;
-            Ok(Resolved {
-                resource: found.api.clone(),
-                namespaced: found.namespaced,
-            })
-        })
-    }
 }
 
 /// What of a Kustomization matters to it, and to those that depend on it. Our own progress matters to nobody.
@@ -153,6 +116,8 @@ struct Facts {
     own: ReconcileTrigger,
     ready: bool,
     applied: Option<String>,
+    /// All that an expression of a dependent may look at.
+    whole: u64,
 }
 
 impl Facts {
@@ -173,8 +138,28 @@ impl Facts {
             own: ReconcileTrigger::of(object),
             ready: ready && current,
             applied,
+            whole: digest(object),
         }
     }
+
+    /// Whether it matters to the object itself and to dependents that only ask whether it is ready.
+    fn matter(&self, before: Option<&Self>) -> bool {
+        before.is_none_or(|before| {
+            (&self.own, self.ready, &self.applied) != (&before.own, before.ready, &before.applied)
+        })
+    }
+}
+
+/// A digest of what a person sees of an object.
+fn digest(object: &Kustomization) -> u64 {
+    let mut object = object.clone();
+    object.metadata.managed_fields = None;
+    object.metadata.resource_version = None;
+    let mut hasher = std::hash::DefaultHasher::new();
+    serde_json::to_string(&object)
+        .unwrap_or_default()
+        .hash(&mut hasher);
+    hasher.finish()
 }
 
 /// What of a source matters: its artifact, or why it has none, and who may refer to it.
@@ -220,16 +205,31 @@ impl SourceFacts {
 /// Enqueues Kustomizations as they change, and those that depend on them.
 async fn follow_kustomizations(context: Arc<Context>, changes: impl Stream<Item = ObjectRef<Kustomization>>) {
     let mut changes = std::pin::pin!(changes);
+    let mut before: HashMap<ObjectKey, Facts> = HashMap::new();
     while let Some(changed) = changes.next().await {
         let key = ObjectKey::from(changed);
+        let now = context.caches.kustomizations.get(&key.object_ref());
+        let matters = match &now {
+            Some(object) => {
+                let facts = Facts::of(object);
+                let matters = facts.matter(before.get(&key));
+                before.insert(key.clone(), facts);
+                matters
+            }
+            None => {
+                before.remove(&key);
+                true
+            }
+        };
         context.enqueue(|object| {
-            ObjectKey::of(object) == key
+            (matters && ObjectKey::of(object) == key)
                 || object.spec.depends_on.iter().any(|reference| {
                     reference.name == key.name
                         && dependency_namespace(object, reference.namespace.as_deref()) == key.namespace
+                        && (matters || reference.ready_expr.is_some())
                 })
         });
-        if context.caches.kustomizations.get(&key.object_ref()).is_none() {
+        if now.is_none() {
             context.forget(&key);
         }
     }
@@ -308,10 +308,14 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     let (artifacts, credentials) = artifact_access::supplied(settings.artifacts, &flags.artifact, &kit);
     let (buckets, buckets_changed) = watch_sources::<Bucket>(&kit.client, &flags.watch);
     let (external, external_changed) = watch_sources::<ExternalArtifact>(&kit.client, &flags.watch);
-    let engine = Engine::new(kit.client.clone(), settings.apply);
-    let drifts = engine.managed().subscribe();
+    let options = targets::Options {
+        kubeconfig: flags.kubeconfig,
+        client: flags.client,
+        metrics: kit.metrics.rest().clone(),
+        default_account: flags.default_service_account,
+    };
+    let (targets, drifts) = Targets::new(kit.client.clone(), settings.apply, options);
     let context = Arc::new(Context {
-        hub: Hub::new(kit.client.clone(), Arc::new(Mapper(engine.clone()))),
         caches: Caches {
             kustomizations: Cache::new(kustomizations),
             git_repositories,
@@ -330,7 +334,7 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         jitter_percentage: flags.jitter.interval_jitter_percentage,
         metrics: kit.metrics,
         client: kit.client,
-        engine,
+        targets,
     });
     let configs = settings.watched_configs;
     let config_maps: Api<PartialObjectMeta<ConfigMap>> = scoped_api(&context.client, &flags.watch);

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use api::meta::reasons;
 
+use crate::targets;
+
 /// A run that failed. The message is made of the whole chain, once, by [`Error::message`].
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -60,6 +62,9 @@ pub enum Error {
         /// Which objects, and why.
         report: String,
     },
+    /// There is nowhere to apply to.
+    #[error("failed to build kube client")]
+    Target(#[from] targets::Error),
     /// The object could not be written.
     #[error("failed to update the Kustomization")]
     Record(#[source] controller_kit::status::Error),
@@ -90,7 +95,7 @@ impl Error {
             Self::Build(_) | Self::ReadVariables { .. } => reasons::BUILD_FAILED,
             Self::Prune { .. } => reasons::PRUNE_FAILED,
             Self::Health { .. } => reasons::HEALTH_CHECK_FAILED,
-            Self::Apply(_) | Self::TimedOut(_) | Self::Record(_) | Self::Finalizer(_) => {
+            Self::Target(_) | Self::Apply(_) | Self::TimedOut(_) | Self::Record(_) | Self::Finalizer(_) => {
                 reasons::RECONCILIATION_FAILED
             }
         }

@@ -49,7 +49,7 @@ pub struct Flags {
     /// How the artifact service is called.
     #[command(flatten)]
     pub artifact: ArtifactClientFlags,
-    /// How kubeconfigs of remote clusters are read; accepted for Flux's manifests, used when remote clusters are.
+    /// What kubeconfigs of remote clusters may ask for.
     #[command(flatten)]
     pub kubeconfig: KubeconfigFlags,
     /// How tokens are cached; accepted for Flux's manifests, used when decryption is.
@@ -78,7 +78,8 @@ pub struct Flags {
     /// Kinds that are applied and waited for before all others, as Kind.group.
     #[arg(long, value_delimiter = ',', value_name = "KIND.GROUP")]
     pub custom_apply_stage_kinds: Vec<String>,
-    /// Not supported yet: the controller refuses to start with a lock that it cannot hold.
+    /// The service account of Kustomizations that name none, in their own namespaces. Without it, they are applied with
+    /// the rights of the controller.
     #[arg(long, value_name = "NAME")]
     pub default_service_account: Option<String>,
     /// Not supported yet: the controller refuses to start with a lock that it cannot hold.
@@ -140,7 +141,6 @@ impl Settings {
     /// Checks what parsing alone cannot.
     pub fn of(flags: &Flags) -> anyhow::Result<Self> {
         let locks = [
-            ("--default-service-account", &flags.default_service_account),
             (
                 "--default-decryption-service-account",
                 &flags.default_decryption_service_account,
@@ -186,6 +186,7 @@ impl Settings {
             policy: Policy {
                 no_cross_namespace_refs: flags.acl.no_cross_namespace_refs,
                 strict_substitutions: gates.enabled("StrictPostBuildSubstitutions"),
+                additive_expressions: gates.enabled("AdditiveCELDependencyCheck"),
             },
         })
     }
@@ -239,7 +240,6 @@ mod tests {
     #[test]
     fn what_cannot_be_held_or_is_misspelt_ends_the_start() {
         for argument in [
-            "--default-service-account=tenant",
             "--default-decryption-service-account=tenant",
             "--default-kubeconfig-service-account=tenant",
             "--feature-gates=NoSuchGate=true",

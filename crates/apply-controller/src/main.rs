@@ -9,6 +9,7 @@ mod error;
 mod flags;
 mod memory;
 mod reconcile;
+mod targets;
 
 use std::process::ExitCode;
 

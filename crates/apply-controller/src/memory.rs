@@ -13,6 +13,7 @@ use tokio::task::AbortHandle;
 
 use crate::reconcile::Run;
 use crate::reconcile::closure::Closure;
+use crate::targets::Place;
 
 /// Everything that decides what a run does.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,6 +61,8 @@ pub struct Applied {
     pub variables: Option<Digest>,
     /// Digest of the built objects, as in the history.
     pub checksum: String,
+    /// Where, and as whom.
+    pub place: Place,
 }
 
 /// The state of a wait for health, as the decision sees it.

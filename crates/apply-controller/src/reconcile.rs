@@ -28,6 +28,7 @@ use manifest::ObjectId;
 use crate::controller::Context;
 use crate::error::Error;
 use crate::memory::{self, Attempt};
+use crate::targets::Target;
 use build::Output;
 use decide::{Decision, Plan, Trigger};
 use observe::Observed;
@@ -191,9 +192,13 @@ async fn carry_out(
     began: Timestamp,
 ) -> Result<Ended, Box<Failed>> {
     recorder.ensure_finalizer().await?;
+    let target = context.targets.of(&observed.object).await.map_err(Error::from)?;
     let tree = Arc::new(fetch(context, plan).await?);
     let variables = Variables::read(&context.client, &key.namespace, &observed.object).await?;
-    if let Some(run) = moved_on(context, key, observed, &tree, &variables, plan, began).await? {
+    let before = context.memory.with(key, |entry| entry.applied.clone());
+    // Elsewhere, or by somebody else, nothing that is remembered is true: a tenant must be allowed what it takes over.
+    let before = before.filter(|applied| applied.place == target.place);
+    if let Some(run) = moved_on(observed, before.as_ref(), &tree, &variables, plan, began).await? {
         return Ok(Ended::Done {
             run,
             health: Health::Unchanged,
@@ -220,13 +225,13 @@ async fn carry_out(
         })
     };
     let common = common_metadata(&observed.object);
-    let prepared = context.engine.prepare(&owner, objects, &common).await;
+    let prepared = target.engine.prepare(&owner, objects, &common).await;
     let prepared = prepared.map_err(|error| failed(Error::Apply(error), None))?;
     let new = prepared.inventory();
-    if plan.trigger == Trigger::Requested {
+    if plan.trigger == Trigger::Requested || before.is_none() {
         // Who asks for a reconcile wants everything applied, whatever is remembered of it.
         new.iter()
-            .for_each(|(id, _)| context.engine.managed().forget_object(id));
+            .for_each(|(id, _)| target.engine.managed().forget_object(id));
     }
     let old = managed_before(&observed.object);
     let all = recorded(&old.union(&new));
@@ -241,13 +246,13 @@ async fn carry_out(
         want_live: spec.wait,
         ..ApplyOptions::default()
     };
-    let applied = context
+    let applied = target
         .engine
         .apply(prepared, &options)
         .await
         .map_err(|error| failed(Error::Apply(error), Some(all.clone())))?;
     recorder.changes(plan, &applied);
-    let inventory = match prune(context, &owner, observed, recorder, plan, &old, &new).await {
+    let inventory = match prune(&target, &owner, observed, recorder, plan, &old, &new).await {
         Ok(inventory) => inventory,
         Err((error, inventory)) => return Err(failed(error, Some(inventory))),
     };
@@ -266,9 +271,10 @@ async fn carry_out(
             closure: Arc::clone(&build.closure),
             variables: values,
             checksum: run.checksum.clone(),
+            place: target.place.clone(),
         });
     });
-    health::begin(context, key, observed, run, applied).await
+    health::begin(context, &target, key, observed, run, applied).await
 }
 
 async fn fetch(context: &Context, plan: &Plan) -> Result<RemoteTree, Error> {
@@ -294,15 +300,13 @@ fn fetch_error(plan: &Plan, source: artifact::client::Error) -> Error {
 /// A new revision that touched nothing which the last build looked at, or a ConfigMap or Secret that was touched and
 /// holds the same variables: the revision moves on, nothing else happens.
 async fn moved_on(
-    context: &Context,
-    key: &ObjectKey,
     observed: &Observed,
+    applied: Option<&memory::Applied>,
     tree: &RemoteTree,
     variables: &Variables,
     plan: &Plan,
     began: Timestamp,
 ) -> Result<Option<Run>, Error> {
-    let applied = context.memory.with(key, |entry| entry.applied.clone());
     let succeeded = observed
         .attempt
         .as_ref()
@@ -322,7 +326,7 @@ async fn moved_on(
     Ok(same.then(|| Run {
         plan: plan.clone(),
         began,
-        checksum: applied.checksum,
+        checksum: applied.checksum.clone(),
         inventory: recorded(&managed_before(&observed.object)),
         changed: false,
     }))
@@ -353,7 +357,7 @@ async fn folder(tree: &RemoteTree, observed: &Observed, plan: &Plan) -> Result<S
 
 /// Deletes what left the source. Returns what is managed afterwards, also beside an error.
 async fn prune(
-    context: &Context,
+    target: &Target,
     owner: &Owner,
     observed: &Observed,
     recorder: &mut Recorder<'_>,
@@ -368,10 +372,7 @@ async fn prune(
     if stale.is_empty() {
         return Ok(recorded(new));
     }
-    let pruned = context
-        .engine
-        .prune(owner, &stale, &PruneOptions::default())
-        .await;
+    let pruned = target.engine.prune(owner, &stale, &PruneOptions::default()).await;
     recorder.pruned(Some(plan), &pruned);
     if pruned.failed.is_empty() {
         return Ok(recorded(new));

@@ -4,8 +4,9 @@
 //! [`Plan`] out and choose nothing.
 
 use api::kustomize::Kustomization;
-use api::meta::reasons;
+use api::meta::{CustomHealthCheck, reasons};
 use jiff::{SignedDuration, Timestamp};
+use kube_health::{Check, CheckError, Checks};
 
 use super::observe::{Dependency, Observed, Source};
 use crate::memory::{Attempt, Inputs, Outcome, Waiting};
@@ -87,6 +88,8 @@ pub struct Policy {
     pub no_cross_namespace_refs: bool,
     /// A variable without value and default is an error (gate `StrictPostBuildSubstitutions`).
     pub strict_substitutions: bool,
+    /// A dependency must be ready beside what its expression says (gate `AdditiveCELDependencyCheck`).
+    pub additive_expressions: bool,
 }
 
 /// Decides what to do about the object at `now`.
@@ -124,12 +127,10 @@ pub fn decide(observed: &Observed, policy: &Policy, now: Timestamp) -> Decision 
             );
         }
     };
-    if let Some(message) = observed
-        .dependencies
-        .iter()
-        .find_map(|d| unready(d, &artifact.revision))
-    {
-        return blocked(reasons::DEPENDENCY_NOT_READY, message);
+    for dependency in &observed.dependencies {
+        if let Some(decision) = unready(dependency, &artifact.revision, policy) {
+            return decision;
+        }
     }
     let inputs = Inputs {
         generation: object.metadata.generation.unwrap_or_default(),
@@ -177,39 +178,82 @@ fn refused(object: &Kustomization, policy: &Policy) -> Option<Decision> {
             ),
         });
     }
-    // What this controller cannot do yet must not be passed over in silence: a Kustomization that asks for a service
-    // account would be applied with the controller's own rights, an encrypted Secret would be applied as it is.
+    // What this controller cannot do yet must not be passed over in silence: an encrypted Secret would be applied as it is.
     let spec = &object.spec;
+    let config_map = spec.kube_config.as_ref().and_then(|k| k.config_map_ref.as_ref());
     let unsupported = [
         ("spec.decryption", spec.decryption.is_some()),
-        ("spec.serviceAccountName", spec.service_account_name.is_some()),
-        ("spec.kubeConfig", spec.kube_config.is_some()),
-        ("spec.healthCheckExprs", !spec.health_check_exprs.is_empty()),
+        ("spec.kubeConfig.configMapRef", config_map.is_some()),
         ("spec.ignore", !spec.ignore.is_empty()),
-        (
-            "spec.dependsOn[].readyExpr",
-            spec.depends_on.iter().any(|d| d.ready_expr.is_some()),
-        ),
     ];
-    let (field, _) = unsupported.into_iter().find(|(_, used)| *used)?;
-    Some(Decision::Stalled {
-        reason: reasons::FEATURE_GATE_DISABLED,
-        message: format!("this version of apply-controller does not support {field}; nothing was applied"),
-    })
+    if let Some((field, _)) = unsupported.into_iter().find(|(_, used)| *used) {
+        return Some(Decision::Stalled {
+            reason: reasons::FEATURE_GATE_DISABLED,
+            message: format!(
+                "this version of apply-controller does not support {field}; nothing was applied"
+            ),
+        });
+    }
+    let checks = checks(object).err()?;
+    Some(invalid_expression(&checks.to_string()))
 }
 
-/// Names a dependency that is not ready for a revision of our source, as Flux words it.
-fn unready(dependency: &Dependency, revision: &str) -> Option<String> {
+/// The health checks that the spec gives as expressions.
+pub fn checks(object: &Kustomization) -> Result<Checks, CheckError> {
+    fn check(check: &CustomHealthCheck) -> Check<'_> {
+        Check {
+            api_version: &check.api_version,
+            kind: check.kind.as_deref(),
+            in_progress: check.in_progress.as_deref(),
+            failed: check.failed.as_deref(),
+            current: &check.current,
+        }
+    }
+    Checks::new(object.spec.health_check_exprs.iter().map(check))
+}
+
+fn invalid_expression(problem: &str) -> Decision {
+    Decision::Stalled {
+        reason: reasons::INVALID_CEL_EXPRESSION,
+        message: format!("Reconciliation failed terminally due to configuration error: {problem}"),
+    }
+}
+
+/// What follows from a dependency that is not ready for a revision of our source, as Flux words it.
+fn unready(dependency: &Dependency, revision: &str, policy: &Policy) -> Option<Decision> {
     let Dependency { name, found } = dependency;
+    let waits = |message: String| Some(blocked(reasons::DEPENDENCY_NOT_READY, message));
     let Some(found) = found else {
-        return Some(format!("dependency '{name}' not found"));
+        return waits(format!("dependency '{name}' not found"));
     };
+    match &found.expression {
+        None => {}
+        Some(Ok(true)) if policy.additive_expressions => {}
+        Some(Ok(true)) => return None,
+        Some(Ok(false)) => {
+            return waits(format!(
+                "dependency '{name}' is not ready according to readyExpr eval"
+            ));
+        }
+        // Only another text can help.
+        Some(Err(error @ cel_expression::Error::Parse { .. })) => {
+            return Some(invalid_expression(&format!(
+                "failed to evaluate dependency {name}: {error}"
+            )));
+        }
+        Some(Err(error)) => return waits(format!("failed to evaluate dependency {name}: {error}")),
+    }
     if !found.ready {
-        return Some(format!("dependency '{name}' is not ready"));
+        return waits(format!("dependency '{name}' is not ready"));
     }
     // Two objects on one source move together: the first must have applied the revision that the second is about to.
     let behind = found.same_source && found.applied_revision.as_deref() != Some(revision);
-    behind.then(|| format!("dependency '{name}' revision is not up to date"))
+    behind.then(|| {
+        blocked(
+            reasons::DEPENDENCY_NOT_READY,
+            format!("dependency '{name}' revision is not up to date"),
+        )
+    })
 }
 
 /// What starts a run at once, even while another revision is being waited for.
@@ -465,6 +509,7 @@ mod tests {
                 ready,
                 same_source,
                 applied_revision: Some(revision.to_owned()),
+                expression: None,
             })
         };
         for (found, message) in [
@@ -507,17 +552,57 @@ mod tests {
     }
 
     #[test]
+    fn an_expression_takes_the_place_of_the_usual_check_or_is_added_to_it() {
+        let parse_error = cel_expression::Expression::parse("(").map(|_| true);
+        let missing = cel_expression::Error::Evaluate {
+            expression: "dep.a".to_owned(),
+            problem: "no such key: a".to_owned(),
+        };
+        let of = |expression, ready, additive_expressions| {
+            let mut observed = observed(json!({}));
+            let found = Some(DependencyState {
+                ready,
+                same_source: false,
+                applied_revision: None,
+                expression: Some(expression),
+            });
+            let name = "ns/base".to_owned();
+            observed.dependencies = vec![Dependency { name, found }];
+            let policy = Policy {
+                additive_expressions,
+                ..Policy::default()
+            };
+            match decide(&observed, &policy, NOW) {
+                Decision::Blocked { message, .. } | Decision::Stalled { message, .. } => message,
+                _ => "goes on".to_owned(),
+            }
+        };
+        assert_eq!(of(Ok(true), false, false), "goes on");
+        assert_eq!(of(Ok(true), false, true), "dependency 'ns/base' is not ready");
+        assert_eq!(of(Ok(true), true, true), "goes on");
+        let refused = "dependency 'ns/base' is not ready according to readyExpr eval";
+        assert_eq!(of(Ok(false), true, false), refused);
+        let waits = "failed to evaluate dependency ns/base: failed to evaluate the CEL expression 'dep.a': no such key: a";
+        assert_eq!(of(Err(missing), true, false), waits);
+        let stalled = of(parse_error, true, false);
+        assert!(
+            stalled.starts_with("Reconciliation failed terminally due to configuration error: "),
+            "{stalled}"
+        );
+    }
+
+    #[test]
     fn what_cannot_be_done_is_named_and_nothing_runs() {
         for (spec, field) in [
-            (json!({"serviceAccountName": "a"}), "spec.serviceAccountName"),
             (json!({"decryption": {"provider": "sops"}}), "spec.decryption"),
             (
-                json!({"kubeConfig": {"secretRef": {"name": "a"}}}),
-                "spec.kubeConfig",
+                json!({"kubeConfig": {"configMapRef": {"name": "a"}}}),
+                "spec.kubeConfig.configMapRef",
             ),
             (
-                json!({"dependsOn": [{"name": "a", "readyExpr": "true"}]}),
-                "spec.dependsOn[].readyExpr",
+                json!({"healthCheckExprs": [{"apiVersion": "a/v1", "kind": "A", "current": "("}]}),
+                "Reconciliation failed terminally due to configuration error: failed to create custom status evaluator \
+                 for healthchecks[0]: failed to parse the expression Current: failed to parse the CEL expression '('",
             ),
         ] {
             match decided(&observed(spec)) {

@@ -12,6 +12,7 @@ use super::observe::Observed;
 use super::record::Recorder;
 use crate::controller::Context;
 use crate::memory::Termination;
+use crate::targets::Target;
 
 /// Removes what is to be removed, then lets the object go. Waiting for termination holds no worker.
 pub(super) async fn finalize(
@@ -32,8 +33,10 @@ pub(super) async fn finalize(
             let Ok(deleted) = delete(context, key, object, &mut recorder).await else {
                 return Next::Backoff;
             };
-            if object.deletion_policy() == DeletionPolicy::WaitForTermination && !deleted.is_empty() {
-                await_termination(context, key, object, deleted);
+            if object.deletion_policy() == DeletionPolicy::WaitForTermination
+                && let Some((target, deleted)) = deleted.filter(|(_, deleted)| !deleted.is_empty())
+            {
+                await_termination(context, key, object, target, deleted);
                 return Next::Done;
             }
         }
@@ -47,31 +50,46 @@ pub(super) async fn finalize(
     }
 }
 
+/// What was deleted, and where.
+type Deleted = (Arc<Target>, Vec<(ObjectId, String)>);
+
 async fn delete(
     context: &Context,
     key: &ObjectKey,
     object: &Kustomization,
     recorder: &mut Recorder<'_>,
-) -> Result<Vec<(ObjectId, String)>, ()> {
+) -> Result<Option<Deleted>, ()> {
     context.memory.with(key, |entry| entry.wait = None);
     if !deletes(object) {
-        return Ok(Vec::new());
+        return Ok(None);
     }
     let managed = super::managed_before(object).sorted();
+    let target = match context.targets.has_account(object).await {
+        Ok(true) => context
+            .targets
+            .of(object)
+            .await
+            .map_err(|error| error.to_string()),
+        // As in Flux: without its account nothing can be deleted, and the object must not hang for that.
+        Ok(false) => {
+            recorder.left_behind(&managed);
+            return Ok(None);
+        }
+        Err(error) => Err(error.to_string()),
+    };
+    let target = target.map_err(|error| recorder.cannot_prune(&error))?;
     let owner = Owner {
         namespace: key.namespace.clone(),
         name: key.name.clone(),
     };
-    let pruned = context
+    let pruned = target
         .engine
         .prune(&owner, &managed, &PruneOptions::default())
         .await;
     recorder.pruned(None, &pruned);
     if pruned.failed.is_empty() {
-        Ok(managed
-            .into_iter()
-            .filter(|(id, _)| pruned.deleted.contains(id))
-            .collect())
+        let deleted = managed.into_iter().filter(|(id, _)| pruned.deleted.contains(id));
+        Ok(Some((target, deleted.collect())))
     } else {
         Err(())
     }
@@ -91,6 +109,7 @@ fn await_termination(
     context: &Arc<Context>,
     key: &ObjectKey,
     object: &Kustomization,
+    target: Arc<Target>,
     deleted: Vec<(ObjectId, String)>,
 ) {
     context
@@ -99,7 +118,7 @@ fn await_termination(
     let (context, key, timeout) = (Arc::clone(context), key.clone(), object.timeout().into());
     tokio::spawn(async move {
         // As in Flux, the object goes even if some of what it managed hangs; it is only told.
-        if let Err(left) = context.engine.wait_terminated(&deleted, timeout).await {
+        if let Err(left) = target.engine.wait_terminated(&deleted, timeout).await {
             let left: Vec<_> = left.iter().map(ToString::to_string).collect();
             let (namespace, name, left) = (&key.namespace, &key.name, left.join(", "));
             tracing::error!(namespace, name, left, "failed to wait for resources termination");

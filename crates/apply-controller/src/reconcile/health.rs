@@ -13,7 +13,7 @@ use futures::StreamExt as _;
 use jiff::Timestamp;
 use kube_apply::managed::Live;
 use kube_apply::{Action, Applied};
-use kube_health::{Outcome, Target, WaitRequest};
+use kube_health::{Checks, Outcome, Target, WaitRequest};
 use manifest::{GroupVersionKind, ObjectId};
 
 use super::observe::Observed;
@@ -23,6 +23,7 @@ use super::{Ended, Failed, Plan, Run};
 use crate::controller::Context;
 use crate::error::Error;
 use crate::memory::{self, Wait};
+use crate::targets::Target as Place;
 
 /// Most rollouts of small changes are over sooner; telling of the wait would cost a status patch for nothing.
 const TOLD_AFTER: Duration = Duration::from_millis(750);
@@ -33,6 +34,7 @@ static NEXT_WAIT: AtomicU64 = AtomicU64::new(0);
 /// Starts to wait, if the spec asks for it and something is not healthy yet.
 pub(super) async fn begin(
     context: &Arc<Context>,
+    place: &Place,
     key: &ObjectKey,
     observed: &Observed,
     run: Run,
@@ -45,7 +47,9 @@ pub(super) async fn begin(
             health: Health::NotAsked,
         });
     }
-    let targets = look_up(context, targets).await;
+    // Understood already, or the object would be stalled.
+    let checks = super::decide::checks(&observed.object).unwrap_or_default();
+    let targets = look_up(place, targets, &checks).await;
     let request = WaitRequest {
         jobs_with_ttl: targets
             .iter()
@@ -55,8 +59,9 @@ pub(super) async fn begin(
         objects: targets,
         timeout: observed.object.timeout().into(),
         fail_fast: context.fail_fast,
+        checks,
     };
-    let hub = context.hub.clone();
+    let hub = place.hub.clone();
     let mut wait = Box::pin(async move { hub.wait(request).await });
     match futures::poll!(&mut wait) {
         Poll::Ready(Outcome::Healthy) => Ok(Ended::Done {
@@ -202,16 +207,20 @@ fn targets(object: &Kustomization, applied: Applied) -> Vec<Target> {
 
 /// Looks up what the apply did not need to write, and so has no answer about. What is known to be there and has no
 /// status is healthy by that.
-async fn look_up(context: &Context, mut targets: Vec<Target>) -> Vec<Target> {
-    targets.retain(|target| target.initial.is_some() || !is_healthy_by_being(context, &target.id));
+async fn look_up(place: &Place, mut targets: Vec<Target>, checks: &Checks) -> Vec<Target> {
+    targets.retain(|target| {
+        target.initial.is_some()
+            || checks.covers(&target.id.group, &target.id.kind)
+            || !is_healthy_by_being(place, &target.id)
+    });
     let looked_up = targets.into_iter().map(|mut target| async move {
         if target.initial.is_none() {
-            target.initial = context.live(&target.id, &target.version).await;
+            target.initial = place.live(&target.id, &target.version).await;
         }
         target
     });
     futures::stream::iter(looked_up)
-        .buffered(context.engine.settings().concurrency.max(1))
+        .buffered(place.engine.settings().concurrency.max(1))
         .collect()
         .await
 }
@@ -232,9 +241,9 @@ const WITHOUT_STATUS: [(&str, &str); 12] = [
     ("rbac.authorization.k8s.io", "RoleBinding"),
 ];
 
-fn is_healthy_by_being(context: &Context, id: &ObjectId) -> bool {
+fn is_healthy_by_being(place: &Place, id: &ObjectId) -> bool {
     WITHOUT_STATUS.contains(&(&id.group, &id.kind))
-        && matches!(context.engine.managed().live(id), Live::Present(_))
+        && matches!(place.engine.managed().live(id), Live::Present(_))
 }
 
 /// A Job that removes itself when it is done is not missing when it is gone.

@@ -4,13 +4,15 @@
 use std::sync::Arc;
 
 use api::kustomize::{Kustomization, SourceKind};
-use api::meta::{HasConditions, ORIGIN_REVISION_KEY, StatusObject, condition_types};
+use api::meta::{DependencyReference, HasConditions, ORIGIN_REVISION_KEY, StatusObject, condition_types};
 use api::source::{Bucket, ExternalArtifact, GitRepository, OCIRepository, Source as SourceObject};
+use cel_expression::Expression;
 use controller_kit::runtime::Cache;
 use controller_kit::{ObjectKey, access_from};
 use kube::ResourceExt as _;
 use kube::core::object::HasStatus;
 use kube::runtime::reflector::{ObjectRef, Store};
+use serde_json::json;
 
 use crate::memory::{Attempt, Memory, Waiting};
 
@@ -86,6 +88,8 @@ pub struct DependencyState {
     pub same_source: bool,
     /// The revision that it applied last.
     pub applied_revision: Option<String>,
+    /// What `readyExpr` says, if there is one.
+    pub expression: Option<Result<bool, cel_expression::Error>>,
 }
 
 /// The caches that watches fill.
@@ -210,7 +214,15 @@ fn observe_source<K: SourceObject + Clone + 'static>(
 }
 
 fn dependencies(store: &Store<Kustomization>, object: &Kustomization) -> Vec<Dependency> {
-    let state = |other: &Kustomization| {
+    let mut own = None;
+    let mut expression = |reference: &DependencyReference, other: &Kustomization| {
+        let text = reference.ready_expr.as_deref().filter(|text| !text.is_empty())?;
+        let own = own.get_or_insert_with(|| serde_json::to_value(object).unwrap_or_default());
+        let variables = json!({"self": own, "dep": other});
+        let parsed = Expression::parse_with_variables(text, &["dep", "self"]);
+        Some(parsed.and_then(|parsed| parsed.evaluate_boolean(&variables)))
+    };
+    let state = |other: &Kustomization, expression| {
         let current =
             other.status().and_then(HasConditions::observed_generation) == other.metadata.generation;
         DependencyState {
@@ -225,6 +237,7 @@ fn dependencies(store: &Store<Kustomization>, object: &Kustomization) -> Vec<Dep
                 .status
                 .as_ref()
                 .and_then(|s| s.last_applied_revision.clone()),
+            expression,
         }
     };
     let entries = object.spec.depends_on.iter().map(|reference| {
@@ -232,7 +245,7 @@ fn dependencies(store: &Store<Kustomization>, object: &Kustomization) -> Vec<Dep
         let found = store.get(&ObjectRef::new(&reference.name).within(namespace));
         Dependency {
             name: format!("{namespace}/{}", reference.name),
-            found: found.map(|o| state(&o)),
+            found: found.map(|other| state(&other, expression(reference, &other))),
         }
     });
     entries.collect()

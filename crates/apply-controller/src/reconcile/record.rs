@@ -11,6 +11,7 @@ use controller_kit::queue::Outcome as Next;
 use controller_kit::{conditions, finalizer, status as status_patch};
 use jiff::Timestamp;
 use kube_apply::{Applied, Pruned};
+use manifest::ObjectId;
 
 use super::decide::Plan;
 use super::status::{self, Entry, Failure, Frame, Health, Report, Success};
@@ -249,6 +250,27 @@ impl<'a> Recorder<'a> {
             let message = format!("pruning for deleted resource failed:\n{}", errors.join("\n"));
             self.event(None, Severity::Error, reasons::PRUNE_FAILED, &message);
         }
+    }
+
+    /// Tells of objects that stay when their Kustomization goes, because the account that could delete them is gone.
+    pub fn left_behind(&self, objects: &[(ObjectId, String)]) {
+        let names: Vec<_> = objects.iter().map(|(id, _)| id.to_string()).collect();
+        let message = format!(
+            "unable to prune objects, the service account to impersonate is gone:\n{}",
+            names.join("\n")
+        );
+        tracing::error!(
+            objects = names.join(", "),
+            "failed to find the account to impersonate, skipping pruning"
+        );
+        self.event(None, Severity::Error, reasons::PRUNE_FAILED, &message);
+    }
+
+    /// Tells that nothing can be deleted now.
+    pub fn cannot_prune(&self, error: &str) {
+        tracing::error!(error, "failed to prune");
+        let message = format!("pruning for deleted resource failed: {error}");
+        self.event(None, Severity::Error, reasons::PRUNE_FAILED, &message);
     }
 
     fn event(&self, plan: Option<&Plan>, severity: Severity, reason: &str, message: &str) {

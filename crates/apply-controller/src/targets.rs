@@ -1,0 +1,437 @@
+//! Where a Kustomization's objects are, and as whom they are read and written: this cluster or a remote one, as the
+//! controller or as a tenant's service account.
+//!
+//! Engines, with their discovery and their watches on what is managed, are one per cluster; clients and waits are one per
+//! account. Both are kept while they are used, up to a bound. A cluster that does not answer is found out by one short
+//! question, whose answer all Kustomizations of that cluster share for a while, so that it holds no workers.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use api::kustomize::Kustomization;
+use artifact::Digest;
+use controller_kit::flags::{ClientFlags, KubeconfigFlags};
+use controller_kit::impersonation::{Account, as_account};
+use controller_kit::metrics::RestMetrics;
+use controller_kit::{client, kubeconfig};
+use futures::StreamExt as _;
+use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
+use futures::future::BoxFuture;
+use k8s_openapi::api::core::v1::{Secret, ServiceAccount};
+use kube::core::ApiResource;
+use kube::{Api, Client};
+use kube_apply::{Drift, Engine, Owner};
+use kube_health::{Hub, Resolve, ResolveError, Resolved};
+use manifest::{GroupVersionKind, ObjectId};
+
+/// Targets that are kept. One more ends the one that was not used for longest.
+const KEPT: usize = 256;
+/// For how long the last answer of a remote cluster, good or bad, is taken for its answer now.
+const FRESH: Duration = Duration::from_secs(10);
+/// How long a remote cluster may take to answer.
+const ANSWER: Duration = Duration::from_secs(5);
+
+/// A cluster, seen by an account.
+pub struct Target {
+    /// Reads objects.
+    pub client: Client,
+    /// Applies and prunes.
+    pub engine: Engine,
+    /// Waits for health.
+    pub hub: Hub,
+    /// Which it is.
+    pub place: Place,
+}
+
+impl Target {
+    fn new(place: Place, client: Client, engine: Engine) -> Arc<Self> {
+        let mapper = Arc::new(Mapper(engine.clone()));
+        let hub = match &place.account {
+            Some(_) => Hub::by_namespace(client.clone(), mapper),
+            None => Hub::new(client.clone(), mapper),
+        };
+        Arc::new(Self {
+            place,
+            hub,
+            engine: engine.with_client(client.clone()),
+            client,
+        })
+    }
+
+    /// Reads an object; None if it cannot be had now, so that the watch will tell.
+    pub async fn live(&self, id: &ObjectId, version: &str) -> Option<serde_json::Value> {
+        let gvk = GroupVersionKind {
+            group: id.group.clone(),
+            version: version.to_owned(),
+            kind: id.kind.clone(),
+        };
+        let resource = self.engine.mapper().resolve(&gvk).await.ok()?;
+        let request = kube::core::Request::new(url(&resource.api, id))
+            .get(&id.name, &Default::default())
+            .ok()?;
+        self.client.request(request).await.ok()
+    }
+}
+
+fn url(resource: &ApiResource, id: &ObjectId) -> String {
+    let namespace = Some(id.namespace.as_str()).filter(|namespace| !namespace.is_empty());
+    <kube::core::DynamicObject as kube::Resource>::url_path(resource, namespace)
+}
+
+/// The engine's discovery, for the waits.
+struct Mapper(Engine);
+
+impl Resolve for Mapper {
+    fn resolve<'a>(&'a self, gvk: &'a GroupVersionKind) -> BoxFuture<'a, Result<Resolved, ResolveError>> {
+        Box::pin(async move {
+            let found = self.0.mapper().resolve(gvk).await?;
+            Ok(Resolved {
+                resource: found.api.clone(),
+                namespaced: found.namespaced,
+            })
+        })
+    }
+}
+
+/// Why there is no target.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Error {
+    /// The Secret with the kubeconfig cannot be read.
+    #[error("failed to read the KubeConfig secret '{namespace}/{name}': {problem}")]
+    ReadSecret {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+        /// Why.
+        problem: String,
+    },
+    /// It lacks the key.
+    #[error("KubeConfig secret '{namespace}/{name}' does not contain a '{key}' key with a kubeconfig")]
+    MissingKey {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+        /// The key.
+        key: String,
+    },
+    /// The kubeconfig cannot be used.
+    #[error("failed to use the KubeConfig secret '{namespace}/{name}': {problem}")]
+    UseKubeconfig {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+        /// Why; nothing of its content.
+        problem: String,
+    },
+    /// The remote cluster does not answer.
+    #[error("failed to reach the remote cluster {server}: {problem}")]
+    Reach {
+        /// Its address.
+        server: String,
+        /// Why.
+        problem: String,
+    },
+    /// The name of the account is none.
+    #[error("failed to impersonate '{0}': it is not the name of a service account")]
+    Impersonate(String),
+}
+
+/// What a target is found by. With another one, what was applied is not what is there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// Digest of the kubeconfig; None is this cluster.
+    kubeconfig: Option<Digest>,
+    account: Option<Account>,
+}
+
+/// All targets of the process.
+pub struct Targets {
+    home: Arc<Target>,
+    settings: kube_apply::Settings,
+    kubeconfig: KubeconfigFlags,
+    client: ClientFlags,
+    metrics: RestMetrics,
+    default_account: Option<String>,
+    drifts: UnboundedSender<Drift>,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    targets: HashMap<Place, (Arc<Target>, Instant)>,
+    clusters: HashMap<Digest, Cluster>,
+}
+
+/// A remote cluster as the controller sees it.
+#[derive(Clone)]
+struct Cluster {
+    server: String,
+    client: Client,
+    engine: Engine,
+    /// When it answered last, and what came of it.
+    answered: Option<(Instant, Result<(), String>)>,
+}
+
+/// How remote clusters are spoken to, and as whom by default.
+pub struct Options {
+    /// What a kubeconfig may ask for.
+    pub kubeconfig: KubeconfigFlags,
+    /// How an API server is spoken to.
+    pub client: ClientFlags,
+    /// Where requests are counted.
+    pub metrics: RestMetrics,
+    /// The account of Kustomizations that name none (`--default-service-account`).
+    pub default_account: Option<String>,
+}
+
+impl Targets {
+    /// Starts with this cluster. The drift of all clusters comes out of the stream.
+    pub fn new(
+        client: Client,
+        settings: kube_apply::Settings,
+        options: Options,
+    ) -> (Self, UnboundedReceiver<Drift>) {
+        let engine = Engine::new(client.clone(), settings.clone());
+        let (drifts, told) = unbounded();
+        let targets = Self {
+            home: Target::new(Place::default(), client, engine.clone()),
+            settings,
+            kubeconfig: options.kubeconfig,
+            client: options.client,
+            metrics: options.metrics,
+            default_account: options.default_account.filter(|name| !name.is_empty()),
+            drifts,
+            kept: Mutex::default(),
+        };
+        targets.tell_drift_of(&engine);
+        (targets, told)
+    }
+
+    /// The account that a Kustomization is reconciled as; None is the controller itself.
+    pub fn account_of(&self, object: &Kustomization) -> Option<Account> {
+        let own = object.spec.service_account_name.as_ref();
+        let name = own
+            .filter(|name| !name.is_empty())
+            .or(self.default_account.as_ref())?;
+        Some(Account {
+            namespace: object.metadata.namespace.clone().unwrap_or_default(),
+            name: name.clone(),
+        })
+    }
+
+    /// Whether the account that a Kustomization is reconciled as is still there. As in Flux, it is looked for in this
+    /// cluster.
+    pub async fn has_account(&self, object: &Kustomization) -> kube::Result<bool> {
+        let Some(account) = self.account_of(object) else {
+            return Ok(true);
+        };
+        let accounts: Api<ServiceAccount> = Api::namespaced(self.home.client.clone(), &account.namespace);
+        Ok(accounts.get_metadata_opt(&account.name).await?.is_some())
+    }
+
+    /// Finds the target of a Kustomization, which answers now if it is a remote one.
+    pub async fn of(&self, object: &Kustomization) -> Result<Arc<Target>, Error> {
+        let kubeconfig = self.read_kubeconfig(object).await?;
+        let key = Place {
+            kubeconfig: kubeconfig.as_ref().map(|found| Digest::of(&found.bytes)),
+            account: self.account_of(object),
+        };
+        let (client, engine) = match (kubeconfig, key.kubeconfig) {
+            (Some(found), Some(digest)) => self.cluster(&found, digest, key.account.is_some()).await?,
+            _ => (self.home.client.clone(), self.home.engine.clone()),
+        };
+        if key.kubeconfig.is_none() && key.account.is_none() {
+            return Ok(Arc::clone(&self.home));
+        }
+        let mut kept = self.lock();
+        if let Some((target, used)) = kept.targets.get_mut(&key) {
+            *used = Instant::now();
+            return Ok(Arc::clone(target));
+        }
+        let client = match &key.account {
+            Some(account) => {
+                as_account(&client, account).map_err(|_| Error::Impersonate(account.name.clone()))?
+            }
+            None => client,
+        };
+        let target = Target::new(key, client, engine);
+        kept.keep(&target);
+        Ok(target)
+    }
+
+    /// Forgets what a Kustomization applied, wherever that was.
+    pub fn forget(&self, owner: &Owner) {
+        self.home.engine.managed().forget(owner);
+        for cluster in self.lock().clusters.values() {
+            cluster.engine.managed().forget(owner);
+        }
+    }
+
+    /// A remote cluster that answers.
+    async fn cluster(
+        &self,
+        found: &Found,
+        digest: Digest,
+        impersonates: bool,
+    ) -> Result<(Client, Engine), Error> {
+        let known = self.lock().clusters.get(&digest).cloned();
+        let cluster = match known {
+            Some(cluster) => cluster,
+            None => self.connect(found, digest, impersonates).await?,
+        };
+        let fresh = cluster.answered.as_ref().filter(|(at, _)| at.elapsed() < FRESH);
+        let answer = match fresh {
+            Some((_, answer)) => answer.clone(),
+            None => {
+                let answer = ask(&cluster.client).await;
+                if let Some(cluster) = self.lock().clusters.get_mut(&digest) {
+                    cluster.answered = Some((Instant::now(), answer.clone()));
+                }
+                answer
+            }
+        };
+        match answer {
+            Ok(()) => Ok((cluster.client, cluster.engine)),
+            Err(problem) => Err(Error::Reach {
+                server: cluster.server,
+                problem,
+            }),
+        }
+    }
+
+    async fn connect(&self, found: &Found, digest: Digest, impersonates: bool) -> Result<Cluster, Error> {
+        let unusable = |problem: String| Error::UseKubeconfig {
+            namespace: found.namespace.clone(),
+            name: found.name.clone(),
+            problem,
+        };
+        let config = kubeconfig::read(&found.bytes, &self.kubeconfig).await;
+        let mut config = config.map_err(|error| unusable(error.to_string()))?;
+        if impersonates {
+            // The account of the spec goes before the one of the kubeconfig.
+            config.auth_info.impersonate = None;
+            config.auth_info.impersonate_groups = None;
+        }
+        let server = config.cluster_url.to_string();
+        // Without a limit of our own nothing is asked yet: the cluster may not answer.
+        let unlimited = ClientFlags {
+            kube_api_qps: 0.0,
+            ..self.client.clone()
+        };
+        let client = client::connect_to(config, &unlimited, &self.metrics).await;
+        let client = client.map_err(|error| unusable(chain(&error)))?;
+        let engine = Engine::new(client.clone(), self.settings.clone());
+        self.tell_drift_of(&engine);
+        let cluster = Cluster {
+            server,
+            client,
+            engine,
+            answered: None,
+        };
+        let mut kept = self.lock();
+        if kept.clusters.len() >= KEPT {
+            kept.drop_unused_clusters();
+        }
+        // Somebody else may have been quicker: one engine per cluster.
+        Ok(kept.clusters.entry(digest).or_insert(cluster).clone())
+    }
+
+    async fn read_kubeconfig(&self, object: &Kustomization) -> Result<Option<Found>, Error> {
+        let reference = object.spec.kube_config.as_ref();
+        let Some(reference) = reference.and_then(|reference| reference.secret_ref.as_ref()) else {
+            return Ok(None);
+        };
+        let namespace = object.metadata.namespace.clone().unwrap_or_default();
+        let name = reference.name.clone();
+        let secrets: Api<Secret> = Api::namespaced(self.home.client.clone(), &namespace);
+        let problem = match secrets.get_opt(&name).await {
+            Ok(Some(secret)) => {
+                let mut data = secret.data.unwrap_or_default();
+                let mut take = |key: &str| data.remove(key).map(|bytes| bytes.0);
+                let bytes = match reference.key.as_deref().filter(|key| !key.is_empty()) {
+                    Some(key) => take(key).ok_or_else(|| key.to_owned()),
+                    None => take("value")
+                        .or_else(|| take("value.yaml"))
+                        .ok_or_else(|| "value".to_owned()),
+                };
+                return match bytes {
+                    Ok(bytes) => Ok(Some(Found {
+                        namespace,
+                        name,
+                        bytes,
+                    })),
+                    Err(key) => Err(Error::MissingKey { namespace, name, key }),
+                };
+            }
+            Ok(None) => "it does not exist".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        Err(Error::ReadSecret {
+            namespace,
+            name,
+            problem,
+        })
+    }
+
+    fn tell_drift_of(&self, engine: &Engine) {
+        let (mut drifts, teller) = (engine.managed().subscribe(), self.drifts.clone());
+        // It ends with the engine.
+        tokio::spawn(async move {
+            while let Some(drift) = drifts.next().await {
+                if teller.unbounded_send(drift).is_err() {
+                    return;
+                }
+            }
+        });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kept {
+    fn keep(&mut self, target: &Arc<Target>) {
+        if self.targets.len() >= KEPT {
+            let oldest = self.targets.iter().min_by_key(|(_, (_, used))| *used);
+            if let Some(oldest) = oldest.map(|(key, _)| key.clone()) {
+                self.targets.remove(&oldest);
+            }
+        }
+        let kept = (Arc::clone(target), Instant::now());
+        self.targets.insert(target.place.clone(), kept);
+        self.drop_unused_clusters();
+    }
+
+    /// Drops clusters whose kubeconfig nobody has any more, as after the rotation of its token.
+    fn drop_unused_clusters(&mut self) {
+        let used: Vec<_> = self.targets.keys().filter_map(|key| key.kubeconfig).collect();
+        self.clusters.retain(|digest, _| used.contains(digest));
+    }
+}
+
+/// A kubeconfig and where it was found.
+struct Found {
+    namespace: String,
+    name: String,
+    bytes: Vec<u8>,
+}
+
+async fn ask(client: &Client) -> Result<(), String> {
+    match tokio::time::timeout(ANSWER, client.apiserver_version()).await {
+        Ok(Ok(_)) => Ok(()),
+        // It answers, even if it does not tell its version to everybody.
+        Ok(Err(kube::Error::Api(status))) if status.code == 403 => Ok(()),
+        Ok(Err(error)) => Err(chain(&error)),
+        Err(_) => Err(format!("no answer within {} s", ANSWER.as_secs())),
+    }
+}
+
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
