@@ -31,11 +31,31 @@ pub struct Pair {
     pub key: String,
 }
 
+/// What is wrong with the server's certificate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flaw {
+    /// It was valid once.
+    Expired,
+    /// It will be valid.
+    NotYetValid,
+    /// It is for a server of another name, `elsewhere.example`.
+    OtherName,
+}
+
 impl TlsFront {
     /// Starts before the server at `behind`. With `wants_client` only clients with [`TlsFront::client`] get through.
     pub async fn start(behind: SocketAddr, wants_client: bool) -> Result<Self> {
+        Self::start_with(behind, wants_client, None).await
+    }
+
+    /// Starts before the server at `behind` with a certificate that nobody should trust.
+    pub async fn start_flawed(behind: SocketAddr, flaw: Flaw) -> Result<Self> {
+        Self::start_with(behind, false, Some(flaw)).await
+    }
+
+    async fn start_with(behind: SocketAddr, wants_client: bool, flaw: Option<Flaw>) -> Result<Self> {
         let authority = Authority::new()?;
-        let (server, client) = (authority.sign("server")?, authority.sign("client")?);
+        let (server, client) = (authority.sign("server", flaw)?, authority.sign("client", None)?);
         let acceptor = TlsAcceptor::from(Arc::new(settings(&authority, &server, wants_client)?));
         let listener = TcpListener::bind("127.0.0.1:0")
             .await
@@ -106,10 +126,18 @@ impl Authority {
         })
     }
 
-    fn sign(&self, name: &str) -> Result<Pair> {
+    fn sign(&self, name: &str, flaw: Option<Flaw>) -> Result<Pair> {
         let key = KeyPair::generate().context("failed to make a key")?;
-        let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
+        let names = match flaw {
+            Some(Flaw::OtherName) => vec!["elsewhere.example".to_owned()],
+            _ => vec!["localhost".to_owned(), "127.0.0.1".to_owned()],
+        };
         let mut parameters = CertificateParams::new(names).context("failed to describe a certificate")?;
+        match flaw {
+            Some(Flaw::Expired) => parameters.not_after = rcgen::date_time_ymd(2020, 1, 1),
+            Some(Flaw::NotYetValid) => parameters.not_before = rcgen::date_time_ymd(2120, 1, 1),
+            Some(Flaw::OtherName) | None => {}
+        }
         parameters.distinguished_name.push(DnType::CommonName, name);
         let certificate = parameters
             .signed_by(&key, &self.issuer)
