@@ -153,13 +153,24 @@ impl Matcher {
     }
 }
 
+/// The rules of a text that can match nothing, with the number of their lines: an open `[`, a backslash at the end, `**`
+/// within a name. Flux passes over them without a word, so they are not refused; somebody should know all the same.
+pub fn malformed(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    rules(text).filter(|(_, line)| Pattern::parse(line).is_malformed())
+}
+
 fn parse_lines(text: &str) -> Vec<Pattern> {
+    rules(text).map(|(_, line)| Pattern::parse(line)).collect()
+}
+
+/// The lines that are neither empty nor comments, with their numbers.
+fn rules(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.split('\n')
         .take_while(|line| line.len() < LONGEST_LINE)
         .map(|line| line.strip_suffix('\r').unwrap_or(line))
-        .filter(|line| !line.starts_with('#') && !line.trim().is_empty())
-        .map(Pattern::parse)
-        .collect()
+        .zip(1..)
+        .filter(|(line, _)| !line.starts_with('#') && !line.trim().is_empty())
+        .map(|(line, number)| (number, line))
 }
 
 #[cfg(test)]

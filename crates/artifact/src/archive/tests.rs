@@ -4,7 +4,7 @@ use std::{
     borrow::Cow,
     collections::HashMap,
     convert::Infallible,
-    io::{Cursor, Write as _},
+    io::{Cursor, Read as _, Write as _},
 };
 
 use flate2::{Compression, write::GzEncoder};
@@ -509,5 +509,62 @@ fn a_blob_of_another_size_is_refused() {
         memory.tree = Some(tree);
         let error = write(Vec::new(), &root, &memory).unwrap_err();
         assert!(matches!(error, WriteError::Size { expected: 4, .. }), "{error}");
+    }
+}
+
+/// What was handed over: never a path that leads out, never more than allowed.
+fn check_bounds(archive: &[u8]) -> Result<(), proptest::test_runner::TestCaseError> {
+    let limits = Limits {
+        max_entries: 8,
+        max_total_bytes: 4096,
+        max_file_bytes: 2048,
+        ..Limits::default()
+    };
+    let (mut entries, mut total) = (0, 0);
+    let mut paths = Vec::new();
+    let _ = read(archive, &limits, |entry| {
+        entries += 1;
+        paths.push(entry.path.to_owned());
+        if let EntryContent::File { reader, .. } = entry.content {
+            let mut bytes = Vec::new();
+            reader.read_to_end(&mut bytes)?;
+            total += bytes.len();
+        }
+        Ok(())
+    });
+    proptest::prop_assert!(entries <= 8 && total <= 4096, "{} {}", entries, total);
+    for path in paths {
+        let names = path.split('/').all(|name| !matches!(name, "" | "." | ".."));
+        proptest::prop_assert!(names && !path.contains(['\\', '\0']), "{:?}", path);
+    }
+    Ok(())
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_bytes_make_it_panic(bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..4000)) {
+        check_bounds(&bytes)?;
+        check_bounds(&gzip(&bytes))?;
+    }
+
+    /// Real archives of any entries, with some bytes changed.
+    #[test]
+    fn no_archive_leads_out_or_is_larger_than_allowed(
+        entries in proptest::collection::vec(("[a./\\\\\u{0}-\u{20}]{0,20}", proptest::prelude::Just(b"0125346ZxgLKSD7"), 0..3000_usize), 0..12),
+        changes in proptest::collection::vec((proptest::prelude::any::<proptest::sample::Index>(), 0_u8..=255), 0..6),
+    ) {
+        let archive = entries.iter().fold(Crafted::default(), |archive, (name, kinds, size)| {
+            let kind = EntryType::new(kinds[size % kinds.len()]);
+            archive.entry(kind, name, 0o755, &vec![b'x'; *size])
+        });
+        check_bounds(&archive.gzip())?;
+        let mut bytes = Vec::new();
+        let archive = entries.iter().fold(Crafted::default(), |archive, (name, ..)| archive.file(name, b"x")).gzip();
+        flate2::read::MultiGzDecoder::new(archive.as_slice()).read_to_end(&mut bytes).unwrap();
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        check_bounds(&gzip(&bytes))?;
     }
 }

@@ -79,6 +79,15 @@ impl Pattern {
         }
     }
 
+    /// Whether it can match nothing because of how it is written.
+    pub(super) fn is_malformed(&self) -> bool {
+        match &self.form {
+            Form::Never => true,
+            Form::Path(steps) => steps.iter().any(|step| matches!(step, Step::Never)),
+            Form::Name(_) => false,
+        }
+    }
+
     /// What the pattern says of a path, given as the names below the pattern's folder. None if it does not match.
     pub(super) fn verdict(&self, names: &[&str], is_directory: bool) -> Option<Verdict> {
         let behind = match &self.form {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use proptest::prelude::*;
 use serde::Deserialize;
 
 use super::*;
@@ -60,4 +61,50 @@ fn hostile_patterns_and_names_take_no_time() {
     let name = "a".repeat(250);
     let matcher = Matcher::new(Some(&glob));
     assert!(!matcher.is_ignored(&name, false));
+}
+
+proptest! {
+    #[test]
+    fn no_rules_make_it_panic(spec in any::<Option<String>>(), folder in ".*", text in ".*", path in ".*", dir: bool) {
+        let mut matcher = Matcher::new(spec.as_deref());
+        let _ = matcher.add_file(&folder, &text);
+        let _ = matcher.is_ignored(&path, dir);
+        let _ = malformed(&text).count();
+    }
+
+    /// Made of the pieces of real rules, so that the deeper parts are reached: whatever they say, a path that leads out of
+    /// the source is left out, and what takes long is bounded by the length of rule and path.
+    #[test]
+    fn no_rule_lets_a_path_lead_out(
+        pieces in prop::collection::vec(
+            prop::sample::select(vec!["a", "b", "/", "**", "*", "?", "[", "]", "[a-b]", "[^", "\\", "!", "#", " ", "\n", "\r", "..", "."]),
+            0..60,
+        ),
+        names in prop::collection::vec(prop::sample::select(vec!["a", "b", "ab", "..", ".", "", ".git"]), 0..20),
+        dir: bool,
+    ) {
+        let text = pieces.concat();
+        let mut matcher = Matcher::new(Some(&text));
+        matcher.add_file("a", &text).unwrap();
+        let path = names.join("/");
+        let ignored = matcher.is_ignored(&path, dir);
+        prop_assert!(ignored || clean_path(&path).is_ok(), "{path:?} {text:?}");
+        for (line, rule) in malformed(&text) {
+            prop_assert_eq!(text.split('\n').nth(line - 1).unwrap().trim_end_matches('\r'), rule);
+        }
+    }
+
+    #[test]
+    fn a_glob_takes_no_time_that_grows_with_its_stars(stars in 1..2000_usize, length in 0..2000_usize) {
+        let glob = glob::Glob::parse(&"*a".repeat(stars)).unwrap();
+        prop_assert_eq!(glob.matches(&"a".repeat(length)), length >= stars);
+        prop_assert!(!glob.matches(&"b".repeat(length)));
+    }
+}
+
+#[test]
+fn rules_that_match_nothing_are_told_with_their_line() {
+    let text = "# [\n*.png\n[abc\n\ndir/[\n!x\\\nok/**\n/a**b/c\r\n";
+    let lines: Vec<_> = malformed(text).collect();
+    assert_eq!(lines, [(3, "[abc"), (5, "dir/["), (6, "!x\\"), (8, "/a**b/c")]);
 }
