@@ -239,6 +239,14 @@ pub(crate) enum Error {
     /// A blocking step was torn down, by shutdown or by a defect.
     #[error("failed to finish the work on the artifact")]
     Abandoned,
+    /// A remote took longer than the object gives it.
+    #[error("{}; spec.timeout is {timeout}", chain(&**failed))]
+    TimedOut {
+        /// What could not be finished.
+        failed: Box<Self>,
+        /// The time that it had.
+        timeout: api::meta::Duration,
+    },
 }
 
 /// What is wrong with pull secrets.
@@ -292,6 +300,7 @@ impl Error {
             | git::Error::MatchTag { .. }
             | git::Error::ParseRange(_)
             | git::Error::ParseCommit { .. }
+            | git::Error::NotOnBranch { .. }
             | git::Error::InvalidReference { .. } => Self::ResolveReference(source),
             source => Self::Clone { url, source },
         }
@@ -314,10 +323,22 @@ impl Error {
         matches!(self, Self::VerifyChart { .. })
     }
 
+    /// The same, with the time that the object gives its remote if that was too short.
+    pub(crate) fn after(self, timeout: api::meta::Duration) -> Self {
+        match find::<http::TimedOut>(&self) {
+            Some(_) => Self::TimedOut {
+                failed: Box::new(self),
+                timeout,
+            },
+            None => self,
+        }
+    }
+
     /// The condition that reports it besides Ready, if it has one, and the reason of both.
     pub(crate) fn condition(&self) -> (Option<&'static str>, &'static str) {
         use condition_types::{BUILD_FAILED, FETCH_FAILED, SOURCE_VERIFIED, STORAGE_OPERATION_FAILED};
         let (type_, reason) = match self {
+            Self::TimedOut { failed, .. } => return failed.condition(),
             Self::Unsupported { .. } => return (None, UNSUPPORTED),
             Self::ParseUrl { .. } | Self::ValidateUrl { .. } => (FETCH_FAILED, reasons::URL_INVALID),
             Self::ReadReference(_)
@@ -374,6 +395,7 @@ impl Error {
     /// When to try again.
     pub(crate) fn disposition(&self) -> Disposition {
         match self {
+            Self::TimedOut { failed, .. } => failed.disposition(),
             Self::Unsupported { .. }
             | Self::ParseUrl { .. }
             | Self::ValidateUrl { .. }
@@ -399,18 +421,23 @@ impl Error {
 
     /// The pause that the remote asked for, whichever step it refused.
     fn retry_after(&self) -> Option<Duration> {
-        let mut error: &(dyn std::error::Error + 'static) = self;
-        loop {
-            if let Some(asked) = error.downcast_ref::<http::RetryAfter>() {
-                return Some(asked.pause());
-            }
-            error = error.source()?;
-        }
+        find::<http::RetryAfter>(self).map(|asked| asked.pause())
     }
 
     /// The error with all its causes, on one line.
     pub(crate) fn message(&self) -> String {
         chain(self)
+    }
+}
+
+/// The cause of this type in a chain.
+fn find<'a, T: std::error::Error + 'static>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a T> {
+    let mut error = error;
+    loop {
+        match error.downcast_ref::<T>() {
+            Some(found) => return Some(found),
+            None => error = error.source()?,
+        }
     }
 }
 
@@ -438,107 +465,4 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn refused(status: u16) -> http::Error {
-        let status = reqwest::StatusCode::from_u16(status).unwrap();
-        http::Error::Status {
-            url: "http://h/r.git/info/refs".to_owned(),
-            status,
-            detail: Box::default(),
-            retry_after: None,
-        }
-    }
-
-    #[test]
-    fn every_step_has_its_condition_and_reason() {
-        let git = |source| Error::of_git("http://h/r.git".to_owned(), source);
-        let range = || git::Error::MatchTag {
-            range: ">=1".to_owned(),
-        };
-        let digest = |source| oci::Error::DetermineDigest(oci::PullError::Registry(source));
-        let cases = [
-            (
-                Error::Unsupported {
-                    field: "spec.verify".to_owned(),
-                },
-                (None, "Unsupported"),
-                "spec.verify is not supported by this controller yet",
-            ),
-            (
-                Error::ValidateUrl {
-                    url: "oci://x:1".to_owned(),
-                    source: oci::name::Error::Tag("1".to_owned()),
-                },
-                (Some("FetchFailed"), "URLInvalid"),
-                "URL validation failed for 'oci://x:1': URL must not contain a tag; remove ':1'",
-            ),
-            (
-                git(git::Error::Request(refused(401))),
-                (Some("FetchFailed"), "GitOperationFailed"),
-                "failed to checkout and determine revision: unable to clone 'http://h/r.git': authentication failed: \
-                 'http://h/r.git/info/refs' answered 401 Unauthorized",
-            ),
-            (
-                git(git::Error::Request(refused(404))),
-                (Some("FetchFailed"), "GitOperationFailed"),
-                "failed to checkout and determine revision: unable to clone 'http://h/r.git': repository not found: \
-                 'http://h/r.git/info/refs' answered 404 Not Found",
-            ),
-            (
-                git(git::Error::FindReference {
-                    name: "refs/heads/x".to_owned(),
-                }),
-                (Some("FetchFailed"), "GitOperationFailed"),
-                "failed to checkout and determine revision: unable to clone 'http://h/r.git': \
-                 couldn't find remote ref 'refs/heads/x'",
-            ),
-            (
-                git(range()),
-                (Some("FetchFailed"), "GitOperationFailed"),
-                "failed to checkout and determine revision: no match found for semver: >=1",
-            ),
-            (
-                git(git::Error::EmptyRepository),
-                (Some("FetchFailed"), "EmptyGitRepository"),
-                "git repository is empty",
-            ),
-            (
-                Error::Pull(digest(oci::registry::Error::Request(refused(403)))),
-                (Some("FetchFailed"), "OCIArtifactPullFailed"),
-                "failed to determine artifact digest: 'http://h/r.git/info/refs' answered 403 Forbidden",
-            ),
-            (
-                Error::Pull(digest(oci::registry::Error::Request(refused(404)))),
-                (Some("FetchFailed"), "OCIArtifactPullFailed"),
-                "failed to determine artifact digest: 'http://h/r.git/info/refs' answered 404 Not Found",
-            ),
-            (
-                Error::Pull(oci::Error::SelectLayer(oci::manifest::Error::NoLayers)),
-                (Some("FetchFailed"), "OCIArtifactLayerOperationFailed"),
-                "no layers found in artifact",
-            ),
-            (
-                Error::Store(artifact::store::Error::Name("x".to_owned())),
-                (Some("StorageOperationFailed"), "ArchiveOperationFailed"),
-                "unable to archive artifact to storage: failed to name the artifact: \"x\" cannot be part of its path",
-            ),
-        ];
-        for (error, condition, message) in cases {
-            assert_eq!(error.condition(), condition, "{message}");
-            assert_eq!(error.message(), message);
-        }
-    }
-
-    #[test]
-    fn only_what_a_person_must_change_stalls() {
-        assert_eq!(
-            Error::Unsupported { field: String::new() }.disposition(),
-            Disposition::Stalled
-        );
-        assert_eq!(Error::Abandoned.disposition(), Disposition::Retry);
-        let unreachable = Error::of_git(String::new(), git::Error::Request(refused(503)));
-        assert_eq!(unreachable.disposition(), Disposition::Retry);
-    }
-}
+mod tests;

@@ -4,6 +4,7 @@
 //! stream of files. Nothing here knows Kubernetes, conditions or the store.
 
 pub(crate) mod bucket;
+pub(crate) mod cause;
 pub(crate) mod git;
 pub(crate) mod helm_chart;
 pub(crate) mod helm_repository;

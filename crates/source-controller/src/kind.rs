@@ -44,6 +44,8 @@ pub(crate) trait Kind:
     const LATEST_NAME: &'static str = "latest.tar.gz";
     /// Whether objects of this kind build upon the artifacts of others ([`Kind::inputs`]).
     const HAS_INPUTS: bool = false;
+    /// Whether its spec has a timeout for its remote.
+    const HAS_TIMEOUT: bool = true;
     /// Reason of the condition that says that the artifact is not the newest.
     const OUTDATED_REASON: &'static str = "NewRevision";
     /// What the spec refers to, read.

@@ -150,11 +150,11 @@ async fn carry_out<K: Kind>(
         let mut fetched = match spec.fetch(&references, unless_revision, &context.fetcher).await {
             Ok(Fetch::Unchanged { revision }) => return Ending::UpToDate { revision },
             Ok(Fetch::New(fetched)) => fetched,
-            Err(failure) => return Ending::Failed(failure),
+            Err(failure) => return late(&*spec, failure),
         };
         let verified = match verify(&*spec, &references, &mut fetched, &context.fetcher).await {
             Ok(verified) => verified,
-            Err(failure) => return Ending::Failed(failure),
+            Err(failure) => return late(&*spec, failure),
         };
         let headline = fetched.headline.clone();
         let included = K::included(&references);
@@ -167,7 +167,7 @@ async fn carry_out<K: Kind>(
                 build,
                 verified,
             },
-            Err(failure) => Ending::Failed(failure),
+            Err(failure) => late(&*spec, failure),
         }
     };
     tokio::pin!(work);
@@ -184,6 +184,17 @@ async fn carry_out<K: Kind>(
             }
         }
     }
+}
+
+/// A failure, with the time that the spec gives the remote if that was too short.
+fn late<K: Kind>(spec: &K, failure: Failure) -> Ending {
+    let Failure { error, seen } = failure;
+    let error = if K::HAS_TIMEOUT {
+        error.after(spec.timeout())
+    } else {
+        error
+    };
+    Ending::Failed(Failure { error, seen })
 }
 
 /// Verifies what was fetched if the spec wants that. What does not pass is not stored.

@@ -6,9 +6,13 @@
 //! dropped. Not here: which files are ignored, how they are stored, submodules, signatures.
 
 pub(crate) mod auth;
+mod history;
+mod nearest;
 pub(crate) mod pack;
+mod receive;
 pub(crate) mod reference;
 mod session;
+pub(crate) mod sparse;
 pub(crate) mod ssh;
 mod transport;
 
@@ -17,14 +21,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use gix::ObjectId;
+use gix::protocol::handshake::Ref;
 use reqwest::header::HeaderValue;
+use tempfile::TempDir;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
+use self::nearest::Nearest;
 use self::pack::Pack;
 use self::reference::{Reference, Resolved};
 use self::session::Session;
+use self::sparse::Sparse;
+use super::cause::Cause;
 use super::http;
 use super::semver;
 
@@ -32,28 +41,34 @@ use super::semver;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     /// The ref is not there.
-    #[error("couldn't find remote ref '{name}'")]
+    #[error("couldn't find remote ref '{name}'{nearest}")]
     FindReference {
         /// Its full name.
         name: String,
+        /// What there is instead.
+        nearest: Nearest,
     },
     /// The name given in `spec.ref.name` is not there.
-    #[error("unable to resolve ref '{name}' to a specific commit")]
+    #[error("unable to resolve ref '{name}' to a specific commit{nearest}")]
     ResolveName {
         /// The name as given.
         name: String,
+        /// What there is instead.
+        nearest: Nearest,
     },
     /// No tag lies in the version range.
-    #[error("no match found for semver: {range}")]
+    #[error("no match found for semver: {range} ({nearest})")]
     MatchTag {
         /// The range as given.
         range: String,
+        /// What there is instead.
+        nearest: String,
     },
     /// The version range cannot be read.
     #[error("semver parse error")]
     ParseRange(#[from] semver::Error),
     /// What is given as commit is none.
-    #[error("failed to parse commit '{id}'")]
+    #[error("failed to parse commit '{id}': a commit is named by all of its 40 hexadecimal digits")]
     ParseCommit {
         /// The text as given.
         id: String,
@@ -68,26 +83,55 @@ pub(crate) enum Error {
     #[error("git repository is empty")]
     EmptyRepository,
     /// The server does not have, or does not give, the commit.
-    #[error("couldn't find commit '{commit}'")]
+    #[error(
+        "couldn't find commit '{commit}': the server does not have it, or does not hand out what no branch or tag leads to"
+    )]
     FindCommit {
         /// The commit.
         commit: ObjectId,
     },
+    /// The commit is there, and the branch does not lead to it.
+    #[error(
+        "unable to resolve commit object for '{commit}': object not found: it is not on branch '{branch}'; name the branch \
+         that it is on, or none"
+    )]
+    NotOnBranch {
+        /// The commit.
+        commit: ObjectId,
+        /// The branch.
+        branch: String,
+    },
     /// The server cannot be talked to, or refuses.
-    #[error("{}", refusal(.0.kind()))]
+    #[error("{}", refusal(.0))]
     Request(#[source] http::Error),
+    /// There is no connection to a server of ssh.
+    #[error("repository is unreachable: failed to reach '{address}': {cause}")]
+    Reach {
+        /// `host:port`.
+        address: String,
+        /// Why not.
+        cause: Cause,
+    },
     /// The same over ssh.
     #[error(transparent)]
-    Ssh(#[from] git_ssh::Error),
+    Ssh(git_ssh::Error),
     /// The private key or the host keys cannot be used.
     #[error("unable to construct auth method with options")]
     ConstructAuth(#[from] ssh::Error),
     /// The time of `spec.timeout` is over.
-    #[error("failed to fetch within the time limit")]
-    Wait,
+    #[error("timed out: failed to fetch the commit in time")]
+    Wait(#[source] http::TimedOut),
     /// The conversation went wrong above the transport.
     #[error("failed to talk Git's protocol: {0}")]
     Talk(String),
+    /// More than is taken of anybody.
+    #[error("failed to receive the commit: {what} more than {limit}")]
+    TooLarge {
+        /// What of it, with its verb.
+        what: &'static str,
+        /// The limit.
+        limit: u64,
+    },
     /// The received content cannot be read.
     #[error("failed to read the received commit")]
     ReadPack(#[from] pack::Error),
@@ -107,13 +151,31 @@ impl Error {
     }
 }
 
-fn refusal(kind: http::Kind) -> &'static str {
-    match kind {
-        http::Kind::Unauthorized => "authentication failed",
-        http::Kind::NotFound => "repository not found",
-        http::Kind::Timeout => "timed out",
-        http::Kind::Unreachable => "repository is unreachable",
-        http::Kind::Refused => "failed to talk to the server",
+impl From<git_ssh::Error> for Error {
+    fn from(error: git_ssh::Error) -> Self {
+        match error {
+            git_ssh::Error::Dial { address, source } => Self::Reach {
+                address,
+                cause: Cause::of(&source),
+            },
+            git_ssh::Error::Wait { .. } => Self::Wait(http::TimedOut),
+            error => Self::Ssh(error),
+        }
+    }
+}
+
+/// Words of go-git, where it has some.
+fn refusal(error: &http::Error) -> &'static str {
+    match error {
+        http::Error::Status { status, .. } if status.as_u16() == 401 => "authentication required",
+        http::Error::Status { status, .. } if status.as_u16() == 403 => "authorization failed",
+        error => match error.kind() {
+            http::Kind::Unauthorized => "authentication required",
+            http::Kind::NotFound => "repository not found",
+            http::Kind::Timeout => "timed out",
+            http::Kind::Unreachable => "repository is unreachable",
+            http::Kind::Refused => "failed to talk to the server",
+        },
     }
 }
 
@@ -141,6 +203,8 @@ pub(crate) enum Way {
 pub(crate) struct Request {
     pub(crate) remote: Remote,
     pub(crate) reference: Reference,
+    /// The folders that are wanted; all without.
+    pub(crate) sparse: Option<Sparse>,
     /// When the remote is at this revision, nothing but ls-refs is requested.
     pub(crate) unless_revision: Option<String>,
     /// Where temporary packs go.
@@ -182,7 +246,9 @@ pub(crate) async fn fetch(request: Request) -> Result<Outcome, Error> {
         }
     };
     match result.map_err(|_| Error::Abandoned)? {
-        Err(_) if stop.interrupt.load(Ordering::Relaxed) => Err(Error::Wait),
+        // The transport knows what was waited for; whatever else fails when it is told to end says nothing.
+        Err(error @ Error::Request(http::Error::Wait { .. })) => Err(error),
+        Err(_) if stop.interrupt.load(Ordering::Relaxed) => Err(Error::Wait(http::TimedOut)),
         result => result,
     }
 }
@@ -215,7 +281,8 @@ fn fetch_blocking(
     request.reference.check()?;
     let mut session = Session::open(request, cancel)?;
     let refs = session.list_refs(&request.reference)?;
-    let resolved = request.reference.resolve(&refs)?;
+    let resolved = resolve(&mut session, &request.reference, &refs)?;
+    let branch = request.reference.branch_of_commit(&refs);
     drop(refs);
     if request.unless_revision.as_ref() == Some(&resolved.revision) {
         return Ok(Outcome::Unchanged(resolved));
@@ -224,14 +291,57 @@ fn fetch_blocking(
         .prefix("git-")
         .tempdir_in(&request.directory)
         .map_err(Error::MakeDirectory)?;
-    let index = session.receive_commit(&resolved, directory.path(), interrupt)?;
-    let pack = Pack::open(&index, resolved.commit, directory)?;
+    let pack = receive(&mut session, request, &resolved, directory, interrupt)?;
+    drop(session);
+    if let Some((branch, head)) = branch.filter(|(_, head)| *head != resolved.commit) {
+        history::check(request, &resolved, &branch, head, interrupt, cancel)?;
+    }
     let subject = pack.subject();
     Ok(Outcome::Fetched(Box::new(Checkout {
         resolved,
         subject,
         pack,
     })))
+}
+
+/// Finds the commit. If it is not among the refs that were asked for, the others are looked at, for the message.
+fn resolve(session: &mut Session, reference: &Reference, refs: &[Ref]) -> Result<Resolved, Error> {
+    let error = match reference.resolve(refs) {
+        Err(error @ (Error::FindReference { .. } | Error::ResolveName { .. })) => error,
+        result => return result,
+    };
+    let siblings = session.list_siblings(reference);
+    if siblings.is_empty() {
+        return Err(error);
+    }
+    // Found now means that it was made a moment ago. The next fetch has it.
+    reference.resolve(&siblings).and(Err(error))
+}
+
+/// Receives the commit, with all of its content or, where the server can leave out the rest, with what is wanted of it.
+fn receive(
+    session: &mut Session,
+    request: &Request,
+    resolved: &Resolved,
+    directory: TempDir,
+    interrupt: &AtomicBool,
+) -> Result<Pack, Error> {
+    let path = directory.path().to_owned();
+    let sparse = request
+        .sparse
+        .as_ref()
+        .filter(|sparse| !sparse.is_everything() && session.is_partial());
+    let filter = sparse.map(|_| sparse::NO_BLOBS);
+    let index = session.receive_commit(resolved, filter, &path, interrupt)?;
+    let mut pack = Pack::open(&index, resolved.commit, directory)?;
+    if let Some(sparse) = sparse {
+        for blobs in sparse.blobs(&pack)?.chunks(sparse::BATCH) {
+            if let Some(index) = session.receive_objects(blobs, &path, interrupt)? {
+                pack.add(&index)?;
+            }
+        }
+    }
+    Ok(pack)
 }
 
 /// The whole chain of an error on one line.

@@ -29,6 +29,9 @@ use crate::fetch::git::auth::{self, SecretData};
 use crate::fetch::http;
 use crate::reconcile::fetch::Fetcher;
 
+/// Enough of an answer to see what it is.
+const MAX_START: u64 = 1024;
+
 /// What may be how large: `--helm-index-max-size` and `--helm-chart-max-size`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
@@ -123,7 +126,12 @@ impl Repository {
             .await
             .map_err(FetchError::Request)?;
         let mut validators = Validators::of(response.headers());
-        let (file, revision) = self.download_index(response).await?;
+        let shown = http::public(response.url());
+        let (mut file, revision) = self.download_index(response).await?;
+        if begins_a_page(&mut file).map_err(FetchError::Write)? {
+            let (url, expected) = (shown, "an index of charts");
+            return Err(FetchError::Request(http::Error::WebPage { url, expected }).into());
+        }
         validators.revision = Some(revision);
         if known.is_some_and(|known| known.revision == Some(revision)) {
             return Ok(Answer::Unchanged(Some(validators)));
@@ -237,6 +245,15 @@ impl Output {
             Self::Compressed(decoder) => decoder.finish(),
         }
     }
+}
+
+/// Whether a web site answered. The type of the answer says nothing: many servers do not know what an index is.
+fn begins_a_page(file: &mut File) -> io::Result<bool> {
+    use io::{Read as _, Seek as _};
+    let mut start = Vec::new();
+    file.rewind()?;
+    file.take(MAX_START).read_to_end(&mut start)?;
+    Ok(http::begins_a_page(&start))
 }
 
 /// Checks the index and brings it to the form in which it is stored. Blocks.

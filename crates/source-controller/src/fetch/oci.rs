@@ -281,23 +281,13 @@ async fn choose_tag(request: &Request, range: &str, filter: Option<&str>) -> Res
     let highest = semver::highest(&constraints, tags.iter().map(String::as_str));
     let highest = highest.ok_or_else(|| TagError::NoMatch {
         range: range.to_owned(),
-        nearest: nearest(range, &tags),
+        nearest: semver::instead(range, tags.iter().map(String::as_str)),
     })?;
     Ok(if charts {
         highest.replace('+', "_")
     } else {
         highest.to_owned()
     })
-}
-
-/// What there is instead of a tag in the range.
-fn nearest(range: &str, tags: &[String]) -> String {
-    let nearest = semver::nearest(range, tags.iter().map(String::as_str));
-    match (tags.len(), nearest.as_slice()) {
-        (0, _) => "there are no tags that could match".to_owned(),
-        (count, []) => format!("none of {count} tags is a version"),
-        (count, nearest) => format!("nearest of {count} tags: {}", nearest.join(", ")),
-    }
 }
 
 /// The grammar of the distribution specification: nothing that could change the address of the request.

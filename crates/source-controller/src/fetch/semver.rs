@@ -52,6 +52,16 @@ pub(crate) fn nearest<'a>(range: &str, candidates: impl IntoIterator<Item = &'a 
     versions[from..to].iter().map(|(_, text)| *text).collect()
 }
 
+/// What there is instead of a tag in the range, for people.
+pub(crate) fn instead<'a>(range: &str, tags: impl IntoIterator<Item = &'a str> + Clone) -> String {
+    let nearest = nearest(range, tags.clone());
+    match (tags.into_iter().count(), nearest.as_slice()) {
+        (0, _) => "there are no tags that could match".to_owned(),
+        (count, []) => format!("none of {count} tags is a version"),
+        (count, nearest) => format!("nearest of {count} tags: {}", nearest.join(", ")),
+    }
+}
+
 /// Whether a text is one full version, and not a range.
 pub(crate) fn is_full(text: &str) -> bool {
     parse_full(text).is_some()

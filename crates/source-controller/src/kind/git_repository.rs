@@ -4,7 +4,6 @@ mod content;
 pub(crate) mod include;
 mod provider;
 mod remote;
-mod sparse;
 pub(crate) mod submodules;
 pub(crate) mod verify;
 
@@ -21,13 +20,13 @@ pub(crate) use self::content::Content;
 use self::content::{Part, Source};
 use self::include::Inclusion;
 use self::remote::Remotes;
-use self::sparse::Sparse;
 use self::verify::{Keys, Subject};
 use super::{Failure, Fetch, Fetched, Kind, Seen, Verified};
 use crate::error::Error;
 use crate::fetch::git::auth::SecretData;
 use crate::fetch::git::pack::Pack;
 use crate::fetch::git::reference::{Fields, Reference};
+use crate::fetch::git::sparse::Sparse;
 use crate::fetch::{git, http};
 use crate::reconcile::fetch::Fetcher;
 use crate::reconcile::observe::Reader;
@@ -137,6 +136,7 @@ impl Kind for GitRepository {
         let request = git::Request {
             remote: remotes.main()?,
             reference: Reference::from_fields(self.reference_fields()),
+            sparse: Some(Sparse::new(&self.spec.sparse_checkout)),
             unless_revision,
             directory: fetcher.directory.clone(),
             deadline: fetcher.deadline(self.timeout()),

@@ -37,6 +37,7 @@ impl Kind for HelmChart {
     const NAME: &'static str = "HelmChart";
     const HAS_LATEST_URL: bool = true;
     const HAS_INPUTS: bool = true;
+    const HAS_TIMEOUT: bool = false;
     const OUTDATED_REASON: &'static str = "NewChart";
     type References = References;
     type Content = Content;

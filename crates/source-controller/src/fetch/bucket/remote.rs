@@ -65,9 +65,14 @@ pub(crate) enum Problem {
         code: String,
         /// Its sentence.
         message: String,
+        /// When it wants to be asked again, if it said so.
+        #[source]
+        retry_after: Option<http::RetryAfter>,
     },
     /// The answer is no listing.
-    #[error("the answer of '{url}' is no listing of a bucket")]
+    #[error(
+        "the answer of '{url}' is no listing of a bucket; is spec.endpoint the address of an object store?"
+    )]
     Listing {
         /// Where from.
         url: String,
@@ -138,6 +143,7 @@ pub(super) async fn checked(response: Response, deadline: Instant) -> Result<Res
             status,
             code: shown(&code),
             message: shown(&message),
+            retry_after,
         },
         None => Problem::Http(http::Error::Status {
             url: http::public(&url),

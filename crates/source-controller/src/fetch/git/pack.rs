@@ -1,27 +1,24 @@
 //! One commit's files in a pack on disk, read without a work tree.
 //!
-//! In: the pack as the server sends it. Out: a walk over the tree, and the content of one blob at a time. The
-//! content is hostile: names that would lead out of the tree are refused, depth, number of entries and the size of
-//! a single object are bounded. A depth-1 pack holds all that it needs, so no object database is opened.
+//! In: packs that were received. Out: a walk over the tree, and the content of one blob at a time. The content is hostile:
+//! names that would lead out of the tree are refused, depth and number of entries are bounded. A depth-1 pack holds all
+//! that it needs, or the blobs lie in further packs beside it, so no object database is opened.
 
 use std::cell::RefCell;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::path::Path;
 
+use gix::ObjectId;
 use gix::objs::bstr::ByteSlice;
 use gix::objs::tree::EntryKind;
 use gix::objs::{CommitRef, Kind, TreeRefIter};
 use gix::odb::pack;
-use gix::{DynNestedProgress, ObjectId};
 use tempfile::TempDir;
 
-/// A single object above this is refused: it must fit into memory.
-const MAX_OBJECT_BYTES: usize = 512 << 20;
 /// Trees may share subtrees, so that a small pack can unfold into any number of paths.
 const MAX_ENTRIES: usize = 2_000_000;
 /// Longer paths cannot be stored on any file system.
 const MAX_PATH_BYTES: usize = 4096;
-const SHA1: gix::hash::Kind = gix::hash::Kind::Sha1;
+pub(super) const SHA1: gix::hash::Kind = gix::hash::Kind::Sha1;
 
 /// Content that cannot be read, or must not be.
 #[derive(Debug, thiserror::Error)]
@@ -50,36 +47,10 @@ pub(crate) enum Error {
     RefuseTree(&'static str),
 }
 
-/// Receives a pack into the directory and indexes it. Answers the path of the index; None for a pack without objects.
-pub(super) fn write(
-    bytes: &mut dyn std::io::BufRead,
-    directory: &Path,
-    progress: &mut dyn DynNestedProgress,
-    interrupt: &AtomicBool,
-) -> gix::Result<Option<PathBuf>> {
-    let options = pack::bundle::write::Options {
-        thread_limit: Some(1), // many objects are fetched at once already
-        iteration_mode: pack::data::input::Mode::Verify,
-        alloc_limit_bytes: Some(MAX_OBJECT_BYTES),
-        ..Default::default()
-    };
-    // Some servers send deltas by name even to a client that has nothing; their bases are in the same pack.
-    let no_other_objects = Some(gix::objs::find::Never);
-    let written = pack::Bundle::write_to_directory(
-        bytes,
-        Some(directory),
-        progress,
-        interrupt,
-        no_other_objects,
-        SHA1,
-        options,
-    )?;
-    Ok(written.index_path)
-}
-
 /// A received commit.
 pub(crate) struct Pack {
-    bundle: pack::Bundle,
+    /// The one with the commit first.
+    bundles: Vec<pack::Bundle>,
     inflate: RefCell<gix::zlib::Inflate>,
     commit: ObjectId,
     tree: ObjectId,
@@ -114,9 +85,8 @@ pub(crate) enum Node {
 
 impl Pack {
     pub(super) fn open(index: &Path, commit: ObjectId, directory: TempDir) -> Result<Self, Error> {
-        let bundle = pack::Bundle::at(index, SHA1).map_err(|error| Error::Open(super::chain(&error)))?;
         let mut pack = Self {
-            bundle,
+            bundles: vec![open(index)?],
             inflate: RefCell::default(),
             commit,
             tree: commit,
@@ -133,6 +103,22 @@ impl Pack {
         pack.tree = decoded.tree();
         pack.message = decoded.message.to_vec();
         Ok(pack)
+    }
+
+    /// Takes in another pack, with more of the same commit.
+    pub(super) fn add(&mut self, index: &Path) -> Result<(), Error> {
+        self.bundles.push(open(index)?);
+        Ok(())
+    }
+
+    /// Objects and bytes that came over the wire.
+    #[cfg(test)]
+    pub(super) fn received(&self) -> (u32, usize) {
+        let objects = self.bundles.iter().map(|bundle| bundle.index.num_objects()).sum();
+        (
+            objects,
+            self.bundles.iter().map(|bundle| bundle.pack.data_len()).sum(),
+        )
     }
 
     /// First line of the commit message.
@@ -247,25 +233,27 @@ impl Pack {
 
     fn read(&self, id: ObjectId, kind: Kind, buffer: &mut Vec<u8>) -> Result<(), Error> {
         let problem = |problem: String| Error::ReadObject { id, problem };
-        buffer.clear();
-        let found = self
-            .bundle
-            .find(
-                &id,
-                buffer,
-                &mut self.inflate.borrow_mut(),
-                &mut pack::cache::Never,
-            )
-            .map_err(|error| problem(super::chain(&error)))?;
-        match found {
-            Some((data, _)) if data.kind == kind => Ok(()),
-            Some((data, _)) => Err(problem(format!(
-                "it is a {} where a {kind} is expected",
-                data.kind
-            ))),
-            None => Err(problem("it was not sent".to_owned())),
+        for bundle in &self.bundles {
+            buffer.clear();
+            let (inflate, cache) = (&mut *self.inflate.borrow_mut(), &mut pack::cache::Never);
+            let found = bundle.find(&id, buffer, inflate, cache);
+            match found.map_err(|error| problem(super::chain(&error)))? {
+                Some((data, _)) if data.kind == kind => return Ok(()),
+                Some((data, _)) => {
+                    return Err(problem(format!(
+                        "it is a {} where a {kind} is expected",
+                        data.kind
+                    )));
+                }
+                None => {}
+            }
         }
+        Err(problem("it was not sent".to_owned()))
     }
+}
+
+fn open(index: &Path) -> Result<pack::Bundle, Error> {
+    pack::Bundle::at(index, SHA1).map_err(|error| Error::Open(super::chain(&error)))
 }
 
 /// Whether the name is one name, and not one that Git keeps for itself.

@@ -7,6 +7,7 @@ use gix::ObjectId;
 use gix::protocol::handshake::Ref;
 
 use super::Error;
+use super::nearest::Nearest;
 use crate::fetch::semver;
 
 /// Flux's default when `spec.ref` names nothing.
@@ -90,6 +91,32 @@ impl Reference {
         }
     }
 
+    /// The prefix of the refs that could have been meant when this one is not there, for a remote that listed less.
+    pub(super) fn siblings(&self) -> Option<String> {
+        let full_name = match self {
+            Self::Branch(branch)
+            | Self::Commit {
+                known_as: Some(KnownAs::Branch(branch)),
+                ..
+            } => format!("refs/heads/{branch}"),
+            Self::Tag(tag) => format!("{TAGS}{tag}"),
+            Self::Name(name) => without_peel(name).to_owned(),
+            Self::SemVer(_) | Self::Commit { .. } => return None,
+        };
+        Some(folder(&full_name).to_owned())
+    }
+
+    /// The branch that a pinned commit must be on, and where that is.
+    pub(super) fn branch_of_commit(&self, refs: &[Ref]) -> Option<(String, ObjectId)> {
+        match self {
+            Self::Commit {
+                known_as: Some(KnownAs::Branch(branch)),
+                ..
+            } => Some((branch.clone(), find(refs, &format!("refs/heads/{branch}"))?)),
+            _ => None,
+        }
+    }
+
     /// Refuses names that no ref can have, before they reach the wire.
     pub(super) fn check(&self) -> Result<(), Error> {
         let names = match self {
@@ -123,13 +150,15 @@ impl Reference {
             }
             Self::Tag(tag) => {
                 let full = format!("refs/tags/{tag}");
-                let commit = find(refs, &full).ok_or(Error::FindReference { name: full })?;
+                let commit = find(refs, &full).ok_or_else(|| absent(refs, &full))?;
                 Ok(Resolved::new(commit, Some(tag)).with_tag(refs, tag))
             }
             Self::SemVer(range) => resolve_range(range, refs),
             Self::Name(name) => {
-                let commit = find(refs, without_peel(name))
-                    .ok_or_else(|| Error::ResolveName { name: name.clone() })?;
+                let commit = find(refs, without_peel(name)).ok_or_else(|| Error::ResolveName {
+                    name: name.clone(),
+                    nearest: nearest(refs, without_peel(name)),
+                })?;
                 let resolved = Resolved::new(commit, Some(name));
                 Ok(match without_peel(name).strip_prefix(TAGS) {
                     Some(tag) => resolved.with_tag(refs, tag),
@@ -142,7 +171,7 @@ impl Reference {
                 match known_as {
                     Some(KnownAs::Branch(branch)) => {
                         let full = format!("refs/heads/{branch}");
-                        find(refs, &full).ok_or(Error::FindReference { name: full })?;
+                        find(refs, &full).ok_or_else(|| absent(refs, &full))?;
                         Ok(Resolved::new(commit, Some(branch)))
                     }
                     Some(KnownAs::Name(name)) => {
@@ -215,12 +244,12 @@ fn resolve_range(range: &str, refs: &[Ref]) -> Result<Resolved, Error> {
         let (name, ..) = entry.unpack();
         std::str::from_utf8(name.strip_prefix(b"refs/tags/")?).ok()
     });
-    let tag = semver::highest(&constraints, tags).ok_or_else(|| Error::MatchTag {
+    let absent = || Error::MatchTag {
         range: range.to_owned(),
-    })?;
-    let commit = find(refs, &format!("refs/tags/{tag}")).ok_or_else(|| Error::MatchTag {
-        range: range.to_owned(),
-    })?;
+        nearest: semver::instead(range, tags.clone()),
+    };
+    let tag = semver::highest(&constraints, tags.clone()).ok_or_else(absent)?;
+    let commit = find(refs, &format!("refs/tags/{tag}")).ok_or_else(absent)?;
     Ok(Resolved::new(commit, Some(tag)).with_tag(refs, tag))
 }
 
@@ -250,9 +279,35 @@ fn absent_branch(refs: &[Ref], full_name: &str) -> Error {
     if refs.iter().all(unborn) && !refs.is_empty() {
         return Error::EmptyRepository;
     }
+    absent(refs, full_name)
+}
+
+fn absent(refs: &[Ref], full_name: &str) -> Error {
     Error::FindReference {
         name: full_name.to_owned(),
+        nearest: nearest(refs, full_name),
     }
+}
+
+/// Other refs of the same kind, in case one of them was meant.
+fn nearest(refs: &[Ref], full_name: &str) -> Nearest {
+    let folder = folder(full_name);
+    let names = refs.iter().filter_map(|entry| {
+        let (name, ..) = entry.unpack();
+        std::str::from_utf8(name.strip_prefix(folder.as_bytes())?).ok()
+    });
+    Nearest::to(full_name.strip_prefix(folder).unwrap_or(full_name), names)
+}
+
+/// The part of a ref's name that says what kind of ref it is.
+fn folder(full_name: &str) -> &str {
+    let kinds = ["refs/heads/", "refs/tags/"];
+    let kind = kinds.into_iter().find(|kind| full_name.starts_with(kind));
+    kind.unwrap_or_else(|| {
+        full_name
+            .rsplit_once('/')
+            .map_or("", |(folder, _)| &full_name[..=folder.len()])
+    })
 }
 
 fn without_peel(name: &str) -> &str {

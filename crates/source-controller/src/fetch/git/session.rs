@@ -6,6 +6,7 @@
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::PoisonError;
 use std::sync::atomic::AtomicBool;
 
 use git_ssh::Bounds;
@@ -19,14 +20,17 @@ use gix::protocol::{Handshake, LsRefsCommand};
 use gix::{ObjectId, progress};
 use tokio_util::sync::CancellationToken;
 
+use super::receive::{self, Excess, Limits, Refusal};
 use super::reference::{Reference, Resolved};
 use super::transport::{Connection, Failure};
-use super::{Error, Request, Way, chain, pack, ssh};
+use super::{Error, Request, Way, chain, ssh};
 
 /// Nothing larger is received: it guards the disk, not the memory, which does not grow with the pack.
 const MAX_RECEIVED: u64 = 8 << 30;
 /// Refs are held in memory: about a million of them.
 const MAX_REFS_BYTES: u64 = 128 << 20;
+/// Trees and blobs are left out.
+const NO_CONTENT: &str = "tree:0";
 const AGENT: &str = concat!("git/windlass-", env!("CARGO_PKG_VERSION"));
 
 /// A conversation after its handshake.
@@ -44,7 +48,7 @@ enum Trouble {
 
 impl Session {
     pub(super) fn open(request: &Request, cancel: &CancellationToken) -> Result<Self, Error> {
-        let (mut transport, trouble) = match &request.remote.way {
+        let (transport, trouble) = match &request.remote.way {
             Way::Http {
                 client,
                 authorization,
@@ -76,6 +80,10 @@ impl Session {
                 (transport, Trouble::Ssh(outcome))
             }
         };
+        Self::greet(transport, trouble)
+    }
+
+    fn greet(mut transport: Box<dyn blocking_io::Transport>, trouble: Trouble) -> Result<Self, Error> {
         let handshake = gix::protocol::handshake(
             &mut transport,
             Service::UploadPack,
@@ -110,16 +118,75 @@ impl Session {
             .map_err(|error| self.trouble.explain(error))
     }
 
+    /// Lists the refs that could have been meant when one is not there; none if the remote does not say.
+    pub(super) fn list_siblings(&mut self, reference: &Reference) -> Vec<Ref> {
+        let Some(prefix) = reference.siblings().filter(|_| self.is_version_2()) else {
+            return Vec::new();
+        };
+        let mut prefixes = RefPrefixes::new();
+        prefixes.extend([prefix.into()]);
+        LsRefsCommand::new(Some(prefixes), &self.handshake.capabilities, agent())
+            .invoke_blocking(&mut self.transport, &mut progress::Discard, false)
+            .unwrap_or_default()
+    }
+
+    /// Whether the server leaves out what it is not asked for, and gives it later.
+    pub(super) fn is_partial(&self) -> bool {
+        let fetch = self.handshake.capabilities.capability("fetch");
+        self.is_version_2() && fetch.is_some_and(|fetch| fetch.supports("filter").unwrap_or_default())
+    }
+
+    fn is_version_2(&self) -> bool {
+        self.handshake.server_protocol_version == Protocol::V2
+    }
+
+    /// Receives single objects. Answers the path of the pack's index; None if there are none.
+    pub(super) fn receive_objects(
+        &mut self,
+        objects: &[ObjectId],
+        directory: &Path,
+        interrupt: &AtomicBool,
+    ) -> Result<Option<PathBuf>, Error> {
+        let want = Want {
+            objects: objects.to_vec(),
+            ..Want::default()
+        };
+        self.receive(want, &Shallow::NoChange, directory, interrupt)
+    }
+
+    /// Receives the commits that lead to one, without their content if the server can leave that out: those that do not
+    /// lead to another commit as well, or all of them if the server cannot.
+    pub(super) fn receive_history(
+        &mut self,
+        head: ObjectId,
+        until: ObjectId,
+        directory: &Path,
+        interrupt: &AtomicBool,
+    ) -> Result<Option<PathBuf>, Error> {
+        let filters = self.is_partial();
+        let want = Want {
+            objects: vec![head],
+            have: Some(until).filter(|_| filters),
+            filter: Some(NO_CONTENT).filter(|_| filters),
+        };
+        self.receive(want, &Shallow::NoChange, directory, interrupt)
+    }
+
     /// Receives the commit without its history, and the tag that led to it. Answers the path of the pack's index.
     pub(super) fn receive_commit(
         &mut self,
         resolved: &Resolved,
+        filter: Option<&'static str>,
         directory: &Path,
         interrupt: &AtomicBool,
     ) -> Result<PathBuf, Error> {
         let commit = resolved.commit;
         let tag = resolved.tag.as_ref().and_then(|tag| tag.object);
-        let want = Want(std::iter::once(commit).chain(tag).collect());
+        let want = Want {
+            objects: std::iter::once(commit).chain(tag).collect(),
+            filter,
+            ..Want::default()
+        };
         let depth = Shallow::DepthAtRemote(std::num::NonZeroU32::MIN);
         let index = self.receive(want, &depth, directory, interrupt);
         index
@@ -139,11 +206,12 @@ impl Session {
         interrupt: &AtomicBool,
     ) -> Result<Option<PathBuf>, Error> {
         self.trouble.allow(MAX_RECEIVED);
+        let refusal = Refusal::default();
         let mut index = None;
         let received = gix::protocol::fetch(
             &mut want,
             |bytes, progress, interrupt| {
-                index = pack::write(bytes, directory, progress, interrupt)?;
+                index = receive::receive(bytes, directory, Limits::default(), &refusal, progress, interrupt)?;
                 Ok(true)
             },
             progress::Discard,
@@ -163,7 +231,10 @@ impl Session {
         );
         match received {
             Ok(_) => Ok(index),
-            Err(error) => Err(self.trouble.explain(error)),
+            Err(error) => match *refusal.lock().unwrap_or_else(PoisonError::into_inner) {
+                Some(Excess { what, limit }) => Err(Error::TooLarge { what, limit }),
+                None => Err(self.trouble.explain(error)),
+            },
         }
     }
 }
@@ -186,18 +257,26 @@ impl Trouble {
     }
 }
 
-/// Wants some objects and has nothing: there is nothing to negotiate.
-struct Want(Vec<ObjectId>);
+/// Wants some objects and has one or none: there is nothing to negotiate.
+#[derive(Default)]
+struct Want {
+    objects: Vec<ObjectId>,
+    have: Option<ObjectId>,
+    filter: Option<&'static str>,
+}
 
 impl Negotiate for Want {
     fn mark_complete_and_common_ref(&mut self) -> gix::Result<negotiate::Action> {
         Ok(negotiate::Action::MustNegotiate {
-            remote_ref_target_known: vec![false; self.0.len()],
+            remote_ref_target_known: vec![false; self.objects.len()],
         })
     }
 
     fn add_wants(&mut self, arguments: &mut Arguments, _known: &[bool]) -> bool {
-        for object in &self.0 {
+        if let Some(filter) = self.filter.filter(|_| arguments.can_use_filter()) {
+            arguments.filter(filter);
+        }
+        for object in &self.objects {
             arguments.want(object);
         }
         true
@@ -206,11 +285,14 @@ impl Negotiate for Want {
     fn one_round(
         &mut self,
         _state: &mut negotiate::one_round::State,
-        _arguments: &mut Arguments,
+        arguments: &mut Arguments,
         _previous: Option<&Response>,
     ) -> gix::Result<(negotiate::Round, bool)> {
+        if let Some(have) = &self.have {
+            arguments.have(have);
+        }
         let round = negotiate::Round {
-            haves_sent: 0,
+            haves_sent: usize::from(self.have.is_some()),
             in_vain: 0,
             haves_to_send: 0,
             previous_response_had_at_least_one_in_common: false,
@@ -222,3 +304,6 @@ impl Negotiate for Want {
 fn agent() -> (&'static str, Option<String>) {
     ("agent", Some(AGENT.to_owned()))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! Fetching from the real `git http-backend`.
 
 mod https;
+mod partial;
 mod ssh;
 
 use std::time::Duration;
@@ -63,6 +64,7 @@ impl Peer {
                 },
             },
             reference: Reference::from_fields(fields),
+            sparse: None,
             unless_revision: known.map(str::to_owned),
             directory: self.directory.path().to_owned(),
             deadline: Instant::now() + Duration::from_secs(30),
@@ -314,7 +316,53 @@ async fn what_is_absent_is_told_apart() {
         ..Fields::default()
     };
     let error = peer.fetch(branch, None).await.unwrap_err();
-    assert_eq!(chained(&error), "couldn't find remote ref 'refs/heads/gone'");
+    assert_eq!(
+        chained(&error),
+        "couldn't find remote ref 'refs/heads/gone'; there is: main"
+    );
+    peer.repository.tag("v1.0.0", "main").unwrap();
+    peer.repository.tag("v1.0.1", "main").unwrap();
+    let none = Fields::default();
+    let cases = [
+        (
+            Fields {
+                tag: Some("1.0.1"),
+                ..none
+            },
+            "couldn't find remote ref 'refs/tags/1.0.1'; there is: v1.0.1, v1.0.0",
+        ),
+        (
+            Fields {
+                name: Some("refs/heads/mian"),
+                ..none
+            },
+            "unable to resolve ref 'refs/heads/mian' to a specific commit; there is: main",
+        ),
+        (
+            Fields {
+                name: Some("refs/pull/7/head"),
+                ..none
+            },
+            "unable to resolve ref 'refs/pull/7/head' to a specific commit; the repository has none of this kind",
+        ),
+        (
+            Fields {
+                semver: Some(">=2"),
+                ..none
+            },
+            "no match found for semver: >=2 (nearest of 2 tags: v1.0.0, v1.0.1)",
+        ),
+        (
+            Fields {
+                commit: Some("abc123"),
+                ..none
+            },
+            "failed to parse commit 'abc123': a commit is named by all of its 40 hexadecimal digits",
+        ),
+    ];
+    for (fields, expected) in cases {
+        assert_eq!(chained(&peer.fetch(fields, None).await.unwrap_err()), expected);
+    }
     let commit = Fields {
         commit: Some("0123456789012345678901234567890123456789"),
         ..Fields::default()
@@ -342,7 +390,7 @@ async fn what_is_absent_is_told_apart() {
         chained(&error)
     );
     assert!(
-        chained(&error).contains("Connection refused"),
+        chained(&error).contains("connection refused"),
         "{}",
         chained(&error)
     );
@@ -376,8 +424,8 @@ async fn credentials_are_sent_from_the_start_and_refusals_are_recognised() {
             let error = seen(request).await.unwrap_err();
             assert!(error.is_unauthorized(), "{error}");
             let text = chained(&error);
-            assert!(text.starts_with("authentication failed: '"), "{text}");
-            assert!(text.contains("401") && !text.contains("secret"), "{text}");
+            assert!(text.starts_with("authentication required: '"), "{text}");
+            assert!(text.contains("401") && !text.contains("secret-"), "{text}");
         }
         peer.server.reset_requests();
     }

@@ -113,6 +113,7 @@ impl Http for Connection {
             .runtime
             .block_on(async { http::checked(http::send(client, request, deadline).await?, deadline).await });
         let answer = answer.and_then(|response| {
+            http::refuse_page(&response, "Git's list of refs")?;
             if response.url() != &url {
                 self.accept_redirect(&url, base_url, response.url())?;
             }

@@ -184,6 +184,7 @@ impl Repository {
         let response = self
             .request(Method::GET, &format!("manifests/{reference}"), MANIFEST_TYPES)
             .await?;
+        http::refuse_page(&response, "a manifest")?;
         let media_type = header(response.headers(), CONTENT_TYPE.as_str());
         Ok((
             http::read(response, MAX_MANIFEST_BYTES, self.deadline).await?,
@@ -210,6 +211,7 @@ impl Repository {
         while asked.len() < MAX_TAG_PAGES && asked.insert(query.clone()) && tags.len() < MAX_TAGS {
             let path = format!("tags/list?{query}");
             let response = self.request(Method::GET, &path, "application/json").await?;
+            http::refuse_page(&response, "the list of tags")?;
             let link = next_page(&response);
             let body = http::read(response, MAX_TAG_PAGE_BYTES, self.deadline).await?;
             let page: Page =
@@ -348,7 +350,10 @@ impl Repository {
                     remember(&self.memory.schemes, known, *scheme);
                     return Ok(response);
                 }
-                Err(error @ http::Error::Reach { .. }) => first_failure = Some(error),
+                // Who speaks TLS and is not trusted does not speak http beside it.
+                Err(http::Error::Reach { url, cause }) if !cause.is_mistrust() => {
+                    first_failure = Some(http::Error::Reach { url, cause });
+                }
                 Err(error) => return Err(error.into()),
             }
         }

@@ -321,7 +321,7 @@ async fn registries_are_shown_what_they_ask_for_and_are_then_known() {
         let wrong = Credentials::Basic("u".to_owned(), "secret-wrong".to_owned());
         if private {
             let error = pull_all(&with(Some(wrong)), None).await.unwrap_err();
-            assert!(error.contains("401") && !error.contains("secret"), "{error}");
+            assert!(error.contains("401") && !error.contains("secret-"), "{error}");
         }
         peer.registry.reset_requests();
         assert_eq!(
@@ -369,7 +369,7 @@ async fn failures_say_what_is_wrong() {
     let mut request = peer.request(tag("latest"));
     request.repository.name = Name::parse("oci://127.0.0.1:1/app").unwrap();
     let error = pull_all(&request, None).await.unwrap_err();
-    assert!(error.contains("Connection refused"), "{error}");
+    assert!(error.contains("connection refused"), "{error}");
 }
 
 /// What a list of tags that leads to `next` comes to, and after how many requests.
@@ -457,7 +457,7 @@ async fn a_registry_that_has_had_enough_says_for_how_long() {
     let error = crate::error::Error::Pull(resolve(&request).await.unwrap_err());
     let message = error.message();
     assert!(
-        message.ends_with("429 Too Many Requests: it asks for a pause of 30 s"),
+        message.contains("429 Too Many Requests") && message.ends_with(": it asks for a pause of 30 s"),
         "{message}"
     );
     assert_eq!(

@@ -32,6 +32,22 @@ pub(crate) struct References {
     pub(super) proxy: Option<http::Proxy>,
 }
 
+impl References {
+    /// A bucket that everybody may read.
+    #[cfg(test)]
+    pub(crate) fn of(store: Store) -> Self {
+        Self {
+            store,
+            identity: Identity::Controller,
+            secret: None,
+            sts_secret: None,
+            tls: http::Settings::default(),
+            sts_tls: http::Settings::default(),
+            proxy: None,
+        }
+    }
+}
+
 /// Why a store cannot even be asked. Holds no credentials.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AccessError {

@@ -84,13 +84,8 @@ impl World {
 
     fn references(&self, secret: Option<SecretData>) -> References {
         References {
-            store: self.store.clone(),
-            identity: Identity::Controller,
             secret,
-            sts_secret: None,
-            tls: http::Settings::default(),
-            sts_tls: http::Settings::default(),
-            proxy: None,
+            ..References::of(self.store.clone())
         }
     }
 
@@ -597,7 +592,9 @@ async fn a_user_of_ldap_gets_temporary_keys() {
     let error = world.take(spec.clone(), with("hunter2")).await.unwrap_err();
     assert_eq!(
         error,
-        format!("LDAP authentication failed: '{endpoint}/' answered 403 Forbidden: No: wrong user")
+        format!(
+            "LDAP authentication failed: '{endpoint}/' answered 403 Forbidden: No: wrong user; the credentials do not allow it"
+        )
     );
     let error = world.take(spec, with("")).await.unwrap_err();
     assert_eq!(

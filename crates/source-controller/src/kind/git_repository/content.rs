@@ -11,10 +11,10 @@ use artifact::tree::{Directory, EntryKind};
 use gix::ObjectId;
 
 use super::include::{self, Inclusion};
-use super::sparse::Sparse;
 use crate::error::Error;
 use crate::fetch::git::pack::{self, Node, Pack};
 use crate::fetch::git::reference::Resolved;
+use crate::fetch::git::sparse::Sparse;
 
 /// A stored tree has less; this ends a walk over one that does not.
 const MAX_DEPTH: usize = 2048;
@@ -110,9 +110,8 @@ impl Content {
                 let (folder, name) = entry.path.rsplit_once('/').unwrap_or(("", entry.path));
                 if wanted && name == IGNORE_FILE && matches!(entry.kind, Node::File { .. }) {
                     entry.blob.read(&mut bytes)?;
-                    matcher
-                        .add_file(folder, &String::from_utf8_lossy(&bytes))
-                        .map_err(Error::LoadIgnore)?;
+                    let text = String::from_utf8_lossy(&bytes);
+                    matcher.add_file(folder, &text).map_err(Error::LoadIgnore)?;
                 }
                 Ok(descend)
             })?;

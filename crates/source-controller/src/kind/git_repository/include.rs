@@ -11,8 +11,8 @@ use artifact::store::{self, Record, Store};
 use kube::ResourceExt as _;
 
 use super::content::{Part, Source, stored_entry};
-use super::sparse::Sparse;
 use crate::fetch::git::pack::Node;
+use crate::fetch::git::sparse::Sparse;
 use crate::kind::Kind;
 use crate::reconcile::observe::Reader;
 

@@ -13,9 +13,9 @@ use url::Url;
 
 use super::content::{Content, Part, Source};
 use super::remote::Remotes;
-use super::sparse::Sparse;
 use crate::fetch::git::pack::{self, Node, Pack};
 use crate::fetch::git::reference::Reference;
+use crate::fetch::git::sparse::Sparse;
 use crate::fetch::{git, http};
 use crate::reconcile::fetch::Fetcher;
 
@@ -86,6 +86,7 @@ pub(super) async fn fetch(
                 id: next.commit.to_string(),
                 known_as: None,
             },
+            sparse: None,
             unless_revision: None,
             directory: fetcher.directory.clone(),
             deadline,

@@ -456,7 +456,7 @@ async fn credentials_go_to_the_server_of_the_repository_alone() {
         assert_eq!(files.is_ok(), is_same_server, "{files:?}");
         if let Err(message) = files {
             let url = foreign.url();
-            let expected = format!("unable to clone '{url}': authentication failed");
+            let expected = format!("unable to clone '{url}': authentication required");
             assert!(message.contains(&expected), "{message}");
         }
     }

@@ -93,6 +93,7 @@ fn absent_branch() -> Error {
         "https://h/r".to_owned(),
         git::Error::FindReference {
             name: "refs/heads/x".to_owned(),
+            nearest: Default::default(),
         },
     )
 }

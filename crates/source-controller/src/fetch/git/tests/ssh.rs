@@ -8,18 +8,18 @@ use testkit::git::{KeyPair, SshServer};
 use super::*;
 use crate::fetch::git::ssh;
 
-const OVER_V2: &[&str] = &["AcceptEnv GIT_PROTOCOL"];
+pub(super) const OVER_V2: &[&str] = &["AcceptEnv GIT_PROTOCOL"];
 
 /// A server with one repository, and a key that opens it.
-struct SshPeer {
+pub(super) struct SshPeer {
     server: SshServer,
-    repository: Repository,
+    pub(super) repository: Repository,
     key: KeyPair,
     directory: tempfile::TempDir,
 }
 
 impl SshPeer {
-    async fn start(configuration: &[&str]) -> Self {
+    pub(super) async fn start(configuration: &[&str]) -> Self {
         let server = SshServer::start(configuration).await.unwrap();
         let repository = server.create_repository("app").unwrap();
         let key = KeyPair::generate(&["-t", "ed25519"]).unwrap();
@@ -38,7 +38,7 @@ impl SshPeer {
             .unwrap()
     }
 
-    fn request(&self, fields: Fields<'_>) -> Request {
+    pub(super) fn request(&self, fields: Fields<'_>) -> Request {
         Request {
             remote: Remote {
                 url: Url::parse(self.repository.url()).unwrap(),
@@ -51,6 +51,7 @@ impl SshPeer {
                 })),
             },
             reference: Reference::from_fields(fields),
+            sparse: None,
             unless_revision: None,
             directory: self.directory.path().to_owned(),
             deadline: Instant::now() + Duration::from_secs(60),
@@ -278,7 +279,10 @@ async fn what_the_server_does_not_have_is_told_apart() {
             ..Fields::default()
         };
         let error = seen(peer.request(gone)).await.unwrap_err();
-        assert_eq!(chained(&error), "couldn't find remote ref 'refs/heads/gone'");
+        assert_eq!(
+            chained(&error),
+            "couldn't find remote ref 'refs/heads/gone'; there is: main"
+        );
         let commit = Some("0123456789012345678901234567890123456789");
         let error = seen(peer.request(Fields {
             commit,
@@ -297,6 +301,24 @@ async fn what_the_server_does_not_have_is_told_apart() {
     let refusing = SshPeer::start(&["ForceCommand echo no entry >&2; exit 3"]).await;
     let text = refusing.refusal(|_| {}).await;
     assert_eq!(text, "the server does not run git-upload-pack: no entry");
+
+    let mut request = refusing.request(MAIN);
+    let port = testkit::ports::free_port().unwrap();
+    request.remote.url = Url::parse(&format!("ssh://git@127.0.0.1:{port}/app.git")).unwrap();
+    let text = chained(&seen(request).await.unwrap_err());
+    assert!(
+        text.starts_with(&format!(
+            "repository is unreachable: failed to reach '127.0.0.1:{port}': connection refused: "
+        )),
+        "{text}"
+    );
+    let mut request = refusing.request(MAIN);
+    request.remote.url = Url::parse("ssh://git@windlass-test.invalid/app.git").unwrap();
+    let text = chained(&seen(request).await.unwrap_err());
+    assert!(
+        text.contains("no such host") || text.contains("name resolution"),
+        "{text}"
+    );
 }
 
 #[tokio::test]

@@ -1,18 +1,27 @@
-//! `spec.sparseCheckout`: which folders of a commit become the artifact.
+//! `spec.sparseCheckout`: which folders of a commit become the artifact, and which blobs are to be fetched for that.
 
 use std::collections::BTreeSet;
 
-use crate::fetch::git::pack::Node;
+use gix::ObjectId;
+
+use super::pack::{self, Node, Pack};
+
+/// What a server is to leave out: contents of files.
+pub(super) const NO_BLOBS: &str = "blob:none";
+/// Blobs that are asked for at once: a request of 250 kB, which proxies let through.
+pub(super) const BATCH: usize = 5000;
+/// Needed for submodules, whichever folders are wanted.
+const SUBMODULES: &str = ".gitmodules";
 
 /// `spec.sparseCheckout`: the folders that become the artifact; all when there are none.
 #[derive(Debug, Clone)]
-pub(super) struct Sparse {
+pub(crate) struct Sparse {
     folders: Vec<String>,
     found: BTreeSet<String>,
 }
 
 impl Sparse {
-    pub(super) fn new(folders: &[String]) -> Self {
+    pub(crate) fn new(folders: &[String]) -> Self {
         let clean = |folder: &String| {
             let folder = folder.trim_start_matches("./").trim_matches('/');
             if folder == "." {
@@ -27,8 +36,28 @@ impl Sparse {
         }
     }
 
+    /// Whether nothing is left out.
+    pub(super) fn is_everything(&self) -> bool {
+        self.folders.is_empty() || self.folders.iter().any(String::is_empty)
+    }
+
+    /// The files that are wanted, each content once.
+    pub(super) fn blobs(&self, pack: &Pack) -> Result<Vec<ObjectId>, pack::Error> {
+        let mut sparse = self.clone();
+        let mut blobs = BTreeSet::new();
+        pack.walk(|entry| {
+            let (wanted, descend) = sparse.look_at(entry.path, entry.kind);
+            let is_file = matches!(entry.kind, Node::File { .. } | Node::Symlink);
+            if is_file && (wanted || entry.path == SUBMODULES) {
+                blobs.insert(entry.id);
+            }
+            Ok::<_, pack::Error>(descend)
+        })?;
+        Ok(blobs.into_iter().collect())
+    }
+
     /// Whether the entry belongs to the artifact, and whether something below it may.
-    pub(super) fn look_at(&mut self, path: &str, kind: Node) -> (bool, bool) {
+    pub(crate) fn look_at(&mut self, path: &str, kind: Node) -> (bool, bool) {
         if self.folders.is_empty() {
             return (true, true);
         }
@@ -45,7 +74,7 @@ impl Sparse {
     }
 
     /// The first folder that was not there.
-    pub(super) fn missing(&self) -> Option<String> {
+    pub(crate) fn missing(&self) -> Option<String> {
         let wanted = self.folders.iter().filter(|folder| !folder.is_empty());
         wanted
             .into_iter()
