@@ -61,13 +61,19 @@ impl Remotes {
     }
 
     /// Another repository. On the same server it gets the same credentials; on others only what stands in its address,
-    /// the proxy and the certificate authority.
+    /// the proxy and the certificate authority. Over ssh the key is offered to every server whose own key is in
+    /// `known_hosts`, as in Flux: nothing that is shown there can be used by the server, and the Secret says which they are.
     pub(super) fn other(&self, mut url: Url) -> Result<git::Remote, Error> {
         if url.scheme() == "ssh" {
             return match &self.reach {
-                Reach::Ssh(settings) if is_same_server(&self.url, &url) => Ok(over_ssh(url, settings)),
-                _ => Err(Error::Unsupported {
-                    field: "spec.recurseSubmodules with a submodule over ssh on another server".to_owned(),
+                Reach::Ssh(settings) => {
+                    let _ = url.set_password(None); // fails only for URLs that can have none
+                    Ok(over_ssh(url, settings))
+                }
+                // There is no key, in Flux neither.
+                Reach::Http(_) => Err(Error::Unsupported {
+                    field: "spec.recurseSubmodules with a submodule over ssh in a repository over http"
+                        .to_owned(),
                 }),
             };
         }

@@ -6,7 +6,7 @@ use controller_kit::ObjectKey;
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
 use testkit::git::signing::{Gpg, Signer, SshKey, git_verifies};
-use testkit::git::{Access, Change, GitServer, Repository};
+use testkit::git::{Access, Change, GitServer, KeyPair, Repository, SshServer};
 
 use super::*;
 use crate::kind::tests::Peer;
@@ -465,6 +465,57 @@ async fn credentials_go_to_the_server_of_the_repository_alone() {
             .requests("foreign")
             .iter()
             .all(|request| !request.allowed)
+    );
+}
+
+#[tokio::test]
+async fn over_ssh_the_key_goes_to_servers_that_the_secret_knows() {
+    let (near, far) = (
+        SshServer::start(&[]).await.unwrap(),
+        SshServer::start(&[]).await.unwrap(),
+    );
+    let key = KeyPair::generate(&["-t", "ed25519"]).unwrap();
+    for server in [&near, &far] {
+        server.authorize(&key.public).unwrap();
+    }
+    let (app, lib) = (
+        near.create_repository("app").unwrap(),
+        far.create_repository("lib").unwrap(),
+    );
+    let commit = lib.commit("main", "1", &[Change::write("lib.txt", "l")]).unwrap();
+    let changes = [
+        modules(&[("lib", lib.url())]),
+        Change::Submodule("lib".to_owned(), commit),
+    ];
+    app.commit("main", "1", &changes).unwrap();
+    let (near, far) = (near.known_hosts().unwrap(), far.known_hosts().unwrap());
+    let world = World::start().await;
+    let spec = json!({"url": app.url(), "recurseSubmodules": true});
+    for (known_hosts, is_known) in [(format!("{near}\n{far}"), true), (near, false)] {
+        let secret = [("identity", key.private.clone()), ("known_hosts", known_hosts)];
+        let references = References {
+            secret: secret
+                .map(|(name, value)| (name.to_owned(), value.into_bytes()))
+                .into(),
+            ..References::default()
+        };
+        match world.files(spec.clone(), &references).await {
+            Ok(files) => assert!(is_known && files.contains(&"lib/lib.txt".to_owned()), "{files:?}"),
+            Err(message) => assert!(
+                !is_known && message.contains("knownhosts: key is unknown"),
+                "{message}"
+            ),
+        }
+    }
+    // Without a key there is none to offer.
+    world.app.commit("main", "1", &changes).unwrap();
+    let error = world
+        .files(json!({"recurseSubmodules": true}), &References::default())
+        .await
+        .unwrap_err();
+    assert!(
+        error.contains("a submodule over ssh in a repository over http"),
+        "{error}"
     );
 }
 
