@@ -10,5 +10,6 @@ pub(crate) mod helm_chart;
 pub(crate) mod helm_repository;
 pub(crate) mod http;
 pub(crate) mod identity;
+pub(crate) mod ignore;
 pub(crate) mod oci;
 pub(crate) mod semver;

@@ -25,6 +25,8 @@ use tokio::time::Instant;
 use self::index::{Index, Known, Memory};
 use self::remote::{Object, Page, Problem, Remote};
 
+use super::ignore;
+
 /// More of an ignore file is not read.
 const MAX_IGNORE_BYTES: u64 = 1 << 20;
 
@@ -184,6 +186,7 @@ async fn list(request: &mut Request) -> Result<Listing, Error> {
     })?;
     let ignore_file = ignore_file(request, &page, deadline).await?;
     // Unlike for other kinds Flux leaves nothing out here unless somebody says so.
+    ignore::warn("spec.ignore", request.ignore.as_deref().unwrap_or_default());
     let mut matcher = Matcher::without_defaults(request.ignore.as_deref());
     let mut listing = Listing {
         index: Index::default(),
@@ -191,7 +194,9 @@ async fn list(request: &mut Request) -> Result<Listing, Error> {
     };
     if let Some((text, etag)) = ignore_file {
         // The root is a path.
-        let _ = matcher.add_file("", &String::from_utf8_lossy(&text));
+        let rules = String::from_utf8_lossy(&text);
+        ignore::warn(IGNORE_FILE, &rules);
+        let _ = matcher.add_file("", &rules);
         listing.index.etags.insert(IGNORE_FILE.to_owned(), etag);
         listing.ignore_file = Some(text);
     }

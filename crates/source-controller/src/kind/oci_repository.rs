@@ -19,6 +19,7 @@ use crate::error::{CredentialError, Error, LayerError, TransportError};
 use crate::fetch::git::auth::{self, SecretData};
 use crate::fetch::http;
 use crate::fetch::identity::{Exchange, registry_credentials};
+use crate::fetch::ignore;
 use crate::fetch::oci::credentials::Credentials;
 use crate::fetch::oci::layer::Layer;
 use crate::fetch::oci::name::Name;
@@ -334,8 +335,10 @@ fn extract(mut content: Content, ingest: &mut Ingest) -> Result<(), Error> {
         .layer
         .finish()
         .map_err(|error| Error::ExtractLayer(error.into()))?;
+    ignore::warn("spec.ignore", content.ignore.as_deref().unwrap_or_default());
     let mut matcher = Matcher::new(content.ignore.as_deref());
     for (folder, text) in ignore_files {
+        ignore::warn(&format!("the {IGNORE_FILE} of '{folder}'"), &text);
         matcher.add_file(&folder, &text).map_err(Error::LoadIgnore)?;
     }
     ingest.retain(|path, is_directory| !matcher.is_ignored(path, is_directory));

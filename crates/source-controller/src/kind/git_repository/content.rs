@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::fetch::git::pack::{self, Node, Pack};
 use crate::fetch::git::reference::Resolved;
 use crate::fetch::git::sparse::Sparse;
+use crate::fetch::ignore;
 
 /// A stored tree has less; this ends a walk over one that does not.
 const MAX_DEPTH: usize = 2048;
@@ -101,6 +102,7 @@ impl Content {
 
     /// Reads all `.sourceignore` files first: a file deep in the tree can be ruled by one that comes later in its order.
     fn load_ignore(&mut self) -> Result<Matcher, Error> {
+        ignore::warn("spec.ignore", self.ignore.as_deref().unwrap_or_default());
         let mut matcher = Matcher::new(self.ignore.as_deref());
         let mut bytes = Vec::new();
         let Self { parts, sparse, .. } = self;
@@ -111,6 +113,7 @@ impl Content {
                 if wanted && name == IGNORE_FILE && matches!(entry.kind, Node::File { .. }) {
                     entry.blob.read(&mut bytes)?;
                     let text = String::from_utf8_lossy(&bytes);
+                    ignore::warn(&format!("'{}'", entry.path), &text);
                     matcher.add_file(folder, &text).map_err(Error::LoadIgnore)?;
                 }
                 Ok(descend)
