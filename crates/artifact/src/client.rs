@@ -405,8 +405,10 @@ impl Inner {
                 let cause = &error as &dyn std::error::Error;
                 if is_refused {
                     tracing::warn!(%archive, error = cause, "the artifact service refused the call");
-                } else {
+                } else if matches!(error, Error::NotFound { .. }) {
                     tracing::debug!(%archive, error = cause, "the artifact service does not have the artifact");
+                } else {
+                    tracing::warn!(%archive, error = cause, "the artifact service cannot be used");
                 }
                 return Err(is_refused.then_some(error));
             }

@@ -159,10 +159,10 @@ impl Error {
         }
     }
 
-    /// Whether the service refused the caller.
+    /// Whether the service refused the caller, or would: there is no token to show.
     #[must_use]
     pub fn is_refused(&self) -> bool {
-        matches!(self, Self::Refused { .. })
+        matches!(self, Self::Refused { .. } | Self::Token(_))
     }
 
     pub(super) fn call(
