@@ -456,4 +456,6 @@ fn is_full(error: &io::Error) -> bool {
 #[cfg(test)]
 mod crash_tests;
 #[cfg(test)]
+mod made_tests;
+#[cfg(test)]
 mod tests;
