@@ -8,13 +8,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use api::meta::StatusObject as _;
 use api::source::{Bucket, ExternalArtifact, GitRepository, HelmChart, HelmRepository, OCIRepository};
 use api::source_extensions::ArtifactGenerator;
 use artifact::store::{self, Change, Store};
 use controller_kit::admin::bind;
 use controller_kit::events::Recorder;
 use controller_kit::queue::Queue;
-use controller_kit::runtime::{Cache, scoped_api, watch_changes, watch_into_store};
+use controller_kit::runtime::{
+    Cache, ReconcileTrigger, scoped_api, selecting, watch_changes, watch_into_store,
+};
 use controller_kit::telemetry::reconcile_span;
 use controller_kit::{Context as Kit, ObjectKey};
 use futures::StreamExt as _;
@@ -264,8 +267,12 @@ impl Shared {
     /// Watches generators, their sources and what they made, and reconciles them.
     async fn generate(&self) {
         let (kit, flags) = (&self.kit, &self.flags);
-        let (generators, touched) =
-            watch_into_store::<ArtifactGenerator>(scoped_api(&kit.client, &flags.watch), &flags.watch);
+        // Suspension is an annotation there, of which the generation does not tell.
+        let (generators, touched) = watch_changes(
+            scoped_api(&kit.client, &flags.watch),
+            selecting(&flags.watch.watch_label_selector),
+            |object: &ArtifactGenerator| Some((ReconcileTrigger::of(object), object.suspended())),
+        );
         let artifacts = scoped_api(&kit.client, &flags.watch);
         let (artifacts, edited) = watch_changes(artifacts, watcher::Config::default(), fingerprint);
         let queue = Queue::new("artifactgenerator", flags.rate, &kit.metrics);

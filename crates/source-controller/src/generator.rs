@@ -193,6 +193,11 @@ async fn attempt(object: &ArtifactGenerator, key: &ObjectKey, context: &Context)
     }
     let inputs = match observe::observe(&object.spec, &key.namespace, context).await {
         Ok(inputs) => inputs,
+        Err(error) if error.is_denied() => {
+            return Ok(Ending::Denied {
+                message: chain(&error),
+            });
+        }
         Err(error) => {
             return Ok(Ending::NoSource {
                 message: format!("get sources failed: {}", chain(&error)),

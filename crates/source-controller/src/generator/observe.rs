@@ -1,7 +1,8 @@
 //! Observe: what each source of a generator has now.
 //!
 //! Sources that this controller makes are looked up in its store; one GET tells why one of them is not there.
-//! ExternalArtifacts are watched. Nothing is read from another namespace unless the spec was validated before.
+//! ExternalArtifacts are watched. Nothing is read from another namespace unless the spec was validated before, and unless
+//! the owner of the source there allows it ([`access_from`]), for which its annotations are read each time.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +10,9 @@ use api::meta::{Artifact, ORIGIN_REVISION_KEY, SOURCE_GROUP};
 use api::source::Source as _;
 use api::source_extensions::{ArtifactGeneratorSpec, InputKind, InputReference};
 use artifact::Digest;
-use controller_kit::ObjectKey;
-use kube::Api;
+use controller_kit::{ObjectKey, access_from};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use kube::{Api, ResourceExt as _};
 
 use super::Context;
 
@@ -51,6 +52,14 @@ pub(crate) enum Error {
         "source 'ExternalArtifact/{namespace}/{name}' has the address of another artifact of this controller"
     )]
     Address { namespace: String, name: String },
+    #[error("can't access '{kind}/{namespace}/{name}'")]
+    Denied {
+        kind: InputKind,
+        namespace: String,
+        name: String,
+        #[source]
+        source: access_from::Denied,
+    },
     #[error("unable to get source '{namespace}/{name}'")]
     Get {
         namespace: String,
@@ -63,7 +72,12 @@ pub(crate) enum Error {
 impl Error {
     /// Whether a change of a source wakes the generator, so that there is nothing to try again.
     pub(super) fn is_awaited(&self) -> bool {
-        !matches!(self, Self::Get { .. })
+        !matches!(self, Self::Get { .. } | Self::Denied { .. })
+    }
+
+    /// Whether the owner of a source does not want it.
+    pub(super) fn is_denied(&self) -> bool {
+        matches!(self, Self::Denied { .. })
     }
 }
 
@@ -75,7 +89,11 @@ pub(super) async fn observe(
 ) -> Result<BTreeMap<String, Input>, Error> {
     let mut inputs = BTreeMap::new();
     for source in &spec.sources {
-        let namespace = source.namespace.as_deref().unwrap_or(namespace);
+        let from = namespace;
+        let namespace = source.namespace.as_deref().unwrap_or(from);
+        if namespace != from {
+            check_access(source, namespace, from, context).await?;
+        }
         let input = match source.kind {
             InputKind::ExternalArtifact => external(source, namespace, context)?,
             kind => match stored(kind, namespace, &source.name, context) {
@@ -86,6 +104,41 @@ pub(super) async fn observe(
         inputs.insert(source.alias.clone(), input);
     }
     Ok(inputs)
+}
+
+/// Asks the source in another namespace whether it may be used from this one. One that is not there is told of later.
+async fn check_access(
+    source: &InputReference,
+    namespace: &str,
+    from: &str,
+    context: &Context,
+) -> Result<(), Error> {
+    let (kind, name) = (source.kind, &source.name);
+    let found = source_api(kind, namespace, context)
+        .0
+        .get_metadata_opt(name)
+        .await;
+    let found = found.map_err(|source| Error::Get {
+        namespace: namespace.to_owned(),
+        name: name.clone(),
+        source: Box::new(source),
+    })?;
+    let annotation = found
+        .as_ref()
+        .and_then(|found| found.annotations().get(access_from::ANNOTATION));
+    access_from::check(annotation.map(String::as_str), from, namespace).map_err(|source| Error::Denied {
+        kind,
+        namespace: namespace.to_owned(),
+        name: name.clone(),
+        source,
+    })
+}
+
+fn source_api(kind: InputKind, namespace: &str, context: &Context) -> (Api<DynamicObject>, String) {
+    let kind = GroupVersionKind::gvk(SOURCE_GROUP, api::source::VERSION, kind.name());
+    let resource = ApiResource::from_gvk(&kind);
+    let api = Api::namespaced_with(context.client.clone(), namespace, &resource);
+    (api, resource.plural)
 }
 
 /// An artifact that this controller made.
@@ -142,22 +195,14 @@ fn input(artifact: &Artifact, content: Content) -> Input {
 /// Why the store has nothing of a source.
 async fn absence(source: &InputReference, namespace: &str, context: &Context) -> Error {
     let (namespace, name, kind) = (namespace.to_owned(), source.name.clone(), source.kind);
-    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(
-        SOURCE_GROUP,
-        api::source::VERSION,
-        kind.name(),
-    ));
-    let api: Api<DynamicObject> = Api::namespaced_with(context.client.clone(), &namespace, &resource);
+    let (api, plural) = source_api(kind, &namespace, context);
     match api.get_metadata_opt(&name).await {
         Ok(Some(_)) => Error::NotReady {
             kind,
             namespace,
             name,
         },
-        Ok(None) => Error::NotFound {
-            plural: resource.plural,
-            name,
-        },
+        Ok(None) => Error::NotFound { plural, name },
         Err(source) => Error::Get {
             namespace,
             name,

@@ -26,6 +26,8 @@ pub(super) enum Ending {
     Refused(Refusal),
     /// A source is not there, or cannot be had.
     NoSource { message: String, again: bool },
+    /// The owner of a source does not want it to be used here.
+    Denied { message: String },
     /// Sources and spec do not go together.
     NotBuilt {
         message: String,
@@ -61,6 +63,11 @@ pub(super) fn conclude(object: &ArtifactGenerator, ending: Ending, now: Timestam
         Ending::NoSource { message, again } => {
             draft.fail(SOURCE_FETCH_FAILED, &message);
             (vec![warning(SOURCE_FETCH_FAILED, message)], next(again))
+        }
+        // Not stalled: the owner may change their mind. Nobody tells, so it is tried again.
+        Ending::Denied { message } => {
+            draft.fail(reasons::ACCESS_DENIED, &message);
+            (vec![warning(reasons::ACCESS_DENIED, message)], Next::AfterBackoff)
         }
         Ending::NotBuilt {
             message,
@@ -310,6 +317,13 @@ mod tests {
             again: true,
         };
         assert_eq!(conclude(json!({}), source).2, Next::AfterBackoff);
+
+        let denied = Ending::Denied {
+            message: "m".to_owned(),
+        };
+        let (conditions, _, next) = conclude(json!({}), denied);
+        assert_eq!(conditions[1], "Ready=False AccessDenied: m");
+        assert_eq!(next, Next::AfterBackoff);
     }
 
     #[test]
