@@ -1,4 +1,4 @@
-//! The two ways of an artifact: the gRPC service, and Flux's download over HTTP. Each must do when the other is not there.
+//! The two ways of an artifact: the gRPC service (TLS, with a token), and Flux's download over HTTP. Each must do when the other is not there.
 
 use anyhow::Result;
 use serde_json::json;

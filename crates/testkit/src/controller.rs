@@ -1,5 +1,8 @@
 //! Our own controllers as processes, as users run them: flags, environment, health endpoint, signals.
 //!
+//! The artifact service is as a user has it: over TLS with source-controller's own authority, read by a service account
+//! that may get sources ([`crate::artifact_access`]).
+//!
 //! The programs are those that lie beside the running test or tool in the target folder; build them first
 //! (`cargo build`), testkit does not. `WINDLASS_BIN_DIR` names another folder, such as one with release builds.
 
@@ -11,6 +14,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use tempfile::TempDir;
 
+use crate::artifact_access::{self, READER};
+use crate::control_plane::ControlPlane;
 use crate::ports::free_port;
 use crate::process::{Process, Usage};
 
@@ -29,6 +34,8 @@ pub struct ControllerOptions {
 #[derive(Debug)]
 pub struct Controller {
     name: &'static str,
+    /// That it thinks it runs in.
+    namespace: String,
     program: PathBuf,
     flags: Vec<String>,
     environment: Vec<(String, String)>,
@@ -60,8 +67,6 @@ impl Controller {
             format!("--storage-addr=127.0.0.1:{storage}"),
             format!("--storage-adv-addr=127.0.0.1:{storage}"),
             format!("--grpc-addr=127.0.0.1:{grpc}"),
-            // Until every controller of ours brings a token.
-            "--grpc-insecure".to_owned(),
         ];
         std::fs::create_dir_all(controller.storage_path()).context("failed to make the storage folder")?;
         controller.flags.splice(0..0, own_flags);
@@ -70,11 +75,19 @@ impl Controller {
     }
 
     /// Starts apply-controller, which reads artifacts from `source`, and waits until it is ready.
+    ///
+    /// It shows tokens of the service account [`READER`], which is made in its namespace and may get every source, unless
+    /// the options name a file with a token.
     pub async fn start_apply(kubeconfig: &Path, source: &Self, options: ControllerOptions) -> Result<Self> {
         let mut controller = Self::prepare("apply-controller", kubeconfig, options)?;
-        controller
-            .flags
-            .insert(0, format!("--artifact-service={}", source.grpc_url()));
+        let mut own_flags = vec![format!("--artifact-service={}", source.grpc_url())];
+        let has_token = |flag: &String| flag.starts_with("--artifact-token-file");
+        if !controller.flags.iter().any(has_token) {
+            let cluster = ControlPlane::existing(kubeconfig).await?;
+            artifact_access::allow_all(&cluster.client(), &controller.namespace, READER).await?;
+            own_flags.push(format!("--artifact-service-account={READER}"));
+        }
+        controller.flags.splice(0..0, own_flags);
         controller.restart().await?;
         Ok(controller)
     }
@@ -98,11 +111,12 @@ impl Controller {
         };
         let mut environment = vec![
             ("KUBECONFIG".to_owned(), kubeconfig.display().to_string()),
-            ("RUNTIME_NAMESPACE".to_owned(), namespace),
+            ("RUNTIME_NAMESPACE".to_owned(), namespace.clone()),
         ];
         environment.extend(options.environment);
         Ok(Self {
             name,
+            namespace,
             program: find_program(name)?,
             flags,
             environment,
@@ -221,7 +235,7 @@ impl Controller {
 
     /// Where source-controller's gRPC artifact service listens.
     pub fn grpc_url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.ports.grpc)
+        format!("https://127.0.0.1:{}", self.ports.grpc)
     }
 
     /// Where source-controller serves tar.gz files.

@@ -8,6 +8,7 @@
 //! [`tools`] builds the programs from `hack/go.mod`. [`objects`], [`wait`] and [`crds`] are what every cluster test
 //! needs beside them.
 
+pub mod artifact_access;
 pub mod bucket;
 pub mod certificates;
 pub mod control_plane;

@@ -9,7 +9,9 @@ use serde_json::json;
 use testkit::controller::{Controller, ControllerOptions};
 use testkit::git::Repository;
 use testkit::tools::{self, Tool};
-use testkit::{ControlPlane, GitServer, Options, Registry, install_crds, objects, wait_until_gone};
+use testkit::{
+    ControlPlane, GitServer, Options, Registry, artifact_access, install_crds, objects, wait_until_gone,
+};
 
 use super::story::Story;
 
@@ -164,6 +166,7 @@ impl World {
                 wait_until_gone(&api, &name, patience).await?;
             }
         }
+        artifact_access::forbid_all(&self.client, &self.namespace, artifact_access::READER).await?;
         self.cluster.delete_namespace(&self.namespace).await
     }
 }
