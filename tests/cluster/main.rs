@@ -10,6 +10,7 @@
 )]
 
 mod artifacts;
+mod authority;
 mod builds;
 mod crds;
 mod deletion;
@@ -19,7 +20,9 @@ mod expressions;
 mod failures;
 mod kill;
 mod lifecycle;
+mod readers;
 mod remote;
+mod service;
 mod sync;
 mod tenants;
 mod world;

@@ -127,17 +127,24 @@ pub fn condition<'a>(object: &'a DynamicObject, condition_type: &str) -> Option<
 
 /// Whether the controller has seen the latest generation and says Ready=True.
 pub fn is_ready(object: &DynamicObject) -> bool {
-    let seen = field(object, "/status/observedGeneration").and_then(Value::as_i64);
-    seen == object.metadata.generation
-        && condition(object, "Ready").is_some_and(|(status, ..)| status == "True")
+    has_seen_latest(object) && condition(object, "Ready").is_some_and(|(status, ..)| status == "True")
 }
 
 /// Whether the controller has seen the latest generation and says Ready=False with this reason.
 pub fn is_not_ready_because(object: &DynamicObject, reason: &str) -> bool {
-    let seen = field(object, "/status/observedGeneration").and_then(Value::as_i64);
     let ready = condition(object, "Ready");
-    seen == object.metadata.generation
-        && ready.is_some_and(|(status, given, _)| status == "False" && given == reason)
+    has_seen_latest(object) && ready.is_some_and(|(status, given, _)| status == "False" && given == reason)
+}
+
+/// ArtifactGenerators and ExternalArtifacts have no generation in their status, but in their conditions.
+fn has_seen_latest(object: &DynamicObject) -> bool {
+    let of_ready = || {
+        let conditions = field(object, "/status/conditions")?.as_array()?;
+        let ready = conditions.iter().find(|condition| condition["type"] == "Ready")?;
+        ready.get("observedGeneration")
+    };
+    let seen = field(object, "/status/observedGeneration").or_else(of_ready);
+    seen.and_then(Value::as_i64) == object.metadata.generation
 }
 
 #[cfg(test)]
