@@ -39,7 +39,11 @@ impl World {
         install_crds(&control_plane.client()).await?;
         let kubeconfig = control_plane.kubeconfig_path();
         let source = Controller::start_source(kubeconfig, shard(&format!("!{SHARD}"))).await?;
-        let apply = Controller::start_apply(kubeconfig, &source, shard(&format!("!{SHARD}"))).await?;
+        let mut options = shard(&format!("!{SHARD}"));
+        options
+            .flags
+            .push("--feature-gates=ExternalArtifact=true".to_owned());
+        let apply = Controller::start_apply(kubeconfig, &source, options).await?;
         Ok(Self {
             control_plane,
             git: GitServer::start().await?,
