@@ -25,6 +25,7 @@ mod lifecycle;
 mod readers;
 mod remote;
 mod service;
+mod store;
 mod sync;
 mod tenants;
 mod world;

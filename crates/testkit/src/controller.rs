@@ -28,6 +28,9 @@ pub struct ControllerOptions {
     pub environment: Vec<(String, String)>,
     /// The namespace that the controller thinks it runs in; `default` when empty.
     pub namespace: String,
+    /// A volume of this many bytes for source-controller's storage, mounted at this folder, which exists. It is in memory
+    /// and in a mount namespace of the process: others see it below `/proc/<pid>/root`.
+    pub volume: Option<(PathBuf, u64)>,
 }
 
 /// A running controller. Dropping it kills it and removes its storage.
@@ -39,6 +42,7 @@ pub struct Controller {
     program: PathBuf,
     flags: Vec<String>,
     environment: Vec<(String, String)>,
+    volume: Option<(PathBuf, u64)>,
     ports: Ports,
     /// None between [`kill`](Self::kill) and [`restart`](Self::restart).
     process: Option<Process>,
@@ -120,6 +124,7 @@ impl Controller {
             program: find_program(name)?,
             flags,
             environment,
+            volume: options.volume,
             ports,
             process: None,
             starts: AtomicU32::new(0),
@@ -136,7 +141,10 @@ impl Controller {
     /// Starts it (again) without waiting, for tests that kill it while it starts.
     pub fn restart_unready(&mut self) -> Result<()> {
         self.process = None;
-        let mut command = Command::new(&self.program);
+        let mut command = match &self.volume {
+            Some((folder, bytes)) => in_volume(&self.program, folder, *bytes),
+            None => Command::new(&self.program),
+        };
         command
             .args(&self.flags)
             .envs(self.environment.iter().map(|(name, value)| (name, value)));
@@ -230,7 +238,10 @@ impl Controller {
 
     /// Where source-controller keeps its artifacts.
     pub fn storage_path(&self) -> PathBuf {
-        self.directory.path().join("storage")
+        match &self.volume {
+            Some((folder, _)) => folder.clone(),
+            None => self.directory.path().join("storage"),
+        }
     }
 
     /// Where source-controller's gRPC artifact service listens.
@@ -242,6 +253,15 @@ impl Controller {
     pub fn storage_url(&self) -> String {
         format!("http://127.0.0.1:{}", self.ports.storage)
     }
+}
+
+/// Runs the program with a small volume at the folder. In a user namespace of its own, so that it needs no root.
+fn in_volume(program: &Path, folder: &Path, bytes: u64) -> Command {
+    const SCRIPT: &str = "mount -t tmpfs -o size=\"$1\" tmpfs \"$2\" && shift 2 && exec \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--mount", "sh", "-c", SCRIPT, "sh"]);
+    command.arg(bytes.to_string()).arg(folder).arg(program);
+    command
 }
 
 async fn get(url: &str) -> Result<String> {
