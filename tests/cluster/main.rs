@@ -18,6 +18,7 @@ mod dependencies;
 mod drift;
 mod expressions;
 mod failures;
+mod flux_cli;
 mod formats;
 mod generator;
 mod kill;

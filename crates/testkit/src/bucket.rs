@@ -50,6 +50,7 @@ impl ObjectStore {
         let port = free_port()?;
         let mut command = Command::new(package.path()?);
         match package {
+            Package::Flux => bail!("flux is no object store"),
             Package::Moto => command.args(["-H", "127.0.0.1", "-p", &port.to_string()]),
             Package::Azurite => command
                 .args(["--blobHost", "127.0.0.1", "--blobPort", &port.to_string()])

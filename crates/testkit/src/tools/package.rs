@@ -20,10 +20,19 @@ pub enum Package {
     Azurite,
     /// Google Cloud Storage, a Go module.
     FakeGcsServer,
+    /// Flux's command line, a Go module.
+    Flux,
 }
 
 /// All of them.
-pub const PACKAGES: &[Package] = &[Package::Moto, Package::Azurite, Package::FakeGcsServer];
+pub const PACKAGES: &[Package] = &[
+    Package::Moto,
+    Package::Azurite,
+    Package::FakeGcsServer,
+    Package::Flux,
+];
+
+const NEEDS_GO: &str = "Go, and a connection to its module proxy";
 
 impl Package {
     /// Its name where it comes from.
@@ -32,6 +41,7 @@ impl Package {
             Self::Moto => "moto",
             Self::Azurite => "azurite",
             Self::FakeGcsServer => "fake-gcs-server",
+            Self::Flux => "flux",
         }
     }
 
@@ -40,6 +50,7 @@ impl Package {
             Self::Moto => "5.2.1",
             Self::Azurite => "3.35.0",
             Self::FakeGcsServer => "v1.56.1",
+            Self::Flux => "v2.9.4",
         }
     }
 
@@ -53,6 +64,7 @@ impl Package {
             Self::Moto => "bin/moto_server",
             Self::Azurite => "node_modules/.bin/azurite-blob",
             Self::FakeGcsServer => "fake-gcs-server",
+            Self::Flux => "flux",
         }))
     }
 
@@ -91,7 +103,7 @@ impl Package {
                 let mut pip = Command::new(directory.join("bin/pip"));
                 pip.args(["install", "--quiet", "--disable-pip-version-check"])
                     .arg(format!("moto[server]=={version}"));
-                run(&mut pip, "a connection to PyPI")
+                run(&mut pip, "a connection to PyPI").map(drop)
             }
             Self::Azurite => {
                 let mut npm = Command::new("npm");
@@ -108,6 +120,7 @@ impl Package {
                     &mut npm,
                     "Node.js 18 or newer with npm, and a connection to the npm registry",
                 )
+                .map(drop)
             }
             Self::FakeGcsServer => {
                 let mut go = Command::new("go");
@@ -116,19 +129,58 @@ impl Package {
                     .env("GOBIN", directory)
                     .env("CGO_ENABLED", "0")
                     .env_remove("GOFLAGS");
-                run(&mut go, "Go, and a connection to its module proxy")
+                run(&mut go, NEEDS_GO).map(drop)
             }
+            Self::Flux => install_flux(directory, version),
         }
     }
 }
 
-fn run(command: &mut Command, needs: &str) -> Result<()> {
+/// Flux's command line embeds manifests that only its release makes, and replaces modules: `go install` refuses both. So it
+/// is built from a copy of its module with an empty manifest.
+fn install_flux(directory: &Path, version: &str) -> Result<()> {
+    let mut go = Command::new("go");
+    go.args(["mod", "download", "-json"])
+        .arg(format!("github.com/fluxcd/flux2/v2@{version}"))
+        .current_dir(directory)
+        .env_remove("GOFLAGS");
+    let downloaded: serde_json::Value = serde_json::from_slice(&run(&mut go, NEEDS_GO)?)?;
+    let module = downloaded["Dir"].as_str().context("go names no folder")?;
+    // What was left of an attempt that did not end.
+    let copy = directory.join("module");
+    if copy.exists() {
+        fs::remove_dir_all(&copy)?;
+    }
+    let mut cp = Command::new("cp");
+    cp.args(["-r", "--no-preserve=mode", module]).arg(&copy);
+    run(&mut cp, "GNU cp")?;
+    let manifests = copy.join("cmd/flux/manifests");
+    fs::create_dir_all(&manifests)?;
+    fs::write(manifests.join("none.yaml"), "# none\n")?;
+    let mut go = Command::new("go");
+    go.args(["build", "-trimpath", "-mod=readonly", "-ldflags"])
+        .arg(format!(
+            "-s -w -X main.VERSION={}",
+            version.trim_start_matches('v')
+        ))
+        .arg("-o")
+        .arg(directory.join("flux"))
+        .arg("./cmd/flux")
+        .current_dir(&copy)
+        .env("CGO_ENABLED", "0")
+        .env_remove("GOFLAGS");
+    run(&mut go, NEEDS_GO)?;
+    fs::remove_dir_all(&copy).context("failed to remove the copy of the module")
+}
+
+/// Runs it to its end, and returns what it printed.
+fn run(command: &mut Command, needs: &str) -> Result<Vec<u8>> {
     let program = command.get_program().display().to_string();
     let output = command
         .output()
         .with_context(|| format!("`{program}` does not run; it takes {needs}"))?;
     if output.status.success() {
-        return Ok(());
+        return Ok(output.stdout);
     }
     let said = String::from_utf8_lossy(&output.stderr);
     bail!("`{program}` failed; it takes {needs}:\n{}", said.trim())
