@@ -85,7 +85,11 @@ fn clients_go_on_when_the_authority_is_deleted_damaged_or_renewed() {
         // Damaged: told, and the service goes on with the certificate that it has.
         write_authorities(&test, |_| json!("nonsense")).await?;
         let helps = "delete it to have a new one made";
-        eventually(async || Ok(ensure!(source.log().contains(helps), "{}", source.log()))).await?;
+        eventually(async || {
+            ensure!(source.log().contains(helps), "{}", source.log());
+            Ok(())
+        })
+        .await?;
         delivery.push_and_wait().await?;
         secrets(&test).delete(AUTHORITY, &DeleteParams::default()).await?;
         wait_for(&secrets(&test), AUTHORITY, |_| true, PATIENCE).await?;

@@ -51,7 +51,11 @@ fn damage_is_found_at_the_start_and_mended_from_the_archive_or_the_remote() {
         let archive = files
             .join("archives")
             .join(format!("{}.tar.gz", url.trim_start_matches("sha256:")));
-        eventually(async || Ok(ensure!(archive.is_file(), "{} is not there", archive.display()))).await?;
+        eventually(async || {
+            ensure!(archive.is_file(), "{} is not there", archive.display());
+            Ok(())
+        })
+        .await?;
         ensure!(sound(&files)?, "damage is left");
         ensure!(test.world.git.requests(&test.namespace).len() > asked);
         let same =
