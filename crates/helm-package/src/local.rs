@@ -43,7 +43,7 @@ pub fn find(files: &dyn Files, path: &str, options: &Options) -> Result<Local, E
         Some(What::File(size)) => {
             check_size(&inside, size, options).map_err(during(Step::Reference))?;
             let file = files.open(&inside).map_err(during(Step::Reference))?;
-            metadata::of_archive(file)
+            metadata::of_archive(file, &options.limits)
         }
     };
     let metadata = metadata.map_err(during(Step::Reference))?;

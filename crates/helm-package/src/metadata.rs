@@ -18,8 +18,8 @@ pub(crate) fn of_folder(files: &dyn Files, folder: &str, limits: &Limits) -> Res
 }
 
 /// The same of an archive, as a stream of which nothing else is kept.
-pub(crate) fn of_archive(archive: impl Read) -> Result<Metadata, Words> {
-    chart::read_archive_metadata(archive, HELM).map_err(|error| Words(error.to_string()))
+pub(crate) fn of_archive(archive: impl Read, limits: &Limits) -> Result<Metadata, Words> {
+    chart::read_archive_metadata(archive, HELM, limits.file).map_err(|error| Words(error.to_string()))
 }
 
 fn file(files: &dyn Files, folder: &str, name: &str, limits: &Limits) -> Result<Option<Vec<u8>>, Words> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use helm_render::chart::{self, Metadata};
 
 use crate::error::{Error, Step, Words};
-use crate::{Built, HELM, Options, archive, metadata, values};
+use crate::{Built, HELM, Limits, Options, archive, metadata, values};
 
 /// Checks the name of a chart in a repository.
 ///
@@ -37,9 +37,9 @@ fn is_name(name: &str) -> bool {
 /// Checks that an archive is a chart, as a stream.
 ///
 /// # Errors
-/// When it is none.
-pub fn check(archive: impl Read) -> Result<Metadata, Error> {
-    let found = metadata::of_archive(archive);
+/// When it is none, or its Chart.yaml is too large.
+pub fn check(archive: impl Read, limits: &Limits) -> Result<Metadata, Error> {
+    let found = metadata::of_archive(archive, limits);
     found.map_err(|error| {
         let text = format!("failed to load chart metadata from written chart: {error}");
         Error::new(Step::Pull, Words(text))

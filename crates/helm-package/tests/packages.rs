@@ -269,8 +269,59 @@ fn charts_of_repositories_get_values_of_their_own_files() {
         remote::package(archive.as_slice(), "1.0.0", &values_options(&["x"]), Vec::new()).unwrap_err();
     let words = "values files merge error: failed to merge chart values: no values file found at path 'x'";
     assert_eq!(message(error), (Step::Values, words.to_owned()));
-    assert_eq!(remote::check(archive.as_slice()).unwrap().name, "app");
-    assert!(remote::check(&b"no chart"[..]).is_err());
+    let limits = Limits::default();
+    assert_eq!(remote::check(archive.as_slice(), &limits).unwrap().name, "app");
+    assert!(remote::check(&b"no chart"[..], &limits).is_err());
+    let small = Limits { file: 10, ..limits };
+    let words = "chart pull error: failed to load chart metadata from written chart: size of 'app/Chart.yaml' exceeds '10' bytes limit";
+    let error = remote::check(archive.as_slice(), &small).unwrap_err();
+    assert_eq!(message(error), (Step::Pull, words.to_owned()));
+}
+
+#[test]
+fn values_are_merged_and_written_as_flux_does() {
+    let parts = recorded(include_str!("recorded/values.txt"));
+    assert!(parts.len() >= 5 * 15);
+    for case in parts.chunks(5) {
+        let name = case[0].0.split_once(' ').unwrap().0;
+        let [defaults, one, two, of_source, of_chart] = [0, 1, 2, 3, 4].map(|part| case[part].1.as_str());
+        let chart = ("app/Chart.yaml", "{apiVersion: v2, name: app, version: 1.0.0}");
+        let values = ("app/values.yaml", defaults);
+        let (_directory, disk) = source(&[chart, values, ("one.yaml", one), ("two.yaml", two)]);
+        let options = values_options(&["one.yaml", "two.yaml"]);
+        let built = build(&disk, "app", &options, &Shelf::default()).map(|(_, archive)| archive);
+        assert_eq!(outcome(built), of_source, "{name}, of a source");
+
+        let (_directory, disk) = source(&[chart, values, ("app/one.yaml", one), ("app/two.yaml", two)]);
+        let (_, archive) = build(&disk, "app", &Options::default(), &Shelf::default()).unwrap();
+        let options = values_options(&["values.yaml", "one.yaml", "two.yaml"]);
+        let mut output = Vec::new();
+        let built = remote::package(archive.as_slice(), "1.0.0+1", &options, &mut output);
+        assert_eq!(
+            outcome(built.map(|_| output)),
+            of_chart,
+            "{name}, of a repository"
+        );
+    }
+}
+
+/// The values of a chart, or why there are none.
+fn outcome(archive: Result<Vec<u8>, Error>) -> String {
+    match archive {
+        Ok(archive) => {
+            let all = entries(&archive).into_iter();
+            let mut values = all.filter(|(path, _)| path == "app/values.yaml");
+            values.next().unwrap().1
+        }
+        Err(error) => {
+            let words = message(error).1;
+            let words = words.trim_start_matches("values files merge error: ");
+            format!(
+                "error: {}\n",
+                words.trim_start_matches("failed to merge chart values: ")
+            )
+        }
+    }
 }
 
 #[test]
@@ -484,7 +535,7 @@ fn hostile_archives_are_refused() {
         (pack(&[("app/Chart.yaml", &bomb)]), "larger than the maximum size"),
     ];
     for (archive, expected) in cases {
-        let words = message(remote::check(archive.as_slice()).unwrap_err()).1;
+        let words = message(remote::check(archive.as_slice(), &Limits::default()).unwrap_err()).1;
         assert!(words.contains(expected), "{words}");
     }
     let archive = pack(&[chart, ("app/x", &bomb)]);

@@ -82,7 +82,11 @@ pub(super) struct MetadataFiles {
 
 /// Reads Chart.yaml and requirements.yaml of an archive and passes over everything else, whose paths are checked all the
 /// same. Nothing but these two takes memory.
-pub(super) fn read_metadata_files(stream: impl Read, helm: Helm) -> Result<MetadataFiles, Error> {
+pub(super) fn read_metadata_files(
+    stream: impl Read,
+    helm: Helm,
+    largest: u64,
+) -> Result<MetadataFiles, Error> {
     let mut found = MetadataFiles::default();
     with_tar(stream, &mut Budget::default(), |tar| {
         while let Some(entry) = tar.next_entry()? {
@@ -95,6 +99,12 @@ pub(super) fn read_metadata_files(stream: impl Read, helm: Helm) -> Result<Metad
                 _ => continue,
             };
             check_size(&entry, MAX_FILE_SIZE, helm)?;
+            if entry.size > largest {
+                let name = &entry.name;
+                return Err(Problem::TooLarge(format!(
+                    "size of '{name}' exceeds '{largest}' bytes limit"
+                )));
+            }
             *wanted = Some(without_mark(tar.read_contents(entry.size)?));
         }
         Ok(())

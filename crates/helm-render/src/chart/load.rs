@@ -93,9 +93,10 @@ pub fn read_metadata(chart_yaml: &[u8], requirements: Option<&[u8]>) -> Result<M
     validate(draft)
 }
 
-/// Reads what an archive says of itself, as a stream of which nothing else is kept.
-pub fn read_archive_metadata(stream: impl Read, helm: Helm) -> Result<Metadata, Error> {
-    let files = archive::read_metadata_files(stream, helm)?;
+/// Reads what an archive says of itself, as a stream of which nothing else is kept. Chart.yaml and requirements.yaml may
+/// have no more than `largest` bytes, which matters where that is less than Helm's own limit.
+pub fn read_archive_metadata(stream: impl Read, helm: Helm, largest: u64) -> Result<Metadata, Error> {
+    let files = archive::read_metadata_files(stream, helm, largest)?;
     let chart_yaml = files
         .chart_yaml
         .ok_or_else(|| Error::new(ErrorKind::Format, "no 'Chart.yaml' found"))?;

@@ -179,7 +179,7 @@ fn package(
     directory: &std::path::Path,
 ) -> Result<(File, Built), Error> {
     if !options.change_charts() {
-        remote::check(BufReader::new(&mut archive)).map_err(Error::Chart)?;
+        remote::check(BufReader::new(&mut archive), &options.limits).map_err(Error::Chart)?;
         let built = Built {
             name,
             version,
