@@ -104,6 +104,19 @@ impl Registry {
             .await
     }
 
+    /// Attaches a signature as cosign 1 and 2 do: the payload that was signed, and its signature in base64.
+    pub async fn push_cosign_signature(
+        &self,
+        repository: &str,
+        digest: &str,
+        payload: &[u8],
+        signature: &str,
+    ) -> Result<()> {
+        push::push_cosign_signature(&self.http, &self.upstream, repository, digest, payload, signature)
+            .await
+            .with_context(|| format!("failed to push a signature of {repository}@{digest}"))
+    }
+
     /// Deletes the manifest `digest`, and with it all tags of it.
     pub async fn delete(&self, repository: &str, digest: &str) -> Result<()> {
         push::delete(&self.http, &self.upstream, repository, digest).await

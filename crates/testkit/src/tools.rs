@@ -7,12 +7,14 @@
 
 mod build;
 mod go_module;
+mod helm;
 mod package;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
+pub use helm::{helm, run_helm};
 pub use package::{PACKAGES, Package};
 
 /// A program that is built from `hack/go.mod`.

@@ -50,6 +50,36 @@ pub(super) async fn push(
     Ok(digest)
 }
 
+/// Pushes an image whose only layer is what was signed.
+pub(super) async fn push_cosign_signature(
+    http: &Client,
+    registry: &str,
+    repository: &str,
+    digest: &str,
+    payload: &[u8],
+    signature: &str,
+) -> Result<()> {
+    let base = format!("http://{registry}/v2/{repository}");
+    let config = push_blob(http, &base, b"{}", "application/vnd.oci.image.config.v1+json").await?;
+    let mut layer = push_blob(
+        http,
+        &base,
+        payload,
+        "application/vnd.dev.cosign.simplesigning.v1+json",
+    )
+    .await?;
+    layer["annotations"] = json!({"dev.cosignproject.cosign/signature": signature});
+    let manifest = serde_json::to_vec(&json!({
+        "schemaVersion": 2, "mediaType": MANIFEST_MEDIA_TYPE, "config": config, "layers": [layer],
+    }))?;
+    let tag = format!("{}.sig", digest.replace(':', "-"));
+    let request = http
+        .put(format!("{base}/manifests/{tag}"))
+        .header(CONTENT_TYPE, MANIFEST_MEDIA_TYPE)
+        .body(manifest);
+    check(request.send().await?).await.map(drop)
+}
+
 /// Deletes a manifest by digest.
 pub(super) async fn delete(http: &Client, registry: &str, repository: &str, digest: &str) -> Result<()> {
     let url = format!("http://{registry}/v2/{repository}/manifests/{digest}");

@@ -1,0 +1,74 @@
+//! The real helm, in the version that `hack/oracle/helm/go.mod` pins and under the path where `hack/record-helm-cases`
+//! keeps it.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail};
+
+use super::go_module::GoModule;
+use super::{cache_directory, hack_directory};
+
+const MODULE: &str = "helm.sh/helm/v4";
+
+/// Where helm is, once it is built, which takes minutes and is done once.
+pub fn helm() -> Result<PathBuf> {
+    let module = GoModule::read(&hack_directory().join("oracle/helm"))?;
+    let version = module.version(MODULE)?;
+    let path = cache_directory()?.join(format!("helm-{version}")).join("helm");
+    if !path.is_file() {
+        build(&module, version, &path)?;
+    }
+    Ok(path)
+}
+
+/// Runs helm without a home, a cluster and a network, and returns what it prints.
+pub fn run_helm(arguments: &[&str], folder: &Path) -> Result<String> {
+    let mut command = Command::new(helm()?);
+    command.args(arguments).current_dir(folder).env_clear();
+    for (name, value) in [
+        ("HOME", folder.to_string_lossy().as_ref()),
+        ("KUBECONFIG", "/dev/null"),
+        ("HTTP_PROXY", "http://127.0.0.1:1"),
+        ("HTTPS_PROXY", "http://127.0.0.1:1"),
+    ] {
+        command.env(name, value);
+    }
+    let output = command.output().context("failed to run helm")?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("helm {} failed: {said}", arguments.join(" "));
+    }
+    String::from_utf8(output.stdout).context("helm printed something else than text")
+}
+
+fn build(module: &GoModule, version: &str, path: &Path) -> Result<()> {
+    let folder = path.parent().context("the path of helm has a folder before it")?;
+    std::fs::create_dir_all(folder).with_context(|| format!("failed to make {}", folder.display()))?;
+    let lock = File::create(folder.join(".lock")).context("failed to open the lock of helm's folder")?;
+    lock.lock().context("failed to lock helm's folder")?;
+    if path.is_file() {
+        return Ok(()); // another process was faster
+    }
+    let unfinished = folder.join(".unfinished");
+    let output = Command::new("go")
+        .current_dir(&module.directory)
+        .args(["build", "-trimpath", "-ldflags"])
+        .arg(format!("-s -w -X {MODULE}/internal/version.version={version}"))
+        .arg("-o")
+        .arg(&unfinished)
+        .arg(format!("{MODULE}/cmd/helm"))
+        .env("CGO_ENABLED", "0")
+        .env("GOTOOLCHAIN", format!("go{}", module.go))
+        .env_remove("GOFLAGS")
+        .output()
+        .context("failed to run go, which builds helm")?;
+    if !output.status.success() {
+        bail!(
+            "failed to build helm: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    std::fs::rename(&unfinished, path).with_context(|| format!("failed to put {} in place", path.display()))
+}
