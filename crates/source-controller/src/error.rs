@@ -181,13 +181,22 @@ pub(crate) enum Error {
     ReachChart(helm_chart::Error),
     /// A Helm repository wants other credentials.
     #[error("failed to authenticate with the Helm repository: chart pull error")]
-    AuthenticateChart(#[source] helm_chart::Error),
+    AuthenticateChart(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The provider of a Helm repository gives no credentials.
+    #[error(transparent)]
+    ChartCredential(helm_chart::Error),
     /// A chart could not be found or downloaded.
     #[error("chart pull error")]
     PullChart(#[source] helm_chart::Error),
     /// A chart is an archive that is not unpacked.
     #[error("chart pull error: failed to unpack chart")]
     UnpackChart(#[source] artifact::archive::ReadError),
+    /// `spec.verify` of a chart that is in no container registry.
+    #[error(
+        "chart verification error: not implemented for charts that are in no container registry; remove spec.verify or use \
+         a HelmRepository of type 'oci'"
+    )]
+    VerifyUnsupported,
     /// A chart has not the signature that `spec.verify` demands.
     #[error("chart verification error: failed to verify the signature using provider '{provider}'")]
     VerifyChart {
@@ -313,14 +322,15 @@ impl Error {
             helm_chart::Error::Client(_) => Self::ReachChart(error),
             helm_chart::Error::MakeFile(error) => Self::MakeDirectory(error),
             helm_chart::Error::Abandoned => Self::Abandoned,
-            error if error.is_unauthorized() => Self::AuthenticateChart(error),
+            helm_chart::Error::Provider { .. } => Self::ChartCredential(error),
+            error if error.is_unauthorized() => Self::AuthenticateChart(Box::new(error)),
             error => Self::PullChart(error),
         }
     }
 
     /// Whether it is the maker of a chart that is not trusted, which has a condition of its own.
     pub(crate) fn is_unverified_chart(&self) -> bool {
-        matches!(self, Self::VerifyChart { .. })
+        matches!(self, Self::VerifyChart { .. } | Self::VerifyUnsupported)
     }
 
     /// The same, with the time that the object gives its remote if that was too short.
@@ -377,10 +387,11 @@ impl Error {
             Self::NoSourceArtifact { .. } => (FETCH_FAILED, "NoSourceArtifact"),
             Self::Chart(error) => chart_condition(error.step),
             Self::LocateChart(_) => (FETCH_FAILED, reasons::URL_INVALID),
-            Self::ReachChart(_) => (FETCH_FAILED, reasons::FAILED),
-            Self::AuthenticateChart(_) => (FETCH_FAILED, reasons::AUTHENTICATION_FAILED),
+            Self::AuthenticateChart(_) | Self::ChartCredential(_) | Self::ReachChart(_) => {
+                (FETCH_FAILED, reasons::AUTHENTICATION_FAILED)
+            }
             Self::PullChart(_) | Self::UnpackChart(_) => (FETCH_FAILED, "ChartPullError"),
-            Self::VerifyChart { .. } => (BUILD_FAILED, "ChartVerificationError"),
+            Self::VerifyChart { .. } | Self::VerifyUnsupported => (BUILD_FAILED, "ChartVerificationError"),
             Self::VerifyArtifact { .. } => (SOURCE_VERIFIED, reasons::VERIFICATION_ERROR),
             Self::HelmRepository(error) => (FETCH_FAILED, error.reason()),
             Self::LoadIgnore(_) => (STORAGE_OPERATION_FAILED, "SourceIgnoreError"),
@@ -404,7 +415,7 @@ impl Error {
             | Self::ProviderConfiguration { is_final: true, .. }
             | Self::FeatureGateDisabled
             | Self::LocateChart(_)
-            | Self::ReachChart(_) => Disposition::Stalled,
+            | Self::VerifyUnsupported => Disposition::Stalled,
             // As in Flux; a change of the source wakes the chart as well.
             Self::Chart(error) if matches!(error.step, Step::Reference | Step::Metadata | Step::Values) => {
                 Disposition::Stalled
@@ -441,7 +452,8 @@ fn find<'a, T: std::error::Error + 'static>(error: &'a (dyn std::error::Error + 
     }
 }
 
-fn provider_name(provider: OCIProvider) -> &'static str {
+/// A provider, as in the spec.
+pub(crate) fn provider_name(provider: OCIProvider) -> &'static str {
     match provider {
         OCIProvider::Generic => "generic",
         OCIProvider::Aws => "aws",

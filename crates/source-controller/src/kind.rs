@@ -182,6 +182,8 @@ pub(crate) struct Build {
     pub(crate) name: String,
     /// Files with values that went into it.
     pub(crate) values_files: Vec<String>,
+    /// How many charts were added to it.
+    pub(crate) resolved_dependencies: usize,
 }
 
 /// Content whose maker is known and trusted.

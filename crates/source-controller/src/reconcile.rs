@@ -221,9 +221,9 @@ async fn conclude<K: Kind>(
     conclusion: Conclusion<<K as HasStatus>::Status>,
     context: &Context<K>,
 ) -> Result<Outcome, Error> {
-    let Conclusion { status, event, next } = conclusion;
+    let Conclusion { status, events, next } = conclusion;
     let object = record::write_status(object, &status, context).await?;
-    if let Some(event) = event {
+    for event in events {
         record::tell(&*object, event, context);
     }
     Ok(match next {

@@ -10,6 +10,8 @@ pub(crate) mod tree;
 use std::fs::File;
 
 use api::meta::Duration;
+use api::source::OCIProvider;
+use cloud_identity::Identity;
 
 use super::git::auth::SecretData;
 use super::http;
@@ -27,6 +29,15 @@ pub(crate) struct Access {
     pub(crate) timeout: Duration,
     pub(crate) secret: Option<SecretData>,
     pub(crate) certificates: Option<SecretData>,
+    /// For registries of cloud providers.
+    pub(crate) login: Option<Login>,
+}
+
+/// Who asks for credentials, and whom.
+#[derive(Clone)]
+pub(crate) struct Login {
+    pub(crate) provider: OCIProvider,
+    pub(crate) identity: Identity,
 }
 
 /// A version of a chart that a repository has.
@@ -44,8 +55,17 @@ pub(crate) enum Error {
     #[error("invalid Helm repository URL: {0}")]
     Url(String),
     /// Secrets that cannot be used.
-    #[error("failed to construct Helm client")]
-    Client(#[source] ClientError),
+    #[error(transparent)]
+    Client(ClientError),
+    /// The provider gives no credentials.
+    #[error("failed to get credential from '{provider}'")]
+    Provider {
+        /// Which.
+        provider: &'static str,
+        /// Why not.
+        #[source]
+        source: cloud_identity::Error,
+    },
     /// The version could not be found out.
     #[error("failed to get chart version for remote reference")]
     FindVersion(#[source] oci::Error),
@@ -64,13 +84,13 @@ pub(crate) enum Error {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ClientError {
     /// A pull secret.
-    #[error(transparent)]
+    #[error("failed to configure OCI registry authentication")]
     Credentials(#[from] credentials::Error),
     /// TLS material.
-    #[error(transparent)]
+    #[error("failed to construct Helm client's TLS config")]
     Tls(#[from] super::git::auth::Error),
     /// No client can be made of it.
-    #[error(transparent)]
+    #[error("failed to construct Helm client's TLS config")]
     Build(#[from] http::Error),
 }
 

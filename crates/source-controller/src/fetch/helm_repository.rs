@@ -4,7 +4,6 @@
 //! is streamed to disk and normalized there (crate `helm-index`), so its size does not show in memory. Credentials go to
 //! the server of the repository; to others only where the object says `passCredentials`, as in Helm.
 
-#[allow(dead_code, reason = "for HelmChart")]
 mod chart;
 mod error;
 mod memory;
@@ -21,8 +20,7 @@ use reqwest::{Method, Response, StatusCode};
 use tokio::time::Instant;
 use url::Url;
 
-#[allow(unused_imports, reason = "for HelmChart")]
-pub(crate) use self::chart::{Chart, ChartError, find_version, has_no_such_version};
+pub(crate) use self::chart::{ChartError, find_version, has_no_such_version};
 pub(crate) use self::error::{Error, FetchError};
 pub(crate) use self::memory::{Memory, Validators};
 use crate::fetch::git::auth::{self, SecretData};
@@ -63,7 +61,7 @@ pub(crate) struct Repository {
 }
 
 /// The Secrets of a HelmRepository.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Secrets {
     /// `spec.secretRef`.
     pub(crate) authentication: Option<SecretData>,

@@ -6,6 +6,7 @@
 mod build;
 mod dependencies;
 mod references;
+mod repository;
 
 use std::io::Seek as _;
 

@@ -1,7 +1,6 @@
 //! `HelmRepository`: the index of a Helm repository. Of type `oci` it is only an address that charts refer to: such an
 //! object has no status, no finalizer and no artifact.
 
-#[allow(dead_code, reason = "for HelmChart")]
 pub(crate) mod version;
 
 use std::fs::File;
@@ -22,7 +21,7 @@ use crate::reconcile::observe::{ReadError, Reader};
 const REFRESHED: &str = "helmrepository refreshed for a chart";
 
 /// Secrets of a HelmRepository.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct References(pub(crate) Secrets);
 
 /// An index, ready to be stored.
@@ -206,7 +205,9 @@ fn fetched(object: &HelmRepository, index: Index, fetcher: &Fetcher) -> Fetched<
     }
 }
 
+/// What its server said of an index that is known, or will be in a moment.
 fn remember(object: &HelmRepository, validators: Option<Validators>, fetcher: &Fetcher) {
+    fetcher.helm.note_check(key_of(object));
     if let Some(validators) = validators {
         let url = object.spec.url.clone();
         fetcher.helm.remember(key_of(object), url, validators);

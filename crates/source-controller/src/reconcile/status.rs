@@ -87,7 +87,8 @@ pub(crate) enum Ending {
 #[derive(Debug)]
 pub(crate) struct Conclusion<S> {
     pub(crate) status: S,
-    pub(crate) event: Option<Event>,
+    /// In the order in which it happened.
+    pub(crate) events: Vec<Event>,
     pub(crate) next: Next,
 }
 
@@ -122,13 +123,13 @@ pub(crate) fn conclude<K: Kind>(
     now: Timestamp,
 ) -> Conclusion<<K as HasStatus>::Status> {
     let mut draft = Draft::begin(object, progress, address, now);
-    let (event, next) = match ending {
+    let (events, next) = match ending {
         Ending::UpToDate { revision } => {
             let (reason, message) = object.in_storage(&revision, None);
             draft.succeed(&reason, &message);
             let artifact = object.artifact().filter(|_| has_failure(object.conditions()));
             let recovery = artifact.map(|artifact| success(object, artifact, &reason, None));
-            (recovery, Next::AtInterval)
+            (recovery.into_iter().collect(), Next::AtInterval)
         }
         Ending::Stored {
             record,
@@ -147,7 +148,9 @@ pub(crate) fn conclude<K: Kind>(
                 _ => in_storage.as_str(),
             };
             let reason = (is_new || has_failure(object.conditions())).then_some(reason);
-            let event = reason.map(|reason| success(object, &artifact, reason, headline.as_deref()));
+            let news = reason.map(|reason| success(object, &artifact, reason, headline.as_deref()));
+            let events = build.as_ref().and_then(dependencies).into_iter().chain(news);
+            let events = events.collect();
             draft.set_artifact(Some(artifact));
             object.note_settings(&mut draft.status);
             if let Some(build) = &build {
@@ -162,14 +165,17 @@ pub(crate) fn conclude<K: Kind>(
                 None => {}
             }
             draft.succeed(&in_storage, &message);
-            (event, Next::AtInterval)
+            (events, Next::AtInterval)
         }
-        Ending::Failed(failure) => draft.fail(&failure),
+        Ending::Failed(failure) => {
+            let (event, next) = draft.fail(&failure);
+            (vec![event], next)
+        }
     };
     draft.summarize();
     Conclusion {
         status: draft.status,
-        event,
+        events,
         next,
     }
 }
@@ -261,7 +267,7 @@ impl<'a, K: Kind> Draft<'a, K> {
         self.status.set_observed_generation(self.generation);
     }
 
-    fn fail(&mut self, failure: &Failure) -> (Option<Event>, Next) {
+    fn fail(&mut self, failure: &Failure) -> (Event, Next) {
         let Failure { error, seen } = failure;
         let message = error.message();
         let (type_, reason) = error.condition();
@@ -311,7 +317,7 @@ impl<'a, K: Kind> Draft<'a, K> {
             message,
             annotations: BTreeMap::new(),
         };
-        (Some(event), next)
+        (event, next)
     }
 
     /// The remote has a revision that is not stored.
@@ -428,6 +434,17 @@ fn success<K: Kind>(object: &K, artifact: &Artifact, reason: &str, headline: Opt
             annotation("digest", &artifact.digest),
         ]),
     }
+}
+
+/// As in Flux, what a chart was completed with is told besides.
+fn dependencies(build: &Build) -> Option<Event> {
+    let number = build.resolved_dependencies;
+    (number > 0).then(|| Event {
+        severity: Severity::Trace,
+        reason: "ResolvedDependencies".to_owned(),
+        message: format!("resolved {number} chart dependencies"),
+        annotations: BTreeMap::new(),
+    })
 }
 
 #[cfg(test)]

@@ -3,8 +3,10 @@
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
 
-use super::{Access, ClientError, DownloadError, Found};
+use super::{Access, ClientError, DownloadError, Found, Login};
+use crate::error::provider_name;
 use crate::fetch::git::auth;
+use crate::fetch::identity::{Exchange, registry_credentials};
 use crate::fetch::oci::credentials::{self, Credentials};
 use crate::fetch::oci::layer::Layer;
 use crate::fetch::oci::name::Name;
@@ -73,7 +75,7 @@ pub(super) async fn find(
     fetcher: &Fetcher,
 ) -> Result<Found, super::Error> {
     let url = format!("{}/{name}", access.url.trim_end_matches('/'));
-    let repository = repository(access, &url, fetcher)?;
+    let repository = repository(access, &url, fetcher).await?;
     let version = version(&repository, name, range, &url)
         .await
         .map_err(super::Error::FindVersion)?;
@@ -119,10 +121,13 @@ fn spool(mut layer: Layer, mut file: File, chart: String, limit: u64) -> Result<
     Ok(file)
 }
 
-fn repository(access: &Access, url: &str, fetcher: &Fetcher) -> Result<Repository, super::Error> {
+async fn repository(access: &Access, url: &str, fetcher: &Fetcher) -> Result<Repository, super::Error> {
     let name = Name::parse(url).map_err(|error| super::Error::Url(format!("'{url}': {error}")))?;
     let failed = super::Error::Client;
-    let credentials = credentials_of(access, &name).map_err(failed)?;
+    let credentials = match &access.login {
+        Some(wanted) => login(wanted, access, &name, fetcher).await?,
+        None => credentials_of(access, &name).map_err(failed)?,
+    };
     let tls = access.certificates.as_ref().map(auth::tls).transpose();
     let tls = tls.map_err(|error| failed(error.into()))?;
     let settings = http::Settings {
@@ -137,6 +142,26 @@ fn repository(access: &Access, url: &str, fetcher: &Fetcher) -> Result<Repositor
         client: client.map_err(|error| failed(error.into()))?,
         memory: fetcher.registries.clone(),
         deadline: fetcher.deadline(access.timeout),
+    })
+}
+
+/// What the provider gives for its registry; nothing if there is none.
+async fn login(
+    wanted: &Login,
+    access: &Access,
+    name: &Name,
+    fetcher: &Fetcher,
+) -> Result<Option<Credentials>, super::Error> {
+    let Login { provider, identity } = wanted;
+    let exchange = Exchange {
+        clients: fetcher.clients.clone(),
+        settings: http::Settings::default(),
+        deadline: fetcher.deadline(access.timeout),
+    };
+    let credentials = registry_credentials(*provider, name.host(), identity, &fetcher.identities, &exchange);
+    credentials.await.map_err(|source| super::Error::Provider {
+        provider: provider_name(*provider),
+        source,
     })
 }
 
@@ -199,6 +224,8 @@ fn nearest(versions: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use api::source::OCIProvider;
+
     use super::*;
 
     fn picked(range: &str) -> Result<String, String> {
@@ -218,5 +245,60 @@ mod tests {
                        1.1.0+2, 1.0.0, 0.9.0";
         assert_eq!(picked(">=3").unwrap_err(), message);
         assert_eq!(picked("what?").unwrap_err(), "improper constraint: \"what?\"");
+    }
+
+    #[tokio::test]
+    async fn registries_of_providers_get_what_their_provider_gives() {
+        let store = testkit::bucket::ObjectStore::start(testkit::tools::Package::Moto)
+            .await
+            .unwrap();
+        let url = format!("http://{}", store.address());
+        let environment = cloud_identity::Environment::of(&[
+            ("AWS_REGION", "us-east-1"),
+            ("AWS_ACCESS_KEY_ID", "test"),
+            ("AWS_SECRET_ACCESS_KEY", "test"),
+            ("AWS_ENDPOINT_URL_ECR", &url),
+        ]);
+        let directory = tempfile::tempdir().unwrap();
+        let mut fetcher = Fetcher::alone(directory.path().to_owned());
+        fetcher.identities = fetcher.identities.within(environment);
+        let access = |provider| Access {
+            url: String::new(),
+            insecure: false,
+            timeout: api::meta::Duration::from_secs(20),
+            secret: None,
+            certificates: None,
+            login: Some(Login {
+                provider,
+                identity: cloud_identity::Identity::Controller,
+            }),
+        };
+        let repository = async |provider, url: &str| repository(&access(provider), url, &fetcher).await;
+        let ecr = "oci://123456789012.dkr.ecr.us-east-1.amazonaws.com/charts/app";
+        let found = repository(OCIProvider::Aws, ecr).await.unwrap();
+        let Some(Credentials::Basic(username, password)) = found.credentials else {
+            panic!("ECR gives a name and a password")
+        };
+        assert_eq!((username.as_str(), password.is_empty()), ("AWS", false));
+
+        for (provider, name) in [
+            (OCIProvider::Aws, "aws"),
+            (OCIProvider::Azure, "azure"),
+            (OCIProvider::Gcp, "gcp"),
+        ] {
+            let error = repository(provider, "oci://example.com/charts/app")
+                .await
+                .err()
+                .unwrap();
+            let message = error.to_string();
+            assert_eq!(message, format!("failed to get credential from '{name}'"));
+            let error = crate::error::Error::of_chart(error);
+            assert_eq!(error.condition(), (Some("FetchFailed"), "AuthenticationFailed"));
+            assert!(
+                error.message().contains("registry: 'example.com'"),
+                "{}",
+                error.message()
+            );
+        }
     }
 }

@@ -69,7 +69,6 @@ pub(crate) struct Chart {
     pub(crate) digest: Digest,
     /// At its beginning.
     pub(crate) file: File,
-    pub(crate) size: u64,
 }
 
 /// The version of a chart that an index (as it is stored) has for a range. Blocks.
@@ -130,7 +129,6 @@ impl Repository {
             url: http::public(&url),
             digest: hasher.finish(),
             file,
-            size,
         };
         check_digest(&chart, &version.digest)?;
         Ok(chart)

@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use artifact::digest::Digest;
 use artifact::store::ObjectKey;
@@ -24,6 +25,8 @@ const REFRESHED: usize = 256;
 pub(crate) struct Memory {
     pub(crate) limits: Limits,
     validators: Arc<Mutex<HashMap<ObjectKey, (String, Validators)>>>,
+    /// When each repository was asked last and answered.
+    checked: Arc<Mutex<HashMap<ObjectKey, Instant>>>,
     refreshed: broadcast::Sender<ObjectKey>,
 }
 
@@ -41,6 +44,7 @@ impl Default for Memory {
         Self {
             limits: Limits::default(),
             validators: Arc::default(),
+            checked: Arc::default(),
             refreshed: broadcast::channel(REFRESHED).0,
         }
     }
@@ -71,7 +75,21 @@ impl Memory {
         all.insert(key, (url, validators));
     }
 
-    #[allow(dead_code, reason = "for HelmChart")]
+    /// Notes that a repository said what its index is.
+    pub(crate) fn note_check(&self, key: ObjectKey) {
+        let mut all = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= MAX_REPOSITORIES {
+            all.clear();
+        }
+        all.insert(key, Instant::now());
+    }
+
+    /// Whether that was within this time.
+    pub(crate) fn was_checked(&self, key: &ObjectKey, within: Duration) -> bool {
+        let all = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get(key).is_some_and(|then| then.elapsed() < within)
+    }
+
     /// Says that the index of a repository was fetched for a chart, so that its status is behind.
     pub(crate) fn tell_of_refresh(&self, key: ObjectKey) {
         let _ = self.refreshed.send(key); // nobody may listen

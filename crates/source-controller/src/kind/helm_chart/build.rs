@@ -12,8 +12,9 @@ use tokio::runtime::Handle;
 use super::Content;
 use super::dependencies::Dependencies;
 use super::references::{References, Source};
+use super::repository::Repository;
 use crate::error::Error;
-use crate::fetch::helm_chart::{self, Access, tree::Tree};
+use crate::fetch::helm_chart::tree::Tree;
 use crate::kind::{Build, Failure, Fetch, Fetched, Seen};
 use crate::reconcile::fetch::Fetcher;
 
@@ -47,9 +48,9 @@ pub(super) async fn fetch(
             let built = tokio::task::spawn_blocking(move || work.run()).await;
             built.unwrap_or_else(|_| Err(Error::Abandoned.into()))
         }
-        Source::Repository(access) => {
+        Source::Repository(repository) => {
             let options = options(object, None, fetcher);
-            from_repository(object, access, options, known, fetcher).await
+            from_repository(object, repository, options, known, fetcher).await
         }
     }
 }
@@ -132,7 +133,7 @@ impl Local {
 /// A chart of a repository: as it is, or packaged anew.
 async fn from_repository(
     object: &HelmChart,
-    access: &Access,
+    repository: &Repository,
     options: Options,
     known: Known,
     fetcher: &Fetcher,
@@ -140,24 +141,22 @@ async fn from_repository(
     let chart = &object.spec.chart;
     remote::check_name(chart).map_err(Error::Chart)?;
     let range = object.spec.version.as_deref().unwrap_or_default();
-    let found = helm_chart::find(access, chart, range, fetcher)
-        .await
-        .map_err(Error::of_chart)?;
+    let found = repository.find(chart, range, fetcher).await?;
     let version = version::with_metadata(&found.version, &options.version_metadata).map_err(Error::Chart)?;
     if known == Some((chart.clone(), version.clone())) {
         return Ok(Fetch::Unchanged { revision: version });
     }
     let seen = seen(chart, &version);
-    let archive = match helm_chart::download(&found, fetcher).await {
+    let archive = match found.download(fetcher).await {
         Ok(archive) => archive,
         Err(error) => {
             return Err(Box::new(Failure {
-                error: Error::of_chart(error),
+                error,
                 seen: Some(seen),
             }));
         }
     };
-    let origin = Some((found.place.request.repository, found.place.resolved.digest));
+    let origin = found.origin();
     let (name, directory) = (chart.clone(), fetcher.directory.clone());
     let packaged =
         tokio::task::spawn_blocking(move || package(archive, name, version, &options, &directory)).await;
@@ -223,6 +222,7 @@ fn fetched(
         summary: summary.clone(),
         name: built.name,
         values_files: built.values_files,
+        resolved_dependencies: built.resolved_dependencies,
     };
     Fetch::New(Fetched {
         seen,

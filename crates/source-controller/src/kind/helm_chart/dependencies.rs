@@ -2,22 +2,30 @@
 //! used as an alias. An address that no HelmRepository has is asked without credentials.
 
 use std::io::Read as _;
+use std::sync::{Mutex, PoisonError};
 
 use api::source::{DEFAULT_TIMEOUT, HelmRepository};
 use helm_package::dependencies::{Fetch, Fetched};
 use tokio::runtime::Handle;
+use tokio::sync::OnceCell;
+use url::Url;
 
-use super::references::access;
-use crate::error::chain;
-use crate::fetch::helm_chart::{self, Access};
+use super::references;
+use super::repository::{Anonymous, Repository};
+use crate::fetch::helm_chart::Access;
+use crate::fetch::http;
 use crate::reconcile::fetch::Fetcher;
 use crate::reconcile::observe::Lookup;
 
-/// Gets charts on a blocking thread of the runtime.
+/// Gets charts on a blocking thread of the runtime, for one chart.
 pub(super) struct Dependencies {
     lookup: Lookup,
     fetcher: Fetcher,
     runtime: Handle,
+    /// The HelmRepositories of the namespace, once they are needed.
+    known: OnceCell<Vec<HelmRepository>>,
+    /// Repositories that were asked already, as the chart calls them.
+    asked: Mutex<Vec<(String, Repository)>>,
 }
 
 /// What went wrong, in Flux's words.
@@ -44,25 +52,28 @@ impl Dependencies {
             lookup,
             fetcher,
             runtime,
+            known: OnceCell::new(),
+            asked: Mutex::default(),
         }
     }
 
     async fn get(&self, repository: &str, name: &str, version: &str) -> Result<Fetched, Error> {
-        let access = self.access(repository).await?;
-        let found = helm_chart::find(&access, name, version, &self.fetcher).await;
+        let found = self.repository(repository).await?;
+        let found = found.find(name, version, &self.fetcher).await;
         let found = found.map_err(|error| Error::Version {
             name: name.to_owned(),
             version: version.to_owned(),
-            repository: repository.to_owned(),
-            problem: chain(&error),
+            repository: shown(repository),
+            problem: problem(&error),
         })?;
         let failed = |problem: String| Error::Download {
             version: found.version.clone(),
             problem,
         };
-        let mut file = helm_chart::download(&found, &self.fetcher)
+        let mut file = found
+            .download(&self.fetcher)
             .await
-            .map_err(|error| failed(chain(&error)))?;
+            .map_err(|error| failed(problem(&error)))?;
         let mut archive = Vec::new();
         file.read_to_end(&mut archive)
             .map_err(|error| failed(error.to_string()))?;
@@ -72,34 +83,78 @@ impl Dependencies {
         })
     }
 
-    async fn access(&self, repository: &str) -> Result<Access, Error> {
-        let failed = |problem: String| Error::Repository {
-            url: repository.to_owned(),
-            problem,
+    /// A repository; the same one each time, so that an index that nobody keeps is fetched once.
+    async fn repository(&self, name: &str) -> Result<Repository, Error> {
+        let known = || {
+            let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+            let found = asked.iter().find(|(asked, _)| asked == name);
+            found.map(|(_, repository)| repository.clone())
         };
-        let reader = self.lookup.reader();
-        let all = reader.objects::<HelmRepository>().await;
-        let mut all = all.map_err(|error| failed(error.to_string()))?.into_iter();
-        let known = match repository.strip_prefix('@') {
+        if let Some(repository) = known() {
+            return Ok(repository);
+        }
+        let repository = match self.object(name).await? {
+            Some(object) => {
+                let urgent = true; // whoever builds a chart wants what there is now
+                let found = references::repository(object, urgent, &self.lookup.reader()).await;
+                found.map_err(|error| unusable(name, error.message()))?
+            }
+            None => anonymous(name),
+        };
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.push((name.to_owned(), repository.clone()));
+        Ok(repository)
+    }
+
+    /// The HelmRepository with this name or address. None: nobody made one for the address.
+    async fn object(&self, wanted: &str) -> Result<Option<&HelmRepository>, Error> {
+        let list = || async { self.lookup.reader().objects::<HelmRepository>().await };
+        let known = self.known.get_or_try_init(list).await;
+        let mut known = known.map_err(|error| unusable(wanted, error.to_string()))?.iter();
+        match wanted.strip_prefix('@') {
             Some(name) => {
-                let found = all.find(|known| known.metadata.name.as_deref() == Some(name));
-                Some(found.ok_or_else(|| Error::NoRepository {
+                let found = known.find(|known| known.metadata.name.as_deref() == Some(name));
+                found.map(Some).ok_or_else(|| Error::NoRepository {
                     name: name.to_owned(),
                     namespace: self.lookup.namespace().to_owned(),
-                })?)
+                })
             }
-            None => {
-                let wanted = normalized(repository);
-                all.find(|known| normalized(&known.spec.url) == wanted)
-            }
-        };
-        match known {
-            Some(known) => access(&known, &reader)
-                .await
-                .map_err(|error| failed(error.message())),
-            None => anonymous(repository).map_err(failed),
+            None => Ok(known.find(|known| normalized(&known.spec.url) == normalized(wanted))),
         }
     }
+}
+
+/// What is wrong, without the names of the steps, which are those of a chart and not of its dependencies.
+fn problem(error: &crate::error::Error) -> String {
+    const STEPS: [&str; 4] = [
+        "invalid chart reference: ",
+        "chart pull error: ",
+        "failed to get chart version for remote reference: ",
+        "failed to download chart for remote reference: ",
+    ];
+    let message = error.message();
+    let rest = STEPS.iter().fold(message.as_str(), |text, step| {
+        text.strip_prefix(step).unwrap_or(text)
+    });
+    rest.to_owned()
+}
+
+fn unusable(url: &str, problem: String) -> Error {
+    Error::Repository {
+        url: shown(url),
+        problem,
+    }
+}
+
+/// The address without user and password, which somebody may have put there.
+fn shown(url: &str) -> String {
+    Url::parse(url).map_or_else(
+        |_| url.to_owned(),
+        |parsed| match parsed.username() {
+            "" if parsed.password().is_none() => url.to_owned(),
+            _ => http::public(&parsed),
+        },
+    )
 }
 
 impl Fetch for Dependencies {
@@ -114,17 +169,17 @@ impl Fetch for Dependencies {
 }
 
 /// A repository that is only an address.
-fn anonymous(url: &str) -> Result<Access, String> {
-    let is_oci = url.starts_with("oci://");
-    if !is_oci {
-        return Err("repositories over http are not supported by this controller yet".to_owned());
+fn anonymous(url: &str) -> Repository {
+    if !url.starts_with("oci://") {
+        return Repository::Anonymous(Anonymous::new(url));
     }
-    Ok(Access {
+    Repository::Registry(Access {
         url: url.to_owned(),
         insecure: false,
         timeout: DEFAULT_TIMEOUT,
         secret: None,
         certificates: None,
+        login: None,
     })
 }
 

@@ -1,16 +1,18 @@
 //! Where the chart comes from: the source that the spec names, and what is needed to reach it.
 
 use api::source::{
-    ArtifactVerification, ChartSourceKind, HelmChart, HelmRepository, HelmRepositoryType, OCIProvider,
-    Source as _,
+    ArtifactVerification, ChartSourceKind, HelmChart, HelmRepository, OCIProvider, Source as _,
 };
 use artifact::store::{Record, Store};
+use controller_kit::runtime::requested_at;
 use kube::ResourceExt as _;
 
+use super::repository::Repository;
 use super::{Content, kind_name};
-use crate::error::Error;
-use crate::fetch::helm_chart::Access;
-use crate::kind::{Fetched, Verified};
+use crate::error::{CredentialError, Error};
+use crate::fetch::helm_chart::{Access, Login};
+use crate::fetch::helm_repository::Secrets;
+use crate::kind::{Fetched, Kind as _, Verified};
 use crate::reconcile::observe::{Lookup, Named, Reader};
 use crate::verify::{self, oci::Outcome};
 
@@ -39,7 +41,7 @@ pub(crate) enum Source {
     /// A tree of files in our store.
     Tree { store: Store, record: Record },
     /// A repository of charts.
-    Repository(Access),
+    Repository(Repository),
 }
 
 /// Reads the source.
@@ -49,12 +51,16 @@ pub(super) async fn read(object: &HelmChart, reader: &Reader<'_>) -> Result<Refe
         ChartSourceKind::HelmRepository => {
             let repository: HelmRepository =
                 reader.object(&reference.name).await.map_err(Error::GetSource)?;
-            Source::Repository(access(&repository, reader).await?)
+            from_repository(object, repository, reader).await?
         }
         ChartSourceKind::GitRepository => tree::<api::source::GitRepository>(object, reader).await?,
         ChartSourceKind::Bucket => tree::<api::source::Bucket>(object, reader).await?,
     };
     let signatures = match &object.spec.verification {
+        // Said before anything is fetched.
+        Some(_) if !matches!(source, Source::Repository(Repository::Registry(_))) => {
+            return Err(Error::VerifyUnsupported);
+        }
         Some(verification) => {
             let specification: ArtifactVerification = verification.clone().into();
             verify::oci::read(&specification, reader)
@@ -89,35 +95,70 @@ async fn tree<K: Named>(object: &HelmChart, reader: &Reader<'_>) -> Result<Sourc
     })
 }
 
+/// A repository, with its Secrets. One with an index must have been read before; it wakes its charts when it was.
+async fn from_repository(
+    object: &HelmChart,
+    found: HelmRepository,
+    reader: &Reader<'_>,
+) -> Result<Source, Error> {
+    let kind = kind_name(ChartSourceKind::HelmRepository);
+    let namespace = object.namespace().unwrap_or_default();
+    let name = found.name_any();
+    let has_index = reader.store.current(kind, &namespace, &name).is_some();
+    if !has_index && !found.is_static() {
+        return Err(Error::NoSourceArtifact { kind, name });
+    }
+    repository(&found, is_asked_for(object), reader)
+        .await
+        .map(Source::Repository)
+}
+
+/// Whether somebody made or changed the chart, or asks for it to be looked at: not a change of its source.
+fn is_asked_for(object: &HelmChart) -> bool {
+    let status = object.status.as_ref();
+    let observed = status.and_then(|status| status.observed_generation);
+    let handled = status.and_then(|status| status.last_handled_reconcile_at.as_deref());
+    observed != object.metadata.generation || requested_at(object) != handled
+}
+
 /// How a repository is reached, with its Secrets.
-pub(super) async fn access(repository: &HelmRepository, reader: &Reader<'_>) -> Result<Access, Error> {
-    let spec = &repository.spec;
-    let is_oci = spec.type_ == Some(HelmRepositoryType::Oci);
-    if is_oci && spec.provider.unwrap_or_default() != OCIProvider::Generic {
-        return Err(Error::Unsupported {
-            field: "spec.provider of a HelmRepository other than generic".to_owned(),
+pub(super) async fn repository(
+    found: &HelmRepository,
+    urgent: bool,
+    reader: &Reader<'_>,
+) -> Result<Repository, Error> {
+    let spec = &found.spec;
+    let references = found.read_references(reader).await?;
+    if !found.is_static() {
+        return Ok(Repository::Index {
+            object: Box::new(found.clone()),
+            references,
+            store: reader.store.clone(),
+            urgent,
         });
     }
-    if !is_oci {
-        return Err(Error::Unsupported {
-            field: "a HelmChart of a HelmRepository of type default".to_owned(),
-        });
-    }
-    let secret = match &spec.secret_ref {
-        Some(reference) => Some(reader.secret(&reference.name).await?),
-        None => None,
+    let provider = spec.provider.unwrap_or_default();
+    // As in Flux, a Secret goes before the provider.
+    let login = match (provider, &spec.secret_ref) {
+        (OCIProvider::Generic, _) | (_, Some(_)) => None,
+        (provider, None) => {
+            let identity = reader.identity(None).await?;
+            let identity = identity.map_err(|error| Error::GetCredential(CredentialError::Read(error)))?;
+            Some(Login { provider, identity })
+        }
     };
-    let certificates = match &spec.cert_secret_ref {
-        Some(reference) => Some(reader.secret(&reference.name).await?),
-        None => None,
-    };
-    Ok(Access {
+    let Secrets {
+        authentication,
+        certificates,
+    } = references.0;
+    Ok(Repository::Registry(Access {
         url: spec.url.clone(),
         insecure: spec.insecure,
-        timeout: repository.timeout(),
-        secret,
+        timeout: found.timeout(),
+        secret: authentication,
         certificates,
-    })
+        login,
+    }))
 }
 
 /// Looks for the signature of a chart that was pulled.
@@ -131,9 +172,7 @@ pub(super) async fn verify(
     };
     let specification: ArtifactVerification = verification.clone().into();
     let Some((repository, digest)) = &fetched.content.origin else {
-        return Err(Error::Unsupported {
-            field: "spec.verify of a chart that is in no container registry".to_owned(),
-        });
+        return Err(Error::VerifyUnsupported);
     };
     let outcome = verify::oci::verify(repository, *digest, &specification, &references.signatures)
         .await

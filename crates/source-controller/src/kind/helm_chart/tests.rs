@@ -1,5 +1,7 @@
 //! From another source's artifact, and from a real registry, to the chart in the store.
 
+mod server;
+
 use api::meta::condition_types::ARTIFACT_OUTDATED;
 use artifact::store::{Options, Record, RecordMeta, Store};
 use controller_kit::ObjectKey;
@@ -8,6 +10,7 @@ use tempfile::TempDir;
 use testkit::registry::{Artifact as Pushed, Layer, Registry, tar_gz};
 
 use super::references::Source;
+use super::repository::Repository;
 use super::*;
 use crate::fetch::helm_chart::Access;
 use crate::fetch::oci::HELM_CHART;
@@ -119,11 +122,24 @@ impl World {
             .collect()
     }
 
+    fn file(&self, record: &Record, path: &str) -> String {
+        let archive = self.store.open_archive(&record.digest).unwrap();
+        let mut tar = tar::Archive::new(flate2::read::GzDecoder::new(archive));
+        let entries = tar.entries().unwrap().map(Result::unwrap);
+        let mut found = entries
+            .into_iter()
+            .find(|entry| entry.path().unwrap().to_str() == Some(path))
+            .unwrap();
+        let mut text = String::new();
+        std::io::Read::read_to_string(&mut found, &mut text).unwrap();
+        text
+    }
+
     fn status(
         &self,
         object: &HelmChart,
         ending: Ending,
-    ) -> (Vec<String>, HelmChartStatus, Option<status::Event>, Next) {
+    ) -> (Vec<String>, HelmChartStatus, Vec<status::Event>, Next) {
         let progress = Progress {
             message: "building artifact".to_owned(),
             artifact_disappeared: false,
@@ -148,7 +164,7 @@ impl World {
         (
             lines.collect(),
             conclusion.status.clone(),
-            conclusion.event,
+            conclusion.events,
             conclusion.next,
         )
     }
@@ -203,7 +219,7 @@ async fn a_chart_is_packaged_from_the_artifact_of_another_source() {
         build: Some(build),
         verified: None,
     };
-    let (lines, status, event, _) = world.status(&object, ending);
+    let (lines, status, events, _) = world.status(&object, ending);
     let said = "ChartPackageSucceeded: packaged 'app' chart with version '1.2.3'";
     assert_eq!(
         lines,
@@ -218,7 +234,20 @@ async fn a_chart_is_packaged_from_the_artifact_of_another_source() {
         status.url.as_deref(),
         Some("http://store:9090/helmchart/apps/app/latest.tar.gz")
     );
-    assert_eq!(event.unwrap().reason, "ChartPackageSucceeded");
+    let told: Vec<_> = events
+        .iter()
+        .map(|event| (event.reason.as_str(), event.message.as_str()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("ResolvedDependencies", "resolved 1 chart dependencies"),
+            (
+                "ChartPackageSucceeded",
+                "packaged 'app' chart with version '1.2.3'"
+            )
+        ]
+    );
 }
 
 #[tokio::test]
@@ -265,7 +294,7 @@ async fn the_same_version_is_not_built_again() {
         .await;
     assert!(matches!(fetch, Ok(Fetch::Unchanged { revision }) if revision == "1.2.3"));
     // What is at rest keeps what was said of it.
-    let (lines, status, event, next) = world.status(
+    let (lines, status, events, next) = world.status(
         &object,
         Ending::UpToDate {
             revision: "1.2.3".to_owned(),
@@ -280,7 +309,7 @@ async fn the_same_version_is_not_built_again() {
         ]
     );
     assert_eq!(status.observed_source_artifact_revision.as_deref(), Some(COMMIT));
-    assert_eq!((event, next), (None, Next::AtInterval));
+    assert_eq!((events, next), (Vec::new(), Next::AtInterval));
 
     let mut changed = object;
     changed.metadata.generation = Some(3);
@@ -355,12 +384,12 @@ fn a_source_that_has_nothing_yet_is_waited_for() {
         kind: "GitRepository",
         name: "repo".to_owned(),
     };
-    let (lines, _, event, next) = world.status(&object, Ending::Failed(error.into()));
+    let (lines, _, events, next) = world.status(&object, Ending::Failed(error.into()));
     let said = "NoSourceArtifact: no artifact available for GitRepository source 'repo'";
     assert!(lines.contains(&format!("FetchFailed=True {said}")), "{lines:?}");
     assert!(lines.contains(&format!("Ready=False {said}")), "{lines:?}");
     assert_eq!(next, Next::AtInterval);
-    assert_eq!(event.unwrap().severity, controller_kit::events::Severity::Trace);
+    assert_eq!(events[0].severity, controller_kit::events::Severity::Trace);
     assert_eq!(
         object.inputs(),
         [store::ObjectKey::new("GitRepository", "apps", "repo")]
@@ -390,13 +419,14 @@ async fn push(registry: &Registry, data: Vec<u8>, tags: &[&str]) {
 }
 
 fn access(registry: &Registry) -> Source {
-    Source::Repository(Access {
+    Source::Repository(Repository::Registry(Access {
         url: registry.url("charts/"),
         insecure: true,
         timeout: api::meta::Duration::from_secs(20),
         secret: None,
         certificates: None,
-    })
+        login: None,
+    }))
 }
 
 fn web(spec: Value) -> HelmChart {

@@ -1,7 +1,11 @@
 //! Which version of a chart a HelmRepository has, for those who want charts of it.
 //!
 //! The stored index answers. When it does not have what is wanted, the index is fetched at once, and stored for the
-//! repository if it is new: whoever publishes a chart and asks for it need not wait for the repository's interval.
+//! repository if it is new: whoever publishes a chart and asks for it need not wait for the repository's interval. A new
+//! index wakes those who did not find what they want in the one before, so that without need nobody asks for it again at
+//! once: some servers make a new index for each request.
+
+use std::time::Duration;
 
 use api::source::HelmRepository;
 use artifact::store::Store;
@@ -15,6 +19,9 @@ use crate::fetch::helm_repository::{
 };
 use crate::reconcile::fetch::Fetcher;
 use crate::reconcile::store;
+
+/// An index that was checked within this time is not asked for again, unless somebody has a reason to.
+const FRESH: Duration = Duration::from_secs(60);
 
 /// No version of a chart can be said.
 #[derive(Debug, thiserror::Error)]
@@ -36,15 +43,24 @@ pub(crate) struct Found {
     pub(crate) version: ChartVersion,
 }
 
+/// What somebody looks for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) chart: &'a str,
+    pub(crate) range: &'a str,
+    /// Whether the index is asked for although that was done a moment ago: somebody asks for the first time.
+    pub(crate) urgent: bool,
+}
+
 /// Finds the version of a chart that a range means in a repository of the default type.
 pub(crate) async fn find(
     object: &HelmRepository,
     references: &References,
-    chart: &str,
-    range: &str,
+    wanted: Wanted<'_>,
     store: &Store,
     fetcher: &Fetcher,
 ) -> Result<Found, Error> {
+    let Wanted { chart, range, urgent } = wanted;
     let repository = repository_of(object, references, fetcher).map_err(unwrapped)?;
     let stored = find_stored(object, chart, range, store).await;
     let missing = match stored {
@@ -53,7 +69,12 @@ pub(crate) async fn find(
         Err(error) if has_no_such_version(&error) => Some(error),
         Err(error) => return Err(error.into()),
     };
-    let is_new = refresh(object, &repository, store, fetcher).await;
+    let is_left_alone = object.spec.suspend || object.metadata.deletion_timestamp.is_some();
+    let is_fresh = !urgent && fetcher.helm.was_checked(&key_of(object), FRESH);
+    let is_new = match is_left_alone || is_fresh {
+        true => Ok(false),
+        false => refresh(object, &repository, store, fetcher).await,
+    };
     match (is_new, missing) {
         (Ok(true), _) => match find_stored(object, chart, range, store).await? {
             Some(version) => Ok(Found { repository, version }),

@@ -139,7 +139,7 @@ fn conclude_git(overlay: &Value, stored: bool, ending: Ending) -> (GitRepository
     let progress = progress(&object, stored);
     let conclusion = conclude(&object, &progress, ending, &address(), NOW.parse().unwrap());
     object.status = Some(conclusion.status);
-    (object, conclusion.event, conclusion.next)
+    (object, conclusion.events.into_iter().next(), conclusion.next)
 }
 
 fn check(
@@ -464,7 +464,7 @@ fn an_oci_repository_has_its_own_words_and_a_second_address() {
         Some("http://store:9090/ocirepository/apps/app/latest.tar.gz")
     );
     assert_eq!(status.observed_layer_selector, object.spec.layer_selector);
-    let event = conclusion.event.unwrap();
+    let [event] = conclusion.events.try_into().unwrap();
     assert_eq!(
         event.message,
         "stored artifact with revision 'latest@sha256:1' from 'oci://h.io/r'"

@@ -36,17 +36,15 @@ impl Peer {
     }
 
     async fn find(&self, chart: &str, range: &str) -> Result<Found, String> {
+        let urgent = true;
+        self.look(Wanted { chart, range, urgent }).await
+    }
+
+    async fn look(&self, wanted: Wanted<'_>) -> Result<Found, String> {
         let references = References(Secrets::default());
-        find(
-            &self.object,
-            &references,
-            chart,
-            range,
-            &self.store,
-            &self.fetcher,
-        )
-        .await
-        .map_err(|error| chain(&error))
+        find(&self.object, &references, wanted, &self.store, &self.fetcher)
+            .await
+            .map_err(|error| chain(&error))
     }
 
     /// Statuses of the requests since the last time.
@@ -109,4 +107,33 @@ async fn the_stored_index_answers_and_is_renewed_once_when_it_cannot() {
     peer.find("app", "3.0.0").await.unwrap();
     let error = peer.find("app", "4.x").await.err().unwrap();
     assert!(error.contains("answered 503"), "{error}");
+}
+
+#[tokio::test]
+async fn a_repository_is_not_asked_again_and_again_for_what_it_has_not() {
+    let mut peer = Peer::start().await;
+    let wanted = Wanted {
+        chart: "app",
+        range: "3.x",
+        urgent: false,
+    };
+    let missing = "no 'app' chart with version matching '3.x' found";
+    assert_eq!(peer.look(wanted).await.err().unwrap(), missing);
+    assert_eq!(peer.asked(), [200], "there was no index yet");
+    assert_eq!(peer.look(wanted).await.err().unwrap(), missing);
+    assert_eq!(peer.asked(), [0_u16; 0], "it was just read");
+    let urgent = Wanted {
+        urgent: true,
+        ..wanted
+    };
+    assert_eq!(peer.look(urgent).await.err().unwrap(), missing);
+    assert_eq!(peer.asked(), [304]);
+
+    peer.object.spec.suspend = true;
+    assert_eq!(peer.look(urgent).await.err().unwrap(), missing);
+    assert_eq!(
+        peer.asked(),
+        [0_u16; 0],
+        "who suspends a repository wants it left alone"
+    );
 }
