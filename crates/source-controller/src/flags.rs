@@ -76,7 +76,7 @@ pub(crate) struct Flags {
     /// Number of objects of each kind that are reconciled at once
     #[arg(long, default_value_t = 10, value_name = "N")]
     pub(crate) concurrent: usize,
-    /// How long an object waits for another one that it needs; nothing waits yet
+    /// Taken for Flux's sake, without effect: who waits for another object is woken by it
     #[arg(long, value_parser = duration::parse, default_value = "30s", value_name = "DURATION")]
     pub(crate) requeue_dependency: Duration,
     /// Key exchange algorithms of ssh, most preferred first; an empty list offers what Flux offers
