@@ -5,10 +5,16 @@
     reason = "a test that cannot go on should stop where it is"
 )]
 
+#[path = "cluster/chart_dependencies.rs"]
+mod chart_dependencies;
 #[path = "cluster/charts.rs"]
 mod charts;
+#[path = "cluster/charts_of_servers.rs"]
+mod charts_of_servers;
 #[path = "cluster/helm_repository.rs"]
 mod helm_repository;
+#[path = "cluster/signed_charts.rs"]
+mod signed_charts;
 
 use std::path::Path;
 use std::time::Duration;

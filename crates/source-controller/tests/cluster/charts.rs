@@ -2,15 +2,17 @@
 
 use kube::api::DynamicObject;
 use serde_json::{Value, json};
+use testkit::bucket::ObjectStore;
 use testkit::git::{Change, GitServer};
 use testkit::objects::{apply, condition, is_ready, text, with_spec};
 use testkit::registry::{Artifact, Layer, Registry, tar_gz};
+use testkit::tools::Package;
 
 use super::{World, download, files, ready, until};
 
-const CHART: &str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
+pub(crate) const CHART: &str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
 
-fn helm_chart(world: &World, name: &str, kind: &str, source: &str, chart: &str) -> Value {
+pub(crate) fn helm_chart(world: &World, name: &str, kind: &str, source: &str, chart: &str) -> Value {
     json!({
         "apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "HelmChart",
         "metadata": {"name": name, "namespace": world.namespace},
@@ -18,7 +20,27 @@ fn helm_chart(world: &World, name: &str, kind: &str, source: &str, chart: &str) 
     })
 }
 
-fn revision(object: &DynamicObject) -> &str {
+/// A chart as it is pushed to registries.
+pub(crate) fn packaged(data: &[u8]) -> Artifact {
+    Artifact {
+        config_media_type: "application/vnd.cncf.helm.config.v1+json".to_owned(),
+        layers: vec![Layer {
+            media_type: CHART.to_owned(),
+            data: data.to_vec(),
+        }],
+        annotations: Default::default(),
+    }
+}
+
+pub(crate) fn oci_charts(world: &World, registry: &Registry) -> Value {
+    json!({
+        "apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "HelmRepository",
+        "metadata": {"name": "charts", "namespace": world.namespace},
+        "spec": {"type": "oci", "url": registry.url("charts"), "insecure": true},
+    })
+}
+
+pub(crate) fn revision(object: &DynamicObject) -> &str {
     text(object, "/status/artifact/revision")
 }
 
@@ -104,20 +126,11 @@ async fn a_chart_of_a_registry_is_pulled() {
     let world = World::start().await;
     let registry = Registry::start().await.unwrap();
     let data = tar_gz(&[("web/Chart.yaml", "{apiVersion: v2, name: web, version: 0.3.0}")]).unwrap();
-    let artifact = Artifact {
-        config_media_type: "application/vnd.cncf.helm.config.v1+json".to_owned(),
-        layers: vec![Layer {
-            media_type: CHART.to_owned(),
-            data: data.clone(),
-        }],
-        annotations: Default::default(),
-    };
-    registry.push("charts/web", &["0.3.0"], &artifact).await.unwrap();
-    let source = json!({
-        "apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "HelmRepository",
-        "metadata": {"name": "charts", "namespace": world.namespace},
-        "spec": {"type": "oci", "url": registry.url("charts"), "insecure": true},
-    });
+    registry
+        .push("charts/web", &["0.3.0"], &packaged(&data))
+        .await
+        .unwrap();
+    let source = oci_charts(&world, &registry);
     apply(&world.plane.client(), &source).await.unwrap();
     let (api, name) = world
         .create(&helm_chart(&world, "web", "HelmRepository", "charts", "web"))
@@ -129,4 +142,58 @@ async fn a_chart_of_a_registry_is_pulled() {
         Some(("True", "ChartPullSucceeded", said))
     );
     assert_eq!(download(&object).await, data);
+}
+
+#[tokio::test]
+async fn a_chart_of_a_bucket_follows_each_of_its_revisions() {
+    let world = World::start().await;
+    let store = ObjectStore::start(Package::Moto).await.unwrap();
+    store.make_s3("charts").await.unwrap();
+    let put = async |key: &str, content: &str| store.put_s3("charts", key, content).await.unwrap();
+    put("app/Chart.yaml", "{apiVersion: v2, name: app, version: 1.0.0}").await;
+    put("app/values.yaml", "a: 1\n").await;
+    put("env.yaml", "a: 2\n").await;
+    let keys = json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "keys", "namespace": world.namespace},
+        "stringData": {"accesskey": "test", "secretkey": "test"},
+    });
+    apply(&world.plane.client(), &keys).await.unwrap();
+    let bucket = json!({
+        "apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "Bucket",
+        "metadata": {"name": "bucket", "namespace": world.namespace},
+        "spec": {
+            "interval": "10m", "bucketName": "charts", "endpoint": store.address(), "insecure": true,
+            "secretRef": {"name": "keys"},
+        },
+    });
+    let (buckets, bucket) = world.create(&bucket).await;
+    let chart = helm_chart(&world, "app", "Bucket", "bucket", "app");
+    let (api, name) = world
+        .create(&with_spec(
+            chart,
+            json!({"reconcileStrategy": "Revision", "valuesFiles": ["env.yaml"]}),
+        ))
+        .await;
+    let version = |bucket: &DynamicObject| {
+        let (_, hex) = revision(bucket).split_once(':').unwrap();
+        format!("1.0.0+{}.1", &hex[..12])
+    };
+    let first = version(&ready(&buckets, &bucket).await);
+    let object = ready(&api, &name).await;
+    assert_eq!(revision(&object), first);
+    let said = format!("packaged 'app' chart with version '{first}' and merged values files [env.yaml]");
+    assert_eq!(
+        condition(&object, "Ready"),
+        Some(("True", "ChartPackageSucceeded", said.as_str()))
+    );
+    assert!(files(&download(&object).await).contains(&"app/values.yaml: a: 2\n".to_owned()));
+
+    put("env.yaml", "a: 3\n").await;
+    let second = version(&super::handled(&buckets, &bucket).await);
+    assert_ne!(first, second);
+    let object = until(&api, &name, |object| {
+        revision(object) == second && is_ready(object)
+    })
+    .await;
+    assert!(files(&download(&object).await).contains(&"app/values.yaml: a: 3\n".to_owned()));
 }
