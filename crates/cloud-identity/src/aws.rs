@@ -19,7 +19,7 @@ use crate::provider::{Provider, Session};
 use crate::token::{Secret, Token};
 
 pub use sign::{Signer, encode, sha256_hex};
-pub use sts::assume_role_with_ldap_identity;
+pub use sts::{assume_role, assume_role_with_ldap_identity};
 
 /// Which role a ServiceAccount has.
 const ROLE_ANNOTATION: &str = "eks.amazonaws.com/role-arn";
@@ -125,7 +125,7 @@ impl Access {
 }
 
 /// The address of a service in a region, or what `AWS_ENDPOINT_URL_<variable>` says.
-pub(crate) fn service_url(
+pub fn service_url(
     environment: &Environment,
     variable: &str,
     host: &str,

@@ -61,7 +61,9 @@ impl Environment {
         self.get(name).unwrap_or(default)
     }
 
-    pub(crate) fn now(&self) -> Timestamp {
+    /// The time.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
         self.fixed_time.unwrap_or_else(Timestamp::now)
     }
 

@@ -29,7 +29,7 @@ pub use emit::{WriteError, check, write, write_mapping};
 pub use error::{Error, Problem};
 pub use input::Input;
 pub use node::{Kind, Node, NodeId, Nodes, Style, Tag};
-pub use write_tree::{write_tree, write_tree_indented};
+pub use write_tree::{write_tree, write_tree_indented, write_tree_with_indent};
 
 /// One document of a stream, as JSON.
 #[derive(Clone, Debug, PartialEq)]

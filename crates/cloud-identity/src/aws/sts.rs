@@ -2,8 +2,9 @@
 
 use url::Url;
 
-use super::{Keys, token};
+use super::{Keys, Signer, service_url, token};
 use crate::exchange::{Error, Http, Request, ask_xml};
+use crate::provider::Session;
 use crate::token::Token;
 
 const VERSION: (&str, &str) = ("Version", "2011-06-15");
@@ -24,6 +25,39 @@ pub(super) async fn assume_role_with_web_identity(
         ("WebIdentityToken", assertion),
     ];
     ask(http, Request::form(endpoint, &fields)).await
+}
+
+/// Keys of a role, for somebody with keys whom the role trusts. The token service is that of the region.
+pub async fn assume_role(
+    keys: Keys,
+    region: &str,
+    role: &str,
+    session_name: &str,
+    session: Session<'_>,
+) -> Result<Token, Error> {
+    let endpoint = service_url(session.environment, "STS", "sts", region)?;
+    let fields = [
+        ("Action", "AssumeRole"),
+        VERSION,
+        ("RoleArn", role),
+        ("RoleSessionName", session_name),
+    ];
+    let mut request = Request::form(endpoint, &fields);
+    let signer = Signer {
+        keys,
+        region: region.to_owned(),
+        service: "sts",
+    };
+    let now = session.environment.now();
+    let signed = signer.sign(
+        &request.method,
+        &request.url,
+        &mut request.headers,
+        &request.body,
+        now,
+    );
+    signed.map_err(|_| Error::configuration("the keys have characters that no header can carry"))?;
+    ask(session.http, request).await
 }
 
 /// Keys of a MinIO server for a user in LDAP.

@@ -12,18 +12,25 @@ use super::scalar::resolve_plain;
 
 /// Writes a tree as a YAML document, ending in a newline, as kyaml has it: sequences are not indented.
 pub fn write_tree(nodes: &Nodes, root: NodeId) -> String {
-    write(nodes, root, true)
+    write(nodes, root, true, INDENT)
 }
 
 /// Writes a tree as a YAML document, ending in a newline, as go-yaml v3 does with two spaces: sequences are indented.
 pub fn write_tree_indented(nodes: &Nodes, root: NodeId) -> String {
-    write(nodes, root, false)
+    write(nodes, root, false, INDENT)
 }
 
-fn write(nodes: &Nodes, root: NodeId, compact_sequences: bool) -> String {
+/// Writes a tree as [`write_tree_indented`] does, with so many spaces: 2 to 9.
+pub fn write_tree_with_indent(nodes: &Nodes, root: NodeId, spaces: usize) -> String {
+    let spaces = i32::try_from(spaces.clamp(2, 9)).unwrap_or(INDENT);
+    write(nodes, root, false, spaces)
+}
+
+fn write(nodes: &Nodes, root: NodeId, compact_sequences: bool, best_indent: i32) -> String {
     let mut writer = Writer {
         nodes,
         compact_sequences,
+        best_indent,
         out: String::new(),
         column: 0,
         indent: -1,
@@ -56,6 +63,7 @@ const SIMPLE_KEY_LENGTH: usize = 128;
 struct Writer<'a> {
     nodes: &'a Nodes,
     compact_sequences: bool,
+    best_indent: i32,
     out: String,
     column: usize,
     indent: i32,
@@ -197,11 +205,12 @@ impl<'a> Writer<'a> {
 
     fn increase_indent(&mut self, place: Place, flow: bool, compact: bool) {
         if self.indent < 0 {
-            self.indent = if flow { INDENT } else { 0 };
+            self.indent = if flow { self.best_indent } else { 0 };
         } else if place == Place::BlockElement {
             self.indent += 2;
         } else {
-            self.indent = INDENT * ((self.indent + INDENT) / INDENT);
+            let best = self.best_indent;
+            self.indent = best * ((self.indent + best) / best);
             if compact {
                 self.indent -= 2;
             }

@@ -156,7 +156,8 @@ impl Writer<'_> {
     /// Says how a block scalar is indented and how it ends, and ends the line.
     fn block_hints(&mut self, text: &str) {
         if text.starts_with(|c| c == ' ' || is_break(c)) {
-            self.indicator("2", false, false, false);
+            let hint = self.best_indent.to_string();
+            self.indicator(&hint, false, false, false);
         }
         let mut from_end = text.chars().rev();
         match (from_end.next().is_some_and(is_break), from_end.next()) {

@@ -1,0 +1,99 @@
+//! The test vectors of age's authors (C2SP/CCTV, `age`), in tests/age.
+
+use std::path::Path;
+
+use aws_lc_rs::digest::{SHA256, digest};
+
+use super::*;
+
+struct Vector {
+    fields: Vec<(String, String)>,
+    file: Vec<u8>,
+}
+
+impl Vector {
+    fn read(path: &Path) -> Self {
+        let bytes = std::fs::read(path).unwrap();
+        let end = bytes.windows(2).position(|two| two == b"\n\n").unwrap();
+        let text = std::str::from_utf8(&bytes[..end]).unwrap();
+        let fields = text.lines().map(|line| {
+            let (name, value) = line.split_once(": ").unwrap();
+            (name.to_owned(), value.to_owned())
+        });
+        Self {
+            fields: fields.collect(),
+            file: bytes[end + 2..].to_vec(),
+        }
+    }
+
+    fn get(&self, name: &str) -> Option<&str> {
+        let found = self.fields.iter().find(|(field, _)| field == name);
+        found.map(|(_, value)| value.as_str())
+    }
+}
+
+#[test]
+fn the_vectors_of_age_come_out_as_its_authors_say() {
+    let (mut opened, mut refused) = (0, 0);
+    for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/age")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let vector = Vector::read(&path);
+        let foreign = ["p256tag", "mlkem768p256tag", "scrypt", "passphrase"];
+        let is_foreign = foreign.iter().any(|kind| name.contains(kind)) || vector.get("passphrase").is_some();
+        if is_foreign || vector.get("compressed").is_some() || vector.get("identity").is_none() {
+            continue;
+        }
+        let mut identities = Identities::default();
+        for (field, value) in &vector.fields {
+            if field == "identity" {
+                identities
+                    .import(value)
+                    .unwrap_or_else(|error| panic!("{name}: {error}"));
+            }
+        }
+        let found = if vector.get("armored") == Some("yes") {
+            match std::str::from_utf8(&vector.file) {
+                Ok(text) => identities.open(text).map_err(|error| error.0),
+                Err(error) => Err(error.to_string()),
+            }
+        } else {
+            identities.open_binary(&vector.file).map_err(str::to_owned)
+        };
+        if vector.get("expect") == Some("success") {
+            let plain = found.unwrap_or_else(|error| panic!("{name}: {error}"));
+            let hash = digest(&SHA256, &plain);
+            let hash: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+            assert_eq!(Some(hash.as_str()), vector.get("payload"), "{name}");
+            opened += 1;
+        } else {
+            assert!(
+                found.is_err(),
+                "{name} must be refused: {:?}",
+                vector.get("comment")
+            );
+            refused += 1;
+        }
+    }
+    assert!(opened > 10 && refused > 70, "{opened} opened, {refused} refused");
+}
+
+#[test]
+fn what_is_no_identity_is_refused_without_quoting_it() {
+    for text in [
+        "hunter2",
+        "AGE-PLUGIN-YUBIKEY-1QQPQYQQZGG",
+        "AGE-SECRET-KEY-1EGTZVFFV20835NWYV6270LXYVK2VKNX2MMDKWYKLMGR48UAWX40Q2P2LM1",
+        "-----BEGIN OPENSSH PRIVATE KEY-----",
+    ] {
+        let error = Identities::default()
+            .import(&format!("# comment\n\n{text}"))
+            .unwrap_err();
+        let error = error.to_string();
+        assert!(
+            error.starts_with("failed to parse and add to age identities: line 3: "),
+            "{error}"
+        );
+        assert!(!error.contains(text), "{error}");
+    }
+}

@@ -1,0 +1,43 @@
+//! Decrypts files of SOPS, for `spec.decryption` of Flux's Kustomizations.
+//!
+//! In: the bytes of an encrypted file and its [`Format`]. Out: the bytes that `sops decrypt` gives. The way between:
+//! a store of the format makes a tree of the text and takes the [`Metadata`] out of it; [`data_key`] asks the
+//! [`KeyService`] for the data key, group by group; the tree is decrypted value by value, each bound to its path, and
+//! hashed in the order of the document; a store writes what is left.
+//!
+//! [`flux`] has Flux's rules about what is decrypted and with which keys; [`kms`] are the key services that are asked
+//! over HTTP. Nothing here knows a cluster or an HTTP client, and nothing is encrypted. No error, and no `Debug`
+//! output, holds plaintext or keys.
+//!
+//! ```no_run
+//! # async fn example(keys: sops::Keys, encrypted: &[u8]) -> Result<(), sops::Error> {
+//! use sops::{Decryptor, Format, Integrity};
+//!
+//! let decryptor = Decryptor::new(keys, Integrity::Checked);
+//! let plain = decryptor.decrypt(encrypted, Format::Yaml).await?;
+//! # Ok(()) }
+//! ```
+
+pub mod age;
+mod cipher;
+pub mod data_key;
+mod decryptor;
+mod error;
+pub mod flux;
+mod format;
+pub mod key;
+pub mod kms;
+mod metadata;
+mod number;
+pub mod openpgp;
+mod shamir;
+mod store;
+mod time;
+mod tree;
+mod walk;
+
+pub use decryptor::{Decryptor, Integrity, MAX_FILE_BYTES, MAX_NESTING};
+pub use error::Error;
+pub use format::Format;
+pub use key::{EncryptedKey, KeyError, KeyService, Keys, MasterKey};
+pub use metadata::Metadata;
