@@ -2,8 +2,9 @@
 //!
 //! Text becomes a tree of [`Nodes`] that keep what the text said (style, tag, anchor, line); two schemas read that tree:
 //! [`json`] as sigs.k8s.io/yaml does for kubectl, Helm and Flux (YAML 1.1, through JSON), and [`scalar`] as kyaml does
-//! for kustomize. [`write()`] emits JSON values as sigs.k8s.io/yaml does, [`write_tree`] a tree as kyaml does. Comments are dropped: none of the three keeps
-//! them in what Windlass applies.
+//! for kustomize. [`write()`] emits JSON values as sigs.k8s.io/yaml does, [`write_tree`] a tree as kyaml does. Comments are in no
+//! node, because none of the three keeps them in what Windlass applies: [`compose_all_with_comments`] lists them, and
+//! [`write_tree_commented`] writes them.
 
 mod compose;
 mod dialect;
@@ -23,13 +24,13 @@ mod write_tree;
 
 use serde_json::Value;
 
-pub use compose::{Composed, MAX_DEPTH, MAX_NODES, compose_all, compose_first};
+pub use compose::{Composed, MAX_DEPTH, MAX_NODES, compose_all, compose_all_with_comments, compose_first};
 pub use dialect::Dialect;
 pub use emit::{WriteError, check, write, write_mapping};
 pub use error::{Error, Problem};
 pub use input::Input;
-pub use node::{Kind, Node, NodeId, Nodes, Style, Tag};
-pub use write_tree::{write_tree, write_tree_indented, write_tree_with_indent};
+pub use node::{Comment, Kind, Node, NodeId, Nodes, Style, Tag};
+pub use write_tree::{Comments, write_tree, write_tree_commented, write_tree_indented};
 
 /// One document of a stream, as JSON.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::dialect::Dialect;
 use super::error::Problem;
 use super::input::Input;
-use super::node::{Node, NodeId, Nodes, Style, Tag};
+use super::node::{Comment, Node, NodeId, Nodes, Style, Tag};
 use super::parse::{Event, Parser, Properties};
 use super::scalar;
 
@@ -26,7 +26,7 @@ pub fn compose_all<'a>(
     nodes: &mut Nodes,
     dialect: Dialect,
 ) -> Result<Vec<Composed>, Problem> {
-    compose(input.into(), nodes, dialect, usize::MAX)
+    compose(input.into(), nodes, dialect, usize::MAX, &mut None)
 }
 
 /// Reads the first document of a stream, and nothing behind it; None when there is none.
@@ -35,7 +35,18 @@ pub fn compose_first<'a>(
     nodes: &mut Nodes,
     dialect: Dialect,
 ) -> Result<Option<Composed>, Problem> {
-    Ok(compose(input.into(), nodes, dialect, 1)?.pop())
+    Ok(compose(input.into(), nodes, dialect, 1, &mut None)?.pop())
+}
+
+/// Reads all documents of a stream as [`compose_all`] does, and the comments in the order of the text.
+pub fn compose_all_with_comments<'a>(
+    input: impl Into<Input<'a>>,
+    nodes: &mut Nodes,
+    dialect: Dialect,
+) -> Result<(Vec<Composed>, Vec<Comment>), Problem> {
+    let mut comments = Some(Vec::new());
+    let roots = compose(input.into(), nodes, dialect, usize::MAX, &mut comments)?;
+    Ok((roots, comments.unwrap_or_default()))
 }
 
 fn compose(
@@ -43,9 +54,13 @@ fn compose(
     nodes: &mut Nodes,
     dialect: Dialect,
     documents: usize,
+    comments: &mut Option<Vec<Comment>>,
 ) -> Result<Vec<Composed>, Problem> {
     nodes.reserve_for(input.text.len());
     let mut parser = Parser::new(&input.text, input.failure, dialect);
+    if comments.is_some() {
+        parser.keep_comments();
+    }
     let mut composer = Composer {
         dialect,
         limit: nodes.len() + MAX_NODES,
@@ -62,6 +77,9 @@ fn compose(
             Event::DocumentEnd => roots.extend(composer.root.take()),
             event => composer.take(event, line.saturating_add(1))?,
         }
+    }
+    if let Some(comments) = comments {
+        *comments = parser.take_comments();
     }
     Ok(roots)
 }

@@ -110,6 +110,17 @@ impl Tag {
     }
 }
 
+/// A comment, and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Comment {
+    /// The line, counted from 1.
+    pub line: u32,
+    /// Characters that stand before it in its line.
+    pub column: usize,
+    /// What follows the `#`.
+    pub text: String,
+}
+
 /// One node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 
 use super::dialect::Dialect;
 use super::error::Problem;
-use super::node::Style;
+use super::node::{Comment, Style};
 use super::scan::token::{TagDirective, Token, TokenKind};
 use super::scan::{Result, Scanner};
 use state::State;
@@ -55,6 +55,16 @@ pub(super) struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
+    /// Remembers comments from here on.
+    pub(super) fn keep_comments(&mut self) {
+        self.scanner.keep_comments();
+    }
+
+    /// Takes the comments that were remembered.
+    pub(super) fn take_comments(&mut self) -> Vec<Comment> {
+        self.scanner.take_comments()
+    }
+
     pub(super) fn new(text: &'a str, failure_behind: Option<Problem>, dialect: Dialect) -> Self {
         Self {
             dialect,

@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 
 use super::dialect::Dialect;
 use super::error::Problem;
-use super::node::Style;
+use super::node::{Comment, Style};
 use cursor::Cursor;
 use simple_key::SimpleKey;
 use token::{Token, TokenKind};
@@ -69,6 +69,16 @@ impl<'a> Scanner<'a> {
             simple_key_allowed: true,
             simple_keys: Vec::new(),
         }
+    }
+
+    /// Remembers comments from here on.
+    pub(super) fn keep_comments(&mut self) {
+        self.cursor.comments = Some(Vec::new());
+    }
+
+    /// Takes the comments that were remembered.
+    pub(super) fn take_comments(&mut self) -> Vec<Comment> {
+        self.cursor.comments.take().unwrap_or_default()
     }
 
     /// Borrows the next token.

@@ -7,30 +7,51 @@
 mod analysis;
 mod scalar;
 
+use std::collections::HashMap;
+
 use super::node::{Kind, Node, NodeId, Nodes, Tag};
 use super::scalar::resolve_plain;
 
 /// Writes a tree as a YAML document, ending in a newline, as kyaml has it: sequences are not indented.
 pub fn write_tree(nodes: &Nodes, root: NodeId) -> String {
-    write(nodes, root, true, INDENT)
+    write(nodes, root, true, INDENT, None)
 }
 
 /// Writes a tree as a YAML document, ending in a newline, as go-yaml v3 does with two spaces: sequences are indented.
 pub fn write_tree_indented(nodes: &Nodes, root: NodeId) -> String {
-    write(nodes, root, false, INDENT)
+    write(nodes, root, false, INDENT, None)
 }
 
-/// Writes a tree as [`write_tree_indented`] does, with so many spaces: 2 to 9.
-pub fn write_tree_with_indent(nodes: &Nodes, root: NodeId, spaces: usize) -> String {
+/// Comments of the nodes that are written, without their `#`.
+#[derive(Clone, Debug, Default)]
+pub struct Comments {
+    /// Lines before a key or an element; of a mapping's or a sequence's own, lines before its first.
+    pub head: HashMap<NodeId, Vec<String>>,
+    /// What stands behind a scalar, in its line.
+    pub line: HashMap<NodeId, String>,
+    /// Lines behind what a key or an element holds.
+    pub foot: HashMap<NodeId, Vec<String>>,
+}
+
+/// Writes a tree as [`write_tree_indented`] does, with so many spaces (2 to 9) and with comments.
+pub fn write_tree_commented(nodes: &Nodes, root: NodeId, spaces: usize, comments: &Comments) -> String {
     let spaces = i32::try_from(spaces.clamp(2, 9)).unwrap_or(INDENT);
-    write(nodes, root, false, spaces)
+    write(nodes, root, false, spaces, Some(comments))
 }
 
-fn write(nodes: &Nodes, root: NodeId, compact_sequences: bool, best_indent: i32) -> String {
+fn write(
+    nodes: &Nodes,
+    root: NodeId,
+    compact_sequences: bool,
+    best_indent: i32,
+    comments: Option<&Comments>,
+) -> String {
     let mut writer = Writer {
         nodes,
         compact_sequences,
         best_indent,
+        comments,
+        line_comment: None,
         out: String::new(),
         column: 0,
         indent: -1,
@@ -64,6 +85,9 @@ struct Writer<'a> {
     nodes: &'a Nodes,
     compact_sequences: bool,
     best_indent: i32,
+    comments: Option<&'a Comments>,
+    /// What is to stand behind the scalar that is written.
+    line_comment: Option<&'a str>,
     out: String,
     column: usize,
     indent: i32,
@@ -81,13 +105,20 @@ impl<'a> Writer<'a> {
                 self.indicator("*", true, false, false);
                 self.text(&node.value);
             }
-            Kind::Scalar => self.scalar(node, place),
+            Kind::Scalar => {
+                self.line_comment = self
+                    .comments
+                    .and_then(|comments| comments.line.get(&id))
+                    .map(String::as_str);
+                self.scalar(node, place);
+                self.write_line_comment();
+            }
             Kind::Sequence => {
                 self.properties(node, tag_of_collection(node, &Tag::Seq));
                 if self.flow_level > 0 || node.flow || node.content.is_empty() {
                     self.flow_sequence(node, place);
                 } else {
-                    self.block_sequence(node, place);
+                    self.block_sequence(id, node, place);
                 }
             }
             Kind::Mapping => {
@@ -95,29 +126,38 @@ impl<'a> Writer<'a> {
                 if self.flow_level > 0 || node.flow || node.content.is_empty() {
                     self.flow_mapping(node, place);
                 } else {
-                    self.block_mapping(node, place);
+                    self.block_mapping(id, node, place);
                 }
             }
         }
     }
 
-    fn block_sequence(&mut self, node: &'a Node, place: Place) {
+    fn block_sequence(&mut self, id: NodeId, node: &'a Node, place: Place) {
         let outer = self.indent;
         let is_value = matches!(place, Place::InMapping | Place::SimpleKey);
         let compact = self.compact_sequences && is_value && (self.column == 0 || !self.indention);
         self.increase_indent(place, false, compact);
+        if place != Place::BlockElement {
+            self.write_comment_lines(id, |comments| &comments.head);
+        }
         for element in &node.content {
+            self.write_comment_lines(*element, |comments| &comments.head);
             self.write_indent();
             self.indicator("-", true, false, true);
             self.node(*element, Place::BlockElement);
+            self.write_comment_lines(*element, |comments| &comments.foot);
         }
         self.indent = outer;
     }
 
-    fn block_mapping(&mut self, node: &'a Node, place: Place) {
+    fn block_mapping(&mut self, id: NodeId, node: &'a Node, place: Place) {
         let outer = self.indent;
         self.increase_indent(place, false, false);
+        if place != Place::BlockElement {
+            self.write_comment_lines(id, |comments| &comments.head);
+        }
         for pair in node.content.chunks_exact(2) {
+            self.write_comment_lines(pair[0], |comments| &comments.head);
             self.write_indent();
             if self.is_simple_key(pair[0]) {
                 self.node(pair[0], Place::SimpleKey);
@@ -129,8 +169,31 @@ impl<'a> Writer<'a> {
                 self.indicator(":", true, false, true);
             }
             self.node(pair[1], Place::InMapping);
+            self.write_comment_lines(pair[0], |comments| &comments.foot);
         }
         self.indent = outer;
+    }
+
+    /// Writes comments that have lines of their own.
+    fn write_comment_lines(
+        &mut self,
+        id: NodeId,
+        choose: impl Fn(&'a Comments) -> &'a HashMap<NodeId, Vec<String>>,
+    ) {
+        let lines = self.comments.and_then(|comments| choose(comments).get(&id));
+        for line in lines.into_iter().flatten() {
+            self.write_indent();
+            self.put('#');
+            self.text(line);
+        }
+    }
+
+    fn write_line_comment(&mut self) {
+        if let Some(comment) = self.line_comment.take() {
+            self.put(' ');
+            self.put('#');
+            self.text(comment);
+        }
     }
 
     fn flow_sequence(&mut self, node: &'a Node, place: Place) {

@@ -1,5 +1,7 @@
 //! A place in the text: what stands there, and how to move on from it.
 
+use super::super::node::Comment;
+
 /// Reads a text from its start to its end; behind the end stand NUL characters, which no text may hold.
 #[derive(Debug)]
 pub(super) struct Cursor<'a> {
@@ -12,6 +14,8 @@ pub(super) struct Cursor<'a> {
     pub(super) column: usize,
     /// Line breaks since the last character that is neither blank nor a break; go-yaml v3 counts them for comments.
     pub(super) newlines: u32,
+    /// The comments so far; None when nobody wants them.
+    pub(super) comments: Option<Vec<Comment>>,
 }
 
 impl<'a> Cursor<'a> {
@@ -22,6 +26,7 @@ impl<'a> Cursor<'a> {
             line: 0,
             column: 0,
             newlines: 0,
+            comments: None,
         }
     }
 
@@ -104,7 +109,15 @@ impl<'a> Cursor<'a> {
     /// Moves to the end of the line when a comment starts here.
     pub(super) fn skip_comment(&mut self) {
         if self.peek(0) == b'#' {
-            self.skip_characters(self.line_length());
+            let length = self.line_length();
+            if let Some(comments) = &mut self.comments {
+                comments.push(Comment {
+                    line: self.line.saturating_add(1),
+                    column: self.column,
+                    text: self.text[self.at + 1..self.at + length].to_owned(),
+                });
+            }
+            self.skip_characters(length);
         }
     }
 

@@ -166,6 +166,7 @@ impl Writer<'_> {
             (true, Some(c)) if is_break(c) => self.indicator("+", false, false, false),
             _ => {}
         }
+        self.write_line_comment();
         self.put_break();
         self.whitespace = true;
     }

@@ -5,71 +5,162 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use manifest::yaml::number::format_g;
 use manifest::yaml::scalar::{Scalar, resolve_plain};
-use manifest::yaml::{Node, NodeId, Nodes, Style, Tag, write_tree_with_indent};
+use manifest::yaml::{Comments, Node, NodeId, Nodes, Style, Tag, write_tree_commented};
 
 use crate::store::{Problem, told};
-use crate::tree::{Branch, Key, Value};
+use crate::tree::{Branch, Comment, Key, Value};
 
 const INDENT: usize = 4;
 
 pub(crate) fn write(branches: &[Branch]) -> Result<Vec<u8>, Problem> {
     let mut documents = Vec::new();
     for branch in branches {
-        let mut nodes = Nodes::default();
-        let root =
-            mapping(branch, &mut nodes).map_err(|problem| format!("Error marshaling to YAML: {problem}"))?;
-        documents.push(write_tree_with_indent(&nodes, root, INDENT));
+        let mut writer = Writer::default();
+        let root = writer.mapping(branch);
+        let root = root.map_err(|problem| format!("Error marshaling to YAML: {problem}"))?;
+        documents.push(write_tree_commented(
+            &writer.nodes,
+            root,
+            INDENT,
+            &writer.comments,
+        ));
     }
     Ok(documents.join("---\n").into_bytes())
 }
 
-fn mapping(branch: &Branch, nodes: &mut Nodes) -> Result<NodeId, Problem> {
-    let mut content = Vec::new();
-    for item in branch {
-        let key = match &item.key {
-            Key::Text(text) => string(text),
-            Key::Comment(_) => continue,
-            Key::Other(_) => return Err(format!("the key {} is no text", told(&item.key))),
+#[derive(Default)]
+struct Writer {
+    nodes: Nodes,
+    comments: Comments,
+}
+
+/// Comments of a collection that wait for what follows them.
+#[derive(Default)]
+struct Waiting {
+    head: Vec<String>,
+    line: Vec<String>,
+}
+
+impl Waiting {
+    fn add(&mut self, comment: &Comment) {
+        let text = String::from_utf8_lossy(&comment.text).into_owned();
+        if comment.inline {
+            self.line.push(text);
+        } else {
+            self.head.push(text);
+        }
+    }
+}
+
+impl Writer {
+    fn mapping(&mut self, branch: &Branch) -> Result<NodeId, Problem> {
+        let mut content = Vec::new();
+        let mut first = Vec::new();
+        let mut waiting = Waiting::default();
+        for item in branch {
+            let key = match &item.key {
+                Key::Text(text) => string(text),
+                Key::Comment(comment) => {
+                    waiting.add(comment);
+                    continue;
+                }
+                Key::Other(_) => return Err(format!("the key {} is no text", told(&item.key))),
+            };
+            let key = self.nodes.add(key);
+            let head = std::mem::take(&mut waiting.head);
+            // What stands before the first key belongs to the whole.
+            if content.is_empty() {
+                first = head;
+            } else {
+                self.head(key, head);
+            }
+            let value = self.node(&item.value)?;
+            self.line(value, &mut waiting);
+            content.extend([key, value]);
+        }
+        let last = content.len().checked_sub(2).map(|at| content[at]);
+        let id = self.nodes.add(Node {
+            content,
+            ..Node::mapping()
+        });
+        self.head(id, first);
+        self.rest(last, id, waiting);
+        Ok(id)
+    }
+
+    fn sequence(&mut self, list: &[Value]) -> Result<NodeId, Problem> {
+        let mut content = Vec::new();
+        let mut first = Vec::new();
+        let mut waiting = Waiting::default();
+        for value in list {
+            if let Value::Comment(comment) = value {
+                waiting.add(comment);
+                continue;
+            }
+            let element = self.node(value)?;
+            let head = std::mem::take(&mut waiting.head);
+            if content.is_empty() {
+                first = head;
+            } else {
+                self.head(element, head);
+            }
+            self.line(element, &mut waiting);
+            content.push(element);
+        }
+        let last = content.last().copied();
+        let id = self.nodes.add(Node {
+            content,
+            ..Node::sequence()
+        });
+        self.head(id, first);
+        self.rest(last, id, waiting);
+        Ok(id)
+    }
+
+    /// Puts lines before a node, and before those that it has already.
+    fn head(&mut self, id: NodeId, mut lines: Vec<String>) {
+        if !lines.is_empty() {
+            let head = self.comments.head.entry(id).or_default();
+            lines.append(head);
+            *head = lines;
+        }
+    }
+
+    fn line(&mut self, id: NodeId, waiting: &mut Waiting) {
+        if !waiting.line.is_empty() {
+            let line = std::mem::take(&mut waiting.line).join(" #");
+            self.comments.line.insert(id, line);
+        }
+    }
+
+    /// What nothing follows stands behind the last, or before the empty whole.
+    fn rest(&mut self, last: Option<NodeId>, whole: NodeId, mut waiting: Waiting) {
+        waiting.head.append(&mut waiting.line);
+        match last {
+            Some(last) if !waiting.head.is_empty() => {
+                self.comments.foot.insert(last, waiting.head);
+            }
+            Some(_) => {}
+            None => self.head(whole, waiting.head),
+        }
+    }
+
+    fn node(&mut self, value: &Value) -> Result<NodeId, Problem> {
+        let scalar = match value {
+            Value::Map(branch) => return self.mapping(branch),
+            Value::List(list) => return self.sequence(list),
+            Value::Null => Node::scalar("null"),
+            Value::Bool(flag) => Node::scalar(flag.to_string()),
+            Value::Int(integer) => Node::scalar(integer.to_string()),
+            Value::Float(float) => Node::scalar(format_g(*float)),
+            Value::Time(time) => Node::scalar(time.as_nanoseconds()),
+            Value::Text(text) => string(text),
+            Value::Bytes(_) | Value::Comment(_) | Value::Other(_) => {
+                return Err(format!("unsupported type: {}", value.kind()));
+            }
         };
-        let key = nodes.add(key);
-        let value = node(&item.value, nodes)?;
-        content.extend([key, value]);
+        Ok(self.nodes.add(scalar))
     }
-    Ok(nodes.add(Node {
-        content,
-        ..Node::mapping()
-    }))
-}
-
-fn node(value: &Value, nodes: &mut Nodes) -> Result<NodeId, Problem> {
-    let scalar = match value {
-        Value::Map(branch) => return mapping(branch, nodes),
-        Value::List(list) => return sequence(list, nodes),
-        Value::Null => Node::scalar("null"),
-        Value::Bool(flag) => Node::scalar(flag.to_string()),
-        Value::Int(integer) => Node::scalar(integer.to_string()),
-        Value::Float(float) => Node::scalar(format_g(*float)),
-        Value::Time(time) => Node::scalar(time.as_nanoseconds()),
-        Value::Text(text) => string(text),
-        Value::Bytes(_) | Value::Comment(_) | Value::Other(_) => {
-            return Err(format!("unsupported type: {}", value.kind()));
-        }
-    };
-    Ok(nodes.add(scalar))
-}
-
-fn sequence(list: &[Value], nodes: &mut Nodes) -> Result<NodeId, Problem> {
-    let mut content = Vec::new();
-    for value in list {
-        if let Value::Comment(_) = value {
-            continue;
-        }
-        content.push(node(value, nodes)?);
-    }
-    Ok(nodes.add(Node {
-        content,
-        ..Node::sequence()
-    }))
 }
 
 /// A string in the style that go-yaml chooses for it.
