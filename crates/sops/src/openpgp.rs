@@ -106,3 +106,85 @@ impl std::fmt::Debug for SecretKeys {
         write!(formatter, "SecretKeys({})", self.0.len())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
+
+    fn read(name: &str) -> Vec<u8> {
+        std::fs::read(format!("{FOLDER}/{name}")).unwrap()
+    }
+
+    fn keys(files: &[&str]) -> SecretKeys {
+        let mut keys = SecretKeys::default();
+        for file in files {
+            keys.import(&read(file)).unwrap();
+        }
+        keys
+    }
+
+    fn opened(keys: &SecretKeys, message: &str) -> Result<Vec<u8>, String> {
+        let message = String::from_utf8(read(message)).unwrap();
+        keys.open(&message)
+            .map(|key| key.to_vec())
+            .map_err(|error| error.0)
+    }
+
+    #[test]
+    fn messages_of_gpg_are_opened() {
+        let keys = keys(&["keys/curve.asc", "gpg/rsa.gpg"]);
+        for message in ["gpg/rsa.txt", "gpg/curve.txt", "gpg/zip.txt", "gpg/zlib.txt"] {
+            assert_eq!(opened(&keys, message).unwrap(), [b'k'; 32], "{message}");
+        }
+    }
+
+    #[test]
+    fn one_file_may_hold_several_keys() {
+        let mut both = read("keys/p256.asc");
+        both.extend(b"\n");
+        both.extend(read("keys/rsa.asc"));
+        let mut keys = SecretKeys::default();
+        keys.import(&both).unwrap();
+        assert_eq!(opened(&keys, "gpg/rsa.txt").unwrap(), [b'k'; 32]);
+    }
+
+    #[test]
+    fn what_cannot_be_opened_is_refused() {
+        let without = "could not decrypt data key with PGP key: no secret key, or one with a passphrase";
+        assert_eq!(
+            opened(&keys(&["keys/curve.asc"]), "gpg/rsa.txt").unwrap_err(),
+            without
+        );
+        assert_eq!(
+            opened(&keys(&["gpg/locked.key"]), "gpg/locked.txt").unwrap_err(),
+            without
+        );
+        let large = opened(&keys(&["keys/rsa.asc"]), "gpg/large.txt").unwrap_err();
+        assert_eq!(
+            large,
+            "could not decrypt data key with PGP key: the message holds no data key"
+        );
+        for file in [&read("gpg/public.key")[..], b"hunter2", b""] {
+            let error = SecretKeys::default().import(file).unwrap_err().to_string();
+            assert_eq!(
+                error,
+                "failed to import armored key data into GnuPG keyring: it holds no secret key"
+            );
+        }
+    }
+
+    #[test]
+    fn a_changed_message_is_refused() {
+        let message = String::from_utf8(read("gpg/rsa.txt")).unwrap();
+        let lines: Vec<&str> = message.lines().collect();
+        let last = lines.len() - 3;
+        let changed: String = lines[last]
+            .chars()
+            .map(|c| if c == 'A' { 'B' } else { 'A' })
+            .collect();
+        let message = message.replace(lines[last], &changed);
+        assert!(keys(&["keys/rsa.asc"]).open(&message).is_err());
+    }
+}
