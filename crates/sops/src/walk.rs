@@ -45,7 +45,14 @@ struct Walk<'a> {
     /// The keys down to where we are. Places in lists do not count.
     path: Vec<Vec<u8>>,
     /// For each collection around us, the comments that stand directly before where we are.
-    comments: Vec<Vec<Vec<u8>>>,
+    comments: Vec<Comments>,
+}
+
+/// Whether any of some comments is one that the rule looks for. The comments themselves are many in a hostile file.
+#[derive(Default)]
+struct Comments {
+    any: bool,
+    any_but_last: bool,
 }
 
 impl Walk<'_> {
@@ -85,31 +92,38 @@ impl Walk<'_> {
         if self.comments.len() >= MAX_NESTING {
             return Err(format!("it is nested deeper than {MAX_NESTING} levels"));
         }
-        self.comments.push(Vec::new());
+        self.comments.push(Comments::default());
         Ok(())
     }
 
     /// A value of a collection. The comments before it are forgotten behind it.
     fn element(&mut self, value: &mut Value) -> Result<(), Problem> {
         if let Value::Comment(comment) = value {
-            self.remember(comment.text.clone());
+            self.remember(&comment.text);
             return self.value(value);
         }
         self.value(value)?;
         if let Some(active) = self.comments.last_mut() {
-            active.clear();
+            *active = Comments::default();
         }
         Ok(())
     }
 
-    fn remember(&mut self, comment: Vec<u8>) {
+    fn remember(&mut self, comment: &[u8]) {
+        let is_match = match &self.metadata.rule {
+            Rule::UnencryptedCommentRegex(pattern) | Rule::EncryptedCommentRegex(pattern) => {
+                pattern.is_match(comment)
+            }
+            _ => return,
+        };
         if let Some(active) = self.comments.last_mut() {
-            active.push(comment);
+            active.any_but_last = active.any;
+            active.any |= is_match;
         }
     }
 
     fn comment_key(&mut self, comment: Comment) -> Result<Comment, Problem> {
-        self.remember(comment.text.clone());
+        self.remember(&comment.text);
         let inline = comment.inline;
         match self.leaf(Value::Comment(comment))? {
             Value::Comment(comment) => Ok(comment),
@@ -203,19 +217,15 @@ impl Walk<'_> {
             Rule::EncryptedSuffix(suffix) => self.path.iter().any(|key| key.ends_with(suffix.as_bytes())),
             Rule::UnencryptedRegex(pattern) => !self.path.iter().any(|key| pattern.is_match(key)),
             Rule::EncryptedRegex(pattern) => self.path.iter().any(|key| pattern.is_match(key)),
-            Rule::UnencryptedCommentRegex(pattern) => !self
-                .comments
-                .iter()
-                .flatten()
-                .any(|comment| pattern.is_match(comment)),
-            Rule::EncryptedCommentRegex(pattern) => {
-                let all: usize = self.comments.iter().map(Vec::len).sum();
+            Rule::UnencryptedCommentRegex(_) => !self.comments.iter().any(|comments| comments.any),
+            Rule::EncryptedCommentRegex(_) => match self.comments.split_last() {
                 // The comment that says so is not encrypted itself.
-                let own =
-                    usize::from(is_comment && self.comments.last().is_some_and(|active| !active.is_empty()));
-                let mut before = self.comments.iter().flatten().take(all - own);
-                before.any(|comment| pattern.is_match(comment))
-            }
+                Some((last, outer)) => {
+                    let own = if is_comment { last.any_but_last } else { last.any };
+                    own || outer.iter().any(|comments| comments.any)
+                }
+                None => false,
+            },
         }
     }
 }

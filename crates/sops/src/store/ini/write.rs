@@ -1,5 +1,7 @@
 //! Writes sections, with the equals signs of each below each other.
 
+use std::collections::HashMap;
+
 use super::{DEFAULT, DELIMITERS};
 use crate::store::{Problem, simple_text, told};
 use crate::tree::{Branch, Item, Key, Value};
@@ -80,6 +82,7 @@ fn section(item: &Item, is_first: bool, out: &mut Vec<u8>) -> Result<(), Problem
 
 fn entries(items: &[Item]) -> Result<Vec<Entry>, Problem> {
     let mut entries: Vec<Entry> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
     let mut last = None;
     for item in items {
         if let Key::Comment(comment) = &item.key {
@@ -97,14 +100,17 @@ fn entries(items: &[Item]) -> Result<Vec<Entry>, Problem> {
         }
         let value = simple_text(&item.value)
             .ok_or_else(|| format!("Error marshaling to INI: the value of key {name} is none of INI"))?;
-        let place = entries.iter().position(|entry| entry.name == name);
+        let place = places.get(&name).copied();
         match place.and_then(|at| entries.get_mut(at)) {
             Some(entry) => entry.value = value,
-            None => entries.push(Entry {
-                name,
-                value,
-                comment: Vec::new(),
-            }),
+            None => {
+                places.insert(name.clone(), entries.len());
+                entries.push(Entry {
+                    name,
+                    value,
+                    comment: Vec::new(),
+                });
+            }
         }
         last = place.or(entries.len().checked_sub(1));
     }
