@@ -32,7 +32,7 @@ pub enum Error {
         offset: u64,
     },
     /// More than [`Limits`](crate::Limits) allows.
-    #[error("refused the pack: {what} exceeds the limit of {limit}")]
+    #[error("refused the pack: {what} is more than {limit}")]
     TooLarge {
         /// What there is too much of.
         what: &'static str,

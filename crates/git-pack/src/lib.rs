@@ -41,7 +41,8 @@ use inflate::{At, Inflater};
 pub struct Limits {
     /// Number of objects; 32 bytes of memory each.
     pub objects: u32,
-    /// Bytes of one object, inflated. An object that is a delta is held in memory with its bases.
+    /// Bytes of one object, inflated. An object that is a delta is held in memory with its bases, which together may
+    /// have twice as many.
     pub object_bytes: u64,
     /// Bytes of all objects together, inflated: it bounds the work that a small stream can cause.
     pub inflated_bytes: u64,
@@ -50,9 +51,9 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            objects: 4_000_000,
+            objects: 2_000_000,
             object_bytes: 512 << 20,
-            inflated_bytes: 64 << 30,
+            inflated_bytes: 8 << 30,
         }
     }
 }
@@ -63,6 +64,7 @@ pub struct Pack {
     file: File,
     /// Sorted by name.
     objects: Vec<(ObjectId, u64)>,
+    bytes: u64,
     limits: Limits,
 }
 
@@ -75,6 +77,16 @@ impl Pack {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.objects.is_empty()
+    }
+
+    /// Bytes that were received.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The names of all objects, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &ObjectId> {
+        self.objects.iter().map(|(name, _)| name)
     }
 
     /// Whether there is an object of that name.

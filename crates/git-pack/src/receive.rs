@@ -43,11 +43,12 @@ impl Pack {
             }
             seen.next(&mut input, &mut inflater, limits)?;
         }
-        input.end()?;
+        let bytes = input.end()?;
         let objects = resolve::resolve(&file, seen, limits, cancelled)?;
         Ok(Self {
             file,
             objects,
+            bytes,
             limits: *limits,
         })
     }
@@ -65,7 +66,7 @@ fn head(input: &mut Input<'_>, limits: &Limits) -> Result<u32, Error> {
     let count = number(8);
     if count > limits.objects {
         return Err(Error::TooLarge {
-            what: "the number of objects",
+            what: "the number of its objects",
             limit: limits.objects.into(),
         });
     }
@@ -100,10 +101,10 @@ impl Seen {
         self.inflated = self.inflated.saturating_add(size);
         let too_large = |what, limit| Err(Error::TooLarge { what, limit });
         if size > limits.object_bytes {
-            return too_large("the size of an object", limits.object_bytes);
+            return too_large("the size in bytes of one of its objects", limits.object_bytes);
         }
         if self.inflated > limits.inflated_bytes {
-            return too_large("the size of all objects", limits.inflated_bytes);
+            return too_large("the size in bytes of all its objects", limits.inflated_bytes);
         }
         Ok(())
     }
@@ -144,15 +145,16 @@ impl<'a> Input<'a> {
             .map_or(Ok(()), |error| Err(Error::Write(error)))
     }
 
-    /// Compares the checksum at the end.
-    fn end(mut self) -> Result<(), Error> {
+    /// Compares the checksum at the end. Answers the number of bytes with it.
+    fn end(mut self) -> Result<u64, Error> {
         self.written()?;
         self.file.flush().map_err(Error::Write)?;
         let mut sent = [0; CHECKSUM];
         self.stream.read_exact(&mut sent).map_err(Error::Receive)?;
         let found = self.hasher.try_finalize().map_err(|_| Error::Checksum)?;
+        let bytes = self.position + CHECKSUM as u64;
         (found == ObjectId::from(sent))
-            .then_some(())
+            .then_some(bytes)
             .ok_or(Error::Checksum)
     }
 }

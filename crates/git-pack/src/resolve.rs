@@ -46,12 +46,12 @@ pub(crate) fn resolve(
             continue;
         }
         let content = resolver.whole(offset)?;
+        let mut held = content.len() as u64;
         let mut open = vec![Open {
             content,
             kind,
             deltas,
         }];
-        let mut held = 0;
         while let Some(base) = open.last_mut() {
             if cancelled.load(Ordering::Relaxed) {
                 return Err(Error::Cancelled);
@@ -69,7 +69,7 @@ pub(crate) fn resolve(
             }
             if open.len() >= MAX_CHAIN {
                 return Err(Error::TooLarge {
-                    what: "the length of a chain of deltas",
+                    what: "the number of objects that are made of each other",
                     limit: MAX_CHAIN as u64,
                 });
             }
@@ -77,7 +77,7 @@ pub(crate) fn resolve(
             // A chain holds all that is between its ends.
             if held > limits.object_bytes.saturating_mul(2) {
                 return Err(Error::TooLarge {
-                    what: "the size of the objects of one chain of deltas",
+                    what: "the size in bytes of objects that are made of each other",
                     limit: limits.object_bytes.saturating_mul(2),
                 });
             }

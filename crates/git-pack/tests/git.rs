@@ -159,7 +159,7 @@ fn a_pack_beyond_the_limits_is_refused() {
     let objects = Limits { objects: 3, ..limits };
     check(
         objects,
-        "refused the pack: the number of objects exceeds the limit of 3",
+        "refused the pack: the number of its objects is more than 3",
     );
     let object = Limits {
         object_bytes: 199_000,
@@ -167,7 +167,7 @@ fn a_pack_beyond_the_limits_is_refused() {
     };
     check(
         object,
-        "refused the pack: the size of an object exceeds the limit of 199000",
+        "refused the pack: the size in bytes of one of its objects is more than 199000",
     );
     let all = Limits {
         inflated_bytes: 300_000,
@@ -175,7 +175,7 @@ fn a_pack_beyond_the_limits_is_refused() {
     };
     check(
         all,
-        "refused the pack: the size of all objects exceeds the limit of 300000",
+        "refused the pack: the size in bytes of all its objects is more than 300000",
     );
 }
 
@@ -255,7 +255,39 @@ fn a_chain_that_git_would_not_make_is_refused() {
         .to_string();
     assert_eq!(
         error,
-        "refused the pack: the length of a chain of deltas exceeds the limit of 4095"
+        "refused the pack: the number of objects that are made of each other is more than 4095"
+    );
+}
+
+#[test]
+fn chains_are_bounded_by_what_they_hold_and_siblings_are_no_chains() {
+    let zeros = vec![0; 3_000];
+    // Of 3,000 bytes, makes 3,000: copies the first 3,000.
+    let copy = [0xb8, 0x17, 0xb8, 0x17, 0xb0, 0xb8, 0x0b];
+    let limits = Limits {
+        object_bytes: 4_000,
+        ..Limits::default()
+    };
+    let whole = deflated(&[0xb8, 0xbb, 0x01], &zeros);
+    let size = |entry: &Vec<u8>| u8::try_from(entry.len()).expect("short");
+    let child = deflated(&[0x67, size(&whole)], &copy);
+    let grandchild = deflated(&[0x67, size(&child)], &copy);
+    let great_grandchild = deflated(&[0x67, size(&grandchild)], &copy);
+    let chain = crafted(&[whole.clone(), child.clone(), grandchild, great_grandchild]);
+    let error = receive(&chain, &limits).expect_err("too large").to_string();
+    let expected =
+        "refused the pack: the size in bytes of objects that are made of each other is more than 8000";
+    assert_eq!(error, expected);
+    let sibling = deflated(&[0x67, size(&whole) + size(&child)], &copy);
+    assert!(receive(&crafted(&[whole.clone(), child, sibling]), &limits).is_ok());
+    // What it would make is too large: it is not made.
+    let bomb = deflated(&[0x67, size(&whole)], &[0xb8, 0x17, 0x80, 0x80, 0x80, 0x01, 0xb0]);
+    let error = receive(&crafted(&[whole, bomb]), &limits)
+        .expect_err("too large")
+        .to_string();
+    assert!(
+        error.ends_with("it is larger than the limit of one object"),
+        "{error}"
     );
 }
 
