@@ -264,6 +264,7 @@ async fn jobs_are_done_when_complete_or_cleaned_up_and_fail_with_their_reason() 
         objects: vec![cleaned],
         timeout: PATIENCE,
         fail_fast: true,
+        ..WaitRequest::default()
     };
     assert_eq!(setup.hub.wait(request).await, Outcome::Healthy);
 
