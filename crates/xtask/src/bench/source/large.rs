@@ -153,10 +153,9 @@ fn write_chart(text: &mut String, name: &str, versions: usize) {
             "  - annotations:\n      category: Infrastructure\n      licenses: Apache-2.0\n    apiVersion: v2\n    \
              appVersion: 1.{version}.0\n    created: \"2026-01-01T00:00:00Z\"\n    dependencies:\n    - name: common\n      \
              repository: https://charts.example.com\n      version: 2.x.x\n    description: A chart of the benchmark that says \
-             at some length what it is for\n    digest: {:064x}\n    keywords:\n    - benchmark\n    - {name}\n    maintainers:\n    \
+             at some length what it is for\n    digest: {version:064x}\n    keywords:\n    - benchmark\n    - {name}\n    maintainers:\n    \
              - email: someone@example.com\n      name: someone\n    name: {name}\n    urls:\n    - \
-             https://charts.example.com/{name}-1.{version}.0.tgz\n    version: 1.{version}.0\n",
-            version
+             https://charts.example.com/{name}-1.{version}.0.tgz\n    version: 1.{version}.0\n"
         ));
     }
 }
