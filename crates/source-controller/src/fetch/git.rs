@@ -9,21 +9,19 @@ pub(crate) mod auth;
 mod history;
 mod nearest;
 pub(crate) mod pack;
-mod receive;
 pub(crate) mod reference;
 mod session;
 pub(crate) mod sparse;
 pub(crate) mod ssh;
 mod transport;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use gix::ObjectId;
 use gix::protocol::handshake::Ref;
 use reqwest::header::HeaderValue;
-use tempfile::TempDir;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -291,7 +289,7 @@ fn fetch_blocking(
         .prefix("git-")
         .tempdir_in(&request.directory)
         .map_err(Error::MakeDirectory)?;
-    let pack = receive(&mut session, request, &resolved, directory, interrupt)?;
+    let pack = receive(&mut session, request, &resolved, directory.path(), interrupt)?;
     drop(session);
     if let Some((branch, head)) = branch.filter(|(_, head)| *head != resolved.commit) {
         history::check(request, &resolved, &branch, head, interrupt, cancel)?;
@@ -323,21 +321,20 @@ fn receive(
     session: &mut Session,
     request: &Request,
     resolved: &Resolved,
-    directory: TempDir,
+    directory: &Path,
     interrupt: &AtomicBool,
 ) -> Result<Pack, Error> {
-    let path = directory.path().to_owned();
     let sparse = request
         .sparse
         .as_ref()
         .filter(|sparse| !sparse.is_everything() && session.is_partial());
     let filter = sparse.map(|_| sparse::NO_BLOBS);
-    let index = session.receive_commit(resolved, filter, &path, interrupt)?;
-    let mut pack = Pack::open(&index, resolved.commit, directory)?;
+    let received = session.receive_commit(resolved, filter, directory, interrupt)?;
+    let mut pack = Pack::open(received, resolved.commit)?;
     if let Some(sparse) = sparse {
         for blobs in sparse.blobs(&pack)?.chunks(sparse::BATCH) {
-            if let Some(index) = session.receive_objects(blobs, &path, interrupt)? {
-                pack.add(&index)?;
+            if let Some(received) = session.receive_objects(blobs, directory, interrupt)? {
+                pack.add(received);
             }
         }
     }

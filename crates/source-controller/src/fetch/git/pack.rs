@@ -4,15 +4,11 @@
 //! names that would lead out of the tree are refused, depth and number of entries are bounded. A depth-1 pack holds all
 //! that it needs, or the blobs lie in further packs beside it, so no object database is opened.
 
-use std::cell::RefCell;
-use std::path::Path;
-
+use git_pack::Kind;
 use gix::ObjectId;
 use gix::objs::bstr::ByteSlice;
 use gix::objs::tree::EntryKind;
-use gix::objs::{CommitRef, Kind, TreeRefIter};
-use gix::odb::pack;
-use tempfile::TempDir;
+use gix::objs::{CommitRef, TreeRefIter};
 
 /// Trees may share subtrees, so that a small pack can unfold into any number of paths.
 const MAX_ENTRIES: usize = 2_000_000;
@@ -23,9 +19,9 @@ pub(super) const SHA1: gix::hash::Kind = gix::hash::Kind::Sha1;
 /// Content that cannot be read, or must not be.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// The pack cannot be opened.
-    #[error("failed to open the pack: {0}")]
-    Open(String),
+    /// It is no pack, or one that nobody should send.
+    #[error(transparent)]
+    Receive(#[from] git_pack::Error),
     /// An object is not in the pack, or broken.
     #[error("failed to read object {id}: {problem}")]
     ReadObject {
@@ -50,13 +46,10 @@ pub(crate) enum Error {
 /// A received commit.
 pub(crate) struct Pack {
     /// The one with the commit first.
-    bundles: Vec<pack::Bundle>,
-    inflate: RefCell<gix::zlib::Inflate>,
+    packs: Vec<git_pack::Pack>,
     commit: ObjectId,
     tree: ObjectId,
     message: Vec<u8>,
-    /// Removed with the pack, after it is unmapped.
-    _directory: TempDir,
 }
 
 /// One entry of the commit's tree. The path is relative, with `/` between names that are safe to use.
@@ -84,14 +77,12 @@ pub(crate) enum Node {
 }
 
 impl Pack {
-    pub(super) fn open(index: &Path, commit: ObjectId, directory: TempDir) -> Result<Self, Error> {
+    pub(super) fn open(received: git_pack::Pack, commit: ObjectId) -> Result<Self, Error> {
         let mut pack = Self {
-            bundles: vec![open(index)?],
-            inflate: RefCell::default(),
+            packs: vec![received],
             commit,
             tree: commit,
             message: Vec::new(),
-            _directory: directory,
         };
         let mut buffer = Vec::new();
         pack.read(commit, Kind::Commit, &mut buffer)?;
@@ -106,19 +97,15 @@ impl Pack {
     }
 
     /// Takes in another pack, with more of the same commit.
-    pub(super) fn add(&mut self, index: &Path) -> Result<(), Error> {
-        self.bundles.push(open(index)?);
-        Ok(())
+    pub(super) fn add(&mut self, received: git_pack::Pack) {
+        self.packs.push(received);
     }
 
     /// Objects and bytes that came over the wire.
     #[cfg(test)]
-    pub(super) fn received(&self) -> (u32, usize) {
-        let objects = self.bundles.iter().map(|bundle| bundle.index.num_objects()).sum();
-        (
-            objects,
-            self.bundles.iter().map(|bundle| bundle.pack.data_len()).sum(),
-        )
+    pub(super) fn received(&self) -> (usize, u64) {
+        let sum = |(objects, bytes), pack: &git_pack::Pack| (objects + pack.len(), bytes + pack.bytes());
+        self.packs.iter().fold((0, 0), sum)
     }
 
     /// First line of the commit message.
@@ -233,27 +220,18 @@ impl Pack {
 
     fn read(&self, id: ObjectId, kind: Kind, buffer: &mut Vec<u8>) -> Result<(), Error> {
         let problem = |problem: String| Error::ReadObject { id, problem };
-        for bundle in &self.bundles {
-            buffer.clear();
-            let (inflate, cache) = (&mut *self.inflate.borrow_mut(), &mut pack::cache::Never);
-            let found = bundle.find(&id, buffer, inflate, cache);
-            match found.map_err(|error| problem(super::chain(&error)))? {
-                Some((data, _)) if data.kind == kind => return Ok(()),
-                Some((data, _)) => {
-                    return Err(problem(format!(
-                        "it is a {} where a {kind} is expected",
-                        data.kind
-                    )));
+        for pack in &self.packs {
+            match pack.read(&id, buffer)? {
+                Some(found) if found == kind => return Ok(()),
+                Some(found) => {
+                    let (found, kind) = (found.word(), kind.word());
+                    return Err(problem(format!("it is a {found} where a {kind} is expected")));
                 }
                 None => {}
             }
         }
         Err(problem("it was not sent".to_owned()))
     }
-}
-
-fn open(index: &Path) -> Result<pack::Bundle, Error> {
-    pack::Bundle::at(index, SHA1).map_err(|error| Error::Open(super::chain(&error)))
 }
 
 /// Whether the name is one name, and not one that Git keeps for itself.

@@ -4,11 +4,12 @@
 //! behind an error of gix.
 
 use std::cell::{Cell, RefCell};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 use std::rc::Rc;
-use std::sync::PoisonError;
 use std::sync::atomic::AtomicBool;
 
+use git_pack::{Limits, Pack};
 use git_ssh::Bounds;
 use gix::protocol::fetch::{Arguments, Negotiate, Response, Shallow, Tags, negotiate};
 use gix::protocol::handshake::Ref;
@@ -20,7 +21,6 @@ use gix::protocol::{Handshake, LsRefsCommand};
 use gix::{ObjectId, progress};
 use tokio_util::sync::CancellationToken;
 
-use super::receive::{self, Excess, Limits, Refusal};
 use super::reference::{Reference, Resolved};
 use super::transport::{Connection, Failure};
 use super::{Error, Request, Way, chain, ssh};
@@ -140,13 +140,13 @@ impl Session {
         self.handshake.server_protocol_version == Protocol::V2
     }
 
-    /// Receives single objects. Answers the path of the pack's index; None if there are none.
+    /// Receives single objects. None if there are none.
     pub(super) fn receive_objects(
         &mut self,
         objects: &[ObjectId],
         directory: &Path,
         interrupt: &AtomicBool,
-    ) -> Result<Option<PathBuf>, Error> {
+    ) -> Result<Option<Pack>, Error> {
         let want = Want {
             objects: objects.to_vec(),
             ..Want::default()
@@ -162,7 +162,7 @@ impl Session {
         until: ObjectId,
         directory: &Path,
         interrupt: &AtomicBool,
-    ) -> Result<Option<PathBuf>, Error> {
+    ) -> Result<Option<Pack>, Error> {
         let filters = self.is_partial();
         let want = Want {
             objects: vec![head],
@@ -172,14 +172,14 @@ impl Session {
         self.receive(want, &Shallow::NoChange, directory, interrupt)
     }
 
-    /// Receives the commit without its history, and the tag that led to it. Answers the path of the pack's index.
+    /// Receives the commit without its history, and the tag that led to it.
     pub(super) fn receive_commit(
         &mut self,
         resolved: &Resolved,
         filter: Option<&'static str>,
         directory: &Path,
         interrupt: &AtomicBool,
-    ) -> Result<PathBuf, Error> {
+    ) -> Result<Pack, Error> {
         let commit = resolved.commit;
         let tag = resolved.tag.as_ref().and_then(|tag| tag.object);
         let want = Want {
@@ -204,15 +204,18 @@ impl Session {
         shallow: &Shallow,
         directory: &Path,
         interrupt: &AtomicBool,
-    ) -> Result<Option<PathBuf>, Error> {
+    ) -> Result<Option<Pack>, Error> {
         self.trouble.allow(MAX_RECEIVED);
-        let refusal = Refusal::default();
-        let mut index = None;
+        let mut outcome = None;
         let received = gix::protocol::fetch(
             &mut want,
-            |bytes, progress, interrupt| {
-                index = receive::receive(bytes, directory, Limits::default(), &refusal, progress, interrupt)?;
-                Ok(true)
+            |bytes, _progress, interrupt| {
+                let received = write(bytes, directory, interrupt);
+                let is_received = received.is_ok();
+                outcome = Some(received);
+                // The reason is in the outcome: gix's errors have no place for it.
+                let refused = || gix::Error::from_error(io::Error::other("the pack is refused"));
+                is_received.then_some(true).ok_or_else(refused)
             },
             progress::Discard,
             interrupt,
@@ -229,14 +232,27 @@ impl Session {
                 reject_shallow_remote: false,
             },
         );
-        match received {
-            Ok(_) => Ok(index),
-            Err(error) => match *refusal.lock().unwrap_or_else(PoisonError::into_inner) {
-                Some(Excess { what, limit }) => Err(Error::TooLarge { what, limit }),
-                None => Err(self.trouble.explain(error)),
-            },
+        match (received, outcome) {
+            (Ok(_), Some(Ok(pack))) => Ok(Some(pack).filter(|pack| !pack.is_empty())),
+            (Ok(_), None) => Ok(None),
+            (_, Some(Err(git_pack::Error::TooLarge { what, limit }))) => Err(Error::TooLarge { what, limit }),
+            // What broke the stream is known to the transport.
+            (Err(error), None | Some(Ok(_) | Err(git_pack::Error::Receive(_)))) => {
+                Err(self.trouble.explain(error))
+            }
+            (_, Some(Err(error))) => Err(Error::ReadPack(error.into())),
         }
     }
+}
+
+/// Receives a pack into a file that nobody else can find, and that is gone with the pack.
+fn write(
+    bytes: &mut dyn io::BufRead,
+    directory: &Path,
+    interrupt: &AtomicBool,
+) -> Result<Pack, git_pack::Error> {
+    let file = tempfile::tempfile_in(directory).map_err(git_pack::Error::Write)?;
+    Pack::receive(bytes, file, &Limits::default(), interrupt)
 }
 
 impl Trouble {
