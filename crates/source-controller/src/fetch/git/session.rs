@@ -5,6 +5,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::io;
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
@@ -31,6 +32,8 @@ const MAX_RECEIVED: u64 = 8 << 30;
 const MAX_REFS_BYTES: u64 = 128 << 20;
 /// Trees and blobs are left out.
 const NO_CONTENT: &str = "tree:0";
+/// How often what is wanted is said. Once is enough for every server that means well.
+const MAX_ROUNDS: u8 = 3;
 const AGENT: &str = concat!("git/windlass-", env!("CARGO_PKG_VERSION"));
 
 /// A conversation after its handshake.
@@ -84,13 +87,20 @@ impl Session {
     }
 
     fn greet(mut transport: Box<dyn blocking_io::Transport>, trouble: Trouble) -> Result<Self, Error> {
-        let handshake = gix::protocol::handshake(
-            &mut transport,
-            Service::UploadPack,
-            |_| Ok(None), // credentials are sent from the start or not at all
-            Vec::new(),
-            &mut progress::Discard,
-        );
+        let greet = || {
+            gix::protocol::handshake(
+                &mut transport,
+                Service::UploadPack,
+                |_| Ok(None), // credentials are sent from the start or not at all
+                Vec::new(),
+                &mut progress::Discard,
+            )
+        };
+        // gix-protocol 0.68 panics on a list of protocol 0 or 1 whose symbolic refs are not what was announced.
+        let Ok(handshake) = std::panic::catch_unwind(AssertUnwindSafe(greet)) else {
+            let nonsense = "the server's list of references contradicts what it announces";
+            return Err(Error::Talk(nonsense.to_owned()));
+        };
         match handshake {
             Ok(handshake) => Ok(Self {
                 transport,
@@ -168,6 +178,7 @@ impl Session {
             objects: vec![head],
             have: Some(until).filter(|_| filters),
             filter: Some(NO_CONTENT).filter(|_| filters),
+            rounds: 0,
         };
         self.receive(want, &Shallow::NoChange, directory, interrupt)
     }
@@ -279,6 +290,7 @@ struct Want {
     objects: Vec<ObjectId>,
     have: Option<ObjectId>,
     filter: Option<&'static str>,
+    rounds: u8,
 }
 
 impl Negotiate for Want {
@@ -304,6 +316,12 @@ impl Negotiate for Want {
         arguments: &mut Arguments,
         _previous: Option<&Response>,
     ) -> gix::Result<(negotiate::Round, bool)> {
+        // It was told that this is all: a server that goes on without a pack would go on for ever.
+        self.rounds += 1;
+        if self.rounds > MAX_ROUNDS {
+            let silent = io::Error::other("the server sends no pack");
+            return Err(gix::Error::from_error(silent));
+        }
         if let Some(have) = &self.have {
             arguments.have(have);
         }

@@ -202,7 +202,9 @@ async fn what_a_server_has_not_is_told() {
     let refused = world
         .refused(&web(json!({"version": "1.0.0"})), &references)
         .await;
-    let expected = format!("{step}: '{url}/web-1.0.0.tgz' answered 404 Not Found");
+    let expected = format!(
+        "{step}: '{url}/web-1.0.0.tgz' answered 404 Not Found; check the address, and whether the credentials may see it"
+    );
     assert_eq!(
         refused,
         (Some(FETCH_FAILED), "ChartPullError", expected, Disposition::Retry)
@@ -235,7 +237,7 @@ async fn a_server_is_shown_the_credentials_of_its_repository() {
     let url = server.url();
     let expected = format!(
         "failed to authenticate with the Helm repository: chart pull error: failed to get chart version for remote \
-         reference: '{url}/index.yaml' answered 401 Unauthorized"
+         reference: '{url}/index.yaml' answered 401 Unauthorized; the credentials are missing or wrong, see spec.secretRef"
     );
     assert_eq!(
         refused,
