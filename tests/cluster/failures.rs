@@ -346,14 +346,14 @@ fn what_cannot_be_done_yet_is_refused_by_name() {
         let ns = &test.namespace;
         let repository = test.repository(&[("deploy/a.yaml", config_map(ns, "a", "1"))])?;
         test.git_source(&repository).await?;
-        test.apply(&test.kustomization("app", json!({"serviceAccountName": "tenant"})))
+        test.apply(&test.kustomization("app", json!({"decryption": {"provider": "sops"}})))
             .await?;
         let stalled = |o: &_| condition(o, "Stalled").is_some_and(|(status, ..)| status == "True");
         let object = wait_for(&test.kustomizations(), "app", stalled, PATIENCE).await?;
         let (_, _, message) = condition(&object, "Stalled").unwrap_or_default();
-        ensure!(message.contains("spec.serviceAccountName"), "{message}");
+        ensure!(message.contains("spec.decryption"), "{message}");
         test.no_config_map("a").await?;
-        let remove = Patch::Merge(json!({"spec": {"serviceAccountName": null}}));
+        let remove = Patch::Merge(json!({"spec": {"decryption": null}}));
         test.kustomizations()
             .patch("app", &PatchParams::default(), &remove)
             .await?;

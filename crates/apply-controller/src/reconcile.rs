@@ -246,11 +246,15 @@ async fn carry_out(
         want_live: spec.wait,
         ..ApplyOptions::default()
     };
-    let applied = target
-        .engine
-        .apply(prepared, &options)
-        .await
-        .map_err(|error| failed(Error::Apply(error), Some(all.clone())))?;
+    let applied = target.engine.apply(prepared, &options).await.map_err(|error| {
+        // What nobody was allowed to make is not managed: it would be deleted later, in vain.
+        let managed = if error.wrote_nothing() {
+            recorded(&old)
+        } else {
+            all.clone()
+        };
+        failed(Error::Apply(error), Some(managed))
+    })?;
     recorder.changes(plan, &applied);
     let inventory = match prune(&target, &owner, observed, recorder, plan, &old, &new).await {
         Ok(inventory) => inventory,

@@ -290,6 +290,12 @@ pub struct ApplyError {
 }
 
 impl ApplyError {
+    /// Tells whether it is certain that nothing was written: the server refused already what was only asked.
+    pub fn wrote_nothing(&self) -> bool {
+        let only_asked = |error: &ObjectError| matches!(error.step, Step::Prepare | Step::DryRun);
+        self.changes.is_empty() && self.errors.iter().all(only_asked)
+    }
+
     /// Tells whether every failure is one that time may heal.
     pub fn is_transient(&self) -> bool {
         self.errors

@@ -273,7 +273,7 @@ async fn oci_artifacts_are_extracted_and_cost_one_head_at_rest() {
             "stringData": {".dockerconfigjson": json!({"auths": {registry.address(): {"username": "u", "password": password}}}).to_string()},
         })
     };
-    apply(&world.plane.client(), &secret("wrong")).await.unwrap();
+    apply(&world.plane.client(), &secret("mistaken")).await.unwrap();
     let private = with_spec(
         world.oci("private", &registry.url("org/app")),
         json!({"secretRef": {"name": "pull"}}),
@@ -281,7 +281,7 @@ async fn oci_artifacts_are_extracted_and_cost_one_head_at_rest() {
     let (api, name) = world.create(&private).await;
     let refused = |object: &DynamicObject| {
         condition(object, "FetchFailed").is_some_and(|(_, reason, message)| {
-            assert!(!message.contains("wrong"), "{message}");
+            assert!(!message.contains("mistaken"), "{message}");
             reason == "OCIArtifactPullFailed"
         })
     };

@@ -203,7 +203,7 @@ async fn a_chart_needs_what_its_repository_needs() {
     let (_, _, message) = condition(&object, "FetchFailed").unwrap();
     let expected = "failed to authenticate with the Helm repository: chart pull error: failed to download chart for remote reference: ";
     assert!(
-        message.starts_with(expected) && message.ends_with(" answered 401 Unauthorized"),
+        message.starts_with(expected) && message.contains(" answered 401 Unauthorized; "),
         "{message}"
     );
     assert!(
