@@ -9,6 +9,7 @@
 mod process;
 mod reconcile;
 mod rest;
+mod token_cache;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -21,6 +22,7 @@ use prometheus_client::registry::Registry;
 
 pub use reconcile::{QueueMetrics, QueueSnapshot};
 pub use rest::RestMetrics;
+pub use token_cache::TokenCacheCounts;
 
 /// Content type of [`Metrics::encode`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -102,6 +104,11 @@ impl Metrics {
     /// Registers a controller's own metrics.
     pub fn register(&self, register: impl FnOnce(&mut Registry)) {
         register(&mut self.registry.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Registers the cache of cloud providers' tokens, which is asked at each scrape.
+    pub fn token_cache(&self, counts: impl Fn() -> TokenCacheCounts + Send + Sync + 'static) {
+        self.register(|registry| registry.register_collector(Box::new(token_cache::Collector(counts))));
     }
 
     /// Records how long the reconciliation of one object took.
@@ -280,6 +287,29 @@ mod tests {
         let text = encoded(&metrics);
         assert!(!text.contains(r#"name="web""#), "{text}");
         assert!(text.contains(r#"name="db""#), "{text}");
+    }
+
+    #[test]
+    fn the_token_cache_is_asked_at_each_scrape() {
+        let metrics = Metrics::new();
+        metrics.token_cache(|| TokenCacheCounts {
+            hits: 5,
+            misses: 2,
+            evictions: 1,
+            kept: 3,
+        });
+        let text = encoded(&metrics);
+        for line in [
+            r#"gotk_token_cache_events_total{event_type="cache_hit"} 5"#,
+            r#"gotk_token_cache_events_total{event_type="cache_miss"} 2"#,
+            "gotk_token_cache_evictions_total 1",
+            "gotk_token_cached_items 3",
+        ] {
+            assert!(
+                text.lines().any(|found| found == line),
+                "{line}\nis not in\n{text}"
+            );
+        }
     }
 
     #[test]

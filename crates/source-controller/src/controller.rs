@@ -61,6 +61,8 @@ const LAST_DOWNLOADS_TIMEOUT: Duration = Duration::from_secs(6);
 pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     let settings = Settings::of(&flags)?;
     let (store, fetcher) = open(&settings).await?;
+    let identities = settings.identities.clone();
+    kit.metrics.token_cache(move || identities.token_cache());
     let stop = CancellationToken::new();
     let mut servers = serve(&settings, &store, &kit, &stop).await?;
     kit.ready.set(STORAGE_CHECK, true);

@@ -6,8 +6,9 @@ use std::time::Duration;
 use api::source::OCIProvider;
 use cloud_identity::registry::{self, Cloud};
 use cloud_identity::{
-    Answer, Cache, Environment, Future, Http, Identity, Reach, Request, SendError, Session,
+    Answer, Cache, Counts, Environment, Future, Http, Identity, Reach, Request, SendError, Session,
 };
+use controller_kit::metrics::TokenCacheCounts;
 use tokio::time::Instant;
 
 use super::http;
@@ -48,6 +49,22 @@ impl Identities {
             storage_emulator: std::env::var("STORAGE_EMULATOR_HOST")
                 .ok()
                 .filter(|host| !host.is_empty()),
+        }
+    }
+
+    /// What the cache of tokens did so far.
+    pub(crate) fn token_cache(&self) -> TokenCacheCounts {
+        let Counts {
+            hits,
+            misses,
+            evictions,
+            kept,
+        } = self.cache.counts();
+        TokenCacheCounts {
+            hits,
+            misses,
+            evictions,
+            kept,
         }
     }
 
