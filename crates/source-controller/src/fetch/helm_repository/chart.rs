@@ -11,6 +11,9 @@ use url::Url;
 use super::{FetchError, Repository};
 use crate::fetch::http;
 
+/// What is expected where a web page may come.
+const ARCHIVE: &str = "the archive of a chart";
+
 /// A chart that cannot be had from a repository.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ChartError {
@@ -113,10 +116,15 @@ impl Repository {
         let _ = url.set_password(None);
         let response = self.get(&url, HeaderMap::new()).await?;
         let mut response = http::checked(response, self.deadline).await?;
+        http::refuse_page(&response, ARCHIVE)?;
         let mut file = tempfile::tempfile_in(&self.directory).map_err(FetchError::Write)?;
         let mut hasher = Hasher::new();
         let mut size = 0;
         while let Some(chunk) = http::next_chunk(&mut response, self.deadline).await? {
+            if size == 0 && http::begins_a_page(&chunk) {
+                let (url, expected) = (http::public(&url), ARCHIVE);
+                return Err(http::Error::WebPage { url, expected }.into());
+            }
             size += chunk.len() as u64;
             if size > self.limits.chart {
                 return Err(ChartError::TooLarge(self.limits.chart));

@@ -203,6 +203,15 @@ async fn a_chart_is_found_and_downloaded() {
         error.to_string(),
         "chart exceeds the maximum chart size of 5 bytes"
     );
+
+    let page = b"<!DOCTYPE html><p>Sign in".to_vec();
+    peer.server.set_file("app-1.1.0.tgz", Some(page));
+    let error = repository.download(&version).await.err().unwrap();
+    let error = crate::error::chain(&error);
+    assert!(
+        error.contains("answered with a web page instead of the archive of a chart; is the URL"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
