@@ -11,5 +11,6 @@ pub(crate) mod helm_repository;
 pub(crate) mod http;
 pub(crate) mod identity;
 pub(crate) mod ignore;
+pub(crate) mod nearest;
 pub(crate) mod oci;
 pub(crate) mod semver;

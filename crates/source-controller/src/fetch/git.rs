@@ -7,7 +7,6 @@
 
 pub(crate) mod auth;
 mod history;
-mod nearest;
 pub(crate) mod pack;
 pub(crate) mod reference;
 mod session;
@@ -26,13 +25,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use self::nearest::Nearest;
 use self::pack::Pack;
 use self::reference::{Reference, Resolved};
 use self::session::Session;
 use self::sparse::Sparse;
 use super::cause::Cause;
 use super::http;
+use super::nearest::Nearest;
 use super::semver;
 
 /// Why a repository could not be fetched.

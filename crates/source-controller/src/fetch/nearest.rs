@@ -19,7 +19,7 @@ pub(crate) struct Nearest {
 
 impl Nearest {
     /// Looks through the names of the same kind.
-    pub(super) fn to<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Self {
+    pub(crate) fn to<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Self {
         let mut of = 0;
         let mut found = BTreeSet::new();
         for name in names {

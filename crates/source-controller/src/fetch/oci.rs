@@ -22,6 +22,7 @@ use reqwest::StatusCode;
 use self::layer::Layer;
 use self::manifest::Manifest;
 use self::registry::Repository;
+use super::nearest::Nearest;
 use super::semver;
 
 /// Helm charts write `_` in tags where their versions have `+`, which tags may not hold.
@@ -113,6 +114,17 @@ pub(crate) enum PullError {
     /// The registry refused, or was not reached.
     #[error(transparent)]
     Registry(#[from] registry::Error),
+    /// The repository is there, and the tag is not.
+    #[error("tag '{tag}' not found{nearest}")]
+    FindTag {
+        /// The tag as given.
+        tag: String,
+        /// What there is instead.
+        nearest: Nearest,
+        /// What the registry answered.
+        #[source]
+        source: registry::Error,
+    },
     /// A digest that cannot be checked.
     #[error(transparent)]
     Digest(#[from] artifact::digest::ParseError),
@@ -309,8 +321,23 @@ async fn digest_of_tag(repository: &Repository, tag: &str) -> Result<Digest, Pul
         Err(error) if error.status().is_some() => {}
         Err(error) => return Err(error.into()),
     }
-    let (bytes, _) = repository.manifest(tag).await?;
-    Ok(Digest::of(&bytes))
+    match repository.manifest(tag).await {
+        Ok((bytes, _)) => Ok(Digest::of(&bytes)),
+        Err(source) if source.is_not_found() => Err(no_such_tag(repository, tag, source).await),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Asks once what tags there are, for the message. Of a repository that is not there itself, that is all to be said.
+async fn no_such_tag(repository: &Repository, tag: &str, source: registry::Error) -> PullError {
+    match repository.first_tags().await {
+        Ok(tags) => PullError::FindTag {
+            tag: tag.to_owned(),
+            nearest: Nearest::to(tag, tags.iter().map(String::as_str)),
+            source,
+        },
+        Err(_) => source.into(),
+    }
 }
 
 async fn pull_manifest(repository: &Repository, digest: Digest, url: &str) -> Result<Manifest, Error> {

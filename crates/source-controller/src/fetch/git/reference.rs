@@ -7,7 +7,7 @@ use gix::ObjectId;
 use gix::protocol::handshake::Ref;
 
 use super::Error;
-use super::nearest::Nearest;
+use crate::fetch::nearest::Nearest;
 use crate::fetch::semver;
 
 /// Flux's default when `spec.ref` names nothing.

@@ -199,24 +199,12 @@ impl Repository {
 
     /// All tags. Registries answer in pages; each says where the next one is.
     pub(crate) async fn tags(&self) -> Result<Vec<String>, Error> {
-        #[derive(Deserialize)]
-        struct Page {
-            #[serde(default)]
-            tags: Option<Vec<String>>,
-        }
         let mut tags: Vec<String> = Vec::new();
         let mut query = format!("n={TAGS_PER_PAGE}");
         let mut asked = HashSet::new();
         // A server that leads back to where we were, or on for ever, gets no further than this.
         while asked.len() < MAX_TAG_PAGES && asked.insert(query.clone()) && tags.len() < MAX_TAGS {
-            let path = format!("tags/list?{query}");
-            let response = self.request(Method::GET, &path, "application/json").await?;
-            http::refuse_page(&response, "the list of tags")?;
-            let link = next_page(&response);
-            let body = http::read(response, MAX_TAG_PAGE_BYTES, self.deadline).await?;
-            let page: Page =
-                serde_json::from_slice(&body).map_err(|_| self.unparsable("the list of tags"))?;
-            let page = page.tags.unwrap_or_default();
+            let (page, link) = self.tag_page(&query).await?;
             if page.is_empty() || page.last() == tags.last() {
                 return Ok(tags);
             }
@@ -230,6 +218,28 @@ impl Repository {
             }
         }
         Err(self.unparsable("the list of tags, which does not end,"))
+    }
+
+    /// The tags of the first page: enough to name some.
+    pub(crate) async fn first_tags(&self) -> Result<Vec<String>, Error> {
+        let (tags, _) = self.tag_page(&format!("n={TAGS_PER_PAGE}")).await?;
+        Ok(tags)
+    }
+
+    /// The tags of one page, and where the registry says the next one is.
+    async fn tag_page(&self, query: &str) -> Result<(Vec<String>, Option<String>), Error> {
+        #[derive(Deserialize)]
+        struct Page {
+            #[serde(default)]
+            tags: Option<Vec<String>>,
+        }
+        let path = format!("tags/list?{query}");
+        let response = self.request(Method::GET, &path, "application/json").await?;
+        http::refuse_page(&response, "the list of tags")?;
+        let next = next_page(&response);
+        let body = http::read(response, MAX_TAG_PAGE_BYTES, self.deadline).await?;
+        let page: Page = serde_json::from_slice(&body).map_err(|_| self.unparsable("the list of tags"))?;
+        Ok((page.tags.unwrap_or_default(), next))
     }
 
     /// What refers to a manifest, such as its signatures: by the referrers API, or where there is none by the index

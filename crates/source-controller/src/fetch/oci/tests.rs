@@ -349,6 +349,9 @@ async fn failures_say_what_is_wrong() {
         .push("org/app", &["latest"], &artifact(b"one"))
         .await
         .unwrap();
+    let error = pull_all(&peer.request(tag("lastest")), None).await.unwrap_err();
+    let known = "failed to determine artifact digest: tag 'lastest' not found; there is: latest: '";
+    assert!(error.starts_with(known) && error.contains("404"), "{error}");
     peer.registry.set_fault("org/app", Fault::CorruptBlobs);
     let error = pull_all(&peer.request(tag("latest")), None).await.unwrap_err();
     assert!(
