@@ -8,7 +8,7 @@ ORACLE = $(TARGET)/oracle
 XTASK = $(TARGET)/debug/xtask
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint deny fmt generate generate-schema record-cases record-flux-cases record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render clean
+.PHONY: help build test lint deny fmt generate generate-schema record-cases record-flux-cases record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -84,6 +84,13 @@ fuzz-render: ## Compare CASES=N generated templates, from the one of SEED on, wi
 	GOTOOLCHAIN=go$$(awk '$$1 == "go" { print $$2 }' hack/oracle/helm/go.mod) go build -C hack/oracle/helm -o $(ORACLE)-helm .
 	ORACLE=$(ORACLE)-helm CASES=$(or $(CASES),1000) SEED=$(or $(SEED),1) HELM=$(HELM) \
 	$(CARGO) test --locked -p helm-render --test fuzz -- --nocapture as_the_real_helm
+
+# Each checks properties (no panic, nothing outside, no more than allowed) on random bytes and on pieces of real input. Real
+# fuzzers want a nightly compiler; proptest keeps what it finds beside the test.
+fuzz-source: ## What a remote or a tenant sends, CASES=N times at random: archives, ignore rules, indexes, known_hosts, Git's answers and packs, manifests
+	PROPTEST_CASES=$(or $(CASES),20000) $(CARGO) test --locked --workspace --bin source-controller -- no_bytes_make no_lines_make no_change_of no_manifest_makes
+	PROPTEST_CASES=$(or $(CASES),20000) $(CARGO) test --locked --workspace --lib -- no_bytes_make no_archive_leads no_rule no_text_makes no_entry_makes any_lines any_bytes cut_in_pieces
+	PROPTEST_CASES=$(or $(CASES),20000) $(CARGO) test --locked --workspace --test git -- a_changed_pack any_entries any_deltas
 
 clean: ## Remove build output (the control plane's binaries are kept in the user's cache)
 	$(CARGO) clean

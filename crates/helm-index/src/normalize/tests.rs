@@ -280,7 +280,7 @@ fn index() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3000))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.max(3000)))]
 
     #[test]
     fn cut_in_pieces_it_is_what_it_is_as_a_whole(text in index()) {

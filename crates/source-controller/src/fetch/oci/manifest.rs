@@ -129,6 +129,8 @@ impl Manifest {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn layer(json: &str, media_type: Option<&str>) -> Result<String, Error> {
@@ -166,5 +168,41 @@ mod tests {
         assert_eq!(empty.manifest_for_platform(), Err(Error::NoSuchPlatform));
         let plain = Manifest::parse(br#"{"layers": []}"#).unwrap();
         assert_eq!(plain.manifest_for_platform(), Ok(None));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(bytes in any::<Vec<u8>>()) {
+            ask(&bytes);
+        }
+
+        /// Made of the pieces of real manifests, so that the deeper parts are reached.
+        #[test]
+        fn no_manifest_makes_it_panic(
+            pieces in prop::collection::vec(
+                prop::sample::select(vec![
+                    "{", "}", "[", "]", ",", ":", "null", "-1", "18446744073709551616", "\"sha256:1\"", "\"layers\":[",
+                    "\"manifests\":[", "\"config\":", "\"mediaType\":\"a\"", "\"digest\":", "\"size\":1",
+                    "\"platform\":{\"os\":\"linux\"}", "\"annotations\":{\"a\":\"b\"}", "\"artifactType\":",
+                ]),
+                0..40,
+            ),
+        ) {
+            ask(format!("{{{}", pieces.concat()).as_bytes());
+        }
+    }
+
+    fn ask(bytes: &[u8]) {
+        if let Ok(manifest) = Manifest::parse(bytes) {
+            let _ = manifest.manifest_for_platform();
+            let _ = manifest.layer(None);
+            let _ = manifest.layer(Some("a"));
+            let _ = (
+                manifest.artifact_type(),
+                manifest.annotations(),
+                manifest.layers(),
+            );
+            manifest.into_manifests();
+        }
     }
 }
