@@ -26,7 +26,7 @@ use serde_json::Value;
 
 pub use compose::{Composed, MAX_DEPTH, MAX_NODES, compose_all, compose_all_with_comments, compose_first};
 pub use dialect::Dialect;
-pub use emit::{WriteError, check, write, write_mapping};
+pub use emit::{WriteError, check, write, write_mapping, write_values};
 pub use error::{Error, Problem};
 pub use input::Input;
 pub use node::{Comment, Kind, Node, NodeId, Nodes, Style, Tag};

@@ -32,13 +32,21 @@ pub fn write(value: &Value) -> Result<String, WriteError> {
 
 /// Writes a JSON object as [`write()`] does.
 pub fn write_mapping(fields: &Map<String, Value>) -> Result<String, WriteError> {
-    written(|emitter| {
-        if fields.is_empty() {
-            emitter.empty("{", "}");
-            return Ok(());
-        }
-        emitter.mapping(fields)
-    })
+    written(|emitter| emitter.mapping_or_empty(fields))
+}
+
+/// Writes a JSON object as go-yaml does for who hands it the values themselves, without a trip through JSON text, and with
+/// the keys in the order of their bytes. Flux's digests of chart values are made of this (fluxcd/pkg `chartutil`).
+///
+/// ```
+/// let fields = serde_json::json!({"a10": 1, "a9": {"Z": 1, "b": 2.5}});
+/// assert_eq!(manifest::yaml::write_values(fields.as_object().unwrap()), "a10: 1\na9:\n  Z: 1\n  b: 2.5\n");
+/// ```
+pub fn write_values(fields: &Map<String, Value>) -> String {
+    let mut emitter = Emitter::new(Origin::Values);
+    let nothing_is_refused = emitter.document(|emitter| emitter.mapping_or_empty(fields));
+    debug_assert!(nothing_is_refused.is_ok(), "only text of JSON is read back");
+    emitter.out
 }
 
 /// Tells whether a value can be written, without writing it.
@@ -55,17 +63,18 @@ pub fn check(value: &Value) -> Result<(), WriteError> {
 }
 
 fn written(write: impl FnOnce(&mut Emitter) -> Result<(), WriteError>) -> Result<String, WriteError> {
-    let mut emitter = Emitter {
-        out: String::new(),
-        column: 0,
-        indent: -1,
-        whitespace: true,
-        indention: true,
-    };
-    write(&mut emitter)?;
-    emitter.indent = -1;
-    emitter.write_indent();
+    let mut emitter = Emitter::new(Origin::Json);
+    emitter.document(write)?;
     Ok(emitter.out)
+}
+
+/// Where the values come from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// JSON text, which go-yaml's reader reads before its writer writes.
+    Json,
+    /// Memory.
+    Values,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -82,6 +91,7 @@ const WIDTH: usize = 80;
 const SIMPLE_KEY_LENGTH: usize = 128;
 
 struct Emitter {
+    origin: Origin,
     out: String,
     column: usize,
     indent: i32,
@@ -90,6 +100,35 @@ struct Emitter {
 }
 
 impl Emitter {
+    fn new(origin: Origin) -> Self {
+        Self {
+            origin,
+            out: String::new(),
+            column: 0,
+            indent: -1,
+            whitespace: true,
+            indention: true,
+        }
+    }
+
+    fn document(
+        &mut self,
+        write: impl FnOnce(&mut Self) -> Result<(), WriteError>,
+    ) -> Result<(), WriteError> {
+        write(self)?;
+        self.indent = -1;
+        self.write_indent();
+        Ok(())
+    }
+
+    fn mapping_or_empty(&mut self, fields: &Map<String, Value>) -> Result<(), WriteError> {
+        if fields.is_empty() {
+            self.empty("{", "}");
+            return Ok(());
+        }
+        self.mapping(fields)
+    }
+
     fn node(&mut self, value: &Value, context: Context) -> Result<(), WriteError> {
         match value {
             Value::Null => self.plain("null", context),
@@ -122,9 +161,12 @@ impl Emitter {
         self.increase_indent(false);
         let mut sorted: Vec<(Cow<'_, str>, &Value)> = fields
             .iter()
-            .map(|(key, value)| Ok((read_back(key)?, value)))
+            .map(|(key, value)| Ok((self.text(key)?, value)))
             .collect::<Result<_, _>>()?;
-        sorted.sort_by(|a, b| compare_keys(&a.0, &b.0));
+        match self.origin {
+            Origin::Json => sorted.sort_by(|a, b| compare_keys(&a.0, &b.0)),
+            Origin::Values => sorted.sort_by(|a, b| a.0.cmp(&b.0)),
+        }
         for (key, value) in sorted {
             self.write_indent();
             if key.len() <= SIMPLE_KEY_LENGTH && !key.contains(is_break) {
@@ -152,7 +194,7 @@ impl Emitter {
             self.surely_plain(text);
             return Ok(());
         }
-        let text = read_back(text)?;
+        let text = self.text(text)?;
         let analysis = Analysis::of(&text);
         let outer = self.indent;
         self.indent = if outer < 0 { INDENT } else { outer + INDENT };
@@ -164,6 +206,13 @@ impl Emitter {
         }
         self.indent = outer;
         Ok(())
+    }
+
+    fn text<'t>(&self, text: &'t str) -> Result<Cow<'t, str>, WriteError> {
+        match self.origin {
+            Origin::Json => read_back(text),
+            Origin::Values => Ok(Cow::Borrowed(text)),
+        }
     }
 
     /// Writes text that [`is_surely_plain`], as [`Self::plain`] would.

@@ -135,6 +135,17 @@ pub fn format_g(float: f64) -> String {
     yaml_name(float).map_or_else(text, str::to_owned)
 }
 
+/// Writes a finite float as Go's `encoding/json`: with an exponent only where the number is very large or very small.
+pub fn format_json(float: f64) -> String {
+    let number = Digits::of(&serialized(float));
+    let size = float.abs();
+    if size == 0.0 || (1e-6..1e21).contains(&size) {
+        number.decimal()
+    } else {
+        number.scientific(1)
+    }
+}
+
 /// Writes a float as [`format_g`] does, but with the digits that suffice for 32 bits, as sigs.k8s.io/yaml writes keys.
 pub fn format_g_32(float: f64) -> String {
     #[expect(clippy::cast_possible_truncation, reason = "Go rounds to 32 bits here")]
@@ -201,6 +212,16 @@ impl Digits {
             }
         }
     }
+
+    /// Writes the number with an exponent of at least so many digits.
+    fn scientific(&self, width: usize) -> String {
+        let exponent = self.point - 1;
+        let sign = if exponent < 0 { '-' } else { '+' };
+        let (first, others) = self.digits.split_at(1);
+        let point = if others.is_empty() { "" } else { "." };
+        let exponent = exponent.abs();
+        format!("{}{first}{point}{others}e{sign}{exponent:0width$}", self.sign)
+    }
 }
 
 fn yaml_name(float: f64) -> Option<&'static str> {
@@ -220,14 +241,7 @@ fn exponent_or_not(number: &Digits) -> String {
     if (-4..EXPONENT_FROM).contains(&exponent) {
         return number.decimal();
     }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    let (first, others) = number.digits.split_at(1);
-    let point = if others.is_empty() { "" } else { "." };
-    format!(
-        "{}{first}{point}{others}e{sign}{:02}",
-        number.sign,
-        exponent.abs()
-    )
+    number.scientific(2)
 }
 
 #[cfg(test)]
@@ -253,6 +267,21 @@ mod tests {
             (f64::MAX, "1.7976931348623157e+308"),
         ] {
             assert_eq!(format_g(float), text);
+        }
+    }
+
+    #[test]
+    fn floats_in_json_have_exponents_only_at_the_ends() {
+        for (float, text) in [
+            (1e20, "100000000000000000000"),
+            (1e21, "1e+21"),
+            (1_234_567.5, "1234567.5"),
+            (1e-6, "0.000001"),
+            (1.25e-7, "1.25e-7"),
+            (5e-324, "5e-324"),
+            (-0.0, "-0"),
+        ] {
+            assert_eq!(format_json(float), text);
         }
     }
 
