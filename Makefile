@@ -8,7 +8,7 @@ ORACLE = $(TARGET)/oracle
 XTASK = $(TARGET)/debug/xtask
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint deny fmt generate generate-schema record-cases record-flux-cases record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source clean
+.PHONY: help build test lint deny fmt generate generate-schema record-cases record-flux-cases record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source bench-chain bench-rest clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -57,6 +57,16 @@ bench-sync: build ## Measure N pairs of OCIRepository and Kustomization (N=100),
 	$(CARGO) build --release --locked -p source-controller -p apply-controller
 	WINDLASS_BIN_DIR=$(TARGET)/release \
 	$(XTASK) bench-sync --pairs $(or $(N),100) $(if $(PEER),--peer $(PEER))
+
+bench-chain: build ## Measure a chain of N Kustomizations (N=10) by dependsOn, release build; REVISIONS=n, PEER=folder with Flux's binaries
+	$(CARGO) build --release --locked -p source-controller -p apply-controller
+	WINDLASS_BIN_DIR=$(TARGET)/release \
+	$(XTASK) bench-chain --length $(or $(N),10) --revisions $(or $(REVISIONS),1) $(if $(PEER),--peer $(PEER))
+
+bench-rest: build ## Measure N Kustomizations (N=1000) at rest for SECONDS=300, release build; INTERVAL=1h, PEER=folder with Flux's binaries
+	$(CARGO) build --release --locked -p source-controller -p apply-controller
+	WINDLASS_BIN_DIR=$(TARGET)/release \
+	$(XTASK) bench-rest --kustomizations $(or $(N),1000) --seconds $(or $(SECONDS),300) --interval $(or $(INTERVAL),1h) $(if $(PEER),--peer $(PEER))
 
 bench-source: build ## Measure source-controller: N=500 sources at once, 1,000 at rest, a large repository and index; PEER=folder with Flux's
 	$(CARGO) build --release --locked -p source-controller -p apply-controller

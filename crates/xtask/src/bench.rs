@@ -3,8 +3,11 @@
 //! Everything is real: control plane, registry, Git server, Helm repository, controllers as processes. Each
 //! benchmark prints Markdown for docs/benchmarks.md.
 
+mod at_rest;
+pub mod chain;
 mod contestant;
 mod figures;
 mod ready;
+pub mod rest;
 pub mod source;
 pub mod sync;

@@ -32,6 +32,10 @@ enum Task {
     Tools(tools::Arguments),
     /// Measure many sources and Kustomizations at once: time, memory, CPU, API requests.
     BenchSync(bench::sync::Arguments),
+    /// Measure a chain of Kustomizations in which each waits for the one before.
+    BenchChain(bench::chain::Arguments),
+    /// Measure many Kustomizations that have nothing to do: API requests, CPU, memory.
+    BenchRest(bench::rest::Arguments),
     /// Measure source-controller: many sources, none to do, a large repository, a large index.
     BenchSource(bench::source::Arguments),
     /// Measure `windlass build` beside the real kustomize: small cases, many objects, a large repository.
@@ -49,6 +53,8 @@ fn main() -> Result<()> {
         Task::Demo(arguments) => demo::run(&arguments),
         Task::Tools(arguments) => tools::run(&arguments),
         Task::BenchSync(arguments) => bench::sync::run(&arguments),
+        Task::BenchChain(arguments) => bench::chain::run(&arguments),
+        Task::BenchRest(arguments) => bench::rest::run(&arguments),
         Task::BenchSource(arguments) => bench::source::run(&arguments),
         Task::BenchBuild(arguments) => bench_build::run(&arguments),
         Task::BenchRender(arguments) => bench_render::run(&arguments),

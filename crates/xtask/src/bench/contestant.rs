@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use tempfile::TempDir;
 use testkit::controller::ControllerOptions;
-use testkit::process::{Process, Usage};
+use testkit::process::Usage;
 use testkit::{ControlPlane, Controller};
 
 /// Whose controllers.
@@ -29,7 +29,7 @@ pub struct Running {
 
 enum Program {
     Windlass(Box<Controller>),
-    Flux(Process),
+    Flux(flux::Started),
 }
 
 impl Contestant {
@@ -96,7 +96,7 @@ impl Running {
         }
     }
 
-    fn peers(processes: impl IntoIterator<Item = Process>, peer: flux::Peer) -> Self {
+    fn peers(processes: impl IntoIterator<Item = flux::Started>, peer: flux::Peer) -> Self {
         Self {
             controllers: processes.into_iter().map(Program::Flux).collect(),
             _directory: Some(peer.into_directory()),
@@ -109,7 +109,7 @@ impl Running {
             .iter()
             .map(|program| match program {
                 Program::Windlass(controller) => controller.usage(),
-                Program::Flux(process) => process.usage(),
+                Program::Flux(started) => started.process.usage(),
             })
             .collect()
     }
@@ -124,12 +124,43 @@ impl Running {
         Ok(self.usage()?.iter().map(|usage| usage.resident_bytes).sum())
     }
 
+    /// How many requests each has sent to the API server so far, by its own count, in the order of their start.
+    pub async fn requests(&self) -> Result<Vec<u64>> {
+        let mut counts = Vec::new();
+        for program in &self.controllers {
+            let metrics = match program {
+                Program::Windlass(controller) => controller.metrics().await?,
+                Program::Flux(started) => started.metrics().await?,
+            };
+            counts.push(sum(&metrics, "rest_client_requests_total{"));
+        }
+        Ok(counts)
+    }
+
     /// The ends of the logs, for a failure.
     pub fn log_tails(&self) -> String {
         let tails = self.controllers.iter().map(|program| match program {
             Program::Windlass(controller) => controller.log_tail(20),
-            Program::Flux(process) => process.log_tail(20),
+            Program::Flux(started) => started.process.log_tail(20),
         });
         tails.collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// Adds up the samples whose line begins with `prefix`.
+fn sum(metrics: &str, prefix: &str) -> u64 {
+    let samples = metrics.lines().filter(|line| line.starts_with(prefix));
+    let values = samples.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok());
+    values.map(|value| value as u64).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sum;
+
+    #[test]
+    fn samples_of_one_name_are_added_up() {
+        let metrics = "# HELP a b\na_total{code=\"200\"} 3\na_total{code=\"404\"} 1e3\nab_total{} 7\n";
+        assert_eq!(sum(metrics, "a_total{"), 1003);
     }
 }

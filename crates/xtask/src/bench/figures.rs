@@ -1,6 +1,10 @@
 //! Figures as Markdown: units, and a table with one column per contestant.
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::time::Duration;
+
+use testkit::control_plane::ApiMetrics;
 
 /// A table that is printed row by row: `| name | value of the first | value of the second |`.
 pub struct Table<'a, T> {
@@ -20,6 +24,23 @@ impl<'a, T> Table<'a, T> {
     pub fn row(&self, name: &str, value: impl Fn(&T) -> String) {
         let values: Vec<_> = self.results.iter().map(value).collect();
         line(&format!("| {name} | {} |", values.join(" | ")));
+    }
+}
+
+/// Prints the requests of which some contestant saw at least `least`, the most frequent first.
+pub fn requests<T>(results: &[T], name: impl Fn(&T) -> &str, least: u64, of: impl Fn(&T) -> &ApiMetrics) {
+    let table = Table::new("request", results, name);
+    let all = results
+        .iter()
+        .flat_map(|measured| of(measured).iter().map(|(key, _)| key));
+    let mut keys: Vec<_> = all.collect::<BTreeSet<_>>().into_iter().collect();
+    let count = |measured: &T, key: &(String, String)| of(measured).count(&key.0, &key.1);
+    keys.sort_by_key(|key| Reverse(results.iter().map(|m| count(m, key)).sum::<u64>()));
+    for key in keys
+        .into_iter()
+        .filter(|key| results.iter().any(|m| count(m, key) >= least))
+    {
+        table.row(&format!("{} {}", key.0, key.1), |m| count(m, key).to_string());
     }
 }
 

@@ -16,6 +16,14 @@ pub struct Peer {
     directory: TempDir,
 }
 
+/// A running controller of Flux.
+pub struct Started {
+    /// The process.
+    pub process: Process,
+    /// The port of its metrics.
+    metrics: u16,
+}
+
 impl Peer {
     /// The binaries in `folder`, against the cluster of `kubeconfig`.
     pub fn new(folder: &Path, kubeconfig: &Path) -> Result<Self> {
@@ -32,7 +40,7 @@ impl Peer {
     }
 
     /// source-controller with `flags` beside those that it needs.
-    pub async fn source(&self, flags: &[&str]) -> Result<Process> {
+    pub async fn source(&self, flags: &[&str]) -> Result<Started> {
         let storage = self.directory.path().join("storage");
         std::fs::create_dir_all(&storage)?;
         let address = format!("127.0.0.1:{}", ports::free_port()?);
@@ -46,11 +54,11 @@ impl Peer {
     }
 
     /// kustomize-controller.
-    pub async fn kustomize(&self) -> Result<Process> {
+    pub async fn kustomize(&self) -> Result<Started> {
         self.start("kustomize-controller", Vec::new()).await
     }
 
-    async fn start(&self, name: &'static str, arguments: Vec<String>) -> Result<Process> {
+    async fn start(&self, name: &'static str, arguments: Vec<String>) -> Result<Started> {
         let (health, metrics) = (ports::free_port()?, ports::free_port()?);
         let mut command = Command::new(self.binaries.join(name));
         command
@@ -64,7 +72,16 @@ impl Peer {
         let log = self.directory.path().join(format!("{name}.log"));
         let process = Process::start(name, command, log)?;
         ready(&process, health).await?;
-        Ok(process)
+        Ok(Started { process, metrics })
+    }
+}
+
+impl Started {
+    /// The text of `/metrics`.
+    pub async fn metrics(&self) -> Result<String> {
+        let http = reqwest::Client::builder().no_proxy().build()?;
+        let answer = http.get(format!("http://127.0.0.1:{}/metrics", self.metrics));
+        Ok(answer.send().await?.error_for_status()?.text().await?)
     }
 }
 

@@ -15,10 +15,12 @@ use testkit::process::Usage;
 use testkit::{ControlPlane, GitServer, Registry, wait_for};
 
 use super::Arguments;
-use crate::bench::contestant::{Contestant, Running};
+use crate::bench::at_rest::{self, AtRest};
+use crate::bench::contestant::Contestant;
 use crate::bench::ready::all_ready;
 
 const NAMESPACE: &str = "bench";
+/// For one push.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Where it happens.
@@ -39,16 +41,14 @@ pub struct Measured {
     pub all_ready: Duration,
     /// What the API server was asked meanwhile, by all of its clients.
     pub requests: ApiMetrics,
+    /// How many of them both controllers sent, by their own count.
+    pub own_requests: u64,
     /// Peak of memory and processor time of source-controller until all were Ready.
     pub source: Usage,
     /// The same of what applies.
     pub apply: Usage,
-    /// What the API server was asked in the time at rest.
-    pub requests_at_rest: ApiMetrics,
-    /// Processor time of both controllers in the time at rest.
-    pub cpu_at_rest: Duration,
-    /// Resident memory of both controllers at the end of the time at rest.
-    pub resident_at_rest: u64,
+    /// What it cost when nothing happened any more.
+    pub rest: AtRest,
     /// From the poke of the source to Ready, for each push, sorted.
     pub pushes: Vec<Duration>,
 }
@@ -60,7 +60,44 @@ pub async fn run(place: &Place<'_>, contestant: &Contestant, arguments: &Argumen
     Api::<Namespace>::all(client.clone())
         .create(&PostParams::default(), &namespace)
         .await?;
-    for pair in 0..arguments.pairs {
+    push(place, arguments).await?;
+    let pair = contestant.start_both(place.control_plane).await?;
+    let before = place.control_plane.api_metrics().await?;
+    let start = Instant::now();
+    let sync = sync(place, &client, arguments.pairs);
+    // Flux takes half a second for each.
+    let patience = PATIENCE + Duration::from_secs(arguments.pairs as u64);
+    if let Err(error) = tokio::time::timeout(patience, sync)
+        .await
+        .unwrap_or_else(|_| bail!("not ready in time"))
+    {
+        bail!("{error:#}\n{}", pair.log_tails());
+    }
+    let all_ready = start.elapsed();
+    let requests = place.control_plane.api_metrics().await?.since(&before);
+    let own_requests = pair.requests().await?.iter().sum();
+    let [source, apply] = pair.usage()?[..] else {
+        bail!("two controllers were started");
+    };
+    let rest = at_rest::look_on(place.control_plane, &pair, arguments.rest).await?;
+    let pushes = pushes(place, &client, arguments.pushes)
+        .await
+        .with_context(|| pair.log_tails())?;
+    Ok(Measured {
+        name: contestant.name(),
+        all_ready,
+        requests,
+        own_requests,
+        source,
+        apply,
+        rest,
+        pushes,
+    })
+}
+
+/// Pushes the artifact of each pair.
+async fn push(place: &Place<'_>, arguments: &Arguments) -> Result<()> {
+    let pushes = futures::stream::iter(0..arguments.pairs).map(|pair| async move {
         let name = format!("app-{pair}");
         let manifests = manifests(&name, arguments.replicas);
         let files: Vec<_> = manifests
@@ -70,38 +107,12 @@ pub async fn run(place: &Place<'_>, contestant: &Contestant, arguments: &Argumen
         place
             .registry
             .push_files(&name, &["latest"], "main@sha1:0", &files)
-            .await?;
-    }
-    let pair = contestant.start_both(place.control_plane).await?;
-    let before = place.control_plane.api_metrics().await?;
-    let start = Instant::now();
-    let sync = sync(place, &client, arguments.pairs);
-    if let Err(error) = tokio::time::timeout(PATIENCE, sync)
+            .await
+    });
+    pushes
+        .buffer_unordered(8)
+        .try_for_each(|_| async { Ok(()) })
         .await
-        .unwrap_or_else(|_| bail!("not ready in time"))
-    {
-        bail!("{error:#}\n{}", pair.log_tails());
-    }
-    let all_ready = start.elapsed();
-    let requests = place.control_plane.api_metrics().await?.since(&before);
-    let [source, apply] = pair.usage()?[..] else {
-        bail!("two controllers were started");
-    };
-    let (requests_at_rest, cpu_at_rest, resident_at_rest) = rest(place, &pair, arguments.rest).await?;
-    let pushes = pushes(place, &client, arguments.pushes)
-        .await
-        .with_context(|| pair.log_tails())?;
-    Ok(Measured {
-        name: contestant.name(),
-        all_ready,
-        requests,
-        source,
-        apply,
-        requests_at_rest,
-        cpu_at_rest,
-        resident_at_rest,
-        pushes,
-    })
 }
 
 /// Creates all pairs and waits, with one watch, until every Kustomization is Ready.
@@ -125,16 +136,6 @@ async fn sync(place: &Place<'_>, client: &Client, pairs: usize) -> Result<()> {
     let create = create.buffer_unordered(8).try_for_each(|_| async { Ok(()) });
     let (created, ready) = tokio::join!(create, all_ready(kustomizations, pairs));
     created.and(ready)
-}
-
-/// Looks on while nothing happens. This is the one place where time is meant to pass.
-async fn rest(place: &Place<'_>, pair: &Running, seconds: u64) -> Result<(ApiMetrics, Duration, u64)> {
-    // What the sync left to do (events, the last watches) is not "at rest".
-    tokio::time::sleep(Duration::from_secs(5)).await;
-    let (before, used) = (place.control_plane.api_metrics().await?, pair.cpu()?);
-    tokio::time::sleep(Duration::from_secs(seconds)).await;
-    let requests = place.control_plane.api_metrics().await?.since(&before);
-    Ok((requests, pair.cpu()?.saturating_sub(used), pair.resident()?))
 }
 
 /// Pushes commits to one Git repository and measures each from the poke of its source to Ready.
