@@ -6,13 +6,14 @@
 //! has failed, the cause is looked up ([`crate::why`]): the only requests that are made per object.
 
 mod follow;
+mod telling;
 mod watch;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures::StreamExt;
+use futures::{FutureExt as _, StreamExt as _};
 use jiff::Timestamp;
 use kube::Client;
 use serde_json::Value;
@@ -25,6 +26,7 @@ use crate::resolve::Resolve;
 use crate::verdict::{BuiltIn, Rule, Status};
 use crate::wait::{Decision, Target, Tracked, WaitRequest, decide, unfinished};
 use crate::why;
+use telling::{Telling, Woken, worst_first};
 use watch::{ObjectKey, SharedWatch, Subscription, WatchKey};
 
 /// What kustomize-controller puts on everything it applies.
@@ -35,6 +37,8 @@ const LINGER: Duration = Duration::from_secs(5);
 const WHY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Causes are looked up for this many objects of a report.
 const WHY_OBJECTS: usize = 10;
+/// And for this many while the wait goes on.
+const TOLD_OBJECTS: usize = 3;
 /// And for this many at a time.
 const WHY_CONCURRENCY: usize = 4;
 
@@ -98,43 +102,71 @@ impl Hub {
 
     /// Waits until all objects are Current, one has failed, or time is up. Dropping the future cancels the wait.
     pub async fn wait(&self, request: WaitRequest) -> Outcome {
+        self.run(request, None, |_| ()).await
+    }
+
+    /// Waits as [`wait`](Self::wait) does, and tells now and then what is waited for, with its cause: for the first time
+    /// after a few seconds, then ever more rarely, and only what it has not told last.
+    pub async fn wait_telling(&self, request: WaitRequest, tell: impl FnMut(Report) + Send) -> Outcome {
+        self.run(request, Some(Telling::start()), tell).await
+    }
+
+    async fn run(
+        &self,
+        request: WaitRequest,
+        mut telling: Option<Telling>,
+        mut tell: impl FnMut(Report) + Send,
+    ) -> Outcome {
         let clock = Clock::start();
         let deadline = clock.began + request.timeout;
         let mut wait = Wait::new(&self.inner, &request);
         loop {
             let now = clock.now();
             wait.observe(now);
-            match decide(&wait.objects, request.fail_fast, now) {
+            let next = match decide(&wait.objects, request.fail_fast, now) {
                 Decision::Healthy => return Outcome::Healthy,
                 Decision::Unhealthy(objects) => {
                     drop(wait);
-                    return Outcome::Unhealthy(self.explained(Ending::Stalled, objects).await);
+                    return Outcome::Unhealthy(self.explained(Ending::Stalled, objects, WHY_OBJECTS).await);
                 }
-                Decision::Wait(next) => {
-                    let next = next.map(|at| clock.instant(at)).filter(|at| *at < deadline);
-                    let has_news = wait.has_news_by(next.unwrap_or(deadline)).await;
-                    if !has_news && next.is_none() {
-                        let objects = unfinished(&wait.objects, clock.now());
-                        drop(wait);
-                        return Outcome::TimedOut(self.explained(Ending::TimedOut, objects).await);
+                Decision::Wait(next) => next.map(|at| clock.instant(at)).filter(|at| *at < deadline),
+            };
+            let until = next.unwrap_or(deadline);
+            match wait.wake_by(until, telling.as_mut()).await {
+                Woken::News => {}
+                Woken::Time if next.is_some() => {}
+                Woken::Time => {
+                    let objects = unfinished(&wait.objects, clock.now());
+                    drop(wait);
+                    return Outcome::TimedOut(self.explained(Ending::TimedOut, objects, WHY_OBJECTS).await);
+                }
+                Woken::ToLook => {
+                    let objects = worst_first(unfinished(&wait.objects, clock.now()));
+                    let (hub, ending) = (self.clone(), Ending::NotYet);
+                    let report = async move { hub.explained(ending, objects, TOLD_OBJECTS).await };
+                    if let Some(telling) = &mut telling {
+                        telling.looks(report.boxed());
                     }
+                }
+                Woken::Looked(report) => {
+                    let news = telling.as_mut().and_then(|telling| telling.looked(report));
+                    news.into_iter().for_each(&mut tell);
                 }
             }
         }
     }
 
     /// Looks up the first cause of what is wrong with each object, as far as time and number allow.
-    async fn explained(&self, ending: Ending, mut objects: Vec<ObjectReport>) -> Report {
+    async fn explained(&self, ending: Ending, mut objects: Vec<ObjectReport>, limit: usize) -> Report {
         let client = &self.inner.client;
         let asked = objects
             .iter_mut()
             .filter(|object| is_worth_asking(object))
-            .take(WHY_OBJECTS);
+            .take(limit);
         let lookups =
             futures::stream::iter(asked).for_each_concurrent(WHY_CONCURRENCY, |object| async move {
                 match why::gather(client, &object.id).await {
-                    // The last event on a Job, say, tells what its condition has told already.
-                    Ok(why) => object.why = why.filter(|why| !object.message.contains(why.as_str())),
+                    Ok(why) => object.why = why,
                     Err(error) => tracing::debug!(object = %object.id, %error, "no cause can be looked up"),
                 }
             });
@@ -305,9 +337,20 @@ impl Wait {
         }
     }
 
-    /// Sleeps until a watch has news, or until the given time; tells which.
-    async fn has_news_by(&self, at: Instant) -> bool {
-        tokio::time::timeout_at(at, self.news.notified()).await.is_ok()
+    /// Sleeps until a watch has news, until the given time, or until there is something to tell; says which.
+    async fn wake_by(&self, at: Instant, telling: Option<&mut Telling>) -> Woken {
+        let tell = async {
+            match telling {
+                Some(telling) => telling.next().await,
+                None => futures::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = self.news.notified() => Woken::News,
+            woken = tell => woken,
+            () = tokio::time::sleep_until(at) => Woken::Time,
+        }
     }
 
     /// Brings every object up to what its watch knows.

@@ -9,6 +9,7 @@ use manifest::ObjectId;
 
 use crate::text::one_line;
 use crate::verdict::Status;
+use crate::why::Cause;
 
 /// How a wait ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,13 +32,15 @@ impl Outcome {
     }
 }
 
-/// Why a wait did not succeed.
+/// Why a wait did not succeed, or has not yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// An object failed.
     Stalled,
     /// Time ran out.
     TimedOut,
+    /// It did not: this is what a wait looks like that goes on.
+    NotYet,
 }
 
 /// The objects that kept a wait from succeeding, in the order of the request.
@@ -59,7 +62,7 @@ pub struct ObjectReport {
     /// The verdict's message; may be empty.
     pub message: String,
     /// The first cause found in its Pods and Events; None for kinds without Pods, or when nothing was found.
-    pub why: Option<String>,
+    pub why: Option<Cause>,
 }
 
 /// Characters of a message that go into a report; objects are foreign and may say anything.
@@ -70,11 +73,11 @@ const REPORT_LIMIT: usize = 20_000;
 impl fmt::Display for ObjectReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} status: '{}'", self.id, self.status)?;
-        for part in [Some(&self.message), self.why.as_ref()]
-            .into_iter()
-            .flatten()
-            .filter(|p| !p.is_empty())
-        {
+        // The last event on a Job, say, tells what its condition has told already.
+        let why = self.why.as_ref().map(|cause| cause.text.as_str());
+        let why = why.filter(|why| !self.message.contains(why));
+        let parts = [Some(self.message.as_str()), why].into_iter().flatten();
+        for part in parts.filter(|part| !part.is_empty()) {
             write!(f, ": {}", one_line(part, MESSAGE_LIMIT))?;
         }
         Ok(())
@@ -86,6 +89,7 @@ impl fmt::Display for Report {
         f.write_str(match self.ending {
             Ending::Stalled => "failed early due to stalled resources: [",
             Ending::TimedOut => "timeout waiting for: [",
+            Ending::NotYet => "waiting for: [",
         })?;
         let mut written = 0;
         for (index, object) in self.objects.iter().enumerate() {
@@ -105,6 +109,7 @@ impl fmt::Display for Report {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::why::Kind;
 
     fn object(name: &str, message: &str, why: Option<&str>) -> ObjectReport {
         ObjectReport {
@@ -116,7 +121,12 @@ mod tests {
             },
             status: Status::InProgress,
             message: message.into(),
-            why: why.map(Into::into),
+            why: why.map(|text| Cause {
+                kind: Kind::Crash,
+                pod: None,
+                container: None,
+                text: text.to_owned(),
+            }),
         }
     }
 
@@ -133,6 +143,19 @@ mod tests {
             report.to_string(),
             "timeout waiting for: [Deployment/default/web status: 'InProgress': 1 of 3 replicas available: \
              pod web-1: x, Deployment/default/db status: 'InProgress']"
+        );
+    }
+
+    #[test]
+    fn a_cause_that_the_message_has_told_is_not_told_again() {
+        let object = object(
+            "web",
+            "failed: BackoffLimitExceeded: it is",
+            Some("BackoffLimitExceeded: it is"),
+        );
+        assert_eq!(
+            object.to_string(),
+            "Deployment/default/web status: 'InProgress': failed: BackoffLimitExceeded: it is"
         );
     }
 

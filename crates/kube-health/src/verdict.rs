@@ -164,10 +164,27 @@ fn common(object: &Value) -> Result<Option<Verdict>, FieldError> {
         .iter()
         .filter(|condition| condition.status == "True")
         .find_map(|condition| match condition.kind {
-            "Reconciling" => Some(Verdict::in_progress(condition.explained("reconciling"))),
-            "Stalled" => Some(Verdict::failed(condition.explained("stalled"))),
+            "Reconciling" => Some(Verdict::in_progress(with_trouble(
+                condition.explained("reconciling"),
+                &conditions,
+            ))),
+            "Stalled" => Some(Verdict::failed(with_trouble(
+                condition.explained("stalled"),
+                &conditions,
+            ))),
             _ => None,
         }))
+}
+
+/// What is under way says little when the last try failed: Ready says why (Flux's objects, and all that follow it).
+fn with_trouble(told: String, conditions: &[Condition<'_>]) -> String {
+    let ready = conditions.iter().find(|condition| condition.kind == "Ready");
+    match ready {
+        Some(ready) if ready.status == "False" && !told.contains(ready.message) => {
+            format!("{told}; not ready: {}", ready.explained("it does not say why"))
+        }
+        _ => told,
+    }
 }
 
 fn terminating_message(object: &Value) -> String {
@@ -193,11 +210,26 @@ fn generation_not_observed(object: &Value) -> Result<Option<Verdict>, FieldError
     let Some(observed) = fields::integer(object, "status.observedGeneration")? else {
         return Ok(None);
     };
-    Ok((observed != generation).then(|| {
-        Verdict::in_progress(format!(
-            "generation {generation} is not yet observed, the last observed is {observed}"
-        ))
-    }))
+    if observed == generation {
+        return Ok(None);
+    }
+    let told = format!("generation {generation} is not yet observed, the last observed is {observed}");
+    // Flux's objects observe a generation only when they succeed with it.
+    let trouble = trouble_of(object, generation).filter(|_| observed < generation);
+    Ok(Some(Verdict::in_progress(match trouble {
+        Some(trouble) => format!("{told}; not ready: {trouble}"),
+        None => told,
+    })))
+}
+
+/// What a Ready condition that is about this generation says is wrong.
+fn trouble_of(object: &Value, generation: i64) -> Option<String> {
+    let conditions = object.pointer("/status/conditions")?.as_array()?;
+    let is_ready = |condition: &&Value| fields::text_or(condition, "type", "") == "Ready";
+    let raw = conditions.iter().find(is_ready)?;
+    let ready = conditions::find(object, "Ready").filter(|ready| ready.status == "False")?;
+    (fields::integer_or(raw, "observedGeneration", 0) == generation)
+        .then(|| ready.explained("it does not say why"))
 }
 
 /// The widespread `Ready` condition, for kinds without a rule. False counts as being under way: nothing in the
@@ -251,6 +283,28 @@ mod tests {
     }
 
     #[test]
+    fn an_object_that_is_tried_again_tells_why_it_is_not_ready() {
+        let nested = |reconciling: &str, status: &str| {
+            json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "status": {"conditions": [
+                {"type": "Reconciling", "status": "True", "reason": "ProgressingWithRetry", "message": reconciling},
+                {"type": "Ready", "status": status, "reason": "BuildFailed", "message": "no such file"}]}})
+        };
+        let retried = "ProgressingWithRetry: retrying: no such file";
+        check(
+            nested("retrying: no such file", "False"),
+            Status::InProgress,
+            retried,
+        );
+        let told = "ProgressingWithRetry: building; not ready: BuildFailed: no such file";
+        check(nested("building", "False"), Status::InProgress, told);
+        check(
+            nested("building", "Unknown"),
+            Status::InProgress,
+            "ProgressingWithRetry: building",
+        );
+    }
+
+    #[test]
     fn a_generation_that_no_controller_has_seen_is_in_progress() {
         check(
             json!({"apiVersion": "example.com/v1", "kind": "Thing",
@@ -258,6 +312,23 @@ mod tests {
             Status::InProgress,
             "generation 3 is not yet observed, the last observed is 2",
         );
+    }
+
+    #[test]
+    fn an_object_that_fails_at_a_generation_tells_why() {
+        let failing = |of: i64| {
+            json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"generation": 3},
+                "status": {"observedGeneration": -1, "conditions": [
+                    {"type": "Ready", "status": "False", "reason": "BuildFailed", "message": "no such file",
+                     "observedGeneration": of}]}})
+        };
+        let told = "generation 3 is not yet observed, the last observed is -1";
+        check(
+            failing(3),
+            Status::InProgress,
+            &format!("{told}; not ready: BuildFailed: no such file"),
+        );
+        check(failing(2), Status::InProgress, told);
     }
 
     #[test]

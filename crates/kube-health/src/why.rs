@@ -3,6 +3,7 @@
 //! [`first_cause`] is pure: a workload and what belongs to it go in, a sentence comes out. [`gather`] reads just
 //! enough from the API server for it, and is called for objects on which a wait has failed, never before.
 
+mod cause;
 mod event;
 mod gather;
 mod pod;
@@ -12,8 +13,16 @@ use serde_json::Value;
 use crate::conditions;
 use crate::fields;
 use crate::text::one_line;
+use event::Filter;
 
+pub use cause::{Cause, Kind};
 pub use gather::{gather, is_supported};
+
+/// What the controllers of workloads say when the API server refuses a Pod.
+const FAILED_CREATE: Filter = Filter {
+    reasons: &["FailedCreate"],
+    containing: "",
+};
 
 /// Characters of any one foreign message in a cause.
 const DETAIL_LIMIT: usize = 300;
@@ -23,24 +32,37 @@ const DETAIL_LIMIT: usize = 300;
 pub struct Evidence {
     /// The object that is not healthy.
     pub workload: Value,
-    /// The newest ReplicaSet, when the workload is a Deployment.
-    pub replica_set: Option<Value>,
+    /// What makes the Pods: the newest ReplicaSet of a Deployment, the newest Job of a CronJob.
+    pub child: Option<Value>,
     /// Its Pods.
     pub pods: Vec<Value>,
     /// The PersistentVolumeClaims of the Pod that is worst off.
     pub claims: Vec<Value>,
     /// Events on any of these.
     pub events: Vec<Value>,
+    /// The API server's words, when something could not be read for want of a permission.
+    pub denied: Option<String>,
 }
 
 /// Names the first cause; None when nothing in the evidence is wrong.
 ///
 /// What a Pod says comes first (an image, a crash, no node, a volume, a probe), then why Pods cannot be created
-/// (quota, a missing ServiceAccount), then the last warning about the workload itself.
-pub fn first_cause(evidence: &Evidence) -> Option<String> {
+/// (quota, a missing ServiceAccount), then the last warning about the workload itself; last, that none of this could be
+/// read.
+pub fn first_cause(evidence: &Evidence) -> Option<Cause> {
     of_pods(evidence)
         .or_else(|| of_creation(evidence))
         .or_else(|| of_workload(evidence))
+        .or_else(|| evidence.denied.as_deref().map(unreadable))
+}
+
+/// Who waits should know that there may be more to tell.
+fn unreadable(denied: &str) -> Cause {
+    let text = format!(
+        "the cause cannot be looked up: {}",
+        one_line(denied, DETAIL_LIMIT)
+    );
+    Cause::of_object(Kind::Unreadable, text)
 }
 
 /// The Pod whose trouble explains most, and what the trouble is.
@@ -49,24 +71,25 @@ pub(crate) fn worst_pod(pods: &[Value]) -> Option<(&Value, pod::Trouble)> {
     troubled.min_by_key(|(pod, trouble)| (trouble.rank, fields::text_or(pod, "metadata.name", "")))
 }
 
-fn of_pods(evidence: &Evidence) -> Option<String> {
+fn of_pods(evidence: &Evidence) -> Option<Cause> {
     let (pod, trouble) = worst_pod(&evidence.pods)?;
-    let mut cause = format!(
-        "pod {}{}",
-        fields::text_or(pod, "metadata.name", ""),
-        trouble.text
-    );
-    if let Some(reason) = trouble.explained_by
-        && let Some(event) = event::last_warning(&evidence.events, pod, reason)
+    let name = fields::text_or(pod, "metadata.name", "");
+    let mut cause = Cause {
+        kind: trouble.kind,
+        pod: Some(name.to_owned()),
+        container: trouble.container,
+        text: format!("pod {name}{}", trouble.text),
+    };
+    if let Some(filter) = &trouble.explained_by
+        && let Some(event) = event::last_warning(&evidence.events, pod, filter)
     {
-        cause.push_str(&format!(": {}", event::told(event)));
+        cause.kind = pod::kind_of_event(cause.kind, event);
+        cause.text.push_str(&format!(": {}", event::told(event)));
     }
-    if let Some(claim) = evidence
-        .claims
-        .iter()
-        .find_map(|claim| of_claim(claim, &evidence.events))
-    {
-        cause.push_str(&format!(": {claim}"));
+    let mut claims = evidence.claims.iter();
+    if let Some(claim) = claims.find_map(|claim| of_claim(claim, &evidence.events)) {
+        cause.kind = Kind::Volume;
+        cause.text.push_str(&format!(": {claim}"));
     }
     Some(cause)
 }
@@ -85,30 +108,35 @@ fn of_claim(claim: &Value, events: &[Value]) -> Option<String> {
 }
 
 /// ReplicaSets and Deployments say in a condition that Pods are refused; the other workloads only in events.
-fn of_creation(evidence: &Evidence) -> Option<String> {
-    let owners = evidence.replica_set.iter().chain([&evidence.workload]);
+fn of_creation(evidence: &Evidence) -> Option<Cause> {
+    let owners = evidence.child.iter().chain([&evidence.workload]);
     let refused = owners.clone().find_map(|owner| {
         let failure = conditions::find(owner, "ReplicaFailure").filter(|failure| failure.status == "True")?;
-        Some(one_line(failure.message, DETAIL_LIMIT))
+        Some(failure.message)
     });
     let from_event = || {
         let event = owners
             .clone()
-            .find_map(|owner| event::last_warning(&evidence.events, owner, &["FailedCreate"]));
-        event.map(|event| one_line(fields::text_or(event, "message", ""), DETAIL_LIMIT))
+            .find_map(|owner| event::last_warning(&evidence.events, owner, &FAILED_CREATE));
+        event.map(|event| fields::text_or(event, "message", ""))
     };
-    refused
-        .or_else(from_event)
-        .map(|message| format!("pods cannot be created: {message}"))
+    let message = refused.or_else(from_event)?;
+    let kind = Kind::of_refusal(message).unwrap_or(Kind::PodsRefused);
+    let message = one_line(message, DETAIL_LIMIT);
+    Some(Cause::of_object(
+        kind,
+        format!("pods cannot be created: {message}"),
+    ))
 }
 
-fn of_workload(evidence: &Evidence) -> Option<String> {
+fn of_workload(evidence: &Evidence) -> Option<Cause> {
     let workload = &evidence.workload;
     // Unbound claims tell their story in Normal events too (WaitForFirstConsumer, ExternalProvisioning).
-    let event = if fields::text_or(workload, "kind", "") == "PersistentVolumeClaim" {
-        event::last(&evidence.events, workload)
-    } else {
-        event::last_warning(&evidence.events, workload, &[])
-    };
-    event.map(event::told)
+    if fields::text_or(workload, "kind", "") == "PersistentVolumeClaim" {
+        let event = event::last(&evidence.events, workload)?;
+        return Some(Cause::of_object(Kind::Volume, event::told(event)));
+    }
+    let mut owners = evidence.child.iter().chain([workload]);
+    let event = owners.find_map(|owner| event::last_warning(&evidence.events, owner, &Filter::ANY))?;
+    Some(Cause::of_object(Kind::Event, event::told(event)))
 }

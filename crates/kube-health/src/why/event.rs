@@ -6,13 +6,32 @@ use super::DETAIL_LIMIT;
 use crate::fields::text_or;
 use crate::text::one_line;
 
-/// Returns the last Warning on an object with one of the reasons; of any reason when none is given.
-pub(super) fn last_warning<'a>(events: &'a [Value], object: &Value, reasons: &[&str]) -> Option<&'a Value> {
-    let matches = |event: &&Value| {
-        text_or(event, "type", "") == "Warning"
-            && (reasons.is_empty() || reasons.contains(&text_or(event, "reason", "")))
+/// Which Warnings tell more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Filter {
+    /// One of these reasons; any when there are none.
+    pub(super) reasons: &'static [&'static str],
+    /// Words of the message.
+    pub(super) containing: &'static str,
+}
+
+impl Filter {
+    /// All Warnings.
+    pub(super) const ANY: Self = Self {
+        reasons: &[],
+        containing: "",
     };
-    newest(on(events, object).filter(matches))
+
+    fn matches(&self, event: &Value) -> bool {
+        text_or(event, "type", "") == "Warning"
+            && (self.reasons.is_empty() || self.reasons.contains(&text_or(event, "reason", "")))
+            && text_or(event, "message", "").contains(self.containing)
+    }
+}
+
+/// Returns the last Warning on an object that a filter lets through.
+pub(super) fn last_warning<'a>(events: &'a [Value], object: &Value, filter: &Filter) -> Option<&'a Value> {
+    newest(on(events, object).filter(|event| filter.matches(event)))
 }
 
 /// Returns the last event of any type on an object.

@@ -1,18 +1,22 @@
 //! Reads from the API server what [`super::first_cause`] needs: a handful of bounded requests.
 
+use std::sync::OnceLock;
+
 use kube::api::ListParams;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind, Selector, TypeMeta};
 use kube::{Api, Client};
 use manifest::ObjectId;
 use serde_json::Value;
 
-use super::{Evidence, first_cause, worst_pod};
+use super::{Cause, Evidence, first_cause, worst_pod};
 use crate::fields::text_or;
 
 /// Pods that are looked at; the first of them that is in trouble will do.
 const PODS: u32 = 50;
 /// ReplicaSets that are looked at for the newest; a Deployment keeps ten by default.
 const REPLICA_SETS: u32 = 50;
+/// Jobs that are looked at for the newest of a CronJob.
+const JOBS: u32 = 200;
 /// Events that are read per object; they come in no useful order.
 const EVENTS: u32 = 100;
 /// Claims that are looked at per Pod.
@@ -25,52 +29,80 @@ pub fn is_supported(id: &ObjectId) -> bool {
     matches!(
         (id.group.as_str(), id.kind.as_str()),
         ("apps", "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet")
-            | ("batch", "Job")
+            | ("batch", "Job" | "CronJob")
             | ("", "Pod" | "PersistentVolumeClaim")
     )
 }
 
 /// Looks up the first cause of what is wrong with an object; None for kinds that are not supported, or no cause.
 ///
+/// What this client may not read is passed over; if nothing else tells of a cause, the cause is that.
+///
 /// # Errors
 ///
-/// What the API server answers: most often that this client may not list Pods or Events.
-pub async fn gather(client: &Client, id: &ObjectId) -> kube::Result<Option<String>> {
+/// What else the API server answers, or that it does not.
+pub async fn gather(client: &Client, id: &ObjectId) -> kube::Result<Option<Cause>> {
     if !is_supported(id) {
         return Ok(None);
     }
     let reader = Reader {
         client,
         namespace: &id.namespace,
+        denied: OnceLock::new(),
     };
-    let Some(workload) = reader.get(&id.group, &id.kind, &id.name).await? else {
-        return Ok(None);
-    };
-    let mut evidence = Evidence {
-        workload,
-        ..Evidence::default()
-    };
-    match id.kind.as_str() {
-        "Pod" => evidence.pods = vec![evidence.workload.clone()],
-        "PersistentVolumeClaim" => {}
-        "Deployment" => {
-            evidence.replica_set = reader.newest_replica_set(&evidence.workload).await?;
-            if let Some(replica_set) = &evidence.replica_set {
-                evidence.pods = reader.pods_of(replica_set).await?;
-            }
-        }
-        _ => evidence.pods = reader.pods_of(&evidence.workload).await?,
+    let mut evidence = Evidence::default();
+    if let Some(workload) = reader.get(&id.group, &id.kind, &id.name).await? {
+        evidence.workload = workload;
+        reader.add_pods(id, &mut evidence).await?;
+        reader.add_events(&mut evidence).await?;
     }
-    reader.add_events(&mut evidence).await?;
+    evidence.denied = reader.denied.into_inner();
     Ok(first_cause(&evidence))
 }
 
 struct Reader<'a> {
     client: &'a Client,
     namespace: &'a str,
+    /// The first refusal.
+    denied: OnceLock<String>,
 }
 
 impl Reader<'_> {
+    /// Goes from the object to its Pods.
+    async fn add_pods(&self, id: &ObjectId, evidence: &mut Evidence) -> kube::Result<()> {
+        let workload = &evidence.workload;
+        match id.kind.as_str() {
+            "PersistentVolumeClaim" => {}
+            "Pod" => evidence.pods = vec![workload.clone()],
+            "Deployment" | "CronJob" => {
+                evidence.child = if id.kind == "CronJob" {
+                    self.newest_job(workload).await?
+                } else {
+                    self.newest_replica_set(workload).await?
+                };
+                evidence.pods = match &evidence.child {
+                    Some(child) => self.pods_of(child).await?,
+                    // Who may not look at ReplicaSets may still look at Pods, old ones included.
+                    None if self.denied.get().is_some() => {
+                        self.selected_by(workload, "", "Pod", PODS).await?
+                    }
+                    None => Vec::new(),
+                };
+            }
+            _ => evidence.pods = self.pods_of(workload).await?,
+        }
+        Ok(())
+    }
+
+    /// A CronJob has no selector.
+    async fn newest_job(&self, cron_job: &Value) -> kube::Result<Option<Value>> {
+        let jobs = self
+            .list("batch", "Job", &ListParams::default().limit(JOBS))
+            .await?;
+        let owned = jobs.into_iter().filter(|job| is_owned_by(job, cron_job));
+        Ok(owned.max_by_key(|job| text_or(job, "metadata.creationTimestamp", "").to_owned()))
+    }
+
     async fn newest_replica_set(&self, deployment: &Value) -> kube::Result<Option<Value>> {
         let owned = self
             .owned_by(deployment, "apps", "ReplicaSet", REPLICA_SETS)
@@ -89,6 +121,18 @@ impl Reader<'_> {
 
     /// Lists what the owner's selector selects and its uid owns.
     async fn owned_by(&self, owner: &Value, group: &str, kind: &str, limit: u32) -> kube::Result<Vec<Value>> {
+        let mut selected = self.selected_by(owner, group, kind, limit).await?;
+        selected.retain(|object| is_owned_by(object, owner));
+        Ok(selected)
+    }
+
+    async fn selected_by(
+        &self,
+        owner: &Value,
+        group: &str,
+        kind: &str,
+        limit: u32,
+    ) -> kube::Result<Vec<Value>> {
         let selector = owner.pointer("/spec/selector").cloned().unwrap_or_default();
         let selector = serde_json::from_value(selector)
             .map(selector_text)
@@ -96,26 +140,14 @@ impl Reader<'_> {
         if selector.is_empty() {
             return Ok(Vec::new());
         }
-        let list = self
-            .list(group, kind, &ListParams::default().labels(&selector).limit(limit))
-            .await?;
-        let uid = text_or(owner, "metadata.uid", "");
-        let is_owned = |object: &Value| {
-            let owners = object
-                .pointer("/metadata/ownerReferences")
-                .and_then(Value::as_array);
-            owners
-                .into_iter()
-                .flatten()
-                .any(|reference| text_or(reference, "uid", "") == uid)
-        };
-        Ok(list.into_iter().filter(is_owned).collect())
+        let params = ListParams::default().labels(&selector).limit(limit);
+        self.list(group, kind, &params).await
     }
 
     /// Reads the events on the object that is to blame, and the claims when a Pod waits for them.
     async fn add_events(&self, evidence: &mut Evidence) -> kube::Result<()> {
         let Some((pod, trouble)) = worst_pod(&evidence.pods) else {
-            let blamed = evidence.replica_set.as_ref().unwrap_or(&evidence.workload);
+            let blamed = evidence.child.as_ref().unwrap_or(&evidence.workload);
             evidence.events = self.events_on(blamed).await?;
             return Ok(());
         };
@@ -146,18 +178,28 @@ impl Reader<'_> {
 
     async fn get(&self, group: &str, kind: &str, name: &str) -> kube::Result<Option<Value>> {
         let (api, resource) = self.api(group, kind);
-        Ok(api.get_opt(name).await?.map(|object| whole(object, &resource)))
+        let found = self.unless_denied(api.get_opt(name).await)?;
+        Ok(found.flatten().map(|object| whole(object, &resource)))
     }
 
     async fn list(&self, group: &str, kind: &str, params: &ListParams) -> kube::Result<Vec<Value>> {
         let (api, resource) = self.api(group, kind);
-        Ok(api
-            .list(params)
-            .await?
-            .items
-            .into_iter()
-            .map(|object| whole(object, &resource))
-            .collect())
+        let listed = self.unless_denied(api.list(params).await)?;
+        let items = listed.into_iter().flat_map(|list| list.items);
+        Ok(items.map(|object| whole(object, &resource)).collect())
+    }
+
+    /// Remembers a refusal, and goes on without the answer.
+    fn unless_denied<T>(&self, answer: kube::Result<T>) -> kube::Result<Option<T>> {
+        match answer {
+            Ok(answer) => Ok(Some(answer)),
+            Err(kube::Error::Api(status)) if status.code == 403 => {
+                // The first one counts: it is nearest to the object.
+                let _ = self.denied.set(status.message.clone());
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// The kinds of this module have all been v1 since Kubernetes 1.9, and have regular plurals.
@@ -168,6 +210,17 @@ impl Reader<'_> {
             resource,
         )
     }
+}
+
+fn is_owned_by(object: &Value, owner: &Value) -> bool {
+    let uid = text_or(owner, "metadata.uid", "");
+    let owners = object
+        .pointer("/metadata/ownerReferences")
+        .and_then(Value::as_array);
+    owners
+        .into_iter()
+        .flatten()
+        .any(|reference| text_or(reference, "uid", "") == uid)
 }
 
 fn selector_text(selector: k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector) -> String {

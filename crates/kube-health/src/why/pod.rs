@@ -3,6 +3,8 @@
 use serde_json::Value;
 
 use super::DETAIL_LIMIT;
+use super::cause::Kind;
+use super::event::Filter;
 use crate::conditions;
 use crate::fields::{integer_or, text_or};
 use crate::text::one_line;
@@ -12,10 +14,14 @@ use crate::text::one_line;
 pub(crate) struct Trouble {
     /// How much it explains.
     pub(super) rank: Rank,
+    /// What it is.
+    pub(super) kind: Kind,
+    /// The container that has it.
+    pub(super) container: Option<String>,
     /// Goes on after `pod <name>`: starts with a space or a colon.
     pub(super) text: String,
-    /// The reasons of the Warning events that tell more; None when the status has told all.
-    pub(super) explained_by: Option<&'static [&'static str]>,
+    /// Which Warning events tell more; None when the status has told all.
+    pub(super) explained_by: Option<Filter>,
     /// Whether unbound claims may be behind it.
     pub(super) asks_for_claims: bool,
 }
@@ -39,6 +45,30 @@ pub(super) enum Rank {
 
 /// Waiting reasons of containers that have nothing wrong.
 const WAITS_ITS_TURN: [&str; 3] = ["ContainerCreating", "PodInitializing", ""];
+
+/// A probe that fails, which the status does not tell of.
+const PROBE: Filter = Filter {
+    reasons: &["Unhealthy"],
+    containing: "",
+};
+/// What the kubelet heard from the registry: a Pod that waits for its next try says only that it does.
+const PULL: Filter = Filter {
+    reasons: &["Failed"],
+    containing: "Failed to pull",
+};
+
+/// Exit codes of programs that the kubelet ended: SIGKILL and SIGTERM.
+const ENDED_BY_SIGNAL: [i64; 2] = [137, 143];
+
+/// What an event says of the kind of trouble.
+pub(super) fn kind_of_event(kind: Kind, event: &Value) -> Kind {
+    let kind = match text_or(event, "reason", "") {
+        "Unhealthy" => Kind::Probe,
+        "FailedMount" | "FailedAttachVolume" | "FailedMapVolume" => Kind::Volume,
+        _ => kind,
+    };
+    kind.or_missing_config(text_or(event, "message", ""))
+}
 
 /// Finds what is wrong with a Pod; None when it is ready, has succeeded, or is being deleted.
 pub(crate) fn trouble(pod: &Value) -> Option<Trouble> {
@@ -78,21 +108,31 @@ fn containers(pod: &Value) -> impl Iterator<Item = (&'static str, &Value)> {
 }
 
 fn of_container(pod: &Value, role: &str, status: &Value) -> Option<Trouble> {
-    let name = format!(" {role} {}", text_or(status, "name", ""));
+    let container = text_or(status, "name", "");
+    let name = format!(" {role} {container}");
+    let trouble = |kind, rank, text| Trouble {
+        container: Some(container.to_owned()),
+        ..plain(kind, rank, text)
+    };
     let waiting = text_or(status, "state.waiting.reason", "");
     if waiting == "CrashLoopBackOff" {
         let restarts = integer_or(status, "restartCount", 0);
-        let last = status
-            .pointer("/lastState/terminated")
-            .map(exit)
-            .unwrap_or_default();
-        return Some(plain(
-            Rank::Crashes,
-            format!("{name}: {waiting} after {restarts} restarts{last}"),
-        ));
+        let last = status.pointer("/lastState/terminated");
+        let ended = last.map(|ended| exit(pod, status, ended)).unwrap_or_default();
+        return Some(Trouble {
+            explained_by: last.and_then(by_probe),
+            ..trouble(
+                last.map_or(Kind::Crash, kind_of_exit),
+                Rank::Crashes,
+                format!("{name}: {waiting} after {restarts} restarts{ended}"),
+            )
+        });
     }
     if !WAITS_ITS_TURN.contains(&waiting) {
-        return Some(cannot_start(pod, &name, status, waiting));
+        return Some(Trouble {
+            container: Some(container.to_owned()),
+            ..cannot_start(pod, &name, status, waiting)
+        });
     }
     // Between two runs, or for good: the last run ended badly.
     let ended = ["/state/terminated", "/lastState/terminated"]
@@ -101,14 +141,21 @@ fn of_container(pod: &Value, role: &str, status: &Value) -> Option<Trouble> {
     let running_again =
         status.pointer("/state/running").is_some() && text_or(pod, "status.phase", "") == "Running";
     let failed = integer_or(ended, "exitCode", 0) != 0;
-    (failed && !running_again).then(|| plain(Rank::Crashes, format!("{name}{}", exit(ended))))
+    (failed && !running_again).then(|| Trouble {
+        explained_by: by_probe(ended),
+        ..trouble(
+            kind_of_exit(ended),
+            Rank::Crashes,
+            format!("{name}{}", exit(pod, status, ended)),
+        )
+    })
 }
 
 fn cannot_start(pod: &Value, name: &str, status: &Value, reason: &str) -> Trouble {
     let message = one_line(text_or(status, "state.waiting.message", ""), DETAIL_LIMIT);
     let image = image_of(pod, status);
-    let of_image = (reason.contains("Image") || reason == "RegistryUnavailable") && !message.contains(image);
-    let image = if of_image {
+    let of_image = reason.contains("Image") || reason == "RegistryUnavailable";
+    let shown = if of_image && !message.contains(image) {
         format!(" (image {image})")
     } else {
         String::new()
@@ -118,26 +165,43 @@ fn cannot_start(pod: &Value, name: &str, status: &Value, reason: &str) -> Troubl
     } else {
         format!(": {message}")
     };
-    plain(Rank::CannotStart, format!("{name}: {reason}{image}{detail}"))
+    // Newer kubelets say why in the message itself.
+    let is_silent =
+        of_image && (message.is_empty() || message.starts_with("Back-off")) && !message.contains(": ");
+    let kind = if of_image {
+        Kind::ImagePull
+    } else {
+        Kind::ContainerConfig.or_missing_config(&message)
+    };
+    Trouble {
+        explained_by: is_silent.then_some(PULL),
+        ..plain(
+            kind,
+            Rank::CannotStart,
+            format!("{name}: {reason}{shown}{detail}"),
+        )
+    }
 }
 
 /// The image as it was written: the status may hold a resolved one.
 fn image_of<'a>(pod: &'a Value, status: &'a Value) -> &'a str {
+    let written = written(pod, status).unwrap_or(status);
+    text_or(written, "image", "")
+}
+
+/// The container of the Pod's spec that a status is of.
+fn written<'a>(pod: &'a Value, status: &Value) -> Option<&'a Value> {
     let name = text_or(status, "name", "");
     let lists = ["/spec/containers", "/spec/initContainers"];
     let mut written = lists
         .into_iter()
         .filter_map(|path| pod.pointer(path)?.as_array())
         .flatten();
-    let container = written.find(|container| text_or(container, "name", "") == name);
-    container.map_or_else(
-        || text_or(status, "image", ""),
-        |container| text_or(container, "image", ""),
-    )
+    written.find(|container| text_or(container, "name", "") == name)
 }
 
 /// Writes `: exit code 1 (Error): message` of a terminated state.
-fn exit(terminated: &Value) -> String {
+fn exit(pod: &Value, status: &Value, terminated: &Value) -> String {
     let code = integer_or(terminated, "exitCode", 0);
     let reason = text_or(terminated, "reason", "");
     let message = one_line(text_or(terminated, "message", ""), DETAIL_LIMIT);
@@ -145,13 +209,31 @@ fn exit(terminated: &Value) -> String {
         0 => format!(": exit code {code}"),
         signal => format!(": signal {signal}"),
     };
-    if !reason.is_empty() {
-        text.push_str(&format!(" ({reason})"));
+    let limit =
+        written(pod, status).and_then(|written| written.pointer("/resources/limits/memory")?.as_str());
+    match (reason, limit) {
+        ("", _) => {}
+        ("OOMKilled", Some(limit)) => text.push_str(&format!(" ({reason}, memory limit {limit})")),
+        (reason, _) => text.push_str(&format!(" ({reason})")),
     }
     if !message.is_empty() {
         text.push_str(&format!(": {message}"));
     }
     text
+}
+
+fn kind_of_exit(terminated: &Value) -> Kind {
+    if text_or(terminated, "reason", "") == "OOMKilled" {
+        Kind::OutOfMemory
+    } else {
+        Kind::Crash
+    }
+}
+
+/// A container that the kubelet ended may have failed its liveness or startup probe.
+fn by_probe(terminated: &Value) -> Option<Filter> {
+    let killed = ENDED_BY_SIGNAL.contains(&integer_or(terminated, "exitCode", 0));
+    (killed && kind_of_exit(terminated) == Kind::Crash).then_some(PROBE)
 }
 
 /// Evicted, preempted, past its deadline, or refused by the kubelet.
@@ -165,7 +247,7 @@ fn ended(pod: &Value, phase: &str) -> Option<Trouble> {
         } else {
             format!(": {message}")
         };
-        plain(Rank::Ended, format!(": {reason}{detail}"))
+        plain(Kind::PodFailed, Rank::Ended, format!(": {reason}{detail}"))
     })
 }
 
@@ -176,10 +258,8 @@ fn not_scheduled(pod: &Value) -> Option<Trouble> {
         one_line(&scheduled.explained("not scheduled"), DETAIL_LIMIT)
     );
     Some(Trouble {
-        rank: Rank::NotScheduled,
-        text,
-        explained_by: None,
         asks_for_claims: true,
+        ..plain(Kind::Unschedulable, Rank::NotScheduled, text)
     })
 }
 
@@ -187,18 +267,25 @@ fn not_scheduled(pod: &Value) -> Option<Trouble> {
 fn not_started(pod: &Value, phase: &str) -> Option<Trouble> {
     let running = containers(pod).find(|(_, status)| status.pointer("/state/running").is_some());
     if let Some((role, status)) = running.filter(|_| phase == "Pending") {
-        let text = format!(" {role} {}: still running", text_or(status, "name", ""));
-        return Some(plain(Rank::NotStarted, text));
+        let name = text_or(status, "name", "");
+        let text = format!(" {role} {name}: still running");
+        return Some(Trouble {
+            container: Some(name.to_owned()),
+            ..plain(Kind::NotStarted, Rank::NotStarted, text)
+        });
     }
     let started = phase == "Running" || running.is_some();
     let waiting = containers(pod)
         .map(|(_, s)| text_or(s, "state.waiting.reason", ""))
         .find(|r| !r.is_empty());
     (!started).then(|| Trouble {
-        rank: Rank::NotStarted,
-        text: format!(": {}", waiting.unwrap_or("Pending")),
-        explained_by: Some(&[]),
+        explained_by: Some(Filter::ANY),
         asks_for_claims: true,
+        ..plain(
+            Kind::NotStarted,
+            Rank::NotStarted,
+            format!(": {}", waiting.unwrap_or("Pending")),
+        )
     })
 }
 
@@ -207,31 +294,51 @@ fn not_ready(pod: &Value, phase: &str) -> Option<Trouble> {
         return None;
     }
     let unready = |(_, status): &(&str, &Value)| status.get("ready").and_then(Value::as_bool) == Some(false);
-    let text = match containers(pod)
+    let unready = containers(pod)
         .filter(|(role, _)| *role == "container")
-        .find(unready)
-    {
-        Some((role, status)) => format!(" {role} {}: running but not ready", text_or(status, "name", "")),
+        .find(unready);
+    let Some((role, status)) = unready else {
         // All containers are ready: a readiness gate is not, and the condition names it.
-        None => {
-            let ready = conditions::find(pod, "Ready").unwrap_or_default();
-            format!(
-                ": {}",
-                one_line(&ready.explained("running but not ready"), DETAIL_LIMIT)
-            )
-        }
+        let ready = conditions::find(pod, "Ready").unwrap_or_default();
+        let told = one_line(&ready.explained("running but not ready"), DETAIL_LIMIT);
+        return Some(Trouble {
+            explained_by: Some(PROBE),
+            ..plain(Kind::NotReady, Rank::NotReady, format!(": {told}"))
+        });
     };
+    let name = text_or(status, "name", "");
+    let (kind, before) = restarted(pod, status);
     Some(Trouble {
-        rank: Rank::NotReady,
-        text,
-        explained_by: Some(&["Unhealthy"]),
-        asks_for_claims: false,
+        container: Some(name.to_owned()),
+        explained_by: Some(PROBE),
+        ..plain(
+            kind,
+            Rank::NotReady,
+            format!(" {role} {name}: running but not ready{before}"),
+        )
     })
 }
 
-fn plain(rank: Rank, text: String) -> Trouble {
+/// A container that crashes runs for a while each time.
+fn restarted(pod: &Value, status: &Value) -> (Kind, String) {
+    let restarts = integer_or(status, "restartCount", 0);
+    let last = status
+        .pointer("/lastState/terminated")
+        .filter(|last| integer_or(last, "exitCode", 0) != 0);
+    match last {
+        Some(last) if restarts > 0 => {
+            let ended = exit(pod, status, last);
+            (kind_of_exit(last), format!(" after {restarts} restarts{ended}"))
+        }
+        _ => (Kind::NotReady, String::new()),
+    }
+}
+
+fn plain(kind: Kind, rank: Rank, text: String) -> Trouble {
     Trouble {
         rank,
+        kind,
+        container: None,
         text,
         explained_by: None,
         asks_for_claims: false,

@@ -1,6 +1,6 @@
 //! Causes: the sentence for each thing that goes wrong in practice.
 
-use kube_health::why::{Evidence, first_cause};
+use kube_health::why::{Evidence, Kind, first_cause};
 use serde_json::{Value, json};
 
 fn pod(status: Value) -> Value {
@@ -30,7 +30,8 @@ fn event(uid: &str, kind: &str, reason: &str, message: &str, time: &str) -> Valu
 
 #[track_caller]
 fn check(evidence: Evidence, cause: &str) {
-    assert_eq!(first_cause(&evidence).unwrap_or_default(), cause);
+    let told = first_cause(&evidence).map(|cause| cause.text);
+    assert_eq!(told.unwrap_or_default(), cause);
 }
 
 #[test]
@@ -209,7 +210,7 @@ fn pods_that_cannot_be_created_are_told_by_condition_or_event() {
     let message = "pods \"web-\" is forbidden: error looking up service account default/web: not found";
     check(
         Evidence {
-            replica_set: Some(
+            child: Some(
                 json!({"status": {"conditions": [{"type": "ReplicaFailure", "status": "True",
                 "reason": "FailedCreate", "message": message}]}}),
             ),
@@ -288,4 +289,228 @@ fn a_claim_that_waits_says_for_what() {
         },
         "WaitForFirstConsumer: waiting for a pod",
     );
+}
+
+/// Sentence, word, Pod and container of the first cause.
+#[track_caller]
+fn check_whole(evidence: Evidence, kind: Kind, place: (Option<&str>, Option<&str>), cause: &str) {
+    let told = first_cause(&evidence).unwrap();
+    assert_eq!(told.text, cause);
+    let told_place = (told.pod.as_deref(), told.container.as_deref());
+    assert_eq!((told.kind, told_place), (kind, place), "{cause}");
+}
+
+fn one(status: Value) -> Evidence {
+    Evidence {
+        pods: vec![pod(status)],
+        ..Evidence::default()
+    }
+}
+
+const IN_APP: (Option<&str>, Option<&str>) = (Some("web-1"), Some("app"));
+
+#[test]
+fn each_cause_has_a_word_and_a_place() {
+    let pending = |container: Value| one(json!({"phase": "Pending", "containerStatuses": [container]}));
+    check_whole(
+        pending(waiting(
+            "InvalidImageName",
+            "couldn't parse image name \"nginx:nope\"",
+        )),
+        Kind::ImagePull,
+        IN_APP,
+        "pod web-1 container app: InvalidImageName: couldn't parse image name \"nginx:nope\"",
+    );
+    for (message, kind) in [
+        ("configmap \"settings\" not found", Kind::MissingConfig),
+        ("couldn't find key url in Secret default/db", Kind::MissingConfig),
+        (
+            "container has runAsNonRoot and image will run as root",
+            Kind::ContainerConfig,
+        ),
+    ] {
+        check_whole(
+            pending(waiting("CreateContainerConfigError", message)),
+            kind,
+            IN_APP,
+            &format!("pod web-1 container app: CreateContainerConfigError: {message}"),
+        );
+    }
+    let init = json!({"name": "migrate", "restartCount": 2, "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+        "lastState": {"terminated": {"exitCode": 3, "reason": "Error", "message": "no database"}}});
+    check_whole(
+        one(json!({"phase": "Pending", "initContainerStatuses": [init],
+            "containerStatuses": [waiting("PodInitializing", "")]})),
+        Kind::Crash,
+        (Some("web-1"), Some("migrate")),
+        "pod web-1 init container migrate: CrashLoopBackOff after 2 restarts: exit code 3 (Error): no database",
+    );
+    check_whole(
+        one(json!({"phase": "Failed", "reason": "Evicted", "message": "low on memory"})),
+        Kind::PodFailed,
+        (Some("web-1"), None),
+        "pod web-1: Evicted: low on memory",
+    );
+}
+
+#[test]
+fn a_back_off_is_explained_by_what_the_registry_said() {
+    let events = vec![
+        event(
+            "pod",
+            "Warning",
+            "Failed",
+            "Failed to pull image \"nginx:nope\": 401 Unauthorized",
+            "2026-01-01T00:00:01Z",
+        ),
+        event(
+            "pod",
+            "Warning",
+            "Failed",
+            "Error: ImagePullBackOff",
+            "2026-01-01T00:00:09Z",
+        ),
+    ];
+    let status = |message: &str| json!({"phase": "Pending", "containerStatuses": [waiting("ImagePullBackOff", message)]});
+    check_whole(
+        Evidence {
+            events: events.clone(),
+            ..one(status("Back-off pulling image \"nginx:nope\""))
+        },
+        Kind::ImagePull,
+        IN_APP,
+        "pod web-1 container app: ImagePullBackOff: Back-off pulling image \"nginx:nope\": \
+         Failed: Failed to pull image \"nginx:nope\": 401 Unauthorized",
+    );
+    let explained = "Back-off pulling image \"nginx:nope\": ErrImagePull: 401 Unauthorized";
+    check_whole(
+        Evidence {
+            events,
+            ..one(status(explained))
+        },
+        Kind::ImagePull,
+        IN_APP,
+        &format!("pod web-1 container app: ImagePullBackOff: {explained}"),
+    );
+}
+
+#[test]
+fn too_little_memory_is_told_with_its_limit() {
+    let killed = json!({"terminated": {"exitCode": 137, "reason": "OOMKilled"}});
+    let mut looping = waiting("CrashLoopBackOff", "");
+    looping["lastState"] = killed.clone();
+    let running = container(&json!({"state": {"running": {}}, "lastState": killed}));
+    for (container, told) in [
+        (looping, "CrashLoopBackOff after 4 restarts"),
+        (running, "running but not ready after 4 restarts"),
+    ] {
+        let mut pod = pod(json!({"phase": "Running", "containerStatuses": [container]}));
+        pod["spec"]["containers"][0]["resources"] = json!({"limits": {"memory": "64Mi"}});
+        check_whole(
+            Evidence {
+                pods: vec![pod],
+                ..Evidence::default()
+            },
+            Kind::OutOfMemory,
+            IN_APP,
+            &format!("pod web-1 container app: {told}: exit code 137 (OOMKilled, memory limit 64Mi)"),
+        );
+    }
+}
+
+#[test]
+fn a_container_that_its_probe_ended_is_told_with_the_probe() {
+    let mut looping = waiting("CrashLoopBackOff", "");
+    looping["lastState"] = json!({"terminated": {"exitCode": 137, "reason": "Error"}});
+    let probe = event(
+        "pod",
+        "Warning",
+        "Unhealthy",
+        "Liveness probe failed: HTTP 500",
+        "",
+    );
+    check_whole(
+        Evidence {
+            events: vec![probe],
+            ..one(json!({"phase": "Running", "containerStatuses": [looping]}))
+        },
+        Kind::Probe,
+        IN_APP,
+        "pod web-1 container app: CrashLoopBackOff after 4 restarts: exit code 137 (Error): \
+         Unhealthy: Liveness probe failed: HTTP 500",
+    );
+}
+
+#[test]
+fn a_volume_whose_secret_is_missing_is_a_missing_secret() {
+    let mount = |message: &str| Evidence {
+        events: vec![event("pod", "Warning", "FailedMount", message, "")],
+        ..one(json!({"phase": "Pending", "containerStatuses": [waiting("ContainerCreating", "")]}))
+    };
+    for (message, kind) in [
+        (
+            "MountVolume.SetUp failed for volume \"tls\" : secret \"tls\" not found",
+            Kind::MissingConfig,
+        ),
+        ("MountVolume.MountDevice failed: timed out", Kind::Volume),
+    ] {
+        let told = format!("pod web-1: ContainerCreating: FailedMount: {message}");
+        check_whole(mount(message), kind, (Some("web-1"), None), &told);
+    }
+}
+
+#[test]
+fn refused_pods_are_told_apart_by_what_refused_them() {
+    let refused = |message: &str| Evidence {
+        child: Some(
+            json!({"status": {"conditions": [{"type": "ReplicaFailure", "status": "True",
+            "reason": "FailedCreate", "message": message}]}}),
+        ),
+        ..Evidence::default()
+    };
+    for (message, kind) in [
+        (
+            "pods \"a\" is forbidden: exceeded quota: small, requested: pods=1",
+            Kind::Quota,
+        ),
+        (
+            "admission webhook \"w.example.com\" denied the request: no",
+            Kind::Admission,
+        ),
+        ("the server is on fire", Kind::PodsRefused),
+    ] {
+        let told = format!("pods cannot be created: {message}");
+        check_whole(refused(message), kind, (None, None), &told);
+    }
+}
+
+#[test]
+fn what_may_not_be_read_is_told_when_nothing_else_is() {
+    let denied =
+        "pods is forbidden: User \"system:serviceaccount:team:deployer\" cannot list resource \"pods\"";
+    check_whole(
+        Evidence {
+            denied: Some(denied.to_owned()),
+            ..Evidence::default()
+        },
+        Kind::Unreadable,
+        (None, None),
+        &format!("the cause cannot be looked up: {denied}"),
+    );
+    check(
+        Evidence {
+            denied: Some(denied.to_owned()),
+            ..one(json!({"phase": "Failed", "reason": "Evicted"}))
+        },
+        "pod web-1: Evicted",
+    );
+}
+
+#[test]
+fn a_long_last_message_is_cut() {
+    let ended = json!({"terminated": {"exitCode": 1, "message": "x".repeat(4096)}});
+    let told = first_cause(&one(
+        json!({"phase": "Failed", "containerStatuses": [container(&json!({"state": ended}))]}),
+    ));
+    assert!(told.unwrap().text.len() < 400);
 }

@@ -2,7 +2,7 @@
 //!
 //! No sockets, so that tests can run on tokio's paused clock.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
 use axum::body::{Body, Bytes};
@@ -30,6 +30,8 @@ struct State {
     objects: HashMap<String, Vec<Value>>,
     /// What a path refuses requests with.
     refusals: HashMap<String, u16>,
+    /// Paths that are not answered.
+    hanging: HashSet<String>,
     /// Open watches, by path.
     watches: HashMap<String, Vec<UnboundedSender<Value>>>,
     log: Vec<String>,
@@ -41,7 +43,13 @@ impl FakeApi {
         let api = self.clone();
         let service = tower::service_fn(move |request: Request<kube::client::Body>| {
             let api = api.clone();
-            async move { Ok::<_, std::convert::Infallible>(api.answer(&request)) }
+            let hangs = api.state.lock().unwrap().hanging.contains(request.uri().path());
+            async move {
+                if hangs {
+                    futures::future::pending::<()>().await;
+                }
+                Ok::<_, std::convert::Infallible>(api.answer(&request))
+            }
         });
         Client::new(service, "default")
     }
@@ -100,6 +108,11 @@ impl FakeApi {
     /// Answers every request for a path with an error; with 0, no more.
     pub(crate) fn refuse(&self, path: &str, code: u16) {
         self.state.lock().unwrap().refusals.insert(path.to_owned(), code);
+    }
+
+    /// Answers no request for a path any more.
+    pub(crate) fn hang(&self, path: &str) {
+        self.state.lock().unwrap().hanging.insert(path.to_owned());
     }
 
     /// Returns the requests so far: `list /path?query` or `watch …` or `get …`.
