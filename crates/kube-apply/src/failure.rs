@@ -100,6 +100,8 @@ fn classify(status: &Status) -> Class {
         409 => Class::Conflict,
         // Schema errors of server-side apply come back as 500 without a reason.
         500 if message.contains("failed to create typed") => Class::Invalid,
+        // So do values that their type cannot hold, such as text in a Secret's data that is no base64.
+        500 if message.contains("unable to convert unstructured object") => Class::Invalid,
         400..500 => Class::Invalid,
         _ => Class::Transient,
     }
@@ -385,6 +387,13 @@ mod tests {
                 500,
                 "",
                 "failed to create typed patch object (a/b; v1, Kind=C): .x: field not declared in schema",
+                Class::Invalid,
+            ),
+            (
+                500,
+                "",
+                "failed to convert new object (a/b; /v1, Kind=Secret) to proper version: unable to convert unstructured object to \
+                 /v1, Kind=Secret: error decoding from json: illegal base64 data at input byte 7",
                 Class::Invalid,
             ),
             (
