@@ -29,4 +29,5 @@ mod service;
 mod store;
 mod sync;
 mod tenants;
+mod why;
 mod world;

@@ -9,7 +9,7 @@ use testkit::objects::{self, is_ready};
 use crate::world::{PATIENCE, Test, config_map, deployment, run};
 
 /// A service account that may do everything with some resources of the test's namespace.
-async fn account(test: &Test, name: &str, groups: &[&str], resources: &[&str]) -> Result<()> {
+pub async fn account(test: &Test, name: &str, groups: &[&str], resources: &[&str]) -> Result<()> {
     let namespace = &test.namespace;
     let object = |kind: &str| json!({"kind": kind, "metadata": {"name": name, "namespace": namespace}});
     let with = |mut object: Value, fields: Value| {

@@ -50,6 +50,8 @@ pub enum Error {
         count: usize,
         /// Each with its error.
         details: String,
+        /// The same, one by one.
+        errors: Vec<kube_apply::ObjectError>,
     },
     /// The time that the spec allows ran out.
     #[error("timed out after {0} while applying")]
@@ -60,7 +62,7 @@ pub enum Error {
         /// How long it was waited.
         after: api::meta::Duration,
         /// Which objects, and why.
-        report: String,
+        report: Box<kube_health::Report>,
     },
     /// There is nowhere to apply to.
     #[error("failed to build kube client")]

@@ -91,6 +91,8 @@ pub struct Wait {
     pub slow: bool,
     /// The status tells of it.
     pub told: bool,
+    /// What it waits for, as it was looked up last.
+    pub present: Option<String>,
 }
 
 /// How far the end of a deleted object's managed objects is.

@@ -13,6 +13,7 @@ pub mod record;
 pub mod status;
 mod tree_fs;
 pub mod variables;
+pub mod why;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -383,10 +384,12 @@ async fn prune(
     }
     let failed = |id: &ObjectId| pruned.failed.iter().any(|(survivor, _)| survivor == id);
     let survivors: Inventory = stale.iter().filter(|(id, _)| failed(id)).cloned().collect();
-    let details: Vec<String> = pruned.failed.iter().map(|(_, error)| error.to_string()).collect();
+    let errors: Vec<_> = pruned.failed.iter().map(|(_, error)| error.clone()).collect();
+    let details: Vec<String> = errors.iter().map(ToString::to_string).collect();
     let error = Error::Prune {
         count: details.len(),
         details: details.join("\n"),
+        errors,
     };
     Err((error, recorded(&new.union(&survivors))))
 }

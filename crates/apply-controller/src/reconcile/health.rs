@@ -19,7 +19,7 @@ use manifest::{GroupVersionKind, ObjectId};
 use super::observe::Observed;
 use super::record::Recorder;
 use super::status::Health;
-use super::{Ended, Failed, Plan, Run};
+use super::{Ended, Failed, Plan, Run, why};
 use crate::controller::Context;
 use crate::error::Error;
 use crate::memory::{self, Wait};
@@ -62,64 +62,95 @@ pub(super) async fn begin(
         checks,
     };
     let hub = place.hub.clone();
-    let mut wait = Box::pin(async move { hub.wait(request).await });
+    let teller = Teller::new(context, key);
+    let telling = teller.clone();
+    let mut wait = Box::pin(async move {
+        let tell = |report| telling.tell_present(&report);
+        hub.wait_telling(request, tell).await
+    });
     match futures::poll!(&mut wait) {
         Poll::Ready(Outcome::Healthy) => Ok(Ended::Done {
             run,
             health: Health::Passed(Duration::ZERO),
         }),
         Poll::Ready(Outcome::Unhealthy(report) | Outcome::TimedOut(report)) => {
-            Err(failed(&run, report.to_string(), Duration::ZERO))
+            Err(failed(&run, report, Duration::ZERO))
         }
         Poll::Pending => {
-            watch(context, key, observed, run, wait);
+            watch(teller, observed, run, wait);
             Ok(Ended::Waiting)
         }
     }
 }
 
+/// Tells the reconcile of its object what a wait has to say.
+#[derive(Clone)]
+struct Teller {
+    context: Arc<Context>,
+    key: ObjectKey,
+    number: u64,
+}
+
+impl Teller {
+    fn new(context: &Arc<Context>, key: &ObjectKey) -> Self {
+        Self {
+            context: Arc::clone(context),
+            key: key.clone(),
+            number: NEXT_WAIT.fetch_add(1, Ordering::Relaxed),
+        }
+    }
+
+    /// Changes what is remembered of the wait and wakes the object; nothing, if the wait was given up.
+    fn tell(&self, change: impl FnOnce(&mut Wait)) {
+        let found = self.context.memory.with(&self.key, |entry| {
+            let own = entry.wait.as_mut().filter(|wait| wait.number == self.number);
+            own.map(change).is_some()
+        });
+        if found {
+            self.context.queue.add(self.key.clone());
+        }
+    }
+
+    fn tell_present(&self, report: &kube_health::Report) {
+        let present = why::present(report);
+        self.tell(|wait| {
+            wait.present = Some(present);
+            wait.slow = true;
+            wait.told = false;
+        });
+    }
+}
+
 /// Hands the wait over to a task.
 fn watch(
-    context: &Arc<Context>,
-    key: &ObjectKey,
+    teller: Teller,
     observed: &Observed,
     run: Run,
     wait: impl Future<Output = Outcome> + Send + Unpin + 'static,
 ) {
+    let (context, key, number) = (Arc::clone(&teller.context), teller.key.clone(), teller.number);
     let interval = context.jittered(observed.object.spec.interval.into());
     super::remember(
-        context,
-        key,
+        &context,
+        &key,
         run.plan.inputs.clone(),
         memory::Outcome::Waiting,
         interval,
     );
-    let number = NEXT_WAIT.fetch_add(1, Ordering::Relaxed);
-    let (context_of_task, key_of_task) = (Arc::clone(context), key.clone());
     // The entry is locked until the wait is in it: the task may be done before this function is.
-    context.memory.with(key, |entry| {
+    context.memory.with(&key, |entry| {
         let task = tokio::spawn(async move {
             let mut wait = wait;
-            let tell = |change: &mut dyn FnMut(&mut Wait)| {
-                let found = context_of_task.memory.with(&key_of_task, |entry| {
-                    entry
-                        .wait
-                        .as_mut()
-                        .filter(|wait| wait.number == number)
-                        .map(change)
-                        .is_some()
-                });
-                if found {
-                    context_of_task.queue.add(key_of_task.clone());
+            let quick = tokio::time::timeout(TOLD_AFTER, &mut wait).await;
+            let answer = match quick {
+                Ok(answer) => answer,
+                Err(_) => {
+                    teller.tell(|wait| wait.slow = true);
+                    wait.await
                 }
             };
-            let mut answer = tokio::time::timeout(TOLD_AFTER, &mut wait).await.ok();
-            if answer.is_none() {
-                tell(&mut |wait| wait.slow = true);
-                answer = Some(wait.await);
-            }
             let ended = Timestamp::now();
-            tell(&mut |wait| wait.answer = answer.take().map(|answer| (answer, ended)));
+            teller.tell(|wait| wait.answer = Some((answer, ended)));
         });
         let began = Timestamp::now();
         entry.wait = Some(Wait {
@@ -130,6 +161,7 @@ fn watch(
             answer: None,
             slow: false,
             told: false,
+            present: None,
         });
     });
 }
@@ -139,10 +171,12 @@ pub(super) async fn tell(context: &Context, key: &ObjectKey, mut recorder: Recor
     let run = context.memory.with(key, |entry| {
         let wait = entry.wait.as_mut()?;
         wait.told = true;
-        Some(wait.run.clone())
+        Some((wait.run.clone(), wait.present.clone()))
     });
-    let Some(run) = run else { return Next::Done };
-    match recorder.waiting(&run).await {
+    let Some((run, present)) = run else {
+        return Next::Done;
+    };
+    match recorder.waiting(&run, present).await {
         Ok(()) => Next::Done,
         Err(_) => Next::Backoff,
     }
@@ -172,17 +206,17 @@ pub(super) async fn conclude(
         }
         Outcome::Unhealthy(report) | Outcome::TimedOut(report) => {
             let began = run.began;
-            let failed = failed(&run, report.to_string(), after);
+            let failed = failed(&run, report, after);
             super::conclude_failure(context, key, observed, recorder, plan, *failed, began).await
         }
     }
 }
 
-fn failed(run: &Run, report: String, after: Duration) -> Box<Failed> {
+fn failed(run: &Run, report: kube_health::Report, after: Duration) -> Box<Failed> {
     Box::new(Failed {
         error: Error::Health {
             after: after.into(),
-            report,
+            report: Box::new(report),
         },
         checksum: Some(run.checksum.clone()),
         inventory: Some(run.inventory.clone()),

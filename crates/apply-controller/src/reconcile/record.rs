@@ -15,7 +15,7 @@ use manifest::ObjectId;
 
 use super::decide::Plan;
 use super::status::{self, Entry, Failure, Frame, Health, Report, Success};
-use super::{Failed, Run};
+use super::{Failed, Run, why};
 use crate::controller::Context;
 use crate::error::Error;
 
@@ -135,13 +135,14 @@ impl<'a> Recorder<'a> {
         .map(drop)
     }
 
-    /// Records that health is being waited for.
-    pub async fn waiting(&mut self, run: &Run) -> Result<(), Error> {
+    /// Records that health is being waited for, and what for, if that is known already.
+    pub async fn waiting(&mut self, run: &Run, present: Option<String>) -> Result<(), Error> {
         let (revision, timeout) = (run.plan.inputs.revision.clone(), self.object.timeout().into());
         self.report(Report::Waiting {
             revision,
             inventory: run.inventory.clone(),
             timeout,
+            present,
         })
         .await
         .map(drop)
@@ -156,7 +157,7 @@ impl<'a> Recorder<'a> {
             origin_revision: run.plan.origin_revision.clone(),
             inventory: Some(run.inventory.clone()),
             health,
-            history: entry(&run.plan, run.checksum.clone(), took),
+            history: entry(&run.plan, run.checksum.clone(), took, BTreeMap::new()),
             quiet: run.quiet(),
         });
         let differed = self.report(report).await?;
@@ -204,10 +205,10 @@ impl<'a> Recorder<'a> {
             message: message.clone(),
             revision: reached.then(|| plan.inputs.revision.clone()),
             inventory: failed.inventory.clone(),
-            history: failed
-                .checksum
-                .clone()
-                .map(|checksum| entry(plan, checksum, took)),
+            history: failed.checksum.clone().map(|checksum| {
+                let why = why::list(&failed.error).map(|list| (why::KEY.to_owned(), list));
+                entry(plan, checksum, took, why.into_iter().collect())
+            }),
         });
         self.event(Some(plan), Severity::Error, reason, &message);
         self.report(report).await.map(drop)
@@ -316,8 +317,9 @@ impl<'a> Recorder<'a> {
     }
 }
 
-fn entry(plan: &Plan, checksum: String, duration: Duration) -> Entry {
+fn entry(plan: &Plan, checksum: String, duration: Duration, metadata: BTreeMap<String, String>) -> Entry {
     Entry {
+        metadata,
         checksum,
         duration,
         revision: plan.inputs.revision.clone(),

@@ -47,6 +47,8 @@ pub enum Report {
         inventory: ResourceInventory,
         /// How long this may take.
         timeout: Duration,
+        /// What is waited for, and why it takes so long, once that was looked up.
+        present: Option<String>,
     },
     /// A step failed.
     Failed(Failure),
@@ -108,6 +110,8 @@ pub struct Entry {
     pub revision: String,
     /// Revision at the origin of the artifact.
     pub origin_revision: Option<String>,
+    /// What else is told of the run, by keys that do not exist in Flux.
+    pub metadata: BTreeMap<String, String>,
 }
 
 /// The object that the status belongs to.
@@ -162,6 +166,7 @@ pub fn next(previous: &KustomizationStatus, frame: Frame<'_>, report: Report) ->
                 &mut status,
                 frame,
                 &format!("Applying revision {revision} with a timeout of {}", go(timeout)),
+                None,
             );
             status.last_attempted_revision = Some(revision);
         }
@@ -169,13 +174,17 @@ pub fn next(previous: &KustomizationStatus, frame: Frame<'_>, report: Report) ->
             revision,
             inventory,
             timeout,
+            present,
         } => {
             status.inventory = Some(inventory);
-            let message = format!(
+            let mut message = format!(
                 "Running health checks for revision {revision} with a timeout of {}",
                 go(timeout)
             );
-            progressing(&mut status, frame, &message);
+            progressing(&mut status, frame, &message, present.as_deref());
+            if let Some(present) = present {
+                message = format!("{message}, {present}");
+            }
             set(
                 &mut status,
                 frame,
@@ -189,18 +198,27 @@ pub fn next(previous: &KustomizationStatus, frame: Frame<'_>, report: Report) ->
     status
 }
 
-fn progressing(status: &mut KustomizationStatus, frame: Frame<'_>, message: &str) {
+/// Says what is under way, in words of Flux; after them, what it waits for at present.
+fn progressing(status: &mut KustomizationStatus, frame: Frame<'_>, message: &str, present: Option<&str>) {
     conditions::remove(&mut status.conditions, condition_types::STALLED);
+    let with_present = |message: &str| match present {
+        Some(present) => format!("{message}, {present}"),
+        None => message.to_owned(),
+    };
     let ready = Fact::is_unknown(
         condition_types::READY,
         reasons::PROGRESSING,
-        "Reconciliation in progress",
+        with_present("Reconciliation in progress"),
     );
     set(status, frame, ready);
     set(
         status,
         frame,
-        Fact::holds(condition_types::RECONCILING, reasons::PROGRESSING, message),
+        Fact::holds(
+            condition_types::RECONCILING,
+            reasons::PROGRESSING,
+            with_present(message),
+        ),
     );
 }
 
@@ -312,7 +330,8 @@ fn set(status: &mut KustomizationStatus, frame: Frame<'_>, fact: Fact) {
 }
 
 fn remember(status: &mut KustomizationStatus, frame: Frame<'_>, entry: Entry, outcome: &str) {
-    let mut metadata = BTreeMap::from([("revision".to_owned(), entry.revision)]);
+    let mut metadata = entry.metadata;
+    metadata.insert("revision".to_owned(), entry.revision);
     if let Some(origin) = entry.origin_revision {
         metadata.insert("originRevision".to_owned(), origin);
     }
@@ -368,6 +387,7 @@ mod tests {
             duration: Duration::from_millis(1500),
             revision: revision.to_owned(),
             origin_revision: None,
+            metadata: BTreeMap::from([("more".to_owned(), "told".to_owned())]),
         }
     }
 
@@ -422,8 +442,15 @@ mod tests {
             revision: "r1".into(),
             inventory: inventory(&["a"]),
             timeout,
+            present: Some("waiting for: [x]".into()),
         };
         let status = next(&status, frame(), waiting);
+        let messages: Vec<_> = status.conditions.iter().map(|c| c.message.as_str()).collect();
+        let checks = "Running health checks for revision r1 with a timeout of 1m0s, waiting for: [x]";
+        assert_eq!(
+            messages,
+            [checks, "Reconciliation in progress, waiting for: [x]", checks]
+        );
         assert_eq!(
             shown(&status),
             [
@@ -443,6 +470,9 @@ mod tests {
         assert_eq!(status.last_applied_revision.as_deref(), Some("r1"));
         assert_eq!(status.last_handled_reconcile_at.as_deref(), Some("asked"));
         assert_eq!((status.observed_generation, status.history.len()), (Some(2), 1));
+        let told: Vec<_> = status.history[0].metadata.iter().collect();
+        let expected = [("more", "told"), ("revision", "r1")].map(|(k, v)| (k.to_owned(), v.to_owned()));
+        assert_eq!(told, expected.iter().map(|(k, v)| (k, v)).collect::<Vec<_>>());
     }
 
     #[test]
