@@ -8,7 +8,7 @@ ORACLE = $(TARGET)/oracle
 XTASK = $(TARGET)/debug/xtask
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint deny fmt generate generate-schema record-cases record-flux-cases record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source bench-chain bench-rest clean
+.PHONY: help build test lint deny fmt generate generate-schema record-cases record-flux-cases record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source bench-chain bench-rest chaos clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -22,6 +22,9 @@ tools: build ## Build and install what tests and the demo speak to (once; about 
 
 test: tools ## Run all tests: unit, conformance (where ../shared is there), and on the real control plane
 	$(CARGO) test --workspace --locked
+
+chaos: tools ## Push REVISIONS=200 while controllers, API server and etcd fail at random; SEED=n repeats the choices of a run
+	REVISIONS=$(or $(REVISIONS),200) SEED=$(SEED) $(CARGO) test --workspace --locked --test chaos -- --nocapture
 
 lint: build ## Formatting, clippy, generated files, and the dependency rules
 	$(CARGO) fmt --all --check

@@ -9,6 +9,7 @@
 
 mod api_metrics;
 mod components;
+mod faults;
 mod ready;
 
 use std::path::{Path, PathBuf};
@@ -70,6 +71,8 @@ pub struct ControlPlane {
     config: Config,
     kubeconfig: PathBuf,
     components: Components,
+    /// For starting it again.
+    api_server_flags: Vec<String>,
     start_time: Duration,
     directory: Option<TempDir>,
 }
@@ -91,6 +94,7 @@ impl ControlPlane {
             config: load_config(&own.kubeconfig).await?,
             kubeconfig: own.kubeconfig,
             components: options.components,
+            api_server_flags: own.api_server_flags,
             start_time: started.elapsed(),
             directory: Some(directory),
         };
@@ -109,6 +113,7 @@ impl ControlPlane {
             config: load_config(kubeconfig).await?,
             kubeconfig: kubeconfig.to_owned(),
             components: Components::All,
+            api_server_flags: Vec::new(),
             start_time: Duration::ZERO,
             directory: None,
         })

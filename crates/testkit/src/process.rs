@@ -117,9 +117,19 @@ impl Process {
         let _ = child.wait();
     }
 
+    /// Stops it where it is, as `kill -STOP` does: it answers nobody until it is [resumed](Self::resume).
+    pub fn pause(&self) {
+        send_signal(self.pid, libc::SIGSTOP);
+    }
+
+    /// Lets it go on after [`pause`](Self::pause).
+    pub fn resume(&self) {
+        send_signal(self.pid, libc::SIGCONT);
+    }
+
     /// Asks it to end with SIGTERM and waits at most `patience`.
     pub fn terminate(&self, patience: Duration) -> Result<ExitStatus> {
-        send_terminate(self.pid);
+        send_signal(self.pid, libc::SIGTERM);
         let deadline = std::time::Instant::now() + patience;
         while std::time::Instant::now() < deadline {
             if let Some(status) = self.exit_status() {
@@ -230,12 +240,12 @@ fn die_with_parent(command: &mut Command) {
 }
 
 #[allow(unsafe_code)]
-fn send_terminate(pid: u32) {
+fn send_signal(pid: u32, signal: libc::c_int) {
     let Ok(pid) = libc::pid_t::try_from(pid) else {
         return;
     };
     // SAFETY: a plain system call; the child is not reaped before exit_status() saw its end, so the id is its own.
-    unsafe { libc::kill(pid, libc::SIGTERM) };
+    unsafe { libc::kill(pid, signal) };
 }
 
 #[cfg(test)]
@@ -286,6 +296,24 @@ mod tests {
             process.terminate(Duration::from_secs(10)).unwrap().code(),
             Some(7)
         );
+    }
+
+    #[test]
+    fn a_paused_process_goes_on_when_it_is_resumed() {
+        let (process, _directory) = shell("while :; do echo x; sleep 0.005; done");
+        let state = || {
+            let stat = fs::read_to_string(format!("/proc/{}/stat", process.pid())).unwrap();
+            stat.rsplit_once(") ").unwrap().1.starts_with('T')
+        };
+        process.pause();
+        while !state() {
+            thread::yield_now();
+        }
+        let before = process.log().len();
+        process.resume();
+        while process.log().len() <= before {
+            thread::yield_now();
+        }
     }
 
     #[test]

@@ -42,6 +42,12 @@ impl Components {
 pub(super) struct Started {
     pub(super) processes: Vec<Process>,
     pub(super) kubeconfig: PathBuf,
+    pub(super) api_server_flags: Vec<String>,
+}
+
+/// Starts the API server (again) with the flags that it had.
+pub(super) fn start_api_server(flags: &[String], directory: &Path) -> Result<Process> {
+    start_tool(Tool::KubeApiserver, flags, directory)
 }
 
 /// Starts everything in `directory` and returns when the API server accepts connections.
@@ -60,7 +66,7 @@ pub(super) async fn start(options: &Options, directory: &Path) -> Result<Started
     let (etcd, etcd_url) = start_etcd(directory)?;
     let mut processes = vec![etcd];
     let flags = api_server_flags(options, &etcd_url, api_port, &certificates, &tokens);
-    processes.push(start_tool(Tool::KubeApiserver, &flags, directory)?);
+    processes.push(start_api_server(&flags, directory)?);
     wait_for_port(api_port, &processes).await?;
     if options.components == Components::All {
         let clients: [(Tool, Vec<String>); 3] = [
@@ -79,6 +85,7 @@ pub(super) async fn start(options: &Options, directory: &Path) -> Result<Started
     Ok(Started {
         processes,
         kubeconfig,
+        api_server_flags: flags,
     })
 }
 

@@ -1,0 +1,90 @@
+//! Chaos: revisions are pushed while controllers are killed, the API server dies and etcd hangs, all at random. In the end the
+//! cluster is what Git says, what belongs to others is as it was, and the inventories name what is there and nothing else.
+//!
+//! A control plane of its own, since it does not survive this unharmed. `REVISIONS` and `SEED` choose how long and what; the
+//! seed is printed, and repeats the choices, if not the moments. `make chaos` is the long run.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test's output is shown when it fails"
+)]
+
+mod cluster;
+mod fault;
+mod model;
+mod random;
+
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::{Context as _, Result};
+use testkit::git::Repository;
+
+use cluster::Cluster;
+use fault::Fault;
+use model::Model;
+use random::Random;
+
+/// Revisions of a run in `cargo test`.
+const REVISIONS: u64 = 15;
+
+#[test]
+fn the_cluster_is_what_git_says_whatever_fails_meanwhile() {
+    let seed = number("SEED").unwrap_or_else(|| {
+        let now = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default();
+        now.as_secs()
+    });
+    let revisions = number("REVISIONS").unwrap_or(REVISIONS);
+    println!("REVISIONS={revisions} SEED={seed}");
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime can be made");
+    if let Err(error) = runtime.block_on(chaos(seed, revisions)) {
+        panic!("REVISIONS={revisions} SEED={seed}: {error:#}");
+    }
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+async fn chaos(seed: u64, revisions: u64) -> Result<()> {
+    let mut random = Random::new(seed);
+    let mut model = Model::new(&mut random);
+    let mut cluster = Cluster::start(&model).await?;
+    let outcome = rounds(&mut cluster, &mut model, &mut random, revisions).await;
+    if outcome.is_err() {
+        eprintln!("{}", cluster.logs());
+    }
+    outcome
+}
+
+async fn rounds(cluster: &mut Cluster, model: &mut Model, random: &mut Random, revisions: u64) -> Result<()> {
+    let began = Instant::now();
+    cluster.converges(model).await.context("before any fault")?;
+    for round in 1..=revisions {
+        let repository: &Repository = &cluster.repository;
+        let told = model.change(repository, random, round == revisions)?;
+        let after = Duration::from_millis(random.below(600));
+        let fault = Fault::any(random);
+        println!(
+            "{:6.1} s, revision {round}: {told}; after {after:?} {fault:?}",
+            began.elapsed().as_secs_f64()
+        );
+        tokio::time::sleep(after).await;
+        fault.befall(cluster, model, random).await?;
+        cluster.check_running()?;
+        // Most revisions come before the one before is done with; some find everything at rest.
+        if random.below(5) == 0 || round == revisions {
+            cluster
+                .converges(model)
+                .await
+                .with_context(|| format!("after revision {round}"))?;
+        } else {
+            tokio::time::sleep(Duration::from_millis(random.below(1500))).await;
+        }
+    }
+    cluster.end().await?;
+    println!("{:6.1} s", began.elapsed().as_secs_f64());
+    Ok(())
+}
