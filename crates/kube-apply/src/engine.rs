@@ -34,7 +34,7 @@ impl Engine {
     /// Discovery and watches stay with the identity that the engine was made with.
     pub fn with_client(&self, client: Client) -> Self {
         Self {
-            requests: Requests::new(client, Arc::clone(&self.settings)),
+            requests: self.requests.with_client(client),
             ..self.clone()
         }
     }

@@ -48,5 +48,5 @@ pub use inventory::Inventory;
 pub use managed::{Drift, ManagedIndex, What};
 pub use policy::Policy;
 pub use prepare::Prepared;
-pub use prune::{PruneOptions, Pruned, SkipReason};
+pub use prune::{Guard, PruneOptions, Pruned, Refused, Share, SkipReason};
 pub use settings::{ApplyOptions, CommonMetadata, Owner, Settings};

@@ -119,6 +119,12 @@ impl RestMapper {
         }
     }
 
+    /// Reads the kinds anew, and returns those whose objects can be listed, each in its preferred version.
+    pub async fn listable(&self) -> Result<Vec<Arc<Resource>>, Error> {
+        self.read_unless(|_| false).await?;
+        Ok(self.state().catalog.listable())
+    }
+
     /// Adds the kind that an accepted CRD defines, so that its objects need no new discovery.
     pub fn learn(&self, definition: &Definition) {
         let mut state = self.state();

@@ -2,13 +2,19 @@
 //!
 //! Each delete carries the uid and the version of what was looked at, so that an object that another owner took over, or
 //! that was created anew, in the meantime is looked at again instead of deleted. Objects go in the reverse of the order in
-//! which they are applied.
+//! which they are applied. What a person must confirm first is not deleted (`prune/guard.rs`).
+
+mod content;
+pub(crate) mod guard;
 
 use futures::future::BoxFuture;
 use futures::{FutureExt as _, StreamExt as _};
 use kube::core::params::Preconditions;
 use manifest::order::{compare_for_apply, rank_for_apply};
 use manifest::{GroupVersionKind, ObjectId};
+
+pub(crate) use content::{PAGE, Page};
+pub use guard::{Guard, Refused, Share};
 
 use crate::Engine;
 use crate::failure::{Class, Failure, ObjectError, Step};
@@ -18,10 +24,12 @@ use crate::prepare;
 use crate::request::Address;
 use crate::settings::Owner;
 
-/// What a caller wants of one prune. Nothing yet; here so that a guard against mass deletion finds its place.
+/// What a caller wants of one prune.
 #[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct PruneOptions {}
+pub struct PruneOptions {
+    /// What must be confirmed.
+    pub guard: Guard,
+}
 
 /// The outcome of a prune. What failed belongs back into the inventory.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +40,8 @@ pub struct Pruned {
     pub skipped: Vec<(ObjectId, SkipReason)>,
     /// Not deleted; to be tried again.
     pub failed: Vec<(ObjectId, ObjectError)>,
+    /// Not deleted before somebody confirms it.
+    pub refused: Option<Refused>,
 }
 
 /// Why an object that left the inventory was not deleted.
@@ -49,10 +59,19 @@ pub enum SkipReason {
 
 impl Engine {
     /// Deletes the objects, given with the version under which each was applied.
-    pub async fn prune(&self, owner: &Owner, ids: &[(ObjectId, String)], _options: &PruneOptions) -> Pruned {
-        let mut ordered: Vec<_> = ids.iter().collect();
+    pub async fn prune(&self, owner: &Owner, ids: &[(ObjectId, String)], options: &PruneOptions) -> Pruned {
+        let mut pruned = Pruned {
+            refused: self.review(owner, ids, &options.guard).await,
+            ..Pruned::default()
+        };
+        let stays = |id: &ObjectId| {
+            pruned
+                .refused
+                .as_ref()
+                .is_some_and(|refused| refused.contains(id))
+        };
+        let mut ordered: Vec<_> = ids.iter().filter(|(id, _)| !stays(id)).collect();
         ordered.sort_by(|a, b| compare_for_apply(&b.0, &a.0));
-        let mut pruned = Pruned::default();
         for rank in ordered.chunk_by(|a, b| rank_for_apply(&a.0.kind) == rank_for_apply(&b.0.kind)) {
             let deletes = rank
                 .iter()
@@ -78,29 +97,40 @@ impl Engine {
     }
 
     async fn prune_one(&self, owner: &Owner, id: &ObjectId, version: &str) -> (ObjectId, Outcome) {
+        let at = match self.address(id, version).await {
+            Ok(Some(at)) => at,
+            // The CRD is gone and took its objects along.
+            Ok(None) => return (id.clone(), Ok(None)),
+            Err(failure) => return (id.clone(), Err(failure)),
+        };
+        // From here on its disappearance is no drift.
+        self.managed().forget_object(id);
+        let known = self.known(id);
+        (id.clone(), self.delete_while_ours(owner, &at, known).await)
+    }
+
+    /// Where the object is, whatever version of its kind is served; None if its kind is gone.
+    async fn address(&self, id: &ObjectId, version: &str) -> Result<Option<Address>, Failure> {
         let gvk = GroupVersionKind {
             group: id.group.clone(),
             version: version.to_owned(),
             kind: id.kind.clone(),
         };
-        let resource = match self.mapper().resolve_any_version(&gvk).await {
-            Ok(Some(resource)) => resource,
-            // The CRD is gone and took its objects along.
-            Ok(None) => return (id.clone(), Ok(None)),
-            Err(error) => return (id.clone(), Err(prepare::failure(&error))),
-        };
-        let at = Address {
+        let resource = self.mapper().resolve_any_version(&gvk).await;
+        let resource = resource.map_err(|error| prepare::failure(&error))?;
+        Ok(resource.map(|resource| Address {
             resource,
             namespace: id.namespace.clone(),
             name: id.name.clone(),
-        };
-        // From here on its disappearance is no drift.
-        self.managed().forget_object(id);
-        let known = match self.managed().live(id) {
+        }))
+    }
+
+    /// What the watch tells of the object, if that is enough to delete it.
+    fn known(&self, id: &ObjectId) -> Option<Facts> {
+        match self.managed().live(id) {
             Live::Present(facts) => Some(facts).filter(|f| f.uid.is_some() && f.resource_version.is_some()),
             Live::Absent | Live::Unknown => None,
-        };
-        (id.clone(), self.delete_while_ours(owner, &at, known).await)
+        }
     }
 
     /// Looks, decides and deletes, again as long as the object changes in between.

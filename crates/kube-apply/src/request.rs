@@ -9,14 +9,16 @@ use std::time::Duration;
 
 use kube::Client;
 use kube::api::{Patch, PatchParams};
-use kube::core::params::{DeleteParams, GetParams, Preconditions};
+use kube::core::params::{DeleteParams, GetParams, ListParams, Preconditions};
 use kube::core::request::Request;
-use kube::core::{Resource as _, Status};
+use kube::core::{ApiResource, Resource as _, Status};
 use serde_json::{Map, Value};
+use tokio::sync::Semaphore;
 
 use crate::failure::{Class, Failure};
 use crate::fingerprint::Glimpse;
 use crate::mapper::Resource;
+use crate::prune::{PAGE, Page};
 use crate::settings::Settings;
 
 /// Sends requests for one identity.
@@ -24,6 +26,8 @@ use crate::settings::Settings;
 pub(crate) struct Requests {
     client: Client,
     settings: Arc<Settings>,
+    /// Shared by all identities; its order is first come, first served.
+    in_flight: Arc<Semaphore>,
 }
 
 /// Where an object is.
@@ -68,7 +72,20 @@ impl Address {
 
 impl Requests {
     pub(crate) fn new(client: Client, settings: Arc<Settings>) -> Self {
-        Self { client, settings }
+        let in_flight = Arc::new(Semaphore::new(settings.requests_in_flight.max(1)));
+        Self {
+            client,
+            settings,
+            in_flight,
+        }
+    }
+
+    /// The same cluster for another identity.
+    pub(crate) fn with_client(&self, client: Client) -> Self {
+        Self {
+            client,
+            ..self.clone()
+        }
     }
 
     pub(crate) fn client(&self) -> &Client {
@@ -129,6 +146,24 @@ impl Requests {
         }
     }
 
+    /// Lists the metadata of a kind's objects, in one namespace or (empty) in all, from where a page before ended.
+    pub(crate) async fn page(
+        &self,
+        kind: &ApiResource,
+        namespace: &str,
+        next: &str,
+    ) -> Result<Page, Failure> {
+        let collection = Request::new(Glimpse::url_path(kind, Some(namespace).filter(|n| !n.is_empty())));
+        let params = ListParams::default().limit(PAGE);
+        let params = if next.is_empty() {
+            params
+        } else {
+            params.continue_token(next)
+        };
+        let text = self.send(|| collection.list_metadata(&params), true).await?;
+        parse(&text)
+    }
+
     /// Deletes in the background, as Flux does; `Ok(false)` when there is no such object.
     pub(crate) async fn delete(
         &self,
@@ -168,8 +203,11 @@ impl Requests {
         loop {
             let request =
                 build().map_err(|error| Sent::Failed(Failure::new(Class::Invalid, error.to_string())))?;
+            // Held for one attempt, not for the pause before the next. Nobody closes it.
+            let turn = self.in_flight.acquire().await;
             let sent =
                 tokio::time::timeout(self.settings.request_timeout, self.client.request_text(request)).await;
+            drop(turn);
             let error = match sent {
                 Ok(Ok(text)) => return Ok(text),
                 Ok(Err(error)) => error,

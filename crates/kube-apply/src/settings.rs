@@ -15,6 +15,9 @@ pub struct Settings {
     pub group: String,
     /// How many objects of one call are worked on at once (Flux's `--concurrent-ssa`).
     pub concurrency: usize,
+    /// How many requests may be under way to one cluster, of all calls and identities together. They take turns: a call has at
+    /// most `concurrency` of them waiting, so that one with a thousand objects does not hold up one with three.
+    pub requests_in_flight: usize,
     /// Kinds (group, kind) that are applied after cluster and class definitions and before everything else.
     pub custom_stage_kinds: BTreeSet<(String, String)>,
     /// Managers whose fields are taken over and undone like kubectl's (Flux's `--override-manager`).
@@ -30,6 +33,7 @@ impl Default for Settings {
             field_manager: "kustomize-controller".to_owned(),
             group: "kustomize.toolkit.fluxcd.io".to_owned(),
             concurrency: 4,
+            requests_in_flight: 64,
             custom_stage_kinds: BTreeSet::new(),
             disallowed_field_managers: Vec::new(),
             request_timeout: Duration::from_secs(30),

@@ -106,6 +106,15 @@ impl Catalog {
         self.versions(group, kind).first().cloned()
     }
 
+    /// Returns the kinds whose objects can be listed, in the versions that the server prefers, in a fixed order.
+    pub(super) fn listable(&self) -> Vec<Arc<Resource>> {
+        let preferred = self.kinds.values().flat_map(HashMap::values);
+        let preferred = preferred.filter_map(|versions| versions.first());
+        let mut all: Vec<_> = preferred.filter(|kind| kind.watchable).cloned().collect();
+        all.sort_by(|a, b| (&a.api.group, &a.api.plural).cmp(&(&b.api.group, &b.api.plural)));
+        all
+    }
+
     /// Tells whether the group's server did not answer.
     pub(super) fn is_stale(&self, group: &str) -> bool {
         self.stale.contains(group)

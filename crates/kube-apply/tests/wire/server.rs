@@ -34,13 +34,17 @@ impl Server {
     }
 
     pub(crate) fn engine(&self) -> Engine {
+        self.engine_with(Settings::default())
+    }
+
+    pub(crate) fn engine_with(&self, settings: Settings) -> Engine {
         let server = self.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
             let server = server.clone();
             let request = request.map(drop);
             async move { server.answer(&request).await }
         });
-        Engine::new(Client::new(service, "default"), Settings::default())
+        Engine::new(Client::new(service, "default"), settings)
     }
 
     /// Returns what was asked since the last call.

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use kube_apply::managed::Live;
-use kube_apply::{Action, ApplyOptions, Class};
+use kube_apply::{Action, ApplyOptions, Class, Settings};
 use manifest::ObjectId;
 
 use crate::server::{Fate, Server, apply, refuse};
@@ -91,6 +91,24 @@ async fn a_server_that_is_silent_does_not_hold_a_reconcile_for_ever() {
         "ConfigMap/default/a dry-run failed: the API server did not answer within 30 s"
     );
     assert!(error.is_transient());
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_calls_to_one_cluster_share_a_bound() {
+    let server = Server::scripted(|request| request.starts_with("DRY slow").then_some(Fate::Silence));
+    let engine = server.engine_with(Settings {
+        requests_in_flight: 3,
+        ..Settings::default()
+    });
+    let (first, second) = (["slow-1", "slow-2"], ["slow-3", "slow-4"]);
+    let options = ApplyOptions::default();
+    let both = futures::future::join(
+        apply(&engine, &first, &options),
+        apply(&engine, &second, &options),
+    );
+    let limit = std::time::Duration::from_secs(20);
+    assert!(tokio::time::timeout(limit, both).await.is_err());
+    assert_eq!(writes(&server.log()), ["DRY slow-1", "DRY slow-2", "DRY slow-3"]);
 }
 
 #[tokio::test]
