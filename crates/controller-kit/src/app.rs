@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::admin::{self, Ready};
-use crate::events::Recorder;
+use crate::events::{Recorder, Webhook};
 use crate::flags::{ClientFlags, EndpointFlags, LeaderElectionFlags, LogFlags, WatchFlags};
 use crate::leader::Leadership;
 use crate::metrics::Metrics;
@@ -103,6 +103,7 @@ where
     F: Future<Output = anyhow::Result<()>>,
 {
     let token = process::shutdown();
+    let webhook = Webhook::from_flag(&app.endpoints.events_addr)?;
     let (metrics, ready) = (Metrics::new(), Ready::default());
     app.not_ready_until
         .iter()
@@ -123,7 +124,7 @@ where
         "starting"
     );
     let finished = CancellationToken::new();
-    let (recorder, events) = Recorder::start(client.clone(), app.name, finished.clone());
+    let (recorder, events) = Recorder::start(client.clone(), app.name, webhook, finished.clone());
     let context = Context {
         client,
         metrics,

@@ -3,12 +3,12 @@
 //! In: what happened, from anywhere in a reconcile. Out: core/v1 Events as Flux's controllers write them, in
 //! the background. Publishing never waits and never fails: when too many events wait for a slow API server,
 //! new ones are dropped. Repeats become a count, and an object that fails without end does not flood its
-//! namespace (`events/correlator.rs`).
-//!
-//! Posting to a notification-controller (`--events-addr`) is not done here.
+//! namespace (`events/correlator.rs`). With `--events-addr`, each event is also posted to a notification-controller
+//! (`events/webhook.rs`).
 
 mod correlator;
 mod sink;
+mod webhook;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,6 +21,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use sink::Sink;
+use webhook::Notification;
+pub use webhook::Webhook;
 
 /// Events that may wait, as in client-go.
 const QUEUE_LENGTH: usize = 1000;
@@ -41,6 +43,15 @@ pub enum Severity {
 }
 
 impl Severity {
+    /// As notifications have it; None if there is none.
+    fn notified_as(self) -> Option<&'static str> {
+        match self {
+            Self::Trace => None,
+            Self::Info => Some("info"),
+            Self::Error => Some("error"),
+        }
+    }
+
     fn event_type(self) -> &'static str {
         match self {
             Self::Trace | Self::Info => "Normal",
@@ -59,33 +70,73 @@ struct Occurrence {
     annotations: BTreeMap<String, String>,
 }
 
-/// Publishes events. Clones share the queue.
+/// Publishes events. Clones share the queues.
 #[derive(Clone, Debug)]
 pub struct Recorder {
     queue: mpsc::Sender<Occurrence>,
     dropped: Arc<AtomicU64>,
+    controller: Arc<str>,
+    /// Where notifications go, if anywhere.
+    notify: Option<Notify>,
+}
+
+/// The way to a notification-controller.
+#[derive(Clone, Debug)]
+struct Notify {
+    queue: mpsc::Sender<Notification>,
+    instance: Arc<str>,
 }
 
 impl Recorder {
     /// Starts the background task. `controller` is the reporting component; on cancellation of `token` events
     /// that wait already are still sent, once.
     pub fn new(client: Client, controller: &str, token: CancellationToken) -> Self {
-        Self::start(client, controller, token).0
+        Self::start(client, controller, None, token).0
     }
 
-    /// As [`Recorder::new`]; also gives the background task, which ends after shutdown.
+    /// As [`Recorder::new`]; events go to the webhook too. Also gives the background task, which ends after shutdown.
     pub(crate) fn start(
         client: Client,
         controller: &str,
+        webhook: Option<Webhook>,
         token: CancellationToken,
     ) -> (Self, JoinHandle<()>) {
         let (sender, receiver) = mpsc::channel(QUEUE_LENGTH);
-        let task = tokio::spawn(Sink::new(client, controller).run(receiver, token));
+        let sink = Sink::new(client, controller).run(receiver, token.clone());
+        let (notify, post) = match webhook {
+            Some(webhook) => {
+                let (queue, receiver) = mpsc::channel(QUEUE_LENGTH);
+                let instance = webhook::instance().into();
+                (
+                    Some(Notify { queue, instance }),
+                    Some(webhook.run(receiver, token)),
+                )
+            }
+            None => (None, None),
+        };
+        let task = tokio::spawn(async move {
+            let post = async {
+                if let Some(post) = post {
+                    post.await;
+                }
+            };
+            tokio::join!(sink, post);
+        });
         let recorder = Self {
             queue: sender,
             dropped: Arc::default(),
+            controller: controller.into(),
+            notify,
         };
         (recorder, task)
+    }
+
+    /// A recorder of another reporting component of this process. Notifications take the same way.
+    pub fn beside(&self, client: Client, controller: &str, token: CancellationToken) -> Self {
+        Self {
+            notify: self.notify.clone(),
+            ..Self::new(client, controller, token)
+        }
     }
 
     /// Publishes an event about `object`, and returns at once.
@@ -106,7 +157,7 @@ impl Recorder {
             .filter(|(key, _)| key.starts_with(ANNOTATION_PREFIX));
         let mut annotations = annotations;
         annotations.extend(own.map(|(key, value)| (key.clone(), value.clone())));
-        self.enqueue(Occurrence {
+        let occurrence = Occurrence {
             object: ObjectReference {
                 resource_version: object.resource_version(),
                 ..object.object_ref(&())
@@ -115,24 +166,49 @@ impl Recorder {
             reason: reason.to_owned(),
             message: message[..message.floor_char_boundary(MAX_MESSAGE_LENGTH)].to_owned(),
             annotations,
-        });
+        };
+        self.notify(&occurrence, severity);
+        self.enqueue(&self.queue, occurrence, reason);
     }
 
-    fn enqueue(&self, occurrence: Occurrence) {
-        match self.queue.try_send(occurrence) {
+    /// Has it posted, if it is for notifications. As in Flux, only what is in a namespace is.
+    fn notify(&self, occurrence: &Occurrence, severity: Severity) {
+        let Some((notify, severity)) = self.notify.as_ref().zip(severity.notified_as()) else {
+            return;
+        };
+        if occurrence
+            .object
+            .namespace
+            .as_deref()
+            .unwrap_or_default()
+            .is_empty()
+        {
+            return;
+        }
+        let notification = Notification {
+            involved_object: occurrence.object.clone(),
+            severity,
+            timestamp: webhook::timestamp(jiff::Timestamp::now()),
+            message: occurrence.message.clone(),
+            reason: occurrence.reason.clone(),
+            metadata: occurrence.annotations.clone(),
+            reporting_controller: self.controller.to_string(),
+            reporting_instance: notify.instance.to_string(),
+            since: tokio::time::Instant::now(),
+        };
+        self.enqueue(&notify.queue, notification, &occurrence.reason);
+    }
+
+    fn enqueue<T>(&self, queue: &mpsc::Sender<T>, event: T, reason: &str) {
+        match queue.try_send(event) {
             Ok(()) => {}
-            Err(TrySendError::Full(lost)) => {
+            Err(TrySendError::Full(_)) => {
                 // One line per thousand is enough to know.
                 if self.dropped.fetch_add(1, Ordering::Relaxed).is_multiple_of(1000) {
-                    tracing::error!(
-                        reason = lost.reason,
-                        "events are dropped: too many wait to be written"
-                    );
+                    tracing::error!(reason, "events are dropped: too many wait to be written");
                 }
             }
-            Err(TrySendError::Closed(lost)) => {
-                tracing::debug!(reason = lost.reason, "an event came after shutdown");
-            }
+            Err(TrySendError::Closed(_)) => tracing::debug!(reason, "an event came after shutdown"),
         }
     }
 }

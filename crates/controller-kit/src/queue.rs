@@ -1,13 +1,14 @@
 //! The work queue of a controller: which key is worked on next, and when.
 //!
 //! In: keys, from watches, timers and failed attempts. Out: calls of a handler, never two at once for one key,
-//! in the order in which the keys came. The rules are those of client-go's work queue with
-//! controller-runtime's use of it, and one rule that differs (see [`Queue::add_after`]). While nothing is due,
+//! in the order in which the keys came, with the lanes (namespaces) taking turns. The rules are those of client-go's work queue with
+//! controller-runtime's use of it, the turns, and one rule that differs (see [`Queue::add_after`]). While nothing is due,
 //! nothing runs: there is one sleep, until the next deadline.
 //!
 //! The queue knows keys only. It does not read objects and does not decide whether there is something to do.
 
 mod backoff;
+mod lanes;
 mod state;
 
 use std::any::Any;
@@ -24,6 +25,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 pub use backoff::Backoff;
+pub use lanes::Lane;
 
 use crate::metrics::{Metrics, QueueMetrics};
 use state::State;
@@ -65,7 +67,7 @@ impl<K> Clone for Queue<K> {
     }
 }
 
-impl<K: Hash + Eq + Clone + Debug + Send + Sync + 'static> Queue<K> {
+impl<K: Hash + Eq + Clone + Debug + Lane + Send + Sync + 'static> Queue<K> {
     /// Makes an empty queue. `controller` names it in metrics and logs: with Flux it is the kind in lower case
     /// ("kustomization").
     pub fn new(controller: &str, backoff: impl Into<Backoff>, metrics: &Metrics) -> Self {

@@ -13,7 +13,6 @@ use api::source::{Bucket, ExternalArtifact, GitRepository, HelmChart, HelmReposi
 use api::source_extensions::ArtifactGenerator;
 use artifact::store::{self, Change, Store};
 use controller_kit::admin::bind;
-use controller_kit::events::Recorder;
 use controller_kit::queue::Queue;
 use controller_kit::runtime::{
     Cache, ReconcileTrigger, scoped_api, selecting, watch_changes, watch_into_store,
@@ -284,7 +283,9 @@ impl Shared {
             artifacts: Cache::new(artifacts),
             store: self.store.clone(),
             fetcher: self.fetcher.clone(),
-            recorder: Recorder::new(kit.client.clone(), generator::MANAGER, kit.token.clone()),
+            recorder: kit
+                .recorder
+                .beside(kit.client.clone(), generator::MANAGER, kit.token.clone()),
             metrics: kit.metrics.clone(),
             address: self.address.clone(),
             no_cross_namespace_refs: flags.acl.no_cross_namespace_refs,

@@ -1,19 +1,20 @@
 //! What the queue knows of each key: pure bookkeeping, with the time as an argument.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::lanes::{Lane, Lanes};
 use crate::metrics::QueueSnapshot;
 
 /// A deadline; the number keeps deadlines of the same moment apart and in order.
 type Deadline = (Instant, u64);
 
 pub(super) struct State<K> {
-    /// Keys that wait for a worker, oldest first.
-    ready: VecDeque<K>,
+    /// Keys that wait for a worker.
+    ready: Lanes<K>,
     /// Every key of which something is known.
     entries: HashMap<K, Entry>,
     deadlines: BTreeMap<Deadline, K>,
@@ -41,7 +42,7 @@ impl Entry {
 impl<K> Default for State<K> {
     fn default() -> Self {
         Self {
-            ready: VecDeque::new(),
+            ready: Lanes::default(),
             entries: HashMap::new(),
             deadlines: BTreeMap::new(),
             next_number: 0,
@@ -68,7 +69,7 @@ impl<K> State<K> {
     }
 }
 
-impl<K: Hash + Eq + Clone> State<K> {
+impl<K: Hash + Eq + Clone + Lane> State<K> {
     /// Asks for work on the key; false if that was asked already.
     pub(super) fn add(&mut self, key: K, now: Instant) -> bool {
         let entry = self.entries.entry(key.clone()).or_default();
@@ -77,7 +78,7 @@ impl<K: Hash + Eq + Clone> State<K> {
         }
         entry.waiting_since = Some(now);
         if entry.running_since.is_none() {
-            self.ready.push_back(key);
+            self.ready.push(key);
         }
         true
     }
@@ -111,9 +112,9 @@ impl<K: Hash + Eq + Clone> State<K> {
         added
     }
 
-    /// Takes the key that waited longest, for work; also gives how long it waited.
+    /// Takes the key whose turn it is, for work; also gives how long it waited.
     pub(super) fn take(&mut self, now: Instant) -> Option<(K, Duration)> {
-        let key = self.ready.pop_front()?;
+        let key = self.ready.pop()?;
         let entry = self.entries.entry(key.clone()).or_default();
         let waited = entry
             .waiting_since
@@ -133,7 +134,7 @@ impl<K: Hash + Eq + Clone> State<K> {
         };
         let began = entry.running_since.take();
         if entry.waiting_since.is_some() {
-            self.ready.push_back(key.clone());
+            self.ready.push(key.clone());
         }
         self.drop_blank(key);
         began
