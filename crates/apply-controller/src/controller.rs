@@ -33,6 +33,7 @@ use crate::flags::{Flags, Settings};
 use crate::memory::Memory;
 use crate::reconcile::decide::Policy;
 use crate::reconcile::observe::{Caches, dependency_namespace, source_namespace};
+use crate::reconcile::prune::{self, PrunePolicy};
 use crate::reconcile::reconcile;
 use crate::reconcile::variables::references;
 use crate::targets::{self, Targets};
@@ -62,6 +63,8 @@ pub struct Context {
     pub fail_fast: bool,
     /// What the flags allow.
     pub policy: Policy,
+    /// What is not pruned unless it is confirmed.
+    pub prune: PrunePolicy,
     /// Which Kustomizations are ours (`--watch-label-selector`).
     pub shard: Selector,
     /// By how many percent intervals are spread.
@@ -114,6 +117,8 @@ impl Context {
 #[derive(PartialEq)]
 struct Facts {
     own: ReconcileTrigger,
+    /// A confirmation wakes the object, though it is no part of the spec.
+    confirmation: Option<String>,
     ready: bool,
     applied: Option<String>,
     /// All that an expression of a dependent may look at.
@@ -136,6 +141,7 @@ impl Facts {
             .and_then(|s| s.last_applied_revision.clone());
         Self {
             own: ReconcileTrigger::of(object),
+            confirmation: prune::confirmation(object).map(str::to_owned),
             ready: ready && current,
             applied,
             whole: digest(object),
@@ -145,7 +151,8 @@ impl Facts {
     /// Whether it matters to the object itself and to dependents that only ask whether it is ready.
     fn matter(&self, before: Option<&Self>) -> bool {
         before.is_none_or(|before| {
-            (&self.own, self.ready, &self.applied) != (&before.own, before.ready, &before.applied)
+            let of = |facts: &'_ Self| (facts.ready, facts.applied.clone(), facts.confirmation.clone());
+            self.own != before.own || of(self) != of(before)
         })
     }
 }
@@ -208,6 +215,11 @@ async fn follow_kustomizations(context: Arc<Context>, changes: impl Stream<Item 
     let mut before: HashMap<ObjectKey, Facts> = HashMap::new();
     while let Some(changed) = changes.next().await {
         let key = ObjectKey::from(changed);
+        context
+            .memory
+            .heir_moved(&key)
+            .into_iter()
+            .for_each(|waiting| context.queue.add(waiting));
         let now = context.caches.kustomizations.get(&key.object_ref());
         let matters = match &now {
             Some(object) => {
@@ -330,6 +342,11 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         events: kit.recorder,
         fail_fast: settings.fail_fast,
         policy: settings.policy,
+        prune: PrunePolicy {
+            own_namespace: kit.namespace,
+            max_share: flags.prune_max_share,
+            foreign: flags.prune_foreign,
+        },
         shard: settings.shard,
         jitter_percentage: flags.jitter.interval_jitter_percentage,
         metrics: kit.metrics,

@@ -53,6 +53,9 @@ pub enum Error {
         /// The same, one by one.
         errors: Vec<kube_apply::ObjectError>,
     },
+    /// Objects that left the source are not deleted before somebody confirms it.
+    #[error("{0}")]
+    PruneRefused(String),
     /// The time that the spec allows ran out.
     #[error("timed out after {0} while applying")]
     TimedOut(api::meta::Duration),
@@ -96,6 +99,7 @@ impl Error {
             Self::FetchArtifact { .. } | Self::PathNotFound { .. } => reasons::ARTIFACT_FAILED,
             Self::Build(_) | Self::ReadVariables { .. } => reasons::BUILD_FAILED,
             Self::Prune { .. } => reasons::PRUNE_FAILED,
+            Self::PruneRefused(_) => reasons::PRUNE_REFUSED,
             Self::Health { .. } => reasons::HEALTH_CHECK_FAILED,
             Self::Target(_) | Self::Apply(_) | Self::TimedOut(_) | Self::Record(_) | Self::Finalizer(_) => {
                 reasons::RECONCILIATION_FAILED

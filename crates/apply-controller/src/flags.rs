@@ -95,12 +95,30 @@ pub struct Flags {
     #[arg(long, value_name = "NAME")]
     pub sops_vault_configmap: Option<String>,
 
+    /// How much of its inventory a Kustomization may prune at once, in percent. More is refused until it is confirmed; fewer
+    /// than five objects always go.
+    #[arg(long, default_value_t = 100, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub prune_max_share: u8,
+    /// What happens to a namespace or a custom resource definition that is to be pruned and holds what others made: refuse
+    /// (until it is confirmed) or allow.
+    #[arg(long, value_enum, default_value_t = PruneForeign::Refuse, value_name = "POLICY")]
+    pub prune_foreign: PruneForeign,
+
     /// Host to download archives from instead of the one in their URLs, for running outside of the cluster.
     #[arg(long, env = "SOURCE_CONTROLLER_LOCALHOST", value_name = "HOST")]
     pub source_controller_localhost: Option<String>,
     /// How many bytes of manifests are kept in memory, so that a new revision fetches only what it changed.
     #[arg(long, default_value_t = 16 << 20, value_name = "BYTES")]
     pub artifact_cache_bytes: usize,
+}
+
+/// What may be pruned together with what others made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum PruneForeign {
+    /// Nothing, until it is confirmed.
+    Refuse,
+    /// Everything, as in Flux.
+    Allow,
 }
 
 /// What the flags mean.
@@ -249,6 +267,28 @@ mod tests {
             assert!(settings(&[argument]).is_err(), "{argument}");
         }
         assert!(settings(&["--default-service-account="]).unwrap().fail_fast);
+    }
+
+    #[test]
+    fn pruning_is_guarded_by_default_as_far_as_it_takes_others_along() {
+        let flags = |arguments: &[&str]| Flags::try_parse_from([&["apply-controller"], arguments].concat());
+        let default = flags(&[]).unwrap();
+        assert_eq!(
+            (default.prune_max_share, default.prune_foreign),
+            (100, PruneForeign::Refuse)
+        );
+        let chosen = flags(&["--prune-max-share=0", "--prune-foreign=allow"]).unwrap();
+        assert_eq!(
+            (chosen.prune_max_share, chosen.prune_foreign),
+            (0, PruneForeign::Allow)
+        );
+        for wrong in [
+            "--prune-max-share=101",
+            "--prune-max-share=-1",
+            "--prune-foreign=ask",
+        ] {
+            assert!(flags(&[wrong]).is_err(), "{wrong}");
+        }
     }
 
     #[test]

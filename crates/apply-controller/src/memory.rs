@@ -13,6 +13,7 @@ use tokio::task::AbortHandle;
 
 use crate::reconcile::Run;
 use crate::reconcile::closure::Closure;
+use crate::reconcile::handover::HandOver;
 use crate::targets::Place;
 
 /// Everything that decides what a run does.
@@ -123,6 +124,10 @@ pub struct Entry {
     pub drifted: bool,
     /// What the spec takes variables from was touched since the newest run began.
     pub variables_touched: bool,
+    /// The newest prune was refused; a person confirms it with this token.
+    pub prune_refused: Option<String>,
+    /// What left its inventory and waits for others to take it over.
+    pub handing_over: Option<HandOver>,
     /// Since when it waits for another object.
     pub blocked_since: Option<Timestamp>,
     /// The object is being deleted, and what it managed is being waited for.
@@ -141,6 +146,22 @@ impl Memory {
         f(self.lock().entry(key.clone()).or_default())
     }
 
+    /// Notes that an heir has changed; returns who waits for it.
+    pub fn heir_moved(&self, heir: &ObjectKey) -> Vec<ObjectKey> {
+        let mut waiting = Vec::new();
+        for (key, entry) in self.lock().iter_mut() {
+            if let Some(waits) = entry
+                .handing_over
+                .as_mut()
+                .filter(|waits| waits.heirs.contains(heir))
+            {
+                waits.moved = true;
+                waiting.push(key.clone());
+            }
+        }
+        waiting
+    }
+
     /// Drops all that is remembered of an object, and stops its wait.
     pub fn forget(&self, key: &ObjectKey) {
         self.lock().remove(key);
@@ -149,5 +170,30 @@ impl Memory {
     fn lock(&self) -> MutexGuard<'_, HashMap<ObjectKey, Entry>> {
         // A panic while the lock is held leaves at worst one entry half-written; the next run repairs it.
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_heir_that_moves_is_told_to_those_who_wait_for_it() {
+        let memory = Memory::default();
+        let [old, other, heir] = ["old", "other", "heir"].map(|name| ObjectKey::new("ns", name));
+        let waits = |heirs: &ObjectKey| HandOver {
+            since: Timestamp::UNIX_EPOCH,
+            heirs: [heirs.clone()].into(),
+            moved: false,
+        };
+        memory.with(&old, |entry| entry.handing_over = Some(waits(&heir)));
+        memory.with(&other, |entry| entry.handing_over = Some(waits(&old)));
+        assert_eq!(memory.heir_moved(&heir), [old.clone()]);
+        let moved = |key| {
+            memory.with(key, |entry| {
+                entry.handing_over.as_ref().is_some_and(|waits| waits.moved)
+            })
+        };
+        assert!(moved(&old) && !moved(&other));
     }
 }

@@ -7,8 +7,10 @@ pub mod build;
 pub mod closure;
 pub mod decide;
 pub mod finalize;
+pub mod handover;
 pub mod health;
 pub mod observe;
+pub mod prune;
 pub mod record;
 pub mod status;
 mod tree_fs;
@@ -23,13 +25,12 @@ use artifact::client::{ArtifactRef, RemoteTree};
 use controller_kit::ObjectKey;
 use controller_kit::queue::Outcome as Next;
 use jiff::Timestamp;
-use kube_apply::{ApplyOptions, CommonMetadata, Inventory, Owner, PruneOptions, inventory};
+use kube_apply::{ApplyOptions, CommonMetadata, Inventory, Owner};
 use manifest::ObjectId;
 
 use crate::controller::Context;
 use crate::error::Error;
 use crate::memory::{self, Attempt};
-use crate::targets::Target;
 use build::Output;
 use decide::{Decision, Plan, Trigger};
 use observe::Observed;
@@ -58,7 +59,7 @@ impl Run {
         !self.changed
             && matches!(
                 self.plan.trigger,
-                Trigger::Interval | Trigger::Startup | Trigger::Variables
+                Trigger::Interval | Trigger::Startup | Trigger::Variables | Trigger::HandOver
             )
     }
 }
@@ -80,6 +81,7 @@ pub async fn reconcile(context: Arc<Context>, key: ObjectKey) -> Next {
     if !matches!(decision, Decision::Blocked { .. }) {
         context.memory.with(&key, |entry| entry.blocked_since = None);
     }
+    health::cancel(&context, &key, &observed, &decision, &mut recorder).await;
     match decision {
         Decision::Finalize => finalize::finalize(&context, &key, &observed, recorder).await,
         Decision::Suspended => {
@@ -134,6 +136,7 @@ async fn run(
     context.memory.with(key, |entry| {
         entry.drifted = false;
         entry.variables_touched = false;
+        entry.prune_refused = None;
         entry.wait = None;
     });
     let timeout: Duration = observed.object.timeout().into();
@@ -205,7 +208,7 @@ async fn carry_out(
             health: Health::Unchanged,
         });
     }
-    let folder = folder(&tree, observed, plan).await?;
+    let folder = folder(&tree, &observed.object, plan).await?;
     let spec = Arc::new(observed.object.spec.clone());
     let build = build::build(&context.builds, &tree, &folder, &spec, plan).await?;
     drop(tree);
@@ -257,7 +260,7 @@ async fn carry_out(
         failed(Error::Apply(error), Some(managed))
     })?;
     recorder.changes(plan, &applied);
-    let inventory = match prune(&target, &owner, observed, recorder, plan, &old, &new).await {
+    let inventory = match prune::prune(context, &target, observed, recorder, plan, &old, &new).await {
         Ok(inventory) => inventory,
         Err((error, inventory)) => return Err(failed(error, Some(inventory))),
     };
@@ -338,8 +341,8 @@ async fn moved_on(
 }
 
 /// Finds `spec.path` in the tree.
-async fn folder(tree: &RemoteTree, observed: &Observed, plan: &Plan) -> Result<String, Error> {
-    let path = observed.object.spec.path.as_deref().unwrap_or_default();
+async fn folder(tree: &RemoteTree, object: &Kustomization, plan: &Plan) -> Result<String, Error> {
+    let path = object.spec.path.as_deref().unwrap_or_default();
     let folder = flux_build::path::clamp(path);
     let found = match folder.as_str() {
         "" => true,
@@ -358,40 +361,6 @@ async fn folder(tree: &RemoteTree, observed: &Observed, plan: &Plan) -> Result<S
         });
     }
     Ok(folder)
-}
-
-/// Deletes what left the source. Returns what is managed afterwards, also beside an error.
-async fn prune(
-    target: &Target,
-    owner: &Owner,
-    observed: &Observed,
-    recorder: &mut Recorder<'_>,
-    plan: &Plan,
-    old: &Inventory,
-    new: &Inventory,
-) -> Result<ResourceInventory, (Error, ResourceInventory)> {
-    if !observed.object.spec.prune {
-        return Ok(recorded(new));
-    }
-    let stale = inventory::diff(old, new);
-    if stale.is_empty() {
-        return Ok(recorded(new));
-    }
-    let pruned = target.engine.prune(owner, &stale, &PruneOptions::default()).await;
-    recorder.pruned(Some(plan), &pruned);
-    if pruned.failed.is_empty() {
-        return Ok(recorded(new));
-    }
-    let failed = |id: &ObjectId| pruned.failed.iter().any(|(survivor, _)| survivor == id);
-    let survivors: Inventory = stale.iter().filter(|(id, _)| failed(id)).cloned().collect();
-    let errors: Vec<_> = pruned.failed.iter().map(|(_, error)| error.clone()).collect();
-    let details: Vec<String> = errors.iter().map(ToString::to_string).collect();
-    let error = Error::Prune {
-        count: details.len(),
-        details: details.join("\n"),
-        errors,
-    };
-    Err((error, recorded(&new.union(&survivors))))
 }
 
 /// Reads the inventory of the object's status. An entry that cannot be read is left out: it names no object.
@@ -452,7 +421,12 @@ async fn conclude_success(
         memory::Outcome::Succeeded,
         interval,
     );
-    Next::After(interval)
+    // What waits for its heirs is looked at again before that.
+    let waits = context.memory.with(key, |entry| entry.handing_over.clone());
+    Next::After(waits.map_or(interval, |waits| match waits.moved {
+        true => Duration::ZERO,
+        false => until_then(waits.until()).min(interval),
+    }))
 }
 
 /// Records a failure, and when it is tried again.

@@ -148,6 +148,13 @@ pub struct Place {
     account: Option<Account>,
 }
 
+impl Place {
+    /// Whether it is the cluster that the controller runs in, as far as the spec says.
+    pub fn is_home(&self) -> bool {
+        self.kubeconfig.is_none()
+    }
+}
+
 /// All targets of the process.
 pub struct Targets {
     home: Arc<Target>,

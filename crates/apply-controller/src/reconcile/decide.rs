@@ -73,6 +73,10 @@ pub enum Trigger {
     Requested,
     /// A ConfigMap or Secret that variables are taken from was touched.
     Variables,
+    /// A person confirmed a prune that was refused.
+    Confirmed,
+    /// Objects that left the source waited for another Kustomization to take them over.
+    HandOver,
     /// Somebody changed or deleted a managed object.
     Drift,
     /// The last run failed, and its retry is due.
@@ -151,6 +155,9 @@ pub fn decide(observed: &Observed, policy: &Policy, now: Timestamp) -> Decision 
         (Some(Waiting { finished: true, .. }), _) => Decision::Conclude(plan(Trigger::Revision)),
         (Some(Waiting { untold: true, .. }), _) => Decision::TellOfWait,
         (Some(Waiting { .. }), _) => Decision::AwaitHealth,
+        (None, Some(attempt)) if is_handed_over(observed, attempt, now) => {
+            Decision::Run(plan(Trigger::HandOver))
+        }
         (None, Some(attempt)) => due(object, attempt, now).map_or_else(
             |trigger| Decision::Run(plan(trigger)),
             |until| Decision::Rest { until },
@@ -267,6 +274,8 @@ fn urgent(observed: &Observed, inputs: &Inputs, requested: bool) -> Option<Trigg
         Some(Trigger::Revision)
     } else if requested {
         Some(Trigger::Requested)
+    } else if observed.prune_confirmed {
+        Some(Trigger::Confirmed)
     } else if observed.variables_touched {
         // After a failure too: what was touched may be what was missing.
         Some(Trigger::Variables)
@@ -275,6 +284,12 @@ fn urgent(observed: &Observed, inputs: &Inputs, requested: bool) -> Option<Trigg
     } else {
         None
     }
+}
+
+/// Whether what waits for others may go on. After a failure the retry does it.
+fn is_handed_over(observed: &Observed, attempt: &Attempt, now: Timestamp) -> bool {
+    let due = |(moved, until): (bool, Timestamp)| moved || until <= now;
+    attempt.outcome != Outcome::Failed && observed.handing_over.is_some_and(due)
 }
 
 /// Returns when the next run is due, or why it is due now.
@@ -339,6 +354,8 @@ mod tests {
             waiting: None,
             drifted: false,
             variables_touched: false,
+            prune_confirmed: false,
+            handing_over: None,
         }
     }
 
@@ -391,6 +408,11 @@ mod tests {
         );
         assert_eq!(case(&|o| o.drifted = true), Some(Trigger::Drift));
         assert_eq!(case(&|o| o.variables_touched = true), Some(Trigger::Variables));
+        let failed_and_confirmed = |o: &mut Observed| {
+            o.attempt = Some(attempt(Outcome::Failed, 1));
+            o.prune_confirmed = true;
+        };
+        assert_eq!(case(&failed_and_confirmed), Some(Trigger::Confirmed));
         let failed_and_touched = |o: &mut Observed| {
             o.attempt = Some(attempt(Outcome::Failed, 1));
             o.variables_touched = true;
@@ -404,6 +426,22 @@ mod tests {
             case(&|o| o.attempt = Some(attempt(Outcome::Succeeded, 600))),
             Some(Trigger::Interval)
         );
+    }
+
+    #[test]
+    fn what_waits_for_an_heir_goes_on_when_that_moved_or_takes_too_long() {
+        let later = NOW + SignedDuration::from_secs(1);
+        for (moved, until, outcome, expected) in [
+            (true, later, Outcome::Succeeded, Some(Trigger::HandOver)),
+            (false, NOW, Outcome::Succeeded, Some(Trigger::HandOver)),
+            (false, later, Outcome::Succeeded, None),
+            (true, later, Outcome::Failed, None),
+        ] {
+            let mut observed = observed(json!({}));
+            observed.attempt = Some(attempt(outcome, 1));
+            observed.handing_over = Some((moved, until));
+            assert_eq!(trigger(&observed), expected, "{moved} {outcome:?}");
+        }
     }
 
     #[test]

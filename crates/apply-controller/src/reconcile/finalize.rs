@@ -1,6 +1,7 @@
 //! The end of a Kustomization: what it manages goes or stays, as its deletion policy says; then its finalizer goes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use api::kustomize::{DeletionPolicy, Kustomization};
 use controller_kit::ObjectKey;
@@ -10,6 +11,7 @@ use manifest::ObjectId;
 
 use super::observe::Observed;
 use super::record::Recorder;
+use super::{handover, prune};
 use crate::controller::Context;
 use crate::memory::Termination;
 use crate::targets::Target;
@@ -30,8 +32,10 @@ pub(super) async fn finalize(
         Some(Termination::Awaited) => return Next::Done,
         Some(Termination::Over) => {}
         None => {
-            let Ok(deleted) = delete(context, key, object, &mut recorder).await else {
-                return Next::Backoff;
+            let deleted = match delete(context, key, object, &mut recorder).await {
+                Ok(deleted) => deleted,
+                Err(Held::Failed) => return Next::Backoff,
+                Err(Held::HandingOver) => return handing_over(context, key),
             };
             if object.deletion_policy() == DeletionPolicy::WaitForTermination
                 && let Some((target, deleted)) = deleted.filter(|(_, deleted)| !deleted.is_empty())
@@ -50,6 +54,22 @@ pub(super) async fn finalize(
     }
 }
 
+/// Why the object has to stay.
+enum Held {
+    /// Something could not be deleted, or must not be yet.
+    Failed,
+    /// Others are about to take over what it managed. Their changes wake it.
+    HandingOver,
+}
+
+fn handing_over(context: &Context, key: &ObjectKey) -> Next {
+    let waits = context.memory.with(key, |entry| entry.handing_over.clone());
+    waits.map_or(Next::Backoff, |waits| match waits.moved {
+        true => Next::After(Duration::ZERO),
+        false => Next::After(super::until_then(waits.until())),
+    })
+}
+
 /// What was deleted, and where.
 type Deleted = (Arc<Target>, Vec<(ObjectId, String)>);
 
@@ -58,12 +78,11 @@ async fn delete(
     key: &ObjectKey,
     object: &Kustomization,
     recorder: &mut Recorder<'_>,
-) -> Result<Option<Deleted>, ()> {
+) -> Result<Option<Deleted>, Held> {
     context.memory.with(key, |entry| entry.wait = None);
     if !deletes(object) {
         return Ok(None);
     }
-    let managed = super::managed_before(object).sorted();
     let target = match context.targets.has_account(object).await {
         Ok(true) => context
             .targets
@@ -72,26 +91,42 @@ async fn delete(
             .map_err(|error| error.to_string()),
         // As in Flux: without its account nothing can be deleted, and the object must not hang for that.
         Ok(false) => {
-            recorder.left_behind(&managed);
+            recorder.left_behind(&super::managed_before(object).sorted());
             return Ok(None);
         }
         Err(error) => Err(error.to_string()),
     };
-    let target = target.map_err(|error| recorder.cannot_prune(&error))?;
+    let target = target.map_err(|error| {
+        recorder.cannot_prune(&error);
+        Held::Failed
+    })?;
     let owner = Owner {
         namespace: key.namespace.clone(),
         name: key.name.clone(),
     };
-    let pruned = target
-        .engine
-        .prune(&owner, &managed, &PruneOptions::default())
-        .await;
+    let Some(managed) = handover::at_the_end(context, key, object, &target).await else {
+        return Err(Held::HandingOver);
+    };
+    let options = PruneOptions {
+        guard: context.prune.at_the_end(object, &target),
+    };
+    let pruned = target.engine.prune(&owner, &managed, &options).await;
     recorder.pruned(None, &pruned);
+    if let Some(refused) = &pruned.refused {
+        let left = managed
+            .iter()
+            .filter(|(id, _)| refused.contains(id) || pruned.failed.iter().any(|(failed, _)| failed == id));
+        let left = super::recorded(&left.cloned().collect());
+        let message = prune::explained(object, refused);
+        // It is tried again in any case: the content may go, or a confirmation come.
+        let _ = recorder.prune_refused(message, left).await;
+        return Err(Held::Failed);
+    }
     if pruned.failed.is_empty() {
         let deleted = managed.into_iter().filter(|(id, _)| pruned.deleted.contains(id));
         Ok(Some((target, deleted.collect())))
     } else {
-        Err(())
+        Err(Held::Failed)
     }
 }
 

@@ -16,6 +16,7 @@ use kube_apply::{Action, Applied};
 use kube_health::{Checks, Outcome, Target, WaitRequest};
 use manifest::{GroupVersionKind, ObjectId};
 
+use super::decide::{Decision, Trigger};
 use super::observe::Observed;
 use super::record::Recorder;
 use super::status::Health;
@@ -164,6 +165,32 @@ fn watch(
             present: None,
         });
     });
+}
+
+/// Tells of a wait that ends because something newer begins, as Flux does. Whoever goes on says the rest in the status; who
+/// does nothing more, because it is suspended, says it here.
+pub(super) async fn cancel(
+    context: &Context,
+    key: &ObjectKey,
+    observed: &Observed,
+    decision: &Decision,
+    recorder: &mut Recorder<'_>,
+) {
+    let trigger = match decision {
+        Decision::Run(plan) if plan.trigger == Trigger::Revision => observed.source_name.clone(),
+        Decision::Run(_) | Decision::Suspended | Decision::Finalize | Decision::Stalled { .. } => {
+            format!("Kustomization/{key}")
+        }
+        _ => return,
+    };
+    // One whose answer is there is over already.
+    let ended = context
+        .memory
+        .with(key, |entry| entry.wait.take_if(|wait| wait.answer.is_none()));
+    if let Some(ended) = ended {
+        let is_last = *decision == Decision::Suspended;
+        recorder.health_canceled(&ended.run.plan, &trigger, is_last).await;
+    }
 }
 
 /// Says in the status that health is being waited for, once it takes long enough to be worth it.

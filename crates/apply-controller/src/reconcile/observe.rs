@@ -9,6 +9,7 @@ use api::source::{Bucket, ExternalArtifact, GitRepository, OCIRepository, Source
 use cel_expression::Expression;
 use controller_kit::runtime::Cache;
 use controller_kit::{ObjectKey, access_from};
+use jiff::Timestamp;
 use kube::ResourceExt as _;
 use kube::core::object::HasStatus;
 use kube::runtime::reflector::{ObjectRef, Store};
@@ -39,6 +40,10 @@ pub struct Observed {
     pub drifted: bool,
     /// A ConfigMap or Secret that variables are taken from was touched.
     pub variables_touched: bool,
+    /// The newest prune was refused, and a person has confirmed it since.
+    pub prune_confirmed: bool,
+    /// Objects wait for their heirs: whether one of those has changed, and until when they wait.
+    pub handing_over: Option<(bool, Timestamp)>,
 }
 
 /// What is known of a source.
@@ -111,40 +116,35 @@ pub struct Caches {
 /// Reads everything about one Kustomization; None if it is gone.
 pub fn observe(caches: &Caches, memory: &Memory, key: &ObjectKey) -> Option<Observed> {
     let object = caches.kustomizations.get(&key.object_ref())?;
+    let observed_source = source_of(caches, &object);
     let source = &object.spec.source_ref;
-    let source_namespace = source_namespace(&object);
-    let from = &key.namespace;
-    let observed_source = match source.kind {
-        SourceKind::OCIRepository => {
-            observe_source(&caches.oci_repositories, &source.name, source_namespace, from)
-        }
-        SourceKind::GitRepository => {
-            observe_source(&caches.git_repositories, &source.name, source_namespace, from)
-        }
-        SourceKind::Bucket => observe_source(&caches.buckets, &source.name, source_namespace, from),
-        SourceKind::ExternalArtifact => {
-            observe_source(&caches.external_artifacts, &source.name, source_namespace, from)
-        }
-    };
-    let source_name = format!("{}/{source_namespace}/{}", source.kind, source.name);
+    let source_name = format!("{}/{}/{}", source.kind, source_namespace(&object), source.name);
     let dependencies = dependencies(caches.kustomizations.store(), &object);
     let requested_at = annotation(&object, api::meta::RECONCILE_REQUEST_ANNOTATION);
     let handled_at = object
         .status
         .as_ref()
         .and_then(|s| s.last_handled_reconcile_at.clone());
-    let (attempt, waiting, drifted, variables_touched) = memory.with(key, |entry| {
-        let waiting = entry.wait.as_ref().map(|wait| Waiting {
-            finished: wait.answer.is_some(),
-            untold: wait.slow && !wait.told,
+    let (attempt, waiting, drifted, variables_touched, prune_refused, handing_over) =
+        memory.with(key, |entry| {
+            let waiting = entry.wait.as_ref().map(|wait| Waiting {
+                finished: wait.answer.is_some(),
+                untold: wait.slow && !wait.told,
+            });
+            (
+                entry.attempt.clone(),
+                waiting,
+                entry.drifted,
+                entry.variables_touched,
+                entry.prune_refused.clone(),
+                entry
+                    .handing_over
+                    .as_ref()
+                    .map(|waits| (waits.moved, waits.until())),
+            )
         });
-        (
-            entry.attempt.clone(),
-            waiting,
-            entry.drifted,
-            entry.variables_touched,
-        )
-    });
+    let prune_confirmed =
+        prune_refused.is_some() && prune_refused.as_deref() == super::prune::confirmation(&object);
     Some(Observed {
         source: observed_source,
         source_name,
@@ -155,8 +155,25 @@ pub fn observe(caches: &Caches, memory: &Memory, key: &ObjectKey) -> Option<Obse
         waiting,
         drifted,
         variables_touched,
+        prune_confirmed,
+        handing_over,
         object,
     })
+}
+
+/// Looks at the source of a Kustomization.
+pub fn source_of(caches: &Caches, object: &Kustomization) -> Source {
+    let source = &object.spec.source_ref;
+    let namespace = source_namespace(object);
+    let from = object.metadata.namespace.as_deref().unwrap_or_default();
+    match source.kind {
+        SourceKind::OCIRepository => observe_source(&caches.oci_repositories, &source.name, namespace, from),
+        SourceKind::GitRepository => observe_source(&caches.git_repositories, &source.name, namespace, from),
+        SourceKind::Bucket => observe_source(&caches.buckets, &source.name, namespace, from),
+        SourceKind::ExternalArtifact => {
+            observe_source(&caches.external_artifacts, &source.name, namespace, from)
+        }
+    }
 }
 
 /// Returns the namespace that a Kustomization's source is in.

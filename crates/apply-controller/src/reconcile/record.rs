@@ -148,6 +148,26 @@ impl<'a> Recorder<'a> {
         .map(drop)
     }
 
+    /// Tells that a wait for health was given up; in the status only if nothing else will be written there.
+    pub async fn health_canceled(&mut self, plan: &Plan, trigger: &str, in_status: bool) {
+        tracing::info!(trigger, "new reconciliation triggered, canceling health checks");
+        let message = format!("Health checks canceled due to new reconciliation triggered by {trigger}");
+        self.event(
+            Some(plan),
+            Severity::Info,
+            reasons::HEALTH_CHECK_CANCELED,
+            &message,
+        );
+        if in_status {
+            let report = Report::Blocked {
+                reason: reasons::HEALTH_CHECK_CANCELED,
+                message: format!("New reconciliation triggered by {trigger}"),
+            };
+            // Logged where it fails; the next status says it anew.
+            let _ = self.report(report).await;
+        }
+    }
+
     /// Records a success.
     pub async fn succeeded(&mut self, run: &Run, health: Health, interval: Duration) -> Result<(), Error> {
         let was_unhealthy = conditions::is_false(self.conditions(), condition_types::HEALTHY);
@@ -179,11 +199,14 @@ impl<'a> Recorder<'a> {
             );
             let message = format!("Reconciliation finished in {took}, next run in {next}");
             tracing::info!(revision = run.plan.inputs.revision, trigger = ?run.plan.trigger, "{message}");
-            self.event(
+            // Asks for an update of the commit's status, where a provider of notifications keeps one.
+            let update = (format!("{KUSTOMIZE_GROUP}/commit_status"), "update".to_owned());
+            self.publish(
                 Some(&run.plan),
                 Severity::Info,
                 reasons::RECONCILIATION_SUCCEEDED,
                 &message,
+                Some(update),
             );
         }
         Ok(())
@@ -253,6 +276,22 @@ impl<'a> Recorder<'a> {
         }
     }
 
+    /// Records that an object which is being deleted waits for a confirmation, and what is left of it.
+    pub async fn prune_refused(&mut self, message: String, left: ResourceInventory) -> Result<(), Error> {
+        let report = Report::Failed(Failure {
+            reason: reasons::PRUNE_REFUSED,
+            message: message.clone(),
+            revision: None,
+            inventory: Some(left),
+            history: None,
+        });
+        if self.report(report).await? {
+            tracing::error!(error = message, "refused to prune");
+            self.event(None, Severity::Error, reasons::PRUNE_REFUSED, &message);
+        }
+        Ok(())
+    }
+
     /// Tells of objects that stay when their Kustomization goes, because the account that could delete them is gone.
     pub fn left_behind(&self, objects: &[(ObjectId, String)]) {
         let names: Vec<_> = objects.iter().map(|(id, _)| id.to_string()).collect();
@@ -275,6 +314,17 @@ impl<'a> Recorder<'a> {
     }
 
     fn event(&self, plan: Option<&Plan>, severity: Severity, reason: &str, message: &str) {
+        self.publish(plan, severity, reason, message, None);
+    }
+
+    fn publish(
+        &self,
+        plan: Option<&Plan>,
+        severity: Severity,
+        reason: &str,
+        message: &str,
+        more: Option<(String, String)>,
+    ) {
         let status = self.object.status.as_ref();
         let applied = status.and_then(|s| s.last_applied_revision.as_ref());
         let origin = status.and_then(|s| s.last_applied_origin_revision.as_ref());
@@ -287,6 +337,7 @@ impl<'a> Recorder<'a> {
         let annotations: BTreeMap<_, _> = [
             annotation("revision", revision),
             annotation("originRevision", origin),
+            more,
         ]
         .into_iter()
         .flatten()

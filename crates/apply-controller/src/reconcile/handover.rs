@@ -1,0 +1,392 @@
+//! Hand-over: an object that leaves one Kustomization and comes to another is not deleted on the way.
+//!
+//! In: what left an inventory, and all Kustomizations as the watch shows them. Out: what may be deleted now, what is left to
+//! others, and what is waited for. An *heir* is a Kustomization of the same cluster that is not as far as its source yet and
+//! either has the object in its inventory, or makes it from the artifact that we have: its build tells, which it would do
+//! anyway and finds done. What is waited for stays in the inventory, so that a process that dies here goes on here.
+//!
+//! A wait ends when the heir has applied the object, which then wears its labels, or will not; or when it takes too long.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::kustomize::{Kustomization, KustomizationSpec};
+use artifact::client::{ArtifactRef, RemoteTree};
+use controller_kit::ObjectKey;
+use jiff::{SignedDuration, Timestamp};
+use kube_apply::Owner;
+use manifest::{Object, ObjectId};
+
+use super::decide::{Plan, Trigger};
+use super::observe::{self, Source, source_namespace};
+use super::{build, managed_before};
+use crate::controller::Context;
+use crate::memory::Inputs;
+use crate::targets::Target;
+
+/// How long an object is kept for an heir that does not come to apply it.
+pub const PATIENCE: SignedDuration = SignedDuration::from_mins(5);
+/// Heirs whose builds are looked into for one prune. Those behind them are waited for without looking.
+const BUILDS: usize = 64;
+/// How long looking may take. What is not known by then is waited for.
+const LOOKING: Duration = Duration::from_secs(60);
+
+/// Objects that wait for their heirs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HandOver {
+    /// Since when.
+    pub since: Timestamp,
+    /// Who is waited for.
+    pub heirs: BTreeSet<ObjectKey>,
+    /// One of them has changed since it was looked at.
+    pub moved: bool,
+}
+
+impl HandOver {
+    /// When it ends at the latest.
+    pub fn until(&self) -> Timestamp {
+        self.since.checked_add(PATIENCE).unwrap_or(Timestamp::MAX)
+    }
+}
+
+/// What becomes of objects that left an inventory.
+#[derive(Debug, Default)]
+pub struct Sorted {
+    /// To be deleted, if they are still ours.
+    pub deleted: Vec<(ObjectId, String)>,
+    /// To be kept for now.
+    pub waiting: Vec<(ObjectId, String)>,
+    /// Who is waited for.
+    pub heirs: BTreeSet<ObjectKey>,
+}
+
+/// Another Kustomization, as far as it matters to who looks for heirs.
+struct Other {
+    key: ObjectKey,
+    object: Arc<Kustomization>,
+    settled: bool,
+}
+
+/// Sorts what left the inventory of `object`. `since` is when the wait began, if it did.
+pub async fn sort(
+    context: &Context,
+    object: &Kustomization,
+    target: &Target,
+    stale: Vec<(ObjectId, String)>,
+    since: Timestamp,
+) -> Sorted {
+    let others = others(context, object);
+    let impatient = Timestamp::now() >= since.checked_add(PATIENCE).unwrap_or(Timestamp::MAX);
+    let mut heirs = in_inventories(&others, &stale);
+    // What is in an inventory that is up to date is left to it, and so is what was waited for long enough.
+    let left: BTreeSet<ObjectId> = heirs
+        .iter()
+        .filter(|(_, heirs)| impatient || heirs.iter().any(|(_, settled)| *settled))
+        .map(|(id, _)| id.clone())
+        .collect();
+    if !impatient {
+        let unknown: Vec<_> = stale
+            .iter()
+            .map(|(id, _)| id)
+            .filter(|id| !heirs.contains_key(*id))
+            .collect();
+        let made = made_by_others(context, object, &others, &unknown).await;
+        for (id, heir) in made {
+            heirs.entry(id).or_default().insert((heir, false));
+        }
+    }
+    let owner = Owner {
+        namespace: object.metadata.namespace.clone().unwrap_or_default(),
+        name: object.metadata.name.clone().unwrap_or_default(),
+    };
+    let mut sorted = Sorted::default();
+    for (id, version) in stale {
+        match heirs.remove(&id) {
+            _ if left.contains(&id) => {}
+            // The prune finds out itself that it has another owner by now.
+            Some(heirs) if target.engine.would_delete(&owner, &id, &version).await => {
+                sorted.heirs.extend(heirs.into_iter().map(|(heir, _)| heir));
+                sorted.waiting.push((id, version));
+            }
+            _ => sorted.deleted.push((id, version)),
+        }
+    }
+    sorted
+}
+
+/// Notes who is waited for, so that their changes wake `key`; or that nobody is.
+pub fn remember(context: &Context, key: &ObjectKey, sorted: &Sorted, since: Timestamp) {
+    let waits = (!sorted.waiting.is_empty()).then(|| HandOver {
+        since,
+        heirs: sorted.heirs.clone(),
+        moved: false,
+    });
+    if let Some(waits) = &waits {
+        let heirs: Vec<_> = waits.heirs.iter().map(ToString::to_string).collect();
+        let objects = sorted.waiting.len();
+        tracing::info!(
+            heirs = heirs.join(", "),
+            objects,
+            "waiting for others to take over objects"
+        );
+    }
+    context.memory.with(key, |entry| entry.handing_over = waits);
+    // Who got ready while we were looking does not change again.
+    let is_settled = |heir: &ObjectKey| {
+        let found = context.caches.kustomizations.get(&heir.object_ref());
+        found.is_none_or(|object| is_settled(context, &object))
+    };
+    if sorted.heirs.iter().any(is_settled) {
+        context.memory.with(key, |entry| {
+            entry.handing_over.iter_mut().for_each(|waits| waits.moved = true);
+        });
+    }
+}
+
+/// The other Kustomizations of the cluster that are there to stay. A suspended one applies nothing, and keeps what it has.
+fn others(context: &Context, object: &Kustomization) -> Vec<Other> {
+    let own = ObjectKey::of(object);
+    let known = context.caches.kustomizations.store().state();
+    let alive = known
+        .iter()
+        .filter(|other| other.metadata.deletion_timestamp.is_none() && same_cluster(other, object));
+    let keys = alive
+        .map(|other| ObjectKey::of(&**other))
+        .filter(|key| *key != own);
+    let others = keys.filter_map(|key| {
+        // With what we wrote ourselves, which the watch may not show yet.
+        let object = context.caches.kustomizations.get(&key.object_ref())?;
+        Some(Other {
+            settled: object.spec.suspend || is_settled(context, &object),
+            key,
+            object,
+        })
+    });
+    others.collect()
+}
+
+fn same_cluster(one: &Kustomization, other: &Kustomization) -> bool {
+    let secret = |object: &Kustomization| {
+        let reference = object.spec.kube_config.as_ref()?;
+        Some((
+            object.metadata.namespace.clone(),
+            serde_json::to_string(reference).ok(),
+        ))
+    };
+    secret(one) == secret(other)
+}
+
+/// Whether it has applied what its source has now.
+fn is_settled(context: &Context, object: &Kustomization) -> bool {
+    let Source::Artifact(artifact) = observe::source_of(&context.caches, object) else {
+        // It cannot apply anything.
+        return true;
+    };
+    object.status.as_ref().is_some_and(|status| {
+        status.observed_generation == object.metadata.generation
+            && status.last_applied_revision.as_deref() == Some(&artifact.revision)
+    })
+}
+
+/// Who has an object in its inventory, and whether that is up to date.
+type Heirs = HashMap<ObjectId, BTreeSet<(ObjectKey, bool)>>;
+
+fn in_inventories(others: &[Other], stale: &[(ObjectId, String)]) -> Heirs {
+    let wanted: HashMap<String, &ObjectId> = stale.iter().map(|(id, _)| (id.inventory_id(), id)).collect();
+    let mut heirs = Heirs::new();
+    for other in others {
+        let inventory = other
+            .object
+            .status
+            .as_ref()
+            .and_then(|status| status.inventory.as_ref());
+        for entry in inventory.into_iter().flat_map(|inventory| &inventory.entries) {
+            if let Some(id) = wanted.get(&entry.id) {
+                let heir = (other.key.clone(), other.settled);
+                heirs.entry((*id).clone()).or_default().insert(heir);
+            }
+        }
+    }
+    heirs
+}
+
+/// Finds out who makes the objects from the artifact that `object` has.
+async fn made_by_others(
+    context: &Context,
+    object: &Kustomization,
+    others: &[Other],
+    stale: &[&ObjectId],
+) -> Vec<(ObjectId, ObjectKey)> {
+    let source = &object.spec.source_ref;
+    let candidates: Vec<_> = others
+        .iter()
+        .filter(|other| {
+            let theirs = &other.object.spec.source_ref;
+            !other.settled
+                && theirs.kind == source.kind
+                && theirs.name == source.name
+                && source_namespace(&other.object) == source_namespace(object)
+        })
+        .collect();
+    let Source::Artifact(artifact) = observe::source_of(&context.caches, object) else {
+        return Vec::new();
+    };
+    if candidates.is_empty() || stale.is_empty() {
+        return Vec::new();
+    }
+    let plan = Plan {
+        trigger: Trigger::Revision,
+        inputs: Inputs {
+            generation: 0,
+            revision: artifact.revision,
+            digest: artifact.digest,
+        },
+        url: artifact.url,
+        origin_revision: None,
+    };
+    let deadline = tokio::time::Instant::now() + LOOKING;
+    let tree = tokio::time::timeout_at(deadline, open(context, &plan))
+        .await
+        .ok()
+        .flatten();
+    let mut made = Vec::new();
+    for (number, other) in candidates.into_iter().enumerate() {
+        let objects = match &tree {
+            Some(tree) if number < BUILDS => {
+                let built = objects_of(context, tree, &other.object, &plan);
+                tokio::time::timeout_at(deadline, built).await.ok().flatten()
+            }
+            _ => None,
+        };
+        let makes = |id: &ObjectId| match &objects {
+            Some(objects) => contains(objects, &other.object.spec, id),
+            // Nobody knows; it has to be waited for.
+            None => true,
+        };
+        let found = stale.iter().filter(|id| makes(id));
+        made.extend(found.map(|id| ((*id).clone(), other.key.clone())));
+    }
+    made
+}
+
+async fn open(context: &Context, plan: &Plan) -> Option<Arc<RemoteTree>> {
+    let reference = ArtifactRef {
+        url: plan.url.clone(),
+        digest: plan.inputs.digest.clone(),
+        revision: plan.inputs.revision.clone(),
+    };
+    context.artifacts.open(&reference).await.ok().map(Arc::new)
+}
+
+/// The objects that a Kustomization makes from the tree, before variables; none if it cannot make any. None if that cannot be
+/// found out.
+async fn objects_of(
+    context: &Context,
+    tree: &Arc<RemoteTree>,
+    object: &Kustomization,
+    plan: &Plan,
+) -> Option<Vec<Object>> {
+    let folder = match super::folder(tree, object, plan).await {
+        Ok(folder) => folder,
+        Err(crate::error::Error::PathNotFound { .. }) => return Some(Vec::new()),
+        Err(_) => return None,
+    };
+    let spec = Arc::new(object.spec.clone());
+    let built = build::build(&context.builds, tree, &folder, &spec, plan)
+        .await
+        .ok()?;
+    Some(
+        built
+            .result
+            .as_ref()
+            .map(|built| built.objects())
+            .unwrap_or_default(),
+    )
+}
+
+/// Whether an object is among those of a build. One without a namespace may be in any, and one with a variable in its name
+/// may have any.
+fn contains(objects: &[Object], spec: &KustomizationSpec, id: &ObjectId) -> bool {
+    let has_variables = spec.post_build.is_some();
+    let matches = |made: &str, wanted: &str| made == wanted || (has_variables && made.contains('$'));
+    objects.iter().any(|object| {
+        let made = object.id();
+        made.kind == id.kind
+            && made.group == id.group
+            && matches(&made.name, &id.name)
+            && (made.namespace.is_empty() || matches(&made.namespace, &id.namespace))
+    })
+}
+
+/// Everything that a Kustomization which is being deleted has to hand over or to delete. None while it is waited for.
+pub async fn at_the_end(
+    context: &Context,
+    key: &ObjectKey,
+    object: &Kustomization,
+    target: &Target,
+) -> Option<Vec<(ObjectId, String)>> {
+    // By the server's clock, so that a new process does not wait anew.
+    let since = object
+        .metadata
+        .deletion_timestamp
+        .as_ref()
+        .map_or(Timestamp::now(), |time| time.0);
+    let sorted = sort(context, object, target, managed_before(object).sorted(), since).await;
+    remember(context, key, &sorted, since);
+    sorted.waiting.is_empty().then_some(sorted.deleted)
+}
+
+#[cfg(test)]
+mod tests {
+    use api::kustomize::PostBuild;
+    use serde_json::json;
+
+    use super::*;
+
+    fn object(value: serde_json::Value) -> Object {
+        let serde_json::Value::Object(map) = value else {
+            panic!("no object")
+        };
+        Object::new(map, None)
+    }
+
+    fn id(name: &str) -> ObjectId {
+        ObjectId {
+            group: "apps".into(),
+            kind: "Deployment".into(),
+            namespace: "team".into(),
+            name: name.into(),
+        }
+    }
+
+    #[test]
+    fn a_build_holds_what_it_names_and_what_it_may_name() {
+        let made = |namespace: &str, name: &str, variables: bool| {
+            let made = json!({"apiVersion": "apps/v1", "kind": "Deployment",
+                "metadata": {"name": name, "namespace": namespace}});
+            let spec = KustomizationSpec {
+                post_build: variables.then(PostBuild::default),
+                ..KustomizationSpec::default()
+            };
+            contains(&[object(made)], &spec, &id("web"))
+        };
+        assert!(made("team", "web", false));
+        assert!(made("", "web", false));
+        assert!(!made("other", "web", false));
+        assert!(!made("team", "api", true));
+        assert!(made("team", "${app}", true));
+        assert!(made("${where}", "web", true));
+        assert!(!made("team", "${app}", false));
+    }
+
+    #[test]
+    fn patience_counts_from_the_beginning_of_the_wait() {
+        let waits = HandOver {
+            since: Timestamp::UNIX_EPOCH,
+            heirs: BTreeSet::new(),
+            moved: false,
+        };
+        assert_eq!(waits.until(), Timestamp::from_second(300).unwrap());
+    }
+}

@@ -1,0 +1,147 @@
+//! Pruning: what left the source goes, unless another Kustomization takes it over or it must be confirmed first.
+//!
+//! In: the inventory before and after. Out: what is managed now, and an error that says what stayed and what to do. How an
+//! object is deleted, and what is dangerous, is `kube-apply`'s; which of it is guarded, and how a person confirms, is here.
+
+use api::kustomize::{Kustomization, ResourceInventory};
+use api::meta::{condition_types, reasons};
+use controller_kit::{ObjectKey, conditions};
+use jiff::Timestamp;
+use kube::ResourceExt as _;
+use kube_apply::{Guard, Inventory, Owner, PruneOptions, Pruned, Refused, Share, inventory};
+
+use super::decide::Plan;
+use super::observe::Observed;
+use super::record::Recorder;
+use super::{handover, recorded};
+use crate::controller::Context;
+use crate::error::Error;
+use crate::flags::PruneForeign;
+use crate::targets::Target;
+
+/// The annotation that confirms a prune. Its value is what the refusal printed.
+pub const CONFIRM_ANNOTATION: &str = "windlass.dev/confirm-prune";
+
+/// What is not pruned unless it is confirmed.
+#[derive(Debug, Clone)]
+pub struct PrunePolicy {
+    /// The namespace of this controller.
+    pub own_namespace: String,
+    /// How much of an inventory may go at once, in percent.
+    pub max_share: u8,
+    /// Whether namespaces and definitions go together with what others made.
+    pub foreign: PruneForeign,
+}
+
+impl PrunePolicy {
+    /// The guard of a run. What is in `kept` stays in the source.
+    fn in_a_run(&self, object: &Kustomization, target: &Target, old: &Inventory, kept: &Inventory) -> Guard {
+        let ready = object
+            .status
+            .as_ref()
+            .and_then(|status| conditions::get(&status.conditions, condition_types::READY));
+        let before = ready.filter(|ready| ready.reason == reasons::PRUNE_REFUSED);
+        Guard {
+            share: Some(Share {
+                percent: self.max_share,
+                of: old.len(),
+            }),
+            kept: kept.clone(),
+            refused_before: before.map(|ready| ready.message.clone()),
+            ..self.at_the_end(object, target)
+        }
+    }
+
+    /// The guard of a Kustomization that is deleted: all of it goes, so that a share of it does not count.
+    pub fn at_the_end(&self, object: &Kustomization, target: &Target) -> Guard {
+        Guard {
+            own_namespace: Some(self.own_namespace.clone()).filter(|_| target.place.is_home()),
+            foreign: self.foreign == PruneForeign::Refuse,
+            confirmation: confirmation(object).map(str::to_owned),
+            ..Guard::default()
+        }
+    }
+}
+
+/// What a person has confirmed.
+pub fn confirmation(object: &Kustomization) -> Option<&str> {
+    object.annotations().get(CONFIRM_ANNOTATION).map(String::as_str)
+}
+
+/// Says what was refused, and how to go on.
+pub fn explained(object: &Kustomization, refused: &Refused) -> String {
+    format!(
+        "{refused}\nto delete them all the same: kubectl -n {} annotate kustomizations.kustomize.toolkit.fluxcd.io {} \
+         {CONFIRM_ANNOTATION}={} --overwrite\nto keep one: annotate it with kustomize.toolkit.fluxcd.io/prune=disabled",
+        object.namespace().unwrap_or_default(),
+        object.name_any(),
+        refused.token,
+    )
+}
+
+/// Deletes what left the source. Returns what is managed afterwards, also beside an error.
+pub(super) async fn prune(
+    context: &Context,
+    target: &Target,
+    observed: &Observed,
+    recorder: &mut Recorder<'_>,
+    plan: &Plan,
+    old: &Inventory,
+    new: &Inventory,
+) -> Result<ResourceInventory, (Error, ResourceInventory)> {
+    let object = &*observed.object;
+    let key = ObjectKey::of(object);
+    let began = context
+        .memory
+        .with(&key, |entry| entry.handing_over.take().map(|waits| waits.since));
+    let stale = inventory::diff(old, new);
+    if !object.spec.prune || stale.is_empty() {
+        return Ok(recorded(new));
+    }
+    let since = began.unwrap_or_else(Timestamp::now);
+    let sorted = handover::sort(context, object, target, stale, since).await;
+    handover::remember(context, &key, &sorted, since);
+    // What is handed over stays managed until then.
+    let kept = new.union(&sorted.waiting.iter().cloned().collect());
+    let stale = sorted.deleted;
+    if stale.is_empty() {
+        return Ok(recorded(&kept));
+    }
+    let owner = Owner {
+        namespace: object.namespace().unwrap_or_default(),
+        name: object.name_any(),
+    };
+    let options = PruneOptions {
+        guard: context.prune.in_a_run(object, target, old, &kept),
+    };
+    let pruned = target.engine.prune(&owner, &stale, &options).await;
+    recorder.pruned(Some(plan), &pruned);
+    if let Some(refused) = &pruned.refused {
+        context
+            .memory
+            .with(&key, |entry| entry.prune_refused = Some(refused.token.clone()));
+    }
+    let Some(error) = error(object, &pruned) else {
+        return Ok(recorded(&kept));
+    };
+    let refused = pruned.refused.iter().flat_map(|refused| &refused.objects);
+    let failed = stale
+        .iter()
+        .filter(|(id, _)| pruned.failed.iter().any(|(failed, _)| failed == id));
+    let left: Inventory = refused.chain(failed).cloned().collect();
+    Err((error, recorded(&kept.union(&left))))
+}
+
+/// What stayed, and why; None if all is gone that was to go.
+fn error(object: &Kustomization, pruned: &Pruned) -> Option<Error> {
+    let refused = pruned.refused.as_ref().map(|refused| explained(object, refused));
+    if pruned.failed.is_empty() {
+        return refused.map(Error::PruneRefused);
+    }
+    let details = pruned.failed.iter().map(|(_, error)| error.to_string());
+    Some(Error::Prune {
+        count: pruned.failed.len(),
+        details: details.chain(refused).collect::<Vec<_>>().join("\n"),
+        errors: pruned.failed.iter().map(|(_, error)| error.clone()).collect(),
+    })
+}
