@@ -43,4 +43,4 @@ mod object_key;
 mod mock_api;
 
 pub use app::{App, Context, LeadershipLost, run};
-pub use object_key::ObjectKey;
+pub use object_key::{ObjectKey, check_name};

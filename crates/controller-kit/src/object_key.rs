@@ -15,6 +15,22 @@ pub struct ObjectKey {
     pub name: String,
 }
 
+/// Refuses what no object is called, in client-go's words. kube puts names into paths as they are: one that a user
+/// wrote could lead elsewhere.
+pub fn check_name(name: &str) -> Result<(), String> {
+    let problem = match name {
+        "." | ".." => format!("may not be '{name}'"),
+        _ => match name
+            .chars()
+            .find(|c| matches!(c, '/' | '%' | '?' | '#') || c.is_control() || c.is_whitespace())
+        {
+            Some(character) => format!("may not contain {character:?}"),
+            None => return Ok(()),
+        },
+    };
+    Err(format!("invalid resource name {name:?}: [{problem}]"))
+}
+
 impl ObjectKey {
     /// Puts a key together.
     pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
@@ -47,5 +63,31 @@ impl fmt::Display for ObjectKey {
 impl<K: Resource<DynamicType = ()>> From<ObjectRef<K>> for ObjectKey {
     fn from(reference: ObjectRef<K>) -> Self {
         Self::new(reference.namespace.unwrap_or_default(), reference.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_lead_elsewhere_are_refused() {
+        for name in ["app", "a.b-c", "UPPER", "system:node", "..."] {
+            assert_eq!(check_name(name), Ok(()), "{name}");
+        }
+        for name in [
+            ".",
+            "..",
+            "a/b",
+            "../../kube-system/secrets/a",
+            "%2e%2e",
+            "a?b",
+            "a#b",
+            "a b",
+            "a\nb",
+        ] {
+            let error = check_name(name).unwrap_err();
+            assert!(error.starts_with("invalid resource name "), "{error}");
+        }
     }
 }

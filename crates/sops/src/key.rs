@@ -88,12 +88,18 @@ pub trait KeyService: Send + Sync {
 #[derive(Default)]
 pub struct Keys {
     services: Vec<Box<dyn KeyService>>,
+    why_no_cloud: Option<String>,
 }
 
 impl Keys {
     /// Adds one. Of several for the same kind of key, all are asked in turn.
     pub fn add(&mut self, service: impl KeyService + 'static) {
         self.services.push(Box::new(service));
+    }
+
+    /// Says why nobody asks the clouds that no service was added for.
+    pub(crate) fn add_last_resort(&mut self, problem: String) {
+        self.why_no_cloud = Some(problem);
     }
 
     /// Tells whether any service decrypts with keys of this kind.
@@ -115,7 +121,9 @@ impl Keys {
             }
         }
         if errors.is_empty() {
-            errors.push(KeyError(key.master.missing().to_owned()));
+            let missing = key.master.missing().to_owned();
+            let cloud = self.why_no_cloud.clone().filter(|_| key.master.is_of_cloud());
+            errors.push(KeyError(cloud.unwrap_or(missing)));
         }
         Err(errors)
     }
@@ -151,6 +159,14 @@ impl MasterKey {
             }
             Self::HuaweiKms { .. } => "keys of Huawei Cloud KMS (hckms) are not supported",
         }
+    }
+
+    /// Whether an identity at a cloud provider opens it.
+    fn is_of_cloud(&self) -> bool {
+        matches!(
+            self,
+            Self::AwsKms { .. } | Self::GcpKms { .. } | Self::AzureKeyVault { .. }
+        )
     }
 
     /// The order in which the keys of a group are tried: those that need no network first.

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use cloud_identity::Identity;
 use cloud_identity::aws::Keys as AwsKeys;
 use cloud_identity::azure::{Application, Credential};
 use cloud_identity::gcp::AccountKey;
-use cloud_identity::{Identity, Issuer};
-use std::sync::Arc;
 use zeroize::Zeroizing;
 
 use crate::age::Identities;
@@ -46,12 +45,11 @@ pub struct Imported {
 pub struct Clouds {
     /// How they are reached.
     pub access: Access,
-    /// The controller, or the ServiceAccount of `spec.decryption.serviceAccountName`. None when nobody may ask but
-    /// with credentials of the Secret.
-    pub identity: Option<Identity>,
-    /// Where the ServiceAccount may log in to Vault (the ConfigMap of `--sops-vault-configmap`), and who makes its
-    /// tokens.
-    pub vault: Option<(BTreeMap<String, String>, Arc<dyn Issuer>)>,
+    /// The controller, or the ServiceAccount of `spec.decryption.serviceAccountName`; else why there is nobody who
+    /// asks, which is told when somebody has to.
+    pub identity: Result<Identity, String>,
+    /// Where to log in to Vault without a token in the Secret (the ConfigMap of `--sops-vault-configmap`).
+    pub vault: Option<vault::Login>,
 }
 
 impl Imported {
@@ -112,6 +110,10 @@ impl Imported {
         else {
             return keys;
         };
+        let (identity, problem) = match identity {
+            Ok(identity) => (Some(identity), None),
+            Err(problem) => (None, Some(problem)),
+        };
         let aws = self.aws.map(aws::Credentials::Static);
         if let Some(credentials) = aws.or(identity.clone().map(aws::Credentials::Identity)) {
             let access = access.clone();
@@ -133,9 +135,12 @@ impl Imported {
             });
         }
         let token = self.vault.filter(|token| !token.is_empty());
-        let login = vault.map(|(paths, issuer)| vault::Credentials::Login(vault::Login::new(paths, issuer)));
+        let login = vault.map(vault::Credentials::Login);
         if let Some(credentials) = token.map(vault::Credentials::Token).or(login) {
             keys.add(vault::Vault { access, credentials });
+        }
+        if let Some(problem) = problem {
+            keys.add_last_resort(problem);
         }
         keys
     }
@@ -268,6 +273,44 @@ mod tests {
         let data = secret(&[("a.agekey", AGE_KEY), ("b.asc", PGP_KEY), ("sops.gcp-kms", b"{}")]);
         let keys = Imported::of_global_secret(&data).unwrap().into_keys(None);
         assert!(keys.handle(&age()) && !keys.handle(&openpgp()));
+    }
+
+    #[test]
+    fn why_nobody_asks_a_cloud_is_told_when_one_must_be_asked() {
+        struct Nobody;
+        impl cloud_identity::Http for Nobody {
+            fn send(
+                &self,
+                _: cloud_identity::Request,
+            ) -> cloud_identity::Future<'_, Result<cloud_identity::Answer, cloud_identity::SendError>>
+            {
+                panic!("nobody is asked")
+            }
+        }
+        let access = Access {
+            http: std::sync::Arc::new(Nobody),
+            environment: std::sync::Arc::default(),
+            cache: std::sync::Arc::new(cloud_identity::Cache::new(0, std::time::Duration::ZERO)),
+        };
+        let clouds = Clouds {
+            access,
+            identity: Err("failed to get service account 'a/b'".to_owned()),
+            vault: None,
+        };
+        let keys = Imported::default().into_keys(Some(clouds));
+        let key = crate::key::EncryptedKey {
+            master: MasterKey::GcpKms {
+                resource_id: "projects/p".to_owned(),
+            },
+            encrypted: String::new(),
+        };
+        let mut future = std::pin::pin!(keys.decrypt(&key));
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        let std::task::Poll::Ready(Err(errors)) = future.as_mut().poll(&mut context) else {
+            panic!("nobody can decrypt that");
+        };
+        assert_eq!(errors[0].0, "failed to get service account 'a/b'");
+        assert!(keys.handle(&age()));
     }
 
     #[test]

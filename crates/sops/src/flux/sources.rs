@@ -14,6 +14,8 @@ use crate::format::Format;
 const NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 /// More folders than any build has.
 const MAX_FOLDERS: usize = 10_000;
+/// More encrypted content than the files of one build have in all: it is held in memory twice.
+const MAX_BYTES: usize = 64 << 20;
 const MAX_DEPTH: usize = 100;
 
 /// Why the files of a build are not decrypted.
@@ -65,6 +67,9 @@ pub enum SourceError {
     /// Kustomizations are nested too deeply, or there are too many.
     #[error("kustomizations are nested too deeply, or there are more than {MAX_FOLDERS}")]
     TooMany,
+    /// The encrypted files are too large together.
+    #[error("the encrypted files of the build have more than {MAX_BYTES} bytes together")]
+    TooMuch,
 }
 
 /// Finds the files that may be encrypted, and in which format each is, from the kustomization of a folder on: through
@@ -79,21 +84,51 @@ pub fn find(fs: &dyn FileSystem, folder: &str) -> Result<BTreeMap<String, Format
     Ok(finder.found)
 }
 
-/// Decrypts the files that [`find`] finds and that look encrypted. The caller lays the result over its tree.
-pub async fn decrypt(
-    decryptor: &Decryptor,
-    fs: &dyn FileSystem,
-    folder: &str,
-) -> Result<BTreeMap<String, Vec<u8>>, SourceError> {
-    let mut decrypted = BTreeMap::new();
+/// A file that looks encrypted, as it is in the tree.
+pub struct EncryptedFile {
+    path: String,
+    format: Format,
+    data: Vec<u8>,
+}
+
+impl EncryptedFile {
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+}
+
+/// Reads the files that [`find`] finds and that look encrypted.
+pub fn read(fs: &dyn FileSystem, folder: &str) -> Result<Vec<EncryptedFile>, SourceError> {
+    let mut files = Vec::new();
+    let mut size = 0;
     for (path, format) in find(fs, folder)? {
         let Some(data) = encrypted(fs, &path, format)? else {
             continue;
         };
-        match decryptor.decrypt(&data, format).await {
-            Ok(plain) => decrypted.insert(path, plain),
-            Err(source) => return Err(SourceError::Decrypt { path, source }),
-        };
+        size += data.len();
+        if size > MAX_BYTES {
+            return Err(SourceError::TooMuch);
+        }
+        files.push(EncryptedFile { path, format, data });
+    }
+    Ok(files)
+}
+
+/// Decrypts files. The caller lays the result, by path, over its tree.
+pub async fn decrypt(
+    decryptor: &Decryptor,
+    files: &[EncryptedFile],
+) -> Result<BTreeMap<String, Vec<u8>>, SourceError> {
+    let mut decrypted = BTreeMap::new();
+    for EncryptedFile { path, format, data } in files {
+        let plain = decryptor.decrypt(data, *format).await;
+        let plain = plain.map_err(|source| SourceError::Decrypt {
+            path: path.clone(),
+            source,
+        })?;
+        decrypted.insert(path.clone(), plain);
     }
     Ok(decrypted)
 }

@@ -280,7 +280,7 @@ fn a_service_account_logs_in_once_and_only_where_it_may() {
     let paths = BTreeMap::from([("https://v".to_owned(), "auth/kubernetes/login".to_owned())]);
     let vault = vault::Vault {
         access,
-        credentials: vault::Credentials::Login(vault::Login::new(paths, Arc::new(OneToken))),
+        credentials: vault::Credentials::Login(vault::Login::new(Ok(paths), Arc::new(OneToken))),
     };
     for _ in 0..2 {
         assert_eq!(

@@ -25,15 +25,16 @@ pub enum Credentials {
 
 /// Logs in with a token of a ServiceAccount, as the role `<namespace>_<name>`.
 pub struct Login {
-    paths: BTreeMap<String, String>,
+    paths: Result<BTreeMap<String, String>, String>,
     issuer: Arc<dyn Issuer>,
     tokens: Mutex<BTreeMap<String, Zeroizing<String>>>,
 }
 
 impl Login {
-    /// `paths` has the path to log in at for each server that is trusted: all others get no token.
+    /// `paths` has the path to log in at for each server that is trusted (all others get no token), or says why it is
+    /// not known, which is told when somebody has to log in.
     #[must_use]
-    pub fn new(paths: BTreeMap<String, String>, issuer: Arc<dyn Issuer>) -> Self {
+    pub fn new(paths: Result<BTreeMap<String, String>, String>, issuer: Arc<dyn Issuer>) -> Self {
         Self {
             paths,
             issuer,
@@ -120,7 +121,8 @@ impl Vault {
         if let Some(token) = known {
             return Ok(token);
         }
-        let path = login.paths.get(address).filter(|path| !path.is_empty());
+        let paths = login.paths.as_ref().map_err(Clone::clone)?;
+        let path = paths.get(address).filter(|path| !path.is_empty());
         let path = path.ok_or_else(|| format!("no Vault login path configured for address '{address}'"))?;
         let issued = login.issuer.issue(address.to_owned()).await;
         let issued = issued.map_err(|problem| {
