@@ -341,17 +341,21 @@ fn a_new_commit_ends_the_wait_for_the_old_one() {
 }
 
 #[test]
-fn what_cannot_be_done_yet_is_refused_by_name() {
+fn what_a_gate_keeps_closed_is_refused_by_name() {
     run("refused", |test| async move {
         let ns = &test.namespace;
         let repository = test.repository(&[("deploy/a.yaml", config_map(ns, "a", "1"))])?;
         test.git_source(&repository).await?;
-        test.apply(&test.kustomization("app", json!({"decryption": {"provider": "sops"}})))
+        let decryption = json!({"provider": "sops", "serviceAccountName": "a"});
+        test.apply(&test.kustomization("app", json!({"decryption": decryption})))
             .await?;
         let stalled = |o: &_| condition(o, "Stalled").is_some_and(|(status, ..)| status == "True");
         let object = wait_for(&test.kustomizations(), "app", stalled, PATIENCE).await?;
         let (_, _, message) = condition(&object, "Stalled").unwrap_or_default();
-        ensure!(message.contains("spec.decryption"), "{message}");
+        ensure!(
+            message.contains("ObjectLevelWorkloadIdentity feature gate"),
+            "{message}"
+        );
         test.no_config_map("a").await?;
         let remove = Patch::Merge(json!({"spec": {"decryption": null}}));
         test.kustomizations()

@@ -70,7 +70,8 @@ pub struct Build {
 pub struct Key(Digest);
 
 impl Key {
-    /// Computes the key of a build of `folder` with what the spec says about builds.
+    /// Computes the key of a build of `folder` with what the spec says about builds. One for which nothing had to be
+    /// decrypted is the same whatever the keys are, but another one than without decryption.
     pub fn of(folder: &str, spec: &KustomizationSpec) -> Self {
         let ingredients = serde_json::json!([
             folder,
@@ -82,6 +83,7 @@ impl Key {
             spec.ignore_missing_components,
             spec.images,
             spec.build_metadata,
+            spec.decryption.is_some(),
         ]);
         Self(Digest::of(ingredients.to_string().as_bytes()))
     }
@@ -196,6 +198,7 @@ mod tests {
         assert_eq!(with(&|spec| spec.prune = true), key);
         assert_eq!(with(&|spec| spec.post_build = Some(Default::default())), key);
         assert_ne!(with(&|spec| spec.name_prefix = Some("x".into())), key);
+        assert_ne!(with(&|spec| spec.decryption = Some(Default::default())), key);
         assert_ne!(Key::of("other", &spec), key);
     }
 }

@@ -27,16 +27,18 @@ use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use crate::artifact_access;
 use crate::builds::Builds;
+use crate::decryption::Decryption;
 use crate::flags::{Flags, Settings};
+use crate::identities::Identities;
 use crate::memory::Memory;
 use crate::reconcile::decide::Policy;
 use crate::reconcile::observe::{Caches, dependency_namespace, source_namespace};
 use crate::reconcile::prune::{self, PrunePolicy};
 use crate::reconcile::reconcile;
-use crate::reconcile::variables::references;
+use crate::reconcile::variables;
 use crate::targets::{self, Targets};
+use crate::{artifact_access, decryption};
 
 /// The kind, as metrics name it.
 const KIND: &str = "Kustomization";
@@ -55,6 +57,8 @@ pub struct Context {
     pub queue: Queue<ObjectKey>,
     /// Where objects are, and as whom they are applied, pruned and waited for.
     pub targets: Targets,
+    /// Finds the keys for what is encrypted.
+    pub decryption: Decryption,
     /// Fetches artifacts.
     pub artifacts: artifact::client::Client,
     /// Publishes Kubernetes Events.
@@ -92,6 +96,14 @@ impl Context {
                 self.queue.add(ObjectKey::of(&*object));
             }
         }
+    }
+
+    /// Says whether what an object is applied with, and where, comes from this ConfigMap or Secret.
+    fn reads(&self, object: &Kustomization, kind: ValuesKind, config: &ObjectKey) -> bool {
+        let is_near = object.metadata.namespace.as_deref() == Some(&config.namespace);
+        (is_near && variables::refers_to(object, kind, &config.name))
+            || (is_near && targets::refers_to(object, kind, &config.name))
+            || (kind == ValuesKind::Secret && self.decryption.reads(object, config))
     }
 
     /// Says whether an object is in our shard.
@@ -273,7 +285,7 @@ async fn follow_drift(context: Arc<Context>, drifts: impl Stream<Item = Drift>) 
     }
 }
 
-/// Enqueues Kustomizations that take variables from a ConfigMap or Secret that was touched. Only metadata is watched, and
+/// Enqueues Kustomizations that take variables, keys or a kubeconfig from a ConfigMap or Secret that was touched. Only metadata is watched, and
 /// none of it kept: whether a value changed is found out by the run.
 async fn follow_variables<K>(
     context: Arc<Context>,
@@ -295,10 +307,7 @@ async fn follow_variables<K>(
         let touched = ObjectKey::of(&object);
         context.enqueue(|object| {
             let own = ObjectKey::of(object);
-            let refers = own.namespace == touched.namespace
-                && references(object)
-                    .iter()
-                    .any(|reference| reference.kind == kind && reference.name == touched.name);
+            let refers = context.reads(object, kind, &touched);
             if refers {
                 context.memory.with(&own, |entry| entry.variables_touched = true);
             }
@@ -326,6 +335,24 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         metrics: kit.metrics.rest().clone(),
         default_account: flags.default_service_account,
     };
+    let identities = Identities::new(
+        kit.client.clone(),
+        flags.token,
+        settings.policy.object_level_identity,
+    )?;
+    let identities = Arc::new(identities);
+    let in_own_namespace = |name: &Option<String>| {
+        let name = name.clone().filter(|name| !name.is_empty());
+        name.map(|name| ObjectKey::new(kit.namespace.clone(), name))
+    };
+    let decryption = decryption::Settings {
+        age_secret: in_own_namespace(&flags.sops_age_secret),
+        vault_config_map: in_own_namespace(&flags.sops_vault_configmap),
+        default_account: flags
+            .default_decryption_service_account
+            .filter(|name| !name.is_empty()),
+    };
+    let (decryption, vault) = Decryption::new(kit.client.clone(), Arc::clone(&identities), decryption);
     let (targets, drifts) = Targets::new(kit.client.clone(), settings.apply, options);
     let context = Arc::new(Context {
         caches: Caches {
@@ -338,6 +365,7 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         memory: Memory::default(),
         builds: Builds::default(),
         queue: Queue::new("kustomization", flags.rate, &kit.metrics),
+        decryption,
         artifacts: artifact::client::Client::new(artifacts)?,
         events: kit.recorder,
         fail_fast: settings.fail_fast,
@@ -382,6 +410,7 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     tokio::select! {
         _ = follow => anyhow::bail!("the watches ended"),
         () = credentials => anyhow::bail!("the watch of the artifact service's authority ended"),
+        () = vault => anyhow::bail!("the watch of the list of Vault servers ended"),
         result = work(Arc::clone(&context), flags.concurrent, kit.token) => result,
     }
 }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use api::meta::reasons;
+use sops::flux::sources::SourceError;
 
-use crate::targets;
+use crate::{decryption, targets};
 
 /// A run that failed. The message is made of the whole chain, once, by [`Error::message`].
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +38,9 @@ pub enum Error {
         #[source]
         source: kube::Error,
     },
+    /// There are no keys for what is encrypted.
+    #[error(transparent)]
+    Keys(#[from] decryption::Error),
     /// The manifests could not be built. Several may share the result.
     #[error(transparent)]
     Build(Arc<BuildError>),
@@ -87,6 +91,29 @@ pub enum BuildError {
     /// A part of the artifact could not be fetched.
     #[error("failed to read a part of the artifact")]
     Unread,
+    /// A file that the kustomizations name cannot be decrypted.
+    #[error("error decrypting sources: {0}")]
+    DecryptSources(SourceError),
+    /// An object cannot be decrypted.
+    #[error("decryption failed for '{object}': {problem}")]
+    DecryptObject {
+        /// The object, as kustomize names it.
+        object: String,
+        /// Why; which keys were tried.
+        problem: String,
+    },
+    /// The build failed, and its words may hold what was decrypted.
+    #[error(
+        "kustomize build failed: the reason is withheld because it may quote what was decrypted from {}; decrypt them \
+         and build the folder locally to see it", .0.join(", ")
+    )]
+    Withheld(Vec<String>),
+    /// Variables cannot be substituted in a decrypted object.
+    #[error(
+        "post build failed for '{0}': the reason is withheld because it may quote what was decrypted; the annotation \
+         kustomize.toolkit.fluxcd.io/substitute: disabled keeps variables out of the object"
+    )]
+    WithheldPostBuild(String),
     /// The task that builds ended without an answer.
     #[error("failed to finish the build")]
     Interrupted(#[from] tokio::task::JoinError),
@@ -97,7 +124,7 @@ impl Error {
     pub fn reason(&self) -> &'static str {
         match self {
             Self::FetchArtifact { .. } | Self::PathNotFound { .. } => reasons::ARTIFACT_FAILED,
-            Self::Build(_) | Self::ReadVariables { .. } => reasons::BUILD_FAILED,
+            Self::Build(_) | Self::Keys(_) | Self::ReadVariables { .. } => reasons::BUILD_FAILED,
             Self::Prune { .. } => reasons::PRUNE_FAILED,
             Self::PruneRefused(_) => reasons::PRUNE_REFUSED,
             Self::Health { .. } => reasons::HEALTH_CHECK_FAILED,

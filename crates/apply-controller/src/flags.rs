@@ -52,7 +52,7 @@ pub struct Flags {
     /// What kubeconfigs of remote clusters may ask for.
     #[command(flatten)]
     pub kubeconfig: KubeconfigFlags,
-    /// How tokens are cached; accepted for Flux's manifests, used when decryption is.
+    /// How tokens of cloud providers are cached.
     #[command(flatten)]
     pub token: TokenCacheFlags,
 
@@ -82,16 +82,18 @@ pub struct Flags {
     /// the rights of the controller.
     #[arg(long, value_name = "NAME")]
     pub default_service_account: Option<String>,
-    /// Not supported yet: the controller refuses to start with a lock that it cannot hold.
+    /// The service account, in their own namespaces, of Kustomizations that name none for decryption: it asks cloud
+    /// providers and Vault instead of the controller.
     #[arg(long, value_name = "NAME")]
     pub default_decryption_service_account: Option<String>,
     /// Not supported yet: the controller refuses to start with a lock that it cannot hold.
     #[arg(long, value_name = "NAME")]
     pub default_kubeconfig_service_account: Option<String>,
-    /// Accepted for Flux's manifests; a Kustomization that asks for decryption is refused.
+    /// A Secret in the controller's namespace with age keys, for decryption that names no Secret.
     #[arg(long, value_name = "NAME")]
     pub sops_age_secret: Option<String>,
-    /// Accepted for Flux's manifests; a Kustomization that asks for decryption is refused.
+    /// A ConfigMap in the controller's namespace with the Vault servers that are logged in to for decryption. All
+    /// others get no token of a service account.
     #[arg(long, value_name = "NAME")]
     pub sops_vault_configmap: Option<String>,
 
@@ -158,24 +160,17 @@ const FEATURE_GATES: [(&str, bool); 12] = [
 impl Settings {
     /// Checks what parsing alone cannot.
     pub fn of(flags: &Flags) -> anyhow::Result<Self> {
-        let locks = [
-            (
-                "--default-decryption-service-account",
-                &flags.default_decryption_service_account,
-            ),
-            (
-                "--default-kubeconfig-service-account",
-                &flags.default_kubeconfig_service_account,
-            ),
-        ];
-        for (name, account) in locks {
-            let is_set = account.as_ref().is_some_and(|account| !account.is_empty());
-            anyhow::ensure!(
-                !is_set,
-                "{name} is not supported yet: without impersonation the lock would not hold"
-            );
-        }
         let gates = flags.features.resolve(&FEATURE_GATES)?;
+        let object_level_identity = gates.enabled("ObjectLevelWorkloadIdentity");
+        let is_set = |account: &Option<String>| account.as_ref().is_some_and(|account| !account.is_empty());
+        anyhow::ensure!(
+            object_level_identity || !is_set(&flags.default_decryption_service_account),
+            "cannot set default service accounts when the feature gate ObjectLevelWorkloadIdentity is not enabled"
+        );
+        anyhow::ensure!(
+            !is_set(&flags.default_kubeconfig_service_account),
+            "--default-kubeconfig-service-account is not supported yet: without impersonation the lock would not hold"
+        );
         let stage = |kind: &String| {
             let (kind, group) = kind.split_once('.').unwrap_or((kind, ""));
             (group.to_owned(), kind.to_owned())
@@ -205,6 +200,7 @@ impl Settings {
                 no_cross_namespace_refs: flags.acl.no_cross_namespace_refs,
                 strict_substitutions: gates.enabled("StrictPostBuildSubstitutions"),
                 additive_expressions: gates.enabled("AdditiveCELDependencyCheck"),
+                object_level_identity,
             },
         })
     }
@@ -266,6 +262,9 @@ mod tests {
         ] {
             assert!(settings(&[argument]).is_err(), "{argument}");
         }
+        let gate = "--feature-gates=ObjectLevelWorkloadIdentity=true";
+        let locked = settings(&[gate, "--default-decryption-service-account=tenant"]).unwrap();
+        assert!(locked.policy.object_level_identity);
         assert!(settings(&["--default-service-account="]).unwrap().fail_fast);
     }
 

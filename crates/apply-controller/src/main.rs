@@ -5,8 +5,10 @@
 mod artifact_access;
 mod builds;
 mod controller;
+mod decryption;
 mod error;
 mod flags;
+mod identities;
 mod memory;
 mod reconcile;
 mod targets;

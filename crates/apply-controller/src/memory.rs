@@ -60,6 +60,8 @@ pub struct Applied {
     pub closure: Arc<Closure>,
     /// Digest of the variables that were substituted, if the spec refers to any.
     pub variables: Option<Digest>,
+    /// Digest of the keys that decrypted, if the spec asks for decryption.
+    pub keys: Option<Digest>,
     /// Digest of the built objects, as in the history.
     pub checksum: String,
     /// Where, and as whom.

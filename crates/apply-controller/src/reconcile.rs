@@ -6,6 +6,7 @@
 pub mod build;
 pub mod closure;
 pub mod decide;
+mod decrypt;
 pub mod finalize;
 pub mod handover;
 pub mod health;
@@ -199,10 +200,17 @@ async fn carry_out(
     let target = context.targets.of(&observed.object).await.map_err(Error::from)?;
     let tree = Arc::new(fetch(context, plan).await?);
     let variables = Variables::read(&context.client, &key.namespace, &observed.object).await?;
+    let keys = context
+        .decryption
+        .keys_of(&observed.object)
+        .await
+        .map_err(Error::from)?;
     let before = context.memory.with(key, |entry| entry.applied.clone());
     // Elsewhere, or by somebody else, nothing that is remembered is true: a tenant must be allowed what it takes over.
     let before = before.filter(|applied| applied.place == target.place);
-    if let Some(run) = moved_on(observed, before.as_ref(), &tree, &variables, plan, began).await? {
+    let keys_digest = keys.as_ref().map(|keys| keys.digest);
+    let with_these_keys = before.as_ref().filter(|applied| applied.keys == keys_digest);
+    if let Some(run) = moved_on(observed, with_these_keys, &tree, &variables, plan, began).await? {
         return Ok(Ended::Done {
             run,
             health: Health::Unchanged,
@@ -210,11 +218,12 @@ async fn carry_out(
     }
     let folder = folder(&tree, &observed.object, plan).await?;
     let spec = Arc::new(observed.object.spec.clone());
-    let build = build::build(&context.builds, &tree, &folder, &spec, plan).await?;
+    let build = build::build(&context.builds, &tree, &folder, &spec, plan, keys.as_ref()).await?;
     drop(tree);
     let built = build.result.clone().map_err(Error::Build)?;
     let values = variables.digest().copied();
-    let output = build::output(built, &spec, variables, context.policy.strict_substitutions).await;
+    let strict = context.policy.strict_substitutions;
+    let output = build::output(built, &spec, variables, strict, keys.as_ref()).await;
     let Output { objects, checksum } = output.map_err(|error| Error::Build(Arc::new(error)))?;
 
     let owner = Owner {
@@ -278,6 +287,7 @@ async fn carry_out(
             generation,
             closure: Arc::clone(&build.closure),
             variables: values,
+            keys: keys_digest,
             checksum: run.checksum.clone(),
             place: target.place.clone(),
         });

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use api::kustomize::Kustomization;
+use api::meta::ValuesKind;
 use artifact::Digest;
 use controller_kit::flags::{ClientFlags, KubeconfigFlags};
 use controller_kit::impersonation::{Account, as_account};
@@ -152,6 +153,23 @@ impl Place {
     /// Whether it is the cluster that the controller runs in, as far as the spec says.
     pub fn is_home(&self) -> bool {
         self.kubeconfig.is_none()
+    }
+}
+
+/// Whether the cluster of a Kustomization is described by this ConfigMap or Secret of its namespace.
+pub fn refers_to(object: &Kustomization, kind: ValuesKind, name: &str) -> bool {
+    let Some(reference) = &object.spec.kube_config else {
+        return false;
+    };
+    match kind {
+        ValuesKind::Secret => reference
+            .secret_ref
+            .as_ref()
+            .is_some_and(|secret| secret.name == name),
+        ValuesKind::ConfigMap => reference
+            .config_map_ref
+            .as_ref()
+            .is_some_and(|map| map.name == name),
     }
 }
 

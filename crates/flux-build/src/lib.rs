@@ -29,4 +29,4 @@ pub use error::Error;
 pub use folder::is_manifest;
 pub use generate::{Generated, generate};
 pub use manifest::substitute::Mode;
-pub use substitute::{Data, SubstituteError, substitute};
+pub use substitute::{Data, SubstituteError, resource_name, substitute};

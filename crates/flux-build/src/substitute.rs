@@ -144,10 +144,16 @@ fn refuse_duplicates(objects: &[Object]) -> Result<(), Error> {
 }
 
 fn failed(object: &Object, source: SubstituteError) -> Error {
-    let GroupVersionKind { group, version, kind } = object.gvk();
-    let group = if group.is_empty() { "[noGrp]" } else { &group };
     Error::PostBuild {
-        object: format!("{kind}.{version}.{group}/{}", object.name()),
+        object: resource_name(object),
         source,
     }
+}
+
+/// Names an object as kustomize does in messages: `Secret.v1.[noGrp]/app`.
+#[must_use]
+pub fn resource_name(object: &Object) -> String {
+    let GroupVersionKind { group, version, kind } = object.gvk();
+    let group = if group.is_empty() { "[noGrp]" } else { &group };
+    format!("{kind}.{version}.{group}/{}", object.name())
 }

@@ -1,5 +1,7 @@
-//! From the artifact's tree to objects: a build, or the result of one that would find the same files, then the variables.
+//! From the artifact's tree to objects: a build, or the result of one that would find the same files, then decryption and
+//! the variables.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api::kustomize::KustomizationSpec;
@@ -9,19 +11,24 @@ use manifest::Object;
 use tokio::runtime::Handle;
 
 use super::closure::{Closure, Looks};
+use super::decrypt;
 use super::tree_fs::TreeFs;
 use super::variables::Variables;
 use super::{Plan, Trigger, fetch_error};
 use crate::builds::{Build, Builds, Built, Key};
+use crate::decryption::Keyring;
 use crate::error::{BuildError, Error};
 
 /// Returns the build of a folder of the tree: one that is kept, or a new one.
+///
+/// A build for which files were decrypted is not kept, nor shared: its content is for those only who have the keys.
 pub async fn build(
     builds: &Builds,
     tree: &Arc<RemoteTree>,
     folder: &str,
     spec: &Arc<KustomizationSpec>,
     plan: &Plan,
+    keys: Option<&Keyring>,
 ) -> Result<Arc<Build>, Error> {
     let key = Key::of(folder, spec);
     // Who asks for a reconcile wants nothing that is remembered.
@@ -35,9 +42,15 @@ pub async fn build(
     tree.prefetch(folder)
         .await
         .map_err(|source| fetch_error(plan, source))?;
-    let (result, looks) = run(Arc::clone(tree), folder.to_owned(), Arc::clone(spec))
-        .await
-        .map_err(|error| Error::Build(Arc::new(error)))?;
+    let Ran {
+        result,
+        looks,
+        is_secret,
+    } = match keys {
+        Some(keys) => decrypt::run(tree, folder, spec, keys).await,
+        None => run(Arc::clone(tree), folder.to_owned(), Arc::clone(spec)).await,
+    }
+    .map_err(|error| Error::Build(Arc::new(error)))?;
     tracing::debug!(
         revision = plan.inputs.revision,
         folder,
@@ -54,11 +67,21 @@ pub async fn build(
         .map_err(|source| fetch_error(plan, source))?;
     let closure = Arc::new(closure);
     let build = Arc::new(Build { key, closure, result });
-    builds.keep(Arc::clone(&build));
+    if !is_secret {
+        builds.keep(Arc::clone(&build));
+    }
     Ok(build)
 }
 
-type Ran = (Result<Built, BuildError>, Option<Looks>);
+/// What came of a build.
+pub(super) struct Ran {
+    /// The objects, or why there are none.
+    pub(super) result: Result<Built, BuildError>,
+    /// What was looked at; None if a part of the tree could not be fetched.
+    pub(super) looks: Option<Looks>,
+    /// Whether files were decrypted for it.
+    pub(super) is_secret: bool,
+}
 
 /// Builds on a thread that may block; tells what was looked at, whatever came of it.
 async fn run(tree: Arc<RemoteTree>, folder: String, spec: Arc<KustomizationSpec>) -> Result<Ran, BuildError> {
@@ -66,7 +89,11 @@ async fn run(tree: Arc<RemoteTree>, folder: String, spec: Arc<KustomizationSpec>
     let ran = tokio::task::spawn_blocking(move || {
         let fs = TreeFs::new(&tree, runtime);
         let built = flux_build::build(&fs, &folder, &spec).map(Built::pack);
-        (built.map_err(BuildError::from), fs.into_looks())
+        Ran {
+            result: built.map_err(BuildError::from),
+            looks: fs.into_looks(),
+            is_secret: false,
+        }
     });
     Ok(ran.await?)
 }
@@ -80,30 +107,41 @@ pub struct Output {
     pub checksum: String,
 }
 
-/// Takes a build's objects, with their variables substituted, if they may be applied.
+/// Takes a build's objects, decrypted and with their variables substituted, if they may be applied.
 pub async fn output(
     built: Arc<Built>,
     spec: &KustomizationSpec,
     variables: Variables,
     strict: bool,
+    keys: Option<&Keyring>,
 ) -> Result<Output, BuildError> {
+    let checksum = built.checksum.clone();
+    let mut objects = tokio::task::spawn_blocking(move || built.objects()).await?;
+    let hidden = match keys {
+        Some(keys) => decrypt::objects(keys, &mut objects).await?,
+        None => BTreeSet::new(),
+    };
     let post_build = spec.post_build.clone();
     let done = tokio::task::spawn_blocking(move || {
-        let mut objects = built.objects();
-        let mut checksum = built.checksum.clone();
+        let has_changed = post_build.is_some() || !hidden.is_empty();
         if let Some(post_build) = post_build {
             let mode = if strict {
                 flux_build::Mode::Strict
             } else {
                 flux_build::Mode::Lenient
             };
-            flux_build::substitute(&mut objects, &post_build, mode, &|reference| {
+            let substituted = flux_build::substitute(&mut objects, &post_build, mode, &|reference| {
                 variables.of(reference)
-            })?;
-            checksum = Digest::of(flux_build::to_yaml(&objects).as_bytes()).to_string();
+            });
+            substituted.map_err(|error| decrypt::without_secrets(error, &hidden))?;
         }
         flux_build::refuse_encrypted(&objects)?;
-        Ok::<_, flux_build::Error>(Output { objects, checksum })
+        let checksum = if has_changed {
+            Digest::of(flux_build::to_yaml(&objects).as_bytes()).to_string()
+        } else {
+            checksum
+        };
+        Ok(Output { objects, checksum })
     });
-    Ok(done.await??)
+    done.await?
 }

@@ -94,6 +94,8 @@ pub struct Policy {
     pub strict_substitutions: bool,
     /// A dependency must be ready beside what its expression says (gate `AdditiveCELDependencyCheck`).
     pub additive_expressions: bool,
+    /// Objects may be ServiceAccounts at cloud providers (gate `ObjectLevelWorkloadIdentity`).
+    pub object_level_identity: bool,
 }
 
 /// Decides what to do about the object at `now`.
@@ -185,11 +187,21 @@ fn refused(object: &Kustomization, policy: &Policy) -> Option<Decision> {
             ),
         });
     }
-    // What this controller cannot do yet must not be passed over in silence: an encrypted Secret would be applied as it is.
+    let decryption = object.spec.decryption.as_ref();
+    let names_account = decryption.is_some_and(|decryption| decryption.service_account_name.is_some());
+    if names_account && !policy.object_level_identity {
+        return Some(Decision::Stalled {
+            reason: reasons::FEATURE_GATE_DISABLED,
+            message:
+                "to use spec.decryption.serviceAccountName for decryption authentication please enable the \
+                      ObjectLevelWorkloadIdentity feature gate in the controller"
+                    .to_owned(),
+        });
+    }
+    // What this controller cannot do yet must not be passed over in silence.
     let spec = &object.spec;
     let config_map = spec.kube_config.as_ref().and_then(|k| k.config_map_ref.as_ref());
     let unsupported = [
-        ("spec.decryption", spec.decryption.is_some()),
         ("spec.kubeConfig.configMapRef", config_map.is_some()),
         ("spec.ignore", !spec.ignore.is_empty()),
     ];
@@ -630,9 +642,24 @@ mod tests {
     }
 
     #[test]
+    fn an_account_may_decrypt_when_the_gate_is_open() {
+        let spec = json!({"decryption": {"provider": "sops", "serviceAccountName": "a"}});
+        let policy = Policy {
+            object_level_identity: true,
+            ..Policy::default()
+        };
+        let rest = decide(&observed(spec), &policy, NOW);
+        assert!(matches!(rest, Decision::Rest { .. }), "{rest:?}");
+    }
+
+    #[test]
     fn what_cannot_be_done_is_named_and_nothing_runs() {
         for (spec, field) in [
-            (json!({"decryption": {"provider": "sops"}}), "spec.decryption"),
+            (
+                json!({"decryption": {"provider": "sops", "serviceAccountName": "a"}}),
+                "to use spec.decryption.serviceAccountName for decryption authentication please enable the \
+                 ObjectLevelWorkloadIdentity feature gate in the controller",
+            ),
             (
                 json!({"kubeConfig": {"configMapRef": {"name": "a"}}}),
                 "spec.kubeConfig.configMapRef",

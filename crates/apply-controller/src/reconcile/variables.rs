@@ -57,9 +57,15 @@ impl Variables {
 }
 
 /// Returns what the spec refers to.
-pub fn references(object: &Kustomization) -> &[SubstituteReference] {
+fn references(object: &Kustomization) -> &[SubstituteReference] {
     let post_build: Option<&PostBuild> = object.spec.post_build.as_ref();
     post_build.map_or(&[], |post_build| &post_build.substitute_from)
+}
+
+/// Whether the spec takes variables from this ConfigMap or Secret of the object's namespace.
+pub fn refers_to(object: &Kustomization, kind: ValuesKind, name: &str) -> bool {
+    let mut references = references(object).iter();
+    references.any(|reference| reference.kind == kind && reference.name == name)
 }
 
 fn key(reference: &SubstituteReference) -> (bool, String) {
@@ -68,6 +74,8 @@ fn key(reference: &SubstituteReference) -> (bool, String) {
 
 async fn get(client: &Client, namespace: &str, reference: &SubstituteReference) -> kube::Result<Data> {
     let name = &reference.name;
+    controller_kit::check_name(name)
+        .map_err(|problem| kube::Error::BuildRequest(kube::core::request::Error::Validation(problem)))?;
     Ok(match reference.kind {
         ValuesKind::ConfigMap => {
             let found = Api::<ConfigMap>::namespaced(client.clone(), namespace)

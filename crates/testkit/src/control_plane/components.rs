@@ -166,6 +166,10 @@ fn api_server_flags(
         "--etcd-count-metric-poll-period=0".to_owned(),
         "--etcd-db-metric-poll-interval=0".to_owned(),
     ];
+    // Some flags add up when they are given twice.
+    let name = |flag: &String| flag.split('=').next().unwrap_or_default().to_owned();
+    let given: Vec<String> = options.api_server_flags.iter().map(name).collect();
+    flags.retain(|flag| !given.contains(&name(flag)));
     flags.extend(options.api_server_flags.iter().cloned());
     flags
 }

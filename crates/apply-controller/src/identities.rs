@@ -1,0 +1,101 @@
+//! Who this controller is elsewhere: at cloud providers, at Vault, at other clusters. Itself, or a ServiceAccount in the
+//! namespace of an object.
+//!
+//! Tokens of ServiceAccounts come from TokenRequest at this cluster. What becomes of them at a provider is
+//! `cloud_identity`'s; its HTTP client is `http`, which follows no redirects and reads bounded answers.
+
+mod http;
+mod tokens;
+
+use std::sync::Arc;
+
+use cloud_identity::{Cache, Environment, Identity, ServiceAccount, Session};
+use controller_kit::check_name;
+use controller_kit::flags::TokenCacheFlags;
+use k8s_openapi::api::core::v1;
+use kube::{Api, Client};
+use sops::kms::Access;
+
+pub use tokens::{Issued, Tokens};
+
+/// What all objects share: the tokens that are still good, and who objects may be.
+#[derive(Clone)]
+pub struct Identities {
+    client: Client,
+    access: Access,
+    object_level: bool,
+}
+
+impl Identities {
+    /// `object_level` says whether objects may be ServiceAccounts (gate ObjectLevelWorkloadIdentity).
+    pub fn new(client: Client, flags: TokenCacheFlags, object_level: bool) -> anyhow::Result<Self> {
+        let cache = Cache::new(flags.token_cache_max_size, flags.token_cache_max_duration);
+        Ok(Self {
+            client,
+            access: Access {
+                http: Arc::new(http::Clients::new()?),
+                environment: Arc::new(Environment::of_process()),
+                cache: Arc::new(cache),
+            },
+            object_level,
+        })
+    }
+
+    /// How clouds are reached, and whose tokens are remembered.
+    pub fn access(&self) -> &Access {
+        &self.access
+    }
+
+    /// The same for `cloud_identity`.
+    pub fn session(&self) -> Session<'_> {
+        Session {
+            http: &*self.access.http,
+            environment: &self.access.environment,
+            cache: &self.access.cache,
+        }
+    }
+
+    /// Who an object is that names this ServiceAccount of its namespace; the controller when it names none.
+    pub async fn of(&self, namespace: &str, account: Option<&str>) -> Result<Identity, String> {
+        let Some(name) = account else {
+            return Ok(Identity::Controller);
+        };
+        self.check_object_level()?;
+        let failed =
+            |problem: String| format!("failed to get service account '{namespace}/{name}': {problem}");
+        check_name(name).map_err(failed)?;
+        let accounts: Api<v1::ServiceAccount> = Api::namespaced(self.client.clone(), namespace);
+        let found = accounts.get(name).await.map_err(|error| failed(told(&error)))?;
+        Ok(Identity::Account(ServiceAccount {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            annotations: found.metadata.annotations.unwrap_or_default(),
+            issuer: Arc::new(self.tokens_of(namespace, Some(name))),
+        }))
+    }
+
+    /// Makes tokens of this ServiceAccount, or of the controller's own.
+    pub fn tokens_of(&self, namespace: &str, account: Option<&str>) -> Tokens {
+        match account {
+            Some(name) => Tokens::of_account(self.client.clone(), namespace, name),
+            None => Tokens::of_controller(self.client.clone()),
+        }
+    }
+
+    /// Refuses ServiceAccounts unless the gate is open.
+    pub fn check_object_level(&self) -> Result<(), String> {
+        if self.object_level {
+            Ok(())
+        } else {
+            Err("ObjectLevelWorkloadIdentity feature gate is not enabled".to_owned())
+        }
+    }
+}
+
+/// What the API server said, without the frame of the client.
+pub fn told(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => status.message.clone(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,156 @@
+//! TokenRequest: tokens of a ServiceAccount of this cluster, for whoever trusts this cluster.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use cloud_identity::{Future, Issuer};
+use controller_kit::check_name;
+use jiff::Timestamp;
+use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
+use k8s_openapi::api::core::v1::ServiceAccount;
+use kube::api::PostParams;
+use kube::{Api, Client};
+use serde::Deserialize;
+use zeroize::Zeroizing;
+
+use super::told;
+
+/// Where a pod finds the token of its own ServiceAccount.
+const OWN_TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
+
+/// Makes tokens of one ServiceAccount.
+pub struct Tokens {
+    client: Client,
+    /// Namespace and name; None for the controller's own.
+    account: Option<(String, String)>,
+}
+
+/// A token and its end.
+pub struct Issued {
+    /// The token.
+    pub token: Zeroizing<String>,
+    /// Until when it is good.
+    pub expires: Timestamp,
+}
+
+impl Tokens {
+    /// Of a ServiceAccount.
+    pub fn of_account(client: Client, namespace: &str, name: &str) -> Self {
+        Self {
+            client,
+            account: Some((namespace.to_owned(), name.to_owned())),
+        }
+    }
+
+    /// Of the ServiceAccount of the pod that this process runs in.
+    pub fn of_controller(client: Client) -> Self {
+        Self {
+            client,
+            account: None,
+        }
+    }
+
+    /// A new token for these audiences; those of this cluster when there are none.
+    pub async fn request(&self, audiences: Vec<String>) -> Result<Issued, String> {
+        let (namespace, name) = self.whose()?;
+        self.ask(&namespace, &name, audiences).await.map_err(|problem| {
+            format!("failed to create kubernetes token for service account '{namespace}/{name}': {problem}")
+        })
+    }
+
+    fn whose(&self) -> Result<(String, String), String> {
+        self.account.clone().map_or_else(own_account, Ok)
+    }
+
+    async fn ask(&self, namespace: &str, name: &str, audiences: Vec<String>) -> Result<Issued, String> {
+        let request = TokenRequest {
+            spec: TokenRequestSpec {
+                audiences,
+                ..TokenRequestSpec::default()
+            },
+            ..TokenRequest::default()
+        };
+        check_name(name)?;
+        let accounts: Api<ServiceAccount> = Api::namespaced(self.client.clone(), namespace);
+        let answer = accounts
+            .create_token_request(name, &PostParams::default(), &request)
+            .await;
+        let status = answer.map_err(|error| told(&error))?.status;
+        let status = status.filter(|status| !status.token.is_empty());
+        let status = status.ok_or("the API server gave none")?;
+        Ok(Issued {
+            token: Zeroizing::new(status.token),
+            expires: status.expiration_timestamp.0,
+        })
+    }
+}
+
+impl Issuer for Tokens {
+    fn issue(&self, audience: String) -> Future<'_, Result<String, String>> {
+        Box::pin(async move {
+            // Who asked says whose token it is.
+            let (namespace, name) = self.whose()?;
+            let issued = self.ask(&namespace, &name, vec![audience]).await?;
+            Ok(issued.token.to_string())
+        })
+    }
+}
+
+/// Who this process is in its cluster.
+fn own_account() -> Result<(String, String), String> {
+    let token = std::fs::read_to_string(OWN_TOKEN)
+        .map_err(|error| format!("failed to read service account token file {OWN_TOKEN}: {error}"))?;
+    account_in(&Zeroizing::new(token))
+}
+
+/// Namespace and name in the subject of a token, which is not verified: it says who we are to ourselves.
+fn account_in(token: &str) -> Result<(String, String), String> {
+    #[derive(Deserialize)]
+    struct Claims {
+        sub: String,
+    }
+    let payload = token.trim().split('.').nth(1).unwrap_or_default();
+    let claims = URL_SAFE_NO_PAD
+        .decode(payload)
+        .ok()
+        .and_then(|payload| serde_json::from_slice::<Claims>(&payload).ok())
+        .ok_or("failed to parse service account token: it is not one")?;
+    let account = claims.sub.strip_prefix("system:serviceaccount:");
+    match account.and_then(|account| account.split_once(':')) {
+        Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() && !name.contains(':') => {
+            Ok((namespace.to_owned(), name.to_owned()))
+        }
+        _ => Err(format!(
+            "invalid subject format in service account token: {}",
+            claims.sub
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn token(subject: &str) -> String {
+        let claims = serde_json::json!({"sub": subject}).to_string();
+        format!("header.{}.signature\n", URL_SAFE_NO_PAD.encode(claims))
+    }
+
+    #[test]
+    fn the_subject_of_a_token_says_who_it_is() {
+        let of = |subject: &str| account_in(&token(subject));
+        let account = ("flux-system".to_owned(), "kustomize-controller".to_owned());
+        assert_eq!(
+            of("system:serviceaccount:flux-system:kustomize-controller"),
+            Ok(account)
+        );
+        for subject in [
+            "admin",
+            "system:serviceaccount:a",
+            "system:serviceaccount::b",
+            "system:serviceaccount:a:b:c",
+        ] {
+            assert!(of(subject).is_err(), "{subject}");
+        }
+        assert!(account_in("hunter2").is_err_and(|error| !error.contains("hunter2")));
+    }
+}

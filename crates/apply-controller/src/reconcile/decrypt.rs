@@ -1,0 +1,240 @@
+//! Decryption on both sides of the build, as Flux does it: before it the files that the kustomizations name, after it the
+//! objects that came out.
+//!
+//! Whoever reads an error, a status or a log may not be allowed to read what was encrypted. kustomize and the variables
+//! quote what they choke on, so such words are told only where they come from what everybody can read in the artifact.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use api::kustomize::KustomizationSpec;
+use artifact::client::RemoteTree;
+use kustomize_build::{FileSystem, MemoryFs, OverlayFs};
+use manifest::Object;
+use sops::flux::object;
+use sops::flux::sources::{self, EncryptedFile};
+use tokio::runtime::Handle;
+
+use super::build::Ran;
+use super::closure::Looks;
+use super::tree_fs::TreeFs;
+use crate::builds::Built;
+use crate::decryption::Keyring;
+use crate::error::BuildError;
+
+/// Builds with the encrypted files of generators and patches decrypted.
+pub(super) async fn run(
+    tree: &Arc<RemoteTree>,
+    folder: &str,
+    spec: &Arc<KustomizationSpec>,
+    keys: &Keyring,
+) -> Result<Ran, BuildError> {
+    let (files, mut looks) = match look(tree, folder, spec).await? {
+        Looked::Done(ran) => return Ok(ran),
+        Looked::Encrypted(files, looks) => (files, looks),
+    };
+    // Not on the thread that blocks: the end of the run's time ends it.
+    let plain = sources::decrypt(&keys.decryptor, &files).await;
+    let plain = plain.map_err(BuildError::DecryptSources)?;
+    let paths: Vec<String> = plain.keys().cloned().collect();
+    let mut overlay = MemoryFs::default();
+    for (path, content) in plain {
+        overlay.insert(path, content);
+    }
+    let (runtime, tree) = (Handle::current(), Arc::clone(tree));
+    let (folder, spec) = (folder.to_owned(), Arc::clone(spec));
+    let ran = tokio::task::spawn_blocking(move || {
+        let fs = TreeFs::new(&tree, runtime);
+        let result = build(&fs, overlay, &folder, &spec).map_err(|public| match public {
+            Some(error) => BuildError::Content(error),
+            None => BuildError::Withheld(paths),
+        });
+        looks = match (looks.take(), fs.into_looks()) {
+            (Some(one), Some(other)) => Some(joined(one, other)),
+            _ => None,
+        };
+        Ran {
+            result,
+            looks,
+            is_secret: true,
+        }
+    });
+    Ok(ran.await?)
+}
+
+/// The error is None when its words may come of what was decrypted.
+fn build(
+    fs: &dyn FileSystem,
+    plain: MemoryFs,
+    folder: &str,
+    spec: &KustomizationSpec,
+) -> Result<Built, Option<flux_build::Error>> {
+    let overlay = OverlayFs::new(fs, plain);
+    let error = match flux_build::build(&overlay, folder, spec) {
+        Ok(objects) => return Ok(Built::pack(objects)),
+        Err(error) => error,
+    };
+    // If the files as they are in the artifact fail alike, the words are made of what everybody can read.
+    match flux_build::build(fs, folder, spec) {
+        Err(public) if chain(&public) == chain(&error) => Err(Some(public)),
+        _ => Err(None),
+    }
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+fn joined(mut one: Looks, other: Looks) -> Looks {
+    for (path, looks) in other {
+        one.entry(path).or_default().extend(looks);
+    }
+    one
+}
+
+enum Looked {
+    /// Nothing was encrypted: this is the build.
+    Done(Ran),
+    /// These have to be decrypted first.
+    Encrypted(Vec<EncryptedFile>, Option<Looks>),
+}
+
+async fn look(
+    tree: &Arc<RemoteTree>,
+    folder: &str,
+    spec: &Arc<KustomizationSpec>,
+) -> Result<Looked, BuildError> {
+    let (runtime, tree) = (Handle::current(), Arc::clone(tree));
+    let (folder, spec) = (folder.to_owned(), Arc::clone(spec));
+    let looked = tokio::task::spawn_blocking(move || {
+        let fs = TreeFs::new(&tree, runtime);
+        let result = match encrypted_files(&fs, &folder, &spec) {
+            Ok(files) if !files.is_empty() => return Looked::Encrypted(files, fs.into_looks()),
+            Ok(_) => flux_build::build(&fs, &folder, &spec)
+                .map(Built::pack)
+                .map_err(BuildError::from),
+            Err(error) => Err(error),
+        };
+        Looked::Done(Ran {
+            result,
+            looks: fs.into_looks(),
+            is_secret: false,
+        })
+    });
+    Ok(looked.await?)
+}
+
+/// As Flux, looks for them from the kustomization that the build will start from.
+fn encrypted_files(
+    fs: &dyn FileSystem,
+    folder: &str,
+    spec: &KustomizationSpec,
+) -> Result<Vec<EncryptedFile>, BuildError> {
+    let generated = flux_build::generate(fs, folder, spec)?;
+    let mut added = MemoryFs::default();
+    added.insert(generated.path, generated.contents);
+    sources::read(&OverlayFs::new(fs, added), folder).map_err(BuildError::DecryptSources)
+}
+
+/// Decrypts objects in place. Returns, as kustomize names them, those whose content is secret now.
+pub(super) async fn objects(keys: &Keyring, objects: &mut [Object]) -> Result<BTreeSet<String>, BuildError> {
+    let mut hidden = BTreeSet::new();
+    for object in objects
+        .iter_mut()
+        .filter(|object| object::is_encrypted(object.value()))
+    {
+        let name = flux_build::resource_name(object);
+        let failed = |problem: String| BuildError::DecryptObject {
+            object: name.clone(),
+            problem,
+        };
+        let decrypted = object::decrypt(&keys.decryptor, object.value()).await;
+        let Some(decrypted) = decrypted.map_err(|error| failed(error.to_string()))? else {
+            continue;
+        };
+        let (id, gvk) = (object.id(), object.gvk());
+        *object.value_mut() = decrypted;
+        if (object.id(), object.gvk()) != (id, gvk) {
+            let problem = "apiVersion, kind and metadata must be left in plain text";
+            return Err(failed(problem.to_owned()));
+        }
+        hidden.insert(name);
+    }
+    Ok(hidden)
+}
+
+/// Keeps what was decrypted out of the words of an error about variables.
+pub(super) fn without_secrets(error: flux_build::Error, hidden: &BTreeSet<String>) -> BuildError {
+    match error {
+        flux_build::Error::PostBuild { object, .. } if hidden.contains(&object) => {
+            BuildError::WithheldPostBuild(object)
+        }
+        error => BuildError::Content(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use api::kustomize::KustomizationSpec;
+
+    use super::*;
+
+    const GENERATOR: &str = "secretGenerator: [{name: s, envs: [a.env]}]\n";
+
+    fn tree(files: &[(&str, &str)]) -> MemoryFs {
+        let mut tree = MemoryFs::default();
+        for (path, text) in files {
+            tree.insert(*path, *text);
+        }
+        tree
+    }
+
+    fn failure(files: &[(&str, &str)], plain: &[(&str, &str)]) -> Option<String> {
+        let error = build(&tree(files), tree(plain), "", &KustomizationSpec::default()).unwrap_err();
+        error.map(|error| chain(&error))
+    }
+
+    #[test]
+    fn an_error_that_everybody_could_see_is_told_and_no_other() {
+        let files = [
+            ("kustomization.yaml", GENERATOR),
+            ("a.env", "A=ENC[AES256_GCM,data:x]\n"),
+        ];
+        assert_eq!(failure(&files, &[("a.env", "hunter2=1\nhunter2=2\n")]), None);
+
+        let missing = format!("{GENERATOR}resources: [gone.yaml]\n");
+        let files = [
+            ("kustomization.yaml", missing.as_str()),
+            ("a.env", "A=ENC[AES256_GCM,data:x]\n"),
+        ];
+        let told = failure(&files, &[("a.env", "A=hunter2\n")]).unwrap();
+        assert!(told.contains("gone.yaml") && !told.contains("hunter2"), "{told}");
+    }
+
+    #[test]
+    fn decrypted_files_take_the_place_of_encrypted_ones() {
+        let files = tree(&[
+            ("kustomization.yaml", GENERATOR),
+            ("a.env", "A=ENC[AES256_GCM,data:x]\n"),
+        ]);
+        let plain = tree(&[("a.env", "A=hunter2\n")]);
+        let built = build(&files, plain, "", &KustomizationSpec::default()).unwrap();
+        assert_eq!(built.objects()[0].value()["data"]["A"], "aHVudGVyMg==");
+    }
+
+    #[test]
+    fn what_variables_say_about_a_decrypted_object_is_withheld() {
+        let text = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {a: 'pass${word'}\n";
+        let mut objects = manifest::read_objects(text, "s.yaml").unwrap();
+        let post_build = serde_json::from_value(serde_json::json!({"substitute": {"a": "b"}})).unwrap();
+        let error = flux_build::substitute(&mut objects, &post_build, flux_build::Mode::Strict, &|_| None);
+        let error = error.unwrap_err();
+        let hidden = BTreeSet::from([flux_build::resource_name(&objects[0])]);
+        let told = without_secrets(error, &hidden).to_string();
+        assert!(
+            told.contains("'Secret.v1.[noGrp]/s'") && !told.contains("word"),
+            "{told}"
+        );
+    }
+}
