@@ -97,6 +97,20 @@ pub enum Error {
     /// The access token for a Git server.
     #[error("failed to get access token for Git repository")]
     GitToken(#[source] Box<Error>),
+    /// The access token for a cluster.
+    #[error("failed to get access token for cluster")]
+    ClusterToken(#[source] Box<Error>),
+    /// Where a cluster is.
+    #[error("failed to describe {kind} cluster '{cluster}'")]
+    DescribeCluster {
+        /// EKS, AKS or GKE.
+        kind: &'static str,
+        /// Its name at the provider.
+        cluster: String,
+        /// Why.
+        #[source]
+        source: Box<Error>,
+    },
     /// A service could not be reached.
     #[error("failed to reach {url}: {source}")]
     Reach {

@@ -11,11 +11,13 @@
 //! | [`azure`] | Microsoft | client secret, workload identity, managed identity | federated credential |
 //! | [`github`] | GitHub Apps | – | – (the key of the App) |
 //!
-//! [`registry`] and [`git`] turn such tokens into what registries and Git servers of these providers want.
+//! [`registry`], [`git`] and [`cluster`] turn such tokens into what registries, Git servers and Kubernetes clusters of
+//! these providers want.
 
 pub mod aws;
 pub mod azure;
 mod cache;
+pub mod cluster;
 mod environment;
 mod exchange;
 pub mod gcp;

@@ -69,6 +69,38 @@ impl Signer {
         Ok(())
     }
 
+    /// A URL to get with these headers, good for so many seconds: the signature is in its query. `hash` is that of the
+    /// body, or what the service takes instead.
+    #[must_use]
+    pub fn presign(&self, url: &Url, headers: &HeaderMap, hash: &str, seconds: u32, now: Timestamp) -> Url {
+        let time = now.strftime("%Y%m%dT%H%M%SZ").to_string();
+        let (canonical, signed) = canonical_headers(url, headers);
+        let credential = format!("{}/{}", self.keys.access_key_id, self.scope(&time));
+        let seconds = seconds.to_string();
+        let mut pairs = vec![
+            ("X-Amz-Algorithm", "AWS4-HMAC-SHA256"),
+            ("X-Amz-Credential", &credential),
+            ("X-Amz-Date", &time),
+            ("X-Amz-Expires", &seconds),
+            ("X-Amz-SignedHeaders", &signed),
+        ];
+        if let Some(token) = &self.keys.session_token {
+            pairs.push(("X-Amz-Security-Token", token));
+        }
+        let pairs = pairs
+            .iter()
+            .map(|(name, value)| format!("{name}={}", encode(value, false)));
+        let query = url.query().filter(|query| !query.is_empty()).map(str::to_owned);
+        let query: Vec<String> = query.into_iter().chain(pairs).collect();
+        let mut url = url.clone();
+        url.set_query(Some(&query.join("&")));
+        let query = canonical_query(&url);
+        let request = format!("GET\n{}\n{query}\n{canonical}\n{signed}\n{hash}", url.path());
+        let signature = self.signature(&time, &time, &request);
+        url.set_query(Some(&format!("{query}&X-Amz-Signature={signature}")));
+        url
+    }
+
     /// `20260101/eu-west-1/s3/aws4_request`
     fn scope(&self, time: &str) -> String {
         format!("{}/{}/{}/aws4_request", &time[..8], self.region, self.service)
@@ -193,6 +225,29 @@ mod tests {
                 "{url} {value}"
             );
         }
+    }
+
+    /// The example of Amazon's documentation of signatures in queries.
+    #[test]
+    fn a_presigned_url_is_that_of_the_documentation() {
+        let signer = Signer {
+            keys: Keys {
+                access_key_id: "AKIAIOSFODNN7EXAMPLE".to_owned(),
+                secret_access_key: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY".to_owned(),
+                session_token: None,
+            },
+            region: "us-east-1".to_owned(),
+            service: "s3",
+        };
+        let url = Url::parse("https://examplebucket.s3.amazonaws.com/test.txt").unwrap();
+        let now = "2013-05-24T00:00:00Z".parse().unwrap();
+        let signed = signer.presign(&url, &HeaderMap::new(), "UNSIGNED-PAYLOAD", 86400, now);
+        assert_eq!(
+            signed.as_str(),
+            "https://examplebucket.s3.amazonaws.com/test.txt?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=\
+             AKIAIOSFODNN7EXAMPLE%2F20130524%2Fus-east-1%2Fs3%2Faws4_request&X-Amz-Date=20130524T000000Z&X-Amz-Expires=86400&\
+             X-Amz-SignedHeaders=host&X-Amz-Signature=aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404"
+        );
     }
 
     #[test]

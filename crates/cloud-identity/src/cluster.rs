@@ -1,0 +1,108 @@
+//! Clusters of cloud providers: where they are, and tokens that their API servers take.
+
+mod aks;
+mod eks;
+mod gke;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::exchange::Error;
+use crate::identity::Identity;
+use crate::provider::Session;
+use crate::token::Token;
+
+/// Whose cluster it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cloud {
+    /// Amazon EKS.
+    Aws,
+    /// Azure AKS.
+    Azure,
+    /// Google GKE.
+    Gcp,
+}
+
+/// What is known of a cluster beforehand. Texts may be empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cluster {
+    /// Whose it is.
+    pub cloud: Cloud,
+    /// Its name at the provider.
+    pub resource: String,
+    /// Its API server. What is missing the provider is asked for.
+    pub address: String,
+    /// PEM of the certificate authority of its API server.
+    pub authority: String,
+}
+
+/// Where an API server is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Its address.
+    pub address: String,
+    /// PEM of its certificate authority.
+    pub authority: Vec<u8>,
+}
+
+/// Reads server and authority out of a kubeconfig, which is what Azure answers with; None if it has none.
+pub type ReadKubeconfig = fn(&[u8]) -> Option<Endpoint>;
+
+impl Cluster {
+    /// Where the API server is: as given, and the rest as the provider says.
+    pub async fn endpoint(
+        &self,
+        identity: &Identity,
+        session: Session<'_>,
+        read_kubeconfig: ReadKubeconfig,
+    ) -> Result<Endpoint, Error> {
+        if !self.address.is_empty() && !self.authority.is_empty() {
+            return Ok(self.completed(Endpoint {
+                address: String::new(),
+                authority: Vec::new(),
+            }));
+        }
+        let described = match self.cloud {
+            Cloud::Aws => eks::describe(&self.resource, identity, session).await?,
+            Cloud::Azure => {
+                let of = (self.resource.as_str(), self.address.as_str());
+                aks::describe(of, identity, session, read_kubeconfig).await?
+            }
+            Cloud::Gcp => gke::describe(&self.resource, identity, session).await?,
+        };
+        Ok(self.completed(described))
+    }
+
+    /// A token for the API server.
+    pub async fn token(&self, identity: &Identity, session: Session<'_>) -> Result<Token, Error> {
+        match self.cloud {
+            Cloud::Aws => eks::token(&self.resource, identity, session).await,
+            Cloud::Azure => aks::token(identity, session).await,
+            Cloud::Gcp => gke::token(identity, session).await,
+        }
+    }
+
+    fn completed(&self, described: Endpoint) -> Endpoint {
+        Endpoint {
+            address: Some(&self.address)
+                .filter(|address| !address.is_empty())
+                .map_or(described.address, Clone::clone),
+            authority: Some(&self.authority)
+                .filter(|authority| !authority.is_empty())
+                .map_or(described.authority, |authority| authority.clone().into_bytes()),
+        }
+    }
+}
+
+fn no_token(error: Error) -> Error {
+    Error::ClusterToken(error.into())
+}
+
+fn authority(encoded: &str, kind: &str) -> Result<Vec<u8>, Error> {
+    STANDARD
+        .decode(encoded)
+        .map_err(|_| Error::Configuration(format!("failed to decode {kind} CA certificate")))
+}
+
+#[cfg(test)]
+mod tests;
