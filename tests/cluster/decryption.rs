@@ -464,12 +464,7 @@ fn vault_is_asked_with_the_token_of_the_secret_or_as_an_account() {
         spec["decryption"] = json!({"provider": "sops"});
         test.apply(&test.in_own_shard(test.kustomization("locked", spec)))
             .await?;
-        fails(
-            &test,
-            "locked",
-            "failed to issue Kubernetes token for Vault authentication",
-        )
-        .await?;
+        fails(&test, "locked", "serviceaccounts \"nobody\" not found").await?;
         ensure!(vault.logins().len() == 1, "{:?}", vault.logins());
         Ok(())
     });

@@ -30,6 +30,7 @@ mod kill;
 mod lifecycle;
 mod readers;
 mod remote;
+mod remote_identity;
 mod service;
 mod store;
 mod sync;

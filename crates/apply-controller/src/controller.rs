@@ -329,12 +329,6 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     let (artifacts, credentials) = artifact_access::supplied(settings.artifacts, &flags.artifact, &kit);
     let (buckets, buckets_changed) = watch_sources::<Bucket>(&kit.client, &flags.watch);
     let (external, external_changed) = watch_sources::<ExternalArtifact>(&kit.client, &flags.watch);
-    let options = targets::Options {
-        kubeconfig: flags.kubeconfig,
-        client: flags.client,
-        metrics: kit.metrics.rest().clone(),
-        default_account: flags.default_service_account,
-    };
     let identities = Identities::new(
         kit.client.clone(),
         flags.token,
@@ -353,6 +347,14 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
             .filter(|name| !name.is_empty()),
     };
     let (decryption, vault) = Decryption::new(kit.client.clone(), Arc::clone(&identities), decryption);
+    let options = targets::Options {
+        kubeconfig: flags.kubeconfig,
+        client: flags.client,
+        metrics: kit.metrics.rest().clone(),
+        default_account: flags.default_service_account,
+        identities: Arc::clone(&identities),
+        remote_account: flags.default_kubeconfig_service_account,
+    };
     let (targets, drifts) = Targets::new(kit.client.clone(), settings.apply, options);
     let context = Arc::new(Context {
         caches: Caches {

@@ -47,6 +47,9 @@ pub enum Error {
     /// Objects could not be validated or applied; tells of each.
     #[error("failed to apply")]
     Apply(#[source] kube_apply::ApplyError),
+    /// The same, where the API server quoted what was decrypted.
+    #[error("failed to apply: {0}")]
+    ApplyMasked(String),
     /// Objects that left the source could not be deleted.
     #[error("failed to prune {count} objects:\n{details}")]
     Prune {
@@ -128,9 +131,12 @@ impl Error {
             Self::Prune { .. } => reasons::PRUNE_FAILED,
             Self::PruneRefused(_) => reasons::PRUNE_REFUSED,
             Self::Health { .. } => reasons::HEALTH_CHECK_FAILED,
-            Self::Target(_) | Self::Apply(_) | Self::TimedOut(_) | Self::Record(_) | Self::Finalizer(_) => {
-                reasons::RECONCILIATION_FAILED
-            }
+            Self::Target(_)
+            | Self::Apply(_)
+            | Self::ApplyMasked(_)
+            | Self::TimedOut(_)
+            | Self::Record(_)
+            | Self::Finalizer(_) => reasons::RECONCILIATION_FAILED,
         }
     }
 

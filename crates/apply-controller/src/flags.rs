@@ -86,7 +86,7 @@ pub struct Flags {
     /// providers and Vault instead of the controller.
     #[arg(long, value_name = "NAME")]
     pub default_decryption_service_account: Option<String>,
-    /// Not supported yet: the controller refuses to start with a lock that it cannot hold.
+    /// The service account, in the namespaces of the objects, that asks remote clusters whose ConfigMap names none.
     #[arg(long, value_name = "NAME")]
     pub default_kubeconfig_service_account: Option<String>,
     /// A Secret in the controller's namespace with age keys, for decryption that names no Secret.
@@ -163,13 +163,11 @@ impl Settings {
         let gates = flags.features.resolve(&FEATURE_GATES)?;
         let object_level_identity = gates.enabled("ObjectLevelWorkloadIdentity");
         let is_set = |account: &Option<String>| account.as_ref().is_some_and(|account| !account.is_empty());
+        let has_default = is_set(&flags.default_decryption_service_account)
+            || is_set(&flags.default_kubeconfig_service_account);
         anyhow::ensure!(
-            object_level_identity || !is_set(&flags.default_decryption_service_account),
+            object_level_identity || !has_default,
             "cannot set default service accounts when the feature gate ObjectLevelWorkloadIdentity is not enabled"
-        );
-        anyhow::ensure!(
-            !is_set(&flags.default_kubeconfig_service_account),
-            "--default-kubeconfig-service-account is not supported yet: without impersonation the lock would not hold"
         );
         let stage = |kind: &String| {
             let (kind, group) = kind.split_once('.').unwrap_or((kind, ""));
@@ -265,6 +263,7 @@ mod tests {
         let gate = "--feature-gates=ObjectLevelWorkloadIdentity=true";
         let locked = settings(&[gate, "--default-decryption-service-account=tenant"]).unwrap();
         assert!(locked.policy.object_level_identity);
+        assert!(settings(&[gate, "--default-kubeconfig-service-account=tenant"]).is_ok());
         assert!(settings(&["--default-service-account="]).unwrap().fail_fast);
     }
 

@@ -16,7 +16,7 @@ use k8s_openapi::api::core::v1;
 use kube::{Api, Client};
 use sops::kms::Access;
 
-pub use tokens::{Issued, Tokens};
+pub use tokens::Tokens;
 
 /// What all objects share: the tokens that are still good, and who objects may be.
 #[derive(Clone)]
@@ -39,6 +39,30 @@ impl Identities {
             },
             object_level,
         })
+    }
+
+    /// Nobody is reached by these, for tests.
+    #[cfg(test)]
+    pub fn without_clouds(client: Client) -> Self {
+        struct Nobody;
+        impl cloud_identity::Http for Nobody {
+            fn send(
+                &self,
+                _: cloud_identity::Request,
+            ) -> cloud_identity::Future<'_, Result<cloud_identity::Answer, cloud_identity::SendError>>
+            {
+                Box::pin(async { Err(cloud_identity::SendError("nobody is there".to_owned())) })
+            }
+        }
+        Self {
+            client,
+            access: Access {
+                http: Arc::new(Nobody),
+                environment: Arc::default(),
+                cache: Arc::new(Cache::new(0, std::time::Duration::ZERO)),
+            },
+            object_level: true,
+        }
     }
 
     /// How clouds are reached, and whose tokens are remembered.

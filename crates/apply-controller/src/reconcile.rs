@@ -224,7 +224,11 @@ async fn carry_out(
     let values = variables.digest().copied();
     let strict = context.policy.strict_substitutions;
     let output = build::output(built, &spec, variables, strict, keys.as_ref()).await;
-    let Output { objects, checksum } = output.map_err(|error| Error::Build(Arc::new(error)))?;
+    let Output {
+        objects,
+        checksum,
+        hidden,
+    } = output.map_err(|error| Error::Build(Arc::new(error)))?;
 
     let owner = Owner {
         namespace: key.namespace.clone(),
@@ -239,7 +243,7 @@ async fn carry_out(
     };
     let common = common_metadata(&observed.object);
     let prepared = target.engine.prepare(&owner, objects, &common).await;
-    let prepared = prepared.map_err(|error| failed(Error::Apply(error), None))?;
+    let prepared = prepared.map_err(|error| failed(hidden.masked(error), None))?;
     let new = prepared.inventory();
     if plan.trigger == Trigger::Requested || before.is_none() {
         // Who asks for a reconcile wants everything applied, whatever is remembered of it.
@@ -266,7 +270,7 @@ async fn carry_out(
         } else {
             all.clone()
         };
-        failed(Error::Apply(error), Some(managed))
+        failed(hidden.masked(error), Some(managed))
     })?;
     recorder.changes(plan, &applied);
     let inventory = match prune::prune(context, &target, observed, recorder, plan, &old, &new).await {

@@ -5,9 +5,12 @@
 //! account. Both are kept while they are used, up to a bound. A cluster that does not answer is found out by one short
 //! question, whose answer all Kustomizations of that cluster share for a while, so that it holds no workers.
 
-use std::collections::HashMap;
+mod bearer;
+mod described;
+mod kept;
+mod remote;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 use api::kustomize::Kustomization;
 use api::meta::ValuesKind;
@@ -19,19 +22,16 @@ use controller_kit::{client, kubeconfig};
 use futures::StreamExt as _;
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures::future::BoxFuture;
-use k8s_openapi::api::core::v1::{Secret, ServiceAccount};
+use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::core::ApiResource;
 use kube::{Api, Client};
 use kube_apply::{Drift, Engine, Owner};
 use kube_health::{Hub, Resolve, ResolveError, Resolved};
 use manifest::{GroupVersionKind, ObjectId};
 
-/// Targets that are kept. One more ends the one that was not used for longest.
-const KEPT: usize = 256;
-/// For how long the last answer of a remote cluster, good or bad, is taken for its answer now.
-const FRESH: Duration = Duration::from_secs(10);
-/// How long a remote cluster may take to answer.
-const ANSWER: Duration = Duration::from_secs(5);
+use crate::identities::Identities;
+use kept::{Cluster, Kept};
+use remote::Remote;
 
 /// A cluster, seen by an account.
 pub struct Target {
@@ -128,6 +128,26 @@ pub enum Error {
         /// Why; nothing of its content.
         problem: String,
     },
+    /// The ConfigMap that describes a cluster cannot be read.
+    #[error("failed to get configmap {namespace}/{name}: {problem}")]
+    ReadConfigMap {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+        /// Why.
+        problem: String,
+    },
+    /// It describes no cluster that can be used.
+    #[error("failed to use the KubeConfig configmap '{namespace}/{name}': {problem}")]
+    UseConfigMap {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+        /// Why.
+        problem: String,
+    },
     /// The remote cluster does not answer.
     #[error("failed to reach the remote cluster {server}: {problem}")]
     Reach {
@@ -144,8 +164,8 @@ pub enum Error {
 /// What a target is found by. With another one, what was applied is not what is there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Place {
-    /// Digest of the kubeconfig; None is this cluster.
-    kubeconfig: Option<Digest>,
+    /// Digest of what describes the cluster; None is this cluster.
+    remote: Option<Digest>,
     account: Option<Account>,
 }
 
@@ -181,24 +201,10 @@ pub struct Targets {
     client: ClientFlags,
     metrics: RestMetrics,
     default_account: Option<String>,
+    identities: Arc<Identities>,
+    remote_account: Option<String>,
     drifts: UnboundedSender<Drift>,
     kept: Mutex<Kept>,
-}
-
-#[derive(Default)]
-struct Kept {
-    targets: HashMap<Place, (Arc<Target>, Instant)>,
-    clusters: HashMap<Digest, Cluster>,
-}
-
-/// A remote cluster as the controller sees it.
-#[derive(Clone)]
-struct Cluster {
-    server: String,
-    client: Client,
-    engine: Engine,
-    /// When it answered last, and what came of it.
-    answered: Option<(Instant, Result<(), String>)>,
 }
 
 /// How remote clusters are spoken to, and as whom by default.
@@ -211,6 +217,10 @@ pub struct Options {
     pub metrics: RestMetrics,
     /// The account of Kustomizations that name none (`--default-service-account`).
     pub default_account: Option<String>,
+    /// Who asks clusters that a ConfigMap describes.
+    pub identities: Arc<Identities>,
+    /// The account that asks them when the ConfigMap names none (`--default-kubeconfig-service-account`).
+    pub remote_account: Option<String>,
 }
 
 impl Targets {
@@ -229,6 +239,8 @@ impl Targets {
             client: options.client,
             metrics: options.metrics,
             default_account: options.default_account.filter(|name| !name.is_empty()),
+            identities: options.identities,
+            remote_account: options.remote_account.filter(|name| !name.is_empty()),
             drifts,
             kept: Mutex::default(),
         };
@@ -260,30 +272,29 @@ impl Targets {
 
     /// Finds the target of a Kustomization, which answers now if it is a remote one.
     pub async fn of(&self, object: &Kustomization) -> Result<Arc<Target>, Error> {
-        let kubeconfig = self.read_kubeconfig(object).await?;
-        let key = Place {
-            kubeconfig: kubeconfig.as_ref().map(|found| Digest::of(&found.bytes)),
+        let remote = remote::read(&self.home.client, object, self.remote_account.as_deref()).await?;
+        let place = Place {
+            remote: remote.as_ref().map(Remote::digest),
             account: self.account_of(object),
         };
-        let (client, engine) = match (kubeconfig, key.kubeconfig) {
-            (Some(found), Some(digest)) => self.cluster(&found, digest, key.account.is_some()).await?,
+        let (client, engine) = match (remote, place.remote) {
+            (Some(remote), Some(digest)) => self.cluster(remote, digest, place.account.is_some()).await?,
             _ => (self.home.client.clone(), self.home.engine.clone()),
         };
-        if key.kubeconfig.is_none() && key.account.is_none() {
+        if place == Place::default() {
             return Ok(Arc::clone(&self.home));
         }
         let mut kept = self.lock();
-        if let Some((target, used)) = kept.targets.get_mut(&key) {
-            *used = Instant::now();
-            return Ok(Arc::clone(target));
+        if let Some(target) = kept.target(&place) {
+            return Ok(target);
         }
-        let client = match &key.account {
+        let client = match &place.account {
             Some(account) => {
                 as_account(&client, account).map_err(|_| Error::Impersonate(account.name.clone()))?
             }
             None => client,
         };
-        let target = Target::new(key, client, engine);
+        let target = Target::new(place, client, engine);
         kept.keep(&target);
         Ok(target)
     }
@@ -291,31 +302,35 @@ impl Targets {
     /// Forgets what a Kustomization applied, wherever that was.
     pub fn forget(&self, owner: &Owner) {
         self.home.engine.managed().forget(owner);
-        for cluster in self.lock().clusters.values() {
-            cluster.engine.managed().forget(owner);
+        for engine in self.lock().engines() {
+            engine.managed().forget(owner);
         }
     }
 
     /// A remote cluster that answers.
     async fn cluster(
         &self,
-        found: &Found,
+        remote: Remote,
         digest: Digest,
         impersonates: bool,
     ) -> Result<(Client, Engine), Error> {
-        let known = self.lock().clusters.get(&digest).cloned();
+        let known = self.lock().cluster(&digest);
         let cluster = match known {
             Some(cluster) => cluster,
-            None => self.connect(found, digest, impersonates).await?,
-        };
-        let fresh = cluster.answered.as_ref().filter(|(at, _)| at.elapsed() < FRESH);
-        let answer = match fresh {
-            Some((_, answer)) => answer.clone(),
             None => {
-                let answer = ask(&cluster.client).await;
-                if let Some(cluster) = self.lock().clusters.get_mut(&digest) {
-                    cluster.answered = Some((Instant::now(), answer.clone()));
-                }
+                let cluster = self.connect(remote, impersonates).await?;
+                self.tell_drift_of(&cluster.engine);
+                self.lock().keep_cluster(digest, cluster)
+            }
+        };
+        if let Some(tokens) = &cluster.tokens {
+            tokens.check().await?;
+        }
+        let answer = match cluster.fresh_answer() {
+            Some(answer) => answer,
+            None => {
+                let answer = cluster.ask().await;
+                self.lock().answered(&digest, answer.clone());
                 answer
             }
         };
@@ -328,78 +343,50 @@ impl Targets {
         }
     }
 
-    async fn connect(&self, found: &Found, digest: Digest, impersonates: bool) -> Result<Cluster, Error> {
-        let unusable = |problem: String| Error::UseKubeconfig {
-            namespace: found.namespace.clone(),
-            name: found.name.clone(),
-            problem,
-        };
-        let config = kubeconfig::read(&found.bytes, &self.kubeconfig).await;
-        let mut config = config.map_err(|error| unusable(error.to_string()))?;
-        if impersonates {
-            // The account of the spec goes before the one of the kubeconfig.
-            config.auth_info.impersonate = None;
-            config.auth_info.impersonate_groups = None;
-        }
-        let server = config.cluster_url.to_string();
-        // Without a limit of our own nothing is asked yet: the cluster may not answer.
+    /// Finds a cluster. Nothing is asked of it yet: it may not answer.
+    async fn connect(&self, remote: Remote, impersonates: bool) -> Result<Cluster, Error> {
+        // Without a limit of our own.
         let unlimited = ClientFlags {
             kube_api_qps: 0.0,
             ..self.client.clone()
         };
-        let client = client::connect_to(config, &unlimited, &self.metrics).await;
-        let client = client.map_err(|error| unusable(chain(&error)))?;
-        let engine = Engine::new(client.clone(), self.settings.clone());
-        self.tell_drift_of(&engine);
-        let cluster = Cluster {
-            server,
-            client,
-            engine,
-            answered: None,
-        };
-        let mut kept = self.lock();
-        if kept.clusters.len() >= KEPT {
-            kept.drop_unused_clusters();
-        }
-        // Somebody else may have been quicker: one engine per cluster.
-        Ok(kept.clusters.entry(digest).or_insert(cluster).clone())
-    }
-
-    async fn read_kubeconfig(&self, object: &Kustomization) -> Result<Option<Found>, Error> {
-        let reference = object.spec.kube_config.as_ref();
-        let Some(reference) = reference.and_then(|reference| reference.secret_ref.as_ref()) else {
-            return Ok(None);
-        };
-        let namespace = object.metadata.namespace.clone().unwrap_or_default();
-        let name = reference.name.clone();
-        let secrets: Api<Secret> = Api::namespaced(self.home.client.clone(), &namespace);
-        let problem = match secrets.get_opt(&name).await {
-            Ok(Some(secret)) => {
-                let mut data = secret.data.unwrap_or_default();
-                let mut take = |key: &str| data.remove(key).map(|bytes| bytes.0);
-                let bytes = match reference.key.as_deref().filter(|key| !key.is_empty()) {
-                    Some(key) => take(key).ok_or_else(|| key.to_owned()),
-                    None => take("value")
-                        .or_else(|| take("value.yaml"))
-                        .ok_or_else(|| "value".to_owned()),
+        match remote {
+            Remote::Kubeconfig(found) => {
+                let unusable = |problem: String| Error::UseKubeconfig {
+                    namespace: found.namespace.clone(),
+                    name: found.name.clone(),
+                    problem,
                 };
-                return match bytes {
-                    Ok(bytes) => Ok(Some(Found {
-                        namespace,
-                        name,
-                        bytes,
-                    })),
-                    Err(key) => Err(Error::MissingKey { namespace, name, key }),
-                };
+                let config = kubeconfig::read(&found.bytes, &self.kubeconfig).await;
+                let mut config = config.map_err(|error| unusable(error.to_string()))?;
+                if impersonates {
+                    // The account of the spec goes before the one of the kubeconfig.
+                    config.auth_info.impersonate = None;
+                    config.auth_info.impersonate_groups = None;
+                }
+                let server = config.cluster_url.to_string();
+                let client = client::connect_to(config, &unlimited, &self.metrics).await;
+                let client = client.map_err(|error| unusable(chain(&error)))?;
+                let engine = Engine::new(client.clone(), self.settings.clone());
+                Ok(Cluster::new(server, client, engine, None))
             }
-            Ok(None) => "it does not exist".to_owned(),
-            Err(error) => error.to_string(),
-        };
-        Err(Error::ReadSecret {
-            namespace,
-            name,
-            problem,
-        })
+            Remote::Described(description) => {
+                let (namespace, name) = description.found_in();
+                let unusable = |problem: String| Error::UseConfigMap {
+                    namespace: namespace.clone(),
+                    name: name.clone(),
+                    problem,
+                };
+                let config = description.config(&self.identities).await.map_err(unusable)?;
+                let server = config.cluster_url.to_string();
+                let client = client::connect_to(config, &unlimited, &self.metrics).await;
+                let client = client.map_err(|error| unusable(chain(&error)))?;
+                let tokens = Arc::new(bearer::Tokens::new(description, Arc::clone(&self.identities)));
+                let client = bearer::with_tokens(&client, Arc::clone(&tokens));
+                let engine = Engine::new(client.clone(), self.settings.clone());
+                Ok(Cluster::new(server, client, engine, Some(tokens)))
+            }
+        }
     }
 
     fn tell_drift_of(&self, engine: &Engine) {
@@ -419,44 +406,7 @@ impl Targets {
     }
 }
 
-impl Kept {
-    fn keep(&mut self, target: &Arc<Target>) {
-        if self.targets.len() >= KEPT {
-            let oldest = self.targets.iter().min_by_key(|(_, (_, used))| *used);
-            if let Some(oldest) = oldest.map(|(key, _)| key.clone()) {
-                self.targets.remove(&oldest);
-            }
-        }
-        let kept = (Arc::clone(target), Instant::now());
-        self.targets.insert(target.place.clone(), kept);
-        self.drop_unused_clusters();
-    }
-
-    /// Drops clusters whose kubeconfig nobody has any more, as after the rotation of its token.
-    fn drop_unused_clusters(&mut self) {
-        let used: Vec<_> = self.targets.keys().filter_map(|key| key.kubeconfig).collect();
-        self.clusters.retain(|digest, _| used.contains(digest));
-    }
-}
-
-/// A kubeconfig and where it was found.
-struct Found {
-    namespace: String,
-    name: String,
-    bytes: Vec<u8>,
-}
-
-async fn ask(client: &Client) -> Result<(), String> {
-    match tokio::time::timeout(ANSWER, client.apiserver_version()).await {
-        Ok(Ok(_)) => Ok(()),
-        // It answers, even if it does not tell its version to everybody.
-        Ok(Err(kube::Error::Api(status))) if status.code == 403 => Ok(()),
-        Ok(Err(error)) => Err(chain(&error)),
-        Err(_) => Err(format!("no answer within {} s", ANSWER.as_secs())),
-    }
-}
-
-fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

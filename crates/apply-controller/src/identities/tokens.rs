@@ -57,6 +57,21 @@ impl Tokens {
         })
     }
 
+    /// The same to be shown to another cluster. Whoever chose the audience must not get a token of the controller that
+    /// opens this one.
+    pub async fn request_for_elsewhere(&self, audiences: Vec<String>) -> Result<Issued, String> {
+        if self.account.is_none() {
+            let own = claims_in(&own_token()?)?.aud;
+            if let Some(audience) = audiences.iter().find(|audience| own.contains(audience)) {
+                return Err(format!(
+                    "refused to show a token of the controller for audience '{audience}' elsewhere: it would open this \
+                     cluster; choose another audience, or a serviceAccountName"
+                ));
+            }
+        }
+        self.request(audiences).await
+    }
+
     fn whose(&self) -> Result<(String, String), String> {
         self.account.clone().map_or_else(own_account, Ok)
     }
@@ -97,23 +112,35 @@ impl Issuer for Tokens {
 
 /// Who this process is in its cluster.
 fn own_account() -> Result<(String, String), String> {
-    let token = std::fs::read_to_string(OWN_TOKEN)
-        .map_err(|error| format!("failed to read service account token file {OWN_TOKEN}: {error}"))?;
-    account_in(&Zeroizing::new(token))
+    account_in(&own_token()?)
 }
 
-/// Namespace and name in the subject of a token, which is not verified: it says who we are to ourselves.
-fn account_in(token: &str) -> Result<(String, String), String> {
-    #[derive(Deserialize)]
-    struct Claims {
-        sub: String,
-    }
+fn own_token() -> Result<Zeroizing<String>, String> {
+    let token = std::fs::read_to_string(OWN_TOKEN);
+    token
+        .map(Zeroizing::new)
+        .map_err(|error| format!("failed to read service account token file {OWN_TOKEN}: {error}"))
+}
+
+/// What we read of our own token.
+#[derive(Deserialize)]
+struct Claims {
+    sub: String,
+    #[serde(default)]
+    aud: Vec<String>,
+}
+
+/// The claims of a token, which is not verified: it says who we are to ourselves.
+fn claims_in(token: &str) -> Result<Claims, String> {
     let payload = token.trim().split('.').nth(1).unwrap_or_default();
-    let claims = URL_SAFE_NO_PAD
-        .decode(payload)
-        .ok()
-        .and_then(|payload| serde_json::from_slice::<Claims>(&payload).ok())
-        .ok_or("failed to parse service account token: it is not one")?;
+    let payload = URL_SAFE_NO_PAD.decode(payload).ok();
+    let claims = payload.and_then(|payload| serde_json::from_slice(&payload).ok());
+    claims.ok_or_else(|| "failed to parse service account token: it is not one".to_owned())
+}
+
+/// Namespace and name in the subject of a token.
+fn account_in(token: &str) -> Result<(String, String), String> {
+    let claims = claims_in(token)?;
     let account = claims.sub.strip_prefix("system:serviceaccount:");
     match account.and_then(|account| account.split_once(':')) {
         Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() && !name.contains(':') => {
@@ -151,6 +178,9 @@ mod tests {
         ] {
             assert!(of(subject).is_err(), "{subject}");
         }
+        let claims = serde_json::json!({"sub": "s", "aud": ["https://kubernetes.default.svc"]}).to_string();
+        let token = format!("header.{}.signature", URL_SAFE_NO_PAD.encode(claims));
+        assert_eq!(claims_in(&token).unwrap().aud, ["https://kubernetes.default.svc"]);
         assert!(account_in("hunter2").is_err_and(|error| !error.contains("hunter2")));
     }
 }

@@ -1,7 +1,6 @@
 //! From the artifact's tree to objects: a build, or the result of one that would find the same files, then decryption and
 //! the variables.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api::kustomize::KustomizationSpec;
@@ -11,7 +10,7 @@ use manifest::Object;
 use tokio::runtime::Handle;
 
 use super::closure::{Closure, Looks};
-use super::decrypt;
+use super::decrypt::{self, Hidden};
 use super::tree_fs::TreeFs;
 use super::variables::Variables;
 use super::{Plan, Trigger, fetch_error};
@@ -105,6 +104,8 @@ pub struct Output {
     pub objects: Vec<Object>,
     /// Digest of them as YAML, as in the history.
     pub checksum: String,
+    /// What of them must not be told.
+    pub(crate) hidden: Hidden,
 }
 
 /// Takes a build's objects, decrypted and with their variables substituted, if they may be applied.
@@ -119,7 +120,7 @@ pub async fn output(
     let mut objects = tokio::task::spawn_blocking(move || built.objects()).await?;
     let hidden = match keys {
         Some(keys) => decrypt::objects(keys, &mut objects).await?,
-        None => BTreeSet::new(),
+        None => Hidden::default(),
     };
     let post_build = spec.post_build.clone();
     let done = tokio::task::spawn_blocking(move || {
@@ -141,7 +142,11 @@ pub async fn output(
         } else {
             checksum
         };
-        Ok(Output { objects, checksum })
+        Ok(Output {
+            objects,
+            checksum,
+            hidden,
+        })
     });
     done.await?
 }

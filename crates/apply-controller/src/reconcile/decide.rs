@@ -200,11 +200,7 @@ fn refused(object: &Kustomization, policy: &Policy) -> Option<Decision> {
     }
     // What this controller cannot do yet must not be passed over in silence.
     let spec = &object.spec;
-    let config_map = spec.kube_config.as_ref().and_then(|k| k.config_map_ref.as_ref());
-    let unsupported = [
-        ("spec.kubeConfig.configMapRef", config_map.is_some()),
-        ("spec.ignore", !spec.ignore.is_empty()),
-    ];
+    let unsupported = [("spec.ignore", !spec.ignore.is_empty())];
     if let Some((field, _)) = unsupported.into_iter().find(|(_, used)| *used) {
         return Some(Decision::Stalled {
             reason: reasons::FEATURE_GATE_DISABLED,
@@ -659,10 +655,6 @@ mod tests {
                 json!({"decryption": {"provider": "sops", "serviceAccountName": "a"}}),
                 "to use spec.decryption.serviceAccountName for decryption authentication please enable the \
                  ObjectLevelWorkloadIdentity feature gate in the controller",
-            ),
-            (
-                json!({"kubeConfig": {"configMapRef": {"name": "a"}}}),
-                "spec.kubeConfig.configMapRef",
             ),
             (
                 json!({"healthCheckExprs": [{"apiVersion": "a/v1", "kind": "A", "current": "("}]}),

@@ -137,9 +137,64 @@ fn encrypted_files(
     sources::read(&OverlayFs::new(fs, added), folder).map_err(BuildError::DecryptSources)
 }
 
-/// Decrypts objects in place. Returns, as kustomize names them, those whose content is secret now.
-pub(super) async fn objects(keys: &Keyring, objects: &mut [Object]) -> Result<BTreeSet<String>, BuildError> {
-    let mut hidden = BTreeSet::new();
+/// What is secret of the objects of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Hidden {
+    /// The objects that were decrypted, as kustomize names them.
+    objects: BTreeSet<String>,
+    /// Texts that only the decryption brought.
+    texts: BTreeSet<String>,
+}
+
+/// Shorter texts are not searched for: they would hit everywhere and say nothing.
+const SHORTEST: usize = 3;
+
+impl Hidden {
+    /// Whether nothing was decrypted.
+    pub(super) fn is_empty(&self) -> bool {
+        self.objects.is_empty()
+    }
+
+    /// What the API server said about the objects, without what was decrypted: it quotes what it refuses.
+    pub(super) fn masked(&self, error: kube_apply::ApplyError) -> crate::error::Error {
+        let text = chain(&error);
+        // The longest first: one may be a part of another.
+        let mut texts: Vec<&String> = self
+            .texts
+            .iter()
+            .filter(|secret| text.contains(secret.as_str()))
+            .collect();
+        if texts.is_empty() {
+            return crate::error::Error::Apply(error);
+        }
+        texts.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        let masked = texts
+            .iter()
+            .fold(text, |text, secret| text.replace(secret.as_str(), "***"));
+        crate::error::Error::ApplyMasked(masked)
+    }
+}
+
+fn texts(value: &serde_json::Value, found: &mut BTreeSet<String>) {
+    match value {
+        serde_json::Value::String(text) if text.len() >= SHORTEST => {
+            found.insert(text.clone());
+        }
+        serde_json::Value::Array(items) => items.iter().for_each(|item| texts(item, found)),
+        serde_json::Value::Object(fields) => fields.values().for_each(|field| texts(field, found)),
+        _ => {}
+    }
+}
+
+fn texts_of(object: &Object) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    object.value().values().for_each(|value| texts(value, &mut found));
+    found
+}
+
+/// Decrypts objects in place. Returns what is secret now.
+pub(super) async fn objects(keys: &Keyring, objects: &mut [Object]) -> Result<Hidden, BuildError> {
+    let mut hidden = Hidden::default();
     for object in objects
         .iter_mut()
         .filter(|object| object::is_encrypted(object.value()))
@@ -153,21 +208,22 @@ pub(super) async fn objects(keys: &Keyring, objects: &mut [Object]) -> Result<BT
         let Some(decrypted) = decrypted.map_err(|error| failed(error.to_string()))? else {
             continue;
         };
-        let (id, gvk) = (object.id(), object.gvk());
+        let (id, gvk, public) = (object.id(), object.gvk(), texts_of(object));
         *object.value_mut() = decrypted;
         if (object.id(), object.gvk()) != (id, gvk) {
             let problem = "apiVersion, kind and metadata must be left in plain text";
             return Err(failed(problem.to_owned()));
         }
-        hidden.insert(name);
+        hidden.objects.insert(name);
+        hidden.texts.extend(texts_of(object).difference(&public).cloned());
     }
     Ok(hidden)
 }
 
 /// Keeps what was decrypted out of the words of an error about variables.
-pub(super) fn without_secrets(error: flux_build::Error, hidden: &BTreeSet<String>) -> BuildError {
+pub(super) fn without_secrets(error: flux_build::Error, hidden: &Hidden) -> BuildError {
     match error {
-        flux_build::Error::PostBuild { object, .. } if hidden.contains(&object) => {
+        flux_build::Error::PostBuild { object, .. } if hidden.objects.contains(&object) => {
             BuildError::WithheldPostBuild(object)
         }
         error => BuildError::Content(error),
@@ -230,7 +286,10 @@ mod tests {
         let post_build = serde_json::from_value(serde_json::json!({"substitute": {"a": "b"}})).unwrap();
         let error = flux_build::substitute(&mut objects, &post_build, flux_build::Mode::Strict, &|_| None);
         let error = error.unwrap_err();
-        let hidden = BTreeSet::from([flux_build::resource_name(&objects[0])]);
+        let hidden = Hidden {
+            objects: BTreeSet::from([flux_build::resource_name(&objects[0])]),
+            texts: BTreeSet::new(),
+        };
         let told = without_secrets(error, &hidden).to_string();
         assert!(
             told.contains("'Secret.v1.[noGrp]/s'") && !told.contains("word"),

@@ -1,0 +1,134 @@
+//! What `spec.kubeConfig` refers to: the Secret with a kubeconfig, or the ConfigMap that describes a cluster. Both are
+//! in the namespace of the object.
+
+use api::kustomize::Kustomization;
+use artifact::Digest;
+use controller_kit::check_name;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::{Api, Client};
+
+use super::Error;
+use super::described::Description;
+use crate::identities::told;
+
+/// A cluster that is not this one.
+pub(super) enum Remote {
+    /// As a kubeconfig says.
+    Kubeconfig(Kubeconfig),
+    /// As a ConfigMap says.
+    Described(Description),
+}
+
+/// A kubeconfig and where it was found.
+pub(super) struct Kubeconfig {
+    pub(super) namespace: String,
+    pub(super) name: String,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Remote {
+    /// Differs wherever another cluster, or somebody else there, could be meant.
+    pub(super) fn digest(&self) -> Digest {
+        match self {
+            Self::Kubeconfig(found) => Digest::of(&found.bytes),
+            Self::Described(description) => description.digest(),
+        }
+    }
+}
+
+/// Reads what the spec refers to; None if the objects are in this cluster.
+pub(super) async fn read(
+    client: &Client,
+    object: &Kustomization,
+    default_account: Option<&str>,
+) -> Result<Option<Remote>, Error> {
+    let Some(reference) = &object.spec.kube_config else {
+        return Ok(None);
+    };
+    let namespace = object.metadata.namespace.clone().unwrap_or_default();
+    if let Some(secret) = &reference.secret_ref {
+        let key = secret.key.as_deref().filter(|key| !key.is_empty());
+        let found = kubeconfig(client, namespace, secret.name.clone(), key).await?;
+        return Ok(Some(Remote::Kubeconfig(found)));
+    }
+    let Some(map) = &reference.config_map_ref else {
+        return Ok(None);
+    };
+    let described = description(client, namespace, map.name.clone(), default_account).await?;
+    Ok(Some(Remote::Described(described)))
+}
+
+async fn kubeconfig(
+    client: &Client,
+    namespace: String,
+    name: String,
+    key: Option<&str>,
+) -> Result<Kubeconfig, Error> {
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), &namespace);
+    let found = match check_name(&name) {
+        Ok(()) => match secrets.get_opt(&name).await {
+            Ok(Some(secret)) => Ok(secret),
+            Ok(None) => Err("it does not exist".to_owned()),
+            Err(error) => Err(error.to_string()),
+        },
+        Err(problem) => Err(problem),
+    };
+    let secret = match found {
+        Ok(secret) => secret,
+        Err(problem) => {
+            return Err(Error::ReadSecret {
+                namespace,
+                name,
+                problem,
+            });
+        }
+    };
+    let mut data = secret.data.unwrap_or_default();
+    let mut take = |key: &str| data.remove(key).map(|bytes| bytes.0);
+    let bytes = match key {
+        Some(key) => take(key),
+        None => take("value").or_else(|| take("value.yaml")),
+    };
+    match bytes {
+        Some(bytes) => Ok(Kubeconfig {
+            namespace,
+            name,
+            bytes,
+        }),
+        None => Err(Error::MissingKey {
+            namespace,
+            name,
+            key: key.unwrap_or("value").to_owned(),
+        }),
+    }
+}
+
+async fn description(
+    client: &Client,
+    namespace: String,
+    name: String,
+    default_account: Option<&str>,
+) -> Result<Description, Error> {
+    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), &namespace);
+    let found = match check_name(&name) {
+        Ok(()) => maps.get(&name).await.map_err(|error| told(&error)),
+        Err(problem) => Err(problem),
+    };
+    match found {
+        Ok(map) => {
+            let data = map.data.unwrap_or_default();
+            Description::of(&namespace, &name, &data, default_account).map_err(|problem| {
+                Error::UseConfigMap {
+                    namespace,
+                    name,
+                    problem,
+                }
+            })
+        }
+        Err(problem) => Err(Error::ReadConfigMap {
+            namespace,
+            name,
+            problem,
+        }),
+    }
+}
