@@ -20,6 +20,7 @@ mod drift;
 mod expressions;
 mod failures;
 mod fairness;
+mod fences;
 mod flux_cli;
 mod formats;
 mod generator;
