@@ -101,8 +101,8 @@ impl Context {
     /// Says whether what an object is applied with, and where, comes from this ConfigMap or Secret.
     fn reads(&self, object: &Kustomization, kind: ValuesKind, config: &ObjectKey) -> bool {
         let is_near = object.metadata.namespace.as_deref() == Some(&config.namespace);
-        (is_near && variables::refers_to(object, kind, &config.name))
-            || (is_near && targets::refers_to(object, kind, &config.name))
+        let name = &config.name;
+        (is_near && (variables::refers_to(object, kind, name) || targets::refers_to(object, kind, name)))
             || (kind == ValuesKind::Secret && self.decryption.reads(object, config))
     }
 

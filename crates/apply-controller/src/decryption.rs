@@ -73,6 +73,9 @@ pub struct Keyring {
     pub digest: Digest,
 }
 
+/// Reads the keys in the data of a Secret.
+type Import = fn(&BTreeMap<String, Vec<u8>>) -> Result<Imported, ImportError>;
+
 impl Decryption {
     /// The work keeps the list of Vault servers newest; it never ends.
     pub fn new(
@@ -139,11 +142,7 @@ impl Decryption {
             })
     }
 
-    async fn import(
-        &self,
-        key: &ObjectKey,
-        import: fn(&BTreeMap<String, Vec<u8>>) -> Result<Imported, ImportError>,
-    ) -> Result<(Imported, Digest), Error> {
+    async fn import(&self, key: &ObjectKey, import: Import) -> Result<(Imported, Digest), Error> {
         let secret = format!("{}/{}", key.namespace, key.name);
         let secrets: Api<Secret> = Api::namespaced(self.client.clone(), &key.namespace);
         let unreadable = |problem: String| Error::Read {
