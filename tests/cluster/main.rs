@@ -27,6 +27,7 @@ mod generator;
 mod guard;
 mod handover;
 mod health_waits;
+mod ignore;
 mod kill;
 mod lifecycle;
 mod readers;

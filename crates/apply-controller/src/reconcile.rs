@@ -10,6 +10,7 @@ mod decrypt;
 pub mod finalize;
 pub mod handover;
 pub mod health;
+mod ignore;
 pub mod observe;
 pub mod prune;
 pub mod record;
@@ -244,6 +245,11 @@ async fn carry_out(
     let common = common_metadata(&observed.object);
     let prepared = target.engine.prepare(&owner, objects, &common).await;
     let prepared = prepared.map_err(|error| failed(hidden.masked(error), None))?;
+    let prepared = match ignore::rules(&observed.object) {
+        Ok(rules) => prepared.ignoring(&rules),
+        // Stalled, or it would not run.
+        Err(_) => prepared,
+    };
     let new = prepared.inventory();
     if plan.trigger == Trigger::Requested || before.is_none() {
         // Who asks for a reconcile wants everything applied, whatever is remembered of it.

@@ -5,6 +5,7 @@
 //! CRD, namespace or role exists is dry-run as soon as it does.
 
 mod ask;
+mod ignoring;
 mod write;
 
 use std::collections::HashSet;
@@ -20,6 +21,7 @@ use manifest::{GroupVersionKind, ObjectId};
 use crate::Engine;
 use crate::failure::{ApplyError, ObjectError};
 use crate::fingerprint::{Digest, Facts};
+use crate::ignore::Spot;
 use crate::managed::{Applying, Live, ManagedIndex};
 use crate::mapper::{self, Resource};
 use crate::plan::{self, Blocked, Opening, Verdict};
@@ -156,8 +158,8 @@ enum Progress {
     Waiting(Blocked),
     /// The dry run was refused.
     Refused,
-    /// It is known what to do.
-    Planned(Verdict),
+    /// It is known what to do; with the fields that are left to others, if there are any.
+    Planned(Verdict, Option<Box<[Spot]>>),
     /// It is done.
     Done(Box<Change>),
 }
@@ -197,11 +199,12 @@ impl<'a> Run<'a> {
         let open = self.indices(|_, progress| matches!(progress, Progress::Open));
         match open[..] {
             [] => true,
-            [only] if plan::may_go_unasked(&self.before[only]) => {
-                self.progress[only] = Progress::Planned(Verdict::Configure {
+            [only] if plan::may_go_unasked(&self.before[only]) && self.items[only].ignore.is_none() => {
+                let verdict = Verdict::Configure {
                     take_over: false,
                     asked: None,
-                });
+                };
+                self.progress[only] = Progress::Planned(verdict, None);
                 true
             }
             _ => false,
@@ -231,7 +234,7 @@ impl<'a> Run<'a> {
         });
         self.ask(waiting).await?;
         let planned =
-            self.indices(|item, progress| is_here(item) && matches!(progress, Progress::Planned(_)));
+            self.indices(|item, progress| is_here(item) && matches!(progress, Progress::Planned(..)));
         self.write(planned).await
     }
 
@@ -328,6 +331,7 @@ fn note_as_left(managed: &ManagedIndex, item: &Item, owner: &Owner, live: &Live)
             Applying {
                 desired: applied,
                 expires: item.expires,
+                ignored: managed.recorded(&item.id).and_then(|recorded| recorded.ignored),
             },
             facts,
         );

@@ -16,6 +16,7 @@ use serde::de::Deserializer;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
+use crate::ignore::Ignored;
 use crate::policy::Policy;
 use crate::settings::{Owner, Settings};
 use crate::takeover;
@@ -39,6 +40,14 @@ impl Digest {
     pub fn of_map(map: &Map<String, Value>) -> Self {
         let mut hash = Sha256::new();
         feed_map(&mut hash, map);
+        Self::finish(hash)
+    }
+
+    /// Joins another digest to this one.
+    pub(crate) fn and(self, other: Digest) -> Self {
+        let mut hash = Sha256::new();
+        hash.update(self.0.to_le_bytes());
+        hash.update(other.0.to_le_bytes());
         Self::finish(hash)
     }
 
@@ -106,6 +115,8 @@ struct ManagerEntry {
     time: Option<Timestamp>,
     /// Labels that the entry owns.
     labels: Vec<String>,
+    /// The entry itself, unless it is a subresource's. A glimpse is short-lived: one object at a time comes by.
+    whole: Map<String, Value>,
 }
 
 impl<'de> Deserialize<'de> for Glimpse {
@@ -146,7 +157,7 @@ impl<'de> Deserialize<'de> for Glimpse {
 
 impl<'de> Deserialize<'de> for ManagerEntry {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let entry = Map::deserialize(deserializer)?;
+        let mut entry = Map::deserialize(deserializer)?;
         let text = |field: &str| {
             entry
                 .get(field)
@@ -161,7 +172,30 @@ impl<'de> Deserialize<'de> for ManagerEntry {
             labels: owned_labels(entry.get("fieldsV1")),
             time: text("time").parse().ok(),
             digest: Digest::of_map(&entry),
+            whole: if entry
+                .get("subresource")
+                .and_then(Value::as_str)
+                .is_some_and(|s| !s.is_empty())
+            {
+                Map::new()
+            } else {
+                std::mem::take(&mut entry)
+            },
         })
+    }
+}
+
+impl ManagerEntry {
+    /// Hashes what is left of the entry without ignored fields; None if that is nothing and the entry is not `needed`.
+    fn digest_without(&self, ignored: &Ignored, needed: bool) -> Option<Digest> {
+        let mut entry = self.whole.clone();
+        if let Some(Value::Object(fields)) = entry.get_mut("fieldsV1") {
+            ignored.prune(fields);
+            if fields.is_empty() && !needed {
+                return None;
+            }
+        }
+        Some(Digest::of_map(&entry))
     }
 }
 
@@ -233,6 +267,11 @@ pub struct Facts {
 impl Facts {
     /// Reduces a glimpse to what is remembered.
     pub fn of(glimpse: &Glimpse, settings: &Settings) -> Self {
+        Self::of_all_but(glimpse, settings, None)
+    }
+
+    /// Reduces a glimpse; who owns ignored fields does not show in the fingerprint.
+    pub(crate) fn of_all_but(glimpse: &Glimpse, settings: &Settings, ignored: Option<&Ignored>) -> Self {
         let policy = Policy::of_metadata(&glimpse.labels, &glimpse.annotations, &settings.group);
         let name_label = settings.name_label();
         let label = |key: &str| glimpse.labels.get(key).and_then(Value::as_str);
@@ -248,7 +287,7 @@ impl Facts {
             && (glimpse.leftovers(settings).next().is_some()
                 || takeover::has_stale_metadata(&glimpse.labels, &glimpse.annotations));
         Self {
-            fingerprint: glimpse.fingerprint(settings, owner.as_deref(), policy.merge),
+            fingerprint: glimpse.fingerprint(settings, owner.as_deref(), policy.merge, ignored),
             resource_version: glimpse
                 .metadata
                 .resource_version
@@ -302,12 +341,25 @@ impl Glimpse {
         self.managers.iter().filter(is_leftover)
     }
 
-    fn fingerprint(&self, settings: &Settings, owner: Option<&Owner>, merge: bool) -> Digest {
+    fn fingerprint(
+        &self,
+        settings: &Settings,
+        owner: Option<&Owner>,
+        merge: bool,
+        ignored: Option<&Ignored>,
+    ) -> Digest {
         let mut hash = Sha256::new();
+        let ours = self.ours(settings).map(|entry| (entry, true));
         let leftovers = self.leftovers(settings).filter(|_| !merge);
-        for entry in self.ours(settings).chain(leftovers) {
-            feed_text(&mut hash, b"m", &entry.manager);
-            hash.update(entry.digest.0.to_le_bytes());
+        for (entry, is_ours) in ours.chain(leftovers.map(|entry| (entry, false))) {
+            let digest = match ignored {
+                None => Some(entry.digest),
+                Some(ignored) => entry.digest_without(ignored, is_ours),
+            };
+            if let Some(digest) = digest {
+                feed_text(&mut hash, b"m", &entry.manager);
+                hash.update(digest.0.to_le_bytes());
+            }
         }
         if let Some(owner) = owner {
             feed_text(&mut hash, b"o", &owner.to_string());
@@ -337,10 +389,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::ignore::Step;
 
     const UID: &str = "0b3d8e0a-1c5e-4d8e-9d57-2f0c7b0a9f11";
 
     fn facts(edit: impl FnOnce(&mut Value)) -> Facts {
+        facts_but(None, edit)
+    }
+
+    fn facts_but(ignored: Option<&Ignored>, edit: impl FnOnce(&mut Value)) -> Facts {
         let mut object = json!({"kind": "PartialObjectMetadata", "metadata": {
             "name": "web", "namespace": "default", "uid": UID, "resourceVersion": "42",
             "labels": {"kustomize.toolkit.fluxcd.io/name": "apps", "kustomize.toolkit.fluxcd.io/namespace": "flux-system"},
@@ -351,7 +408,7 @@ mod tests {
                  "apiVersion": "apps/v1", "time": "2026-01-01T00:00:01Z", "fieldsV1": {"f:status": {}}}]}});
         edit(&mut object["metadata"]);
         let glimpse: Glimpse = serde_json::from_value(object).unwrap();
-        Facts::of(&glimpse, &Settings::default())
+        Facts::of_all_but(&glimpse, &Settings::default(), ignored)
     }
 
     #[test]
@@ -407,6 +464,34 @@ mod tests {
         assert!(!both.needs_take_over);
         assert_eq!(both.fingerprint, facts(merge).fingerprint);
         assert!(facts(kubectl).needs_take_over);
+    }
+
+    #[test]
+    fn who_owns_ignored_fields_does_not_change_the_fingerprint() {
+        let replicas = [Step::Field("spec".into()), Step::Field("replicas".into())];
+        let ignored = Ignored::new([replicas.as_slice()]);
+        let fingerprint = |edit: &dyn Fn(&mut Value)| facts_but(Some(&ignored), edit).fingerprint;
+        let before = fingerprint(&|_| {});
+        assert_ne!(before, facts(|_| {}).fingerprint);
+        let kubectl = |fields: Value| {
+            move |m: &mut Value| {
+                let entry =
+                    json!({"manager": "kubectl-edit", "operation": "Update", "fieldsV1": fields.clone()});
+                m["managedFields"].as_array_mut().unwrap().push(entry);
+            }
+        };
+        assert_eq!(
+            fingerprint(&kubectl(json!({"f:spec": {"f:replicas": {}}}))),
+            before
+        );
+        let taken = |m: &mut Value| {
+            m["managedFields"][0]["fieldsV1"]
+                .as_object_mut()
+                .unwrap()
+                .remove("f:spec");
+        };
+        assert_eq!(fingerprint(&taken), before);
+        assert_ne!(fingerprint(&kubectl(json!({"f:spec": {"f:paused": {}}}))), before);
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //! One [`Engine`] per process; its methods may be called from many reconciles at once.
 //!
 //! ```text
-//! Vec<Object> ─ prepare ─▶ Prepared ─ apply ─▶ Applied      Prepared::inventory() is recorded before apply
+//! Vec<Object> ─ prepare ─▶ Prepared ─ apply ─▶ Applied      Prepared::inventory() is recorded before apply,
+//!                                                           Prepared::ignoring(rules) leaves fields to others
 //!                          inventory::diff(old, new) ─ prune ─▶ Pruned ─ wait_terminated
 //!                          ManagedIndex::subscribe() ─▶ Drift
 //! ```
@@ -17,13 +18,14 @@
 //!   can take over from each other.
 //!
 //! Decisions are pure and have modules of their own (`plan`, `stage`, `policy`, `normalize`, `takeover`, `failure`,
-//! [`inventory`], `managed::index`); `request` sends, `apply` and `prune` carry out. Nothing here waits for health, knows
+//! `ignore`, [`inventory`], `managed::index`); `request` sends, `apply` and `prune` carry out. Nothing here waits for health, knows
 //! a Kustomization, or writes a status.
 
 mod apply;
 mod engine;
 mod failure;
 mod fingerprint;
+mod ignore;
 pub mod inventory;
 pub mod managed;
 pub mod mapper;
@@ -44,6 +46,7 @@ pub use apply::{Action, Applied, Change};
 pub use engine::Engine;
 pub use failure::{ApplyError, Class, ObjectError, Step};
 pub use fingerprint::{Digest, Facts};
+pub use ignore::{IgnoreError, IgnoreRule, IgnoreRules, IgnoreTarget, Ignored};
 pub use inventory::Inventory;
 pub use managed::{Drift, ManagedIndex, What};
 pub use policy::Policy;

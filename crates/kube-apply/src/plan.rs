@@ -353,6 +353,7 @@ mod tests {
             }),
             desired,
             expires: false,
+            ignored: None,
             fingerprint: Digest::of(&json!(1)),
             resource_version: Some(1),
         };

@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::Engine;
 use crate::failure::{ApplyError, Class, Failure, ObjectError, Step};
 use crate::fingerprint::Digest;
+use crate::ignore::{Candidates, IgnoreRules, Ignored};
 use crate::inventory::Inventory;
 use crate::managed::Applying;
 use crate::mapper::{self, Definition, Resource};
@@ -42,6 +43,8 @@ pub(crate) struct Item {
     /// Kubernetes deletes it by itself when it is finished.
     pub(crate) expires: bool,
     pub(crate) resource: Arc<Resource>,
+    /// Rules that may leave fields of it to others.
+    pub(crate) ignore: Option<Arc<Candidates>>,
     /// False when only a CRD of the same set knows the kind.
     pub(crate) is_served: bool,
 }
@@ -58,6 +61,18 @@ impl Prepared {
             .iter()
             .map(|item| (item.id.clone(), item.gvk.version.clone()))
             .collect()
+    }
+
+    /// Leaves fields of the objects to others.
+    #[must_use]
+    pub fn ignoring(mut self, rules: &IgnoreRules) -> Self {
+        for item in &mut self.items {
+            if let Some(candidates) = rules.candidates(&item.object) {
+                item.digest = candidates.digest(item.digest);
+                item.ignore = Some(Arc::new(candidates));
+            }
+        }
+        self
     }
 
     /// Iterates over ids and kinds in the order in which they are applied.
@@ -86,10 +101,11 @@ impl Item {
         }
     }
 
-    pub(crate) fn applying(&self) -> Applying {
+    pub(crate) fn applying(&self, ignored: Option<Arc<Ignored>>) -> Applying {
         Applying {
             desired: self.digest,
             expires: self.expires,
+            ignored,
         }
     }
 
@@ -159,6 +175,7 @@ fn item(object: Object, resource: Arc<Resource>, is_served: bool, settings: &Set
         gvk,
         object,
         resource,
+        ignore: None,
         is_served,
     }
 }

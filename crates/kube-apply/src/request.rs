@@ -92,7 +92,8 @@ impl Requests {
         &self.client
     }
 
-    /// Applies the object under our field manager, taking fields from whoever has them.
+    /// Applies the object under our field manager, taking fields from whoever has them. With a resourceVersion it is
+    /// applied over that version only, and a conflict is not tried again.
     pub(crate) async fn apply(
         &self,
         at: &Address,
@@ -112,7 +113,10 @@ impl Requests {
                 collection.patch_metadata(&at.name, &params, &patch)
             }
         };
-        self.answer(build, mode.whole, true).await
+        let is_locked = object
+            .get("metadata")
+            .is_some_and(|m| m.get("resourceVersion").is_some());
+        self.answer(build, mode.whole, !is_locked).await
     }
 
     /// Sends a JSON patch that carries the version it was made from.
@@ -162,6 +166,21 @@ impl Requests {
         };
         let text = self.send(|| collection.list_metadata(&params), true).await?;
         parse(&text)
+    }
+
+    /// Reads a whole live object; None when there is none.
+    pub(crate) async fn whole(&self, at: &Address) -> Result<Option<Answer>, Failure> {
+        match self
+            .send(|| at.collection().get(&at.name, &GetParams::default()), true)
+            .await
+        {
+            Ok(text) => Ok(Some(Answer {
+                glimpse: parse(&text)?,
+                whole: Some(parse(&text)?),
+            })),
+            Err(Sent::Status(status)) if is_object_missing(&status) => Ok(None),
+            Err(other) => Err(other.into()),
+        }
     }
 
     /// Deletes in the background, as Flux does; `Ok(false)` when there is no such object.

@@ -1,9 +1,9 @@
 //! Selecting resources: by regular expressions over their ids, and by label and annotation selectors.
 
-mod labels;
 mod pattern;
 
 use manifest::GroupVersionKind;
+use manifest::labels::LabelSelector;
 use regex::{Regex, RegexBuilder};
 
 use crate::error::{Error, Result};
@@ -11,8 +11,6 @@ use crate::kustomization::Selector;
 use crate::nodes::Nodes;
 use crate::resource::{self, Resource};
 use crate::resource_map::ResourceMap;
-
-use labels::LabelSelector;
 
 /// How large a compiled expression may become: patterns come from users.
 const PATTERN_LIMIT: usize = 10 << 20;
@@ -52,8 +50,8 @@ impl CompiledSelector {
             kind: part(&id.gvk.kind)?,
             name: part(&id.name)?,
             namespace: part(&id.namespace)?,
-            labels: LabelSelector::parse(&selector.label_selector),
-            annotations: LabelSelector::parse(&selector.annotation_selector),
+            labels: LabelSelector::parse(&selector.label_selector).map_err(Error::invalid),
+            annotations: LabelSelector::parse(&selector.annotation_selector).map_err(Error::invalid),
         })
     }
 

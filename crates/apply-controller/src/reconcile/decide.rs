@@ -8,6 +8,7 @@ use api::meta::{CustomHealthCheck, reasons};
 use jiff::{SignedDuration, Timestamp};
 use kube_health::{Check, CheckError, Checks};
 
+use super::ignore;
 use super::observe::{Dependency, Observed, Source};
 use crate::memory::{Attempt, Inputs, Outcome, Waiting};
 
@@ -198,15 +199,10 @@ fn refused(object: &Kustomization, policy: &Policy) -> Option<Decision> {
                     .to_owned(),
         });
     }
-    // What this controller cannot do yet must not be passed over in silence.
-    let spec = &object.spec;
-    let unsupported = [("spec.ignore", !spec.ignore.is_empty())];
-    if let Some((field, _)) = unsupported.into_iter().find(|(_, used)| *used) {
+    if let Err(error) = ignore::rules(object) {
         return Some(Decision::Stalled {
-            reason: reasons::FEATURE_GATE_DISABLED,
-            message: format!(
-                "this version of apply-controller does not support {field}; nothing was applied"
-            ),
+            reason: reasons::RECONCILIATION_FAILED,
+            message: error.to_string(),
         });
     }
     let checks = checks(object).err()?;
@@ -667,6 +663,22 @@ mod tests {
                 other => panic!("{field}: {other:?}"),
             }
         }
+    }
+
+    #[test]
+    fn ignore_rules_that_cannot_be_read_are_refused_in_fluxs_words() {
+        let spec = json!({"ignore": [{"paths": ["/spec/replicas"], "target": {"kind": "("}}]});
+        match decided(&observed(spec)) {
+            Decision::Stalled { reason, message } => {
+                assert_eq!(reason, "ReconciliationFailed");
+                let expected =
+                    "failed to create ignore rule selector: invalid kind regex: error parsing regexp: ";
+                assert!(message.starts_with(expected), "{message}");
+            }
+            other => panic!("{other:?}"),
+        }
+        let spec = json!({"ignore": [{"paths": ["/spec/replicas"], "target": {"kind": "Deploy.*"}}]});
+        assert!(matches!(decided(&observed(spec)), Decision::Rest { .. }));
     }
 
     #[test]

@@ -1,12 +1,15 @@
 //! Dry runs: asks the server about every object that needs work, and collects all refusals.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt as _;
+use serde_json::{Map, Value};
 
 use super::{Action, Failures, Progress, Run};
 use crate::failure::{ApplyError, Class, Failure, ObjectError, Step};
 use crate::fingerprint::Facts;
+use crate::ignore::Ignored;
 use crate::managed::Live;
 use crate::mapper;
 use crate::plan::{self, Pending, Verdict};
@@ -14,10 +17,13 @@ use crate::prepare::Item;
 use crate::request::{Answer, Mode};
 use crate::stage::{Stage, is_crd, is_namespace};
 
-const DRY: Mode = Mode {
+pub(super) const DRY: Mode = Mode {
     dry_run: true,
     whole: false,
 };
+
+/// What came of a question.
+pub(super) type Asked = (Progress, Option<ObjectError>);
 
 /// A kind that was just defined or changed is served a moment after its CRD says so; so often, and with these pauses,
 /// is it asked about again.
@@ -71,7 +77,7 @@ impl Run<'_> {
         for (item, progress) in self.items.iter().zip(&self.progress) {
             let (is_new, is_changing) = match progress {
                 Progress::Open | Progress::Refused | Progress::Waiting(_) => (true, true),
-                Progress::Planned(verdict) => (matches!(verdict, Verdict::Create), verdict.is_work()),
+                Progress::Planned(verdict, _) => (matches!(verdict, Verdict::Create), verdict.is_work()),
                 Progress::Done(_) => (false, false),
             };
             if is_new && is_namespace(&item.gvk) {
@@ -97,21 +103,36 @@ impl Run<'_> {
         let run = &*self;
         let asked = indices
             .into_iter()
-            .map(|i| async move { (i, run.dry_run(&run.items[i]).await) }.boxed());
+            .map(|i| async move { (i, run.question(i).await) }.boxed());
         let mut answers = run.together(asked.collect()).await;
         answers.sort_by_key(|(index, _)| *index);
         let mut errors = Vec::new();
-        for (index, answer) in answers {
-            let (progress, error) = self.understand(index, answer);
+        for (index, (progress, error)) in answers {
             self.progress[index] = progress;
             errors.extend(error);
         }
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
-    async fn dry_run(&self, item: &Item) -> Result<Answer, Failure> {
+    async fn question(&self, index: usize) -> Asked {
+        let item = &self.items[index];
+        match &item.ignore {
+            Some(candidates) => self.question_ignoring(index, candidates).await,
+            None => {
+                let answer = self.dry_run(item, item.object.value(), DRY).await;
+                self.understand(index, answer)
+            }
+        }
+    }
+
+    pub(super) async fn dry_run(
+        &self,
+        item: &Item,
+        object: &Map<String, Value>,
+        mode: Mode,
+    ) -> Result<Answer, Failure> {
         let (requests, at) = (self.engine.requests(), item.address());
-        let mut answer = requests.apply(&at, item.object.value(), DRY).await;
+        let mut answer = requests.apply(&at, object, mode).await;
         let is_fresh = self
             .fresh
             .contains(&(item.gvk.group.clone(), item.gvk.kind.clone()));
@@ -120,38 +141,44 @@ impl Run<'_> {
                 break;
             }
             tokio::time::sleep(*pause).await;
-            answer = requests.apply(&at, item.object.value(), DRY).await;
+            answer = requests.apply(&at, object, mode).await;
         }
         answer
     }
 
-    fn understand(&self, index: usize, answer: Result<Answer, Failure>) -> (Progress, Option<ObjectError>) {
+    /// Notes that the server refused an object, which may mean that it has to be recreated.
+    pub(super) fn refused(&self, index: usize, failure: Failure) -> Asked {
+        let (item, before) = (&self.items[index], &self.before[index]);
+        if failure.class == Class::Immutable && self.may_recreate(item, before) {
+            return (Progress::Planned(Verdict::Recreate, None), None);
+        }
+        (Progress::Refused, Some(self.refusal(item, Step::DryRun, failure)))
+    }
+
+    pub(super) fn understand(&self, index: usize, answer: Result<Answer, Failure>) -> Asked {
         let (item, before) = (&self.items[index], &self.before[index]);
         let answer = match answer {
             Ok(answer) => answer,
-            Err(failure) if failure.class == Class::Immutable && self.may_recreate(item, before) => {
-                return (Progress::Planned(Verdict::Recreate), None);
-            }
-            Err(failure) => return (Progress::Refused, Some(self.refusal(item, Step::DryRun, failure))),
+            Err(failure) => return self.refused(index, failure),
         };
         let facts = Facts::of(&answer.glimpse, self.engine.settings());
         let exists = answer.glimpse.resource_version().is_some();
         let is_telling = self.is_telling(item, &facts);
         let progress = match plan::verdict(item.policy, before, &facts, exists, is_telling) {
             Verdict::Unchanged => {
-                self.remember(item, &facts);
+                self.remember(item, None, &facts);
                 Progress::done(item, Action::Unchanged)
             }
             Verdict::Skip => Progress::done(item, Action::Skipped),
-            verdict => Progress::Planned(verdict),
+            verdict => Progress::Planned(verdict, None),
         };
         (progress, None)
     }
 
-    fn remember(&self, item: &Item, facts: &Facts) {
+    pub(super) fn remember(&self, item: &Item, ignored: Option<Arc<Ignored>>, facts: &Facts) {
         self.engine
             .managed()
-            .record(&item.id, &self.owner, item.applying(), facts);
+            .record(&item.id, &self.owner, item.applying(ignored), facts);
     }
 
     /// Force may come with the call, from the manifest, or from the live object.

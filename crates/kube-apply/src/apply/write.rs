@@ -3,6 +3,7 @@
 use std::future::Future;
 
 use futures::FutureExt as _;
+use serde_json::{Map, Value};
 
 use super::{Action, Change, Failures, Progress, Run, done};
 use crate::failure::{Class, Failure, ObjectError, Step};
@@ -38,14 +39,20 @@ impl Run<'_> {
 
     async fn write_one(&self, index: usize) -> Result<Change, ObjectError> {
         let (item, before) = (&self.items[index], &self.before[index]);
-        let verdict = match &self.progress[index] {
-            Progress::Planned(verdict) => *verdict,
+        let (verdict, spots) = match &self.progress[index] {
+            Progress::Planned(verdict, spots) => (*verdict, spots),
             _ => return Ok(done(item, Action::Unchanged)),
         };
         let flight = self.engine.managed().begin(&item.id);
         let (answer, action) = match verdict {
             Verdict::Recreate => (self.recreate(item).await?, Action::Created),
             Verdict::Create => (self.send(item).await?, Action::Created),
+            Verdict::Configure { take_over, .. } if let Some(spots) = spots => {
+                if take_over {
+                    self.take_over(item).await?;
+                }
+                self.write_ignoring(item, spots).await?
+            }
             Verdict::Configure { take_over: true, .. } => {
                 self.take_over(item).await?;
                 (self.send(item).await?, Action::Configured)
@@ -53,10 +60,16 @@ impl Run<'_> {
             Verdict::Configure { asked, .. } => self.configure(item, before, asked).await?,
             Verdict::Skip | Verdict::Unchanged => return Ok(done(item, Action::Unchanged)),
         };
-        let facts = Facts::of(&answer.glimpse, self.engine.settings());
-        flight.record(&self.owner, item.applying(), &facts);
+        let ignored = item.ignored_in(answer.whole.as_ref());
+        let facts = Facts::of_all_but(&answer.glimpse, self.engine.settings(), ignored.as_deref());
+        flight.record(&self.owner, item.applying(ignored), &facts);
+        let live = if self.wants_answer(item) {
+            kept(answer)
+        } else {
+            None
+        };
         Ok(Change {
-            live: kept(answer),
+            live,
             ..done(item, action)
         })
     }
@@ -91,23 +104,31 @@ impl Run<'_> {
         Ok((self.send(item).await?, Action::Configured))
     }
 
-    async fn send(&self, item: &Item) -> Result<Answer, ObjectError> {
+    pub(super) async fn send(&self, item: &Item) -> Result<Answer, ObjectError> {
         self.try_send(item)
             .await
             .map_err(|failure| self.refusal(item, Step::Apply, failure))
     }
 
     fn try_send<'s>(&'s self, item: &'s Item) -> impl Future<Output = Result<Answer, Failure>> + Send + 's {
+        self.try_send_as(item, item.object.value())
+    }
+
+    pub(super) fn try_send_as<'s>(
+        &'s self,
+        item: &'s Item,
+        payload: &'s Map<String, Value>,
+    ) -> impl Future<Output = Result<Answer, Failure>> + Send + 's {
         let mode = Mode {
             dry_run: false,
-            whole: self.options.want_live || item.stage.is_waited_for(),
+            whole: self.wants_answer(item) || item.ignore.is_some(),
         };
-        async move {
-            self.engine
-                .requests()
-                .apply(&item.address(), item.object.value(), mode)
-                .await
-        }
+        async move { self.engine.requests().apply(&item.address(), payload, mode).await }
+    }
+
+    /// Tells whether the whole answer is kept.
+    fn wants_answer(&self, item: &Item) -> bool {
+        self.options.want_live || item.stage.is_waited_for()
     }
 
     /// Makes other tools' fields ours, so that the apply after this removes those that the manifest does not have.
@@ -194,12 +215,9 @@ impl Run<'_> {
 }
 
 /// Returns the whole object without what only servers read.
-fn kept(answer: Answer) -> Option<serde_json::Value> {
+fn kept(answer: Answer) -> Option<Value> {
     let mut whole = answer.whole?;
-    if let Some(metadata) = whole
-        .get_mut("metadata")
-        .and_then(serde_json::Value::as_object_mut)
-    {
+    if let Some(metadata) = whole.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("managedFields");
     }
     Some(whole)

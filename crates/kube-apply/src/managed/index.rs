@@ -14,6 +14,7 @@ use tokio::task::AbortHandle;
 
 use super::{Drift, What};
 use crate::fingerprint::{Digest, Facts};
+use crate::ignore::Ignored;
 use crate::mapper::Resource;
 use crate::settings::Owner;
 
@@ -29,12 +30,14 @@ pub enum Live {
 }
 
 /// What is applied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Applying {
     /// Digest of the object as it is wanted.
     pub desired: Digest,
     /// Kubernetes deletes the object by itself, so that its end is no drift.
     pub expires: bool,
+    /// Fields that are left to others, whose changes are no drift.
+    pub ignored: Option<Arc<Ignored>>,
 }
 
 /// What was recorded after an apply.
@@ -46,6 +49,8 @@ pub struct Recorded {
     pub desired: Digest,
     /// Its end is no drift.
     pub expires: bool,
+    /// Changes of these fields are no drift.
+    pub ignored: Option<Arc<Ignored>>,
     /// Fingerprint of what the server made of it.
     pub fingerprint: Digest,
     /// Version of the server's answer; None when versions are no numbers.
@@ -282,15 +287,37 @@ impl Index {
             .cloned()
             .unwrap_or_else(|| Arc::new(owner.clone()));
         let entry = kind.objects.entry(key(&id.namespace, &id.name)).or_default();
+        let before = entry
+            .recorded
+            .as_ref()
+            .and_then(|recorded| recorded.ignored.as_ref());
+        if before != applying.ignored.as_ref() {
+            entry.see_again(facts);
+        }
         entry.recorded = Some(Recorded {
             owner,
             desired: applying.desired,
             expires: applying.expires,
+            ignored: applying.ignored,
             fingerprint: facts.fingerprint,
             resource_version: facts.resource_version,
         });
         entry.told = false;
         entry.evaluate(id, now)
+    }
+
+    /// Returns the fields of an object whose changes are no drift.
+    pub(super) fn ignored(
+        &self,
+        group_kind: (&str, &str),
+        namespace: &str,
+        name: &str,
+    ) -> Option<Arc<Ignored>> {
+        let kind = self
+            .kinds
+            .get(&(group_kind.0.to_owned(), group_kind.1.to_owned()))?;
+        let entry = kind.objects.get(&key(namespace, name))?;
+        entry.recorded.as_ref()?.ignored.clone()
     }
 
     /// Takes in an object that the watch shows.
@@ -404,6 +431,16 @@ impl Index {
 impl Entry {
     fn is_needed(&self) -> bool {
         self.recorded.is_some() || self.in_flight > 0 || matches!(self.seen, Seen::Present(_))
+    }
+
+    /// Takes what is recorded now for what was seen, unless something newer was: fingerprints are comparable only when
+    /// they leave out the same fields.
+    fn see_again(&mut self, facts: &Facts) {
+        if let Seen::Present(seen) = &mut self.seen
+            && seen.resource_version <= facts.resource_version
+        {
+            *seen = facts.clone();
+        }
     }
 
     /// Tells what happened since the last record, whoever did it.

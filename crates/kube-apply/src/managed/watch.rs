@@ -108,7 +108,8 @@ fn take_in(inner: &Arc<Inner>, kind: &Resource, event: Event<Glimpse>) {
             }
             Event::InitDone => index.relist_ends(group, name, now),
             Event::InitApply(seen) | Event::Apply(seen) => {
-                let facts = Facts::of(&seen, &inner.settings);
+                let ignored = index.ignored((group, name), seen.namespace(), seen.name());
+                let facts = Facts::of_all_but(&seen, &inner.settings, ignored.as_deref());
                 index
                     .observe((group, name), seen.namespace(), seen.name(), facts, now)
                     .into_iter()

@@ -1,15 +1,13 @@
-//! Kubernetes' label selectors: `a=b,c in (d,e),!f`.
+//! Kubernetes' label selectors: `a=b,c in (d,e),!f`. Parsed with apimachinery's rules and words.
 
 mod parse;
 mod validate;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::error::{Error, Result};
-
 /// Requirements that must all hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct LabelSelector {
+pub struct LabelSelector {
     requirements: Vec<Requirement>,
 }
 
@@ -31,23 +29,26 @@ enum Operator {
 }
 
 impl LabelSelector {
-    /// Parses a selector; nothing selects everything.
-    pub(crate) fn parse(text: &str) -> Result<Self> {
-        parse::requirements(text)
-            .map(|requirements| Self { requirements })
-            .map_err(Error::invalid)
+    /// Parses a selector; nothing selects everything. What is wrong is told in apimachinery's words.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        parse::requirements(text).map(|requirements| Self { requirements })
     }
 
     /// Tells whether labels meet all requirements.
-    pub(crate) fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
+    pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
+        self.matches_by(|key| labels.get(key).map(String::as_str))
+    }
+
+    /// Tells whether labels, looked up by key, meet all requirements.
+    pub fn matches_by<'a>(&self, lookup: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.requirements
             .iter()
-            .all(|requirement| requirement.matches(labels.get(&requirement.key)))
+            .all(|requirement| requirement.matches(lookup(&requirement.key)))
     }
 }
 
 impl Requirement {
-    fn matches(&self, value: Option<&String>) -> bool {
+    fn matches(&self, value: Option<&str>) -> bool {
         match (self.operator, value) {
             (Operator::Exists, value) => value.is_some(),
             (Operator::DoesNotExist, value) => value.is_none(),
@@ -58,9 +59,9 @@ impl Requirement {
         }
     }
 
-    fn compares(&self, value: Option<&String>, compare: impl Fn(i64, i64) -> bool) -> bool {
-        let number = |text: Option<&String>| text.and_then(|text| text.parse::<i64>().ok());
-        match (number(value), number(self.values.first())) {
+    fn compares(&self, value: Option<&str>, compare: impl Fn(i64, i64) -> bool) -> bool {
+        let number = |text: Option<&str>| text.and_then(|text| text.parse::<i64>().ok());
+        match (number(value), number(self.values.first().map(String::as_str))) {
             (Some(label), Some(bound)) => compare(label, bound),
             _ => false,
         }
@@ -129,7 +130,7 @@ mod tests {
             ),
         ] {
             let error = LabelSelector::parse(selector).unwrap_err();
-            assert_eq!(error.to_string(), message, "{selector}");
+            assert_eq!(error, message, "{selector}");
         }
     }
 }
