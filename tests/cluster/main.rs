@@ -12,6 +12,7 @@
 mod artifacts;
 mod authority;
 mod builds;
+mod changes;
 mod crds;
 mod decryption;
 mod deletion;

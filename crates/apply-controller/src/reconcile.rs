@@ -14,6 +14,7 @@ mod ignore;
 pub mod observe;
 pub mod prune;
 pub mod record;
+pub mod report;
 pub mod status;
 mod tree_fs;
 pub mod variables;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::kustomize::{Kustomization, ResourceInventory, ResourceRef};
+use api::meta::ValuesKind;
 use artifact::client::{ArtifactRef, RemoteTree};
 use controller_kit::ObjectKey;
 use controller_kit::queue::Outcome as Next;
@@ -37,6 +39,7 @@ use build::Output;
 use decide::{Decision, Plan, Trigger};
 use observe::Observed;
 use record::Recorder;
+use report::Reports;
 use status::{Health, Report};
 use variables::Variables;
 
@@ -53,6 +56,8 @@ pub struct Run {
     pub inventory: ResourceInventory,
     /// Whether anything in the cluster was changed.
     pub changed: bool,
+    /// What is told of it in the history.
+    pub reports: Reports,
 }
 
 impl Run {
@@ -223,6 +228,9 @@ async fn carry_out(
     drop(tree);
     let built = build.result.clone().map_err(Error::Build)?;
     let values = variables.digest().copied();
+    let references = variables::references(&observed.object);
+    // What may hold a secret is told without values.
+    let has_secrets = keys.is_some() || references.iter().any(|r| r.kind == ValuesKind::Secret);
     let strict = context.policy.strict_substitutions;
     let output = build::output(built, &spec, variables, strict, keys.as_ref()).await;
     let Output {
@@ -250,6 +258,8 @@ async fn carry_out(
         // Stalled, or it would not run.
         Err(_) => prepared,
     };
+    // A value that came from a Secret is nobody's business, and may be anywhere.
+    let prepared = prepared.confidential(|_| has_secrets);
     let new = prepared.inventory();
     if plan.trigger == Trigger::Requested || before.is_none() {
         // Who asks for a reconcile wants everything applied, whatever is remembered of it.
@@ -267,6 +277,7 @@ async fn carry_out(
     let options = ApplyOptions {
         force: spec.force,
         want_live: spec.wait,
+        want_changes: true,
         ..ApplyOptions::default()
     };
     let applied = target.engine.apply(prepared, &options).await.map_err(|error| {
@@ -278,7 +289,8 @@ async fn carry_out(
         };
         failed(hidden.masked(error), Some(managed))
     })?;
-    recorder.changes(plan, &applied);
+    let changes = report::changes(&applied);
+    recorder.changes(plan, &applied, changes.as_deref());
     let inventory = match prune::prune(context, &target, observed, recorder, plan, &old, &new).await {
         Ok(inventory) => inventory,
         Err((error, inventory)) => return Err(failed(error, Some(inventory))),
@@ -290,6 +302,10 @@ async fn carry_out(
         checksum,
         inventory,
         changed,
+        reports: changes
+            .into_iter()
+            .map(|text| (report::CHANGES.to_owned(), text))
+            .collect(),
     };
     context.memory.with(key, |entry| {
         let generation = plan.inputs.generation;
@@ -357,6 +373,7 @@ async fn moved_on(
         checksum: applied.checksum.clone(),
         inventory: recorded(&managed_before(&observed.object)),
         changed: false,
+        reports: Reports::new(),
     }))
 }
 

@@ -19,6 +19,7 @@ use manifest::order::rank_for_apply;
 use manifest::{GroupVersionKind, ObjectId};
 
 use crate::Engine;
+use crate::changes::FieldChanges;
 use crate::failure::{ApplyError, ObjectError};
 use crate::fingerprint::{Digest, Facts};
 use crate::ignore::Spot;
@@ -72,6 +73,8 @@ pub struct Change {
     pub gvk: GroupVersionKind,
     /// What was done.
     pub action: Action,
+    /// Which fields changed; only for objects that existed and were changed, when asked for.
+    pub fields: FieldChanges,
     /// The API server's answer, without managedFields; only for objects that were written, when asked for.
     pub live: Option<serde_json::Value>,
 }
@@ -343,6 +346,7 @@ fn done(item: &Item, action: Action) -> Change {
         id: item.id.clone(),
         gvk: item.gvk.clone(),
         action,
+        fields: FieldChanges::default(),
         live: None,
     }
 }

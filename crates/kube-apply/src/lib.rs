@@ -18,10 +18,11 @@
 //!   can take over from each other.
 //!
 //! Decisions are pure and have modules of their own (`plan`, `stage`, `policy`, `normalize`, `takeover`, `failure`,
-//! `ignore`, [`inventory`], `managed::index`); `request` sends, `apply` and `prune` carry out. Nothing here waits for health, knows
-//! a Kustomization, or writes a status.
+//! `ignore`, [`changes`], [`inventory`], `managed::index`); `request` sends, `apply` and `prune` carry out. Nothing here
+//! waits for health, knows a Kustomization, or writes a status.
 
 mod apply;
+pub mod changes;
 mod engine;
 mod failure;
 mod fingerprint;
@@ -43,6 +44,7 @@ mod terminated;
 mod usable;
 
 pub use apply::{Action, Applied, Change};
+pub use changes::{FieldChange, FieldChanges, SetBy};
 pub use engine::Engine;
 pub use failure::{ApplyError, Class, ObjectError, Step};
 pub use fingerprint::{Digest, Facts};

@@ -43,6 +43,8 @@ pub(crate) struct Item {
     /// Kubernetes deletes it by itself when it is finished.
     pub(crate) expires: bool,
     pub(crate) resource: Arc<Resource>,
+    /// Its values are not to be told.
+    pub(crate) is_confidential: bool,
     /// Rules that may leave fields of it to others.
     pub(crate) ignore: Option<Arc<Candidates>>,
     /// False when only a CRD of the same set knows the kind.
@@ -71,6 +73,16 @@ impl Prepared {
                 item.digest = candidates.digest(item.digest);
                 item.ignore = Some(Arc::new(candidates));
             }
+        }
+        self
+    }
+
+    /// Marks objects whose values are not to be told, as those of Secrets never are: what was decrypted, or made of
+    /// Secrets.
+    #[must_use]
+    pub fn confidential(mut self, is_confidential: impl Fn(&ObjectId) -> bool) -> Self {
+        for item in &mut self.items {
+            item.is_confidential = is_confidential(&item.id);
         }
         self
     }
@@ -175,6 +187,7 @@ fn item(object: Object, resource: Arc<Resource>, is_served: bool, settings: &Set
         gvk,
         object,
         resource,
+        is_confidential: false,
         ignore: None,
         is_served,
     }

@@ -85,6 +85,9 @@ pub struct ApplyOptions {
     /// Keeps the API server's answer to each write in [`Change::live`](crate::Change::live). Costs memory for each
     /// object and a whole object per answer instead of its metadata, so leave it off where no health is asked for.
     pub want_live: bool,
+    /// Finds out which fields of existing objects a write changed, for [`Change::fields`](crate::Change::fields). Costs
+    /// one read for each object that is changed, and whole answers.
+    pub want_changes: bool,
     /// How long definitions (CRDs, namespaces, classes) may take to become usable, and recreated objects to go away.
     pub stage_timeout: Duration,
 }
@@ -95,6 +98,7 @@ impl Default for ApplyOptions {
         Self {
             force: false,
             want_live: false,
+            want_changes: false,
             stage_timeout: Duration::from_secs(60),
         }
     }

@@ -14,6 +14,7 @@ use kube_apply::{Applied, Pruned};
 use manifest::ObjectId;
 
 use super::decide::Plan;
+use super::report::Reports;
 use super::status::{self, Entry, Failure, Frame, Health, Report, Success};
 use super::{Failed, Run, why};
 use crate::controller::Context;
@@ -177,7 +178,7 @@ impl<'a> Recorder<'a> {
             origin_revision: run.plan.origin_revision.clone(),
             inventory: Some(run.inventory.clone()),
             health,
-            history: entry(&run.plan, run.checksum.clone(), took, BTreeMap::new()),
+            history: entry(&run.plan, run.checksum.clone(), took).with(run.reports.clone()),
             quiet: run.quiet(),
         });
         let differed = self.report(report).await?;
@@ -230,15 +231,15 @@ impl<'a> Recorder<'a> {
             inventory: failed.inventory.clone(),
             history: failed.checksum.clone().map(|checksum| {
                 let why = why::list(&failed.error).map(|list| (why::KEY.to_owned(), list));
-                entry(plan, checksum, took, why.into_iter().collect())
+                entry(plan, checksum, took).with(why.into_iter().collect())
             }),
         });
         self.event(Some(plan), Severity::Error, reason, &message);
         self.report(report).await.map(drop)
     }
 
-    /// Tells of what an apply changed.
-    pub fn changes(&self, plan: &Plan, applied: &Applied) {
+    /// Tells of what an apply changed: object by object as Flux does, then field by field.
+    pub fn changes(&self, plan: &Plan, applied: &Applied, fields: Option<&str>) {
         let lines: Vec<_> = applied
             .changed()
             .map(|change| format!("{} {}", change.id, change.action))
@@ -247,14 +248,14 @@ impl<'a> Recorder<'a> {
             tracing::info!(
                 revision = plan.inputs.revision,
                 changes = lines.join(", "),
+                fields,
                 "server-side apply completed"
             );
-            self.event(
-                Some(plan),
-                Severity::Info,
-                reasons::PROGRESSING,
-                &lines.join("\n"),
-            );
+            let mut message = lines.join("\n");
+            if let Some(fields) = fields {
+                message = format!("{message}\n\n{fields}");
+            }
+            self.event(Some(plan), Severity::Info, reasons::PROGRESSING, &message);
         }
     }
 
@@ -368,11 +369,11 @@ impl<'a> Recorder<'a> {
     }
 }
 
-fn entry(plan: &Plan, checksum: String, duration: Duration, metadata: BTreeMap<String, String>) -> Entry {
+fn entry(plan: &Plan, checksum: String, duration: Duration) -> Entry {
     Entry {
-        metadata,
         checksum,
         duration,
+        reports: Reports::new(),
         revision: plan.inputs.revision.clone(),
         origin_revision: plan.origin_revision.clone(),
     }

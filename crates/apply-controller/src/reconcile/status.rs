@@ -11,6 +11,8 @@ use controller_kit::conditions::{self, Fact};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+use super::report::{self, Reports};
+
 /// What happened, as far as the status tells of it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Report {
@@ -110,8 +112,15 @@ pub struct Entry {
     pub revision: String,
     /// Revision at the origin of the artifact.
     pub origin_revision: Option<String>,
-    /// What else is told of the run, by keys that do not exist in Flux.
-    pub metadata: BTreeMap<String, String>,
+    /// What else is told of the run.
+    pub reports: Reports,
+}
+
+impl Entry {
+    /// Tells more of the run.
+    pub fn with(self, reports: Reports) -> Self {
+        Self { reports, ..self }
+    }
 }
 
 /// The object that the status belongs to.
@@ -330,10 +339,14 @@ fn set(status: &mut KustomizationStatus, frame: Frame<'_>, fact: Fact) {
 }
 
 fn remember(status: &mut KustomizationStatus, frame: Frame<'_>, entry: Entry, outcome: &str) {
-    let mut metadata = entry.metadata;
+    let mut metadata = entry.reports;
     metadata.insert("revision".to_owned(), entry.revision);
     if let Some(origin) = entry.origin_revision {
         metadata.insert("originRevision".to_owned(), origin);
+    }
+    let same = |s: &&Snapshot| s.digest == entry.checksum && s.last_reconciled_status == outcome;
+    if let Some(earlier) = status.history.iter().find(same) {
+        report::carry_over(&earlier.metadata, &mut metadata);
     }
     let now = Time(whole_seconds(frame.now));
     let snapshot = Snapshot {
@@ -387,7 +400,7 @@ mod tests {
             duration: Duration::from_millis(1500),
             revision: revision.to_owned(),
             origin_revision: None,
-            metadata: BTreeMap::from([("more".to_owned(), "told".to_owned())]),
+            reports: Reports::from([("more".to_owned(), "told".to_owned())]),
         }
     }
 
@@ -553,5 +566,32 @@ mod tests {
             shown(&next(&failed, frame(), success("r1", Health::NotAsked, true))),
             ["Ready=True ReconciliationSucceeded"]
         );
+    }
+
+    #[test]
+    fn what_changed_is_told_until_something_else_changes() {
+        let run = |checksum: &str, changes: Option<&str>| {
+            let reports = changes.map(|text| (report::CHANGES.to_owned(), text.to_owned()));
+            let Report::Succeeded(mut success) = success("r1", Health::NotAsked, false) else {
+                unreachable!()
+            };
+            success.history = entry("r1").with(reports.into_iter().collect());
+            success.history.checksum = checksum.to_owned();
+            Report::Succeeded(success)
+        };
+        let told = |status: &KustomizationStatus| status.history[0].metadata.get(report::CHANGES).cloned();
+        let mut status = next(
+            &KustomizationStatus::default(),
+            frame(),
+            run("a", Some("x: 1 → 2")),
+        );
+        assert_eq!(told(&status).as_deref(), Some("x: 1 → 2"));
+        status = next(&status, frame(), run("a", None));
+        assert_eq!(told(&status).as_deref(), Some("x: 1 → 2"));
+        status = next(&status, frame(), run("a", Some("x: 3 → 2")));
+        assert_eq!(told(&status).as_deref(), Some("x: 3 → 2"));
+        status = next(&status, frame(), run("b", None));
+        assert_eq!(told(&status), None);
+        assert_eq!(status.history[0].metadata["revision"], "r1");
     }
 }

@@ -127,7 +127,7 @@ impl Run<'_> {
         loop {
             let read = requests.whole(&at).await;
             let Some(live) = read.map_err(|failure| self.refusal(item, Step::Apply, failure))? else {
-                return Ok((self.send(item).await?, Action::Created));
+                return Ok((self.send(item, false).await?, Action::Created));
             };
             let whole = live.whole.as_ref().unwrap_or(&Value::Null);
             let payload = ignore::resolve(item.object.value(), whole, spots, settings);
@@ -136,7 +136,7 @@ impl Run<'_> {
             if attempt < ATTEMPTS {
                 lock(&mut payload, version);
             }
-            match self.try_send_as(item, &payload).await {
+            match self.try_send(item, &payload, true).await {
                 Ok(answer) if answer.glimpse.resource_version() == version => {
                     return Ok((answer, Action::Unchanged));
                 }

@@ -6,6 +6,7 @@ use futures::FutureExt as _;
 use serde_json::{Map, Value};
 
 use super::{Action, Change, Failures, Progress, Run, done};
+use crate::changes::FieldChanges;
 use crate::failure::{Class, Failure, ObjectError, Step};
 use crate::fingerprint::Facts;
 use crate::managed::Live;
@@ -43,10 +44,12 @@ impl Run<'_> {
             Progress::Planned(verdict, spots) => (*verdict, spots),
             _ => return Ok(done(item, Action::Unchanged)),
         };
+        let was = self.state_before(item, verdict).await;
+        let compare = was.is_some();
         let flight = self.engine.managed().begin(&item.id);
         let (answer, action) = match verdict {
             Verdict::Recreate => (self.recreate(item).await?, Action::Created),
-            Verdict::Create => (self.send(item).await?, Action::Created),
+            Verdict::Create => (self.send(item, false).await?, Action::Created),
             Verdict::Configure { take_over, .. } if let Some(spots) = spots => {
                 if take_over {
                     self.take_over(item).await?;
@@ -55,23 +58,47 @@ impl Run<'_> {
             }
             Verdict::Configure { take_over: true, .. } => {
                 self.take_over(item).await?;
-                (self.send(item).await?, Action::Configured)
+                (self.send(item, compare).await?, Action::Configured)
             }
-            Verdict::Configure { asked, .. } => self.configure(item, before, asked).await?,
+            Verdict::Configure { asked, .. } => self.configure(item, before, asked, compare).await?,
             Verdict::Skip | Verdict::Unchanged => return Ok(done(item, Action::Unchanged)),
         };
         let ignored = item.ignored_in(answer.whole.as_ref());
         let facts = Facts::of_all_but(&answer.glimpse, self.engine.settings(), ignored.as_deref());
         flight.record(&self.owner, item.applying(ignored), &facts);
+        let fields = match (was, &answer.whole) {
+            (Some(was), Some(is)) if action == Action::Configured => FieldChanges::between(
+                &was,
+                is,
+                &self.engine.settings().field_manager,
+                item.is_confidential,
+            ),
+            _ => FieldChanges::default(),
+        };
         let live = if self.wants_answer(item) {
             kept(answer)
         } else {
             None
         };
         Ok(Change {
+            fields,
             live,
             ..done(item, action)
         })
+    }
+
+    /// Reads what is about to be changed, if somebody wants to know what changed. The write does not depend on it.
+    async fn state_before(&self, item: &Item, verdict: Verdict) -> Option<Value> {
+        if !self.options.want_changes || !matches!(verdict, Verdict::Configure { .. }) {
+            return None;
+        }
+        match self.engine.requests().whole(&item.address()).await {
+            Ok(found) => found?.whole,
+            Err(error) => {
+                tracing::debug!(object = %item.id, %error, "what is changed cannot be read");
+                None
+            }
+        }
     }
 
     /// Applies over what is there; what a dry run would have found beforehand is dealt with on the spot.
@@ -80,8 +107,9 @@ impl Run<'_> {
         item: &Item,
         before: &Live,
         asked: Option<u64>,
+        compare: bool,
     ) -> Result<(Answer, Action), ObjectError> {
-        let answer = match self.try_send(item).await {
+        let answer = match self.try_send(item, item.object.value(), compare).await {
             Err(failure) if failure.class == Class::Immutable && self.may_recreate(item, before) => {
                 return Ok((self.recreate(item).await?, Action::Created));
             }
@@ -101,27 +129,25 @@ impl Run<'_> {
             ));
         }
         self.take_over(item).await?;
-        Ok((self.send(item).await?, Action::Configured))
+        Ok((self.send(item, compare).await?, Action::Configured))
     }
 
-    pub(super) async fn send(&self, item: &Item) -> Result<Answer, ObjectError> {
-        self.try_send(item)
+    /// Applies the manifest; `whole` asks for the whole answer, whoever else wants it.
+    pub(super) async fn send(&self, item: &Item, whole: bool) -> Result<Answer, ObjectError> {
+        self.try_send(item, item.object.value(), whole)
             .await
             .map_err(|failure| self.refusal(item, Step::Apply, failure))
     }
 
-    fn try_send<'s>(&'s self, item: &'s Item) -> impl Future<Output = Result<Answer, Failure>> + Send + 's {
-        self.try_send_as(item, item.object.value())
-    }
-
-    pub(super) fn try_send_as<'s>(
+    pub(super) fn try_send<'s>(
         &'s self,
         item: &'s Item,
         payload: &'s Map<String, Value>,
+        whole: bool,
     ) -> impl Future<Output = Result<Answer, Failure>> + Send + 's {
         let mode = Mode {
             dry_run: false,
-            whole: self.wants_answer(item) || item.ignore.is_some(),
+            whole: whole || self.wants_answer(item) || item.ignore.is_some(),
         };
         async move { self.engine.requests().apply(&item.address(), payload, mode).await }
     }
@@ -165,7 +191,7 @@ impl Run<'_> {
                 .await
                 .map_err(error)?;
         }
-        self.send(item).await
+        self.send(item, false).await
     }
 
     /// Waits until the definitions of a stage can be used by the next one.
