@@ -39,6 +39,6 @@ mod store;
 mod sync;
 mod tenant_references;
 mod tenants;
-mod why;
 mod vault;
+mod why;
 mod world;

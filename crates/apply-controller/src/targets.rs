@@ -172,7 +172,7 @@ pub struct Place {
 impl Place {
     /// Whether it is the cluster that the controller runs in, as far as the spec says.
     pub fn is_home(&self) -> bool {
-        self.kubeconfig.is_none()
+        self.remote.is_none()
     }
 }
 

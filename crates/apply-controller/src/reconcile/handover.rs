@@ -293,7 +293,8 @@ async fn objects_of(
         Err(_) => return None,
     };
     let spec = Arc::new(object.spec.clone());
-    let built = build::build(&context.builds, tree, &folder, &spec, plan)
+    let keys = context.decryption.keys_of(object).await.ok()?;
+    let built = build::build(&context.builds, tree, &folder, &spec, plan, keys.as_ref())
         .await
         .ok()?;
     Some(

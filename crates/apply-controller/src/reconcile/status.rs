@@ -2,7 +2,6 @@
 //!
 //! Every condition of this controller is written here, also those that report progress before a long step.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use api::kustomize::{KustomizationStatus, ResourceInventory};

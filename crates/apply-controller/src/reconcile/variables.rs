@@ -57,7 +57,7 @@ impl Variables {
 }
 
 /// Returns what the spec refers to.
-fn references(object: &Kustomization) -> &[SubstituteReference] {
+pub fn references(object: &Kustomization) -> &[SubstituteReference] {
     let post_build: Option<&PostBuild> = object.spec.post_build.as_ref();
     post_build.map_or(&[], |post_build| &post_build.substitute_from)
 }
