@@ -42,7 +42,7 @@ pub(crate) fn resolve(
         let payload = payload.get_or_insert_with(|| Value::Object(manifest.clone()));
         match get(live, &spot.steps) {
             Some(value) if !sets.has_other_owner(&settings.field_manager, &spot.steps) => {
-                put(payload, &spot.steps, value.clone())
+                put(payload, &spot.steps, value.clone());
             }
             _ => remove(payload, &spot.steps),
         }
