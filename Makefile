@@ -8,7 +8,7 @@ ORACLE = $(TARGET)/oracle
 XTASK = $(TARGET)/debug/xtask
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint deny fmt generate generate-schema record-cases record-flux-cases record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source bench-chain bench-rest chaos clean
+.PHONY: help build test lint deny fmt generate generate-schema record-cases record-flux-cases record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source bench-chain bench-rest chaos record-takeover clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -49,6 +49,9 @@ record-cases: ## Record what the real kustomize answers to the cases in tests/ca
 
 record-flux-cases: ## Record what Flux's own code makes of the cases in tests/cases/flux
 	hack/record-flux-cases $(CASE)
+
+record-takeover: ## Record what the real kustomize-controller (CONTROLLER=path), kubectl and Helm leave in a cluster
+	hack/record-takeover $(CONTROLLER)
 
 record-helm-cases: ## Record what the real Helm answers to the cases in tests/cases/{go-template,helm}; CHECK=1 only compares
 	hack/record-helm-cases $(if $(CHECK),--check) $(CASE)

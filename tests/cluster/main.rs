@@ -38,6 +38,7 @@ mod service;
 mod store;
 mod sync;
 mod tenant_references;
+mod takeover;
 mod tenants;
 mod vault;
 mod why;

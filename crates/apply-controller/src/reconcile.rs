@@ -155,7 +155,7 @@ async fn run(
     context.observe(key, Timestamp::now().duration_since(began).unsigned_abs());
     match ended {
         Ok(Ended::Done { run, health }) => {
-            conclude_success(context, key, observed, recorder, run, health).await
+            conclude_success(context, key, observed, recorder, *run, health).await
         }
         Ok(Ended::Waiting) => Next::Done,
         Err(failed) => conclude_failure(context, key, observed, recorder, &plan, *failed, began).await,
@@ -164,7 +164,7 @@ async fn run(
 
 /// How the steps ended, if none failed.
 enum Ended {
-    Done { run: Run, health: Health },
+    Done { run: Box<Run>, health: Health },
     Waiting,
 }
 
@@ -218,7 +218,7 @@ async fn carry_out(
     let with_these_keys = before.as_ref().filter(|applied| applied.keys == keys_digest);
     if let Some(run) = moved_on(observed, with_these_keys, &tree, &variables, plan, began).await? {
         return Ok(Ended::Done {
-            run,
+            run: Box::new(run),
             health: Health::Unchanged,
         });
     }

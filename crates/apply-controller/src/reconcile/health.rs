@@ -44,7 +44,7 @@ pub(super) async fn begin(
     let targets = targets(&observed.object, applied);
     if targets.is_empty() {
         return Ok(Ended::Done {
-            run,
+            run: Box::new(run),
             health: Health::NotAsked,
         });
     }
@@ -71,7 +71,7 @@ pub(super) async fn begin(
     });
     match futures::poll!(&mut wait) {
         Poll::Ready(Outcome::Healthy) => Ok(Ended::Done {
-            run,
+            run: Box::new(run),
             health: Health::Passed(Duration::ZERO),
         }),
         Poll::Ready(Outcome::Unhealthy(report) | Outcome::TimedOut(report)) => {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::{Action, Failures, Progress, Run};
 use crate::failure::{ApplyError, Class, Failure, ObjectError, Step};
 use crate::fingerprint::Facts;
-use crate::ignore::Ignored;
+use crate::ignore::{self, Ignored};
 use crate::managed::Live;
 use crate::mapper;
 use crate::plan::{self, Pending, Verdict};
@@ -21,6 +21,8 @@ pub(super) const DRY: Mode = Mode {
     dry_run: true,
     whole: false,
 };
+
+pub(super) const WHOLE: Mode = Mode { whole: true, ..DRY };
 
 /// What came of a question.
 pub(super) type Asked = (Progress, Option<ObjectError>);
@@ -120,8 +122,41 @@ impl Run<'_> {
             Some(candidates) => self.question_ignoring(index, candidates).await,
             None => {
                 let answer = self.dry_run(item, item.object.value(), DRY).await;
-                self.understand(index, answer)
+                let asked = self.understand(index, answer);
+                if self.may_differ_in_owners_only(index, &asked.0) {
+                    return self.compare_values(index, asked).await;
+                }
+                asked
             }
+        }
+    }
+
+    /// Tells whether an object of ours that this process has not applied yet seems to need a write. Flux owns more than
+    /// its manifests say (Go's empty structs: `strategy: {}`), so that what it left differs in owners, not in values.
+    fn may_differ_in_owners_only(&self, index: usize, progress: &Progress) -> bool {
+        let (item, before) = (&self.items[index], &self.before[index]);
+        let is_ours = matches!(before, Live::Present(facts) if facts.owner.as_deref() == Some(&self.owner));
+        let is_write = matches!(
+            progress,
+            Progress::Planned(Verdict::Configure { take_over: false, .. }, None)
+        );
+        is_write && is_ours && self.engine.managed().recorded(&item.id).is_none()
+    }
+
+    /// Leaves an object alone that an apply would not change, as Flux does.
+    async fn compare_values(&self, index: usize, asked: Asked) -> Asked {
+        let item = &self.items[index];
+        let wanted = self.dry_run(item, item.object.value(), WHOLE).await;
+        let live = self.engine.requests().whole(&item.address()).await;
+        let (Ok(wanted), Ok(Some(live))) = (wanted, live) else {
+            return asked;
+        };
+        match (&wanted.whole, &live.whole) {
+            (Some(wanted), Some(whole)) if ignore::same_but(whole, wanted, std::iter::empty()) => {
+                self.remember(item, None, &Facts::of(&live.glimpse, self.engine.settings()));
+                (Progress::done(item, Action::Unchanged), None)
+            }
+            _ => asked,
         }
     }
 

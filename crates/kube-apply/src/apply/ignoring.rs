@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::ask::{Asked, DRY};
+use super::ask::{Asked, DRY, WHOLE};
 use super::{Action, Progress, Run};
 use crate::failure::{Class, Failure, ObjectError, Step};
 use crate::fingerprint::Facts;
@@ -15,9 +15,7 @@ use crate::ignore::{self, Candidates, Ignored, Pointer, Spot};
 use crate::managed::Live;
 use crate::plan::{self, Verdict};
 use crate::prepare::Item;
-use crate::request::{Answer, Mode};
-
-const WHOLE: Mode = Mode { whole: true, ..DRY };
+use crate::request::Answer;
 
 /// How often an object is read and written that changes in between. The last write is over whatever version is there:
 /// somebody who writes that often would hold the object up for good.

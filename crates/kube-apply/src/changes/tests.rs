@@ -62,7 +62,7 @@ fn elements_that_only_changed_their_places_did_not_change() {
         d["spec"]["template"]["spec"]["containers"]
             .as_array_mut()
             .unwrap()
-            .reverse()
+            .reverse();
     });
     assert!(FieldChanges::between(&deployment(|_| {}), &after, "us", false).is_empty());
 }
