@@ -285,6 +285,8 @@ fn a_job_that_fails_and_an_object_of_flux_that_is_not_ready_are_told() {
             "{message}"
         );
         ensure!(message.contains(words), "{message}");
+        // Its Ready says it, so the event that says the same adds nothing.
+        ensure!(list[0]["cause"].is_null(), "{list:?}");
         ensure!(
             list[0]["message"]
                 .as_str()

@@ -25,7 +25,7 @@ use crate::report::{Ending, ObjectReport, Outcome, Report};
 use crate::resolve::Resolve;
 use crate::verdict::{BuiltIn, Rule, Status};
 use crate::wait::{Decision, Target, Tracked, WaitRequest, decide, unfinished};
-use crate::why;
+use crate::why::{self, Cause};
 use telling::{Telling, Woken, worst_first};
 use watch::{ObjectKey, SharedWatch, Subscription, WatchKey};
 
@@ -166,7 +166,7 @@ impl Hub {
         let lookups =
             futures::stream::iter(asked).for_each_concurrent(WHY_CONCURRENCY, |object| async move {
                 match why::gather(client, &object.id).await {
-                    Ok(why) => object.why = why,
+                    Ok(why) => object.why = why.filter(|why| !has_told(object, why)),
                     Err(error) => tracing::debug!(object = %object.id, %error, "no cause can be looked up"),
                 }
             });
@@ -179,7 +179,16 @@ impl Hub {
 }
 
 fn is_worth_asking(object: &ObjectReport) -> bool {
-    matches!(object.status, Status::InProgress | Status::Failed) && why::is_supported(&object.id)
+    matches!(object.status, Status::InProgress | Status::Failed)
+}
+
+/// Controllers send what their conditions say as events too, under another reason.
+fn has_told(object: &ObjectReport, why: &Cause) -> bool {
+    let message = why
+        .text
+        .split_once(": ")
+        .map_or(why.text.as_str(), |(_, message)| message);
+    why.kind == why::Kind::Event && object.message.contains(message)
 }
 
 /// Wall time for verdicts that has the steadiness of the monotonic clock.

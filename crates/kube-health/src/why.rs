@@ -16,7 +16,7 @@ use crate::text::one_line;
 use event::Filter;
 
 pub use cause::{Cause, Kind};
-pub use gather::{gather, is_supported};
+pub use gather::gather;
 
 /// What the controllers of workloads say when the API server refuses a Pod.
 const FAILED_CREATE: Filter = Filter {

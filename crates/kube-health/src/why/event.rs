@@ -1,5 +1,6 @@
 //! Finding the Event that matters among those on an object.
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::DETAIL_LIMIT;
@@ -32,6 +33,17 @@ impl Filter {
 /// Returns the last Warning on an object that a filter lets through.
 pub(super) fn last_warning<'a>(events: &'a [Value], object: &Value, filter: &Filter) -> Option<&'a Value> {
     newest(on(events, object).filter(|event| filter.matches(event)))
+}
+
+/// Returns the last of the Warnings that are not older than this.
+pub(super) fn last_warning_since(events: &[Value], since: Timestamp) -> Option<&Value> {
+    let is_fresh = |event: &&Value| time(event).parse::<Timestamp>().is_ok_and(|at| at >= since);
+    newest(
+        events
+            .iter()
+            .filter(|event| Filter::ANY.matches(event))
+            .filter(is_fresh),
+    )
 }
 
 /// Returns the last event of any type on an object.

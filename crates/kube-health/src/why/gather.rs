@@ -2,13 +2,14 @@
 
 use std::sync::OnceLock;
 
+use jiff::{SignedDuration, Timestamp};
 use kube::api::ListParams;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind, Selector, TypeMeta};
 use kube::{Api, Client};
 use manifest::ObjectId;
 use serde_json::Value;
 
-use super::{Cause, Evidence, first_cause, worst_pod};
+use super::{Cause, Evidence, Kind, event, first_cause, worst_pod};
 use crate::fields::text_or;
 
 /// Pods that are looked at; the first of them that is in trouble will do.
@@ -24,8 +25,11 @@ const CLAIMS: usize = 5;
 /// The Deployment controller numbers its ReplicaSets with this.
 const REVISION: &str = "deployment.kubernetes.io/revision";
 
-/// Tells whether causes can be found for objects of this kind.
-pub fn is_supported(id: &ObjectId) -> bool {
+/// Warnings of other kinds are told when they are not older than this: nobody says of them that they are settled.
+const FRESH: SignedDuration = SignedDuration::from_mins(15);
+
+/// Tells whether there are Pods or a claim to look into; of other kinds only the last warning is told.
+fn is_looked_into(id: &ObjectId) -> bool {
     matches!(
         (id.group.as_str(), id.kind.as_str()),
         ("apps", "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet")
@@ -34,7 +38,7 @@ pub fn is_supported(id: &ObjectId) -> bool {
     )
 }
 
-/// Looks up the first cause of what is wrong with an object; None for kinds that are not supported, or no cause.
+/// Looks up the first cause of what is wrong with an object; None when none was found.
 ///
 /// What this client may not read is passed over; if nothing else tells of a cause, the cause is that.
 ///
@@ -42,14 +46,22 @@ pub fn is_supported(id: &ObjectId) -> bool {
 ///
 /// What else the API server answers, or that it does not.
 pub async fn gather(client: &Client, id: &ObjectId) -> kube::Result<Option<Cause>> {
-    if !is_supported(id) {
-        return Ok(None);
-    }
     let reader = Reader {
         client,
-        namespace: &id.namespace,
+        // Where the events on objects of the cluster are.
+        namespace: if id.namespace.is_empty() {
+            "default"
+        } else {
+            &id.namespace
+        },
         denied: OnceLock::new(),
     };
+    if !is_looked_into(id) {
+        let events = reader.events_by_name(id).await?;
+        let since = Timestamp::now() - FRESH;
+        return Ok(event::last_warning_since(&events, since)
+            .map(|event| Cause::of_object(Kind::Event, event::told(event))));
+    }
     let mut evidence = Evidence::default();
     if let Some(workload) = reader.get(&id.group, &id.kind, &id.name).await? {
         evidence.workload = workload;
@@ -174,6 +186,19 @@ impl Reader<'_> {
             .fields(&format!("involvedObject.uid={uid}"))
             .limit(EVENTS);
         self.list("", "Event", &params).await
+    }
+
+    async fn events_by_name(&self, id: &ObjectId) -> kube::Result<Vec<Value>> {
+        let (kind, name) = (&id.kind, &id.name);
+        let params = ListParams::default()
+            .fields(&format!("involvedObject.kind={kind},involvedObject.name={name}"))
+            .limit(EVENTS);
+        let mut events = self.list("", "Event", &params).await?;
+        events.retain(|event| {
+            let version = text_or(event, "involvedObject.apiVersion", "");
+            version.rsplit_once('/').map_or("", |(group, _)| group) == id.group
+        });
+        Ok(events)
     }
 
     async fn get(&self, group: &str, kind: &str, name: &str) -> kube::Result<Option<Value>> {

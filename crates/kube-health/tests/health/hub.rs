@@ -743,3 +743,58 @@ async fn the_newest_job_of_a_cron_job_is_looked_at() {
         told(&outcome)
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn of_other_kinds_the_last_fresh_warning_is_told_unless_the_object_says_it_itself() {
+    const EVENTS: &str = "/api/v1/namespaces/default/events";
+    let (api, hub) = setup();
+    let now = jiff::Timestamp::now().to_string();
+    for (message, kind, time, group, end) in [
+        (
+            "",
+            "Warning",
+            now.as_str(),
+            "example.com/v1",
+            "not ready: Sync: no licence]",
+        ),
+        (
+            "no licence",
+            "Warning",
+            &now,
+            "example.com/v1",
+            "'InProgress': no licence]",
+        ),
+        ("", "Normal", &now, "example.com/v1", "not ready]"),
+        (
+            "",
+            "Warning",
+            "2026-01-01T00:00:00Z",
+            "example.com/v1",
+            "not ready]",
+        ),
+        ("", "Warning", &now, "v1", "not ready]"),
+    ] {
+        let thing = json!({"apiVersion": "example.com/v1", "kind": "Thing",
+            "metadata": {"name": "thing", "namespace": "default", "uid": "thing", "labels": owner()},
+            "status": {"conditions": [{"type": "Ready", "status": "False", "message": message}]}});
+        let thing = api.put("/apis/example.com/v1/things", thing);
+        api.put(
+            EVENTS,
+            json!({"metadata": {"name": "event", "namespace": "default"}, "type": kind, "reason": "Sync",
+                "message": "no licence", "lastTimestamp": time,
+                "involvedObject": {"apiVersion": group, "name": "thing"}}),
+        );
+        let outcome = hub.wait(request(vec![applied(&thing)])).await;
+        assert!(
+            told(&outcome).ends_with(end),
+            "{end} is not at the end of {}",
+            told(&outcome)
+        );
+    }
+    let asked = "involvedObject.kind%3DThing%2CinvolvedObject.name%3Dthing";
+    assert!(
+        api.log().iter().any(|line| line.contains(asked)),
+        "{:?}",
+        api.log()
+    );
+}
