@@ -449,6 +449,12 @@ async fn conclude_success(
         .await
         .is_err()
     {
+        // The status says something else: its inventory may still name what was pruned, its Ready that it is under way.
+        // What is remembered must not stand in for a run that puts it right.
+        context.memory.with(key, |entry| {
+            entry.attempt = None;
+            entry.applied = None;
+        });
         return Next::Backoff;
     }
     remember(
