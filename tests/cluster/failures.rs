@@ -1,13 +1,15 @@
 //! What can be wrong with a source, an artifact or a manifest: each gets a clear condition, and nothing is lost.
 
-use anyhow::ensure;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use testkit::git::{self, Change};
 use testkit::objects::{self, condition, with_spec};
 use testkit::{registry, wait_for};
 
-use crate::world::{PATIENCE, config_map, deployment, run};
+use crate::world::{PATIENCE, Test, config_map, deployment, inventory_of, run};
 
 #[test]
 fn all_errors_of_a_broken_revision_are_told_with_file_and_line_and_nothing_is_applied() {
@@ -362,5 +364,70 @@ fn what_a_gate_keeps_closed_is_refused_by_name() {
             .patch("app", &PatchParams::default(), &remove)
             .await?;
         test.config_map_has("a", "key", "1").await.map(drop)
+    });
+}
+
+/// Lets the API server refuse every status that says that another revision was applied, and waits until it does.
+async fn refuse_successes(test: &Test, revision: &str) -> Result<()> {
+    let (ns, version) = (&test.namespace, "admissionregistration.k8s.io/v1");
+    let rules = json!([{"apiGroups": ["kustomize.toolkit.fluxcd.io"], "apiVersions": ["v1"], "operations": ["UPDATE"],
+        "resources": ["kustomizations/status"]}]);
+    let expression = format!("object.status.lastAppliedRevision == '{revision}'");
+    test.apply(
+        &json!({"apiVersion": version, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": ns},
+        "spec": {"validations": [{"expression": expression}], "matchConstraints": {"resourceRules": rules,
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": ns}}}}}),
+    )
+    .await?;
+    test.apply(
+        &json!({"apiVersion": version, "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": ns},
+        "spec": {"policyName": ns, "validationActions": ["Deny"]}}),
+    )
+    .await?;
+    // Nothing tells when a policy is in force.
+    let parameters = PatchParams {
+        dry_run: true,
+        ..PatchParams::default()
+    };
+    let another = Patch::Merge(json!({"status": {"lastAppliedRevision": "another"}}));
+    let api = test.kustomizations();
+    let in_force = async {
+        while api.patch_status("app", &parameters, &another).await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, in_force)
+        .await
+        .context("the policy is not in force")
+}
+
+#[test]
+fn a_run_that_could_not_be_recorded_is_not_trusted() {
+    run("unrecorded", |test| async move {
+        let ns = &test.namespace;
+        let files = ["a", "b"].map(|name| (format!("deploy/{name}.yaml"), config_map(ns, name, "1")));
+        let repository = test.repository(&files)?;
+        let object = test.deliver(&repository, json!({})).await?;
+        ensure!(inventory_of(&object).len() == 2);
+        refuse_successes(&test, objects::text(&object, "/status/lastAppliedRevision")).await?;
+        let revision = test.push(&repository, &[Change::delete("deploy/b.yaml")]).await?;
+        test.config_map_gone("b").await?;
+        let unrecorded = |line: &str| line.contains(ns) && line.contains("failed to write the object");
+        let refused = async {
+            while !test.world.apply.log().lines().any(unrecorded) {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, refused)
+            .await
+            .context("the status was written")?;
+        let policies = json!({"apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": ns}});
+        let (policies, name) = objects::api_of(&test.client, &policies)?;
+        policies.delete(&name, &Default::default()).await?;
+        let object = test.ready("app", &revision).await?;
+        let inventory = inventory_of(&object);
+        ensure!(inventory == [format!("{ns}_a__ConfigMap")], "{inventory:?}");
+        Ok(())
     });
 }
