@@ -123,7 +123,7 @@ pub(crate) enum PullError {
         nearest: Nearest,
         /// What the registry answered.
         #[source]
-        source: registry::Error,
+        source: Box<registry::Error>,
     },
     /// A digest that cannot be checked.
     #[error(transparent)]
@@ -334,7 +334,7 @@ async fn no_such_tag(repository: &Repository, tag: &str, source: registry::Error
         Ok(tags) => PullError::FindTag {
             tag: tag.to_owned(),
             nearest: Nearest::to(tag, tags.iter().map(String::as_str)),
-            source,
+            source: Box::new(source),
         },
         Err(_) => source.into(),
     }
