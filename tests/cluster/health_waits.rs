@@ -26,7 +26,7 @@ async fn receiver() -> Result<(String, Arc<Mutex<Vec<Value>>>)> {
     tokio::spawn(async move {
         while let Ok((mut connection, _)) = listener.accept().await {
             if let Ok(event) = take(&mut connection).await {
-                taken.lock().unwrap().push(event);
+                taken.lock().expect("nobody panics with it").push(event);
             }
         }
     });
@@ -85,7 +85,12 @@ async fn posted(got: &Mutex<Vec<Value>>, message: &str) -> Result<Value> {
     };
     let posted = async {
         loop {
-            let found = got.lock().unwrap().iter().find(begins).cloned();
+            let found = got
+                .lock()
+                .expect("nobody panics with it")
+                .iter()
+                .find(begins)
+                .cloned();
             if let Some(event) = found {
                 return event;
             }

@@ -190,7 +190,7 @@ mod tests {
         };
         memory.with(&old, |entry| entry.handing_over = Some(waits(&heir)));
         memory.with(&other, |entry| entry.handing_over = Some(waits(&old)));
-        assert_eq!(memory.heir_moved(&heir), [old.clone()]);
+        assert_eq!(memory.heir_moved(&heir), std::slice::from_ref(&old));
         let moved = |key| {
             memory.with(key, |entry| {
                 entry.handing_over.as_ref().is_some_and(|waits| waits.moved)
