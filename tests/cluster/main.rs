@@ -9,6 +9,7 @@
     reason = "a test's output is shown when it fails"
 )]
 
+mod annotations;
 mod artifacts;
 mod authority;
 mod builds;
