@@ -4,6 +4,7 @@
 //! steps loses only time: the inventory is recorded before what it describes is made.
 
 pub mod build;
+mod carry_out;
 pub mod closure;
 pub mod decide;
 mod decrypt;
@@ -15,6 +16,7 @@ pub mod observe;
 pub mod prune;
 pub mod record;
 pub mod report;
+mod source_tree;
 pub mod status;
 mod tree_fs;
 pub mod variables;
@@ -24,24 +26,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::kustomize::{Kustomization, ResourceInventory, ResourceRef};
-use api::meta::ValuesKind;
-use artifact::client::{ArtifactRef, RemoteTree};
 use controller_kit::ObjectKey;
 use controller_kit::queue::Outcome as Next;
 use jiff::Timestamp;
-use kube_apply::{ApplyOptions, CommonMetadata, Inventory, Owner};
+use kube_apply::Inventory;
 use manifest::ObjectId;
 
 use crate::controller::Context;
 use crate::error::Error;
 use crate::memory::{self, Attempt};
-use build::Output;
+use carry_out::{Ended, Failed, carry_out};
 use decide::{Decision, Plan, Trigger};
 use observe::Observed;
 use record::Recorder;
 use report::Reports;
 use status::{Health, Report};
-use variables::Variables;
 
 /// A run whose objects are applied: all that is left is to wait for health and to record it.
 #[derive(Debug, Clone)]
@@ -162,244 +161,6 @@ async fn run(
     }
 }
 
-/// How the steps ended, if none failed.
-enum Ended {
-    Done { run: Box<Run>, health: Health },
-    Waiting,
-}
-
-/// A step that failed, and what had been done before it.
-pub(crate) struct Failed {
-    /// What failed.
-    pub error: Error,
-    /// Digest of the built objects, if they were built.
-    pub checksum: Option<String>,
-    /// What is managed now, if that changed.
-    pub inventory: Option<ResourceInventory>,
-}
-
-impl Failed {
-    fn before_build(error: Error) -> Self {
-        Self {
-            error,
-            checksum: None,
-            inventory: None,
-        }
-    }
-}
-
-impl From<Error> for Box<Failed> {
-    fn from(error: Error) -> Self {
-        Box::new(Failed::before_build(error))
-    }
-}
-
-async fn carry_out(
-    context: &Arc<Context>,
-    key: &ObjectKey,
-    observed: &Observed,
-    recorder: &mut Recorder<'_>,
-    plan: &Plan,
-    began: Timestamp,
-) -> Result<Ended, Box<Failed>> {
-    recorder.ensure_finalizer().await?;
-    let target = context.targets.of(&observed.object).await.map_err(Error::from)?;
-    let tree = Arc::new(fetch(context, plan).await?);
-    let variables = Variables::read(&context.client, &key.namespace, &observed.object).await?;
-    let keys = context
-        .decryption
-        .keys_of(&observed.object)
-        .await
-        .map_err(Error::from)?;
-    let before = context.memory.with(key, |entry| entry.applied.clone());
-    // Elsewhere, or by somebody else, nothing that is remembered is true: a tenant must be allowed what it takes over.
-    let before = before.filter(|applied| applied.place == target.place);
-    let keys_digest = keys.as_ref().map(|keys| keys.digest);
-    let with_these_keys = before.as_ref().filter(|applied| applied.keys == keys_digest);
-    if let Some(run) = moved_on(observed, with_these_keys, &tree, &variables, plan, began).await? {
-        return Ok(Ended::Done {
-            run: Box::new(run),
-            health: Health::Unchanged,
-        });
-    }
-    let folder = folder(&tree, &observed.object, plan).await?;
-    let spec = Arc::new(observed.object.spec.clone());
-    let build = build::build(&context.builds, &tree, &folder, &spec, plan, keys.as_ref()).await?;
-    drop(tree);
-    let built = build.result.clone().map_err(Error::Build)?;
-    let values = variables.digest().copied();
-    let references = variables::references(&observed.object);
-    // What may hold a secret is told without values.
-    let has_secrets = keys.is_some() || references.iter().any(|r| r.kind == ValuesKind::Secret);
-    let strict = context.policy.strict_substitutions;
-    let output = build::output(built, &spec, variables, strict, keys.as_ref()).await;
-    let Output {
-        objects,
-        checksum,
-        hidden,
-    } = output.map_err(|error| Error::Build(Arc::new(error)))?;
-
-    let owner = Owner {
-        namespace: key.namespace.clone(),
-        name: key.name.clone(),
-    };
-    let failed = |error, inventory| {
-        Box::new(Failed {
-            error,
-            checksum: Some(checksum.clone()),
-            inventory,
-        })
-    };
-    let common = common_metadata(&observed.object);
-    let prepared = target.engine.prepare(&owner, objects, &common).await;
-    let prepared = prepared.map_err(|error| failed(hidden.masked(error), None))?;
-    let prepared = match ignore::rules(&observed.object) {
-        Ok(rules) => prepared.ignoring(&rules),
-        // Stalled, or it would not run.
-        Err(_) => prepared,
-    };
-    // A value that came from a Secret is nobody's business, and may be anywhere.
-    let prepared = prepared.confidential(|_| has_secrets);
-    let new = prepared.inventory();
-    if plan.trigger == Trigger::Requested || before.is_none() {
-        // Who asks for a reconcile wants everything applied, whatever is remembered of it.
-        new.iter()
-            .for_each(|(id, _)| target.engine.managed().forget_object(id));
-    }
-    let old = managed_before(&observed.object);
-    let all = recorded(&old.union(&new));
-    recorder
-        .applying(plan, all.clone())
-        .await
-        .map_err(|e| failed(e, None))?;
-
-    let spec = &observed.object.spec;
-    let options = ApplyOptions {
-        force: spec.force,
-        want_live: spec.wait,
-        want_changes: true,
-        ..ApplyOptions::default()
-    };
-    let applied = target.engine.apply(prepared, &options).await.map_err(|error| {
-        // What nobody was allowed to make is not managed: it would be deleted later, in vain.
-        let managed = if error.wrote_nothing() {
-            recorded(&old)
-        } else {
-            all.clone()
-        };
-        failed(hidden.masked(error), Some(managed))
-    })?;
-    let changes = report::changes(&applied);
-    recorder.changes(plan, &applied, changes.as_deref());
-    let inventory = match prune::prune(context, &target, observed, recorder, plan, &old, &new).await {
-        Ok(inventory) => inventory,
-        Err((error, inventory)) => return Err(failed(error, Some(inventory))),
-    };
-    let changed = applied.changed().next().is_some();
-    let run = Run {
-        plan: plan.clone(),
-        began,
-        checksum,
-        inventory,
-        changed,
-        reports: changes
-            .into_iter()
-            .map(|text| (report::CHANGES.to_owned(), text))
-            .collect(),
-    };
-    context.memory.with(key, |entry| {
-        let generation = plan.inputs.generation;
-        entry.applied = Some(memory::Applied {
-            generation,
-            closure: Arc::clone(&build.closure),
-            variables: values,
-            keys: keys_digest,
-            checksum: run.checksum.clone(),
-            place: target.place.clone(),
-        });
-    });
-    health::begin(context, &target, key, observed, run, applied).await
-}
-
-async fn fetch(context: &Context, plan: &Plan) -> Result<RemoteTree, Error> {
-    let reference = ArtifactRef {
-        url: plan.url.clone(),
-        digest: plan.inputs.digest.clone(),
-        revision: plan.inputs.revision.clone(),
-    };
-    context
-        .artifacts
-        .open(&reference)
-        .await
-        .map_err(|source| fetch_error(plan, source))
-}
-
-fn fetch_error(plan: &Plan, source: artifact::client::Error) -> Error {
-    Error::FetchArtifact {
-        revision: plan.inputs.revision.clone(),
-        source,
-    }
-}
-
-/// A new revision that touched nothing which the last build looked at, or a ConfigMap or Secret that was touched and
-/// holds the same variables: the revision moves on, nothing else happens.
-async fn moved_on(
-    observed: &Observed,
-    applied: Option<&memory::Applied>,
-    tree: &RemoteTree,
-    variables: &Variables,
-    plan: &Plan,
-    began: Timestamp,
-) -> Result<Option<Run>, Error> {
-    let succeeded = observed
-        .attempt
-        .as_ref()
-        .is_some_and(|a| a.outcome == memory::Outcome::Succeeded);
-    let Some(applied) = applied.filter(|a| succeeded && a.generation == plan.inputs.generation) else {
-        return Ok(None);
-    };
-    let may_be_same = matches!(plan.trigger, Trigger::Revision | Trigger::Variables);
-    if !may_be_same || observed.drifted || applied.variables.as_ref() != variables.digest() {
-        return Ok(None);
-    }
-    let same = applied
-        .closure
-        .holds_in(tree)
-        .await
-        .map_err(|source| fetch_error(plan, source))?;
-    Ok(same.then(|| Run {
-        plan: plan.clone(),
-        began,
-        checksum: applied.checksum.clone(),
-        inventory: recorded(&managed_before(&observed.object)),
-        changed: false,
-        reports: Reports::new(),
-    }))
-}
-
-/// Finds `spec.path` in the tree.
-async fn folder(tree: &RemoteTree, object: &Kustomization, plan: &Plan) -> Result<String, Error> {
-    let path = object.spec.path.as_deref().unwrap_or_default();
-    let folder = flux_build::path::clamp(path);
-    let found = match folder.as_str() {
-        "" => true,
-        folder => {
-            let entry = tree
-                .entry(folder)
-                .await
-                .map_err(|source| fetch_error(plan, source))?;
-            entry.is_some_and(|entry| entry.kind == artifact::tree::EntryKind::Directory)
-        }
-    };
-    if !found {
-        return Err(Error::PathNotFound {
-            path: path.to_owned(),
-            revision: plan.inputs.revision.clone(),
-        });
-    }
-    Ok(folder)
-}
-
 /// Reads the inventory of the object's status. An entry that cannot be read is left out: it names no object.
 pub fn managed_before(object: &Kustomization) -> Inventory {
     let inventory = object
@@ -426,14 +187,6 @@ fn recorded(inventory: &Inventory) -> ResourceInventory {
     }
 }
 
-fn common_metadata(object: &Kustomization) -> CommonMetadata {
-    let common = object.spec.common_metadata.clone().unwrap_or_default();
-    CommonMetadata {
-        labels: common.labels,
-        annotations: common.annotations,
-    }
-}
-
 /// Records a success, and when the next run is due.
 async fn conclude_success(
     context: &Arc<Context>,
@@ -449,13 +202,7 @@ async fn conclude_success(
         .await
         .is_err()
     {
-        // The status says something else: its inventory may still name what was pruned, its Ready that it is under way.
-        // What is remembered must not stand in for a run that puts it right.
-        context.memory.with(key, |entry| {
-            entry.attempt = None;
-            entry.applied = None;
-        });
-        return Next::Backoff;
+        return unrecorded(context, key);
     }
     remember(
         context,
@@ -486,8 +233,18 @@ async fn conclude_failure(
     remember(context, key, plan.inputs.clone(), memory::Outcome::Failed, retry);
     match recorder.failed_run(plan, &failed, began).await {
         Ok(()) => Next::After(retry),
-        Err(_) => Next::Backoff,
+        Err(_) => unrecorded(context, key),
     }
+}
+
+/// The status says something else than what is true: its inventory may still name what was pruned, its Ready that a run is
+/// under way. What is remembered must not stand in for a run that puts it right.
+fn unrecorded(context: &Context, key: &ObjectKey) -> Next {
+    context.memory.with(key, |entry| {
+        entry.attempt = None;
+        entry.applied = None;
+    });
+    Next::Backoff
 }
 
 fn remember(

@@ -11,9 +11,10 @@ use tokio::runtime::Handle;
 
 use super::closure::{Closure, Looks};
 use super::decrypt::{self, Hidden};
+use super::source_tree::fetch_error;
 use super::tree_fs::TreeFs;
 use super::variables::Variables;
-use super::{Plan, Trigger, fetch_error};
+use super::{Plan, Trigger};
 use crate::builds::{Build, Builds, Built, Key};
 use crate::decryption::Keyring;
 use crate::error::{BuildError, Error};

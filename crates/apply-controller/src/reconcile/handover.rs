@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::kustomize::{Kustomization, KustomizationSpec};
-use artifact::client::{ArtifactRef, RemoteTree};
+use artifact::client::RemoteTree;
 use controller_kit::ObjectKey;
 use jiff::{SignedDuration, Timestamp};
 use kube_apply::Owner;
@@ -20,7 +20,7 @@ use manifest::{Object, ObjectId};
 
 use super::decide::{Plan, Trigger};
 use super::observe::{self, Source, source_namespace};
-use super::{build, managed_before};
+use super::{build, managed_before, source_tree};
 use crate::controller::Context;
 use crate::memory::Inputs;
 use crate::targets::Target;
@@ -246,10 +246,8 @@ async fn made_by_others(
         origin_revision: None,
     };
     let deadline = tokio::time::Instant::now() + LOOKING;
-    let tree = tokio::time::timeout_at(deadline, open(context, &plan))
-        .await
-        .ok()
-        .flatten();
+    let tree = tokio::time::timeout_at(deadline, source_tree::fetch(context, &plan)).await;
+    let tree = tree.ok().and_then(Result::ok).map(Arc::new);
     let mut made = Vec::new();
     for (number, other) in candidates.into_iter().enumerate() {
         let objects = match &tree {
@@ -270,15 +268,6 @@ async fn made_by_others(
     made
 }
 
-async fn open(context: &Context, plan: &Plan) -> Option<Arc<RemoteTree>> {
-    let reference = ArtifactRef {
-        url: plan.url.clone(),
-        digest: plan.inputs.digest.clone(),
-        revision: plan.inputs.revision.clone(),
-    };
-    context.artifacts.open(&reference).await.ok().map(Arc::new)
-}
-
 /// The objects that a Kustomization makes from the tree, before variables; none if it cannot make any. None if that cannot be
 /// found out.
 async fn objects_of(
@@ -287,7 +276,7 @@ async fn objects_of(
     object: &Kustomization,
     plan: &Plan,
 ) -> Option<Vec<Object>> {
-    let folder = match super::folder(tree, object, plan).await {
+    let folder = match source_tree::folder(tree, object, plan).await {
         Ok(folder) => folder,
         Err(crate::error::Error::PathNotFound { .. }) => return Some(Vec::new()),
         Err(_) => return None,

@@ -1,0 +1,304 @@
+//! The steps of a run: fetch, build, apply, prune, and the beginning of the wait for health.
+
+use std::sync::Arc;
+
+use api::kustomize::{Kustomization, ResourceInventory};
+use api::meta::ValuesKind;
+use artifact::client::RemoteTree;
+use controller_kit::ObjectKey;
+use jiff::Timestamp;
+use kube_apply::{Applied, ApplyOptions, CommonMetadata, Owner, Prepared};
+use manifest::Object;
+
+use super::build::{self, Output};
+use super::decide::{Plan, Trigger};
+use super::decrypt::Hidden;
+use super::observe::Observed;
+use super::record::Recorder;
+use super::report::{self, Reports};
+use super::source_tree::{fetch, fetch_error, folder};
+use super::status::Health;
+use super::variables::{self, Variables};
+use super::{Run, health, ignore, managed_before, prune, recorded};
+use crate::controller::Context;
+use crate::decryption::Keyring;
+use crate::error::Error;
+use crate::memory;
+use crate::targets::Target;
+
+/// How the steps ended, if none failed.
+pub(super) enum Ended {
+    Done { run: Box<Run>, health: Health },
+    Waiting,
+}
+
+/// A step that failed, and what had been done before it.
+pub(crate) struct Failed {
+    /// What failed.
+    pub error: Error,
+    /// Digest of the built objects, if they were built.
+    pub checksum: Option<String>,
+    /// What is managed now, if that changed.
+    pub inventory: Option<ResourceInventory>,
+}
+
+impl Failed {
+    pub(super) fn before_build(error: Error) -> Self {
+        Self {
+            error,
+            checksum: None,
+            inventory: None,
+        }
+    }
+}
+
+impl From<Error> for Box<Failed> {
+    fn from(error: Error) -> Self {
+        Box::new(Failed::before_build(error))
+    }
+}
+
+/// What a run needs to know of itself.
+struct Job<'a> {
+    context: &'a Arc<Context>,
+    key: &'a ObjectKey,
+    observed: &'a Observed,
+    plan: &'a Plan,
+    began: Timestamp,
+}
+
+/// What goes into a build besides the spec.
+struct Inputs {
+    tree: Arc<RemoteTree>,
+    variables: Variables,
+    keys: Option<Keyring>,
+}
+
+/// What is to be applied, and what is remembered of it.
+struct Made {
+    objects: Vec<Object>,
+    /// What of them must not be told.
+    hidden: Hidden,
+    /// Whether a value that came from a Secret may be anywhere in them.
+    confidential: bool,
+    applied: memory::Applied,
+}
+
+/// Carries a plan out, up to where health is waited for.
+pub(super) async fn carry_out(
+    context: &Arc<Context>,
+    key: &ObjectKey,
+    observed: &Observed,
+    recorder: &mut Recorder<'_>,
+    plan: &Plan,
+    began: Timestamp,
+) -> Result<Ended, Box<Failed>> {
+    let job = Job {
+        context,
+        key,
+        observed,
+        plan,
+        began,
+    };
+    recorder.ensure_finalizer().await?;
+    let target = context.targets.of(&observed.object).await.map_err(Error::from)?;
+    let inputs = job.gather().await?;
+    let before = context.memory.with(key, |entry| entry.applied.clone());
+    // Elsewhere, or by somebody else, nothing that is remembered is true: a tenant must be allowed what it takes over.
+    let before = before.filter(|applied| applied.place == target.place);
+    if let Some(run) = job.moved_on(before.as_ref(), &inputs).await? {
+        return Ok(Ended::Done {
+            run: Box::new(run),
+            health: Health::Unchanged,
+        });
+    }
+    let made = job.make(&target, inputs).await?;
+    // Who asks for a reconcile wants everything applied, whatever is remembered of it.
+    let afresh = plan.trigger == Trigger::Requested || before.is_none();
+    let (run, applied) = job.apply(&target, recorder, made, afresh).await?;
+    health::begin(context, &target, key, observed, run, applied).await
+}
+
+impl Job<'_> {
+    fn object(&self) -> &Kustomization {
+        &self.observed.object
+    }
+
+    async fn gather(&self) -> Result<Inputs, Error> {
+        let Self { context, key, .. } = self;
+        Ok(Inputs {
+            tree: Arc::new(fetch(context, self.plan).await?),
+            variables: Variables::read(&context.client, &key.namespace, self.object()).await?,
+            keys: context.decryption.keys_of(self.object()).await?,
+        })
+    }
+
+    /// A new revision that touched nothing which the last build looked at, or a ConfigMap or Secret that was touched and
+    /// holds the same variables: the revision moves on, nothing else happens.
+    async fn moved_on(
+        &self,
+        before: Option<&memory::Applied>,
+        inputs: &Inputs,
+    ) -> Result<Option<Run>, Error> {
+        let (observed, plan) = (self.observed, self.plan);
+        let attempt = observed.attempt.as_ref();
+        let succeeded = attempt.is_some_and(|attempt| attempt.outcome == memory::Outcome::Succeeded);
+        let may_be_same = matches!(plan.trigger, Trigger::Revision | Trigger::Variables);
+        if !succeeded || !may_be_same || observed.drifted {
+            return Ok(None);
+        }
+        let is_same = |before: &&memory::Applied| {
+            before.generation == plan.inputs.generation
+                && before.variables.as_ref() == inputs.variables.digest()
+                && before.keys == inputs.keys.as_ref().map(|keys| keys.digest)
+        };
+        let Some(before) = before.filter(is_same) else {
+            return Ok(None);
+        };
+        let holds = before.closure.holds_in(&*inputs.tree).await;
+        let holds = holds.map_err(|source| fetch_error(plan, source))?;
+        Ok(holds.then(|| Run {
+            plan: plan.clone(),
+            began: self.began,
+            checksum: before.checksum.clone(),
+            inventory: recorded(&managed_before(self.object())),
+            changed: false,
+            reports: Reports::new(),
+        }))
+    }
+
+    async fn make(&self, target: &Target, inputs: Inputs) -> Result<Made, Error> {
+        let Inputs {
+            tree,
+            variables,
+            keys,
+        } = inputs;
+        let (context, plan) = (self.context, self.plan);
+        let folder = folder(&tree, self.object(), plan).await?;
+        let spec = Arc::new(self.object().spec.clone());
+        let build = build::build(&context.builds, &tree, &folder, &spec, plan, keys.as_ref()).await?;
+        drop(tree);
+        let built = build.result.clone().map_err(Error::Build)?;
+        let mut references = variables::references(self.object()).iter();
+        let confidential = keys.is_some() || references.any(|reference| reference.kind == ValuesKind::Secret);
+        let digest = variables.digest().copied();
+        let strict = context.policy.strict_substitutions;
+        let output = build::output(built, &spec, variables, strict, keys.as_ref()).await;
+        let Output {
+            objects,
+            checksum,
+            hidden,
+        } = output.map_err(|error| Error::Build(Arc::new(error)))?;
+        Ok(Made {
+            objects,
+            hidden,
+            confidential,
+            applied: memory::Applied {
+                generation: plan.inputs.generation,
+                closure: Arc::clone(&build.closure),
+                variables: digest,
+                keys: keys.as_ref().map(|keys| keys.digest),
+                checksum,
+                place: target.place.clone(),
+            },
+        })
+    }
+
+    /// Applies what was made, and deletes what is not made any more.
+    async fn apply(
+        &self,
+        target: &Target,
+        recorder: &mut Recorder<'_>,
+        made: Made,
+        afresh: bool,
+    ) -> Result<(Run, Applied), Box<Failed>> {
+        let (context, plan, object) = (self.context, self.plan, self.object());
+        let Made {
+            objects,
+            hidden,
+            confidential,
+            applied: known,
+        } = made;
+        let failed = |error, inventory| {
+            Box::new(Failed {
+                error,
+                checksum: Some(known.checksum.clone()),
+                inventory,
+            })
+        };
+        let prepared = self.prepare(target, objects).await;
+        let prepared = prepared.map_err(|error| failed(hidden.masked(error), None))?;
+        let prepared = prepared.confidential(|_| confidential);
+        let new = prepared.inventory();
+        if afresh {
+            new.iter()
+                .for_each(|(id, _)| target.engine.managed().forget_object(id));
+        }
+        let old = managed_before(object);
+        let all = recorded(&old.union(&new));
+        let recorded_first = recorder.applying(plan, all.clone()).await;
+        recorded_first.map_err(|error| failed(error, None))?;
+
+        let applied = target.engine.apply(prepared, &options(object)).await;
+        let applied = applied.map_err(|error| {
+            // What nobody was allowed to make is not managed: it would be deleted later, in vain.
+            let managed = match error.wrote_nothing() {
+                true => recorded(&old),
+                false => all.clone(),
+            };
+            failed(hidden.masked(error), Some(managed))
+        })?;
+        let changes = report::changes(&applied);
+        recorder.changes(plan, &applied, changes.as_deref());
+        let pruned = prune::prune(context, target, self.observed, recorder, plan, &old, &new).await;
+        let inventory = pruned.map_err(|(error, inventory)| failed(error, Some(inventory)))?;
+        let run = Run {
+            plan: plan.clone(),
+            began: self.began,
+            checksum: known.checksum.clone(),
+            inventory,
+            changed: applied.changed().next().is_some(),
+            reports: changes
+                .into_iter()
+                .map(|text| (report::CHANGES.to_owned(), text))
+                .collect(),
+        };
+        context.memory.with(self.key, |entry| entry.applied = Some(known));
+        Ok((run, applied))
+    }
+
+    async fn prepare(
+        &self,
+        target: &Target,
+        objects: Vec<Object>,
+    ) -> Result<Prepared, kube_apply::ApplyError> {
+        let owner = Owner {
+            namespace: self.key.namespace.clone(),
+            name: self.key.name.clone(),
+        };
+        let common = common_metadata(self.object());
+        let prepared = target.engine.prepare(&owner, objects, &common).await?;
+        Ok(match ignore::rules(self.object()) {
+            Ok(rules) => prepared.ignoring(&rules),
+            // Stalled, or it would not run.
+            Err(_) => prepared,
+        })
+    }
+}
+
+fn options(object: &Kustomization) -> ApplyOptions {
+    ApplyOptions {
+        force: object.spec.force,
+        want_live: object.spec.wait,
+        want_changes: true,
+        ..ApplyOptions::default()
+    }
+}
+
+fn common_metadata(object: &Kustomization) -> CommonMetadata {
+    let common = object.spec.common_metadata.clone().unwrap_or_default();
+    CommonMetadata {
+        labels: common.labels,
+        annotations: common.annotations,
+    }
+}

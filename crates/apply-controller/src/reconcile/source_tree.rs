@@ -1,0 +1,54 @@
+//! The tree of the source's artifact, and the folder in it that a Kustomization is built from.
+
+use api::kustomize::Kustomization;
+use artifact::client::{ArtifactRef, RemoteTree};
+use artifact::tree::EntryKind;
+
+use super::decide::Plan;
+use crate::controller::Context;
+use crate::error::Error;
+
+/// Opens the tree of the plan's artifact.
+pub(super) async fn fetch(context: &Context, plan: &Plan) -> Result<RemoteTree, Error> {
+    let reference = ArtifactRef {
+        url: plan.url.clone(),
+        digest: plan.inputs.digest.clone(),
+        revision: plan.inputs.revision.clone(),
+    };
+    context
+        .artifacts
+        .open(&reference)
+        .await
+        .map_err(|source| fetch_error(plan, source))
+}
+
+/// A part of the tree that could not be had.
+pub(super) fn fetch_error(plan: &Plan, source: artifact::client::Error) -> Error {
+    Error::FetchArtifact {
+        revision: plan.inputs.revision.clone(),
+        source,
+    }
+}
+
+/// Finds `spec.path` in the tree.
+pub(super) async fn folder(tree: &RemoteTree, object: &Kustomization, plan: &Plan) -> Result<String, Error> {
+    let path = object.spec.path.as_deref().unwrap_or_default();
+    let folder = flux_build::path::clamp(path);
+    let found = match folder.as_str() {
+        "" => true,
+        folder => {
+            let entry = tree
+                .entry(folder)
+                .await
+                .map_err(|source| fetch_error(plan, source))?;
+            entry.is_some_and(|entry| entry.kind == EntryKind::Directory)
+        }
+    };
+    if !found {
+        return Err(Error::PathNotFound {
+            path: path.to_owned(),
+            revision: plan.inputs.revision.clone(),
+        });
+    }
+    Ok(folder)
+}
