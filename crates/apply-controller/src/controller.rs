@@ -335,6 +335,8 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         settings.policy.object_level_identity,
     )?;
     let identities = Arc::new(identities);
+    let asked = Arc::clone(&identities);
+    kit.metrics.token_cache(move || asked.token_cache());
     let in_own_namespace = |name: &Option<String>| {
         let name = name.clone().filter(|name| !name.is_empty());
         name.map(|name| ObjectKey::new(kit.namespace.clone(), name))

@@ -9,9 +9,10 @@ mod tokens;
 
 use std::sync::Arc;
 
-use cloud_identity::{Cache, Environment, Identity, ServiceAccount, Session};
+use cloud_identity::{Cache, Counts, Environment, Identity, ServiceAccount, Session};
 use controller_kit::check_name;
 use controller_kit::flags::TokenCacheFlags;
+use controller_kit::metrics::TokenCacheCounts;
 use k8s_openapi::api::core::v1;
 use kube::{Api, Client};
 use sops::kms::Access;
@@ -62,6 +63,22 @@ impl Identities {
                 cache: Arc::new(Cache::new(0, std::time::Duration::ZERO)),
             },
             object_level: true,
+        }
+    }
+
+    /// What the cache of tokens did so far.
+    pub fn token_cache(&self) -> TokenCacheCounts {
+        let Counts {
+            hits,
+            misses,
+            evictions,
+            kept,
+        } = self.access.cache.counts();
+        TokenCacheCounts {
+            hits,
+            misses,
+            evictions,
+            kept,
         }
     }
 
