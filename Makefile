@@ -24,7 +24,7 @@ test: tools ## Run all tests: unit, conformance (where ../shared is there), and 
 	$(CARGO) test --workspace --locked
 
 chaos: tools ## Push REVISIONS=200 while controllers, API server and etcd fail at random; SEED=n repeats the choices of a run
-	REVISIONS=$(or $(REVISIONS),200) SEED=$(SEED) $(CARGO) test --workspace --locked --test chaos -- --nocapture
+	REVISIONS=$(or $(REVISIONS),200) SEED=$(or $(SEED),$$(date +%s)) $(CARGO) test --workspace --locked --test chaos -- --nocapture
 
 lint: build ## Formatting, clippy, generated files, and the dependency rules
 	$(CARGO) fmt --all --check

@@ -1,8 +1,8 @@
 //! Chaos: revisions are pushed while controllers are killed, the API server dies and etcd hangs, all at random. In the end the
 //! cluster is what Git says, what belongs to others is as it was, and the inventories name what is there and nothing else.
 //!
-//! A control plane of its own, since it does not survive this unharmed. `REVISIONS` and `SEED` choose how long and what; the
-//! seed is printed, and repeats the choices, if not the moments. `make chaos` is the long run.
+//! A control plane of its own, since it does not survive this unharmed. `REVISIONS` and `SEED` choose how long and what; a seed
+//! repeats the choices, if not the moments. `make chaos` is the long run, with choices of its own each time.
 
 #![expect(
     clippy::print_stdout,
@@ -15,7 +15,7 @@ mod fault;
 mod model;
 mod random;
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use testkit::git::Repository;
@@ -27,15 +27,12 @@ use random::Random;
 
 /// Revisions of a run in `cargo test`.
 const REVISIONS: u64 = 15;
+/// What is chosen there: the same each time, so that a change that has nothing to do with it is not stopped by a new find.
+const SEED: u64 = 1;
 
 #[test]
 fn the_cluster_is_what_git_says_whatever_fails_meanwhile() {
-    let seed = number("SEED").unwrap_or_else(|| {
-        let now = SystemTime::now()
-            .duration_since(SystemTime::UNIX_EPOCH)
-            .unwrap_or_default();
-        now.as_secs()
-    });
+    let seed = number("SEED").unwrap_or(SEED);
     let revisions = number("REVISIONS").unwrap_or(REVISIONS);
     println!("REVISIONS={revisions} SEED={seed}");
     let runtime = tokio::runtime::Runtime::new().expect("a runtime can be made");
