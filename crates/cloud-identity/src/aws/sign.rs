@@ -191,10 +191,9 @@ pub fn encode(text: &str, keep_slashes: bool) -> String {
 mod tests {
     use super::*;
 
-    /// The examples of Amazon's documentation of S3's signatures: header-based, keys as published there.
-    #[test]
-    fn signatures_are_those_of_the_documentation() {
-        let signer = Signer {
+    /// The keys of the examples in Amazon's documentation.
+    fn published() -> Signer {
+        Signer {
             keys: Keys {
                 access_key_id: "AKIAIOSFODNN7EXAMPLE".to_owned(),
                 secret_access_key: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY".to_owned(),
@@ -202,7 +201,13 @@ mod tests {
             },
             region: "us-east-1".to_owned(),
             service: "s3",
-        };
+        }
+    }
+
+    /// The examples of Amazon's documentation of S3's signatures: header-based, keys as published there.
+    #[test]
+    fn signatures_are_those_of_the_documentation() {
+        let signer = published();
         let now = "2013-05-24T00:00:00Z".parse().unwrap();
         let cases = [
             (
@@ -230,15 +235,7 @@ mod tests {
     /// The example of Amazon's documentation of signatures in queries.
     #[test]
     fn a_presigned_url_is_that_of_the_documentation() {
-        let signer = Signer {
-            keys: Keys {
-                access_key_id: "AKIAIOSFODNN7EXAMPLE".to_owned(),
-                secret_access_key: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY".to_owned(),
-                session_token: None,
-            },
-            region: "us-east-1".to_owned(),
-            service: "s3",
-        };
+        let signer = published();
         let url = Url::parse("https://examplebucket.s3.amazonaws.com/test.txt").unwrap();
         let now = "2013-05-24T00:00:00Z".parse().unwrap();
         let signed = signer.presign(&url, &HeaderMap::new(), "UNSIGNED-PAYLOAD", 86400, now);
