@@ -148,7 +148,7 @@ impl<K: Hash + Eq + Clone + Debug + Lane + Send + Sync + 'static> Queue<K> {
         self.len() == 0
     }
 
-    /// Works on keys, `concurrency` of them at once, until `token` is cancelled; then waits for what is in
+    /// Works on keys, `concurrency` of them at once (more only where one lane would hold up the others), until `token` is cancelled; then waits for what is in
     /// progress, at most half a minute, and returns. To be called once per queue.
     ///
     /// The handler runs in a task of its own. A panic in it is logged and counted, and the key is tried again
@@ -195,9 +195,7 @@ impl<K: Hash + Eq + Clone + Debug + Lane + Send + Sync + 'static> Queue<K> {
         for _ in 0..state.promote(now) {
             self.inner.metrics.adds.inc();
         }
-        while tasks.len() < concurrency
-            && let Some((key, waited)) = state.take(now)
-        {
+        while let Some((key, waited)) = state.take(concurrency, now) {
             self.inner.metrics.queue_duration.observe(waited.as_secs_f64());
             tasks.spawn(work(Arc::clone(handler), key));
         }

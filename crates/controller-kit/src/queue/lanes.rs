@@ -65,9 +65,11 @@ impl<K: Lane> Lanes<K> {
         self.lines.insert(lane, VecDeque::from([key]));
     }
 
-    /// Takes the first key of the line whose turn it is; the line's next turn comes after all others.
-    pub(super) fn pop(&mut self) -> Option<K> {
-        let lane = self.turns.pop_front()?;
+    /// Takes the first key of the line whose turn it is, of those that are admitted; the line's next turn comes after all
+    /// others.
+    pub(super) fn pop(&mut self, admitted: impl Fn(&str) -> bool) -> Option<K> {
+        let turn = self.turns.iter().position(|lane| admitted(lane))?;
+        let lane = self.turns.remove(turn)?;
         let line = self.lines.get_mut(&lane)?;
         let key = line.pop_front();
         if line.is_empty() {
@@ -85,7 +87,7 @@ mod tests {
     use super::*;
 
     fn taken(lanes: &mut Lanes<ObjectKey>) -> Vec<String> {
-        std::iter::from_fn(|| lanes.pop())
+        std::iter::from_fn(|| lanes.pop(|_| true))
             .map(|key| key.to_string())
             .collect()
     }
@@ -112,14 +114,26 @@ mod tests {
     fn who_comes_last_waits_for_one_of_each_and_not_for_all() {
         let mut lanes = Lanes::default();
         (0..1000).for_each(|number| lanes.push(ObjectKey::new("large", number.to_string())));
-        lanes.pop();
+        lanes.pop(|_| true);
         lanes.push(ObjectKey::new("small", "only"));
         lanes.push(ObjectKey::new("tiny", "only"));
         let next: Vec<_> = (0..4)
-            .filter_map(|_| lanes.pop())
+            .filter_map(|_| lanes.pop(|_| true))
             .map(|key| key.to_string())
             .collect();
         assert_eq!(next, ["large/1", "small/only", "tiny/only", "large/2"]);
+    }
+
+    #[test]
+    fn who_is_not_admitted_keeps_its_turn() {
+        let mut lanes = Lanes::default();
+        for (namespace, name) in [("a", "1"), ("b", "1"), ("c", "1")] {
+            lanes.push(ObjectKey::new(namespace, name));
+        }
+        let next = lanes.pop(|lane| lane != "a").map(|key| key.to_string());
+        assert_eq!(next.as_deref(), Some("b/1"));
+        assert_eq!(lanes.pop(|_| false), None);
+        assert_eq!(taken(&mut lanes), ["a/1", "c/1"]);
     }
 
     #[test]
@@ -129,9 +143,9 @@ mod tests {
         (0..3).for_each(|number| lanes.push(ObjectKey::new("b", number.to_string())));
         let mut order = Vec::new();
         for number in 1..4 {
-            order.extend(lanes.pop());
+            order.extend(lanes.pop(|_| true));
             lanes.push(ObjectKey::new("a", number.to_string()));
-            order.extend(lanes.pop());
+            order.extend(lanes.pop(|_| true));
         }
         let order: Vec<_> = order.iter().map(ToString::to_string).collect();
         assert_eq!(order, ["a/0", "b/0", "a/1", "b/1", "a/2", "b/2"]);

@@ -17,6 +17,8 @@ pub(super) struct State<K> {
     ready: Lanes<K>,
     /// Every key of which something is known.
     entries: HashMap<K, Entry>,
+    /// How many keys of each lane are being worked on; none of them is 0.
+    running: HashMap<String, usize>,
     deadlines: BTreeMap<Deadline, K>,
     next_number: u64,
 }
@@ -44,6 +46,7 @@ impl<K> Default for State<K> {
         Self {
             ready: Lanes::default(),
             entries: HashMap::new(),
+            running: HashMap::new(),
             deadlines: BTreeMap::new(),
             next_number: 0,
         }
@@ -113,8 +116,21 @@ impl<K: Hash + Eq + Clone + Lane> State<K> {
     }
 
     /// Takes the key whose turn it is, for work; also gives how long it waited.
-    pub(super) fn take(&mut self, now: Instant) -> Option<(K, Duration)> {
-        let key = self.ready.pop()?;
+    ///
+    /// `workers` at once. Where a lane has several of them and they are all busy, a lane without any gets one more, so that a
+    /// tenant whose runs are long does not hold up the others; there are never more than twice as many.
+    pub(super) fn take(&mut self, workers: usize, now: Instant) -> Option<(K, Duration)> {
+        let busy: usize = self.running.values().sum();
+        let crowded = self.running.values().any(|running| *running > 1);
+        let running = &self.running;
+        let key = if busy < workers {
+            self.ready.pop(|_| true)?
+        } else if crowded && busy < 2 * workers {
+            self.ready.pop(|lane| !running.contains_key(lane))?
+        } else {
+            return None;
+        };
+        *self.running.entry(key.lane().to_owned()).or_default() += 1;
         let entry = self.entries.entry(key.clone()).or_default();
         let waited = entry
             .waiting_since
@@ -133,6 +149,14 @@ impl<K: Hash + Eq + Clone + Lane> State<K> {
             return Duration::ZERO;
         };
         let began = entry.running_since.take();
+        if began.is_some()
+            && let Some(running) = self.running.get_mut(key.lane())
+        {
+            *running -= 1;
+            if *running == 0 {
+                self.running.remove(key.lane());
+            }
+        }
         if entry.waiting_since.is_some() {
             self.ready.push(key.clone());
         }
@@ -178,9 +202,10 @@ impl<K: Hash + Eq + Clone + Lane> State<K> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ObjectKey;
 
     fn taken(state: &mut State<&'static str>, now: Instant) -> Vec<&'static str> {
-        std::iter::from_fn(|| state.take(now).map(|(key, _)| key)).collect()
+        std::iter::from_fn(|| state.take(9, now).map(|(key, _)| key)).collect()
     }
 
     #[test]
@@ -253,7 +278,39 @@ mod tests {
         state.finish(&"a", now);
         assert_eq!(state.failures(&"a"), 1, "failures outlive a run");
         state.forget(&"a");
-        assert!(state.entries.is_empty() && state.deadlines.is_empty() && state.ready.is_empty());
+        assert!(
+            state.entries.is_empty()
+                && state.running.is_empty()
+                && state.deadlines.is_empty()
+                && state.ready.is_empty()
+        );
+    }
+
+    #[test]
+    fn a_tenant_that_fills_the_workers_does_not_hold_up_the_others() {
+        let (mut state, now) = (State::default(), Instant::now());
+        let key = |namespace: &str, name: &str| ObjectKey::new(namespace, name);
+        (0..5).for_each(|number| assert!(state.add(key("large", &number.to_string()), now)));
+        let take = |state: &mut State<ObjectKey>| state.take(2, now).map(|(key, _)| key.to_string());
+        assert_eq!(take(&mut state).as_deref(), Some("large/0"));
+        assert_eq!(take(&mut state).as_deref(), Some("large/1"));
+        assert_eq!(take(&mut state), None, "it has all workers, and gets no more");
+        for namespace in ["a", "b", "c"] {
+            state.add(key(namespace, "1"), now);
+        }
+        assert_eq!(take(&mut state).as_deref(), Some("a/1"));
+        assert_eq!(take(&mut state).as_deref(), Some("b/1"));
+        assert_eq!(take(&mut state), None, "twice as many are enough");
+        for key in [key("large", "0"), key("large", "1"), key("b", "1")] {
+            state.finish(&key, now);
+        }
+        assert_eq!(take(&mut state).as_deref(), Some("large/2"), "the turns go on");
+        state.add(key("a", "2"), now);
+        assert_eq!(
+            take(&mut state),
+            None,
+            "nobody has more than one, so two are enough"
+        );
     }
 
     #[test]
@@ -261,9 +318,9 @@ mod tests {
         let (mut state, now) = (State::default(), Instant::now());
         let seconds = |seconds| now + Duration::from_secs(seconds);
         state.add("a", now);
-        state.take(now);
+        state.take(9, now);
         state.add("b", now);
-        state.take(seconds(2));
+        state.take(9, seconds(2));
         state.add("c", now);
         let expected = QueueSnapshot {
             depth: 1,
