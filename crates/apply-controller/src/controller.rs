@@ -9,6 +9,9 @@ use std::time::Duration;
 use api::kustomize::{Kustomization, SourceKind};
 use api::meta::{Artifact, HasConditions, StatusObject, ValuesKind, condition_types};
 use api::source::{Bucket, ExternalArtifact, GitRepository, OCIRepository, Source};
+use cluster_access::artifact_access;
+use cluster_access::identities::Identities;
+use cluster_access::targets::{self, Targets};
 use controller_kit::access_from;
 use controller_kit::events::Recorder as Events;
 use controller_kit::flags::WatchFlags;
@@ -30,15 +33,13 @@ use tracing::Instrument as _;
 use crate::builds::Builds;
 use crate::decryption::Decryption;
 use crate::flags::{Flags, Settings};
-use crate::identities::Identities;
 use crate::memory::Memory;
 use crate::reconcile::decide::Policy;
-use crate::reconcile::observe::{Caches, dependency_namespace, source_namespace};
+use crate::reconcile::observe::{self, Caches, dependency_namespace, source_namespace};
 use crate::reconcile::prune::{self, PrunePolicy};
 use crate::reconcile::reconcile;
 use crate::reconcile::variables;
-use crate::targets::{self, Targets};
-use crate::{artifact_access, decryption};
+use crate::decryption;
 
 /// The kind, as metrics name it.
 const KIND: &str = "Kustomization";
@@ -102,7 +103,7 @@ impl Context {
     fn reads(&self, object: &Kustomization, kind: ValuesKind, config: &ObjectKey) -> bool {
         let is_near = object.metadata.namespace.as_deref() == Some(&config.namespace);
         let name = &config.name;
-        (is_near && (variables::refers_to(object, kind, name) || targets::refers_to(object, kind, name)))
+        (is_near && (variables::refers_to(object, kind, name) || observe::placement(object).refers_to(kind, name)))
             || (kind == ValuesKind::Secret && self.decryption.reads(object, config))
     }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use api::kustomize::Kustomization;
 use artifact::Digest;
+use cluster_access::identities::{Identities, told};
 use controller_kit::credentials::{self, Newest};
 use controller_kit::{ObjectKey, check_name};
 use futures::future::BoxFuture;
@@ -19,7 +20,6 @@ use sops::kms::vault::Login;
 use sops::{Decryptor, Integrity};
 use zeroize::{Zeroize as _, Zeroizing};
 
-use crate::identities::{Identities, told};
 
 /// Key of the list of servers in the ConfigMap of `--sops-vault-configmap`.
 const VAULT_CONFIG: &str = "config.yaml";

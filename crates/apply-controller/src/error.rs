@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use api::meta::reasons;
+use cluster_access::targets;
 use sops::flux::sources::SourceError;
 
-use crate::{decryption, targets};
+use crate::decryption;
 
 /// A run that failed. The message is made of the whole chain, once, by [`Error::message`].
 #[derive(Debug, thiserror::Error)]

@@ -2,16 +2,13 @@
 //!
 //! Runs under the name of Flux's kustomize-controller where others see it: field manager, Lease, events.
 
-mod artifact_access;
 mod builds;
 mod controller;
 mod decryption;
 mod error;
 mod flags;
-mod identities;
 mod memory;
 mod reconcile;
-mod targets;
 
 use std::process::ExitCode;
 

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use artifact::Digest;
+use cluster_access::targets::Place;
 use controller_kit::ObjectKey;
 use jiff::Timestamp;
 use tokio::task::AbortHandle;
@@ -14,7 +15,6 @@ use tokio::task::AbortHandle;
 use crate::reconcile::Run;
 use crate::reconcile::closure::Closure;
 use crate::reconcile::handover::HandOver;
-use crate::targets::Place;
 
 /// Everything that decides what a run does.
 #[derive(Debug, Clone, PartialEq, Eq)]

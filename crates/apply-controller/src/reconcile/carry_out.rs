@@ -5,6 +5,7 @@ use std::sync::Arc;
 use api::kustomize::{Kustomization, ResourceInventory};
 use api::meta::ValuesKind;
 use artifact::client::RemoteTree;
+use cluster_access::targets::Target;
 use controller_kit::ObjectKey;
 use jiff::Timestamp;
 use kube_apply::{Applied, ApplyOptions, CommonMetadata, Owner, Prepared};
@@ -13,7 +14,7 @@ use manifest::Object;
 use super::build::{self, Output};
 use super::decide::{Plan, Trigger};
 use super::decrypt::Hidden;
-use super::observe::Observed;
+use super::observe::{Observed, placement};
 use super::record::Recorder;
 use super::report::{self, Reports};
 use super::source_tree::{fetch, fetch_error, folder};
@@ -24,7 +25,6 @@ use crate::controller::Context;
 use crate::decryption::Keyring;
 use crate::error::Error;
 use crate::memory;
-use crate::targets::Target;
 
 /// How the steps ended, if none failed.
 pub(super) enum Ended {
@@ -101,7 +101,7 @@ pub(super) async fn carry_out(
         began,
     };
     recorder.ensure_finalizer().await?;
-    let target = context.targets.of(&observed.object).await.map_err(Error::from)?;
+    let target = context.targets.of(placement(&observed.object)).await.map_err(Error::from)?;
     let inputs = job.gather().await?;
     let before = context.memory.with(key, |entry| entry.applied.clone());
     // Elsewhere, or by somebody else, nothing that is remembered is true: a tenant must be allowed what it takes over.

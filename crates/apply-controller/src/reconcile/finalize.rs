@@ -4,17 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::kustomize::{DeletionPolicy, Kustomization};
+use cluster_access::targets::Target;
 use controller_kit::ObjectKey;
 use controller_kit::queue::Outcome as Next;
 use kube_apply::{Owner, PruneOptions};
 use manifest::ObjectId;
 
-use super::observe::Observed;
+use super::observe::{Observed, placement};
 use super::record::Recorder;
 use super::{handover, prune};
 use crate::controller::Context;
 use crate::memory::Termination;
-use crate::targets::Target;
 
 /// Removes what is to be removed, then lets the object go. Waiting for termination holds no worker.
 pub(super) async fn finalize(
@@ -83,10 +83,10 @@ async fn delete(
     if !deletes(object) {
         return Ok(None);
     }
-    let target = match context.targets.has_account(object).await {
+    let target = match context.targets.has_account(placement(object)).await {
         Ok(true) => context
             .targets
-            .of(object)
+            .of(placement(object))
             .await
             .map_err(|error| error.to_string()),
         // As in Flux: without its account nothing can be deleted, and the object must not hang for that.

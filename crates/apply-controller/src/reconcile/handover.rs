@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use api::kustomize::{Kustomization, KustomizationSpec};
 use artifact::client::RemoteTree;
+use cluster_access::targets::Target;
 use controller_kit::ObjectKey;
 use jiff::{SignedDuration, Timestamp};
 use kube_apply::Owner;
@@ -23,7 +24,6 @@ use super::observe::{self, Source, source_namespace};
 use super::{build, managed_before, source_tree};
 use crate::controller::Context;
 use crate::memory::Inputs;
-use crate::targets::Target;
 
 /// How long an object is kept for an heir that does not come to apply it.
 pub const PATIENCE: SignedDuration = SignedDuration::from_mins(5);

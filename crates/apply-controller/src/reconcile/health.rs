@@ -7,6 +7,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use api::kustomize::Kustomization;
+use cluster_access::targets::Target as Place;
 use controller_kit::ObjectKey;
 use controller_kit::queue::Outcome as Next;
 use futures::StreamExt as _;
@@ -24,7 +25,6 @@ use super::{Ended, Failed, Plan, Run, why};
 use crate::controller::Context;
 use crate::error::Error;
 use crate::memory::{self, Wait};
-use crate::targets::Target as Place;
 
 /// Most rollouts of small changes are over sooner; telling of the wait would cost a status patch for nothing.
 const TOLD_AFTER: Duration = Duration::from_millis(750);

@@ -7,6 +7,7 @@ use api::kustomize::{Kustomization, SourceKind};
 use api::meta::{DependencyReference, HasConditions, ORIGIN_REVISION_KEY, StatusObject, condition_types};
 use api::source::{Bucket, ExternalArtifact, GitRepository, OCIRepository, Source as SourceObject};
 use cel_expression::Expression;
+use cluster_access::targets::Placement;
 use controller_kit::runtime::Cache;
 use controller_kit::{ObjectKey, access_from};
 use jiff::Timestamp;
@@ -173,6 +174,15 @@ pub fn source_of(caches: &Caches, object: &Kustomization) -> Source {
         SourceKind::ExternalArtifact => {
             observe_source(&caches.external_artifacts, &source.name, namespace, from)
         }
+    }
+}
+
+/// What of a Kustomization says where its objects are, and as whom they are made.
+pub fn placement(object: &Kustomization) -> Placement<'_> {
+    Placement {
+        namespace: object.metadata.namespace.as_deref().unwrap_or_default(),
+        service_account: object.spec.service_account_name.as_deref(),
+        kube_config: object.spec.kube_config.as_ref(),
     }
 }
 

@@ -5,6 +5,7 @@
 
 use api::kustomize::{Kustomization, ResourceInventory};
 use api::meta::{condition_types, reasons};
+use cluster_access::targets::Target;
 use controller_kit::{ObjectKey, conditions};
 use jiff::Timestamp;
 use kube::ResourceExt as _;
@@ -17,7 +18,6 @@ use super::{handover, recorded};
 use crate::controller::Context;
 use crate::error::Error;
 use crate::flags::PruneForeign;
-use crate::targets::Target;
 
 /// The annotation that confirms a prune. Its value is what the refusal printed.
 pub const CONFIRM_ANNOTATION: &str = "windlass.dev/confirm-prune";

@@ -1,13 +1,12 @@
 //! What `spec.kubeConfig` refers to: the Secret with a kubeconfig, or the ConfigMap that describes a cluster. Both are
 //! in the namespace of the object.
 
-use api::kustomize::Kustomization;
 use artifact::Digest;
 use controller_kit::check_name;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{Api, Client};
 
-use super::Error;
+use super::{Error, Placement};
 use super::described::Description;
 use crate::identities::told;
 
@@ -39,13 +38,13 @@ impl Remote {
 /// Reads what the spec refers to; None if the objects are in this cluster.
 pub(super) async fn read(
     client: &Client,
-    object: &Kustomization,
+    placement: Placement<'_>,
     default_account: Option<&str>,
 ) -> Result<Option<Remote>, Error> {
-    let Some(reference) = &object.spec.kube_config else {
+    let Some(reference) = placement.kube_config else {
         return Ok(None);
     };
-    let namespace = object.metadata.namespace.clone().unwrap_or_default();
+    let namespace = placement.namespace.to_owned();
     if let Some(secret) = &reference.secret_ref {
         let key = secret.key.as_deref().filter(|key| !key.is_empty());
         let found = kubeconfig(client, namespace, secret.name.clone(), key).await?;
@@ -68,18 +67,19 @@ async fn kubeconfig(
     let found = match check_name(&name) {
         Ok(()) => match secrets.get_opt(&name).await {
             Ok(Some(secret)) => Ok(secret),
-            Ok(None) => Err("it does not exist".to_owned()),
-            Err(error) => Err(error.to_string()),
+            Ok(None) => Err(("it does not exist".to_owned(), true)),
+            Err(error) => Err((error.to_string(), false)),
         },
-        Err(problem) => Err(problem),
+        Err(problem) => Err((problem, false)),
     };
     let secret = match found {
         Ok(secret) => secret,
-        Err(problem) => {
+        Err((problem, missing)) => {
             return Err(Error::ReadSecret {
                 namespace,
                 name,
                 problem,
+                missing,
             });
         }
     };
@@ -111,8 +111,11 @@ async fn description(
 ) -> Result<Description, Error> {
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), &namespace);
     let found = match check_name(&name) {
-        Ok(()) => maps.get(&name).await.map_err(|error| told(&error)),
-        Err(problem) => Err(problem),
+        Ok(()) => maps.get(&name).await.map_err(|error| {
+            let missing = matches!(&error, kube::Error::Api(status) if status.code == 404);
+            (told(&error), missing)
+        }),
+        Err(problem) => Err((problem, false)),
     };
     match found {
         Ok(map) => {
@@ -125,10 +128,11 @@ async fn description(
                 }
             })
         }
-        Err(problem) => Err(Error::ReadConfigMap {
+        Err((problem, missing)) => Err(Error::ReadConfigMap {
             namespace,
             name,
             problem,
+            missing,
         }),
     }
 }

@@ -22,7 +22,7 @@ impl Clients {
     pub fn new() -> Result<Self, reqwest::Error> {
         let builder = || {
             reqwest::Client::builder()
-                .user_agent(concat!("windlass-apply-controller/", env!("CARGO_PKG_VERSION")))
+                .user_agent(concat!("windlass/", env!("CARGO_PKG_VERSION")))
                 .redirect(reqwest::redirect::Policy::none())
                 .timeout(TIMEOUT)
                 .pool_max_idle_per_host(2)

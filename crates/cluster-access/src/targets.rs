@@ -1,9 +1,9 @@
-//! Where a Kustomization's objects are, and as whom they are read and written: this cluster or a remote one, as the
-//! controller or as a tenant's service account.
+//! Where objects are, and as whom they are read and written: this cluster or a remote one, as the controller or as a
+//! tenant's service account.
 //!
 //! Engines, with their discovery and their watches on what is managed, are one per cluster; clients and waits are one per
 //! account. Both are kept while they are used, up to a bound. A cluster that does not answer is found out by one short
-//! question, whose answer all Kustomizations of that cluster share for a while, so that it holds no workers.
+//! question, whose answer all objects of that cluster share for a while, so that it holds no workers.
 
 mod bearer;
 mod described;
@@ -12,8 +12,7 @@ mod remote;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use api::kustomize::Kustomization;
-use api::meta::ValuesKind;
+use api::meta::{KubeConfigReference, ValuesKind};
 use artifact::Digest;
 use controller_kit::flags::{ClientFlags, KubeconfigFlags};
 use controller_kit::impersonation::{Account, as_account};
@@ -107,6 +106,8 @@ pub enum Error {
         name: String,
         /// Why.
         problem: String,
+        /// It does not exist.
+        missing: bool,
     },
     /// It lacks the key.
     #[error("KubeConfig secret '{namespace}/{name}' does not contain a '{key}' key with a kubeconfig")]
@@ -137,6 +138,8 @@ pub enum Error {
         name: String,
         /// Why.
         problem: String,
+        /// It does not exist.
+        missing: bool,
     },
     /// It describes no cluster that can be used.
     #[error("failed to use the KubeConfig configmap '{namespace}/{name}': {problem}")]
@@ -161,6 +164,46 @@ pub enum Error {
     Impersonate(String),
 }
 
+impl Error {
+    /// Whether what describes the cluster does not exist, so that nobody can say where the objects are.
+    pub fn is_missing(&self) -> bool {
+        matches!(
+            self,
+            Self::ReadSecret { missing: true, .. } | Self::ReadConfigMap { missing: true, .. }
+        )
+    }
+}
+
+/// What of an object says where its objects are, and as whom they are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Placement<'a> {
+    /// `metadata.namespace`, in which everything is that the spec names.
+    pub namespace: &'a str,
+    /// `spec.serviceAccountName`.
+    pub service_account: Option<&'a str>,
+    /// `spec.kubeConfig`.
+    pub kube_config: Option<&'a KubeConfigReference>,
+}
+
+impl Placement<'_> {
+    /// Whether the cluster is described by this ConfigMap or Secret of the namespace.
+    pub fn refers_to(&self, kind: ValuesKind, name: &str) -> bool {
+        let Some(reference) = self.kube_config else {
+            return false;
+        };
+        match kind {
+            ValuesKind::Secret => reference
+                .secret_ref
+                .as_ref()
+                .is_some_and(|secret| secret.name == name),
+            ValuesKind::ConfigMap => reference
+                .config_map_ref
+                .as_ref()
+                .is_some_and(|map| map.name == name),
+        }
+    }
+}
+
 /// What a target is found by. With another one, what was applied is not what is there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Place {
@@ -173,23 +216,6 @@ impl Place {
     /// Whether it is the cluster that the controller runs in, as far as the spec says.
     pub fn is_home(&self) -> bool {
         self.remote.is_none()
-    }
-}
-
-/// Whether the cluster of a Kustomization is described by this ConfigMap or Secret of its namespace.
-pub fn refers_to(object: &Kustomization, kind: ValuesKind, name: &str) -> bool {
-    let Some(reference) = &object.spec.kube_config else {
-        return false;
-    };
-    match kind {
-        ValuesKind::Secret => reference
-            .secret_ref
-            .as_ref()
-            .is_some_and(|secret| secret.name == name),
-        ValuesKind::ConfigMap => reference
-            .config_map_ref
-            .as_ref()
-            .is_some_and(|map| map.name == name),
     }
 }
 
@@ -215,7 +241,7 @@ pub struct Options {
     pub client: ClientFlags,
     /// Where requests are counted.
     pub metrics: RestMetrics,
-    /// The account of Kustomizations that name none (`--default-service-account`).
+    /// The account of objects that name none (`--default-service-account`).
     pub default_account: Option<String>,
     /// Who asks clusters that a ConfigMap describes.
     pub identities: Arc<Identities>,
@@ -248,34 +274,32 @@ impl Targets {
         (targets, told)
     }
 
-    /// The account that a Kustomization is reconciled as; None is the controller itself.
-    pub fn account_of(&self, object: &Kustomization) -> Option<Account> {
-        let own = object.spec.service_account_name.as_ref();
-        let name = own
-            .filter(|name| !name.is_empty())
-            .or(self.default_account.as_ref())?;
+    /// The account that an object is reconciled as; None is the controller itself.
+    pub fn account_of(&self, placement: Placement<'_>) -> Option<Account> {
+        let own = placement.service_account.filter(|name| !name.is_empty());
+        let name = own.or(self.default_account.as_deref())?;
         Some(Account {
-            namespace: object.metadata.namespace.clone().unwrap_or_default(),
-            name: name.clone(),
+            namespace: placement.namespace.to_owned(),
+            name: name.to_owned(),
         })
     }
 
-    /// Whether the account that a Kustomization is reconciled as is still there. As in Flux, it is looked for in this
+    /// Whether the account that an object is reconciled as is still there. As in Flux, it is looked for in this
     /// cluster.
-    pub async fn has_account(&self, object: &Kustomization) -> kube::Result<bool> {
-        let Some(account) = self.account_of(object) else {
+    pub async fn has_account(&self, placement: Placement<'_>) -> kube::Result<bool> {
+        let Some(account) = self.account_of(placement) else {
             return Ok(true);
         };
         let accounts: Api<ServiceAccount> = Api::namespaced(self.home.client.clone(), &account.namespace);
         Ok(accounts.get_metadata_opt(&account.name).await?.is_some())
     }
 
-    /// Finds the target of a Kustomization, which answers now if it is a remote one.
-    pub async fn of(&self, object: &Kustomization) -> Result<Arc<Target>, Error> {
-        let remote = remote::read(&self.home.client, object, self.remote_account.as_deref()).await?;
+    /// Finds the target of an object, which answers now if it is a remote one.
+    pub async fn of(&self, placement: Placement<'_>) -> Result<Arc<Target>, Error> {
+        let remote = remote::read(&self.home.client, placement, self.remote_account.as_deref()).await?;
         let place = Place {
             remote: remote.as_ref().map(Remote::digest),
-            account: self.account_of(object),
+            account: self.account_of(placement),
         };
         let (client, engine) = match (remote, place.remote) {
             (Some(remote), Some(digest)) => self.cluster(remote, digest, place.account.is_some()).await?,
@@ -299,7 +323,7 @@ impl Targets {
         Ok(target)
     }
 
-    /// Forgets what a Kustomization applied, wherever that was.
+    /// Forgets what an object applied, wherever that was.
     pub fn forget(&self, owner: &Owner) {
         self.home.engine.managed().forget(owner);
         for engine in self.lock().engines() {
@@ -406,7 +430,7 @@ impl Targets {
     }
 }
 
-pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
