@@ -31,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use crate::builds::Builds;
+use crate::decryption;
 use crate::decryption::Decryption;
 use crate::flags::{Flags, Settings};
 use crate::memory::Memory;
@@ -39,7 +40,6 @@ use crate::reconcile::observe::{self, Caches, dependency_namespace, source_names
 use crate::reconcile::prune::{self, PrunePolicy};
 use crate::reconcile::reconcile;
 use crate::reconcile::variables;
-use crate::decryption;
 
 /// The kind, as metrics name it.
 const KIND: &str = "Kustomization";
@@ -103,7 +103,8 @@ impl Context {
     fn reads(&self, object: &Kustomization, kind: ValuesKind, config: &ObjectKey) -> bool {
         let is_near = object.metadata.namespace.as_deref() == Some(&config.namespace);
         let name = &config.name;
-        (is_near && (variables::refers_to(object, kind, name) || observe::placement(object).refers_to(kind, name)))
+        (is_near
+            && (variables::refers_to(object, kind, name) || observe::placement(object).refers_to(kind, name)))
             || (kind == ValuesKind::Secret && self.decryption.reads(object, config))
     }
 

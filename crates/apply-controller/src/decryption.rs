@@ -20,7 +20,6 @@ use sops::kms::vault::Login;
 use sops::{Decryptor, Integrity};
 use zeroize::{Zeroize as _, Zeroizing};
 
-
 /// Key of the list of servers in the ConfigMap of `--sops-vault-configmap`.
 const VAULT_CONFIG: &str = "config.yaml";
 

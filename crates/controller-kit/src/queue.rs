@@ -9,6 +9,7 @@
 
 mod backoff;
 mod lanes;
+mod slot;
 mod state;
 
 use std::any::Any;
@@ -19,13 +20,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt as _;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 pub use backoff::Backoff;
 pub use lanes::Lane;
+pub use slot::Slot;
+use slot::Slots;
 
 use crate::metrics::{Metrics, QueueMetrics};
 use state::State;
@@ -56,7 +59,7 @@ struct Inner<K> {
     backoff: Backoff,
     metrics: QueueMetrics,
     state: Mutex<State<K>>,
-    changed: Notify,
+    changed: Arc<Notify>,
 }
 
 impl<K> Clone for Queue<K> {
@@ -76,7 +79,7 @@ impl<K: Hash + Eq + Clone + Debug + Lane + Send + Sync + 'static> Queue<K> {
             backoff: backoff.into(),
             metrics: metrics.queue(controller),
             state: Mutex::new(State::default()),
-            changed: Notify::new(),
+            changed: Arc::default(),
         });
         let probed = Arc::downgrade(&inner);
         inner.metrics.probe(move || {
@@ -159,15 +162,40 @@ impl<K: Hash + Eq + Clone + Debug + Lane + Send + Sync + 'static> Queue<K> {
         H: Fn(K) -> F + Send + Sync + 'static,
         F: Future<Output = Outcome> + Send + 'static,
     {
-        let concurrency = concurrency.max(1);
+        // The slot is held as long as the run lasts.
+        let handler = move |key, slot: Slot| {
+            let run = handler(key);
+            async move {
+                let outcome = run.await;
+                drop(slot);
+                outcome
+            }
+        };
+        self.run_in_slots(concurrency, DRAIN_TIMEOUT, token, handler)
+            .await;
+    }
+
+    /// As [`Queue::run`], for runs that may wait for long: each gets its slot, which it can give back while it waits.
+    /// What is in progress at the end gets so much time.
+    pub async fn run_in_slots<H, F>(
+        &self,
+        concurrency: usize,
+        drain: Duration,
+        token: CancellationToken,
+        handler: H,
+    ) where
+        H: Fn(K, Slot) -> F + Send + Sync + 'static,
+        F: Future<Output = Outcome> + Send + 'static,
+    {
+        let concurrency = concurrency.clamp(1, Semaphore::MAX_PERMITS);
         self.inner
             .metrics
             .max_concurrent
             .set(i64::try_from(concurrency).unwrap_or(i64::MAX));
-        let handler = Arc::new(handler);
+        let (slots, handler) = (Slots::new(concurrency), Arc::new(handler));
         let mut tasks = JoinSet::new();
         loop {
-            let deadline = self.start_due(concurrency, &handler, &mut tasks);
+            let deadline = self.start_due(&slots, &handler, &mut tasks);
             tokio::select! {
                 biased;
                 () = token.cancelled() => break,
@@ -176,18 +204,18 @@ impl<K: Hash + Eq + Clone + Debug + Lane + Send + Sync + 'static> Queue<K> {
                 () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => {}
             }
         }
-        self.drain(tasks).await;
+        self.drain(tasks, drain).await;
     }
 
     /// Starts what is due, as far as there are workers; gives the time at which more will be due.
     fn start_due<H, F>(
         &self,
-        concurrency: usize,
+        slots: &Slots,
         handler: &Arc<H>,
         tasks: &mut JoinSet<Finished<K>>,
     ) -> Option<Instant>
     where
-        H: Fn(K) -> F + Send + Sync + 'static,
+        H: Fn(K, Slot) -> F + Send + Sync + 'static,
         F: Future<Output = Outcome> + Send + 'static,
     {
         let now = Instant::now();
@@ -195,16 +223,29 @@ impl<K: Hash + Eq + Clone + Debug + Lane + Send + Sync + 'static> Queue<K> {
         for _ in 0..state.promote(now) {
             self.inner.metrics.adds.inc();
         }
-        while let Some((key, waited)) = state.take(concurrency, now) {
+        while let Some((key, waited, slot)) = self.next_run(slots, &mut state, now) {
             self.inner.metrics.queue_duration.observe(waited.as_secs_f64());
-            tasks.spawn(work(Arc::clone(handler), key));
+            tasks.spawn(work(Arc::clone(handler), key, slot));
         }
         state.next_deadline()
     }
 
-    async fn drain(&self, mut tasks: JoinSet<Finished<K>>) {
+    /// The next key, with a slot for it. A lane that would only be held up by another's long runs gets a spare one.
+    fn next_run(&self, slots: &Slots, state: &mut State<K>, now: Instant) -> Option<(K, Duration, Slot)> {
+        let freed = &self.inner.changed;
+        let ((key, waited), slot) = match Slot::take(&slots.usual, freed) {
+            Some(slot) => (state.take(now)?, slot),
+            None => {
+                let slot = Slot::take(&slots.spare, freed)?;
+                (state.take_held_up(now)?, slot)
+            }
+        };
+        Some((key, waited, slot))
+    }
+
+    async fn drain(&self, mut tasks: JoinSet<Finished<K>>, patience: Duration) {
         let in_progress = tasks.len();
-        let drained = timeout(DRAIN_TIMEOUT, async {
+        let drained = timeout(patience, async {
             while let Some(finished) = tasks.join_next().await {
                 self.settle_joined(finished);
             }
@@ -277,14 +318,14 @@ struct Finished<K> {
     outcome: Result<Outcome, String>,
 }
 
-async fn work<K, H, F>(handler: Arc<H>, key: K) -> Finished<K>
+async fn work<K, H, F>(handler: Arc<H>, key: K, slot: Slot) -> Finished<K>
 where
     K: Clone,
-    H: Fn(K) -> F,
+    H: Fn(K, Slot) -> F,
     F: Future<Output = Outcome>,
 {
     let argument = key.clone();
-    let outcome = AssertUnwindSafe(async move { handler(argument).await })
+    let outcome = AssertUnwindSafe(async move { handler(argument, slot).await })
         .catch_unwind()
         .await;
     Finished {

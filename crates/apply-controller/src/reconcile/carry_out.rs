@@ -101,7 +101,11 @@ pub(super) async fn carry_out(
         began,
     };
     recorder.ensure_finalizer().await?;
-    let target = context.targets.of(placement(&observed.object)).await.map_err(Error::from)?;
+    let target = context
+        .targets
+        .of(placement(&observed.object))
+        .await
+        .map_err(Error::from)?;
     let inputs = job.gather().await?;
     let before = context.memory.with(key, |entry| entry.applied.clone());
     // Elsewhere, or by somebody else, nothing that is remembered is true: a tenant must be allowed what it takes over.

@@ -6,8 +6,8 @@ use controller_kit::check_name;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{Api, Client};
 
-use super::{Error, Placement};
 use super::described::Description;
+use super::{Error, Placement};
 use crate::identities::told;
 
 /// A cluster that is not this one.

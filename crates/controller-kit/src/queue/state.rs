@@ -116,20 +116,23 @@ impl<K: Hash + Eq + Clone + Lane> State<K> {
     }
 
     /// Takes the key whose turn it is, for work; also gives how long it waited.
-    ///
-    /// `workers` at once. Where a lane has several of them and they are all busy, a lane without any gets one more, so that a
-    /// tenant whose runs are long does not hold up the others; there are never more than twice as many.
-    pub(super) fn take(&mut self, workers: usize, now: Instant) -> Option<(K, Duration)> {
-        let busy: usize = self.running.values().sum();
-        let crowded = self.running.values().any(|running| *running > 1);
+    pub(super) fn take(&mut self, now: Instant) -> Option<(K, Duration)> {
+        let key = self.ready.pop(|_| true)?;
+        Some(self.begin(key, now))
+    }
+
+    /// Takes the next key of a lane of which nothing is worked on while another has several: a tenant whose runs are long does
+    /// not hold up the others.
+    pub(super) fn take_held_up(&mut self, now: Instant) -> Option<(K, Duration)> {
         let running = &self.running;
-        let key = if busy < workers {
-            self.ready.pop(|_| true)?
-        } else if crowded && busy < 2 * workers {
-            self.ready.pop(|lane| !running.contains_key(lane))?
-        } else {
+        if !running.values().any(|running| *running > 1) {
             return None;
-        };
+        }
+        let key = self.ready.pop(|lane| !running.contains_key(lane))?;
+        Some(self.begin(key, now))
+    }
+
+    fn begin(&mut self, key: K, now: Instant) -> (K, Duration) {
         *self.running.entry(key.lane().to_owned()).or_default() += 1;
         let entry = self.entries.entry(key.clone()).or_default();
         let waited = entry
@@ -140,7 +143,7 @@ impl<K: Hash + Eq + Clone + Lane> State<K> {
         if let Some(deadline) = entry.deadline.take() {
             self.deadlines.remove(&deadline);
         }
-        Some((key, waited.unwrap_or_default()))
+        (key, waited.unwrap_or_default())
     }
 
     /// Ends work on the key, and queues it if it was added meanwhile; gives how long the work took.
@@ -205,7 +208,7 @@ mod tests {
     use crate::ObjectKey;
 
     fn taken(state: &mut State<&'static str>, now: Instant) -> Vec<&'static str> {
-        std::iter::from_fn(|| state.take(9, now).map(|(key, _)| key)).collect()
+        std::iter::from_fn(|| state.take(now).map(|(key, _)| key)).collect()
     }
 
     #[test]
@@ -291,26 +294,21 @@ mod tests {
         let (mut state, now) = (State::default(), Instant::now());
         let key = |namespace: &str, name: &str| ObjectKey::new(namespace, name);
         (0..5).for_each(|number| assert!(state.add(key("large", &number.to_string()), now)));
-        let take = |state: &mut State<ObjectKey>| state.take(2, now).map(|(key, _)| key.to_string());
-        assert_eq!(take(&mut state).as_deref(), Some("large/0"));
-        assert_eq!(take(&mut state).as_deref(), Some("large/1"));
-        assert_eq!(take(&mut state), None, "it has all workers, and gets no more");
-        for namespace in ["a", "b", "c"] {
-            state.add(key(namespace, "1"), now);
-        }
-        assert_eq!(take(&mut state).as_deref(), Some("a/1"));
-        assert_eq!(take(&mut state).as_deref(), Some("b/1"));
-        assert_eq!(take(&mut state), None, "twice as many are enough");
-        for key in [key("large", "0"), key("large", "1"), key("b", "1")] {
-            state.finish(&key, now);
-        }
-        assert_eq!(take(&mut state).as_deref(), Some("large/2"), "the turns go on");
-        state.add(key("a", "2"), now);
+        let held_up = |state: &mut State<ObjectKey>| state.take_held_up(now).map(|(key, _)| key.to_string());
+        state.take(now);
+        state.add(key("a", "1"), now);
+        state.add(key("b", "1"), now);
+        assert_eq!(held_up(&mut state), None, "nobody has more than one");
+        let taken = |state: &mut State<ObjectKey>| state.take(now).map(|(key, _)| key.to_string());
+        assert_eq!(taken(&mut state).as_deref(), Some("large/1"));
+        assert_eq!(held_up(&mut state).as_deref(), Some("a/1"));
+        assert_eq!(held_up(&mut state).as_deref(), Some("b/1"));
         assert_eq!(
-            take(&mut state),
+            held_up(&mut state),
             None,
-            "nobody has more than one, so two are enough"
+            "what is left is of the lane that has several"
         );
+        assert_eq!(taken(&mut state).as_deref(), Some("large/2"));
     }
 
     #[test]
@@ -318,9 +316,9 @@ mod tests {
         let (mut state, now) = (State::default(), Instant::now());
         let seconds = |seconds| now + Duration::from_secs(seconds);
         state.add("a", now);
-        state.take(9, now);
+        state.take(now);
         state.add("b", now);
-        state.take(9, seconds(2));
+        state.take(seconds(2));
         state.add("c", now);
         let expected = QueueSnapshot {
             depth: 1,

@@ -287,3 +287,90 @@ async fn a_delay_beyond_the_clock_never_comes() {
     queue.add_after("b", Duration::ZERO);
     assert_eq!(queue.len(), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_waits_gives_its_slot_to_another_and_goes_on_before_the_next() {
+    let (queue, _) = queue();
+    let (sender, mut receiver) = mpsc::unbounded_channel();
+    let (runner, token) = (queue.clone(), CancellationToken::new());
+    let stop = token.clone();
+    let task = tokio::spawn(async move {
+        let handler = move |key: &'static str, slot: Slot| {
+            let sender = sender.clone();
+            async move {
+                let say = |what: &str| sender.send(format!("{key} {what}")).expect("the test listens");
+                say("begins");
+                if key == "waits" {
+                    slot.pause();
+                    sleep(Duration::from_secs(10)).await;
+                    slot.resume().await;
+                } else {
+                    sleep(Duration::from_secs(60)).await;
+                }
+                say("ends");
+                Outcome::Done
+            }
+        };
+        runner.run_in_slots(1, DRAIN_TIMEOUT, stop, handler).await;
+    });
+    for key in ["waits", "works", "is last"] {
+        queue.add(key);
+    }
+    let mut told = Vec::new();
+    while told.len() < 6 {
+        told.push(receiver.recv().await.expect("the queue runs"));
+    }
+    let expected = [
+        "waits begins",
+        "works begins",
+        "works ends",
+        "waits ends",
+        "is last begins",
+        "is last ends",
+    ];
+    assert_eq!(told, expected);
+    token.cancel();
+    task.await.expect("the queue does not panic");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lane_is_not_held_up_by_the_long_runs_of_another() {
+    let (sender, mut receiver) = mpsc::unbounded_channel();
+    let queue: Queue<crate::ObjectKey> =
+        Queue::new("kustomization", Backoff { min: MIN, max: MIN }, &Metrics::new());
+    let (runner, token) = (queue.clone(), CancellationToken::new());
+    let stop = token.clone();
+    let task = tokio::spawn(async move {
+        let handler = move |key: crate::ObjectKey| {
+            sender.send(key.to_string()).expect("the test listens");
+            sleep(Duration::from_secs(3600)).map(|()| Outcome::Done)
+        };
+        runner.run(2, stop, handler).await;
+    });
+    let began = Instant::now();
+    for (namespace, name) in [
+        ("large", "1"),
+        ("large", "2"),
+        ("large", "3"),
+        ("small", "1"),
+        ("tiny", "1"),
+        ("last", "1"),
+    ] {
+        queue.add(crate::ObjectKey::new(namespace, name));
+        sleep(Duration::from_millis(1)).await;
+    }
+    let mut told = Vec::new();
+    while told.len() < 4 {
+        told.push(receiver.recv().await.expect("the queue runs"));
+    }
+    assert_eq!(told, ["large/1", "large/2", "small/1", "tiny/1"]);
+    assert!(began.elapsed() < Duration::from_secs(1));
+    receiver.recv().await.expect("the queue runs");
+    assert!(
+        began.elapsed() > Duration::from_secs(3000),
+        "there are no more than twice as many"
+    );
+    token.cancel();
+    tokio::time::advance(DRAIN_TIMEOUT).await;
+    task.await.expect("the queue does not panic");
+}
