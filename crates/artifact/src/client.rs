@@ -180,6 +180,39 @@ impl Client {
         }
     }
 
+    /// The bytes of the artifact's archive, for those that are one file of the source, as a chart is. `limit` is how many
+    /// it may have.
+    ///
+    /// # Errors
+    /// As [`Client::open`]; [`Error::TooLarge`] when there are more bytes.
+    pub async fn archive(&self, reference: &ArtifactRef, limit: u64) -> Result<Bytes> {
+        let digest = parse_digest(&reference.digest)?;
+        let mut retries = Retries::new(&self.inner.options);
+        loop {
+            match self.try_archive(reference, digest, limit).await {
+                Err(error) if error.is_transient() => retries.wait_or_give_up(error).await?,
+                result => return result,
+            }
+        }
+    }
+
+    async fn try_archive(&self, reference: &ArtifactRef, digest: Digest, limit: u64) -> Result<Bytes> {
+        let refusal = match &self.inner.service {
+            Some(service) => match service.archive(&digest, limit).await {
+                Ok(archive) => return Ok(archive),
+                Err(error @ (Error::TooLarge { .. } | Error::DigestMismatch { .. })) => return Err(error),
+                Err(error) => {
+                    let cause = &error as &dyn std::error::Error;
+                    tracing::debug!(archive = %digest, error = cause, "the artifact service did not give the archive");
+                    error.is_refused().then_some(error)
+                }
+            },
+            None => None,
+        };
+        let downloaded = self.inner.downloader.bytes(reference, digest, limit).await;
+        downloaded.map_err(|error| refusal.unwrap_or(error))
+    }
+
     async fn try_open(&self, reference: &ArtifactRef, digest: Digest) -> Result<RemoteTree> {
         let refusal = match self.inner.find_root(digest).await {
             Ok(root) => {

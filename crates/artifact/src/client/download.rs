@@ -64,11 +64,38 @@ impl Downloader {
 
     /// Downloads, verifies and unpacks an archive.
     pub(super) async fn download(&self, reference: &ArtifactRef, digest: Digest) -> Result<LocalArchive> {
+        let spool = self
+            .spool(reference, digest, self.limits.max_total_bytes)
+            .await?;
+        let (limits, folder) = (self.limits.clone(), self.spool_folder.clone());
+        let unpacking = tokio::task::spawn_blocking(move || unpack(spool.file, &limits, folder.as_deref()));
+        unpacking
+            .await
+            .map_err(|error| Error::spool("unpack")(io::Error::other(error)))?
+    }
+
+    /// Downloads and verifies an archive into memory.
+    pub(super) async fn bytes(&self, reference: &ArtifactRef, digest: Digest, limit: u64) -> Result<Bytes> {
+        let spool = self.spool(reference, digest, limit).await?;
+        let reading = tokio::task::spawn_blocking(move || {
+            let mut content = vec![0; usize::try_from(spool.size).map_err(io::Error::other)?];
+            spool.file.read_exact_at(&mut content, 0)?;
+            Ok(content)
+        });
+        let content = reading
+            .await
+            .unwrap_or_else(|error| Err(io::Error::other(error)))
+            .map_err(Error::spool("read"))?;
+        Ok(content.into())
+    }
+
+    /// Downloads an archive to the disk and verifies it.
+    async fn spool(&self, reference: &ArtifactRef, digest: Digest, limit: u64) -> Result<Spool> {
         let url = self.url(&reference.url)?;
         let mut spool = Spool::new(self.spool_folder.as_deref())?;
         let mut resumes = 0;
         loop {
-            match self.fetch(&url, &mut spool).await {
+            match self.fetch(&url, &mut spool, limit).await {
                 // Nothing was lost: the rest may come over another connection.
                 Err(Error::Download { .. }) if spool.size > 0 && resumes < RESUMES => resumes += 1,
                 Err(error) => return Err(error),
@@ -83,15 +110,11 @@ impl Downloader {
                 what: url.to_string(),
             });
         }
-        let (limits, folder) = (self.limits.clone(), self.spool_folder.clone());
-        let unpacking = tokio::task::spawn_blocking(move || unpack(spool.file, &limits, folder.as_deref()));
-        unpacking
-            .await
-            .map_err(|error| Error::spool("unpack")(io::Error::other(error)))?
+        Ok(spool)
     }
 
     /// One request, from where the spool stands.
-    async fn fetch(&self, url: &Url, spool: &mut Spool) -> Result<()> {
+    async fn fetch(&self, url: &Url, spool: &mut Spool, limit: u64) -> Result<()> {
         let failed = |source: reqwest::Error| Error::Download {
             url: url.to_string(),
             source: source.without_url(),
@@ -117,7 +140,6 @@ impl Downloader {
                 });
             }
         }
-        let limit = self.limits.max_total_bytes;
         while let Some(chunk) = response.chunk().await.map_err(failed)? {
             let size = spool.size + chunk.len() as u64;
             if size > limit {

@@ -82,6 +82,39 @@ impl Service {
             .map_err(|_| Error::answer(CALL, "it names no tree"))
     }
 
+    /// An archive as a whole.
+    pub(super) async fn archive(&self, archive: &Digest, limit: u64) -> Result<Bytes> {
+        const CALL: &str = "Download";
+        let what = || format!("artifact {archive}");
+        let request = v1::DownloadRequest {
+            digest: archive.to_string(),
+            offset: 0,
+        };
+        let answer = self.client.clone().download(self.request(request).await?).await;
+        let mut stream = answer.map_err(Error::call(CALL, what))?.into_inner();
+        let mut content = Vec::new();
+        while let Some(chunk) = stream.message().await.map_err(Error::call(CALL, what))? {
+            if u64::try_from(chunk.offset) != Ok(content.len() as u64) {
+                return Err(Error::answer(CALL, "a chunk is out of order"));
+            }
+            let size = content.len() as u64 + chunk.data.len() as u64;
+            if size > limit {
+                let what = what();
+                return Err(Error::TooLarge { what, size, limit });
+            }
+            content.extend_from_slice(&chunk.data);
+        }
+        let actual = Digest::of(&content);
+        if actual != *archive {
+            return Err(Error::DigestMismatch {
+                expected: *archive,
+                actual,
+                what: what(),
+            });
+        }
+        Ok(content.into())
+    }
+
     /// One folder of the tree with this root.
     pub(super) async fn directory(&self, root: &Digest, digest: &Digest) -> Result<Arc<Directory>> {
         let mut retries = Retries::new(&self.options);
