@@ -5,6 +5,7 @@
 //! CRD, namespace or role exists is dry-run as soon as it does.
 
 mod ask;
+mod differences;
 mod ignoring;
 mod write;
 
@@ -15,6 +16,7 @@ use std::sync::Arc;
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use k8s_openapi::jiff::Timestamp;
+pub use differences::{Difference, Differs};
 use manifest::order::rank_for_apply;
 use manifest::{GroupVersionKind, ObjectId};
 

@@ -4,6 +4,7 @@
 //! metadata nor status is compared. What comes out is made to be read by people and to be kept in a status: it is bounded
 //! however large the objects are, and the values of Secrets are masked as Flux masks them.
 
+mod count;
 mod elements;
 mod owners;
 mod show;
@@ -13,6 +14,7 @@ use std::fmt;
 
 use serde_json::Value;
 
+pub(crate) use count::Count;
 use owners::Owners;
 use show::Mask;
 

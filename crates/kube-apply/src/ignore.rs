@@ -11,7 +11,7 @@ mod owned;
 mod resolve;
 mod selector;
 
-pub(crate) use compare::same_but;
+pub(crate) use compare::{reduced, same_but};
 pub(crate) use field::{Pointer, Step};
 pub(crate) use owned::FieldSets;
 pub use owned::Ignored;
@@ -98,6 +98,11 @@ impl IgnoreRules {
     /// Tells whether there is none.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
+    }
+
+    /// Tells whether a rule may be for an object, as far as that can be told without its live labels and annotations.
+    pub fn names(&self, object: &Object) -> bool {
+        self.candidates(object).is_some()
     }
 
     /// Finds the rules that may be for an object, as far as that can be told without its live labels and annotations;

@@ -6,6 +6,7 @@
 //! ```text
 //! Vec<Object> ─ prepare ─▶ Prepared ─ apply ─▶ Applied      Prepared::inventory() is recorded before apply,
 //!                                                           Prepared::ignoring(rules) leaves fields to others
+//!                          differences ─▶ what an apply would change, and nothing is written
 //!                          inventory::diff(old, new) ─ prune ─▶ Pruned ─ wait_terminated
 //!                          ManagedIndex::subscribe() ─▶ Drift
 //! ```
@@ -43,7 +44,7 @@ mod takeover;
 mod terminated;
 mod usable;
 
-pub use apply::{Action, Applied, Change};
+pub use apply::{Action, Applied, Change, Difference, Differs};
 pub use changes::{FieldChange, FieldChanges, SetBy};
 pub use engine::Engine;
 pub use failure::{ApplyError, Class, ObjectError, Step};

@@ -134,6 +134,11 @@ impl ManagedIndex {
         self.inner.index().is_current(id, owner, desired)
     }
 
+    /// Tells whether this owner applied the object, and nobody touched it since.
+    pub fn is_untouched(&self, id: &ObjectId, owner: &Owner) -> bool {
+        self.inner.index().is_untouched(id, owner)
+    }
+
     /// Records what an apply left, outside of a [`Flight`].
     pub fn record(&self, id: &ObjectId, owner: &Owner, applying: Applying, facts: &Facts) {
         let due = self

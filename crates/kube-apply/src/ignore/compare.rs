@@ -14,7 +14,8 @@ pub(crate) fn same_but<'s>(
     reduced(live, ignored.clone()) == reduced(wanted, ignored)
 }
 
-fn reduced<'s>(object: &Value, ignored: impl IntoIterator<Item = &'s [Step]>) -> Value {
+/// What of an object is compared.
+pub(crate) fn reduced<'s>(object: &Value, ignored: impl IntoIterator<Item = &'s [Step]>) -> Value {
     let mut object = object.clone();
     if let Value::Object(map) = &mut object {
         map.remove("status");

@@ -242,14 +242,20 @@ impl Index {
 
     /// Tells whether the owner applied exactly this and nobody touched it since.
     pub(super) fn is_current(&self, id: &ObjectId, owner: &Owner, desired: Digest) -> bool {
-        let Some(kind) = self.kinds.get(&kind_name(id)).filter(|kind| kind.synced) else {
-            return false;
-        };
-        let Some(entry) = kind.objects.get(&key(&id.namespace, &id.name)) else {
-            return false;
-        };
-        let recorded = entry.recorded.as_ref();
-        recorded.is_some_and(|r| *r.owner == *owner && r.desired == desired) && entry.touched().is_none()
+        self.untouched(id, owner)
+            .is_some_and(|recorded| recorded.desired == desired)
+    }
+
+    /// Tells whether the owner applied the object and nobody touched it since.
+    pub(super) fn is_untouched(&self, id: &ObjectId, owner: &Owner) -> bool {
+        self.untouched(id, owner).is_some()
+    }
+
+    fn untouched(&self, id: &ObjectId, owner: &Owner) -> Option<&Recorded> {
+        let kind = self.kinds.get(&kind_name(id)).filter(|kind| kind.synced)?;
+        let entry = kind.objects.get(&key(&id.namespace, &id.name))?;
+        let recorded = entry.recorded.as_ref().filter(|r| *r.owner == *owner)?;
+        entry.touched().is_none().then_some(recorded)
     }
 
     /// Notes that a write to the object is under way.
