@@ -1,0 +1,34 @@
+//! Helm's actions on a cluster: install, upgrade, rollback, uninstall, test.
+//!
+//! A chart, values and what the caller asks for go in ([`order`]); objects in the cluster, release records and an
+//! [`Outcome`] come out. What is written, in which order, under which names and with which words is Helm's, so that real
+//! helm and Flux can go on from what was left here, and the other way round.
+//!
+//! ```text
+//! order ─ render ─▶ record (pending) ─▶ hooks ─▶ resources ─▶ wait ─▶ hooks ─▶ record (deployed, failed)
+//! ```
+//!
+//! What must hold:
+//! - A record says what is about to happen before anything is applied, so that a process that dies at any moment leaves a
+//!   release that can be recovered; and a record that cannot be stored means that nothing is applied.
+//! - A wait holds no worker ([`Pace`]), and ends at once when it is cancelled.
+//! - Who may not do something in the cluster cannot do it through an action: all requests go out as [`Cluster::client`].
+//!
+//! Nothing here knows a HelmRelease or the artifact service.
+
+mod cluster;
+mod error;
+mod log;
+pub mod order;
+mod outcome;
+pub mod storage;
+
+pub use cluster::{Cluster, Context, Pace, Unpaced};
+pub use error::{Error, ErrorKind};
+pub use log::Log;
+pub use order::{
+    Content, CrdPolicy, Install, Propagation, Rollback, ServerSide, Test, Uninstall, Upgrade, WaitStrategy,
+    Waiting,
+};
+pub use outcome::Outcome;
+pub use storage::Storage;
