@@ -9,6 +9,7 @@
 //!                          differences ─▶ what an apply would change, and nothing is written
 //!                          inventory::diff(old, new) ─ prune ─▶ Pruned ─ wait_terminated
 //!                          ManagedIndex::subscribe() ─▶ Drift
+//! one Object ─ apply_one, create_one, patch_one, delete_one ─▶ what the server says
 //! ```
 //!
 //! What must hold:
@@ -32,6 +33,7 @@ pub mod inventory;
 pub mod managed;
 pub mod mapper;
 mod normalize;
+mod one;
 mod plan;
 mod policy;
 mod prepare;
@@ -47,12 +49,14 @@ mod usable;
 pub use apply::{Action, Applied, Change, Difference, Differs};
 pub use changes::{FieldChange, FieldChanges, SetBy};
 pub use engine::Engine;
-pub use failure::{ApplyError, Class, ObjectError, Step};
+pub use failure::{ApplyError, Class, Failure, ObjectError, Step};
 pub use fingerprint::{Digest, Facts};
 pub use ignore::{IgnoreError, IgnoreRule, IgnoreRules, IgnoreTarget, Ignored};
 pub use inventory::Inventory;
 pub use managed::{Drift, ManagedIndex, What};
+pub use one::{ApplyOne, Cascade, Deleted, MadePatch};
 pub use policy::Policy;
 pub use prepare::Prepared;
 pub use prune::{Guard, PruneOptions, Pruned, Refused, Share, SkipReason};
+pub use request::Address;
 pub use settings::{ApplyOptions, CommonMetadata, Owner, Settings};

@@ -5,6 +5,7 @@
 //! the same time, and not again for the same kind within a few seconds, so that a manifest with a misspelt kind costs
 //! nothing. Kinds that this process itself defined by applying a CRD are [learnt](RestMapper::learn) without a request.
 
+mod capabilities;
 mod catalog;
 mod definition;
 
@@ -13,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use http::Request;
+use k8s_openapi::apimachinery::pkg::version::Info;
 use kube::Client;
 use kube::core::ApiResource;
 use manifest::GroupVersionKind;
@@ -58,6 +60,7 @@ pub struct RestMapper {
     state: Mutex<State>,
     /// Held while the document is read, so that one request serves all who wait.
     reading: tokio::sync::Mutex<()>,
+    version: tokio::sync::Mutex<Option<(Instant, Arc<Info>)>>,
 }
 
 #[derive(Default)]
@@ -75,6 +78,7 @@ impl RestMapper {
             client,
             state: Mutex::default(),
             reading: tokio::sync::Mutex::default(),
+            version: tokio::sync::Mutex::default(),
         }
     }
 

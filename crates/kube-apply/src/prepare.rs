@@ -195,7 +195,7 @@ fn item(object: Object, resource: Arc<Resource>, is_served: bool, settings: &Set
 
 /// Tells whether it is a Job that is deleted some time after it finished. That is no drift: to run it again at once, and
 /// again, is not what `ttlSecondsAfterFinished` asks for.
-fn expires(gvk: &GroupVersionKind, object: &Object) -> bool {
+pub(crate) fn expires(gvk: &GroupVersionKind, object: &Object) -> bool {
     let spec = object.value().get("spec");
     gvk.group == "batch"
         && gvk.kind == "Job"
@@ -249,7 +249,7 @@ fn not_a_mapping(object: &Object) -> Option<&'static str> {
 }
 
 /// Names become part of a URL, and come from tenants.
-fn is_path_segment(name: &str) -> bool {
+pub(crate) fn is_path_segment(name: &str) -> bool {
     !matches!(name, "." | "..")
         && !name.contains(['/', '%', '?', '#', '\\'])
         && !name.contains(char::is_control)

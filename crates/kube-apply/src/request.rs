@@ -12,6 +12,7 @@ use kube::api::{Patch, PatchParams};
 use kube::core::params::{DeleteParams, GetParams, ListParams, Preconditions};
 use kube::core::request::Request;
 use kube::core::{ApiResource, Resource as _, Status};
+use manifest::ObjectId;
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 
@@ -32,10 +33,13 @@ pub(crate) struct Requests {
 
 /// Where an object is.
 #[derive(Clone, Debug)]
-pub(crate) struct Address {
-    pub(crate) resource: Arc<Resource>,
-    pub(crate) namespace: String,
-    pub(crate) name: String,
+pub struct Address {
+    /// Its kind.
+    pub resource: Arc<Resource>,
+    /// Its namespace; empty in the cluster scope.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
 }
 
 /// What the server says after a write, or would say after a dry one.
@@ -63,6 +67,16 @@ const ATTEMPTS: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(100);
 
 impl Address {
+    /// Returns which object it is.
+    pub fn id(&self) -> ObjectId {
+        ObjectId {
+            group: self.resource.api.group.clone(),
+            kind: self.resource.api.kind.clone(),
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
+        }
+    }
+
     /// Returns the URL of the collection that the object is in.
     pub(crate) fn collection(&self) -> Request {
         let namespace = self.resource.namespaced.then_some(self.namespace.as_str());
@@ -193,17 +207,27 @@ impl Requests {
             preconditions,
             ..DeleteParams::background()
         };
+        Ok(self.delete_with(at, params).await?.is_some())
+    }
+
+    /// Deletes, and returns the answer; None when there is no such object.
+    pub(crate) async fn delete_with(
+        &self,
+        at: &Address,
+        params: DeleteParams,
+    ) -> Result<Option<String>, Failure> {
         match self
             .send(|| at.collection().delete(&at.name, &params), false)
             .await
         {
-            Ok(_) => Ok(true),
-            Err(Sent::Status(status)) if is_object_missing(&status) => Ok(false),
+            Ok(answer) => Ok(Some(answer)),
+            Err(Sent::Status(status)) if is_object_missing(&status) => Ok(None),
             Err(other) => Err(other.into()),
         }
     }
 
-    async fn answer(
+    /// Sends a request that is answered by an object.
+    pub(crate) async fn answer(
         &self,
         build: impl Fn() -> Built,
         whole: bool,

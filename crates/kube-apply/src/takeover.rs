@@ -52,9 +52,31 @@ pub(crate) fn patch(metadata: &Value, settings: &Settings) -> Option<Value> {
         .and_then(Value::as_array)
         .map(Vec::as_slice)
         .unwrap_or_default();
-    if let Some(merged) = merge_managers(entries, settings) {
+    let is_leftover = |manager: &str, operation: &str, subresource: &str| {
+        is_taken_over(manager, operation, subresource, settings)
+    };
+    if let Some(merged) = merge_managers(entries, &is_leftover, settings) {
         operations.push(json!({"op": "replace", "path": "/metadata/managedFields", "value": merged}));
     }
+    locked(operations, metadata)
+}
+
+/// Makes the JSON patch that makes ours what the named managers have, and what we had by writing otherwise; None when
+/// there is nothing to do.
+pub(crate) fn patch_of(metadata: &Value, managers: &[&str], settings: &Settings) -> Option<Value> {
+    let ours = settings.field_manager.as_str();
+    let is_leftover = |manager: &str, operation: &str, subresource: &str| {
+        let is_named = managers.contains(&manager) && manager != ours;
+        subresource.is_empty() && (is_named || (manager == ours && operation == "Update"))
+    };
+    let entries = metadata.get("managedFields").and_then(Value::as_array)?;
+    let merged = merge_managers(entries, &is_leftover, settings)?;
+    let operation = json!({"op": "replace", "path": "/metadata/managedFields", "value": merged});
+    locked(vec![operation], metadata)
+}
+
+/// A patch that cannot undo what somebody does meanwhile.
+fn locked(mut operations: Vec<Value>, metadata: &Value) -> Option<Value> {
     if operations.is_empty() {
         return None;
     }
@@ -75,7 +97,11 @@ fn remove_keys(metadata: &Value, field: &str, keys: &[&str], operations: &mut Ve
 }
 
 /// Returns the entries with those of other tools merged into ours; None when there are none.
-fn merge_managers(entries: &[Value], settings: &Settings) -> Option<Vec<Value>> {
+fn merge_managers(
+    entries: &[Value],
+    takes: &dyn Fn(&str, &str, &str) -> bool,
+    settings: &Settings,
+) -> Option<Vec<Value>> {
     let text = |entry: &Value, field: &str| {
         entry
             .get(field)
@@ -91,7 +117,7 @@ fn merge_managers(entries: &[Value], settings: &Settings) -> Option<Vec<Value>> 
     let is_leftover = |entry: &&Value| {
         let [manager, operation, subresource] =
             ["manager", "operation", "subresource"].map(|f| text(entry, f));
-        is_taken_over(&manager, &operation, &subresource, settings)
+        takes(&manager, &operation, &subresource)
     };
     let leftovers: Vec<_> = entries.iter().filter(is_leftover).collect();
     let mut ours = entries
@@ -157,6 +183,32 @@ mod tests {
     }
 
     #[test]
+    fn named_managers_are_taken_over_and_others_stay() {
+        let settings = Settings {
+            field_manager: "helm-controller".into(),
+            ..Settings::default()
+        };
+        let metadata = json!({"resourceVersion": "7", "managedFields": [
+            entry("helm", "Update", json!({"f:data": {"f:a": {}}})),
+            entry("helm-controller", "Apply", json!({"f:data": {"f:b": {}}})),
+            entry("helm-controller", "Update", json!({"f:data": {"f:c": {}}})),
+            entry("kubectl-edit", "Update", json!({"f:data": {"f:d": {}}})),
+        ]});
+        let patch = patch_of(&metadata, &["helm"], &settings).unwrap();
+        let entries = patch[0]["value"].as_array().unwrap();
+        assert_eq!(entries.len(), 2);
+        assert_eq!(entries[0]["manager"], "kubectl-edit");
+        assert_eq!(entries[1]["manager"], "helm-controller");
+        assert_eq!(
+            entries[1]["fieldsV1"],
+            json!({"f:data": {"f:a": {}, "f:b": {}, "f:c": {}}})
+        );
+        assert_eq!(patch[1]["value"], "7");
+        let metadata = json!({"managedFields": entries});
+        assert_eq!(patch_of(&metadata, &["helm"], &settings), None);
+    }
+
+    #[test]
     fn managers_are_told_apart_as_flux_does() {
         let settings = Settings {
             disallowed_field_managers: vec!["bad".into()],
@@ -208,7 +260,9 @@ mod tests {
     #[test]
     fn without_an_entry_of_ours_the_first_leftover_becomes_it() {
         let entries = [entry("kubectl-edit", "Update", json!({"f:data": {}}))];
-        let merged = merge_managers(&entries, &Settings::default()).unwrap();
+        let settings = Settings::default();
+        let takes = |m: &str, o: &str, s: &str| is_taken_over(m, o, s, &settings);
+        let merged = merge_managers(&entries, &takes, &settings).unwrap();
         assert_eq!(
             merged,
             [entry("kustomize-controller", "Apply", json!({"f:data": {}}))]
@@ -228,7 +282,9 @@ mod tests {
             entry("kubectl", "Update", json!({})),
             entry("kustomize-controller", "Apply", json!({"f:data": {}})),
         ];
-        let merged = merge_managers(&entries, &Settings::default()).unwrap();
+        let settings = Settings::default();
+        let takes = |m: &str, o: &str, s: &str| is_taken_over(m, o, s, &settings);
+        let merged = merge_managers(&entries, &takes, &settings).unwrap();
         assert_eq!(
             merged,
             [entry("kustomize-controller", "Apply", json!({"f:data": {}}))]

@@ -115,6 +115,20 @@ impl Catalog {
         all
     }
 
+    /// Lists API versions, and kinds in them, in a fixed order.
+    pub(super) fn api_versions(&self) -> Vec<String> {
+        let all = self.kinds.values().flat_map(HashMap::values).flatten();
+        let mut found: Vec<String> = all
+            .flat_map(|resource| {
+                let version = resource.api.api_version.clone();
+                [format!("{version}/{}", resource.api.kind), version]
+            })
+            .collect();
+        found.sort();
+        found.dedup();
+        found
+    }
+
     /// Tells whether the group's server did not answer.
     pub(super) fn is_stale(&self, group: &str) -> bool {
         self.stale.contains(group)
