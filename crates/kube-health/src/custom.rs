@@ -75,6 +75,24 @@ impl Checks {
         })
     }
 
+    /// Adds a check for a kind that has none.
+    ///
+    /// # Errors
+    /// When the check cannot be used.
+    pub fn or(self, check: Check<'_>) -> Result<Self, CheckError> {
+        let kind = check.kind.unwrap_or_default();
+        let group = GroupVersionKind::new(check.api_version, kind).group;
+        if self.covers(&group, kind) {
+            return Ok(self);
+        }
+        let mut by_kind = (*self.by_kind).clone();
+        let custom = Custom::new(by_kind.len(), &check)?;
+        by_kind.insert((group, kind.to_owned()), Arc::new(custom));
+        Ok(Self {
+            by_kind: Arc::new(by_kind),
+        })
+    }
+
     /// Whether a kind has a check.
     pub fn covers(&self, group: &str, kind: &str) -> bool {
         let find = |kind: &str| self.by_kind.contains_key(&(group.to_owned(), kind.to_owned()));

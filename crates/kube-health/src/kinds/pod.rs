@@ -35,6 +35,22 @@ pub(crate) fn verdict(object: &Value, now: Timestamp) -> Result<Verdict, FieldEr
     })
 }
 
+/// Judges a Pod that is to run to its end, such as a hook of Helm: only its phase counts.
+pub(crate) fn end(object: &Value) -> Verdict {
+    let reason = fields::text_or(object, "status.reason", "");
+    match fields::text_or(object, "status.phase", "") {
+        "Succeeded" => Verdict::current("succeeded"),
+        "Failed" if reason.is_empty() => Verdict::failed("failed"),
+        "Failed" => Verdict::failed(format!("failed: {reason}")),
+        "Running" => Verdict::in_progress("running"),
+        "Pending" => match unschedulable(object) {
+            Some(message) => Verdict::in_progress(format!("no node takes it: {message}")),
+            None => Verdict::in_progress("pending"),
+        },
+        _ => Verdict::in_progress("not yet observed by a kubelet"),
+    }
+}
+
 /// Returns the scheduler's message when it says that no node takes the Pod.
 pub(crate) fn unschedulable(object: &Value) -> Option<&str> {
     let scheduled = conditions::find(object, "PodScheduled")?;
