@@ -158,10 +158,7 @@ mod tests {
     fn documents_come_back_into_their_files() {
         let shown = shown(PostRenderStrategy::Combined);
         assert_eq!(shown[0].0, "c/templates/a.yaml");
-        assert_eq!(
-            shown[0].1,
-            "kind: A\nmetadata:\n  name: new\n  annotations: {}\n---\nkind: B\nmetadata:\n  annotations: {}\n"
-        );
+        assert_eq!(shown[0].1, "kind: A\nmetadata:\n  name: new\n---\nkind: B\n");
         assert_eq!(
             shown[2],
             (

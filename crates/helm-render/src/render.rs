@@ -3,6 +3,7 @@
 mod name;
 mod notes;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use go_template::Limits;
@@ -65,6 +66,9 @@ pub struct Options {
     pub post_render: Option<Arc<dyn PostRender>>,
     /// What the post-renderer gets.
     pub post_render_strategy: PostRenderStrategy,
+    /// Defaults in place of those of the chart, such as Helm's upgrade takes that keeps the values of the release before
+    /// ([`values::reuse`]).
+    pub chart_values: Option<Arc<Map<String, Value>>>,
     /// Leaves values.schema.json aside.
     pub skip_schema_validation: bool,
     /// Adds the notes of dependencies to those of the chart.
@@ -86,6 +90,7 @@ impl Options {
             lookup: None,
             post_render: None,
             post_render_strategy: PostRenderStrategy::default(),
+            chart_values: None,
             skip_schema_validation: false,
             with_notes_of_dependencies: false,
             strict: false,
@@ -105,8 +110,11 @@ const STACK: usize = 256 * 1024 * 1024;
 const STACK_BELOW: usize = 1024 * 1024;
 
 /// What a chart gives for a release.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Rendered {
+    /// The chart as it was rendered: without the dependencies that take no part, with the values that it imports. This is
+    /// what Helm keeps of it in the record of a release.
+    pub chart: Chart,
     /// Files of crds/, which are no templates, by their paths.
     pub crds: Vec<Crd>,
     /// What is to be installed, in that order.
@@ -143,6 +151,12 @@ impl Renderer {
         &self.chart
     }
 
+    /// Returns the files of crds/ that a rendering with these values would return, for who installs them before it.
+    pub fn crds(&self, values: &Map<String, Value>, options: &Options) -> Result<Vec<Crd>, Error> {
+        let chart = self.processed(&values::from_json(values), options, &mut Vec::new())?;
+        Ok(crds(&chart))
+    }
+
     /// Renders the chart with values that are laid over its own.
     pub fn render(&self, values: &Map<String, Value>, options: &Options) -> Result<Rendered, Error> {
         name::check(&options.release.name, self.helm)?;
@@ -156,8 +170,7 @@ impl Renderer {
         let helm = self.helm;
         let mut warnings = Vec::new();
         let given = values::from_json(given);
-        let chart = dependencies::process(&self.chart, &given, helm, &mut warnings)
-            .map_err(|error| Error::new(ErrorKind::Dependencies, error.to_string()))?;
+        let chart = self.processed(&given, options, &mut warnings)?;
         let values = values::coalesce(&chart, &given, helm, &mut warnings)
             .map_err(|error| Error::new(ErrorKind::Values, error.to_string()))?;
         if !options.skip_schema_validation {
@@ -185,12 +198,27 @@ impl Renderer {
             limits: options.limits.clone(),
         })?;
         warnings.extend(output.warnings.into_iter().map(Warning::new));
-        self.finish(&chart, output.files, warnings, options)
+        self.finish(chart, output.files, warnings, options)
+    }
+
+    /// Settles which charts take part.
+    fn processed(
+        &self,
+        given: &go_template::Map,
+        options: &Options,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<Chart, Error> {
+        let mut chart = Cow::Borrowed(&self.chart);
+        if let Some(values) = &options.chart_values {
+            chart.to_mut().values = values.clone();
+        }
+        dependencies::process(&chart, given, self.helm, warnings)
+            .map_err(|error| Error::new(ErrorKind::Dependencies, error.to_string()))
     }
 
     fn finish(
         &self,
-        chart: &Chart,
+        chart: Chart,
         mut files: Files,
         mut warnings: Vec<Warning>,
         options: &Options,
@@ -209,7 +237,8 @@ impl Renderer {
         })?;
         warnings.append(&mut sorted.warnings);
         Ok(Rendered {
-            crds: crds(chart),
+            crds: crds(&chart),
+            chart,
             manifests: sorted.manifests,
             hooks: sorted.hooks,
             notes,

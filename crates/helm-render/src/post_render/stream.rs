@@ -24,7 +24,7 @@ pub(super) fn merge(files: &Files) -> Result<String, String> {
             for root in roots {
                 annotate(&mut nodes, root, path)
                     .map_err(|problem| format!("annotating {path}: {problem}"))?;
-                stream.add(&nodes, root);
+                stream.add(&mut nodes, root);
             }
         }
     }
@@ -39,7 +39,7 @@ pub(super) fn take_apart(documents: &str, prefix: &str) -> Result<Files, String>
     for (index, root) in roots.into_iter().enumerate() {
         let name = take_file(&mut nodes, root).filter(|name| !name.is_empty());
         let name = name.unwrap_or_else(|| format!("{prefix}-{index}.yaml"));
-        files.entry(name.into()).or_default().add(&nodes, root);
+        files.entry(name.into()).or_default().add(&mut nodes, root);
     }
     let files = files.into_iter();
     Ok(files
@@ -54,11 +54,26 @@ struct Stream {
 }
 
 impl Stream {
-    fn add(&mut self, nodes: &Nodes, root: NodeId) {
+    fn add(&mut self, nodes: &mut Nodes, root: NodeId) {
+        clear_empty_annotations(nodes, root);
         if !self.text.is_empty() {
             self.text.push_str("---\n");
         }
         self.text.push_str(&write_tree(nodes, root));
+    }
+}
+
+/// Takes empty annotations out, then empty metadata, as kyaml does before it writes.
+fn clear_empty_annotations(nodes: &mut Nodes, root: NodeId) {
+    let Some(metadata) = nodes.field(root, "metadata") else {
+        return;
+    };
+    let annotations = nodes.field(metadata, "annotations");
+    if annotations.is_some_and(|annotations| nodes[annotations].content.is_empty()) {
+        nodes.remove_field(metadata, "annotations");
+    }
+    if nodes[metadata].content.is_empty() {
+        nodes.remove_field(root, "metadata");
     }
 }
 
