@@ -15,6 +15,14 @@ pub(crate) fn write(to: impl Write, value: &impl Serialize) -> serde_json::Resul
     value.serialize(&mut serde_json::Serializer::with_formatter(to, Go))
 }
 
+/// The same as a text.
+pub(crate) fn text(value: &impl Serialize) -> String {
+    let mut bytes = Vec::new();
+    let written = write(&mut bytes, value);
+    debug_assert!(written.is_ok(), "nothing of ours cannot be written");
+    String::from_utf8(bytes).unwrap_or_default()
+}
+
 /// A value as Go's `any` holds it: every number is a float, keys are sorted.
 pub(crate) struct Any<'a>(pub(crate) &'a Value);
 

@@ -2,10 +2,12 @@
 //!
 //! It stands in `status.history` of a HelmRelease. Where it is that of the stored release, nobody else has touched it.
 
+use std::io;
+
 use serde::Serialize;
 use serde_json::value::RawValue;
-use sha2::{Digest as _, Sha256};
 
+use crate::digest;
 use crate::go_json::{self, AnyMap};
 use crate::release::{Hook, Info, Release};
 
@@ -36,6 +38,10 @@ enum Metadata<'a> {
 /// The digest of a release: `sha256:…`. `oci_digest` is that of the chart's OCI artifact, if it came from one.
 #[must_use]
 pub fn digest(release: &Release, oci_digest: Option<&str>) -> String {
+    digest::of(|to| write(release, oci_digest, to))
+}
+
+pub(crate) fn write(release: &Release, oci_digest: Option<&str>, to: &mut dyn io::Write) {
     let hooks: Vec<_> = release
         .hooks
         .iter()
@@ -57,22 +63,8 @@ pub fn digest(release: &Release, oci_digest: Option<&str>) -> String {
         namespace: &release.namespace,
         oci_digest: oci_digest.filter(|digest| !digest.is_empty()),
     };
-    let mut hasher = Sha256::new();
-    let written = go_json::write(Hasher(&mut hasher), &observation);
+    let written = go_json::write(&mut *to, &observation);
     debug_assert!(written.is_ok(), "nothing of a release cannot be written");
-    hasher.update(b"\n"); // Go's encoder ends a value so
-    format!("sha256:{}", hex::encode(hasher.finalize()))
-}
-
-struct Hasher<'a>(&'a mut Sha256);
-
-impl std::io::Write for Hasher<'_> {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.update(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
+    let ended = to.write_all(b"\n"); // Go's encoder ends a value so
+    debug_assert!(ended.is_ok(), "a hasher takes everything");
 }

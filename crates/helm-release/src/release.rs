@@ -1,12 +1,11 @@
 //! A release as data, with Helm's names.
 
 use std::fmt;
-use std::sync::Arc;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use serde_json::value::RawValue;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use crate::chart::Chart;
 use crate::time::{Time, maybe};
 
 /// One revision of a release. The fields stand in the order in which Helm writes them.
@@ -235,107 +234,8 @@ pub enum HookPhase {
     Failed,
 }
 
-/// The chart of a release, as it is written in the record.
-///
-/// It is carried as text: it holds all templates, and nothing but what [`Chart::name`] and its like tell is needed of it.
-/// Clones share it.
-#[derive(Clone, Debug)]
-pub struct Chart {
-    text: Arc<RawValue>,
-    head: Arc<Head>,
-}
-
-#[derive(Debug)]
-struct Head {
-    metadata: Option<Box<RawValue>>,
-    names: Names,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Names {
-    #[serde(deserialize_with = "or_default")]
-    name: String,
-    #[serde(deserialize_with = "or_default")]
-    version: String,
-    #[serde(deserialize_with = "or_default")]
-    app_version: String,
-}
-
-impl Chart {
-    /// Reads what a record says of a chart.
-    ///
-    /// # Errors
-    /// When it is no JSON object, or its metadata is none.
-    pub fn read(text: Box<RawValue>) -> serde_json::Result<Self> {
-        #[derive(Deserialize)]
-        struct Outline {
-            #[serde(default)]
-            metadata: Option<Box<RawValue>>,
-        }
-        let Outline { metadata } = serde_json::from_str(text.get())?;
-        let metadata = metadata.filter(|metadata| metadata.get() != "null");
-        let names = match &metadata {
-            Some(metadata) => serde_json::from_str(metadata.get())?,
-            None => Names::default(),
-        };
-        Ok(Self {
-            text: Arc::from(text),
-            head: Arc::new(Head { metadata, names }),
-        })
-    }
-
-    /// Its name.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.head.names.name
-    }
-
-    /// Its version.
-    #[must_use]
-    pub fn version(&self) -> &str {
-        &self.head.names.version
-    }
-
-    /// The version of what it installs.
-    #[must_use]
-    pub fn app_version(&self) -> &str {
-        &self.head.names.app_version
-    }
-
-    /// What Chart.yaml said, as Helm writes it.
-    #[must_use]
-    pub fn metadata(&self) -> Option<&RawValue> {
-        self.head.metadata.as_deref()
-    }
-
-    /// All of it.
-    #[must_use]
-    pub fn text(&self) -> &str {
-        self.text.get()
-    }
-}
-
-impl PartialEq for Chart {
-    fn eq(&self, other: &Self) -> bool {
-        self.text.get() == other.text.get()
-    }
-}
-
-impl Serialize for Chart {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        (*self.text).serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Chart {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::read(Box::<RawValue>::deserialize(deserializer)?).map_err(de::Error::custom)
-    }
-}
-
 /// Go's decoder takes null for nothing.
-fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+pub(crate) fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
     deserializer: D,
 ) -> Result<T, D::Error> {
     Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())

@@ -15,7 +15,7 @@ pub struct Time {
 }
 
 /// Where Go's clock begins; what `omitzero` leaves out.
-const ZERO: &str = "0001-01-01T00:00:00Z";
+pub(crate) const ZERO: &str = "0001-01-01T00:00:00Z";
 
 impl Time {
     /// The moment as Go writes it in UTC: without a fraction where there is none.
