@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use manifest::GroupVersionKind;
 use serde_json::Value;
 
+use crate::kinds::pod;
 use crate::verdict::{Rule, Status, Verdict};
 
 /// The expressions for a kind, as a spec gives them.
@@ -93,6 +94,24 @@ impl Checks {
         })
     }
 
+    /// The same checks for hooks of Helm, which run to their end: a Pod without a check is Current when it has succeeded
+    /// and Failed when it has failed.
+    #[must_use]
+    pub fn for_hooks(&self) -> Self {
+        if self.covers("", "Pod") {
+            return self.clone();
+        }
+        let mut by_kind = HashMap::clone(&self.by_kind);
+        let pods = Custom {
+            expressions: Vec::new(),
+            is_end_of_pod: true,
+        };
+        by_kind.insert((String::new(), "Pod".to_owned()), Arc::new(pods));
+        Self {
+            by_kind: Arc::new(by_kind),
+        }
+    }
+
     /// Whether a kind has a check.
     pub fn covers(&self, group: &str, kind: &str) -> bool {
         let find = |kind: &str| self.by_kind.contains_key(&(group.to_owned(), kind.to_owned()));
@@ -110,6 +129,8 @@ impl Checks {
 pub(crate) struct Custom {
     /// In the order in which they are asked.
     expressions: Vec<(Status, Expression)>,
+    /// There are no expressions, but the rule for Pods that are hooks.
+    is_end_of_pod: bool,
 }
 
 impl Custom {
@@ -129,6 +150,7 @@ impl Custom {
         });
         Ok(Self {
             expressions: expressions.collect::<Result<_, CheckError>>()?,
+            is_end_of_pod: false,
         })
     }
 
@@ -141,7 +163,7 @@ impl Custom {
 
 impl PartialEq for Custom {
     fn eq(&self, other: &Self) -> bool {
-        self.texts().eq(other.texts())
+        self.is_end_of_pod == other.is_end_of_pod && self.texts().eq(other.texts())
     }
 }
 
@@ -149,6 +171,7 @@ impl Eq for Custom {}
 
 impl Hash for Custom {
     fn hash<H: Hasher>(&self, state: &mut H) {
+        self.is_end_of_pod.hash(state);
         self.texts().for_each(|text| text.hash(state));
     }
 }
@@ -157,6 +180,9 @@ impl Rule for Custom {
     /// A generation that was not observed yet is in progress, before any expression is asked. An expression without an
     /// answer leaves the object Unknown: a field may not be there yet.
     fn verdict(&self, object: &Value, _now: Timestamp) -> Verdict {
+        if self.is_end_of_pod {
+            return pod::end(object);
+        }
         let number = |pointer: &str| object.pointer(pointer).and_then(Value::as_i64);
         if let (Some(generation), Some(observed)) = (
             number("/metadata/generation"),
@@ -248,6 +274,41 @@ mod tests {
             of("Thing").expect("there"),
             of("Other").expect("there")
         ));
+    }
+
+    #[test]
+    fn a_pod_that_is_a_hook_runs_to_its_end_unless_there_is_a_check_for_it() {
+        let pod = GroupVersionKind::new("v1", "Pod");
+        let checks = Checks::new([CHECK]).expect("good checks").for_hooks();
+        let rule = checks.of(&pod).expect("Pods are covered");
+        let verdict = |status: Value| rule.verdict(&json!({"status": status}), Timestamp::UNIX_EPOCH);
+        let is = |status: Value, expected: Status, message: &str| {
+            let verdict = verdict(status);
+            assert_eq!((verdict.status, verdict.message.as_str()), (expected, message));
+        };
+        is(json!({}), Status::InProgress, "not yet observed by a kubelet");
+        is(json!({"phase": "Pending"}), Status::InProgress, "pending");
+        let ready = json!([{"type": "Ready", "status": "True"}]);
+        is(
+            json!({"phase": "Running", "conditions": ready}),
+            Status::InProgress,
+            "running",
+        );
+        is(json!({"phase": "Succeeded"}), Status::Current, "succeeded");
+        is(json!({"phase": "Failed"}), Status::Failed, "failed");
+        is(
+            json!({"phase": "Failed", "reason": "Evicted"}),
+            Status::Failed,
+            "failed: Evicted",
+        );
+        let own = Check {
+            api_version: "v1",
+            kind: None,
+            ..CHECK
+        };
+        let own = Checks::new([own]).expect("good checks");
+        assert!(own.for_hooks().of(&pod).is_some_and(|rule| !rule.is_end_of_pod));
+        assert_ne!(rule, own.of(&pod).expect("it covers the group"));
     }
 
     #[test]
