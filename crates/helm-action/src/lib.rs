@@ -31,4 +31,4 @@ pub use order::{
     Waiting,
 };
 pub use outcome::Outcome;
-pub use storage::Storage;
+pub use storage::{Storage, StorageError};
