@@ -18,10 +18,12 @@
 
 mod cluster;
 mod error;
+pub mod hooks;
 mod log;
 pub mod order;
 mod outcome;
 pub mod storage;
+mod test;
 
 pub use cluster::{Cluster, Context, Pace, Unpaced};
 pub use error::{Error, ErrorKind};
@@ -32,3 +34,4 @@ pub use order::{
 };
 pub use outcome::Outcome;
 pub use storage::{Storage, StorageError};
+pub use test::test;

@@ -108,6 +108,8 @@ pub struct Test {
     pub namespace: String,
     /// How long each may take.
     pub timeout: Duration,
+    /// What the user says of kinds.
+    pub checks: Arc<Checks>,
     /// Names of tests that run or, if `exclude` is true, do not.
     pub filters: Vec<(String, bool)>,
 }
