@@ -7,4 +7,8 @@
     reason = "a test that cannot go on should stop where it is"
 )]
 
+mod helm;
+mod hooks;
+mod release_tests;
 mod scene;
+mod storage;

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
-pub use helm::{helm, run_helm};
+pub use helm::{helm, helm_3, run_helm};
 pub use package::{PACKAGES, Package};
 
 /// A program that is built from `hack/go.mod`.

@@ -1,5 +1,5 @@
-//! The real helm, in the version that `hack/oracle/helm/go.mod` pins and under the path where `hack/record-helm-cases`
-//! keeps it.
+//! The real helm, in the versions that `hack/oracle/helm/go.mod` pins and under the paths where `hack/record-helm-cases`
+//! keeps them.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -10,15 +10,22 @@ use anyhow::{Context as _, Result, bail};
 use super::go_module::GoModule;
 use super::{cache_directory, hack_directory};
 
-const MODULE: &str = "helm.sh/helm/v4";
-
 /// Where helm is, once it is built, which takes minutes and is done once.
 pub fn helm() -> Result<PathBuf> {
+    built("helm.sh/helm/v4")
+}
+
+/// Where Helm 3 is, in the same way.
+pub fn helm_3() -> Result<PathBuf> {
+    built("helm.sh/helm/v3")
+}
+
+fn built(package: &str) -> Result<PathBuf> {
     let module = GoModule::read(&hack_directory().join("oracle/helm"))?;
-    let version = module.version(MODULE)?;
+    let version = module.version(package)?;
     let path = cache_directory()?.join(format!("helm-{version}")).join("helm");
     if !path.is_file() {
-        build(&module, version, &path)?;
+        build(&module, package, version, &path)?;
     }
     Ok(path)
 }
@@ -43,7 +50,7 @@ pub fn run_helm(arguments: &[&str], folder: &Path) -> Result<String> {
     String::from_utf8(output.stdout).context("helm printed something else than text")
 }
 
-fn build(module: &GoModule, version: &str, path: &Path) -> Result<()> {
+fn build(module: &GoModule, package: &str, version: &str, path: &Path) -> Result<()> {
     let folder = path.parent().context("the path of helm has a folder before it")?;
     std::fs::create_dir_all(folder).with_context(|| format!("failed to make {}", folder.display()))?;
     let lock = File::create(folder.join(".lock")).context("failed to open the lock of helm's folder")?;
@@ -55,10 +62,10 @@ fn build(module: &GoModule, version: &str, path: &Path) -> Result<()> {
     let output = Command::new("go")
         .current_dir(&module.directory)
         .args(["build", "-trimpath", "-ldflags"])
-        .arg(format!("-s -w -X {MODULE}/internal/version.version={version}"))
+        .arg(format!("-s -w -X {package}/internal/version.version={version}"))
         .arg("-o")
         .arg(&unfinished)
-        .arg(format!("{MODULE}/cmd/helm"))
+        .arg(format!("{package}/cmd/helm"))
         .env("CGO_ENABLED", "0")
         .env("GOTOOLCHAIN", format!("go{}", module.go))
         .env_remove("GOFLAGS")
