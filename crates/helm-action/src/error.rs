@@ -82,6 +82,13 @@ impl Error {
         self
     }
 
+    /// Says what went wrong since: `text: since`.
+    #[must_use]
+    pub(crate) fn and(mut self, since: impl fmt::Display) -> Self {
+        self.text = format!("{}: {since}", self.text);
+        self
+    }
+
     /// Says that it is of another kind; that it was cancelled stays.
     #[must_use]
     pub fn of_kind(mut self, kind: ErrorKind) -> Self {

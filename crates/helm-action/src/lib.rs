@@ -16,22 +16,38 @@
 //!
 //! Nothing here knows a HelmRelease or the artifact service.
 
+mod apply;
 mod cluster;
+mod crds;
 mod error;
 pub mod hooks;
+mod install;
+mod ledger;
 mod log;
+mod lookup;
 pub mod order;
 mod outcome;
+mod patch;
+mod render;
+mod resources;
+mod rollback;
 pub mod storage;
 mod test;
+mod uninstall;
+mod upgrade;
+mod wait;
 
 pub use cluster::{Cluster, Context, Pace, Unpaced};
 pub use error::{Error, ErrorKind};
+pub use install::install;
 pub use log::Log;
 pub use order::{
     Content, CrdPolicy, Install, Propagation, Rollback, ServerSide, Test, Uninstall, Upgrade, WaitStrategy,
     Waiting,
 };
 pub use outcome::Outcome;
+pub use rollback::rollback;
 pub use storage::{Storage, StorageError};
 pub use test::test;
+pub use uninstall::uninstall;
+pub use upgrade::upgrade;

@@ -1,0 +1,142 @@
+//! From a chart and values to the record of a revision: rendered for this cluster, on a thread of its own.
+
+use std::sync::Arc;
+
+use helm_release::{Record, made};
+use helm_render::capabilities::{Capabilities, HelmVersion, KubeVersion};
+use helm_render::chart::Chart;
+use helm_render::{Helm, Options, Rendered};
+use memchr::memmem;
+use serde_json::{Map, Value};
+
+use crate::lookup::ClusterLookup;
+use crate::{Content, Context, Error, ErrorKind};
+
+/// For which revision a chart is rendered.
+#[derive(Clone, Debug)]
+pub(crate) struct Revision<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) namespace: &'a str,
+    pub(crate) version: i64,
+    pub(crate) is_upgrade: bool,
+    /// The values that are recorded; those of the content, or with what is kept of the revision before.
+    pub(crate) values: Map<String, Value>,
+    /// Defaults in place of the chart's own.
+    pub(crate) chart_values: Option<Arc<Map<String, Value>>>,
+}
+
+/// Renders, and makes the release of it: manifest, hooks, notes, chart and values are filled.
+pub(crate) async fn render(
+    context: &Context<'_>,
+    content: &Content,
+    revision: Revision<'_>,
+) -> Result<Record, Error> {
+    let options = options(context, content, &revision).await?;
+    let chart = Arc::clone(&content.chart);
+    let values = revision.values;
+    let rendered = tokio::task::spawn_blocking(move || {
+        let rendered = chart.render(&values, &options);
+        rendered.map(|rendered| (rendered, values))
+    });
+    let (rendered, values) = rendered
+        .await
+        .map_err(|error| Error::new(ErrorKind::Render, format!("failed to render the chart: {error}")))?
+        .map_err(|error| Error::new(ErrorKind::Render, error.to_string()))?;
+    warn(context, &rendered);
+    let release = made::release(
+        rendered,
+        (revision.name, revision.namespace),
+        revision.version,
+        values,
+    );
+    Ok(Record {
+        release,
+        labels: Default::default(),
+    })
+}
+
+fn warn(context: &Context<'_>, rendered: &Rendered) {
+    for warning in &rendered.warnings {
+        tracing::debug!(%warning, "rendering a chart");
+        context.log.line(format!("warning: {warning}"));
+    }
+}
+
+/// Sets what a rendering depends on.
+async fn options(
+    context: &Context<'_>,
+    content: &Content,
+    revision: &Revision<'_>,
+) -> Result<Options, Error> {
+    if content.enable_dns {
+        let text = "templates that ask the DNS (getHostByName) are not supported";
+        return Err(Error::new(ErrorKind::Render, text));
+    }
+    let cluster = context.cluster;
+    let lookup = ClusterLookup::new(cluster.client.clone(), cluster.engine.clone());
+    let release = helm_render::Release {
+        name: revision.name.to_owned(),
+        namespace: revision.namespace.to_owned(),
+        revision: revision.version,
+        is_upgrade: revision.is_upgrade,
+    };
+    Ok(Options {
+        capabilities: Some(capabilities(context, content).await?),
+        lookup: Some(Arc::new(lookup)),
+        post_render: content.post_render.clone(),
+        post_render_strategy: content.post_render_strategy,
+        skip_schema_validation: content.skip_schema_validation,
+        chart_values: revision.chart_values.clone(),
+        ..Options::new(release)
+    })
+}
+
+async fn capabilities(context: &Context<'_>, content: &Content) -> Result<Capabilities, Error> {
+    let mapper = context.cluster.engine.mapper();
+    let failed = |doing: &'static str| {
+        move |error: kube_apply::mapper::Error| {
+            let cause =
+                std::error::Error::source(&error).map_or_else(String::new, |cause| format!(": {cause}"));
+            Error::new(ErrorKind::Cluster, format!("{doing}: {error}{cause}"))
+        }
+    };
+    let version = mapper
+        .server_version()
+        .await
+        .map_err(failed("could not get server version from Kubernetes"))?;
+    // What a chart does not ask for may be old.
+    let served = if asks_for_capabilities(content) {
+        mapper.served_now().await
+    } else {
+        mapper.served_lately().await
+    };
+    let mut kube_version = KubeVersion::parse(&version.git_version, Helm::V4)
+        .map_err(|error| Error::new(ErrorKind::Cluster, error.to_string()))?;
+    kube_version.major.clone_from(&version.major);
+    kube_version.minor.clone_from(&version.minor);
+    Ok(Capabilities {
+        kube_version,
+        api_versions: served.map_err(failed("could not get apiVersions from Kubernetes"))?,
+        helm_version: HelmVersion::of(Helm::V4),
+    })
+}
+
+/// What templates write to ask what a cluster serves.
+const CAPABILITIES: &str = "Capabilities";
+
+/// Tells whether a template could ask what the cluster serves. Values may be templates too.
+fn asks_for_capabilities(content: &Content) -> bool {
+    chart_asks(content.chart.chart())
+        || content
+            .values
+            .values()
+            .any(|value| value.to_string().contains(CAPABILITIES))
+}
+
+fn chart_asks(chart: &Chart) -> bool {
+    let files = chart.content.templates.iter().chain(&chart.content.files);
+    files
+        .chain(&chart.content.values)
+        .any(|file| memmem::find(&file.data, CAPABILITIES.as_bytes()).is_some())
+        || chart.dependencies.iter().any(chart_asks)
+}
