@@ -7,8 +7,17 @@
     reason = "a test that cannot go on should stop where it is"
 )]
 
+mod client_side;
+mod crashes;
+mod crds;
+mod drift;
 mod helm;
 mod hooks;
+mod install;
 mod release_tests;
+mod rollback;
 mod scene;
 mod storage;
+mod uninstall;
+mod upgrade;
+mod waits;

@@ -1,14 +1,19 @@
 //! What every test starts from: a namespace, a cluster seen through a client that records what is asked of it, and short
 //! words for charts and orders.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use helm_action::{Cluster, Content, Context, Install, Log, Storage, Unpaced, Upgrade, Waiting};
+use helm_action::{
+    Cluster, Content, Context, Install, Log, Outcome, Propagation, Rollback, ServerSide, Storage, Uninstall,
+    Unpaced, Upgrade, Waiting,
+};
+use helm_release::Release;
 use helm_render::{Helm, Renderer, chart};
-use kube::api::{ApiResource, DynamicObject};
+use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
 use kube::client::Body;
 use kube::{Api, Client};
 use kube_apply::{Engine, Settings};
@@ -31,6 +36,8 @@ pub struct Scene {
     /// A client whose requests are not recorded.
     pub client: Client,
     requests: Arc<Mutex<Vec<String>>>,
+    /// How many requests are still answered.
+    left: Arc<AtomicUsize>,
 }
 
 impl Scene {
@@ -42,7 +49,8 @@ impl Scene {
 
     pub fn in_namespace(client: Client, namespace: String) -> Self {
         let requests: Arc<Mutex<Vec<String>>> = Arc::default();
-        let recorded = recording(&client, Arc::clone(&requests));
+        let left = Arc::new(AtomicUsize::new(usize::MAX));
+        let recorded = recording(&client, Arc::clone(&requests), Arc::clone(&left));
         let settings = Settings {
             field_manager: "helm-controller".to_owned(),
             group: GROUP.to_owned(),
@@ -64,7 +72,27 @@ impl Scene {
             cancelled: CancellationToken::new(),
             client,
             requests,
+            left,
         }
+    }
+
+    /// Does what a process does that is killed after so many requests: those that follow are never answered, and the action
+    /// is dropped. None if it was cut off.
+    pub async fn killed_after<T>(&self, requests: usize, action: impl Future<Output = T>) -> Option<T> {
+        self.left.store(requests, Ordering::SeqCst);
+        let cut = async {
+            while self.left.load(Ordering::SeqCst) != 0 {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+            // What was sent is on its way.
+            tokio::time::sleep(Duration::from_millis(30)).await;
+        };
+        let done = tokio::select! {
+            done = action => Some(done),
+            () = cut => None,
+        };
+        self.left.store(usize::MAX, Ordering::SeqCst);
+        done
     }
 
     pub fn context(&self) -> Context<'_> {
@@ -103,13 +131,73 @@ impl Scene {
             content,
             waiting: waiting(),
             disable_hooks: false,
-            server_side: helm_action::ServerSide::Auto,
+            server_side: ServerSide::Auto,
             take_ownership: true,
             force_replace: false,
             cleanup_on_fail: false,
             reuse_values: false,
             max_history: 5,
         }
+    }
+
+    pub fn rollback(&self, name: &str, version: i64) -> Rollback {
+        Rollback {
+            name: name.to_owned(),
+            namespace: self.namespace.clone(),
+            version,
+            waiting: waiting(),
+            disable_hooks: false,
+            server_side: ServerSide::Auto,
+            force_replace: false,
+            cleanup_on_fail: false,
+            max_history: 5,
+        }
+    }
+
+    pub fn uninstall(&self, name: &str) -> Uninstall {
+        Uninstall {
+            name: name.to_owned(),
+            namespace: self.namespace.clone(),
+            waiting: waiting(),
+            disable_hooks: false,
+            keep_history: false,
+            propagation: Propagation::Background,
+        }
+    }
+
+    /// Installs a chart of these files, which must succeed.
+    pub async fn installed(&self, name: &str, files: &[(&str, &str)], values: Value) -> Outcome {
+        let order = self.install(name, content(files, values));
+        succeeded(helm_action::install(&self.context(), &order).await)
+    }
+
+    /// Upgrades to a chart of these files, which must succeed.
+    pub async fn upgraded(&self, name: &str, files: &[(&str, &str)], values: Value) -> Outcome {
+        let order = self.upgrade(name, content(files, values));
+        succeeded(helm_action::upgrade(&self.context(), &order).await)
+    }
+
+    /// The statuses of all revisions that are stored, the oldest first.
+    pub async fn statuses(&self, name: &str) -> Vec<String> {
+        let history = self.storage.history(name).await.unwrap();
+        history
+            .iter()
+            .map(|revision| revision.status.to_string())
+            .collect()
+    }
+
+    /// The newest revision that is stored.
+    pub async fn last(&self, name: &str) -> Release {
+        self.storage.last(name).await.unwrap().unwrap().release
+    }
+
+    /// Writes as kubectl does: a merge patch under a manager of its own.
+    pub async fn edit(&self, api: &Api<DynamicObject>, name: &str, patch: Value) {
+        let params = PatchParams {
+            field_manager: Some("kubectl-edit".to_owned()),
+            ..PatchParams::default()
+        };
+        api.patch(name, &params, &Patch::Merge(patch)).await.unwrap();
     }
 
     pub fn api(&self, api_version: &str, kind: &str, plural: &str) -> Api<DynamicObject> {
@@ -129,6 +217,45 @@ impl Scene {
         serde_json::to_value(api.get_opt(name).await.unwrap()).unwrap()
     }
 }
+
+/// Returns an outcome that is one.
+pub fn succeeded(outcome: Outcome) -> Outcome {
+    if let Err(error) = &outcome.result {
+        panic!("{error}");
+    }
+    outcome
+}
+
+/// The annotation and label values of an object, by pointer.
+pub fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object
+        .pointer(pointer)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+}
+
+/// A ConfigMap with this value.
+pub const CONFIG_MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\ndata: {word: {{ .Values.word | quote }}}\n";
+
+/// A Deployment of one Pod, labelled as Flux's post-renderer would.
+pub const DEPLOYMENT: &str = r#"
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: {{ .Release.Name }}
+  labels: {helm.toolkit.fluxcd.io/name: demo, helm.toolkit.fluxcd.io/namespace: flux-system}
+spec:
+  replicas: {{ .Values.replicas | default 1 }}
+  selector: {matchLabels: {app: {{ .Release.Name }}}}
+  template:
+    metadata: {labels: {app: {{ .Release.Name }}}}
+    spec:
+      terminationGracePeriodSeconds: 0
+      containers:
+      - name: main
+        image: example.com/web:{{ .Values.tag | default "1" }}
+        ports: [{containerPort: 80}]
+"#;
 
 /// Everything, for half a minute.
 pub fn waiting() -> Waiting {
@@ -198,8 +325,8 @@ impl Resolve for Mapper {
     }
 }
 
-/// Passes requests on and notes each.
-fn recording(client: &Client, requests: Arc<Mutex<Vec<String>>>) -> Client {
+/// Passes requests on and notes each. Those that are too many are sent, and never answered.
+fn recording(client: &Client, requests: Arc<Mutex<Vec<String>>>, left: Arc<AtomicUsize>) -> Client {
     let client = client.clone();
     let service = tower::service_fn(move |request: http::Request<Body>| {
         let query = request.uri().query().unwrap_or_default();
@@ -210,8 +337,17 @@ fn recording(client: &Client, requests: Arc<Mutex<Vec<String>>>) -> Client {
         };
         let line = format!("{verb} {}", request.uri().path());
         requests.lock().unwrap().push(line);
+        let take = |left: usize| (left != usize::MAX).then(|| left.saturating_sub(1));
+        let before = left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take);
+        let is_last = before.is_ok_and(|before| before <= 1);
         let client = client.clone();
-        async move { client.send(request).await }
+        async move {
+            let answer = client.send(request).await;
+            if is_last {
+                std::future::pending::<()>().await;
+            }
+            answer
+        }
     });
     Client::new(service, "default")
 }
