@@ -6,6 +6,8 @@ use helm_action::hooks::{HookOptions, run_hooks};
 use helm_action::{Error, ErrorKind, WaitStrategy, Waiting};
 use helm_release::{Hook, HookPhase, Record, Status};
 use helm_render::manifest::HookEvent;
+use kube::Client;
+use kube::client::Body;
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, waiting};
@@ -245,6 +247,43 @@ async fn a_hook_that_fails_ends_it_and_those_before_it_are_cleaned_up() {
         "{}",
         scene.log
     );
+}
+
+/// Passes requests on, but for logs, which kwok's nodes do not have.
+fn with_logs(client: &Client) -> Client {
+    let client = client.clone();
+    let service = tower::service_fn(move |request: http::Request<Body>| {
+        let client = client.clone();
+        async move {
+            if !request.uri().path().ends_with("/log") {
+                return client.send(request).await;
+            }
+            let text = format!("asked {}\nsecond\n", request.uri().query().unwrap_or_default());
+            Ok(http::Response::new(Body::from(text.into_bytes())))
+        }
+    });
+    Client::new(service, "default")
+}
+
+#[tokio::test]
+async fn what_a_hook_printed_is_logged_only_where_it_asks_for_it_and_bounded() {
+    let mut scene = Scene::new("hooks-logs").await;
+    scene.cluster.client = with_logs(&scene.client);
+    let mut asks = hook("asks", "pre-install", &[], &job("asks", None));
+    asks.output_log_policies = vec!["hook-succeeded".to_owned()];
+    let mut record = stored(
+        &scene,
+        vec![asks, hook("silent", "pre-install", &[], &job("silent", None))],
+    )
+    .await;
+    run(&scene, &mut record, &waiting(), true).await.unwrap();
+    let log = scene.log.to_string();
+    let asked = "/main: asked container=main&limitBytes=16384&tailLines=10";
+    assert!(
+        log.contains("asks-") && log.contains(asked) && log.contains("/main: second"),
+        "{log}"
+    );
+    assert!(!log.contains("silent"), "{log}");
 }
 
 #[tokio::test]

@@ -18,7 +18,9 @@ pub async fn test(context: &Context<'_>, order: &Test) -> Outcome {
     let result = match last(context, order).await {
         Ok(mut record) => {
             let Tested { is_stored, ended } = run(context, order, &mut record).await;
-            written.extend(is_stored.then(|| (record.release.version, record.release)));
+            if is_stored {
+                written.insert(record.release.version, record.release);
+            }
             ended
         }
         Err(error) => Err(error),

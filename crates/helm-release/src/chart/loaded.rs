@@ -226,12 +226,10 @@ fn generated(text: &str) -> String {
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
 fn is_blank(text: &&str) -> bool {
     text.is_empty()
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
 fn is_none<T>(list: &&[T]) -> bool {
     list.is_empty()
 }
