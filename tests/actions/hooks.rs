@@ -278,7 +278,7 @@ async fn what_a_hook_printed_is_logged_only_where_it_asks_for_it_and_bounded() {
     .await;
     run(&scene, &mut record, &waiting(), true).await.unwrap();
     let log = scene.log.to_string();
-    let asked = "/main: asked container=main&limitBytes=16384&tailLines=10";
+    let asked = "/main: asked &container=main&limitBytes=16384&tailLines=10";
     assert!(
         log.contains("asks-") && log.contains(asked) && log.contains("/main: second"),
         "{log}"
