@@ -1,0 +1,40 @@
+//! What becomes of a Helm release: the state machine of a HelmRelease.
+//!
+//! In: the object, what is desired of its release (`desired`), and the world through a trait (`perform`). Out: the status that
+//! the object shall have, events, and how the run ended. The loop (`drive`) observes Helm's storage, says in which `state` the
+//! release is, which action is `next`, lets it be performed, and records its `outcome`; then again. Everything but the loop
+//! and the trait is pure. Words and order are Flux's, since dashboards and the flux CLI match them; what differs is in
+//! docs/compatibility/flux.md.
+
+mod attempt;
+mod delete;
+mod desired;
+mod digests;
+mod drive;
+mod events;
+mod history;
+mod ledger;
+mod next;
+mod outcome;
+mod perform;
+mod policy;
+mod requests;
+mod state;
+mod summary;
+mod target;
+#[cfg(test)]
+mod testing;
+mod unlock;
+mod verify;
+
+pub use attempt::begin;
+pub use delete::uninstall;
+pub use desired::Desired;
+pub use drive::{Ended, drive};
+pub use events::Event;
+pub use history::{Snapshots, latest};
+pub use next::{Action, Kind};
+pub use perform::{Change, Drift, Failure, FailureKind, Perform, Performed};
+pub use policy::timeout;
+pub use state::State;
+pub use target::{Moved, moved, must_reinstall, release_name, release_namespace, storage_namespace};

@@ -1,0 +1,145 @@
+//! A process that is killed at any point loses time only: the next run goes on, and a new spec is always released.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use helm_release::Status;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::super::*;
+use crate::release::begin;
+use crate::release::testing::{World, desired, object};
+
+/// One run: the values that are desired, how actions end, and after how many effects the process is killed.
+#[derive(Clone, Debug)]
+struct Planned {
+    value: u8,
+    script: BTreeMap<String, VecDeque<String>>,
+    dies_after: Option<usize>,
+}
+
+fn planned() -> impl Strategy<Value = Planned> {
+    let ending = prop_oneof![
+        3 => Just("ok"), 3 => Just("failed"), 1 => Just("early"), 1 => Just("stuck"), 1 => Just("errors"),
+    ];
+    let actions = ["install", "upgrade", "rollback", "uninstall", "test"];
+    let script = prop::collection::vec(ending, actions.len()).prop_map(move |endings| {
+        let queue = |(action, how): (&str, &str)| (action.to_owned(), VecDeque::from([how.to_owned()]));
+        actions.into_iter().zip(endings).map(queue).collect()
+    });
+    (0_u8..3, script, prop::option::weighted(0.7, 0_usize..12)).prop_map(|(value, script, dies_after)| {
+        Planned {
+            value,
+            script,
+            dies_after,
+        }
+    })
+}
+
+fn spec() -> impl Strategy<Value = Value> {
+    let side = prop_oneof![
+        Just(json!({})),
+        Just(json!({"strategy": {"name": "RetryOnFailure"}})),
+        (-1_i64..3, any::<bool>()).prop_map(
+            |(retries, last)| json!({"remediation": {"retries": retries, "remediateLastFailure": last}})
+        ),
+    ];
+    let upgrade = prop_oneof![
+        side.clone(),
+        (-1_i64..3).prop_map(|retries| json!({"remediation": {"retries": retries, "strategy": "uninstall"}})),
+    ];
+    (side, upgrade, any::<bool>(), any::<bool>()).prop_map(|(install, upgrade, test, keep)| {
+        json!({
+            "install": install, "upgrade": upgrade,
+            "test": {"enable": test}, "uninstall": {"keepHistory": keep},
+        })
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_killed_process_leaves_nothing_that_the_next_cannot_go_on_from(
+        spec in spec(),
+        plan in prop::collection::vec(planned(), 1..6),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(go_through(&spec, plan));
+    }
+}
+
+async fn go_through(spec: &Value, plan: Vec<Planned>) {
+    let mut world = World {
+        place: ("web".to_owned(), "apps".to_owned()),
+        tests: vec!["t".to_owned()],
+        keeps_history: spec["uninstall"]["keepHistory"] == true,
+        ..World::default()
+    };
+    let mut object = object(spec);
+    let mut ended = None;
+    for planned in &plan {
+        world.script = planned.script.clone();
+        world.dies_after = planned.dies_after;
+        ended = Some(run(&mut world, &object, planned.value).await);
+    }
+    let value = plan.last().map_or(0, |planned| planned.value);
+    // Without a change it goes on as well, unless the policy says that it must not.
+    world.script.clear();
+    for _ in 0..8 {
+        if matches!(ended, Some(Ended::Done | Ended::Stalled(_))) {
+            break;
+        }
+        ended = Some(run(&mut world, &object, value).await);
+    }
+    prop_ended(ended.as_ref(), &world);
+    // A new generation starts afresh.
+    object.metadata.generation = Some(2);
+    for _ in 0..8 {
+        ended = Some(run(&mut world, &object, value).await);
+        if ended == Some(Ended::Done) {
+            break;
+        }
+    }
+    assert_eq!(ended, Some(Ended::Done), "{world:#?}");
+    assert!(conditions::is_true(&world.saved.conditions, READY), "{world:#?}");
+    let last = world.records.values().next_back().expect("something is released");
+    assert_eq!(last.info.status, Status::Deployed);
+    assert_eq!(last.config["a"], value);
+}
+
+fn prop_ended(ended: Option<&Ended>, world: &World) {
+    assert!(
+        matches!(ended, Some(Ended::Done | Ended::Stalled(_))),
+        "{ended:?} {world:#?}"
+    );
+}
+
+/// One run of a process that knows what was saved, and may be killed in it.
+async fn run(world: &mut World, object: &HelmRelease, value: u8) -> Ended {
+    let values = json!({"a": value});
+    world.values = values.as_object().unwrap().clone();
+    let desired = desired(&values);
+    let mut status = world.saved.clone();
+    begin(object, &mut status, &desired);
+    let performed = world.performed.len();
+    let ended = drive(world, object, &mut status, &desired).await;
+    assert!(
+        world.performed.len() - performed <= 5,
+        "no run goes on for long: {:?}",
+        world.performed
+    );
+    if ended.observes_generation() {
+        status.observed_generation = object.metadata.generation;
+    }
+    // The last write is the caller's, and may not happen either.
+    let _ = world.save(&status).await;
+    world.revive();
+    let deployed = world
+        .records
+        .values()
+        .filter(|release| release.info.status == Status::Deployed);
+    // Helm writes the new one before the old one is superseded only if it is killed between the two.
+    assert!(deployed.count() <= 2, "{world:#?}");
+    ended
+}

@@ -1,0 +1,91 @@
+use api::helm::{HelmReleaseStatus, ReleaseAction};
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::super::testing::{desired, object, record, status_of};
+use super::*;
+
+fn name(next: &Next) -> &'static str {
+    match next {
+        Next::Run(action) => action.name(),
+        Next::RollBack(_) => "rollback",
+        Next::Done => "done",
+        Next::Stalled(Stall::RetriesExceeded) => "too often",
+        Next::Stalled(Stall::MissingRollbackTarget) => "no target",
+    }
+}
+
+fn decide(spec: &serde_json::Value, status: &mut HelmReleaseStatus, state: State) -> &'static str {
+    let object = object(spec);
+    let mut ledger = Ledger::new(&object, status, Timestamp::UNIX_EPOCH);
+    name(&next(
+        &mut ledger,
+        state,
+        Some(&record(3, "failed")),
+        &desired(&json!({})),
+    ))
+}
+
+#[test]
+fn a_failure_is_remedied_as_the_spec_says() {
+    let failed = || {
+        let mut status = status_of(&[&record(3, "failed"), &record(2, "superseded")]);
+        status.last_attempted_release_action = Some(ReleaseAction::Upgrade);
+        status.upgrade_failures = 1;
+        status
+    };
+    for (upgrade, expected) in [
+        (json!({}), "too often"),
+        (json!({"remediation": {"retries": 1}}), "rollback"),
+        (json!({"remediation": {"retries": -1}}), "rollback"),
+        (json!({"remediation": {"remediateLastFailure": true}}), "rollback"),
+        (
+            json!({"remediation": {"retries": 1, "strategy": "uninstall"}}),
+            "uninstall",
+        ),
+        (json!({"strategy": {"name": "RetryOnFailure"}}), "upgrade"),
+    ] {
+        let spec = json!({"upgrade": upgrade});
+        assert_eq!(
+            decide(&spec, &mut failed(), State::Failed("")),
+            expected,
+            "{spec}"
+        );
+        let mut afresh = failed();
+        afresh.upgrade_failures = 0;
+        assert_eq!(decide(&spec, &mut afresh, State::Failed("")), "upgrade", "{spec}");
+        let mut lone = failed();
+        lone.history.pop();
+        let without = if expected == "rollback" {
+            ["upgrade", "no target"]
+        } else {
+            [expected; 2]
+        };
+        assert!(
+            without.contains(&decide(&spec, &mut lone, State::Failed(""))),
+            "{spec}"
+        );
+    }
+}
+
+#[test]
+fn a_crash_is_no_failure_and_a_broken_remedy_is_one() {
+    let mut status = status_of(&[&record(2, "superseded")]);
+    status.last_attempted_release_action = Some(ReleaseAction::Upgrade);
+    status.upgrade_failures = 1;
+    let spec = json!({});
+    assert_eq!(
+        decide(&spec, &mut status, State::BrokenOff(Status::PendingUpgrade)),
+        "upgrade"
+    );
+    assert_eq!(
+        decide(&spec, &mut status, State::BrokenOff(Status::PendingRollback)),
+        "too often"
+    );
+    assert_eq!(status.history.len(), 1);
+    assert_eq!(
+        decide(&spec, &mut status, State::Unmanaged(String::new())),
+        "upgrade"
+    );
+    assert!(status.history.is_empty());
+}

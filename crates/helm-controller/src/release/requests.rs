@@ -1,0 +1,72 @@
+//! What annotations of the object ask for: one forced release, or that failures be forgotten.
+//!
+//! A request counts if its annotation has the same value as `reconcile.fluxcd.io/requestedAt`, and counts once: the value is
+//! recorded in the status whether or not it was followed.
+
+use api::helm::{HelmRelease, HelmReleaseStatus};
+use api::meta::{FORCE_REQUEST_ANNOTATION, RECONCILE_REQUEST_ANNOTATION, RESET_REQUEST_ANNOTATION};
+use kube::ResourceExt as _;
+
+/// Whether one release is asked for, no matter what the state is.
+pub(super) fn takes_force(object: &HelmRelease, status: &mut HelmReleaseStatus) -> bool {
+    let handled = status.last_handled_reconcile_at.clone();
+    take(
+        object,
+        FORCE_REQUEST_ANNOTATION,
+        &mut status.last_handled_force_at,
+        handled.as_deref(),
+    )
+}
+
+/// Whether the failures so far are to be forgotten.
+pub(super) fn takes_reset(object: &HelmRelease, status: &mut HelmReleaseStatus) -> bool {
+    let handled = status.last_handled_reconcile_at.clone();
+    take(
+        object,
+        RESET_REQUEST_ANNOTATION,
+        &mut status.last_handled_reset_at,
+        handled.as_deref(),
+    )
+}
+
+fn take(object: &HelmRelease, annotation: &str, last: &mut Option<String>, reconciled: Option<&str>) -> bool {
+    let annotations = object.annotations();
+    let Some(request) = annotations.get(annotation) else {
+        return false;
+    };
+    let before = last.replace(request.clone()).unwrap_or_default();
+    let same = annotations.get(RECONCILE_REQUEST_ANNOTATION) == Some(request);
+    same && reconciled.unwrap_or_default() != request && before != *request
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::object;
+    use super::*;
+
+    #[test]
+    fn a_request_counts_once_and_only_with_the_same_token() {
+        let mut release = object(&serde_json::json!({}));
+        let mut status = HelmReleaseStatus::default();
+        assert!(!takes_force(&release, &mut status));
+        let annotations = release.annotations_mut();
+        annotations.insert(FORCE_REQUEST_ANNOTATION.to_owned(), "1".to_owned());
+        assert!(
+            !takes_force(&release, &mut status),
+            "nothing was asked for at this time"
+        );
+        assert_eq!(status.last_handled_force_at.as_deref(), Some("1"));
+        let annotations = release.annotations_mut();
+        annotations.insert(FORCE_REQUEST_ANNOTATION.to_owned(), "2".to_owned());
+        annotations.insert(RECONCILE_REQUEST_ANNOTATION.to_owned(), "2".to_owned());
+        assert!(takes_force(&release, &mut status));
+        assert!(!takes_force(&release, &mut status));
+        assert!(!takes_reset(&release, &mut status));
+        status.last_handled_force_at = None;
+        status.last_handled_reconcile_at = Some("2".to_owned());
+        assert!(
+            !takes_force(&release, &mut status),
+            "it was handled by an earlier run"
+        );
+    }
+}

@@ -1,0 +1,55 @@
+//! Whether a stored revision is the one that the controller left, and the one that is desired.
+
+use api::helm::Snapshot;
+use helm_release::{Release, observation};
+
+use super::desired::Desired;
+use super::history::SNAPSHOT_VERSION;
+
+/// Why a stored revision cannot be told to be ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stranger {
+    /// The digest in the status is none.
+    Digest,
+    /// Somebody else wrote it.
+    NotObserved,
+}
+
+impl Stranger {
+    /// Flux's words for it.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Digest => "release digest verification error",
+            Self::NotObserved => "release not observed to be made for object",
+        }
+    }
+}
+
+/// Compares a stored revision with its snapshot. One of an older controller, with digests of another kind, is believed.
+pub(super) fn is_ours(snapshot: &Snapshot, release: &Release) -> Result<(), Stranger> {
+    if snapshot.api_version.as_deref() != Some(SNAPSHOT_VERSION) {
+        return Ok(());
+    }
+    let digits = snapshot.digest.strip_prefix("sha256:").ok_or(Stranger::Digest)?;
+    if digits.len() != 64 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return Err(Stranger::Digest);
+    }
+    let digest = observation::digest(release, snapshot.oci_digest.as_deref());
+    (digest == snapshot.digest)
+        .then_some(())
+        .ok_or(Stranger::NotObserved)
+}
+
+/// Why a stored revision is not what is desired, if it is not.
+pub(super) fn differs(snapshot: &Snapshot, release: &Release, desired: &Desired) -> Option<&'static str> {
+    let chart = release.chart.as_ref();
+    let name = chart.map(helm_release::Chart::name).unwrap_or_default();
+    let version = chart.map(helm_release::Chart::version).unwrap_or_default();
+    if name != desired.chart_name || version != desired.chart_version {
+        Some("release chart changed")
+    } else if snapshot.config_digest != desired.values_digest {
+        Some("release config values changed")
+    } else {
+        None
+    }
+}
