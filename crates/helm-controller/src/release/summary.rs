@@ -147,4 +147,40 @@ mod tests {
             assert_eq!((reason.as_str(), status.as_str()), expected, "{conditions:?}");
         }
     }
+
+    /// Go's stable sort of a list as short as this, by exchanging neighbours, with Flux's order.
+    fn sorted_by_go(mut conditions: Vec<(usize, i64)>) -> usize {
+        let less = |left: (usize, i64), right: (usize, i64)| left.1 >= right.1 && left.0 < right.0;
+        for end in 1..conditions.len() {
+            let mut at = end;
+            while at > 0 && less(conditions[at], conditions[at - 1]) {
+                conditions.swap(at, at - 1);
+                at -= 1;
+            }
+        }
+        conditions[0].0
+    }
+
+    #[test]
+    fn whatever_the_generations_are_it_counts_what_flux_counts() {
+        let types = [REMEDIATED, TEST_SUCCESS, RELEASED];
+        for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+            for generations in 0..27 {
+                let generation = |rank: usize| 1 + generations / 3_i64.pow(u32::try_from(rank).unwrap()) % 3;
+                let conditions = order.map(|rank| (rank, generation(rank)));
+                let written = conditions.map(|(rank, generation)| Condition {
+                    type_: types[rank].to_owned(),
+                    status: TRUE.to_owned(),
+                    observed_generation: Some(generation),
+                    last_transition_time: k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(
+                        Timestamp::UNIX_EPOCH,
+                    ),
+                    reason: String::new(),
+                    message: String::new(),
+                });
+                let counts = &first(&written, true).unwrap().type_;
+                assert_eq!(counts, types[sorted_by_go(conditions.to_vec())], "{conditions:?}");
+            }
+        }
+    }
 }
