@@ -47,9 +47,10 @@ pub struct Target {
 impl Target {
     fn new(place: Place, client: Client, engine: Engine) -> Arc<Self> {
         let mapper = Arc::new(Mapper(engine.clone()));
+        let label = engine.settings().name_label();
         let hub = match &place.account {
-            Some(_) => Hub::by_namespace(client.clone(), mapper),
-            None => Hub::new(client.clone(), mapper),
+            Some(_) => Hub::by_namespace_with_owner_label(client.clone(), mapper, &label),
+            None => Hub::with_owner_label(client.clone(), mapper, &label),
         };
         Arc::new(Self {
             place,

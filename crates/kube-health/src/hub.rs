@@ -83,11 +83,16 @@ impl Hub {
 
     /// Makes a hub as [`new`](Self::new) does for a client that may not look into all namespaces.
     pub fn by_namespace(client: Client, resolver: Arc<dyn Resolve>) -> Self {
+        Self::by_namespace_with_owner_label(client, resolver, OWNER_LABEL)
+    }
+
+    /// The same for labelled targets that carry another label.
+    pub fn by_namespace_with_owner_label(client: Client, resolver: Arc<dyn Resolve>, label: &str) -> Self {
         Self {
             inner: Arc::new(Inner {
                 client,
                 resolver,
-                owner_label: OWNER_LABEL.to_owned(),
+                owner_label: label.to_owned(),
                 by_namespace: true,
                 linger: LINGER,
                 watches: Mutex::default(),
