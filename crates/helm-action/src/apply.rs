@@ -10,7 +10,7 @@ mod server_side;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use futures::StreamExt as _;
+use futures::{FutureExt, StreamExt as _};
 use kube_apply::{Failure, Owner, mapper};
 use manifest::ObjectId;
 use serde_json::Value;
@@ -108,6 +108,8 @@ async fn write(
                 .map_or(Before::Unknown, |before| Before::Declared(before));
             async move { (target, write_one(cluster, target, before, way).await) }
         });
+        // Boxed, so that a caller of any lifetime may send them to another thread.
+        let writes: Vec<_> = writes.map(FutureExt::boxed).collect();
         let mut writes = futures::stream::iter(writes).buffered(width);
         while let Some((target, done)) = writes.next().await {
             match done {

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt as _;
+use futures::{FutureExt, StreamExt as _};
 use helm_render::Crd;
 use kube_apply::{ApplyOne, mapper};
 use manifest::ObjectId;
@@ -55,6 +55,8 @@ async fn apply_all(
     let writes = definitions
         .iter()
         .map(|definition| write(context, definition, content.crds, server_side));
+    // Boxed, so that a caller of any lifetime may send them to another thread.
+    let writes: Vec<_> = writes.map(FutureExt::boxed).collect();
     let mut writes = futures::stream::iter(writes).buffered(width);
     let mut answers: HashMap<ObjectId, Value> = HashMap::new();
     while let Some(written) = writes.next().await {

@@ -83,7 +83,21 @@ impl Controller {
     /// It shows tokens of the service account [`READER`], which is made in its namespace and may get every source, unless
     /// the options name a file with a token.
     pub async fn start_apply(kubeconfig: &Path, source: &Self, options: ControllerOptions) -> Result<Self> {
-        let mut controller = Self::prepare("apply-controller", kubeconfig, options)?;
+        Self::start_consumer("apply-controller", kubeconfig, source, options).await
+    }
+
+    /// Starts helm-controller as [`start_apply`](Self::start_apply) does apply-controller.
+    pub async fn start_helm(kubeconfig: &Path, source: &Self, options: ControllerOptions) -> Result<Self> {
+        Self::start_consumer("helm-controller", kubeconfig, source, options).await
+    }
+
+    async fn start_consumer(
+        name: &'static str,
+        kubeconfig: &Path,
+        source: &Self,
+        options: ControllerOptions,
+    ) -> Result<Self> {
+        let mut controller = Self::prepare(name, kubeconfig, options)?;
         let mut own_flags = vec![format!("--artifact-service={}", source.grpc_url())];
         let has_token = |flag: &String| flag.starts_with("--artifact-token-file");
         if !controller.flags.iter().any(has_token) {

@@ -1,6 +1,6 @@
 //! Deletes objects: what left a manifest, what a failed action made, and all of a release.
 
-use futures::StreamExt as _;
+use futures::{FutureExt, StreamExt as _};
 use kube_apply::{Address, Cascade, Deleted};
 use serde_json::Value;
 
@@ -111,6 +111,8 @@ pub(crate) async fn delete_all(
         let deletes = batch.iter().map(|resource| async move {
             (resource, cluster.engine.delete_one(&resource.at, cascade).await)
         });
+        // Boxed, so that a caller of any lifetime may send them to another thread.
+        let deletes: Vec<_> = deletes.map(FutureExt::boxed).collect();
         let mut deletes = futures::stream::iter(deletes).buffered(width);
         while let Some((resource, deleted)) = deletes.next().await {
             match deleted {

@@ -38,7 +38,7 @@ impl Policy {
 
 /// Returns which hooks run at an event, by their places in the list, in the order in which they run. The list is sorted by
 /// kind, and that decides among equals. One that names the event twice runs twice.
-pub(super) fn of(hooks: &[Hook], event: HookEvent, is_meant: &dyn Fn(&Hook) -> bool) -> Vec<usize> {
+pub(super) fn of(hooks: &[Hook], event: HookEvent, is_meant: &(dyn Fn(&Hook) -> bool + Sync)) -> Vec<usize> {
     let places = hooks.iter().enumerate().filter(|(_, hook)| is_meant(hook));
     let mut order: Vec<usize> = places
         .flat_map(|(place, hook)| {

@@ -31,7 +31,7 @@ pub(crate) async fn run(
     record: &mut Record,
     event: HookEvent,
     options: &HookOptions,
-    is_meant: &dyn Fn(&Hook) -> bool,
+    is_meant: &(dyn Fn(&Hook) -> bool + Sync),
 ) -> Ran {
     let order = order::of(&record.release.hooks, event, is_meant);
     for (turn, place) in order.iter().enumerate() {

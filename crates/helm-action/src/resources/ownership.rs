@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use futures::StreamExt as _;
+use futures::{FutureExt, StreamExt as _};
 use manifest::{Object, ObjectId};
 use serde_json::Value;
 
@@ -76,6 +76,8 @@ async fn existing_of(cluster: &Cluster, resources: &[&Resource]) -> Result<HashM
             })
     });
     let width = cluster.engine.settings().concurrency.max(1);
+    // Boxed, so that a caller of any lifetime may send them to another thread.
+    let reads: Vec<_> = reads.map(FutureExt::boxed).collect();
     let mut reads = futures::stream::iter(reads).buffered(width);
     let mut existing = HashMap::new();
     while let Some(read) = reads.next().await {

@@ -1,0 +1,37 @@
+//! What can go wrong beside Helm's actions.
+
+/// Something that could not be done for an object. The message is made of the whole chain, once, by [`Error::message`].
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The object could not be written.
+    #[error("failed to update the HelmRelease")]
+    Record(#[source] controller_kit::status::Error),
+    /// The finalizer could not be added or removed.
+    #[error("failed to update the HelmRelease")]
+    Finalizer(#[source] controller_kit::finalizer::Error),
+    /// The HelmChart could not be made or changed.
+    #[error("failed to run server-side apply")]
+    ApplyChart(#[source] Box<kube::Error>),
+    /// The HelmChart could not be deleted.
+    #[error("failed to delete HelmChart '{chart}'")]
+    DeleteChart {
+        /// Namespace and name.
+        chart: String,
+        /// Why.
+        #[source]
+        source: Box<kube::Error>,
+    },
+}
+
+impl Error {
+    /// Returns the whole chain, for conditions, events and logs.
+    pub fn message(&self) -> String {
+        chain(self)
+    }
+}
+
+/// An error and its causes, in one line.
+pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}

@@ -1,0 +1,214 @@
+//! What each change in the cluster wakes. The only file that knows how events reach the queue.
+
+use std::collections::HashMap;
+use std::fmt::Debug;
+use std::hash::{Hash as _, Hasher as _};
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::helm::HelmRelease;
+use api::meta::ValuesKind;
+use controller_kit::ObjectKey;
+use controller_kit::runtime::ReconcileTrigger;
+use futures::stream::{Stream, StreamExt as _};
+use helm_release::history::Revision;
+use helm_release::record::OWNER;
+use k8s_openapi::api::core::v1::Secret;
+use kube::core::PartialObjectMeta;
+use kube::runtime::reflector::ObjectRef;
+use kube::runtime::watcher::Event;
+use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::{Api, ResourceExt as _};
+use kube_apply::Drift;
+use serde::de::DeserializeOwned;
+
+use crate::controller::Context;
+use crate::drift_rules;
+use crate::memory::Seen;
+use crate::reconcile::observe::{dependency_namespace, is_ready};
+use crate::release;
+use crate::source;
+
+/// What our own actions write, the watch tells a moment later or earlier than they end.
+const SETTLING: Duration = Duration::from_millis(500);
+
+/// What of a HelmRelease matters to it, and to those that depend on it. Our own progress matters to nobody.
+#[derive(PartialEq)]
+pub struct Facts {
+    own: ReconcileTrigger,
+    ready: bool,
+    /// All that an expression of a dependent may look at.
+    whole: u64,
+}
+
+impl Facts {
+    /// Reads them off an object.
+    pub fn of(object: &HelmRelease) -> Self {
+        Self {
+            own: ReconcileTrigger::of(object),
+            ready: is_ready(object),
+            whole: digest(object),
+        }
+    }
+}
+
+/// A digest of what a person sees of an object.
+fn digest(object: &HelmRelease) -> u64 {
+    let mut object = object.clone();
+    object.metadata.managed_fields = None;
+    object.metadata.resource_version = None;
+    let mut hasher = std::hash::DefaultHasher::new();
+    serde_json::to_string(&object)
+        .unwrap_or_default()
+        .hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Enqueues HelmReleases as they change, and those that depend on them.
+pub async fn releases(context: Arc<Context>, changes: impl Stream<Item = ObjectRef<HelmRelease>>) {
+    let mut changes = std::pin::pin!(changes);
+    let mut before: HashMap<ObjectKey, (ReconcileTrigger, bool)> = HashMap::new();
+    while let Some(changed) = changes.next().await {
+        let key = ObjectKey::from(changed);
+        let now = context.caches.releases.get(&key.object_ref());
+        let (changed_itself, became_ready) = match &now {
+            Some(object) => {
+                let facts = (ReconcileTrigger::of(&**object), is_ready(object));
+                let old = before.insert(key.clone(), facts.clone());
+                let changed = old.as_ref().is_none_or(|old| old.0 != facts.0);
+                (changed, old.as_ref().is_none_or(|old| old.1 != facts.1))
+            }
+            None => {
+                before.remove(&key);
+                (true, true)
+            }
+        };
+        if let Some(object) = &now
+            && object.metadata.deletion_timestamp.is_some()
+        {
+            // What is to be uninstalled need not become ready.
+            context.memory.cancel(&key);
+        }
+        context.enqueue(|object| {
+            (changed_itself && ObjectKey::of(object) == key)
+                || object.spec.depends_on.iter().any(|reference| {
+                    reference.name == key.name
+                        && dependency_namespace(object, reference.namespace.as_deref()) == key.namespace
+                        && (became_ready || reference.ready_expr.is_some())
+                })
+        });
+        if now.is_none() {
+            context.forget(&key);
+        }
+    }
+}
+
+/// Enqueues the HelmReleases of a source that changed. A HelmChart also wakes the one that it was made for.
+pub async fn source<K>(context: Arc<Context>, changes: impl Stream<Item = ObjectRef<K>>)
+where
+    K: kube::Resource<DynamicType = ()>,
+{
+    let kind = K::kind(&());
+    let mut changes = std::pin::pin!(changes);
+    while let Some(changed) = changes.next().await {
+        let key = ObjectKey::from(changed);
+        context.enqueue(|object| {
+            source::reference(object)
+                .is_some_and(|reference| reference.key == key && format!("{:?}", reference.kind) == kind)
+        });
+    }
+}
+
+/// Enqueues HelmReleases whose objects somebody else changed or deleted, if they look for that.
+pub async fn drift(context: Arc<Context>, drifts: impl Stream<Item = Drift>) {
+    let mut drifts = std::pin::pin!(drifts);
+    while let Some(drift) = drifts.next().await {
+        let key = ObjectKey::new(drift.owner.namespace, drift.owner.name);
+        let Some(object) = context.caches.releases.get(&key.object_ref()) else {
+            continue;
+        };
+        if drift_rules::is_on(&object) && context.is_ours(&object) {
+            tracing::info!(namespace = key.namespace, name = key.name, object = %drift.object, what = ?drift.what, "drift");
+            context.memory.with(&key, |entry| entry.drifted = true);
+            context.queue.add(key);
+        }
+    }
+}
+
+/// Enqueues HelmReleases that take values or a kubeconfig from a ConfigMap or Secret that was touched. Only metadata is
+/// watched, and none of it kept: whether a value changed is found out by the run.
+pub async fn configs<K>(
+    context: Arc<Context>,
+    kind: ValuesKind,
+    api: Api<PartialObjectMeta<K>>,
+    labels: Option<String>,
+) where
+    K: kube::Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
+{
+    let Some(labels) = labels else {
+        return futures::future::pending().await;
+    };
+    let touched = watcher(api, watcher::Config::default().labels(&labels)).default_backoff();
+    let mut touched = std::pin::pin!(touched.touched_objects());
+    while let Some(object) = touched.next().await {
+        let Ok(object) = object.inspect_err(|error| tracing::warn!(%error, ?kind, "failed to watch")) else {
+            continue;
+        };
+        let touched = ObjectKey::of(&object);
+        context.enqueue(|object| {
+            let refers = context.reads(object, kind, &touched);
+            if refers {
+                let own = ObjectKey::of(object);
+                context.memory.with(&own, |entry| entry.inputs_touched = true);
+            }
+            refers
+        });
+    }
+}
+
+/// Has HelmReleases looked at whose records in Helm's storage somebody else wrote or deleted. Only metadata is watched:
+/// labels say which revision of which release it is, and what became of it.
+pub async fn records(context: Arc<Context>, api: Api<PartialObjectMeta<Secret>>) {
+    let (label, value) = OWNER;
+    let config = watcher::Config::default().labels(&format!("{label}={value}"));
+    let mut events = std::pin::pin!(watcher(api, config).default_backoff());
+    while let Some(event) = events.next().await {
+        match event {
+            Ok(Event::Apply(record) | Event::InitApply(record)) => {
+                note(&context, &record, |seen, revision| seen.written(revision));
+            }
+            Ok(Event::Delete(record)) => {
+                note(&context, &record, |seen, revision| seen.deleted(revision.version));
+            }
+            Ok(Event::Init | Event::InitDone) => {}
+            Err(error) => tracing::warn!(%error, "failed to watch the records of releases"),
+        }
+    }
+}
+
+fn note(context: &Context, record: &PartialObjectMeta<Secret>, change: impl Fn(&mut Seen, Revision)) {
+    let labels = record.labels();
+    let (Some(revision), Some(name)) = (Revision::of(labels), labels.get("name")) else {
+        return;
+    };
+    let namespace = record.namespace().unwrap_or_default();
+    for object in context.caches.releases.store().state() {
+        // The records of remote clusters are not here.
+        if object.spec.kube_config.is_some()
+            || release::storage_namespace(&object) != namespace
+            || release::release_name(&object) != *name
+        {
+            continue;
+        }
+        let key = ObjectKey::of(&*object);
+        let newest = object.status.as_ref().and_then(|status| status.history.first());
+        let newest = newest.map(|newest| (newest.version, newest.status.as_str()));
+        let differs = context.memory.with(&key, |entry| {
+            change(&mut entry.seen, revision.clone());
+            entry.attempt.is_some() && entry.seen.differs(newest)
+        });
+        if differs && context.is_ours(&object) {
+            context.queue.add_after(key, SETTLING);
+        }
+    }
+}

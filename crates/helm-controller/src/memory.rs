@@ -1,0 +1,174 @@
+//! What the process remembers of each HelmRelease between two reconciles.
+//!
+//! Nothing here must survive a restart: what is forgotten is found out again by one run that changes nothing.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use controller_kit::ObjectKey;
+use helm_release::Status;
+use helm_release::history::Revision;
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+/// Everything that decides what a run does, values aside: those are watched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inputs {
+    /// Generation of the object's spec.
+    pub generation: i64,
+    /// Revision of the source's artifact.
+    pub revision: String,
+    /// Digest of the source's artifact.
+    pub digest: String,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// The release is as it should be.
+    Succeeded,
+    /// It is not, and is tried again when the time has come.
+    Failed,
+    /// It is not, and nothing is done before something changes.
+    Stalled,
+}
+
+/// The newest run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Attempt {
+    /// What it ran on.
+    pub inputs: Inputs,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// When the next one is due, if nothing changes before.
+    pub next: Timestamp,
+}
+
+/// What the watch of Helm's records has told of a release.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Seen {
+    /// Nothing yet, or it is in a cluster that is not watched.
+    #[default]
+    Nothing,
+    /// The newest record.
+    Newest(Revision),
+    /// The newest record was deleted.
+    Deleted(i64),
+}
+
+impl Seen {
+    /// Takes in that a record was written.
+    pub fn written(&mut self, revision: Revision) {
+        let known = match self {
+            Self::Newest(newest) => newest.version,
+            Self::Nothing | Self::Deleted(_) => 0,
+        };
+        if revision.version >= known {
+            *self = Self::Newest(revision);
+        }
+    }
+
+    /// Takes in that a record was deleted. Old ones go as new ones come.
+    pub fn deleted(&mut self, version: i64) {
+        if !matches!(self, Self::Newest(newest) if newest.version > version) {
+            *self = Self::Deleted(version);
+        }
+    }
+
+    /// Whether it is something else than the newest snapshot of the status tells: version and status.
+    pub fn differs(&self, latest: Option<(i64, &str)>) -> bool {
+        match (self, latest) {
+            (Self::Nothing, _) | (Self::Deleted(_), None) => false,
+            (Self::Deleted(version), Some((latest, _))) => *version == latest,
+            // What an uninstall left behind is no release.
+            (Self::Newest(newest), None) => newest.status != Status::Uninstalled,
+            (Self::Newest(newest), Some((version, status))) => {
+                newest.version > version || (newest.version == version && newest.status.as_str() != status)
+            }
+        }
+    }
+}
+
+/// What is remembered of one object.
+#[derive(Debug, Default)]
+pub struct Entry {
+    /// The newest run.
+    pub attempt: Option<Attempt>,
+    /// Objects of the release were changed or deleted by somebody else since the newest run began.
+    pub drifted: bool,
+    /// What the spec takes values or a kubeconfig from was touched since the newest run began.
+    pub inputs_touched: bool,
+    /// Helm's newest record.
+    pub seen: Seen,
+    /// How many runs have failed in a row.
+    pub failures: u32,
+    /// Since when it waits for another object.
+    pub blocked_since: Option<Timestamp>,
+    /// Ends the waits of the run that is under way.
+    pub running: Option<CancellationToken>,
+    /// The values that the newest run composed.
+    pub values: Option<Arc<Map<String, Value>>>,
+}
+
+/// The entries of all objects.
+#[derive(Debug, Default)]
+pub struct Memory {
+    entries: Mutex<HashMap<ObjectKey, Entry>>,
+}
+
+impl Memory {
+    /// Reads or changes one object's entry; made when it is new.
+    pub fn with<T>(&self, key: &ObjectKey, f: impl FnOnce(&mut Entry) -> T) -> T {
+        f(self.lock().entry(key.clone()).or_default())
+    }
+
+    /// Ends the waits of an object's run, if one is under way.
+    pub fn cancel(&self, key: &ObjectKey) -> bool {
+        let entries = self.lock();
+        let running = entries.get(key).and_then(|entry| entry.running.as_ref());
+        running.inspect(|running| running.cancel()).is_some()
+    }
+
+    /// Drops all that is remembered of an object.
+    pub fn forget(&self, key: &ObjectKey) {
+        self.lock().remove(key);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<ObjectKey, Entry>> {
+        // A panic while the lock is held leaves at worst one entry half-written; the next run repairs it.
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn revision(version: i64, status: &str) -> Revision {
+        Revision {
+            version,
+            status: Status::of(status),
+        }
+    }
+
+    #[test]
+    fn only_what_others_did_to_a_release_matters() {
+        let mut seen = Seen::default();
+        assert!(!seen.differs(None) && !seen.differs(Some((1, "deployed"))));
+        seen.written(revision(2, "deployed"));
+        seen.written(revision(1, "superseded"));
+        assert!(!seen.differs(Some((2, "deployed"))));
+        assert!(
+            seen.differs(Some((2, "failed"))) && seen.differs(Some((1, "deployed"))) && seen.differs(None)
+        );
+        // A newer one of ours, which the watch has not told yet.
+        assert!(!seen.differs(Some((3, "deployed"))));
+        seen.deleted(1);
+        assert!(!seen.differs(Some((2, "deployed"))));
+        seen.deleted(2);
+        assert!(seen.differs(Some((2, "deployed"))) && !seen.differs(None));
+        seen.written(revision(1, "uninstalled"));
+        assert!(!seen.differs(None));
+    }
+}

@@ -1,0 +1,110 @@
+//! One reconcile of one HelmRelease: observe, decide, then fetch the chart, compose the values, drive the release, and record.
+//!
+//! `decide` says whether there is something to do, `release` what. A crash between any two steps loses only time: what an
+//! action does is in Helm's storage before it is done.
+
+pub mod decide;
+mod drift;
+mod finalize;
+mod inventory;
+pub mod observe;
+mod record;
+mod run;
+mod status;
+mod template;
+mod world;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use controller_kit::ObjectKey;
+use controller_kit::queue::{Outcome as Next, Slot};
+use jiff::Timestamp;
+
+use crate::controller::Context;
+use decide::Decision;
+use record::Recorder;
+use status::Report;
+
+/// Reconciles the object that `key` names.
+pub async fn reconcile(context: Arc<Context>, key: ObjectKey, slot: Slot) -> Next {
+    let Some(observed) = observe::observe(&context.caches, &context.memory, &key) else {
+        context.forget(&key);
+        return Next::Done;
+    };
+    if !context.is_ours(&observed.object) {
+        // It was moved to another shard, whose controller goes on with it.
+        context.forget(&key);
+        return Next::Done;
+    }
+    let mut recorder = Recorder::new(&context, Arc::clone(&observed.object));
+    let decision = decide::decide(&observed, &context.policy, Timestamp::now());
+    tracing::debug!(?decision, "decided");
+    if !matches!(decision, Decision::Blocked { .. }) {
+        context.memory.with(&key, |entry| entry.blocked_since = None);
+    }
+    match decision {
+        Decision::Finalize => finalize::finalize(&context, &key, &observed, recorder, slot).await,
+        Decision::Suspended => {
+            context.memory.with(&key, |entry| entry.attempt = None);
+            let reported = recorder.report(Report::Suspended).await;
+            reported.map_or_else(|error| recorder.unwritten(&error), |_| Next::Done)
+        }
+        Decision::Stalled { reason, message } => recorder.stalled(reason, message).await,
+        Decision::Blocked { reason, message } => match still_patient(&context, &key) {
+            Some(rest) => Next::After(rest),
+            None => recorder.blocked(reason, message).await,
+        },
+        Decision::ApplyChart(chart) => {
+            let applied = async {
+                // Whoever deletes the object now finds us there to delete the HelmChart.
+                recorder.ensure_finalizer().await?;
+                template::apply(&context, &recorder, &chart).await
+            };
+            match applied.await {
+                // The watch on it goes on.
+                Ok(()) => Next::Done,
+                Err(error) => recorder.failed(decide::ARTIFACT_FAILED, error.message()).await,
+            }
+        }
+        Decision::RemoveChart(chart) => remove_chart(&context, recorder, chart).await,
+        Decision::Run(plan) => run::run(&context, &key, &observed, recorder, plan, slot).await,
+        Decision::Rest { until } => Next::After(until_then(until)),
+    }
+}
+
+/// Deletes the HelmChart of an earlier spec, and forgets it.
+async fn remove_chart(context: &Context, mut recorder: Recorder<'_>, chart: Option<ObjectKey>) -> Next {
+    let mut status = recorder.status();
+    status.helm_chart = None;
+    let removed = async {
+        if let Some(chart) = &chart {
+            template::remove(context, &recorder, chart).await?;
+        }
+        recorder.write(&status).await
+    };
+    match removed.await {
+        Ok(_) => Next::After(Duration::ZERO),
+        Err(error) => recorder.failed(decide::ARTIFACT_FAILED, error.message()).await,
+    }
+}
+
+/// Says for how long an object that waits for another is not told of yet. Sources and dependencies that were created or
+/// changed together with it are ready sooner, as a rule; a status and an event for that would only be noise.
+fn still_patient(context: &Context, key: &ObjectKey) -> Option<Duration> {
+    const PATIENCE: Duration = Duration::from_secs(1);
+    let now = Timestamp::now();
+    let since = context
+        .memory
+        .with(key, |entry| *entry.blocked_since.get_or_insert(now));
+    PATIENCE
+        .checked_sub(now.duration_since(since).unsigned_abs())
+        .filter(|rest| !rest.is_zero())
+}
+
+fn until_then(until: Timestamp) -> Duration {
+    until
+        .duration_since(Timestamp::now())
+        .try_into()
+        .unwrap_or(Duration::ZERO)
+}

@@ -1,0 +1,261 @@
+//! What to do about a HelmRelease: a pure function of what was observed.
+//!
+//! Everything that makes a reconcile run, wait or rest is decided here. What becomes of the release in a run is decided in
+//! `release`, from Helm's records.
+
+use api::helm::{ChartArtifactKind, HelmRelease};
+pub use api::meta::reasons::ARTIFACT_FAILED;
+use api::meta::{CustomHealthCheck, reasons};
+use api::source::HelmChart;
+use controller_kit::ObjectKey;
+use jiff::Timestamp;
+use kube_health::{Check, CheckError, Checks};
+
+use super::observe::{Dependency, Observed, Template};
+use crate::drift_rules;
+use crate::flags::Policy;
+use crate::memory::{Inputs, Outcome};
+use crate::source::{Reference, Source, SourceArtifact};
+
+/// Flux's reason of Ready while the source has nothing.
+const SOURCE_NOT_READY: &str = "SourceNotReady";
+/// Flux's words before what only another spec can help against.
+const TERMINAL: &str = "Reconciliation failed terminally due to configuration error";
+
+/// What the reconcile does next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Decision {
+    /// Being deleted: uninstall, then remove the finalizer.
+    Finalize,
+    /// Suspended: nothing, until it is resumed.
+    Suspended,
+    /// Cannot work until the spec changes.
+    Stalled {
+        /// Condition reason.
+        reason: &'static str,
+        /// Condition message.
+        message: String,
+    },
+    /// Waits for another object; the watch on it wakes this one.
+    Blocked {
+        /// Condition reason.
+        reason: &'static str,
+        /// Condition message.
+        message: String,
+    },
+    /// Make or change the HelmChart. The watch on it goes on.
+    ApplyChart(Box<HelmChart>),
+    /// Delete the HelmChart of an earlier spec, if it is still there, and look again.
+    RemoveChart(Option<ObjectKey>),
+    /// Bring the release to what the spec, the chart and the values say.
+    Run(Plan),
+    /// Nothing to do before this time.
+    Rest {
+        /// When the interval, or the retry after a failure, is due.
+        until: Timestamp,
+    },
+}
+
+/// A run, fully determined.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// Why it runs.
+    pub trigger: Trigger,
+    /// What it runs on.
+    pub inputs: Inputs,
+    /// Where the chart is.
+    pub artifact: SourceArtifact,
+}
+
+/// Why a run happens, most specific first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trigger {
+    /// First time that this process sees the object.
+    Startup,
+    /// The spec changed.
+    Spec,
+    /// The source has another artifact.
+    Revision,
+    /// A person asked for it (`reconcile.fluxcd.io/requestedAt`).
+    Requested,
+    /// A ConfigMap or Secret that the spec refers to was touched.
+    Inputs,
+    /// Somebody else wrote or deleted a record of the release.
+    Released,
+    /// Somebody changed or deleted an object of the release.
+    Drift,
+    /// The last run failed, and its retry is due.
+    Retry,
+    /// The interval passed.
+    Interval,
+}
+
+/// Decides what to do about the object at `now`.
+pub fn decide(observed: &Observed, policy: &Policy, now: Timestamp) -> Decision {
+    let object = &*observed.object;
+    if object.metadata.deletion_timestamp.is_some() {
+        return Decision::Finalize;
+    }
+    if object.spec.suspend {
+        return Decision::Suspended;
+    }
+    let Some(reference) = &observed.reference else {
+        return stalled("InvalidChartReference", "invalid Chart reference".to_owned());
+    };
+    if let Some(decision) = refused(object, reference, policy) {
+        return decision;
+    }
+    match &observed.template {
+        Template::Current => {}
+        Template::Apply(chart) => return Decision::ApplyChart(chart.clone()),
+        Template::Remove(chart) => return Decision::RemoveChart(chart.clone()),
+        Template::Taken { chart, by } => {
+            let message = format!("HelmChart '{chart}' belongs to HelmRelease '{by}': rename one of them");
+            return blocked(reasons::ARTIFACT_FAILED, message);
+        }
+    }
+    if let Some(decision) = observed
+        .dependencies
+        .iter()
+        .find_map(|found| unready(found, policy))
+    {
+        return decision;
+    }
+    let artifact = match &observed.source {
+        Source::Artifact(artifact) => artifact,
+        Source::Missing => {
+            let message = format!("could not get Source object: {reference} not found");
+            return blocked(reasons::ARTIFACT_FAILED, message);
+        }
+        // Not stalled: the owner of the source may change their mind, and the watch tells.
+        Source::Denied(denied) => {
+            return blocked(
+                reasons::ACCESS_DENIED,
+                format!("can't access '{reference}': {denied}"),
+            );
+        }
+        Source::NotReady(why) => return blocked(SOURCE_NOT_READY, why.clone()),
+    };
+    let inputs = Inputs {
+        generation: object.metadata.generation.unwrap_or_default(),
+        revision: artifact.revision.clone(),
+        digest: artifact.digest.clone(),
+    };
+    match due(observed, &inputs, now) {
+        Ok(until) => Decision::Rest { until },
+        Err(trigger) => Decision::Run(Plan {
+            trigger,
+            inputs,
+            artifact: artifact.clone(),
+        }),
+    }
+}
+
+fn blocked(reason: &'static str, message: String) -> Decision {
+    Decision::Blocked { reason, message }
+}
+
+fn stalled(reason: &'static str, message: String) -> Decision {
+    Decision::Stalled { reason, message }
+}
+
+/// What can only be answered by a change of the spec (or of a flag).
+fn refused(object: &HelmRelease, reference: &Reference, policy: &Policy) -> Option<Decision> {
+    if let Err(error) = checks(object) {
+        return Some(invalid_expression(&error.to_string()));
+    }
+    if let Err(error) = drift_rules::of(object) {
+        return Some(stalled(reasons::RECONCILIATION_FAILED, error.to_string()));
+    }
+    let own = object.metadata.namespace.as_deref().unwrap_or_default();
+    if policy.no_cross_namespace_refs && reference.key.namespace != own {
+        let message = format!("can't access '{reference}', cross-namespace references have been blocked");
+        return Some(stalled(reasons::ACCESS_DENIED, message));
+    }
+    if reference.kind == ChartArtifactKind::ExternalArtifact && !policy.external_artifacts {
+        let message = format!("can't access '{reference}', ExternalArtifact feature gate is disabled");
+        return Some(stalled(reasons::ACCESS_DENIED, message));
+    }
+    None
+}
+
+/// The health checks that the spec gives as expressions.
+pub fn checks(object: &HelmRelease) -> Result<Checks, CheckError> {
+    fn check(check: &CustomHealthCheck) -> Check<'_> {
+        Check {
+            api_version: &check.api_version,
+            kind: check.kind.as_deref(),
+            in_progress: check.in_progress.as_deref(),
+            failed: check.failed.as_deref(),
+            current: &check.current,
+        }
+    }
+    Checks::new(object.spec.health_check_exprs.iter().map(check))
+}
+
+fn invalid_expression(problem: &str) -> Decision {
+    stalled(reasons::INVALID_CEL_EXPRESSION, format!("{TERMINAL}: {problem}"))
+}
+
+/// What follows from a dependency that is not ready, as Flux words it.
+fn unready(dependency: &Dependency, policy: &Policy) -> Option<Decision> {
+    let Dependency { name, found } = dependency;
+    let waits = |message: String| Some(blocked(reasons::DEPENDENCY_NOT_READY, message));
+    let Some(found) = found else {
+        return waits(format!("unable to get '{name}' dependency: it does not exist"));
+    };
+    match &found.expression {
+        None => {}
+        Some(Ok(true)) if policy.additive_expressions => {}
+        Some(Ok(true)) => return None,
+        Some(Ok(false)) => {
+            return waits(format!(
+                "dependency '{name}' is not ready according to readyExpr eval"
+            ));
+        }
+        // Only another text can help.
+        Some(Err(error @ cel_expression::Error::Parse { .. })) => {
+            return Some(invalid_expression(&format!(
+                "failed to evaluate dependency {name}: {error}"
+            )));
+        }
+        Some(Err(error)) => return waits(format!("failed to evaluate dependency {name}: {error}")),
+    }
+    if found.ready {
+        None
+    } else {
+        waits(format!("dependency '{name}' is not ready"))
+    }
+}
+
+/// Returns when the next run is due, or why it is due now.
+fn due(observed: &Observed, inputs: &Inputs, now: Timestamp) -> Result<Timestamp, Trigger> {
+    let Some(attempt) = &observed.attempt else {
+        return Err(Trigger::Startup);
+    };
+    let status = observed.object.status.as_ref();
+    let handled = status.and_then(|status| status.last_handled_reconcile_at.as_ref());
+    if attempt.inputs.generation != inputs.generation {
+        Err(Trigger::Spec)
+    } else if attempt.inputs != *inputs {
+        Err(Trigger::Revision)
+    } else if observed.requested_at.is_some() && observed.requested_at.as_ref() != handled {
+        Err(Trigger::Requested)
+    } else if observed.inputs_touched {
+        Err(Trigger::Inputs)
+    } else if observed.release_touched {
+        Err(Trigger::Released)
+    } else if observed.drifted && attempt.outcome == Outcome::Succeeded {
+        Err(Trigger::Drift)
+    } else if attempt.next <= now {
+        Err(match attempt.outcome {
+            Outcome::Succeeded => Trigger::Interval,
+            Outcome::Failed | Outcome::Stalled => Trigger::Retry,
+        })
+    } else {
+        Ok(attempt.next)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,174 @@
+//! What the status says of a HelmRelease before its release is looked at: a pure function of the previous one and of what
+//! is in the way. What is said of the release itself is in `release`.
+
+use api::helm::HelmReleaseStatus;
+use api::meta::{condition_types, reasons};
+use controller_kit::conditions::{self, Fact};
+use jiff::Timestamp;
+
+/// What happened, as far as the status tells of it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Report {
+    /// The object was suspended.
+    Suspended,
+    /// Cannot work until the spec changes.
+    Stalled {
+        /// Reason of Ready and Stalled.
+        reason: &'static str,
+        /// Message of both.
+        message: String,
+    },
+    /// Waits for another object.
+    Blocked {
+        /// Reason of Ready.
+        reason: &'static str,
+        /// Message of Ready.
+        message: String,
+    },
+    /// Something that is needed could not be had; it is tried again.
+    Failed {
+        /// Reason of Ready.
+        reason: &'static str,
+        /// Message of Ready.
+        message: String,
+    },
+    /// A newer run takes the place of one that was broken off.
+    Canceled {
+        /// What began it.
+        by: String,
+    },
+}
+
+/// The object that the status belongs to.
+#[derive(Debug, Clone, Copy)]
+pub struct Frame<'a> {
+    /// `metadata.generation`.
+    pub generation: i64,
+    /// Value of `reconcile.fluxcd.io/requestedAt`, which every report acknowledges.
+    pub requested_at: Option<&'a str>,
+    /// The time.
+    pub now: Timestamp,
+}
+
+/// Returns the status after a report.
+pub fn next(previous: &HelmReleaseStatus, frame: Frame<'_>, report: Report) -> HelmReleaseStatus {
+    let mut status = previous.clone();
+    if let Some(requested_at) = frame.requested_at {
+        status.last_handled_reconcile_at = Some(requested_at.to_owned());
+    }
+    match report {
+        Report::Suspended => {}
+        Report::Stalled { reason, message } => {
+            conditions::remove(&mut status.conditions, condition_types::RECONCILING);
+            set(&mut status, frame, not_ready(reason, message.clone()));
+            set(
+                &mut status,
+                frame,
+                Fact::holds(condition_types::STALLED, reason, message),
+            );
+            status.observed_generation = Some(frame.generation);
+        }
+        Report::Blocked { reason, message } | Report::Failed { reason, message } => {
+            conditions::remove(&mut status.conditions, condition_types::STALLED);
+            set(&mut status, frame, not_ready(reason, message));
+            let waits = Fact::holds(
+                condition_types::RECONCILING,
+                reasons::PROGRESSING_WITH_RETRY,
+                "Fulfilling prerequisites",
+            );
+            set(&mut status, frame, waits);
+        }
+        Report::Canceled { by } => {
+            let message = format!("New reconciliation triggered by {by}");
+            set(
+                &mut status,
+                frame,
+                not_ready(reasons::HEALTH_CHECK_CANCELED, message),
+            );
+        }
+    }
+    status
+}
+
+/// Reasons of Ready that say what was in the way, and nothing of the release.
+const OBSTACLES: [&str; 6] = [
+    "SourceNotReady",
+    "ValuesError",
+    "RESTClientError",
+    reasons::ACCESS_DENIED,
+    reasons::ARTIFACT_FAILED,
+    reasons::DEPENDENCY_NOT_READY,
+];
+
+/// Takes back what is not in the way any more, now that a run begins.
+pub fn unobstructed(status: &mut HelmReleaseStatus, generation: i64, now: Timestamp) {
+    conditions::remove(&mut status.conditions, condition_types::STALLED);
+    let ready = conditions::get(&status.conditions, condition_types::READY);
+    if ready.is_some_and(|ready| OBSTACLES.contains(&ready.reason.as_str())) {
+        let fact = Fact::is_unknown(
+            condition_types::READY,
+            reasons::PROGRESSING,
+            "reconciliation in progress",
+        );
+        conditions::set(&mut status.conditions, fact, generation, now);
+    }
+}
+
+fn not_ready(reason: &str, message: String) -> Fact {
+    Fact::does_not_hold(condition_types::READY, reason, message)
+}
+
+fn set(status: &mut HelmReleaseStatus, frame: Frame<'_>, fact: Fact) {
+    conditions::set(&mut status.conditions, fact, frame.generation, frame.now);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FRAME: Frame<'static> = Frame {
+        generation: 2,
+        requested_at: Some("asked"),
+        now: Timestamp::UNIX_EPOCH,
+    };
+
+    fn after(report: Report) -> HelmReleaseStatus {
+        next(&HelmReleaseStatus::default(), FRAME, report)
+    }
+
+    fn ready(status: &HelmReleaseStatus) -> (&str, &str) {
+        let ready = conditions::get(&status.conditions, condition_types::READY).unwrap();
+        (&ready.status, &ready.reason)
+    }
+
+    #[test]
+    fn a_mistake_is_observed_and_an_obstacle_is_not() {
+        let (reason, message) = ("AccessDenied", "no".to_owned());
+        let stalled = after(Report::Stalled { reason, message });
+        assert_eq!(
+            (stalled.observed_generation, ready(&stalled)),
+            (Some(2), ("False", "AccessDenied"))
+        );
+        assert!(conditions::is_stalled(&stalled.conditions));
+        let (reason, message) = ("SourceNotReady", "not yet".to_owned());
+        let blocked = next(&stalled, FRAME, Report::Blocked { reason, message });
+        assert!(
+            !conditions::is_stalled(&blocked.conditions) && conditions::is_reconciling(&blocked.conditions)
+        );
+        let fresh = after(Report::Suspended);
+        assert_eq!(fresh.last_handled_reconcile_at.as_deref(), Some("asked"));
+        assert!(fresh.conditions.is_empty() && fresh.observed_generation.is_none());
+    }
+
+    #[test]
+    fn an_obstacle_is_taken_back_and_what_became_of_the_release_is_not() {
+        let (reason, message) = ("ValuesError", "no".to_owned());
+        let mut status = after(Report::Failed { reason, message });
+        unobstructed(&mut status, 2, Timestamp::UNIX_EPOCH);
+        assert_eq!(ready(&status), ("Unknown", "Progressing"));
+        let (reason, message) = ("InstallFailed", "no".to_owned());
+        let mut status = after(Report::Failed { reason, message });
+        unobstructed(&mut status, 2, Timestamp::UNIX_EPOCH);
+        assert_eq!(ready(&status), ("False", "InstallFailed"));
+    }
+}

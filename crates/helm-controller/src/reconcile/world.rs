@@ -1,0 +1,320 @@
+//! The world around one release, as the loop over Helm's actions needs it: Helm's storage, actions on a cluster, drift, the
+//! status and events of the object.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use api::helm::{HelmRelease, HelmReleaseStatus};
+use cluster_access::targets::Target;
+use controller_kit::ObjectKey;
+use controller_kit::queue::Slot;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use helm_action::{Cluster, Context as ActionContext, Error, ErrorKind, Log, Outcome, Pace, Storage};
+use helm_release::Release;
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use super::record::Recorder;
+use super::{decide, drift, inventory};
+use crate::charts::Loaded;
+use crate::controller::{Context, owner};
+use crate::error::chain;
+use crate::flags::NAME;
+use crate::orders::Orders;
+use crate::release::{self, Action, Drift, Event, Failure, FailureKind, Perform, Performed};
+
+/// Where a release is.
+pub(super) struct Place {
+    /// Its name.
+    name: String,
+    /// Where its objects are.
+    namespace: String,
+    /// Where its records are.
+    storage: Storage,
+    /// The cluster, and as whom it is seen.
+    cluster: Cluster,
+}
+
+impl Place {
+    /// Where the spec wants it.
+    pub(super) fn of_spec(object: &HelmRelease, target: &Target) -> Self {
+        Self::new(
+            release::release_name(object),
+            release::release_namespace(object),
+            &release::storage_namespace(object),
+            target,
+        )
+    }
+
+    /// Where the status says that it is; what it does not say is as in the spec.
+    pub(super) fn of_status(object: &HelmRelease, status: &HelmReleaseStatus, target: &Target) -> Self {
+        let storage = status.storage_namespace.clone();
+        let storage = storage.unwrap_or_else(|| release::storage_namespace(object));
+        match release::latest(&status.history) {
+            Some(latest) => Self::new(latest.name.clone(), latest.namespace.clone(), &storage, target),
+            None => Self::new(
+                release::release_name(object),
+                release::release_namespace(object),
+                &storage,
+                target,
+            ),
+        }
+    }
+
+    fn new(name: String, namespace: String, storage: &str, target: &Target) -> Self {
+        Self {
+            name,
+            namespace,
+            storage: Storage::new(target.client.clone(), storage),
+            cluster: Cluster {
+                client: target.client.clone(),
+                engine: target.engine.clone(),
+                hub: target.hub.clone(),
+                field_manager: NAME.to_owned(),
+            },
+        }
+    }
+}
+
+/// The world around one release.
+pub(super) struct World<'a, 'r> {
+    context: &'a Context,
+    key: &'a ObjectKey,
+    object: &'a Arc<HelmRelease>,
+    recorder: &'a mut Recorder<'r>,
+    slot: &'a Slot,
+    cancelled: CancellationToken,
+    place: Option<Place>,
+    content: Option<(Arc<Loaded>, Arc<Map<String, Value>>)>,
+    /// Where the last thing that was done was done, for the log.
+    log: Log,
+}
+
+impl<'a, 'r> World<'a, 'r> {
+    pub(super) fn new(
+        context: &'a Context,
+        key: &'a ObjectKey,
+        object: &'a Arc<HelmRelease>,
+        recorder: &'a mut Recorder<'r>,
+        slot: &'a Slot,
+        cancelled: CancellationToken,
+    ) -> Self {
+        Self {
+            context,
+            key,
+            object,
+            recorder,
+            slot,
+            cancelled,
+            place: None,
+            content: None,
+            log: Log::new(),
+        }
+    }
+
+    /// The object.
+    pub(super) fn object(&self) -> &'a Arc<HelmRelease> {
+        self.object
+    }
+
+    /// Goes where the release is.
+    pub(super) fn enter(&mut self, place: Place) {
+        self.place = Some(place);
+    }
+
+    /// Brings what is released.
+    pub(super) fn bring(&mut self, chart: Arc<Loaded>, values: Arc<Map<String, Value>>) {
+        self.content = Some((chart, values));
+    }
+
+    fn place(&self) -> Result<&Place, Failure> {
+        let place = self.place.as_ref();
+        place.ok_or_else(|| Failure::new("failed to find the release: nobody said where it is"))
+    }
+
+    async fn act(&self, action: &Action) -> Result<Outcome, Failure> {
+        let place = self.place()?;
+        let checks = decide::checks(self.object).map_err(|error| Failure::new(chain(&error)))?;
+        let checks = Arc::new(checks);
+        let orders = Orders {
+            object: self.object,
+            name: &place.name,
+            namespace: &place.namespace,
+            checks: &checks,
+            policy: &self.context.policy,
+        };
+        let pace = SlotPace(self.slot);
+        let context = ActionContext {
+            cluster: &place.cluster,
+            storage: &place.storage,
+            pace: &pace,
+            cancelled: self.cancelled.clone(),
+            log: &self.log,
+        };
+        let content = || {
+            let content = self.content.as_ref();
+            let content = content.map(|(chart, values)| orders.content(chart, values));
+            content.ok_or_else(|| Failure::new("failed to release: there is no chart"))
+        };
+        Ok(match action {
+            Action::Install => helm_action::install(&context, &orders.install(content()?)).await,
+            Action::Upgrade => helm_action::upgrade(&context, &orders.upgrade(content()?)).await,
+            Action::RollBack(to) => {
+                helm_action::rollback(&context, &orders.roll_back(action, to.version)).await
+            }
+            Action::UninstallRemediation | Action::FinishUninstall | Action::Uninstall => {
+                helm_action::uninstall(&context, &orders.uninstall(action)).await
+            }
+            Action::Test => helm_action::test(&context, &orders.test()).await,
+            Action::Unlock(release) => unlock(&place.storage, release).await,
+            Action::CorrectDrift(_) => Outcome {
+                written: BTreeMap::new(),
+                result: Ok(()),
+            },
+        })
+    }
+
+    async fn correct(&self) -> Result<Vec<String>, Failure> {
+        let place = self.place()?;
+        let last = place.storage.last(&place.name).await;
+        let last = last.map_err(|error| Failure::new(chain(&error)))?;
+        let release = last
+            .ok_or_else(|| Failure::new("failed to find the release"))?
+            .release;
+        drift::correct(&place.cluster.engine, &owner(self.key), self.object, &release).await
+    }
+
+    /// The objects of the newest record that an action wrote, if it made a revision.
+    async fn inventory(
+        &self,
+        action: &Action,
+        written: &BTreeMap<i64, Release>,
+    ) -> Option<api::kustomize::ResourceInventory> {
+        let makes = matches!(action, Action::Install | Action::Upgrade | Action::RollBack(_));
+        let (_, newest) = written.last_key_value().filter(|_| makes)?;
+        let place = self.place.as_ref()?;
+        let chart = self.content.as_ref().map(|(chart, _)| chart.chart());
+        inventory::of(&place.cluster.engine, newest, chart).await
+    }
+}
+
+impl Perform for World<'_, '_> {
+    async fn last(&mut self) -> Result<Option<Release>, Failure> {
+        let place = self.place()?;
+        let last = place.storage.last(&place.name).await;
+        last.map(|last| last.map(|record| record.release))
+            .map_err(|error| Failure::new(chain(&error)))
+    }
+
+    async fn get(&mut self, version: i64) -> Result<Option<Release>, Failure> {
+        let place = self.place()?;
+        let found = place.storage.get(&place.name, version).await;
+        found
+            .map(|found| found.map(|record| record.release))
+            .map_err(|error| Failure::new(chain(&error)))
+    }
+
+    async fn drift(&mut self, release: &Release) -> Result<Vec<Drift>, Failure> {
+        let place = self.place()?;
+        drift::find(&place.cluster.engine, &owner(self.key), self.object, release).await
+    }
+
+    async fn perform(&mut self, action: &Action) -> Performed {
+        self.log = Log::new();
+        if matches!(action, Action::CorrectDrift(_)) {
+            return match self.correct().await {
+                Ok(corrected) => Performed {
+                    corrected,
+                    ..Performed::default()
+                },
+                Err(failure) => Performed::failed(failure),
+            };
+        }
+        let Outcome { written, result } = match self.act(action).await {
+            Ok(outcome) => outcome,
+            Err(failure) => return Performed::failed(failure),
+        };
+        Performed {
+            inventory: self.inventory(action, &written).await,
+            log: self.log.to_string(),
+            result: result.map_err(|error| failure(&error)),
+            written,
+            corrected: Vec::new(),
+        }
+    }
+
+    async fn save(&mut self, status: &HelmReleaseStatus) -> Result<(), Failure> {
+        let written = self.recorder.write(status).await;
+        written.map(drop).map_err(|error| Failure::new(error.message()))
+    }
+
+    fn publish(&mut self, event: Event) {
+        let Event {
+            severity,
+            reason,
+            message,
+            annotations,
+        } = event;
+        tracing::info!(reason, "{message}");
+        self.recorder.event(severity, reason, &message, annotations);
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp::now()
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.cancelled.is_cancelled()
+    }
+}
+
+/// Writes a record in place of one that a crash left pending.
+async fn unlock(storage: &Storage, release: &Release) -> Outcome {
+    let written = async {
+        let stored = storage.get(&release.name, release.version).await?;
+        let labels = stored.map(|stored| stored.labels).unwrap_or_default();
+        let record = helm_release::Record {
+            release: release.clone(),
+            labels,
+        };
+        storage.update(&record).await
+    };
+    match written.await {
+        Ok(()) => Outcome {
+            written: BTreeMap::from([(release.version, release.clone())]),
+            result: Ok(()),
+        },
+        Err(error) => Outcome {
+            written: BTreeMap::new(),
+            result: Err(error.into()),
+        },
+    }
+}
+
+fn failure(error: &Error) -> Failure {
+    let kind = match error.kind() {
+        ErrorKind::Cancelled => FailureKind::Cancelled,
+        _ if error.to_string().ends_with("is already deleted") => FailureKind::AlreadyUninstalled,
+        ErrorKind::NotFound => FailureKind::NotFound,
+        _ => FailureKind::Failed,
+    };
+    Failure {
+        kind,
+        message: error.to_string(),
+    }
+}
+
+/// The slot of the queue, given back while an action only waits.
+struct SlotPace<'a>(&'a Slot);
+
+impl Pace for SlotPace<'_> {
+    fn pause(&self) {
+        self.0.pause();
+    }
+
+    fn resume(&self) -> BoxFuture<'_, ()> {
+        self.0.resume().boxed()
+    }
+}
