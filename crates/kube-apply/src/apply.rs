@@ -13,10 +13,10 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
+pub use differences::{Difference, Differs};
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use k8s_openapi::jiff::Timestamp;
-pub use differences::{Difference, Differs};
 use manifest::order::rank_for_apply;
 use manifest::{GroupVersionKind, ObjectId};
 

@@ -64,9 +64,7 @@ impl Downloader {
 
     /// Downloads, verifies and unpacks an archive.
     pub(super) async fn download(&self, reference: &ArtifactRef, digest: Digest) -> Result<LocalArchive> {
-        let spool = self
-            .spool(reference, digest, self.limits.max_total_bytes)
-            .await?;
+        let spool = self.spool(reference, digest, self.limits.max_total_bytes).await?;
         let (limits, folder) = (self.limits.clone(), self.spool_folder.clone());
         let unpacking = tokio::task::spawn_blocking(move || unpack(spool.file, &limits, folder.as_deref()));
         unpacking

@@ -223,7 +223,8 @@ impl Perform for World<'_, '_> {
 
     async fn perform(&mut self, action: &Action) -> Performed {
         self.log = Log::new();
-        if matches!(action, Action::CorrectDrift(_)) {
+        if let Action::CorrectDrift(drift) = action {
+            tracing::debug!(objects = drift.len(), "correcting drift");
             return match self.correct().await {
                 Ok(corrected) => Performed {
                     corrected,
