@@ -146,6 +146,8 @@ pub(super) struct World {
     /// The chart's tests.
     pub(super) tests: Vec<String>,
     pub(super) keeps_history: bool,
+    /// Whether actions are refused where Helm refuses them.
+    pub(super) refuses: bool,
     /// Helm's storage.
     pub(super) records: BTreeMap<i64, Release>,
     /// How actions end, the next one first. What it does not say ends well.
@@ -269,12 +271,34 @@ impl World {
         if how == "early" {
             return Err(Failure::new("early"));
         }
+        if self.refuses {
+            self.check(name)?;
+        }
         let release = self.release(pending, "begun");
         self.write(performed, release.clone())?;
         if how == "ok" && name == "upgrade" {
             self.supersede(performed)?;
         }
         self.end(performed, release, &how)
+    }
+
+    /// Helm installs where nothing is, or over what was uninstalled, if that may be replaced; and upgrades what is deployed or
+    /// failed.
+    fn check(&self, name: &str) -> Result<(), Failure> {
+        let last = self
+            .records
+            .values()
+            .next_back()
+            .map(|release| &release.info.status);
+        let is_deployed = |release: &Release| release.info.status == Status::Deployed;
+        let refusal = match (name, last) {
+            ("install", None | Some(Status::Uninstalled)) => return Ok(()),
+            ("install", Some(_)) => "cannot reuse a name that is still in use",
+            (_, Some(Status::Failed | Status::Superseded)) => return Ok(()),
+            _ if self.records.values().any(is_deployed) => return Ok(()),
+            _ => "\"web\" has no deployed releases",
+        };
+        Err(Failure::new(refusal))
     }
 
     fn roll_back(&mut self, performed: &mut Performed, version: i64) -> Result<(), Failure> {
