@@ -221,6 +221,6 @@ async fn run(world: &mut World, object: &HelmRelease, value: u8) -> Ended {
         .values()
         .filter(|release| release.info.status == Status::Deployed);
     // Helm writes the new one before the old one is superseded only if it is killed between the two.
-    assert!(deployed.count() <= 2, "{}", told(&world));
+    assert!(deployed.count() <= 2, "{}", told(world));
     ended
 }
