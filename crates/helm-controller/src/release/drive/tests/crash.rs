@@ -216,11 +216,5 @@ async fn run(world: &mut World, object: &HelmRelease, value: u8) -> Ended {
     // The last write is the caller's, and may not happen either.
     let _ = world.save(&status).await;
     world.revive();
-    let deployed = world
-        .records
-        .values()
-        .filter(|release| release.info.status == Status::Deployed);
-    // Helm writes the new one before the old one is superseded only if it is killed between the two.
-    assert!(deployed.count() <= 2, "{}", told(world));
     ended
 }
