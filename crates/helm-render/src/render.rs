@@ -281,3 +281,58 @@ fn crds(chart: &Chart) -> Vec<Crd> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::chart::{File, load_files};
+
+    #[test]
+    fn a_chart_comes_back_as_it_was_rendered_and_its_definitions_are_known_before() {
+        let file = |name: &str, text: &str| File {
+            name: name.to_owned(),
+            data: text.into(),
+        };
+        let files = vec![
+            file(
+                "Chart.yaml",
+                "{apiVersion: v2, name: top, version: 1.0.0, dependencies: [{name: sub, version: '*', condition: on}]}",
+            ),
+            file("values.yaml", "own: 1"),
+            file("crds/a.yaml", "kind: A"),
+            file("templates/t.yaml", "kind: T\nall: {{ toJson .Values.own }}"),
+            file(
+                "charts/sub/Chart.yaml",
+                "{apiVersion: v2, name: sub, version: 1.0.0}",
+            ),
+            file("charts/sub/crds/b.yaml", "kind: B"),
+        ];
+        let chart = load_files(files, Helm::V4, &mut Vec::new()).expect("the chart is valid");
+        let renderer = Renderer::new(chart, Helm::V4);
+        let mut options = Options::new(Release::new("demo", "default"));
+        for (on, expected) in [
+            (true, &["top/crds/a.yaml", "top/charts/sub/crds/b.yaml"][..]),
+            (false, &["top/crds/a.yaml"]),
+        ] {
+            let values = json!({"on": on});
+            let values = values.as_object().expect("a map");
+            let crds = renderer.crds(values, &options).expect("they fit");
+            let paths: Vec<_> = crds.iter().map(|crd| crd.path.as_str()).collect();
+            assert_eq!(paths, expected);
+            let rendered = renderer.render(values, &options).expect("they fit");
+            assert_eq!(rendered.crds, crds);
+            assert_eq!(rendered.chart.dependencies.len(), expected.len() - 1);
+            // The files are those of the chart that was loaded.
+            assert!(Arc::ptr_eq(&rendered.chart.content, &renderer.chart().content));
+        }
+        options.chart_values = Some(Arc::new(Map::from_iter([("own".to_owned(), json!(2.0))])));
+        let rendered = renderer.render(&Map::new(), &options).expect("they fit");
+        assert!(
+            rendered.manifests[0].content.contains("all: 2"),
+            "{:?}",
+            rendered.manifests
+        );
+    }
+}
