@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use helm_action::{ErrorKind, install};
-use helm_release::{ApplyMethod, Status};
+use helm_release::{ApplyMethod, HookPhase, Status};
 use kube::api::{DeleteParams, PostParams};
 use serde_json::{Value, json};
 
@@ -278,4 +278,59 @@ async fn the_namespace_is_made_when_asked_and_lookup_finds_what_is_there() {
         (&json!("0"), &json!("true"))
     );
     assert!(text(&live, "/data/version").starts_with("v1."));
+}
+
+#[tokio::test]
+async fn a_hook_that_fails_means_that_nothing_else_is_made() {
+    let scene = Scene::new("hooked").await;
+    let hook = |name: &str, event: &str, outcome: Option<&str>| {
+        let mut job = crate::hooks::job(name, outcome);
+        job["metadata"]["annotations"] = json!({"helm.sh/hook": event});
+        job.to_string()
+    };
+    let (before, after) = (
+        hook("before", "pre-install", None),
+        hook("after", "post-install", Some("job-failure")),
+    );
+    let files = [
+        ("templates/before.yaml", before.as_str()),
+        ("templates/after.yaml", after.as_str()),
+        ("templates/config.yaml", CONFIG_MAP),
+    ];
+    let order = scene.install("web", content(&files, json!({"word": "a"})));
+    let outcome = install(&scene.context(), &order).await;
+    let error = outcome.result.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Hook, "{error}");
+    assert!(error.to_string().starts_with("failed post-install: "), "{error}");
+    assert_ne!(scene.read(&scene.config_maps(), "web").await, Value::Null);
+    let release = scene.last("web").await;
+    let phases: Vec<_> = release
+        .hooks
+        .iter()
+        .map(|hook| (hook.name.as_str(), hook.last_run.phase))
+        .collect();
+    assert!(
+        phases.contains(&("before", HookPhase::Succeeded)) && phases.contains(&("after", HookPhase::Failed)),
+        "{phases:?}"
+    );
+
+    let before = hook("before", "pre-install", Some("job-failure"));
+    let other = CONFIG_MAP.replace("{{ .Release.Name }}", "never");
+    let files = [
+        ("templates/before.yaml", before.as_str()),
+        ("templates/config.yaml", other.as_str()),
+    ];
+    let order = scene.install("other", content(&files, json!({"word": "a"})));
+    let error = install(&scene.context(), &order).await.result.unwrap_err();
+    assert!(error.to_string().starts_with("failed pre-install: "), "{error}");
+    assert_eq!(scene.last("other").await.info.status, Status::Failed);
+    assert_eq!(scene.read(&scene.config_maps(), "never").await, Value::Null);
+    succeeded_hooks_off(&scene, &files).await;
+}
+
+/// Hooks that are switched off do not run.
+async fn succeeded_hooks_off(scene: &Scene, files: &[(&str, &str)]) {
+    let mut order = scene.install("third", content(files, json!({"word": "a"})));
+    order.disable_hooks = true;
+    succeeded(install(&scene.context(), &order).await);
 }

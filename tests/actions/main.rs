@@ -18,6 +18,7 @@ mod release_tests;
 mod rollback;
 mod scene;
 mod storage;
+mod takeover;
 mod uninstall;
 mod upgrade;
 mod waits;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use helm_action::{ErrorKind, upgrade};
+use helm_action::{ErrorKind, uninstall, upgrade};
 use helm_release::Status;
 use serde_json::{Value, json};
 
@@ -162,6 +162,13 @@ async fn an_object_that_another_release_took_is_not_removed() {
     scene.upgraded("one", &files[..1], json!({"word": "b"})).await;
     assert_ne!(scene.read(&scene.config_maps(), "shared").await, Value::Null);
     scene.upgraded("two", &files[..1], json!({"word": "b"})).await;
+    assert_eq!(scene.read(&scene.config_maps(), "shared").await, Value::Null);
+
+    scene.upgraded("one", &files, json!({"word": "c"})).await;
+    scene.upgraded("two", &files, json!({"word": "c"})).await;
+    succeeded(uninstall(&scene.context(), &scene.uninstall("one")).await);
+    assert_ne!(scene.read(&scene.config_maps(), "shared").await, Value::Null);
+    succeeded(uninstall(&scene.context(), &scene.uninstall("two")).await);
     assert_eq!(scene.read(&scene.config_maps(), "shared").await, Value::Null);
 }
 

@@ -12,7 +12,7 @@ use manifest::{GroupVersionKind, Object, ObjectId, yaml};
 use serde_json::{Map, Value};
 
 use crate::{Cluster, Error, ErrorKind};
-pub(crate) use ownership::{Release, check_all, entry};
+pub(crate) use ownership::{Release, check_all, entry, existing_of};
 
 /// An object of a release, and where it is.
 #[derive(Clone, Debug)]

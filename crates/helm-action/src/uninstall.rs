@@ -9,7 +9,7 @@ use kube_apply::{Address, Cascade};
 use crate::apply::{self, removal};
 use crate::hooks::{self, HookOptions};
 use crate::ledger::Ledger;
-use crate::resources::{self, Resource};
+use crate::resources::{self, Release, Resource};
 use crate::rollback::supersede_deployed;
 use crate::{Context, Error, ErrorKind, Outcome, Propagation, Uninstall, WaitStrategy, wait};
 
@@ -103,6 +103,8 @@ async fn delete(context: &Context<'_>, order: &Uninstall, record: &Record) -> Re
     let all =
         read.map_err(|error| failed(format!("unable to build kubernetes objects for delete: {error}")))?;
     apply::forget(cluster, &all);
+    let own = own(context, all, record).await;
+    let all = own.map_err(|error| failed(error.to_string()))?;
     let (kept, mut deleted): (Vec<Resource>, Vec<Resource>) = all.into_iter().partition(removal::is_kept);
     for resource in &kept {
         let id = resource.id();
@@ -126,6 +128,26 @@ async fn delete(context: &Context<'_>, order: &Uninstall, record: &Record) -> Re
     } else {
         Err(failed(apply::told(&problems, "; ")))
     }
+}
+
+/// Leaves out what is gone, and what says that it is another release's by now.
+async fn own(context: &Context<'_>, all: Vec<Resource>, record: &Record) -> Result<Vec<Resource>, Error> {
+    let release = Release {
+        name: &record.release.name,
+        namespace: &record.release.namespace,
+    };
+    let listed: Vec<&Resource> = all.iter().collect();
+    let existing = resources::existing_of(context.cluster, &listed).await?;
+    let is_own = |resource: &Resource| match existing.get(&resource.id()) {
+        Some(live) if release.is_of_another(live) => {
+            context.log.line(format!(
+                "skipping delete of {resource}: it belongs to another release"
+            ));
+            false
+        }
+        found => found.is_some(),
+    };
+    Ok(all.into_iter().filter(is_own).collect())
 }
 
 fn completed(errors: Vec<Error>) -> Result<(), Error> {

@@ -148,7 +148,7 @@ fn values(order: &Upgrade, current: &Record) -> Result<Values, Error> {
         Error::new(ErrorKind::Render, text)
     };
     let defaults = chart
-        .map(|chart| chart.values())
+        .map(helm_release::Chart::values)
         .transpose()
         .map_err(unreadable)?;
     let reused = values::reuse(

@@ -64,7 +64,10 @@ pub(crate) fn entry<'a>(live: &'a Value, field: &str, key: &str) -> Option<&'a s
 }
 
 /// Reads the metadata of those of the objects that are there.
-async fn existing_of(cluster: &Cluster, resources: &[&Resource]) -> Result<HashMap<ObjectId, Value>, Error> {
+pub(crate) async fn existing_of(
+    cluster: &Cluster,
+    resources: &[&Resource],
+) -> Result<HashMap<ObjectId, Value>, Error> {
     let named = resources.iter().filter(|resource| !resource.is_named_by_server());
     let reads = named.map(|resource| async move {
         let found = cluster.engine.read_metadata_one(&resource.at).await;
