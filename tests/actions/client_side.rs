@@ -175,3 +175,33 @@ async fn what_others_made_is_taken_and_what_it_has_besides_stays() {
     assert_eq!(ports, [json!(8080), json!(90)]);
     assert_eq!(live["metadata"]["labels"]["app.kubernetes.io/managed-by"], "Helm");
 }
+
+#[tokio::test]
+async fn objects_of_other_kinds_keep_what_the_chart_does_not_change() {
+    let scene = Scene::new("custom").await;
+    let group = format!("{}.example.com", scene.namespace);
+    let crd = crate::crds::crd(&group, "custom");
+    let thing = |spec: &str| {
+        format!("apiVersion: {group}/v1\nkind: Thing\nmetadata: {{name: a}}\nspec: {{{spec}}}\n")
+    };
+    let before = thing("a: 1, b: 1, list: [1]");
+    let mut order = scene.install(
+        "web",
+        content(
+            &[("crds/thing.yaml", crd.as_str()), ("templates/a.yaml", &before)],
+            json!({}),
+        ),
+    );
+    order.server_side = false;
+    succeeded(install(&scene.context(), &order).await);
+    let things = scene.api(&format!("{group}/v1"), "Thing", "things");
+    scene
+        .edit(&things, "a", json!({"spec": {"a": 5, "mine": 1}}))
+        .await;
+    let after = thing("a: 1, c: 2, list: [1, 2]");
+    scene
+        .upgraded("web", &[("templates/a.yaml", after.as_str())], json!({}))
+        .await;
+    let live = scene.read(&things, "a").await;
+    assert_eq!(live["spec"], json!({"a": 5, "c": 2, "list": [1, 2], "mine": 1}));
+}

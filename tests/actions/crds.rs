@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::scene::{CONFIG_MAP, Scene, content, resource, succeeded};
 
-fn crd(group: &str, description: &str) -> String {
+pub fn crd(group: &str, description: &str) -> String {
     json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": format!("things.{group}")},
         "spec": {"group": group, "scope": "Namespaced", "names": {"plural": "things", "singular": "thing", "kind": "Thing"},

@@ -21,6 +21,7 @@ use kube_health::{Hub, Resolve, ResolveError, Resolved};
 use manifest::GroupVersionKind;
 use serde_json::Value;
 use testkit::ControlPlane;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 /// The group of HelmReleases, whose labels say whose an object is.
@@ -38,6 +39,8 @@ pub struct Scene {
     requests: Arc<Mutex<Vec<String>>>,
     /// How many requests are still answered.
     left: Arc<AtomicUsize>,
+    /// Told when the last one was.
+    cut: Arc<Notify>,
 }
 
 impl Scene {
@@ -50,7 +53,13 @@ impl Scene {
     pub fn in_namespace(client: Client, namespace: String) -> Self {
         let requests: Arc<Mutex<Vec<String>>> = Arc::default();
         let left = Arc::new(AtomicUsize::new(usize::MAX));
-        let recorded = recording(&client, Arc::clone(&requests), Arc::clone(&left));
+        let cut = Arc::new(Notify::new());
+        let recorded = recording(
+            &client,
+            Arc::clone(&requests),
+            Arc::clone(&left),
+            Arc::clone(&cut),
+        );
         let settings = Settings {
             field_manager: "helm-controller".to_owned(),
             group: GROUP.to_owned(),
@@ -73,23 +82,17 @@ impl Scene {
             client,
             requests,
             left,
+            cut,
         }
     }
 
-    /// Does what a process does that is killed after so many requests: those that follow are never answered, and the action
-    /// is dropped. None if it was cut off.
+    /// Does what a process does that is killed after so many requests: the last of them is done and
+    /// not answered, and the action is dropped. None if it was cut off.
     pub async fn killed_after<T>(&self, requests: usize, action: impl Future<Output = T>) -> Option<T> {
         self.left.store(requests, Ordering::SeqCst);
-        let cut = async {
-            while self.left.load(Ordering::SeqCst) != 0 {
-                tokio::time::sleep(Duration::from_millis(2)).await;
-            }
-            // What was sent is on its way.
-            tokio::time::sleep(Duration::from_millis(30)).await;
-        };
         let done = tokio::select! {
             done = action => Some(done),
-            () = cut => None,
+            () = self.cut.notified() => None,
         };
         self.left.store(usize::MAX, Ordering::SeqCst);
         done
@@ -325,8 +328,13 @@ impl Resolve for Mapper {
     }
 }
 
-/// Passes requests on and notes each. Those that are too many are sent, and never answered.
-fn recording(client: &Client, requests: Arc<Mutex<Vec<String>>>, left: Arc<AtomicUsize>) -> Client {
+/// Passes requests on and notes each. The last one is done and never answered; those after it are not even sent.
+fn recording(
+    client: &Client,
+    requests: Arc<Mutex<Vec<String>>>,
+    left: Arc<AtomicUsize>,
+    cut: Arc<Notify>,
+) -> Client {
     let client = client.clone();
     let service = tower::service_fn(move |request: http::Request<Body>| {
         let query = request.uri().query().unwrap_or_default();
@@ -340,10 +348,15 @@ fn recording(client: &Client, requests: Arc<Mutex<Vec<String>>>, left: Arc<Atomi
         let take = |left: usize| (left != usize::MAX).then(|| left.saturating_sub(1));
         let before = left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take);
         let is_last = before.is_ok_and(|before| before <= 1);
-        let client = client.clone();
+        let is_too_late = before == Ok(0);
+        let (client, cut) = (client.clone(), Arc::clone(&cut));
         async move {
+            if is_too_late {
+                std::future::pending::<()>().await;
+            }
             let answer = client.send(request).await;
             if is_last {
+                cut.notify_one();
                 std::future::pending::<()>().await;
             }
             answer

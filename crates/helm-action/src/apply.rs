@@ -117,7 +117,9 @@ async fn write(
                     if is_new {
                         written.created.push(target.clone());
                     }
-                    written.answers.extend(answer.map(|answer| (target.id(), answer)));
+                    written
+                        .answers
+                        .extend(answer.map(|answer| (target.id(), state_of(answer))));
                 }
                 Err(problem) => problems.push(problem),
             }
@@ -130,6 +132,16 @@ async fn write(
         created: written.created,
         error: Error::new(ErrorKind::Apply, told(&problems, separator)),
     })
+}
+
+/// Keeps what a wait asks for: contents may be large, or secret.
+fn state_of(mut answer: Value) -> Value {
+    if let Some(object) = answer.as_object_mut() {
+        for contents in ["data", "binaryData"] {
+            object.remove(contents);
+        }
+    }
+    answer
 }
 
 async fn write_one(

@@ -135,6 +135,9 @@ async fn perform(
         strict: !order.content.disable_openapi_validation,
         knows_created: false,
     };
+    context
+        .log
+        .line(format!("creating resource(s): {}", targets.len()));
     let written = apply::create(context.cluster, targets, way).await;
     let written = written.map_err(|failed| failed.error)?;
     apply::settle(context.cluster, targets);

@@ -115,6 +115,9 @@ async fn perform(
             .map_err(Failed::without)?;
     }
     let cluster = context.cluster;
+    context
+        .log
+        .line(format!("checking resources for changes: {}", targets.len()));
     let written = apply::update(cluster, &originals, &targets, way).await?;
     let created = written.created;
     let failed = |error| Failed {

@@ -283,6 +283,9 @@ async fn change(
     waiting: &crate::Waiting,
 ) -> Result<Vec<Resource>, Failed> {
     let cluster = context.cluster;
+    context
+        .log
+        .line(format!("checking resources for changes: {}", plan.targets.len()));
     let written = apply::update(cluster, &plan.originals, &plan.targets, plan.way).await?;
     let release = Release {
         name: &record.release.name,

@@ -27,6 +27,10 @@ pub(crate) async fn until_ready(
     if resources.is_empty() || waiting.strategy == WaitStrategy::HookOnly {
         return context.go_on();
     }
+    let (count, timeout) = (resources.len(), waiting.timeout);
+    context.log.line(format!(
+        "beginning wait for {count} resources with timeout of {timeout:?}"
+    ));
     if waiting.strategy == WaitStrategy::Legacy {
         return legacy::until_ready(context, resources, waiting).await;
     }

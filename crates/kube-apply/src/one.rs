@@ -71,7 +71,7 @@ impl Engine {
         self.managed().is_current(&object.id(), owner, desired)
     }
 
-    /// Applies an object on the server, taking fields from whoever has them; returns what the server made of it.
+    /// Applies an object on the server, taking fields from whoever has them; returns what the server made of it, without managedFields.
     ///
     /// # Errors
     /// When the server refuses. The message holds nothing of a Secret.
@@ -125,7 +125,7 @@ impl Engine {
         self.requests().answer(build, true, true).await
     }
 
-    /// Creates an object; returns what the server made of it.
+    /// Creates an object; returns what the server made of it, without managedFields.
     ///
     /// # Errors
     /// When there is one of that name, [`Class::Conflict`] with the status `AlreadyExists`; or the server refuses.
@@ -309,10 +309,15 @@ fn applying(object: &Object, desired: Digest) -> Applying {
     }
 }
 
+/// Returns the object of an answer. Who owns which field is half of it, and nobody's who is answered.
 fn whole(answer: Answer) -> Result<Value, Failure> {
-    answer
-        .whole
-        .ok_or_else(|| Failure::new(Class::Transient, "the API server's answer holds no object"))
+    let whole = answer.whole;
+    let mut whole =
+        whole.ok_or_else(|| Failure::new(Class::Transient, "the API server's answer holds no object"))?;
+    if let Some(Value::Object(metadata)) = whole.get_mut("metadata") {
+        metadata.remove("managedFields");
+    }
+    Ok(whole)
 }
 
 fn unreadable(error: &serde_json::Error) -> Failure {
