@@ -90,3 +90,37 @@ async fn a_rollback_that_fails_is_recorded() {
             .starts_with("Release \"web\" failed: timeout waiting for: [")
     );
 }
+
+#[tokio::test]
+async fn what_only_failed_revisions_made_goes_with_a_rollback() {
+    let scene = Scene::new("rollback-strays").await;
+    let files = [("templates/config.yaml", CONFIG_MAP)];
+    scene.installed("web", &files, json!({"word": "a"})).await;
+    let stuck = DEPLOYMENT.replace(
+        "      containers:",
+        "      nodeSelector: {no: such}\n      containers:",
+    );
+    let refused = DEPLOYMENT.replace("replicas: {{", "replicaz: {{");
+    let stray = CONFIG_MAP.replace("{{ .Release.Name }}", "stray");
+    for files in [
+        [
+            ("templates/stray.yaml", stray.as_str()),
+            ("templates/web.yaml", stuck.as_str()),
+        ],
+        [
+            ("templates/config.yaml", CONFIG_MAP),
+            ("templates/web.yaml", refused.as_str()),
+        ],
+    ] {
+        let mut order = scene.upgrade("web", content(&files, json!({"word": "b"})));
+        order.waiting.timeout = Duration::from_secs(1);
+        assert!(upgrade(&scene.context(), &order).await.result.is_err());
+    }
+    assert_ne!(scene.read(&scene.config_maps(), "stray").await, Value::Null);
+    succeeded(rollback(&scene.context(), &scene.rollback("web", 1)).await);
+    assert_eq!(scene.read(&scene.config_maps(), "stray").await, Value::Null);
+    assert_eq!(
+        scene.statuses("web").await,
+        ["superseded", "failed", "failed", "deployed"]
+    );
+}

@@ -32,6 +32,7 @@ mod render;
 mod resources;
 mod rollback;
 pub mod storage;
+mod strays;
 mod test;
 mod uninstall;
 mod upgrade;

@@ -11,7 +11,7 @@ use crate::install::method;
 use crate::ledger::Ledger;
 use crate::resources::{self, Release, Resource};
 use crate::upgrade::clean_up;
-use crate::{Context, Error, ErrorKind, Outcome, Rollback, ServerSide, wait};
+use crate::{Context, Error, ErrorKind, Outcome, Rollback, ServerSide, strays, wait};
 
 /// Rolls a release back.
 pub async fn rollback(context: &Context<'_>, order: &Rollback) -> Outcome {
@@ -27,14 +27,36 @@ async fn prepare_and_perform(
 ) -> Result<(), Error> {
     let history = context.storage.history(&order.name).await?;
     let (current, mut record, way) = prepare(context, order, &history).await?;
+    let version = gone_back_to(order, &history);
     context
         .storage
         .make_room_in(&order.name, &history, order.max_history)
         .await?;
     ledger.create(&record).await?;
-    match perform(context, order, &current, &mut record, way).await {
+    let before = Before {
+        history: &history,
+        current: &current,
+        to: version,
+    };
+    match perform(context, order, &before, &mut record, way).await {
         Ok(()) => succeed(context, ledger, &history, record).await,
         Err(failure) => fail(context, order, ledger, current, record, failure).await,
+    }
+}
+
+/// What there is.
+struct Before<'a> {
+    history: &'a History,
+    current: &'a Record,
+    /// Which revision is gone back to.
+    to: i64,
+}
+
+fn gone_back_to(order: &Rollback, history: &History) -> i64 {
+    if order.version == 0 {
+        history.last().map_or(0, |last| last.version - 1)
+    } else {
+        order.version
     }
 }
 
@@ -103,11 +125,15 @@ impl From<Failed> for Failure {
 async fn perform(
     context: &Context<'_>,
     order: &Rollback,
-    current: &Record,
+    before: &Before<'_>,
     record: &mut Record,
     way: Way,
 ) -> Result<(), Failure> {
-    let (originals, targets) = objects(context, current, record).await.map_err(Failed::without)?;
+    let Objects {
+        originals,
+        strays,
+        targets,
+    } = objects(context, before, record).await.map_err(Failed::without)?;
     let options = HookOptions::of(&order.waiting, way.server_side);
     if !order.disable_hooks {
         hooks::run_hooks(context, record, HookEvent::PreRollback, &options)
@@ -132,6 +158,10 @@ async fn perform(
     removal::remove(cluster, &left, release, context.log)
         .await
         .map_err(failed)?;
+    let strays = apply::left(&strays, &targets);
+    removal::remove_own(cluster, &strays, release, context.log)
+        .await
+        .map_err(failed)?;
     apply::settle(cluster, &targets);
     let name = &order.name;
     wait::until_ready(context, &targets, written.answers, &order.waiting)
@@ -148,12 +178,15 @@ async fn perform(
     Ok(())
 }
 
-async fn objects(
-    context: &Context<'_>,
-    current: &Record,
-    record: &Record,
-) -> Result<(Vec<Resource>, Vec<Resource>), Error> {
-    let (current, next) = (&current.release, &record.release);
+/// Objects of the last revision, those that only failed ones had, and those of the next.
+struct Objects {
+    originals: Vec<Resource>,
+    strays: Vec<Resource>,
+    targets: Vec<Resource>,
+}
+
+async fn objects(context: &Context<'_>, before: &Before<'_>, record: &Record) -> Result<Objects, Error> {
+    let (current, next) = (&before.current.release, &record.release);
     let originals = resources::read_former(context.cluster, &current.manifest, &current.namespace).await;
     let originals = originals
         .map_err(|error| error.within("unable to build kubernetes objects from current release manifest"))?;
@@ -165,7 +198,13 @@ async fn objects(
         namespace: &next.namespace,
     };
     apply::mark(&mut targets, release);
-    Ok((originals, targets))
+    let known = [before.current];
+    let strays = strays::find(context, before.history, before.to, &known, &originals).await?;
+    Ok(Objects {
+        originals,
+        strays,
+        targets,
+    })
 }
 
 /// Supersedes all that is deployed, and then is it.

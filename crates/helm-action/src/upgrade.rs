@@ -16,7 +16,7 @@ use crate::install::method;
 use crate::ledger::Ledger;
 use crate::render::{self, Revision};
 use crate::resources::{self, Release, Resource};
-use crate::{Context, Error, ErrorKind, Outcome, ServerSide, Upgrade, crds, wait};
+use crate::{Context, Error, ErrorKind, Outcome, ServerSide, Upgrade, crds, strays, wait};
 
 /// Upgrades a release.
 pub async fn upgrade(context: &Context<'_>, order: &Upgrade) -> Outcome {
@@ -31,8 +31,6 @@ struct Before {
     last: Record,
     /// The one that is deployed, if it is not the last. Otherwise the last one counts.
     deployed: Option<Record>,
-    /// Manifests of those that failed since.
-    failed: Vec<String>,
 }
 
 impl Before {
@@ -48,7 +46,7 @@ impl Before {
 /// What is done to the cluster.
 struct Plan {
     originals: Vec<Resource>,
-    /// What revisions that failed may have made. Helm forgets it.
+    /// What only revisions that failed may have made.
     strays: Vec<Resource>,
     targets: Vec<Resource>,
     way: Way,
@@ -102,34 +100,11 @@ async fn before(context: &Context<'_>, name: &str) -> Result<Before, Error> {
             return Err(none());
         }
     }
-    let mut before = Before {
+    Ok(Before {
         history,
         last,
         deployed,
-        failed: Vec::new(),
-    };
-    before.failed = failed_since(context, name, &before).await?;
-    Ok(before)
-}
-
-/// Reads the manifests of the revisions that failed since the one that counts.
-async fn failed_since(context: &Context<'_>, name: &str, before: &Before) -> Result<Vec<String>, Error> {
-    let deployed = before.history.deployed().map_or(0, |revision| revision.version);
-    let current = before.current().release.version;
-    let mut manifests = Vec::new();
-    for revision in before.history.iter() {
-        let is_one = revision.version > deployed && revision.version != current;
-        if !is_one || revision.status != Status::Failed {
-            continue;
-        }
-        let record = if revision.version == before.last.release.version {
-            Some(before.last.clone())
-        } else {
-            context.storage.get(name, revision.version).await?
-        };
-        manifests.extend(record.map(|record| record.release.manifest));
-    }
-    Ok(manifests)
+    })
 }
 
 type Values = (Map<String, Value>, Option<Arc<Map<String, Value>>>);
@@ -206,7 +181,9 @@ async fn plan(
     let originals = resources::read_former(cluster, &current.manifest, &current.namespace).await;
     let originals = originals
         .map_err(|error| error.within("unable to build kubernetes objects from current release manifest"))?;
-    let strays = strays(context, before, &originals, &next.namespace).await?;
+    let since = before.history.deployed().map_or(0, |deployed| deployed.version);
+    let known = [before.current(), &before.last];
+    let strays = strays::find(context, &before.history, since, &known, &originals).await?;
     let release = Release {
         name: &next.name,
         namespace: &next.namespace,
@@ -230,27 +207,6 @@ async fn plan(
         targets,
         way,
     })
-}
-
-async fn strays(
-    context: &Context<'_>,
-    before: &Before,
-    originals: &[Resource],
-    namespace: &str,
-) -> Result<Vec<Resource>, Error> {
-    let mut strays: Vec<Resource> = Vec::new();
-    for manifest in &before.failed {
-        let read = resources::read_former(context.cluster, manifest, namespace).await;
-        let read = read.map_err(|error| {
-            error.within("unable to build kubernetes objects from a release manifest that failed")
-        })?;
-        let new = apply::left(&read, originals).into_iter().cloned();
-        let known = std::mem::take(&mut strays);
-        let new: Vec<Resource> = new.collect();
-        strays.extend(apply::left(&new, &known).into_iter().cloned());
-        strays.extend(known);
-    }
-    Ok(strays)
 }
 
 async fn perform(
