@@ -7,6 +7,7 @@
     reason = "a test that cannot go on should stop where it is"
 )]
 
+mod accounts;
 mod client_side;
 mod crashes;
 mod crds;
