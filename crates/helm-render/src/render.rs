@@ -298,7 +298,7 @@ mod tests {
         let files = vec![
             file(
                 "Chart.yaml",
-                "{apiVersion: v2, name: top, version: 1.0.0, dependencies: [{name: sub, version: '*', condition: on}]}",
+                "{apiVersion: v2, name: top, version: 1.0.0, dependencies: [{name: sub, version: '*', condition: used}]}",
             ),
             file("values.yaml", "own: 1"),
             file("crds/a.yaml", "kind: A"),
@@ -312,11 +312,11 @@ mod tests {
         let chart = load_files(files, Helm::V4, &mut Vec::new()).expect("the chart is valid");
         let renderer = Renderer::new(chart, Helm::V4);
         let mut options = Options::new(Release::new("demo", "default"));
-        for (on, expected) in [
+        for (used, expected) in [
             (true, &["top/crds/a.yaml", "top/charts/sub/crds/b.yaml"][..]),
             (false, &["top/crds/a.yaml"]),
         ] {
-            let values = json!({"on": on});
+            let values = json!({"used": used});
             let values = values.as_object().expect("a map");
             let crds = renderer.crds(values, &options).expect("they fit");
             let paths: Vec<_> = crds.iter().map(|crd| crd.path.as_str()).collect();
