@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use artifact::client::{ArtifactRef, Client};
 use helm_render::chart::{self, Chart};
@@ -14,6 +14,8 @@ use tokio::sync::OnceCell;
 
 use crate::source::{self, SourceArtifact};
 
+/// For how long a chart is kept that nobody asks for: what was just released is asked for again when it fails or drifts.
+const IDLE: Duration = Duration::from_secs(600);
 /// Charts that are kept, whatever their size.
 const MAX_KEPT: usize = 1024;
 /// The largest archive of a chart. Helm takes no more when it is unpacked.
@@ -160,6 +162,7 @@ impl Charts {
         if !is_loaded && kept.get(key).is_some_and(|kept| kept.cell.get().is_none()) {
             kept.remove(key);
         }
+        kept.retain(|_, kept| kept.used.elapsed() < IDLE);
         let weigh = |kept: &Kept| kept.cell.get().map_or(0, |loaded| loaded.size);
         let mut weight: usize = kept.values().map(weigh).sum();
         while kept.len() > 1 && (weight > self.budget || kept.len() > MAX_KEPT) {

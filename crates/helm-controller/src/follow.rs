@@ -175,7 +175,7 @@ pub async fn records(context: Arc<Context>, api: Api<PartialObjectMeta<Secret>>)
     while let Some(event) = events.next().await {
         match event {
             Ok(Event::Apply(record) | Event::InitApply(record)) => {
-                note(&context, &record, |seen, revision| seen.written(revision));
+                note(&context, &record, Seen::written);
             }
             Ok(Event::Delete(record)) => {
                 note(&context, &record, |seen, revision| seen.deleted(revision.version));

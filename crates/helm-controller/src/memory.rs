@@ -3,13 +3,12 @@
 //! Nothing here must survive a restart: what is forgotten is found out again by one run that changes nothing.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use controller_kit::ObjectKey;
 use helm_release::Status;
 use helm_release::history::Revision;
 use jiff::Timestamp;
-use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 /// Everything that decides what a run does, values aside: those are watched.
@@ -107,8 +106,8 @@ pub struct Entry {
     pub blocked_since: Option<Timestamp>,
     /// Ends the waits of the run that is under way.
     pub running: Option<CancellationToken>,
-    /// The values that the newest run composed.
-    pub values: Option<Arc<Map<String, Value>>>,
+    /// The newest run has read what the spec takes values from, so that the watches tell of every change of it.
+    pub has_read_values: bool,
 }
 
 /// The entries of all objects.

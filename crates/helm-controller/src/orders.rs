@@ -34,12 +34,9 @@ pub struct Orders<'a> {
 }
 
 impl Orders<'_> {
-    /// The first revision.
-    pub fn install(&self, content: Content) -> Install {
+    /// The first revision; over what an uninstall has left, if it has left records.
+    pub fn install(&self, content: Content, over_uninstalled: bool) -> Install {
         let spec = self.object.spec.install.clone().unwrap_or_default();
-        let uninstall = self.object.spec.uninstall.as_ref();
-        // What an uninstall left must not be in the way of what comes after it.
-        let keeps_history = uninstall.is_some_and(|uninstall| uninstall.keep_history);
         Install {
             name: self.name.to_owned(),
             namespace: self.namespace.to_owned(),
@@ -53,7 +50,7 @@ impl Orders<'_> {
             disable_hooks: spec.disable_hooks,
             server_side: spec.server_side_apply.unwrap_or(!self.policy.helm_3_defaults),
             take_ownership: !spec.disable_take_ownership,
-            replace: spec.replace || keeps_history,
+            replace: spec.replace || over_uninstalled,
             create_namespace: spec.create_namespace && self.object.spec.target_namespace.is_some(),
         }
     }
@@ -224,7 +221,7 @@ mod tests {
     #[test]
     fn the_defaults_are_those_of_flux() {
         with(json!({}), Policy::default(), |orders, content| {
-            let install = orders.install(content.clone());
+            let install = orders.install(content.clone(), false);
             assert!(install.server_side && install.take_ownership && install.waiting.for_jobs);
             assert!(!install.create_namespace && !install.replace && !install.disable_hooks);
             assert_eq!(install.content.crds, CrdPolicy::Create);
@@ -242,8 +239,8 @@ mod tests {
             ..Policy::default()
         };
         with(json!({}), old, |orders, content| {
-            let install = orders.install(content);
-            assert!(!install.server_side);
+            let install = orders.install(content, true);
+            assert!(!install.server_side && install.replace);
             assert_eq!(install.waiting.strategy, WaitStrategy::Legacy);
         });
     }
@@ -265,7 +262,7 @@ mod tests {
             "test": {"enable": true, "timeout": "3s", "filters": [{"name": "a"}, {"name": "b", "exclude": true}]},
         });
         with(spec, Policy::default(), |orders, content| {
-            let install = orders.install(content.clone());
+            let install = orders.install(content.clone(), false);
             assert!(install.create_namespace && install.replace && install.disable_hooks);
             assert!(!install.server_side && !install.take_ownership);
             assert!(install.content.skip_schema_validation && install.content.disable_openapi_validation);

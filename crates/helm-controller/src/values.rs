@@ -5,6 +5,7 @@
 
 mod target_path;
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
 use api::helm::HelmRelease;
@@ -67,9 +68,8 @@ pub async fn read(client: &Client, object: &HelmRelease) -> Result<Resources, Er
     let namespace = object.metadata.namespace.clone().unwrap_or_default();
     let mut resources = HashMap::new();
     for ValuesReference { kind, name, .. } in &object.spec.values_from {
-        let key = (*kind, name.clone());
-        if !resources.contains_key(&key) {
-            resources.insert(key, find(client, &namespace, *kind, name).await?);
+        if let Entry::Vacant(place) = resources.entry((*kind, name.clone())) {
+            place.insert(find(client, &namespace, *kind, name).await?);
         }
     }
     Ok(Resources(resources))
@@ -244,8 +244,8 @@ mod tests {
     #[test]
     fn later_references_go_before_earlier_ones_and_the_spec_before_all() {
         let found = [
-            (MAP, "a", json!({"values.yaml": "x: 1\ny: {a: 1, b: 1}\nz: 1"})),
-            (SECRET, "b", json!({"more": "y: {b: 2}\nz: 2"})),
+            (MAP, "a", json!({"values.yaml": "x: 1\nw: {a: 1, b: 1}\nz: 1"})),
+            (SECRET, "b", json!({"more": "w: {b: 2}\nz: 2"})),
         ];
         let references = json!([
             {"kind": "ConfigMap", "name": "a"},
@@ -253,7 +253,7 @@ mod tests {
         ]);
         assert_eq!(
             composed(json!({"z": 3, "n": null}), references, &found).unwrap(),
-            json!({"x": 1.0, "y": {"a": 1.0, "b": 2.0}, "z": 3.0, "n": null})
+            json!({"x": 1.0, "w": {"a": 1.0, "b": 2.0}, "z": 3.0, "n": null})
         );
         assert_eq!(composed(Value::Null, json!([]), &[]).unwrap(), json!({}));
     }

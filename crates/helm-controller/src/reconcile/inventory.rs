@@ -38,7 +38,7 @@ pub(super) async fn objects(engine: &Engine, release: &Release) -> Result<Vec<Ob
             Ok(resource) if resource.namespaced => object.set_namespace(&release.namespace),
             Ok(_) => {}
             Err(error) => {
-                tracing::warn!(object = %object.id(), %error, "failed to determine if it is namespace scoped")
+                tracing::warn!(object = %object.id(), %error, "failed to determine if it is namespace scoped");
             }
         }
     }

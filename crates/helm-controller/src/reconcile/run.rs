@@ -68,7 +68,7 @@ fn is_settled(context: &Context, key: &ObjectKey, observed: &Observed, plan: &Pl
     let status = observed.object.status.as_ref();
     let is_ready = status.is_some_and(|status| conditions::is_ready(&status.conditions));
     let is_watched = context.memory.with(key, |entry| {
-        matches!(entry.seen, Seen::Newest(_)) && entry.values.is_some()
+        matches!(entry.seen, Seen::Newest(_)) && entry.has_read_values
     });
     plan.trigger == Trigger::Interval
         && is_ready
@@ -150,12 +150,9 @@ async fn gather(
         reason: "RESTClientError",
         message: chain(&error),
     })?;
-    let values = Arc::new(composed);
-    context
-        .memory
-        .with(key, |entry| entry.values = Some(Arc::clone(&values)));
+    context.memory.with(key, |entry| entry.has_read_values = true);
     Ok(Parts {
-        values,
+        values: Arc::new(composed),
         chart,
         target,
     })

@@ -25,7 +25,7 @@ pub async fn apply(context: &Context, recorder: &Recorder<'_>, chart: &HelmChart
         error
     })?;
     let is_new =
-        applied.metadata.generation == Some(1) && !context.caches.charts.get(&key.object_ref()).is_some();
+        applied.metadata.generation == Some(1) && context.caches.charts.get(&key.object_ref()).is_none();
     let source = &chart.spec.source_ref;
     let (action, reason) = match is_new {
         true => ("created", "HelmChartCreated"),

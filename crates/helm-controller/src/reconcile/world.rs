@@ -11,7 +11,7 @@ use controller_kit::queue::Slot;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use helm_action::{Cluster, Context as ActionContext, Error, ErrorKind, Log, Outcome, Pace, Storage};
-use helm_release::Release;
+use helm_release::{Release, Status};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
@@ -78,6 +78,9 @@ impl Place {
     }
 }
 
+/// What is released: a chart, and the values that are laid over its own.
+type Released = (Arc<Loaded>, Arc<Map<String, Value>>);
+
 /// The world around one release.
 pub(super) struct World<'a, 'r> {
     context: &'a Context,
@@ -87,8 +90,10 @@ pub(super) struct World<'a, 'r> {
     slot: &'a Slot,
     cancelled: CancellationToken,
     place: Option<Place>,
-    content: Option<(Arc<Loaded>, Arc<Map<String, Value>>)>,
-    /// Where the last thing that was done was done, for the log.
+    content: Option<Released>,
+    /// The newest record was left by an uninstall.
+    over_uninstalled: bool,
+    /// What Helm said in the last action.
     log: Log,
 }
 
@@ -110,6 +115,7 @@ impl<'a, 'r> World<'a, 'r> {
             cancelled,
             place: None,
             content: None,
+            over_uninstalled: false,
             log: Log::new(),
         }
     }
@@ -159,7 +165,9 @@ impl<'a, 'r> World<'a, 'r> {
             content.ok_or_else(|| Failure::new("failed to release: there is no chart"))
         };
         Ok(match action {
-            Action::Install => helm_action::install(&context, &orders.install(content()?)).await,
+            Action::Install => {
+                helm_action::install(&context, &orders.install(content()?, self.over_uninstalled)).await
+            }
             Action::Upgrade => helm_action::upgrade(&context, &orders.upgrade(content()?)).await,
             Action::RollBack(to) => {
                 helm_action::rollback(&context, &orders.roll_back(action, to.version)).await
@@ -204,8 +212,12 @@ impl Perform for World<'_, '_> {
     async fn last(&mut self) -> Result<Option<Release>, Failure> {
         let place = self.place()?;
         let last = place.storage.last(&place.name).await;
-        last.map(|last| last.map(|record| record.release))
-            .map_err(|error| Failure::new(chain(&error)))
+        let last = last.map_err(|error| Failure::new(chain(&error)))?;
+        let last = last.map(|record| record.release);
+        self.over_uninstalled = last
+            .as_ref()
+            .is_some_and(|last| last.info.status == Status::Uninstalled);
+        Ok(last)
     }
 
     async fn get(&mut self, version: i64) -> Result<Option<Release>, Failure> {
