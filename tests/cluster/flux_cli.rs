@@ -349,18 +349,18 @@ fn merged(test: &Test, kind: &str, name: &str, url: &str, patch: Value) -> Value
 }
 
 /// The program, in the namespace of the test.
-struct Flux<'a> {
+pub struct Flux<'a> {
     test: &'a Test,
 }
 
 impl<'a> Flux<'a> {
-    async fn start(test: &'a Test) -> Result<Self> {
+    pub async fn start(test: &'a Test) -> Result<Self> {
         let ensure = || Package::Flux.ensure(&mut |line| eprintln!("{line}"));
         tokio::task::spawn_blocking(ensure).await??;
         Ok(Self { test })
     }
 
-    fn run(&self, arguments: &[&str]) -> Call {
+    pub fn run(&self, arguments: &[&str]) -> Call {
         let mut call = Call {
             arguments: Vec::new(),
         };
@@ -381,7 +381,7 @@ impl<'a> Flux<'a> {
 }
 
 /// A call of the program.
-struct Call {
+pub struct Call {
     arguments: Vec<String>,
 }
 
@@ -401,7 +401,7 @@ impl Call {
     }
 
     /// What it said, on both of its streams.
-    async fn done(self) -> Result<String> {
+    pub async fn done(self) -> Result<String> {
         let (success, said) = self.end().await?;
         ensure!(success, "flux failed:\n{said}");
         Ok(said)

@@ -24,7 +24,6 @@ const SHARD: &str = "sharding.fluxcd.io/key";
 /// One test's place in the world, with helm-controller in it.
 pub struct HelmTest {
     pub test: Test,
-    pub controller: &'static Controller,
 }
 
 impl std::ops::Deref for HelmTest {
@@ -44,11 +43,7 @@ where
     world::run(name, |world| async move {
         let controller = CONTROLLER.get_or_try_init(|| start(&world)).await?;
         let namespace = world.namespace.clone();
-        let outcome = test(HelmTest {
-            test: world,
-            controller,
-        })
-        .await;
+        let outcome = test(HelmTest { test: world }).await;
         if outcome.is_err() {
             let log = controller.log();
             let lines: Vec<_> = log.lines().filter(|line| line.contains(&namespace)).collect();
