@@ -8,7 +8,7 @@ ORACLE = $(TARGET)/oracle
 XTASK = $(TARGET)/debug/xtask
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint deny fmt generate generate-schema record-cases record-flux-cases record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source bench-chain bench-rest chaos record-takeover clean
+.PHONY: help build test lint deny fmt generate generate-schema record-cases record-flux-cases record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source bench-chain bench-rest bench-releases chaos record-takeover clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -73,6 +73,11 @@ bench-rest: build ## Measure N Kustomizations (N=1000) at rest for SECONDS=300, 
 	$(CARGO) build --release --locked -p source-controller -p apply-controller
 	WINDLASS_BIN_DIR=$(TARGET)/release \
 	$(XTASK) bench-rest --kustomizations $(or $(N),1000) --seconds $(or $(SECONDS),300) --interval $(or $(INTERVAL),1h) $(if $(PEER),--peer $(PEER))
+
+bench-releases: build ## Measure N HelmReleases of one chart (N=100), release build; PEER=folder with Flux's binaries
+	$(CARGO) build --release --locked -p source-controller -p helm-controller
+	WINDLASS_BIN_DIR=$(TARGET)/release \
+	$(XTASK) bench-releases --releases $(or $(N),100) $(if $(PEER),--peer $(PEER))
 
 bench-source: build ## Measure source-controller: N=500 sources at once, 1,000 at rest, a large repository and index; PEER=folder with Flux's
 	$(CARGO) build --release --locked -p source-controller -p apply-controller

@@ -8,6 +8,7 @@ pub mod chain;
 mod contestant;
 mod figures;
 mod ready;
+pub mod releases;
 pub mod rest;
 pub mod source;
 pub mod sync;

@@ -36,6 +36,8 @@ enum Task {
     BenchChain(bench::chain::Arguments),
     /// Measure many Kustomizations that have nothing to do: API requests, CPU, memory.
     BenchRest(bench::rest::Arguments),
+    /// Measure many HelmReleases of one chart: installed, upgraded, at rest.
+    BenchReleases(bench::releases::Arguments),
     /// Measure source-controller: many sources, none to do, a large repository, a large index.
     BenchSource(bench::source::Arguments),
     /// Measure `windlass build` beside the real kustomize: small cases, many objects, a large repository.
@@ -55,6 +57,7 @@ fn main() -> Result<()> {
         Task::BenchSync(arguments) => bench::sync::run(&arguments),
         Task::BenchChain(arguments) => bench::chain::run(&arguments),
         Task::BenchRest(arguments) => bench::rest::run(&arguments),
+        Task::BenchReleases(arguments) => bench::releases::run(&arguments),
         Task::BenchSource(arguments) => bench::source::run(&arguments),
         Task::BenchBuild(arguments) => bench_build::run(&arguments),
         Task::BenchRender(arguments) => bench_render::run(&arguments),

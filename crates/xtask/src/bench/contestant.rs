@@ -27,6 +27,13 @@ pub struct Running {
     _directory: Option<TempDir>,
 }
 
+/// What stands beside source-controller.
+#[derive(Clone, Copy)]
+enum Second {
+    Kustomizations,
+    Releases,
+}
+
 enum Program {
     Windlass(Box<Controller>),
     Flux(flux::Started),
@@ -49,18 +56,34 @@ impl Contestant {
 
     /// Starts source-controller and what applies, and waits until both are ready.
     pub async fn start_both(&self, control_plane: &ControlPlane) -> Result<Running> {
+        self.start_pair(control_plane, Second::Kustomizations).await
+    }
+
+    /// Starts source-controller and helm-controller, and waits until both are ready.
+    pub async fn start_for_releases(&self, control_plane: &ControlPlane) -> Result<Running> {
+        self.start_pair(control_plane, Second::Releases).await
+    }
+
+    async fn start_pair(&self, control_plane: &ControlPlane, second: Second) -> Result<Running> {
+        let kubeconfig = control_plane.kubeconfig_path();
         match self {
             Self::Windlass => {
-                let kubeconfig = control_plane.kubeconfig_path();
-                let source = Controller::start_source(kubeconfig, ControllerOptions::default()).await?;
-                let apply =
-                    Controller::start_apply(kubeconfig, &source, ControllerOptions::default()).await?;
-                Ok(Running::ours([source, apply]))
+                let options = ControllerOptions::default;
+                let source = Controller::start_source(kubeconfig, options()).await?;
+                let second = match second {
+                    Second::Kustomizations => Controller::start_apply(kubeconfig, &source, options()).await?,
+                    Second::Releases => Controller::start_helm(kubeconfig, &source, options()).await?,
+                };
+                Ok(Running::ours([source, second]))
             }
             Self::Flux(folder) => {
-                let peer = flux::Peer::new(folder, control_plane.kubeconfig_path())?;
-                let (source, apply) = tokio::try_join!(peer.source(&[]), peer.kustomize())?;
-                Ok(Running::peers([source, apply], peer))
+                let peer = flux::Peer::new(folder, kubeconfig)?;
+                let second = match second {
+                    Second::Kustomizations => "kustomize-controller",
+                    Second::Releases => "helm-controller",
+                };
+                let (source, second) = tokio::try_join!(peer.source(&[]), peer.other(second))?;
+                Ok(Running::peers([source, second], peer))
             }
         }
     }

@@ -53,9 +53,9 @@ impl Peer {
         self.start("source-controller", arguments).await
     }
 
-    /// kustomize-controller.
-    pub async fn kustomize(&self) -> Result<Started> {
-        self.start("kustomize-controller", Vec::new()).await
+    /// Another controller, which needs no flags of its own.
+    pub async fn other(&self, name: &'static str) -> Result<Started> {
+        self.start(name, Vec::new()).await
     }
 
     async fn start(&self, name: &'static str, arguments: Vec<String>) -> Result<Started> {
