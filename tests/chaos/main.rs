@@ -1,5 +1,6 @@
 //! Chaos: revisions are pushed while controllers are killed, the API server dies and etcd hangs, all at random. In the end the
-//! cluster is what Git says, what belongs to others is as it was, and the inventories name what is there and nothing else.
+//! cluster is what Git says, what belongs to others is as it was, and the inventories name what is there and nothing else. Releases
+//! have a run of their own.
 //!
 //! A control plane of its own, since it does not survive this unharmed. `REVISIONS` and `SEED` choose how long and what; a seed
 //! repeats the choices, if not the moments. `make chaos` is the long run, with choices of its own each time.
@@ -14,6 +15,7 @@ mod cluster;
 mod fault;
 mod model;
 mod random;
+mod releases;
 
 use std::time::{Duration, Instant};
 
@@ -38,6 +40,16 @@ fn the_cluster_is_what_git_says_whatever_fails_meanwhile() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime can be made");
     if let Err(error) = runtime.block_on(chaos(seed, revisions)) {
         panic!("REVISIONS={revisions} SEED={seed}: {error:#}");
+    }
+}
+
+#[test]
+fn a_release_survives_the_death_of_its_controller_at_any_moment() {
+    let seed = number("SEED").unwrap_or(SEED);
+    let rounds = number("REVISIONS").unwrap_or(REVISIONS);
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime can be made");
+    if let Err(error) = runtime.block_on(releases::chaos(seed, rounds)) {
+        panic!("REVISIONS={rounds} SEED={seed}: {error:#}");
     }
 }
 

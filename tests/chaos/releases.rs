@@ -94,7 +94,10 @@ async fn go(scene: &mut Scene, random: &mut Random, rounds: u64) -> Result<()> {
             1 | 2 => Change::Broken,
             _ => Change::Good,
         };
-        println!("{:6.1} s, round {round}: {change:?}", began.elapsed().as_secs_f64());
+        println!(
+            "{:6.1} s, round {round}: {change:?}",
+            began.elapsed().as_secs_f64()
+        );
         let expected = scene.ask(change, round).await?;
         // Most installs and upgrades take less than a second; a rollback comes after that.
         for _ in 0..=random.below(3) {
@@ -204,7 +207,10 @@ impl Scene {
             Expected::RolledBack => self.settled(&releases, "False").await?,
             Expected::MadeAgain(message) => {
                 wait_until_gone(&releases, NAME, PATIENCE).await?;
-                ensure!(self.records().await?.is_empty(), "records are left of a release that is gone");
+                ensure!(
+                    self.records().await?.is_empty(),
+                    "records are left of a release that is gone"
+                );
                 let gone = self.maps().get_opt(NAME).await?.is_none();
                 ensure!(gone, "objects are left of a release that is gone");
                 let client = self.control_plane.client();
@@ -219,7 +225,8 @@ impl Scene {
     /// Waits until nothing more will happen: Ready, or out of retries.
     async fn settled(&self, releases: &Api<DynamicObject>, ready: &str) -> Result<()> {
         let settled = |object: &DynamicObject| {
-            let seen = object.data.pointer("/status/observedGeneration") == object.metadata.generation.map(Value::from).as_ref();
+            let seen = object.data.pointer("/status/observedGeneration")
+                == object.metadata.generation.map(Value::from).as_ref();
             let is = |name: &str| condition(object, name).map(|(status, ..)| status);
             seen && is("Ready") == Some(ready) && (ready == "True" || is("Stalled") == Some("True"))
         };
@@ -246,7 +253,10 @@ impl Scene {
 
     async fn check(&self) -> Result<()> {
         let records = self.records().await?;
-        let deployed: Vec<_> = records.iter().filter(|(_, status)| *status == "deployed").collect();
+        let deployed: Vec<_> = records
+            .iter()
+            .filter(|(_, status)| *status == "deployed")
+            .collect();
         ensure!(deployed.len() == 1, "{records:?}");
         ensure!(
             records.values().all(|status| !status.starts_with("pending")),
@@ -262,8 +272,14 @@ impl Scene {
         );
         let newest = records.last_key_value().map(|(version, _)| *version);
         let object = self.releases().get(NAME).await?;
-        let told = object.data.pointer("/status/history/0/version").and_then(Value::as_u64);
-        ensure!(newest == told, "storage has revision {newest:?}, the status says {told:?}");
+        let told = object
+            .data
+            .pointer("/status/history/0/version")
+            .and_then(Value::as_u64);
+        ensure!(
+            newest == told,
+            "storage has revision {newest:?}, the status says {told:?}"
+        );
         Ok(())
     }
 
