@@ -1,10 +1,12 @@
-//! The real `flux` command and HelmReleases: what its users see and ask for.
+//! The real `flux` and `helm` commands and HelmReleases: what their users see and ask for.
 
-use anyhow::ensure;
-use serde_json::json;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
 
 use crate::flux_cli::Flux;
-use crate::helm::{chart, newest, run};
+use crate::helm::{HelmTest, chart, newest, run};
 
 #[test]
 fn flux_shows_reconciles_suspends_and_explains_a_release() {
@@ -54,4 +56,67 @@ fn flux_shows_reconciles_suspends_and_explains_a_release() {
         test.ready().await?;
         Ok(())
     });
+}
+
+#[test]
+fn helm_lists_reads_and_rolls_back_a_release_and_the_controller_answers() {
+    run("helm-helm", |test| async move {
+        test.oci_chart("1.0.0", chart("1.0.0", &[])?).await?;
+        test.apply(&test.release(json!({"values": {"value": "first"}})))
+            .await?;
+        test.ready_at(1).await?;
+        test.apply(&test.release(json!({"values": {"value": "second"}})))
+            .await?;
+        test.ready_at(2).await?;
+
+        let listed: Value = serde_json::from_str(&helm(&test, &["list", "--output=json"]).await?)?;
+        ensure!(
+            listed[0]["name"] == "web" && listed[0]["revision"] == "2" && listed[0]["status"] == "deployed",
+            "{listed}"
+        );
+        let history: Value = serde_json::from_str(&helm(&test, &["history", "web", "--output=json"]).await?)?;
+        ensure!(
+            history.as_array().is_some_and(|revisions| revisions.len() == 2),
+            "{history}"
+        );
+        ensure!(
+            history[0]["status"] == "superseded" && history[1]["description"] == "Upgrade complete",
+            "{history}"
+        );
+        ensure!(
+            helm(&test, &["get", "values", "web"])
+                .await?
+                .contains("value: second")
+        );
+        ensure!(
+            helm(&test, &["get", "manifest", "web"])
+                .await?
+                .contains("# Source: web/templates/map.yaml")
+        );
+
+        // What somebody brings back by hand is not what the object says: it is released again. As with Flux, helm's fields
+        // are another manager's than the controller's.
+        helm(&test, &["rollback", "web", "1", "--force-conflicts"]).await?;
+        test.ready_at(4).await?;
+        test.map_has("value", "second").await
+    });
+}
+
+/// What the real helm says on its standard output.
+async fn helm(test: &HelmTest, arguments: &[&str]) -> Result<String> {
+    let program = tokio::task::spawn_blocking(testkit::tools::helm).await??;
+    let home = testkit::scratch::directory("home")?;
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .args(["--namespace", &test.namespace, "--kubeconfig"])
+        .arg(test.world.control_plane.kubeconfig_path())
+        .env("HOME", home.path())
+        .stdin(Stdio::null());
+    let said = format!("helm {}", arguments.join(" "));
+    let output = tokio::task::spawn_blocking(move || command.output()).await??;
+    drop(home);
+    let problem = String::from_utf8_lossy(&output.stderr).into_owned();
+    ensure!(output.status.success(), "{said} failed: {problem}");
+    String::from_utf8(output.stdout).with_context(|| format!("{said} said no text"))
 }
