@@ -1,17 +1,25 @@
-//! A count of what loops cost. cel-rust has none, so each range of a loop is wrapped into a call that takes its length
-//! from what is left.
+//! A count of what loops cost, and what is made larger and larger. cel-rust has none, so each range of a loop and each
+//! part of what is joined is wrapped into a call that takes its length from what is left.
 
 use std::cell::Cell;
 
 use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr};
-use cel::common::types::DYN_TYPE;
+use cel::common::types::{CelString, DYN_TYPE};
 use cel::common::value::Val;
 use cel::{DeclarationError, Env, ExecutionError};
 
+use crate::texts;
+
 /// Steps of all loops of an evaluation; Kubernetes allows some millions of units of cost for one.
 const STEPS: usize = 1_000_000;
+/// Bytes of text that count as a step.
+pub(crate) const BYTES: usize = 8;
 /// A name that no text can call.
 const CHARGE: &str = "@charge";
+/// What macros gather their values in.
+const GATHERED: &str = "@result";
+/// As [`CHARGE`]; each byte of a text counts.
+const CHARGE_BYTES: &str = "@charge_bytes";
 
 thread_local! {
     /// What is left for the evaluation on this thread.
@@ -40,11 +48,26 @@ pub(crate) fn extension(environment: &mut Env) -> Result<(), DeclarationError> {
         // What cannot be looped over is refused by the loop itself.
         take(length(&*range))?;
         Ok(range)
-    })
+    })?;
+    environment.add_overload(
+        CHARGE_BYTES,
+        "charge_bytes_dyn",
+        vec![DYN_TYPE],
+        |mut arguments| {
+            let text = arguments
+                .pop()
+                .ok_or_else(|| ExecutionError::function_error("split", "it has no text"))?;
+            take(length(&*text).saturating_mul(BYTES))?;
+            Ok(text)
+        },
+    )
 }
 
-/// Number of elements of a list or map.
+/// Number of elements of a list or map; a part of the bytes of a text.
 pub(crate) fn length(value: &dyn Val) -> usize {
+    if let Some(text) = value.downcast_ref::<CelString<'_>>() {
+        return text.inner().len() / BYTES;
+    }
     let Some(iterable) = value.as_iterable() else {
         return 0;
     };
@@ -67,6 +90,7 @@ fn wrap(node: &mut IdedExpr) {
         Expr::Call(call) => {
             call.target.iter_mut().for_each(|target| wrap(target));
             call.args.iter_mut().for_each(wrap);
+            count_texts(call);
         }
         Expr::Comprehension(comprehension) => {
             for part in [
@@ -78,15 +102,7 @@ fn wrap(node: &mut IdedExpr) {
             ] {
                 wrap(part);
             }
-            let range = std::mem::take(&mut comprehension.iter_range);
-            comprehension.iter_range = IdedExpr {
-                id: range.id,
-                expr: Expr::Call(CallExpr {
-                    func_name: CHARGE.to_owned(),
-                    target: None,
-                    args: vec![range],
-                }),
-            };
+            charged(&mut comprehension.iter_range);
         }
         Expr::List(list) => list.elements.iter_mut().for_each(wrap),
         Expr::Map(map) => map
@@ -99,6 +115,55 @@ fn wrap(node: &mut IdedExpr) {
             .for_each(|entry| wrap_entry(&mut entry.expr)),
         Expr::Select(select) => wrap(&mut select.operand),
     }
+}
+
+fn is_gathered(node: Option<&IdedExpr>) -> bool {
+    matches!(node.map(|node| &node.expr), Some(Expr::Ident(name)) if name == GATHERED)
+}
+
+/// Has what makes texts larger, or many of one, counted.
+fn count_texts(call: &mut CallExpr) {
+    let counted = match call.func_name.as_str() {
+        "replace" => texts::REPLACE,
+        "join" => texts::JOIN,
+        "split" => {
+            // Each character can become a text of its own.
+            let target = call.target.as_deref_mut();
+            target
+                .into_iter()
+                .for_each(|target| wrap_into(CHARGE_BYTES, target));
+            return;
+        }
+        // A step of a macro, which adds one element to what it has gathered; its range is counted.
+        "_+_" if is_gathered(call.args.first()) => return,
+        "_+_" | "format" => {
+            let parts = call.target.as_deref_mut().into_iter().chain(&mut call.args);
+            parts.for_each(charged);
+            return;
+        }
+        _ => return,
+    };
+    if let Some(target) = call.target.take() {
+        call.args.insert(0, *target);
+        call.func_name = counted.to_owned();
+    }
+}
+
+/// Wraps a value into the call that takes its length.
+fn charged(node: &mut IdedExpr) {
+    wrap_into(CHARGE, node);
+}
+
+fn wrap_into(function: &str, node: &mut IdedExpr) {
+    let value = std::mem::take(node);
+    *node = IdedExpr {
+        id: value.id,
+        expr: Expr::Call(CallExpr {
+            func_name: function.to_owned(),
+            target: None,
+            args: vec![value],
+        }),
+    };
 }
 
 fn wrap_entry(entry: &mut EntryExpr) {

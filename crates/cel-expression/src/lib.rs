@@ -1,6 +1,6 @@
 //! CEL expressions over objects, as Flux evaluates them: health checks, readiness of dependencies, filters.
 //!
-//! In: the text that a user wrote, and objects as JSON. Out: true or false, or an error in Flux's words. The language is
+//! In: the text that a user wrote, and objects as JSON. Out: true or false, a text or JSON, or an error in Flux's words. The language is
 //! cel-rust's; this adds what Flux's environment has beside it ([`sets`]), and bounds: the text is hostile, and cel-rust
 //! neither counts what an expression costs nor survives a full stack. The length of the text and the depth of its brackets
 //! are limited, all loops together may make a limited number of steps, and both parsing and evaluating run on a stack of
@@ -14,15 +14,21 @@
 //! # Ok::<(), cel_expression::Error>(())
 //! ```
 
+mod answer;
 mod budget;
+mod lists;
 mod names;
+mod scope;
 mod sets;
 mod stack;
+mod texts;
 mod value;
 
 use std::sync::{Arc, LazyLock};
 
 use cel::{Context, Env, IdedExpr, Value};
+
+pub use scope::Scope;
 
 /// Longer texts are refused: those of real users have a few hundred bytes.
 const MAX_LENGTH: usize = 10_000;
@@ -47,6 +53,12 @@ pub enum Error {
         expression: String,
         /// Why; without values of the objects.
         problem: String,
+    },
+    /// Its value is no text.
+    #[error("failed to evaluate CEL expression as string: '{expression}'")]
+    NotString {
+        /// The text, shortened.
+        expression: String,
     },
     /// Its value is neither true nor false.
     #[error("failed to evaluate CEL expression as boolean: '{expression}'")]
@@ -101,28 +113,58 @@ impl Expression {
 
     /// Evaluates it with the fields of `variables`, a JSON object, as variables.
     pub fn evaluate_boolean(&self, variables: &serde_json::Value) -> Result<bool, Error> {
+        self.evaluate_boolean_in(&Scope::of_object(variables))
+    }
+
+    /// As [`evaluate_boolean`](Self::evaluate_boolean), to a text.
+    pub fn evaluate_string(&self, variables: &serde_json::Value) -> Result<String, Error> {
+        match self.resolve(&Scope::of_object(variables))? {
+            Value::String(text) => Ok(Arc::unwrap_or_clone(text)),
+            _ => Err(Error::NotString {
+                expression: shortened(&self.text),
+            }),
+        }
+    }
+
+    /// As [`evaluate_boolean`](Self::evaluate_boolean), to whatever it is, as JSON: bytes are base64, times and durations
+    /// text. What JSON has no way to write, such as a type, is an error.
+    pub fn evaluate(&self, variables: &serde_json::Value) -> Result<serde_json::Value, Error> {
+        let value = self.resolve(&Scope::of_object(variables))?;
+        stack::run(|| answer::json(&value))
+            .unwrap_or(Err("it is too deep"))
+            .map_err(|problem| self.failed(problem.to_owned()))
+    }
+
+    /// Evaluates it with the variables of a scope.
+    pub fn evaluate_boolean_in(&self, scope: &Scope) -> Result<bool, Error> {
+        match self.resolve(scope)? {
+            Value::Bool(answer) => Ok(answer),
+            _ => Err(Error::NotBoolean {
+                expression: shortened(&self.text),
+            }),
+        }
+    }
+
+    fn resolve(&self, scope: &Scope) -> Result<Value, Error> {
         let evaluated = stack::run(|| {
             budget::reset();
             let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
-            for (name, variable) in variables.as_object().into_iter().flatten() {
-                context.add_variable_from_value(name.as_str(), value::of(variable));
+            for (name, variable) in scope.variables() {
+                context.add_variable_from_value(name, variable.clone());
             }
             context.resolve(&self.tree)
         });
-        let expression = || shortened(&self.text);
         match evaluated {
-            Some(Ok(Value::Bool(answer))) => Ok(answer),
-            Some(Ok(_)) => Err(Error::NotBoolean {
-                expression: expression(),
-            }),
-            Some(Err(error)) => Err(Error::Evaluate {
-                expression: expression(),
-                problem: value::words(&error, &self.text),
-            }),
-            None => Err(Error::Evaluate {
-                expression: expression(),
-                problem: "it is too deep".to_owned(),
-            }),
+            Some(Ok(value)) => Ok(value),
+            Some(Err(error)) => Err(self.failed(value::words(&error, &self.text))),
+            None => Err(self.failed("it is too deep".to_owned())),
+        }
+    }
+
+    fn failed(&self, problem: String) -> Error {
+        Error::Evaluate {
+            expression: shortened(&self.text),
+            problem,
         }
     }
 
@@ -139,6 +181,8 @@ static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| {
         .add_extension(cel::extensions::strings)
         .and_then(|()| environment.add_extension(cel::extensions::encoders))
         .and_then(|()| environment.add_extension(sets::extension))
+        .and_then(|()| environment.add_extension(lists::extension))
+        .and_then(|()| environment.add_extension(texts::extension))
         .and_then(|()| environment.add_extension(budget::extension));
     added.expect("no two extensions have the same name");
     // As cel-go does, the last of two equal keys wins.

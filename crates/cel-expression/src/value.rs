@@ -8,17 +8,32 @@ use cel::{ExecutionError, Value};
 
 /// Numbers are what Go makes of an object's JSON: whole ones are int, all others double.
 pub(crate) fn of(json: &serde_json::Value) -> Value {
+    convert(json, |number| {
+        number.as_i64().map_or_else(|| double(number), Value::Int)
+    })
+}
+
+/// Numbers are what Go's encoding/json makes of any JSON: all are double.
+pub(crate) fn decoded(json: &serde_json::Value) -> Value {
+    convert(json, double)
+}
+
+fn double(number: &serde_json::Number) -> Value {
+    Value::Float(number.as_f64().unwrap_or(f64::NAN))
+}
+
+fn convert(json: &serde_json::Value, number: fn(&serde_json::Number) -> Value) -> Value {
     match json {
         serde_json::Value::Null => Value::Null,
         serde_json::Value::Bool(flag) => Value::Bool(*flag),
-        serde_json::Value::Number(number) => number
-            .as_i64()
-            .map_or_else(|| Value::Float(number.as_f64().unwrap_or(f64::NAN)), Value::Int),
+        serde_json::Value::Number(found) => number(found),
         serde_json::Value::String(text) => Value::String(Arc::new(text.clone())),
-        serde_json::Value::Array(elements) => Value::List(Arc::new(elements.iter().map(of).collect())),
+        serde_json::Value::Array(elements) => Value::List(Arc::new(
+            elements.iter().map(|element| convert(element, number)).collect(),
+        )),
         serde_json::Value::Object(fields) => {
             let field = |(name, value): (&String, &serde_json::Value)| {
-                (Key::String(Arc::new(name.clone())), of(value))
+                (Key::String(Arc::new(name.clone())), convert(value, number))
             };
             let map: HashMap<Key, Value> = fields.iter().map(field).collect();
             Value::Map(Map { map: Arc::new(map) })
