@@ -350,7 +350,7 @@ async fn a_wait_ends_when_it_is_stopped_but_not_because_there_is_something_newer
 
     record.release.hooks = vec![hook("runs", "pre-install", &[], &pod("runs", None))];
     let options = HookOptions::of(&waiting(), true);
-    options.stopped.cancel();
+    scene.stopped.cancel();
     let error = run_hooks(&scene.context(), &mut record, HookEvent::PreInstall, &options)
         .await
         .unwrap_err();

@@ -334,3 +334,30 @@ async fn succeeded_hooks_off(scene: &Scene, files: &[(&str, &str)]) {
     order.disable_hooks = true;
     succeeded(install(&scene.context(), &order).await);
 }
+
+#[tokio::test]
+async fn hosts_are_looked_for_only_where_that_is_allowed() {
+    let scene = Scene::new("hosts").await;
+    let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\ndata: {host: {{ getHostByName .Values.host | quote }}}\n";
+    let order = |name: &str, host: &str, allowed: bool| {
+        let mut order = scene.install(
+            name,
+            content(&[("templates/map.yaml", map)], json!({"host": host})),
+        );
+        order.content.enable_dns = allowed;
+        order
+    };
+    let maps = scene.api("v1", "ConfigMap", "configmaps");
+    for (name, allowed, expected) in [("shut", false, ""), ("open", true, "127.0.0.1")] {
+        succeeded(install(&scene.context(), &order(name, "localhost", allowed)).await);
+        assert_eq!(scene.read(&maps, name).await["data"]["host"], expected);
+    }
+    let nowhere = order("nowhere", "nobody.invalid", true);
+    let error = install(&scene.context(), &nowhere).await.result.unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("error calling getHostByName: invalid argument to Intn"),
+        "{error}"
+    );
+}

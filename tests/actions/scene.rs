@@ -34,6 +34,7 @@ pub struct Scene {
     pub namespace: String,
     pub log: Log,
     pub cancelled: CancellationToken,
+    pub stopped: CancellationToken,
     /// A client whose requests are not recorded.
     pub client: Client,
     requests: Arc<Mutex<Vec<String>>>,
@@ -79,6 +80,7 @@ impl Scene {
             namespace,
             log: Log::new(),
             cancelled: CancellationToken::new(),
+            stopped: CancellationToken::new(),
             client,
             requests,
             left,
@@ -104,6 +106,8 @@ impl Scene {
             storage: &self.storage,
             pace: &Unpaced,
             cancelled: self.cancelled.clone(),
+            stopped: self.stopped.clone(),
+            tell: &|_| (),
             log: &self.log,
         }
     }

@@ -50,7 +50,17 @@ async fn the_rules_of_helm_3_are_there_for_who_asks() {
     ];
     let mut order = scene.install("web", content(&files, json!({})));
     order.waiting.strategy = WaitStrategy::Legacy;
+    scene.requests();
     succeeded(install(&scene.context(), &order).await);
+    // It is watched until it is ready, and not asked for all the time.
+    let asked = scene.requests();
+    let deployments = format!("/apis/apps/v1/namespaces/{}/deployments", scene.namespace);
+    let count = |request: String| asked.iter().filter(|asked| **asked == request).count();
+    assert_eq!(count(format!("WATCH {deployments}")), 1, "{asked:#?}");
+    assert!(
+        (2..=5).contains(&count(format!("GET {deployments}/web"))),
+        "{asked:#?}"
+    );
 
     let stuck = DEPLOYMENT.replace(
         "      containers:",

@@ -117,6 +117,56 @@ fn drift_is_corrected_at_once_or_only_told() {
 }
 
 #[test]
+fn drift_of_what_is_left_to_others_is_neither_told_nor_corrected() {
+    run("helm-drift-left", |test| async move {
+        let labelled = |name: &str, label: &str| {
+            format!(
+                "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n  labels: {{of: {label}}}\ndata: {{value: \"1\"}}\n"
+            )
+        };
+        let templates = [
+            ("theirs.yaml", labelled("theirs", "them")),
+            ("held.yaml", labelled("held", "us")),
+        ];
+        let templates = templates.each_ref().map(|(name, text)| (*name, text.as_str()));
+        test.oci_chart("1.0.0", chart("1.0.0", &templates)?).await?;
+        let left = json!([{"paths": [""], "target": {"kind": "ConfigMap", "labelSelector": "of=them"}}]);
+        test.apply(&test.release(json!({"driftDetection": {"mode": "enabled", "ignore": left}})))
+            .await?;
+        test.ready().await?;
+        let maps = test.config_maps();
+        let change = async |name: &str, metadata: serde_json::Value| {
+            let patch = Patch::Merge(json!({"metadata": metadata, "data": {"value": "2"}}));
+            maps.patch(name, &PatchParams::default(), &patch).await
+        };
+        // By a rule of the spec, by an annotation and a label in the cluster, and the one that is ours last.
+        let excluded = json!({"helm.toolkit.fluxcd.io/driftDetection": "disabled"});
+        change("theirs", json!({})).await?;
+        change("held", json!({"annotations": excluded})).await?;
+        change("web-map", json!({})).await?;
+        test.map_has("value", "default").await?;
+        change(
+            "held",
+            json!({"annotations": {"helm.toolkit.fluxcd.io/driftDetection": null}, "labels": excluded}),
+        )
+        .await?;
+        change("web-map", json!({})).await?;
+        test.map_has("value", "default").await?;
+        for name in ["theirs", "held"] {
+            test.config_map_has(name, "value", "2").await?;
+        }
+        // Who is no longer left alone is put right by the next run.
+        change(
+            "held",
+            json!({"labels": {"helm.toolkit.fluxcd.io/driftDetection": null}}),
+        )
+        .await?;
+        objects::poke(&test.releases(), "web").await?;
+        test.config_map_has("held", "value", "1").await.map(drop)
+    });
+}
+
+#[test]
 fn a_record_that_somebody_else_deletes_or_writes_is_seen() {
     run("helm-records", |test| async move {
         test.oci_chart("1.0.0", chart("1.0.0", &[])?).await?;

@@ -4,9 +4,11 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
+use testkit::HelmRepository;
 
 use crate::flux_cli::Flux;
 use crate::helm::{HelmTest, chart, newest, run};
+use crate::world::SOURCE;
 
 #[test]
 fn flux_shows_reconciles_suspends_and_explains_a_release() {
@@ -54,6 +56,84 @@ fn flux_shows_reconciles_suspends_and_explains_a_release() {
         );
         flux.run(&["resume", "helmrelease", "web"]).done().await?;
         test.ready().await?;
+        Ok(())
+    });
+}
+
+#[test]
+fn flux_reconciles_a_release_with_its_source_and_tells_its_history() {
+    run("helm-flux-source", |test| async move {
+        let flux = Flux::start(&test).await?;
+        test.oci_chart("1.0.0", chart("1.0.0", &[])?).await?;
+        test.apply(&test.release(json!({"values": {"value": "one"}})))
+            .await?;
+        test.ready_at(1).await?;
+        // The tag moves, which nobody looks at for an hour.
+        let more = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more}\n";
+        test.push_chart("1.0.0", chart("1.0.0", &[("more.yaml", more)])?)
+            .await?;
+        let said = flux
+            .run(&["reconcile", "helmrelease", "web", "--with-source"])
+            .done()
+            .await?;
+        ensure!(
+            said.contains("OCIRepository web") && said.contains("applied revision 1.0.0+"),
+            "{said}"
+        );
+        let object = test.ready_at(2).await?;
+        test.config_maps()
+            .get("more")
+            .await
+            .context("the new chart has one more object")?;
+
+        let said = flux
+            .run(&["debug", "helmrelease", "web", "--show-history"])
+            .done()
+            .await?;
+        let digest = newest(&object)["digest"].as_str().unwrap_or_default();
+        ensure!(
+            said.contains("chartName: web") && said.contains(digest) && said.contains("version: 2"),
+            "{said}"
+        );
+        let said = flux
+            .run(&["debug", "helmrelease", "web", "--show-status"])
+            .done()
+            .await?;
+        ensure!(
+            said.contains("lastAttemptedReleaseAction: upgrade") && said.contains("type: Released"),
+            "{said}"
+        );
+        Ok(())
+    });
+}
+
+#[test]
+fn flux_reconciles_a_release_with_the_helm_chart_of_its_spec() {
+    run("helm-flux-chart", |test| async move {
+        let flux = Flux::start(&test).await?;
+        let repository = HelmRepository::start().await?;
+        test.apply(&json!({
+            "apiVersion": SOURCE, "kind": "HelmRepository",
+            "metadata": {"name": "charts", "namespace": test.namespace},
+            "spec": {"url": repository.url(), "interval": "1h"},
+        }))
+        .await?;
+        let source = json!({"kind": "HelmRepository", "name": "charts"});
+        let mut release = test.release(json!({"chart": {"spec": {"chart": "app", "sourceRef": source}}}));
+        release["spec"]
+            .as_object_mut()
+            .map(|spec| spec.remove("chartRef"));
+        test.apply(&release).await?;
+        test.ready().await?;
+        let said = flux
+            .run(&["reconcile", "helmrelease", "web", "--with-source"])
+            .done()
+            .await?;
+        ensure!(
+            said.contains("HelmChart") && said.contains("applied revision 1.1.0"),
+            "{said}"
+        );
+        ensure!(test.records("web").await?.len() == 1);
         Ok(())
     });
 }

@@ -16,7 +16,7 @@ use crate::world::{PATIENCE, Test, config_map, run};
 const AUDIENCE: &str = "the-other-cluster";
 
 /// A cluster that takes tokens of this one's service accounts, with `first:` before their names.
-struct Other {
+pub struct Other {
     control_plane: ControlPlane,
     // Where it finds this cluster's keys.
     _documents: HelmRepository,
@@ -24,7 +24,7 @@ struct Other {
 }
 
 impl Other {
-    async fn start(test: &Test) -> Result<Self> {
+    pub async fn start(test: &Test) -> Result<Self> {
         let directory = testkit::scratch::directory("trusting")?;
         let documents = HelmRepository::start_tls().await?;
         let keys = http::Request::get("/openid/v1/jwks").body(Vec::new())?;
@@ -74,7 +74,7 @@ impl Other {
     }
 
     /// Lets a service account of the first cluster do everything here.
-    async fn allow(&self, test: &Test, account: &str) -> Result<()> {
+    pub async fn allow(&self, test: &Test, account: &str) -> Result<()> {
         let user = format!("first:system:serviceaccount:{}:{account}", test.namespace);
         let rbac = "rbac.authorization.k8s.io";
         let binding = json!({
@@ -87,12 +87,13 @@ impl Other {
             .map(drop)
     }
 
-    fn maps(&self, test: &Test) -> Api<ConfigMap> {
+    /// The ConfigMaps of the test's namespace there.
+    pub fn maps(&self, test: &Test) -> Api<ConfigMap> {
         Api::namespaced(self.control_plane.client(), &test.namespace)
     }
 
     /// Describes it, in a ConfigMap `cluster` of the first one.
-    async fn describe(&self, test: &Test, account: Option<&str>) -> Result<()> {
+    pub async fn describe(&self, test: &Test, account: Option<&str>) -> Result<()> {
         let config = self.control_plane.config();
         let authority = config
             .root_cert
@@ -125,7 +126,8 @@ async fn describe(test: &Test, data: Value) -> Result<()> {
         .await
 }
 
-async fn account(test: &Test, name: &str) -> Result<()> {
+/// Makes a service account in this cluster.
+pub async fn account(test: &Test, name: &str) -> Result<()> {
     let metadata = json!({"name": name, "namespace": test.namespace});
     test.apply(&json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}))
         .await

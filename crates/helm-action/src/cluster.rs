@@ -27,11 +27,19 @@ pub struct Context<'a> {
     pub storage: &'a Storage,
     /// Gives the worker's slot away while it only waits.
     pub pace: &'a dyn Pace,
-    /// Ends its waits at once; the record is then written as failed.
+    /// Ends its waits at once, those of hooks aside; the record is then written as failed.
     pub cancelled: CancellationToken,
+    /// Ends the waits of hooks. It is not `cancelled` that does, which a newer revision may set off: a migration that runs is
+    /// not to be taken for failed, and replaced, because somebody has pushed a commit.
+    pub stopped: CancellationToken,
+    /// Hears now and then, in one line, what a wait that lasts waits for.
+    pub tell: &'a Tell,
     /// Lines for people.
     pub log: &'a Log,
 }
+
+/// Takes what is told while an action waits. It must not block.
+pub type Tell = dyn Fn(String) + Send + Sync;
 
 /// A wait holds no worker: the slot is given back for as long as an action only waits.
 pub trait Pace: Send + Sync {

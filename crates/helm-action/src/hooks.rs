@@ -17,7 +17,6 @@ use std::time::Duration;
 use helm_release::Record;
 use helm_render::manifest::HookEvent;
 use kube_health::Checks;
-use tokio_util::sync::CancellationToken;
 
 use crate::{Context, Error, WaitStrategy, Waiting};
 pub(crate) use run::run;
@@ -33,9 +32,6 @@ pub struct HookOptions {
     pub checks: Arc<Checks>,
     /// Hooks are waited for whatever it is; their deletion is not where it is [`WaitStrategy::HookOnly`].
     pub strategy: WaitStrategy,
-    /// Ends a wait at once. It is not [`Context::cancelled`] that does, which a newer revision may set off: a migration that
-    /// runs is not to be taken for failed, and replaced, because somebody has pushed a commit.
-    pub stopped: CancellationToken,
 }
 
 impl HookOptions {
@@ -46,7 +42,6 @@ impl HookOptions {
             server_side,
             checks: Arc::clone(&waiting.checks),
             strategy: waiting.strategy,
-            stopped: CancellationToken::new(),
         }
     }
 }

@@ -38,7 +38,7 @@ mod uninstall;
 mod upgrade;
 mod wait;
 
-pub use cluster::{Cluster, Context, Pace, Unpaced};
+pub use cluster::{Cluster, Context, Pace, Tell, Unpaced};
 pub use error::{Error, ErrorKind};
 pub use install::install;
 pub use log::Log;

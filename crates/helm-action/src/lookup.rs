@@ -1,10 +1,13 @@
-//! The `lookup` of templates: asks the API server, as whoever the release is made by.
+//! The `lookup` of templates: asks the API server, as whoever the release is made by. And their `getHostByName`, where that is
+//! allowed: asks as the process.
 //!
 //! Templates run on a thread of their own, which waits for the answers. Their number and size are bounded: a chart may ask in
 //! a loop.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use helm_render::Lookup;
 use kube::Client;
@@ -19,6 +22,10 @@ use tokio::runtime::Handle;
 const QUESTIONS: usize = 1000;
 /// Bytes that one rendering may be answered.
 const BYTES: usize = 64 << 20;
+/// So many hosts may one rendering look for.
+const HOSTS: usize = 20;
+/// The DNS has so long for each.
+const DNS_TIMEOUT: Duration = Duration::from_secs(5);
 /// Objects of a page.
 const PAGE: u32 = 500;
 
@@ -29,6 +36,9 @@ pub(crate) struct ClusterLookup {
     runtime: Handle,
     asked: AtomicUsize,
     answered: AtomicUsize,
+    /// Templates may look for hosts.
+    dns: bool,
+    hosts: AtomicUsize,
 }
 
 impl fmt::Debug for ClusterLookup {
@@ -39,13 +49,15 @@ impl fmt::Debug for ClusterLookup {
 
 impl ClusterLookup {
     /// Must be called within a runtime.
-    pub(crate) fn new(client: Client, engine: Engine) -> Self {
+    pub(crate) fn new(client: Client, engine: Engine, dns: bool) -> Self {
         Self {
             client,
             engine,
             runtime: Handle::current(),
             asked: AtomicUsize::new(0),
             answered: AtomicUsize::new(0),
+            dns,
+            hosts: AtomicUsize::new(0),
         }
     }
 
@@ -139,11 +151,27 @@ impl Lookup for ClusterLookup {
     ) -> Result<Option<Map<String, Value>>, String> {
         if [namespace, name]
             .iter()
-            .any(|part| part.contains(['/', '%', '?', '#', '\\']))
+            .any(|part| matches!(*part, "." | "..") || part.contains(['/', '%', '?', '#', '\\']))
         {
             return Ok(None);
         }
         let gvk = GroupVersionKind::new(api_version, kind);
         self.runtime.block_on(self.find(&gvk, namespace, name))
+    }
+
+    fn addresses(&self, host: &str) -> Result<Option<Vec<IpAddr>>, String> {
+        if !self.dns {
+            return Ok(None);
+        }
+        if self.hosts.fetch_add(1, Ordering::Relaxed) >= HOSTS {
+            return Err(format!("the chart looks for more than {HOSTS} hosts"));
+        }
+        let limit = DNS_TIMEOUT;
+        let asked = async { tokio::time::timeout(limit, tokio::net::lookup_host((host, 0))).await };
+        match self.runtime.block_on(asked) {
+            Ok(Ok(found)) => Ok(Some(found.map(|address| address.ip()).collect())),
+            Ok(Err(_)) => Ok(Some(Vec::new())),
+            Err(_) => Err(format!("the DNS did not answer within {} s", limit.as_secs())),
+        }
     }
 }

@@ -68,12 +68,8 @@ async fn options(
     content: &Content,
     revision: &Revision<'_>,
 ) -> Result<Options, Error> {
-    if content.enable_dns {
-        let text = "templates that ask the DNS (getHostByName) are not supported";
-        return Err(Error::new(ErrorKind::Render, text));
-    }
     let cluster = context.cluster;
-    let lookup = ClusterLookup::new(cluster.client.clone(), cluster.engine.clone());
+    let lookup = ClusterLookup::new(cluster.client.clone(), cluster.engine.clone(), content.enable_dns);
     let release = helm_render::Release {
         name: revision.name.to_owned(),
         namespace: revision.namespace.to_owned(),

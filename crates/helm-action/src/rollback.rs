@@ -25,8 +25,8 @@ async fn prepare_and_perform(
     order: &Rollback,
     ledger: &mut Ledger<'_>,
 ) -> Result<(), Error> {
-    let history = context.storage.history(&order.name).await?;
-    let (current, mut record, way) = prepare(context, order, &history).await?;
+    let (history, last) = context.storage.newest(&order.name).await?;
+    let (current, mut record, way) = prepare(context, order, &history, last).await?;
     let version = gone_back_to(order, &history);
     context
         .storage
@@ -60,25 +60,21 @@ fn gone_back_to(order: &Rollback, history: &History) -> i64 {
     }
 }
 
-/// Reads the last revision, and makes the record of the next out of the one that is gone back to.
+/// Makes the record of the next revision out of the one that is gone back to.
 async fn prepare(
     context: &Context<'_>,
     order: &Rollback,
     history: &History,
+    last: Option<Record>,
 ) -> Result<(Record, Record, Way), Error> {
     let name = &order.name;
     let missing = || Error::new(ErrorKind::NotFound, "release: not found");
-    let last = history.last().ok_or_else(missing)?.version;
-    let to = if order.version == 0 {
-        last - 1
-    } else {
-        order.version
-    };
+    let current = last.ok_or_else(missing)?;
+    let to = gone_back_to(order, history);
     let no_version = || Error::new(ErrorKind::NotFound, format!("release has no {to} version"));
     if !history.iter().any(|revision| revision.version == to) {
         return Err(no_version());
     }
-    let current = context.storage.get(name, last).await?.ok_or_else(missing)?;
     let previous = context.storage.get(name, to).await?.ok_or_else(no_version)?;
     let server_side = match order.server_side {
         ServerSide::Auto => method(true) == previous.release.apply_method.unwrap_or(method(false)),

@@ -1,10 +1,13 @@
 //! Release records in a cluster: Secrets of one namespace, one for each revision of a release (Helm's driver `secrets`).
 //!
-//! A history is listed by labels, as metadata only; a record is read when it is needed, and none is kept. Revisions are
-//! created, never replaced by each other: of two who make the same one, the second is told ([`StorageError::Exists`]).
+//! A history is listed by labels, as metadata only; a record is read when it is needed. Who has asked for the newest one goes
+//! on to an action that needs it too, which need not ask again: it is kept until then, or until something is written. What
+//! somebody else writes meanwhile does no harm. Revisions are created, never replaced by each other: of two who make the same one, the second is told ([`StorageError::Exists`]).
 
 mod error;
 mod requests;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use helm_release::history::Revision;
 use helm_release::record::{self, Written};
@@ -20,6 +23,15 @@ use requests::{Answer, Requests};
 #[derive(Clone)]
 pub struct Storage {
     requests: Requests,
+    /// What was read last, until somebody takes it.
+    read: Arc<Mutex<Option<Read>>>,
+}
+
+/// The revisions of a release, and the newest record.
+struct Read {
+    name: String,
+    history: History,
+    last: Option<Record>,
 }
 
 /// Records of one release that are looked at before it counts as one that is changed all the time.
@@ -30,6 +42,7 @@ impl Storage {
     pub fn new(client: Client, namespace: &str) -> Self {
         Self {
             requests: Requests::new(client, namespace),
+            read: Arc::default(),
         }
     }
 
@@ -64,17 +77,56 @@ impl Storage {
     /// # Errors
     /// When the API server does not tell, or the record is none.
     pub async fn last(&self, name: &str) -> Result<Option<Record>, StorageError> {
+        let read = self.read_newest(name).await?;
+        let last = read.last.clone();
+        *self.read() = Some(read);
+        Ok(last)
+    }
+
+    /// The revisions of a release and the newest record. What [`last`](Self::last) has just read is not read again.
+    ///
+    /// # Errors
+    /// When the API server does not tell, or the record is none.
+    pub async fn newest(&self, name: &str) -> Result<(History, Option<Record>), StorageError> {
+        let known = self.read().take_if(|read| read.name == name);
+        let read = match known {
+            Some(read) => read,
+            None => self.read_newest(name).await?,
+        };
+        Ok((read.history, read.last))
+    }
+
+    async fn read_newest(&self, name: &str) -> Result<Read, StorageError> {
+        let mut history = self.history(name).await?;
         for _ in 0..ATTEMPTS {
-            let history = self.history(name).await?;
             let Some(last) = history.last() else {
-                return Ok(None);
+                break;
             };
-            // One that is gone by now was taken away by somebody else.
-            if let Some(record) = self.get(name, last.version).await? {
-                return Ok(Some(record));
+            let record = self.get(name, last.version).await?;
+            if record.is_some() {
+                return Ok(Read {
+                    name: name.to_owned(),
+                    history,
+                    last: record,
+                });
             }
+            // It is gone by now: somebody else has taken it away.
+            history = self.history(name).await?;
         }
-        Ok(None)
+        Ok(Read {
+            name: name.to_owned(),
+            history,
+            last: None,
+        })
+    }
+
+    fn read(&self) -> MutexGuard<'_, Option<Read>> {
+        self.read.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was read is not so any more.
+    fn forget(&self) {
+        self.read().take();
     }
 
     /// Reads a revision of a release, if there is such a one.
@@ -101,6 +153,7 @@ impl Storage {
     pub async fn create(&self, record: &Record) -> Result<(), StorageError> {
         let (data, at) = (encoded(record).await?, Timestamp::now());
         let labels = record.labels(Written::Created(at));
+        self.forget();
         match self.requests.create(&record.name(), labels, data).await? {
             Answer::Done => Ok(()),
             Answer::Not => Err(StorageError::Exists),
@@ -114,6 +167,7 @@ impl Storage {
     pub async fn update(&self, record: &Record) -> Result<(), StorageError> {
         let (data, at) = (encoded(record).await?, Timestamp::now());
         let labels = record.labels(Written::Modified(at));
+        self.forget();
         match self.requests.update(&record.name(), labels, data).await? {
             Answer::Done => Ok(()),
             Answer::Not => Err(StorageError::Gone(record.name())),
@@ -125,6 +179,7 @@ impl Storage {
     /// # Errors
     /// When the API server refuses.
     pub async fn delete(&self, name: &str, version: i64) -> Result<(), StorageError> {
+        self.forget();
         self.requests.delete(&record::name(name, version)).await
     }
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use helm_release::{ApplyMethod, Record, snapshot};
 use helm_render::manifest::HookEvent;
-use tokio_util::sync::CancellationToken;
 
 use crate::hooks::{self, HookOptions};
 use crate::{Context, Error, ErrorKind, Outcome, Test, WaitStrategy};
@@ -45,7 +44,6 @@ async fn run(context: &Context<'_>, order: &Test, record: &mut Record) -> Tested
         checks: Arc::clone(&order.checks),
         // Tests are always waited for, and so is their deletion.
         strategy: WaitStrategy::StatusWatcher,
-        stopped: CancellationToken::new(),
     };
     let is_meant = |hook: &helm_release::Hook| snapshot::is_selected(&hook.name, &order.filters);
     let ran = hooks::run(context, record, HookEvent::Test, &options, &is_meant).await;

@@ -83,9 +83,8 @@ async fn before(context: &Context<'_>, name: &str) -> Result<Before, Error> {
             format!("{name:?} has no deployed releases"),
         )
     };
-    let history = context.storage.history(name).await?;
-    let version = history.last().ok_or_else(none)?.version;
-    let last = context.storage.get(name, version).await?.ok_or_else(none)?;
+    let (history, last) = context.storage.newest(name).await?;
+    let last = last.ok_or_else(none)?;
     let status = &last.release.info.status;
     if status.is_pending() {
         let text = "another operation (install/upgrade/rollback) is in progress";

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use kube_apply::Address;
-use kube_health::{Check, Checks, Outcome, Target, WaitRequest};
+use kube_health::{Check, Checks, Outcome, Report, Target, WaitRequest};
 use manifest::ObjectId;
 use serde_json::Value;
 
@@ -36,8 +36,9 @@ pub(crate) async fn until_ready(
     }
     let checks = checks(waiting)?;
     let request = request(context, resources, answers, checks, waiting.timeout);
-    let ended = context.wait_for(context.cluster.hub.wait(request)).await?;
-    reported(ended)
+    let tell = |report: Report| (context.tell)(report.brief());
+    let waited = context.cluster.hub.wait_telling(request, tell);
+    reported(context.wait_for(waited).await?)
 }
 
 /// Waits until definitions are established.

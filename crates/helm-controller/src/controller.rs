@@ -66,6 +66,8 @@ pub struct Context {
     pub jitter_percentage: u8,
     /// What is measured.
     pub metrics: Metrics,
+    /// Set off when the process is to end.
+    pub shutdown: CancellationToken,
 }
 
 impl Context {
@@ -211,6 +213,7 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         watches_configs: settings.watched_configs.as_deref() == Some(flags::ALL_CONFIGS),
         jitter_percentage: flags.jitter.interval_jitter_percentage,
         metrics: kit.metrics,
+        shutdown: kit.token.clone(),
         client: kit.client,
     });
     let configs = settings.watched_configs;

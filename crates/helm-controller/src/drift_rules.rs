@@ -1,8 +1,9 @@
 //! The rules of `spec.driftDetection.ignore`, in the words of the apply engine. Pure.
 
 use api::helm::{DriftDetectionMode, HelmRelease};
-use api::meta::{IgnoreRule as Rule, Selector};
-use kube_apply::{IgnoreError, IgnoreRule, IgnoreRules, IgnoreTarget};
+use api::meta::IgnoreRule as Rule;
+use cluster_access::selectors;
+use kube_apply::{IgnoreError, IgnoreRule, IgnoreRules};
 
 /// Whether an object asks to have its release compared with the cluster.
 pub fn is_on(object: &HelmRelease) -> bool {
@@ -19,7 +20,7 @@ pub fn of(object: &HelmRelease) -> Result<IgnoreRules, IgnoreError> {
             .filter(|path| !path.is_empty())
             .cloned()
             .collect(),
-        target: rule.target.as_ref().map(target),
+        target: rule.target.as_ref().map(selectors::target),
     });
     let rules: Vec<_> = rules.filter(|rule| !rule.paths.is_empty()).collect();
     IgnoreRules::compile(&rules)
@@ -31,7 +32,7 @@ pub fn of_whole_objects(object: &HelmRelease) -> Result<IgnoreRules, IgnoreError
     let rules: Vec<_> = rules
         .map(|rule| IgnoreRule {
             paths: Vec::new(),
-            target: rule.target.as_ref().map(target),
+            target: rule.target.as_ref().map(selectors::target),
         })
         .collect();
     IgnoreRules::compile(&rules)
@@ -40,20 +41,6 @@ pub fn of_whole_objects(object: &HelmRelease) -> Result<IgnoreRules, IgnoreError
 fn rules(object: &HelmRelease) -> impl Iterator<Item = &Rule> {
     let detection = object.spec.drift_detection.as_ref();
     detection.into_iter().flat_map(|detection| &detection.ignore)
-}
-
-/// Reads what a selector selects.
-fn target(selector: &Selector) -> IgnoreTarget {
-    let text = |field: &Option<String>| field.clone().unwrap_or_default();
-    IgnoreTarget {
-        group: text(&selector.group),
-        version: text(&selector.version),
-        kind: text(&selector.kind),
-        name: text(&selector.name),
-        namespace: text(&selector.namespace),
-        annotation_selector: text(&selector.annotation_selector),
-        label_selector: text(&selector.label_selector),
-    }
 }
 
 #[cfg(test)]
@@ -77,8 +64,34 @@ mod tests {
             manifest::read_objects(&text, "file").unwrap().remove(0)
         };
         let whole = of_whole_objects(&object).unwrap();
-        assert!(whole.names(&read("Deployment")) && !whole.names(&read("ConfigMap")));
+        assert!(whole.select(&read("Deployment")) && !whole.select(&read("ConfigMap")));
         let fields = of(&object).unwrap();
-        assert!(fields.names(&read("ConfigMap")) && is_on(&object));
+        assert!(fields.select(&read("ConfigMap")) && is_on(&object));
+    }
+
+    #[test]
+    fn whole_objects_are_selected_by_their_labels_and_annotations_too() {
+        let rules = |target: serde_json::Value| {
+            let object: HelmRelease = serde_json::from_value(json!({
+                "apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "metadata": {"name": "web"},
+                "spec": {"interval": "1m", "driftDetection": {"ignore": [{"paths": [""], "target": target}]}},
+            }))
+            .unwrap();
+            of_whole_objects(&object).unwrap()
+        };
+        let text = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: a\n  labels: {app: web}\n  annotations: {by: hand}\n";
+        let object = manifest::read_objects(text, "file").unwrap().remove(0);
+        for (target, expected) in [
+            (json!({"labelSelector": "app=web"}), true),
+            (json!({"labelSelector": "app=db"}), false),
+            (json!({"annotationSelector": "by in (hand, foot)"}), true),
+            (json!({"annotationSelector": "app"}), false),
+            (
+                json!({"kind": "Secret", "labelSelector": "app", "annotationSelector": "!by"}),
+                false,
+            ),
+        ] {
+            assert_eq!(rules(target.clone()).select(&object), expected, "{target}");
+        }
     }
 }

@@ -12,6 +12,15 @@ pub enum Error {
     /// The HelmChart could not be made or changed.
     #[error("failed to run server-side apply")]
     ApplyChart(#[source] Box<kube::Error>),
+    /// The source of a chart template could not be read.
+    #[error("failed to get source '{name}'")]
+    ReadSource {
+        /// Kind, namespace and name.
+        name: String,
+        /// Why.
+        #[source]
+        source: Box<kube::Error>,
+    },
     /// The HelmChart could not be deleted.
     #[error("failed to delete HelmChart '{chart}'")]
     DeleteChart {

@@ -87,7 +87,7 @@ pub async fn releases(context: Arc<Context>, changes: impl Stream<Item = ObjectR
             && object.metadata.deletion_timestamp.is_some()
         {
             // What is to be uninstalled need not become ready.
-            context.memory.cancel(&key);
+            context.memory.stop(&key);
         }
         context.enqueue(|object| {
             (changed_itself && ObjectKey::of(object) == key)

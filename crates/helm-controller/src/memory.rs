@@ -89,6 +89,26 @@ impl Seen {
     }
 }
 
+/// What ends the waits of a run.
+#[derive(Debug, Clone)]
+pub struct Ends {
+    /// All but those of hooks: there is something newer.
+    pub cancelled: CancellationToken,
+    /// All: the object is to go, or the process.
+    pub stopped: CancellationToken,
+}
+
+impl Ends {
+    /// Neither, until the process is told to end.
+    pub fn new(shutdown: &CancellationToken) -> Self {
+        let stopped = shutdown.child_token();
+        Self {
+            cancelled: stopped.child_token(),
+            stopped,
+        }
+    }
+}
+
 /// What is remembered of one object.
 #[derive(Debug, Default)]
 pub struct Entry {
@@ -105,7 +125,7 @@ pub struct Entry {
     /// Since when it waits for another object.
     pub blocked_since: Option<Timestamp>,
     /// Ends the waits of the run that is under way.
-    pub running: Option<CancellationToken>,
+    pub running: Option<Ends>,
     /// The newest run has read what the spec takes values from, so that the watches tell of every change of it.
     pub has_read_values: bool,
 }
@@ -122,11 +142,20 @@ impl Memory {
         f(self.lock().entry(key.clone()).or_default())
     }
 
-    /// Ends the waits of an object's run, if one is under way.
-    pub fn cancel(&self, key: &ObjectKey) -> bool {
+    /// Ends the waits of an object's run, if one is under way, but not those of hooks.
+    pub fn cancel(&self, key: &ObjectKey) {
+        self.end(key, |running| running.cancelled.cancel());
+    }
+
+    /// Ends all waits of an object's run, if one is under way.
+    pub fn stop(&self, key: &ObjectKey) {
+        self.end(key, |running| running.stopped.cancel());
+    }
+
+    fn end(&self, key: &ObjectKey, end: impl Fn(&Ends)) {
         let entries = self.lock();
         let running = entries.get(key).and_then(|entry| entry.running.as_ref());
-        running.inspect(|running| running.cancel()).is_some()
+        running.into_iter().for_each(end);
     }
 
     /// Drops all that is remembered of an object.

@@ -3,6 +3,7 @@
 //! `decide` says whether there is something to do, `release` what. A crash between any two steps loses only time: what an
 //! action does is in Helm's storage before it is done.
 
+mod access;
 pub mod decide;
 mod drift;
 mod finalize;
@@ -12,6 +13,7 @@ mod record;
 mod run;
 mod status;
 mod template;
+mod waiting;
 mod world;
 
 use std::sync::Arc;
@@ -56,6 +58,9 @@ pub async fn reconcile(context: Arc<Context>, key: ObjectKey, slot: Slot) -> Nex
             None => recorder.blocked(reason, message).await,
         },
         Decision::ApplyChart(chart) => {
+            if let Err(denied) = access::check(&context.client, &observed.object).await {
+                return recorder.failed(denied.reason, denied.message).await;
+            }
             let applied = async {
                 // Whoever deletes the object now finds us there to delete the HelmChart.
                 recorder.ensure_finalizer().await?;

@@ -37,11 +37,7 @@ fn made(helm: Helm) -> Functions {
     // What a process holds in its environment is no chart's business.
     functions.remove("env");
     functions.remove("expandenv");
-    // Without `--enable-dns` a chart resolves no names.
-    functions.add(
-        "getHostByName",
-        Function::new(&[Type::STRING], |_, _| Ok("".into())),
-    );
+    functions.add("getHostByName", Function::new(&[Type::STRING], host));
     author::register(&mut functions);
     json::register(&mut functions, helm);
     templates::register(&mut functions);
@@ -53,6 +49,25 @@ fn made(helm: Helm) -> Functions {
     }
     functions.add("lookup", Function::new(LOOKUP, lookup));
     functions
+}
+
+/// Looks a host up, where that is allowed; else a chart resolves no names, as without `--enable-dns`. Of several addresses
+/// it is always the same one, so that a chart renders to the same.
+fn host(context: &mut go_template::Context<'_>, arguments: &[Value]) -> Result<Value, go_template::Error> {
+    let lookup = context.state::<State>().lookup.clone();
+    let name = arguments[0]
+        .as_string()
+        .map(|text| text.to_text().into_owned())
+        .unwrap_or_default();
+    let found = lookup.map_or(Ok(None), |lookup| lookup.addresses(&name));
+    let Some(found) = found.map_err(go_template::Error::new)? else {
+        return Ok("".into());
+    };
+    match found.iter().min() {
+        Some(address) => Ok(address.to_string().into()),
+        // What choosing one of none panics with in Go.
+        None => Err(go_template::Error::new("invalid argument to Intn")),
+    }
 }
 
 const LOOKUP: &[Type] = &[Type::STRING, Type::STRING, Type::STRING, Type::STRING];

@@ -100,9 +100,10 @@ impl IgnoreRules {
         self.rules.is_empty()
     }
 
-    /// Tells whether a rule may be for an object, as far as that can be told without its live labels and annotations.
-    pub fn names(&self, object: &Object) -> bool {
-        self.candidates(object).is_some()
+    /// Tells whether a rule is for an object with the labels and annotations of its manifest.
+    pub fn select(&self, object: &Object) -> bool {
+        let is_for = |rule: &CompiledRule| rule.selector.as_ref().is_none_or(|s| s.selects(object));
+        self.rules.iter().any(is_for)
     }
 
     /// Finds the rules that may be for an object, as far as that can be told without its live labels and annotations;

@@ -69,6 +69,20 @@ pub struct ObjectReport {
 const MESSAGE_LIMIT: usize = 400;
 /// Characters of a whole report: conditions hold 32,768, and the caller has words to add.
 const REPORT_LIMIT: usize = 20_000;
+/// Objects that a brief report names.
+const NAMED: usize = 3;
+
+impl Report {
+    /// Says in one line what a wait that goes on waits for, for conditions: the first objects are named, the others counted.
+    pub fn brief(&self) -> String {
+        let named = self.objects.iter().take(NAMED).map(ToString::to_string);
+        let mut parts: Vec<_> = named.collect();
+        if self.objects.len() > NAMED {
+            parts.push(format!("and {} more", self.objects.len() - NAMED));
+        }
+        format!("waiting for: [{}]", parts.join(", "))
+    }
+}
 
 impl fmt::Display for ObjectReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -157,6 +171,21 @@ mod tests {
             object.to_string(),
             "Deployment/default/web status: 'InProgress': failed: BackoffLimitExceeded: it is"
         );
+    }
+
+    #[test]
+    fn what_is_waited_for_is_told_in_one_line() {
+        let objects = (0..5).map(|i| object(&format!("web-{i}"), "0 of 2 replicas", None));
+        let report = Report {
+            ending: Ending::NotYet,
+            objects: objects.collect(),
+        };
+        let told = report.brief();
+        assert!(
+            told.starts_with("waiting for: [Deployment/default/web-0 status: 'InProgress': 0 of 2 replicas"),
+            "{told}"
+        );
+        assert!(told.ends_with(", and 2 more]"), "{told}");
     }
 
     #[test]

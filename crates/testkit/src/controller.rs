@@ -56,6 +56,8 @@ struct Ports {
     grpc: u16,
     metrics: u16,
     health: u16,
+    events: u16,
+    receiver: u16,
 }
 
 /// Starting includes the check of the whole store.
@@ -91,6 +93,31 @@ impl Controller {
         Self::start_consumer("helm-controller", kubeconfig, source, options).await
     }
 
+    /// Starts notification-controller against the cluster of `kubeconfig` and waits until it is ready.
+    pub async fn start_notification(kubeconfig: &Path, options: ControllerOptions) -> Result<Self> {
+        let mut controller = Self::prepare("notification-controller", kubeconfig, options)?;
+        let Ports { events, receiver, .. } = controller.ports;
+        let own_flags = vec![
+            format!("--events-addr=127.0.0.1:{events}"),
+            format!("--receiverAddr=127.0.0.1:{receiver}"),
+        ];
+        controller.flags.splice(0..0, own_flags);
+        controller.restart().await?;
+        Ok(controller)
+    }
+
+    /// Starts another project's controller, a program that the caller has, with the flags and the environment that ours have
+    /// too, and waits until it is ready. Artifacts it fetches over HTTP.
+    pub async fn start_foreign(
+        program: &Path,
+        kubeconfig: &Path,
+        options: ControllerOptions,
+    ) -> Result<Self> {
+        let mut controller = Self::prepared("foreign", program.to_owned(), kubeconfig, options)?;
+        controller.restart().await?;
+        Ok(controller)
+    }
+
     async fn start_consumer(
         name: &'static str,
         kubeconfig: &Path,
@@ -111,11 +138,22 @@ impl Controller {
     }
 
     fn prepare(name: &'static str, kubeconfig: &Path, options: ControllerOptions) -> Result<Self> {
+        Self::prepared(name, program(name)?, kubeconfig, options)
+    }
+
+    fn prepared(
+        name: &'static str,
+        program: PathBuf,
+        kubeconfig: &Path,
+        options: ControllerOptions,
+    ) -> Result<Self> {
         let ports = Ports {
             storage: free_port()?,
             grpc: free_port()?,
             metrics: free_port()?,
             health: free_port()?,
+            events: free_port()?,
+            receiver: free_port()?,
         };
         let mut flags = vec![
             format!("--metrics-addr=127.0.0.1:{}", ports.metrics),
@@ -135,7 +173,7 @@ impl Controller {
         Ok(Self {
             name,
             namespace,
-            program: find_program(name)?,
+            program,
             flags,
             environment,
             volume: options.volume,
@@ -263,6 +301,16 @@ impl Controller {
         format!("https://127.0.0.1:{}", self.ports.grpc)
     }
 
+    /// Where notification-controller takes events.
+    pub fn events_url(&self) -> String {
+        format!("http://127.0.0.1:{}/", self.ports.events)
+    }
+
+    /// Where notification-controller takes webhooks; the path is the Receiver's.
+    pub fn receiver_url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.ports.receiver)
+    }
+
     /// Where source-controller serves tar.gz files.
     pub fn storage_url(&self) -> String {
         format!("http://127.0.0.1:{}", self.ports.storage)
@@ -288,7 +336,8 @@ async fn get(url: &str) -> Result<String> {
     Ok(response.text().await?)
 }
 
-fn find_program(name: &str) -> Result<PathBuf> {
+/// Where a program of ours is.
+pub fn program(name: &str) -> Result<PathBuf> {
     let folder = match std::env::var_os("WINDLASS_BIN_DIR") {
         Some(folder) => PathBuf::from(folder),
         None => target_folder()?,

@@ -21,7 +21,7 @@ use super::decide::{Decision, Trigger};
 use super::observe::Observed;
 use super::record::Recorder;
 use super::status::Health;
-use super::{Ended, Failed, Plan, Run, why};
+use super::{Ended, Failed, Plan, Run};
 use crate::controller::Context;
 use crate::error::Error;
 use crate::memory::{self, Wait};
@@ -113,7 +113,7 @@ impl Teller {
     }
 
     fn tell_present(&self, report: &kube_health::Report) {
-        let present = why::present(report);
+        let present = report.brief();
         self.tell(|wait| {
             wait.present = Some(present);
             wait.slow = true;

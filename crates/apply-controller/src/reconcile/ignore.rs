@@ -1,8 +1,9 @@
 //! The rules of `spec.ignore`, in the words of the apply engine. Pure.
 
 use api::kustomize::Kustomization;
-use api::meta::{IgnoreRule as Rule, Selector};
-use kube_apply::{IgnoreError, IgnoreRule, IgnoreRules, IgnoreTarget};
+use api::meta::IgnoreRule as Rule;
+use cluster_access::selectors;
+use kube_apply::{IgnoreError, IgnoreRule, IgnoreRules};
 
 /// Reads the rules of an object.
 pub(super) fn rules(object: &Kustomization) -> Result<IgnoreRules, IgnoreError> {
@@ -13,19 +14,6 @@ pub(super) fn rules(object: &Kustomization) -> Result<IgnoreRules, IgnoreError> 
 fn rule(rule: &Rule) -> IgnoreRule {
     IgnoreRule {
         paths: rule.paths.clone(),
-        target: rule.target.as_ref().map(target),
-    }
-}
-
-fn target(selector: &Selector) -> IgnoreTarget {
-    let text = |field: &Option<String>| field.clone().unwrap_or_default();
-    IgnoreTarget {
-        group: text(&selector.group),
-        version: text(&selector.version),
-        kind: text(&selector.kind),
-        name: text(&selector.name),
-        namespace: text(&selector.namespace),
-        annotation_selector: text(&selector.annotation_selector),
-        label_selector: text(&selector.label_selector),
+        target: rule.target.as_ref().map(selectors::target),
     }
 }

@@ -58,18 +58,6 @@ pub fn list(error: &Error) -> Option<String> {
     (!entries.is_empty()).then(|| bounded(entries))
 }
 
-/// Says in one line what a wait waits for, for conditions.
-pub fn present(report: &Report) -> String {
-    /// Objects that are named; the others are counted.
-    const NAMED: usize = 3;
-    let named = report.objects.iter().take(NAMED).map(ToString::to_string);
-    let mut parts: Vec<_> = named.collect();
-    if report.objects.len() > NAMED {
-        parts.push(format!("and {} more", report.objects.len() - NAMED));
-    }
-    format!("waiting for: [{}]", parts.join(", "))
-}
-
 fn of_health(report: &Report) -> Vec<Entry> {
     let mut objects: Vec<&ObjectReport> = report.objects.iter().collect();
     // A cause that was found says more than that there is something to wait for.
@@ -277,20 +265,5 @@ mod tests {
         let (last, named) = entries.split_last().unwrap();
         assert_eq!(last["more"].as_u64().unwrap() as usize, 500 - named.len());
         assert!(named.iter().all(|entry| entry["object"].is_string()));
-    }
-
-    #[test]
-    fn what_is_waited_for_is_told_in_one_line() {
-        let objects = (0..5).map(|i| object(&format!("web-{i}"), Status::InProgress, None));
-        let report = Report {
-            ending: Ending::NotYet,
-            objects: objects.collect(),
-        };
-        let told = present(&report);
-        assert!(
-            told.starts_with("waiting for: [Deployment/default/web-0 status: 'InProgress': 0 of 2 replicas"),
-            "{told}"
-        );
-        assert!(told.ends_with(", and 2 more]"), "{told}");
     }
 }

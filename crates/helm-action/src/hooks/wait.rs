@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use kube_health::{Outcome, Target, WaitRequest};
+use kube_health::{Outcome, Report, Target, WaitRequest};
 use serde_json::Value;
 
 use super::HookOptions;
@@ -39,7 +39,8 @@ pub(super) async fn until_done(
         checks: options.checks.for_hooks(),
         objects: created.into_iter().map(target).collect(),
     };
-    match without_slot(context, options, context.cluster.hub.wait(request)).await? {
+    let tell = |report: Report| (context.tell)(report.brief());
+    match without_slot(context, context.cluster.hub.wait_telling(request, tell)).await? {
         Outcome::Healthy => Ok(()),
         Outcome::Unhealthy(report) | Outcome::TimedOut(report) => {
             Err(Error::of_report(report).of_kind(ErrorKind::Hook))
@@ -72,7 +73,7 @@ pub(super) async fn until_gone(
         .map(|placed| (placed.id(), placed.version()))
         .collect();
     let wait = context.cluster.engine.wait_terminated(&ids, options.timeout);
-    let Err(left) = without_slot(context, options, wait).await? else {
+    let Err(left) = without_slot(context, wait).await? else {
         return Ok(());
     };
     let left: Vec<String> = left.iter().map(ToString::to_string).collect();
@@ -80,15 +81,11 @@ pub(super) async fn until_gone(
     Err(Error::new(ErrorKind::Hook, text))
 }
 
-async fn without_slot<T>(
-    context: &Context<'_>,
-    options: &HookOptions,
-    wait: impl Future<Output = T>,
-) -> Result<T, Error> {
+async fn without_slot<T>(context: &Context<'_>, wait: impl Future<Output = T>) -> Result<T, Error> {
     context.pace.pause();
     let done = tokio::select! {
         done = wait => Ok(done),
-        () = options.stopped.cancelled() => Err(Error::new(ErrorKind::Cancelled, "context canceled")),
+        () = context.stopped.cancelled() => Err(Error::new(ErrorKind::Cancelled, "context canceled")),
     };
     context.pace.resume().await;
     done

@@ -1,21 +1,31 @@
-//! Waits by the rules of Helm 3, for who asks for them (`waitStrategy: legacy`): asks every two seconds, as Helm does.
+//! Waits by the rules of Helm 3, for who asks for them (`waitStrategy: legacy`). Helm asks every two seconds; here the object
+//! that is not ready is watched.
 //!
 //! Other rules than kstatus': a Deployment is ready with as many Pods as its strategy lets be there at least, a Service with
 //! an address, and kinds without a rule are always.
+
+mod changes;
 
 use std::time::Duration;
 
 use kube::core::params::ListParams;
 use kube_health::report::{Ending, ObjectReport, Report};
 use kube_health::{Status, why};
+use manifest::ObjectId;
 use serde_json::Value;
 use tokio::time::Instant;
+
+use changes::Changes;
 
 use crate::resources::Resource;
 use crate::{Cluster, Context, Error, ErrorKind, Waiting};
 
-/// How often Helm asks.
-const PAUSE: Duration = Duration::from_secs(2);
+/// What is not an object's own, as the ReplicaSets of a Deployment, is looked at so often at least.
+const LOOK_AGAIN: Duration = Duration::from_secs(10);
+/// After so long it is told what is waited for, and then ever more rarely.
+const TOLD_AFTER: Duration = Duration::from_secs(5);
+/// But so often at least.
+const TOLD_AT_LEAST: Duration = Duration::from_secs(60);
 /// So many objects are explained.
 const EXPLAINED: usize = 5;
 /// Looking for causes may take so long after the wait.
@@ -30,18 +40,38 @@ pub(super) async fn until_ready(
     let cluster = context.cluster;
     let deadline = Instant::now() + waiting.timeout;
     let mut open: Vec<&Resource> = resources.iter().collect();
+    let mut watched: Option<(ObjectId, Changes)> = None;
+    let (mut tell_at, mut pause) = (Instant::now() + TOLD_AFTER, TOLD_AFTER);
     loop {
         let looked = context
             .wait_for(still_open(cluster, &open, waiting.for_jobs))
             .await?;
         open = looked.map_err(|problem| Error::new(ErrorKind::Wait, problem))?;
-        if open.is_empty() {
+        let Some(first) = open.first() else {
             return Ok(());
+        };
+        let now = Instant::now();
+        if now >= deadline {
+            return Err(Error::of_report(report(cluster, &open, Ending::TimedOut).await));
         }
-        if Instant::now() + PAUSE > deadline {
-            return Err(timed_out(cluster, &open).await);
+        if now >= tell_at {
+            let told = context.wait_for(report(cluster, &open, Ending::NotYet)).await?;
+            (context.tell)(told.brief());
+            pause = TOLD_AT_LEAST.min(pause * 2);
+            tell_at = Instant::now() + pause;
         }
-        context.wait_for(tokio::time::sleep(PAUSE)).await?;
+        if watched.as_ref().is_none_or(|(id, _)| *id != first.id()) {
+            watched = Some((first.id(), Changes::of(&cluster.client, &first.at)));
+        }
+        let until = deadline.min(tell_at).min(now + LOOK_AGAIN);
+        let changed = async {
+            match &mut watched {
+                Some((_, changes)) => changes.next().await,
+                None => futures::future::pending().await,
+            }
+        };
+        // That nothing has changed until then is no reason not to look.
+        let _ = context.wait_for(tokio::time::timeout_at(until, changed)).await?;
     }
 }
 
@@ -276,7 +306,7 @@ fn stateful_set(live: &Value) -> bool {
 }
 
 /// Tells which objects are not ready, and why as far as that can be found.
-async fn timed_out(cluster: &Cluster, open: &[&Resource]) -> Error {
+async fn report(cluster: &Cluster, open: &[&Resource], ending: Ending) -> Report {
     let mut objects = Vec::new();
     for resource in open {
         let id = resource.id();
@@ -292,10 +322,7 @@ async fn timed_out(cluster: &Cluster, open: &[&Resource]) -> Error {
             why: cause,
         });
     }
-    Error::of_report(Report {
-        ending: Ending::TimedOut,
-        objects,
-    })
+    Report { ending, objects }
 }
 
 #[cfg(test)]

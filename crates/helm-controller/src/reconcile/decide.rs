@@ -7,7 +7,7 @@ use api::helm::{ChartArtifactKind, HelmRelease};
 pub use api::meta::reasons::ARTIFACT_FAILED;
 use api::meta::{CustomHealthCheck, reasons};
 use api::source::HelmChart;
-use controller_kit::ObjectKey;
+use controller_kit::{ObjectKey, check_name};
 use jiff::Timestamp;
 use kube_health::{Check, CheckError, Checks};
 
@@ -166,6 +166,10 @@ fn refused(object: &HelmRelease, reference: &Reference, policy: &Policy) -> Opti
     }
     if let Err(error) = drift_rules::of(object) {
         return Some(stalled(reasons::RECONCILIATION_FAILED, error.to_string()));
+    }
+    // It becomes part of paths, where it could lead elsewhere.
+    if let Err(problem) = check_name(&reference.key.namespace) {
+        return Some(stalled("InvalidChartReference", problem));
     }
     let own = object.metadata.namespace.as_deref().unwrap_or_default();
     if policy.no_cross_namespace_refs && reference.key.namespace != own {

@@ -1,18 +1,18 @@
 //! Drift: which objects of a release are not as its manifest has them, and putting that right.
 //!
 //! What a metadata watch has seen untouched since we applied it is not asked about. Everything else is compared by a dry run.
-//! Objects may be left out by an annotation, and fields by rules of the spec.
+//! Objects may be left out by an annotation or label, in the manifest or in the cluster, and fields by rules of the spec.
 
 use api::helm::HelmRelease;
 use helm_release::Release;
-use kube_apply::{ApplyOptions, CommonMetadata, Differs, Engine, Owner, Prepared};
+use kube_apply::{Address, ApplyOptions, CommonMetadata, Difference, Differs, Engine, Owner, Prepared};
 use manifest::Object;
 
 use super::inventory::objects;
 use crate::drift_rules;
 use crate::release::{Change, Drift, Failure};
 
-/// The annotation that leaves an object out, and its value.
+/// The annotation or label that leaves an object out, and its value.
 const EXCLUDED: (&str, &str) = ("helm.toolkit.fluxcd.io/driftDetection", "disabled");
 
 /// Finds the objects that differ.
@@ -22,15 +22,14 @@ pub(super) async fn find(
     object: &HelmRelease,
     release: &Release,
 ) -> Result<Vec<Drift>, Failure> {
-    let prepared = prepare(engine, owner, object, release).await?;
+    let prepared = prepare(engine, owner, object, release, |_| true).await?;
     let found = engine.differences(&prepared).await;
     let found = found.map_err(|error| Failure::new(error.to_string()))?;
-    let drift = found.into_iter().map(|found| Drift {
-        kind: found.gvk.kind,
-        namespace: Some(found.id.namespace).filter(|namespace| !namespace.is_empty()),
-        name: found.id.name,
-        change: match found.how {
+    let mut drift = Vec::new();
+    for found in found {
+        let change = match found.how {
             Differs::Missing => Change::Removed,
+            Differs::InFields { .. } if is_excluded_live(engine, &found).await? => Change::Excluded,
             Differs::InFields {
                 additions,
                 changes,
@@ -40,19 +39,34 @@ pub(super) async fn find(
                 changes,
                 removals,
             },
-        },
-    });
-    Ok(drift.collect())
+        };
+        drift.push(Drift {
+            kind: found.gvk.kind,
+            namespace: Some(found.id.namespace).filter(|namespace| !namespace.is_empty()),
+            name: found.id.name,
+            change,
+        });
+    }
+    Ok(drift)
 }
 
-/// Applies the manifest where it differs; one line for each object that was changed.
+/// Applies the manifest where it was found to differ; one line for each object that was changed.
 pub(super) async fn correct(
     engine: &Engine,
     owner: &Owner,
     object: &HelmRelease,
     release: &Release,
+    drift: &[Drift],
 ) -> Result<Vec<String>, Failure> {
-    let prepared = prepare(engine, owner, object, release).await?;
+    let is_left_alone = |object: &Object| {
+        let mut excluded = drift.iter().filter(|drift| !drift.change.is_drift());
+        excluded.any(|drift| {
+            drift.kind == object.gvk().kind
+                && drift.name == object.name()
+                && drift.namespace.as_deref().unwrap_or_default() == object.namespace()
+        })
+    };
+    let prepared = prepare(engine, owner, object, release, |object| !is_left_alone(object)).await?;
     let applied = engine.apply(prepared, &ApplyOptions::default()).await;
     let applied = applied.map_err(|error| Failure::new(error.to_string()))?;
     Ok(applied.changed().map(ToString::to_string).collect())
@@ -63,21 +77,42 @@ async fn prepare(
     owner: &Owner,
     object: &HelmRelease,
     release: &Release,
+    is_meant: impl Fn(&Object) -> bool,
 ) -> Result<Prepared, Failure> {
     let rules = drift_rules::of(object).map_err(|error| Failure::new(error.to_string()))?;
     let whole = drift_rules::of_whole_objects(object).map_err(|error| Failure::new(error.to_string()))?;
     let mut objects = objects(engine, release).await.map_err(Failure::new)?;
-    objects.retain(|object| !is_excluded(object) && !whole.names(object));
     for object in &mut objects {
         mark(object, release);
     }
+    objects.retain(|object| is_meant(object) && !is_excluded(object) && !whole.select(object));
     let prepared = engine.prepare(owner, objects, &CommonMetadata::default()).await;
     let prepared = prepared.map_err(|error| Failure::new(error.to_string()))?;
     Ok(prepared.ignoring(&rules))
 }
 
 fn is_excluded(object: &Object) -> bool {
-    object.annotation(EXCLUDED.0) == Some(EXCLUDED.1)
+    let (key, value) = EXCLUDED;
+    object.annotation(key) == Some(value) || object.label(key) == Some(value)
+}
+
+/// Whether somebody excluded the object in the cluster. Asked only about those that differ.
+async fn is_excluded_live(engine: &Engine, found: &Difference) -> Result<bool, Failure> {
+    let failed = |error: String| Failure::new(format!("{}: {error}", found.id));
+    let resource = engine.mapper().resolve(&found.gvk).await;
+    let at = Address {
+        resource: resource.map_err(|error| failed(error.to_string()))?,
+        namespace: found.id.namespace.clone(),
+        name: found.id.name.clone(),
+    };
+    let live = engine.read_metadata_one(&at).await;
+    let live = live.map_err(|error| failed(error.to_string()))?;
+    let (key, value) = EXCLUDED;
+    let says = |kind: &str| {
+        let metadata = live.as_ref()?.get("metadata")?;
+        metadata.get(kind)?.get(key)?.as_str()
+    };
+    Ok(says("annotations") == Some(value) || says("labels") == Some(value))
 }
 
 /// Sets what Helm sets on objects as it makes them.

@@ -12,7 +12,6 @@ use controller_kit::conditions::{self, Fact};
 use controller_kit::queue::{Outcome as Next, Slot};
 use controller_kit::{ObjectKey, finalizer};
 use jiff::Timestamp;
-use tokio_util::sync::CancellationToken;
 
 use super::observe::{Observed, placement};
 use super::record::Recorder;
@@ -20,6 +19,7 @@ use super::template;
 use super::world::{Place, World};
 use crate::controller::{Context, owner};
 use crate::error::chain;
+use crate::memory::Ends;
 use crate::release;
 
 /// Flux's reason of Ready while it cannot be uninstalled.
@@ -84,7 +84,7 @@ async fn uninstall(
         }
     };
     let uninstalled = {
-        let mut world = World::new(context, key, object, recorder, slot, CancellationToken::new());
+        let mut world = World::new(context, key, object, recorder, slot, Ends::new(&context.shutdown));
         world.enter(Place::of_status(object, &status, &target));
         release::uninstall(&mut world, object, &mut status).await
     };

@@ -10,8 +10,8 @@ use controller_kit::queue::{Outcome as Next, Slot};
 use controller_kit::{ObjectKey, conditions};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value};
-use tokio_util::sync::CancellationToken;
 
+use super::access;
 use super::decide::{Plan, Trigger};
 use super::observe::{Observed, placement};
 use super::record::Recorder;
@@ -20,7 +20,7 @@ use super::world::{Place, World};
 use crate::charts::Loaded;
 use crate::controller::Context;
 use crate::error::chain;
-use crate::memory::{Attempt, Outcome, Seen};
+use crate::memory::{Attempt, Ends, Outcome, Seen};
 use crate::release::{self, Desired, Ended};
 use crate::{chart_template, drift_rules, values};
 
@@ -50,13 +50,13 @@ pub(super) async fn run(
     if is_settled(context, key, observed, &plan) {
         return rest(context, key, &observed.object, &plan);
     }
-    let (began, cancelled) = (Timestamp::now(), CancellationToken::new());
+    let (began, ends) = (Timestamp::now(), Ends::new(&context.shutdown));
     context.memory.with(key, |entry| {
         entry.drifted = false;
         entry.inputs_touched = false;
-        entry.running = Some(cancelled.clone());
+        entry.running = Some(ends.clone());
     });
-    let next = attempt(context, key, observed, &mut recorder, &plan, slot, cancelled).await;
+    let next = attempt(context, key, observed, &mut recorder, &plan, slot, ends).await;
     context.memory.with(key, |entry| entry.running = None);
     context.observe(key, Timestamp::now().duration_since(began).unsigned_abs());
     next
@@ -74,6 +74,7 @@ fn is_settled(context: &Context, key: &ObjectKey, observed: &Observed, plan: &Pl
         && is_ready
         && is_watched
         && !drift_rules::is_on(&observed.object)
+        && !access::is_asked(&observed.object)
         && (observed.object.spec.values_from.is_empty() || context.watches_configs)
 }
 
@@ -84,7 +85,7 @@ async fn attempt(
     recorder: &mut Recorder<'_>,
     plan: &Plan,
     slot: Slot,
-    cancelled: CancellationToken,
+    ends: Ends,
 ) -> Next {
     let object = &observed.object;
     if let Err(error) = recorder.ensure_finalizer().await {
@@ -99,17 +100,19 @@ async fn attempt(
             };
         }
     };
-    let mut status = recorder.status();
+    let before = recorder.status();
+    let mut status = before.clone();
     let generation = object.metadata.generation.unwrap_or_default();
     status.helm_chart = chart_template::key(object).map(|chart| chart.to_string());
     status::unobstructed(&mut status, generation, Timestamp::now());
     let desired = desired(context, &parts);
     let (ended, mut status) = {
-        let mut world = World::new(context, key, object, recorder, &slot, cancelled.clone());
+        let mut world = World::new(context, key, object, recorder, &slot, ends);
         let ended = drive(&mut world, &parts, &mut status, &desired).await;
         (ended, status)
     };
     tracing::debug!(?ended, trigger = ?plan.trigger, "the run ended");
+    status::still_stalled(&mut status, &before);
     if ended.observes_generation() {
         status.observed_generation = Some(generation);
     }
@@ -131,6 +134,9 @@ async fn gather(
     object: &HelmRelease,
     plan: &Plan,
 ) -> Result<Parts, Missing> {
+    if let Err(access::Denied { reason, message }) = access::check(&context.client, object).await {
+        return Err(Missing { reason, message });
+    }
     let resources = values::read(&context.client, object).await;
     let composed = resources.and_then(|resources| values::compose(object, &resources));
     let composed = composed.map_err(|error| Missing {
@@ -230,6 +236,8 @@ async fn conclude(
             tracing::error!(error = %failure, "Reconciliation failed");
             try_again(context, key, plan)
         }
+        // Another process goes on.
+        Ended::Cancelled if context.shutdown.is_cancelled() => Next::Done,
         Ended::Cancelled => {
             let by = format!("HelmRelease/{key}");
             tracing::info!(

@@ -2,7 +2,7 @@
 //! is in the way. What is said of the release itself is in `release`.
 
 use api::helm::HelmReleaseStatus;
-use api::meta::{condition_types, reasons};
+use api::meta::{Condition, condition_types, reasons};
 use controller_kit::conditions::{self, Fact};
 use jiff::Timestamp;
 
@@ -114,6 +114,43 @@ pub fn unobstructed(status: &mut HelmReleaseStatus, generation: i64, now: Timest
     }
 }
 
+/// Says what the action that is under way waits for, behind Flux's words for it.
+pub fn waiting(previous: &HelmReleaseStatus, present: &str) -> HelmReleaseStatus {
+    /// How what is said of an action begins; see `release::drive`.
+    const RUNNING: &str = "Running '";
+    const WAITING: &str = ", waiting for: [";
+    let mut status = previous.clone();
+    let running = |condition: &&mut Condition| {
+        let is_one = matches!(
+            condition.type_.as_str(),
+            condition_types::READY | condition_types::RECONCILING
+        );
+        is_one && condition.reason == reasons::PROGRESSING && condition.message.starts_with(RUNNING)
+    };
+    for condition in status.conditions.iter_mut().filter(running) {
+        let action = condition.message.split(WAITING).next().unwrap_or_default();
+        condition.message = format!("{action}, {present}");
+    }
+    status
+}
+
+/// Keeps the time since when an object is stalled, where a run has ended as the one before: it says nothing new.
+pub fn still_stalled(status: &mut HelmReleaseStatus, before: &HelmReleaseStatus) {
+    let stalled = |condition: &&Condition| condition.type_ == condition_types::STALLED;
+    let Some(before) = before.conditions.iter().find(stalled) else {
+        return;
+    };
+    let now = status
+        .conditions
+        .iter_mut()
+        .find(|condition| stalled(&&**condition));
+    if let Some(now) = now
+        && now.status == before.status
+    {
+        now.last_transition_time = before.last_transition_time.clone();
+    }
+}
+
 fn not_ready(reason: &str, message: String) -> Fact {
     Fact::does_not_hold(condition_types::READY, reason, message)
 }
@@ -158,6 +195,61 @@ mod tests {
         let fresh = after(Report::Suspended);
         assert_eq!(fresh.last_handled_reconcile_at.as_deref(), Some("asked"));
         assert!(fresh.conditions.is_empty() && fresh.observed_generation.is_none());
+    }
+
+    #[test]
+    fn what_an_action_waits_for_is_said_behind_the_action() {
+        let mut status = HelmReleaseStatus::default();
+        let running = "Running 'install' action with timeout of 5m0s";
+        for fact in [
+            Fact::is_unknown(condition_types::READY, reasons::PROGRESSING, running),
+            Fact::holds(condition_types::RECONCILING, reasons::PROGRESSING, running),
+            Fact::holds("Released", "InstallSucceeded", running),
+        ] {
+            conditions::set(&mut status.conditions, fact, 1, Timestamp::UNIX_EPOCH);
+        }
+        let first = waiting(&status, "waiting for: [a]");
+        let second = waiting(&first, "waiting for: [b]");
+        let said = |type_| {
+            conditions::get(&second.conditions, type_)
+                .unwrap()
+                .message
+                .as_str()
+        };
+        assert_eq!(
+            said(condition_types::READY),
+            format!("{running}, waiting for: [b]")
+        );
+        assert_eq!(
+            said(condition_types::RECONCILING),
+            format!("{running}, waiting for: [b]")
+        );
+        assert_eq!(said("Released"), running);
+    }
+
+    #[test]
+    fn who_is_stalled_as_before_is_so_since_then() {
+        let stalled = |at: i64| {
+            let frame = Frame {
+                now: Timestamp::from_second(at).unwrap(),
+                ..FRAME
+            };
+            let (reason, message) = ("RetriesExceeded", "no".to_owned());
+            next(
+                &HelmReleaseStatus::default(),
+                frame,
+                Report::Stalled { reason, message },
+            )
+        };
+        let (before, mut now) = (stalled(1), stalled(2));
+        still_stalled(&mut now, &HelmReleaseStatus::default());
+        let since = |status: &HelmReleaseStatus| {
+            let stalled = conditions::get(&status.conditions, condition_types::STALLED).unwrap();
+            stalled.last_transition_time.clone()
+        };
+        assert_ne!(since(&now), since(&before));
+        still_stalled(&mut now, &before);
+        assert_eq!(since(&now), since(&before));
     }
 
     #[test]

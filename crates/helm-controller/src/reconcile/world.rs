@@ -14,14 +14,14 @@ use helm_action::{Cluster, Context as ActionContext, Error, ErrorKind, Log, Outc
 use helm_release::{Release, Status};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
-use tokio_util::sync::CancellationToken;
 
 use super::record::Recorder;
-use super::{decide, drift, inventory};
+use super::{decide, drift, inventory, waiting};
 use crate::charts::Loaded;
 use crate::controller::{Context, owner};
 use crate::error::chain;
 use crate::flags::NAME;
+use crate::memory::Ends;
 use crate::orders::Orders;
 use crate::release::{self, Action, Drift, Event, Failure, FailureKind, Perform, Performed};
 
@@ -88,7 +88,7 @@ pub(super) struct World<'a, 'r> {
     object: &'a Arc<HelmRelease>,
     recorder: &'a mut Recorder<'r>,
     slot: &'a Slot,
-    cancelled: CancellationToken,
+    ends: Ends,
     place: Option<Place>,
     content: Option<Released>,
     /// The newest record was left by an uninstall.
@@ -104,7 +104,7 @@ impl<'a, 'r> World<'a, 'r> {
         object: &'a Arc<HelmRelease>,
         recorder: &'a mut Recorder<'r>,
         slot: &'a Slot,
-        cancelled: CancellationToken,
+        ends: Ends,
     ) -> Self {
         Self {
             context,
@@ -112,7 +112,7 @@ impl<'a, 'r> World<'a, 'r> {
             object,
             recorder,
             slot,
-            cancelled,
+            ends,
             place: None,
             content: None,
             over_uninstalled: false,
@@ -136,62 +136,86 @@ impl<'a, 'r> World<'a, 'r> {
     }
 
     fn place(&self) -> Result<&Place, Failure> {
-        let place = self.place.as_ref();
-        place.ok_or_else(|| Failure::new("failed to find the release: nobody said where it is"))
+        found(self.place.as_ref())
     }
 
-    async fn act(&self, action: &Action) -> Result<Outcome, Failure> {
-        let place = self.place()?;
-        let checks = decide::checks(self.object).map_err(|error| Failure::new(chain(&error)))?;
+    /// Does an action; what it waits for is told in the status meanwhile.
+    async fn act(&mut self, action: &Action) -> Result<Outcome, Failure> {
+        let Self {
+            context,
+            object,
+            recorder,
+            slot,
+            ends,
+            content,
+            over_uninstalled,
+            log,
+            ..
+        } = self;
+        let place = found(self.place.as_ref())?;
+        let checks = decide::checks(object).map_err(|error| Failure::new(chain(&error)))?;
         let checks = Arc::new(checks);
         let orders = Orders {
-            object: self.object,
+            object,
             name: &place.name,
             namespace: &place.namespace,
             checks: &checks,
-            policy: &self.context.policy,
+            policy: &context.policy,
         };
-        let pace = SlotPace(self.slot);
+        let pace = SlotPace(slot);
+        let (tell, told) = waiting::channel();
         let context = ActionContext {
             cluster: &place.cluster,
             storage: &place.storage,
             pace: &pace,
-            cancelled: self.cancelled.clone(),
-            log: &self.log,
+            cancelled: ends.cancelled.clone(),
+            stopped: ends.stopped.clone(),
+            tell: &tell,
+            log,
         };
         let content = || {
-            let content = self.content.as_ref();
+            let content = content.as_ref();
             let content = content.map(|(chart, values)| orders.content(chart, values));
             content.ok_or_else(|| Failure::new("failed to release: there is no chart"))
         };
-        Ok(match action {
-            Action::Install => {
-                helm_action::install(&context, &orders.install(content()?, self.over_uninstalled)).await
-            }
-            Action::Upgrade => helm_action::upgrade(&context, &orders.upgrade(content()?)).await,
-            Action::RollBack(to) => {
-                helm_action::rollback(&context, &orders.roll_back(action, to.version)).await
-            }
-            Action::UninstallRemediation | Action::FinishUninstall | Action::Uninstall => {
-                helm_action::uninstall(&context, &orders.uninstall(action)).await
-            }
-            Action::Test => helm_action::test(&context, &orders.test()).await,
-            Action::Unlock(release) => unlock(&place.storage, release).await,
-            Action::CorrectDrift(_) => Outcome {
-                written: BTreeMap::new(),
-                result: Ok(()),
-            },
-        })
+        let acting = async {
+            Ok(match action {
+                Action::Install => {
+                    helm_action::install(&context, &orders.install(content()?, *over_uninstalled)).await
+                }
+                Action::Upgrade => helm_action::upgrade(&context, &orders.upgrade(content()?)).await,
+                Action::RollBack(to) => {
+                    helm_action::rollback(&context, &orders.roll_back(action, to.version)).await
+                }
+                Action::UninstallRemediation | Action::FinishUninstall | Action::Uninstall => {
+                    helm_action::uninstall(&context, &orders.uninstall(action)).await
+                }
+                Action::Test => helm_action::test(&context, &orders.test()).await,
+                Action::Unlock(release) => unlock(&place.storage, release).await,
+                Action::CorrectDrift(_) => Outcome {
+                    written: BTreeMap::new(),
+                    result: Ok(()),
+                },
+            })
+        };
+        waiting::telling(recorder, told, acting).await
     }
 
-    async fn correct(&self) -> Result<Vec<String>, Failure> {
+    async fn correct(&self, drift: &[Drift]) -> Result<Vec<String>, Failure> {
         let place = self.place()?;
         let last = place.storage.last(&place.name).await;
         let last = last.map_err(|error| Failure::new(chain(&error)))?;
         let release = last
             .ok_or_else(|| Failure::new("failed to find the release"))?
             .release;
-        drift::correct(&place.cluster.engine, &owner(self.key), self.object, &release).await
+        drift::correct(
+            &place.cluster.engine,
+            &owner(self.key),
+            self.object,
+            &release,
+            drift,
+        )
+        .await
     }
 
     /// The objects of the newest record that an action wrote, if it made a revision.
@@ -237,7 +261,7 @@ impl Perform for World<'_, '_> {
         self.log = Log::new();
         if let Action::CorrectDrift(drift) = action {
             tracing::debug!(objects = drift.len(), "correcting drift");
-            return match self.correct().await {
+            return match self.correct(drift).await {
                 Ok(corrected) => Performed {
                     corrected,
                     ..Performed::default()
@@ -279,8 +303,12 @@ impl Perform for World<'_, '_> {
     }
 
     fn is_cancelled(&self) -> bool {
-        self.cancelled.is_cancelled()
+        self.ends.cancelled.is_cancelled()
     }
+}
+
+fn found(place: Option<&Place>) -> Result<&Place, Failure> {
+    place.ok_or_else(|| Failure::new("failed to find the release: nobody said where it is"))
 }
 
 /// Writes a record in place of one that a crash left pending.

@@ -162,7 +162,7 @@ pub enum Change {
 
 impl Change {
     /// Whether there is something to correct.
-    pub(super) fn is_drift(self) -> bool {
+    pub fn is_drift(self) -> bool {
         self != Self::Excluded
     }
 }

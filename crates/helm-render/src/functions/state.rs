@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use go_template::Str;
 use serde_json::{Map, Value};
 
-/// Where `lookup` finds objects: the API server, for whom there is one.
+/// Where templates look things up outside of the chart: `lookup` asks the API server, for whom there is one, and
+/// `getHostByName` the DNS, for whom that is allowed.
 pub trait Lookup: fmt::Debug + Send + Sync {
     /// Finds an object, or all of a kind where the name is empty (as a `List` of theirs). None for what is not there; an
     /// error ends the render with that text.
@@ -18,6 +20,12 @@ pub trait Lookup: fmt::Debug + Send + Sync {
         namespace: &str,
         name: &str,
     ) -> Result<Option<Map<String, Value>>, String>;
+
+    /// Finds the addresses of a host; none where there is no such host. None if templates may not ask; an error ends the
+    /// render with that text.
+    fn addresses(&self, _host: &str) -> Result<Option<Vec<IpAddr>>, String> {
+        Ok(None)
+    }
 }
 
 /// The part of a render that belongs to functions.

@@ -45,6 +45,13 @@ impl CompiledSelector {
         .all(|(pattern, text)| pattern.as_ref().is_none_or(|pattern| pattern.is_match(text)))
     }
 
+    /// Tells whether all matches, by the labels and annotations of the object itself.
+    pub(super) fn selects(&self, object: &Object) -> bool {
+        self.names(object)
+            && self.labels.matches_by(|key| object.label(key))
+            && self.annotations.matches_by(|key| object.annotation(key))
+    }
+
     /// Tells whether labels and annotations match.
     pub(super) fn labels_match(&self, labels: &Map<String, Value>, annotations: &Map<String, Value>) -> bool {
         let matches = |selector: &LabelSelector, map: &Map<String, Value>| {

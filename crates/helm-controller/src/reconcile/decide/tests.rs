@@ -202,6 +202,10 @@ fn fences_and_mistakes_stall() {
         message,
         "can't access 'OCIRepository/sources/podinfo', cross-namespace references have been blocked"
     );
+    let elsewhere = json!({"kind": "OCIRepository", "name": "a", "namespace": "../../secrets/a?"});
+    let (reason, message) = stalls(json!({"chartRef": elsewhere}), Policy::default()).unwrap();
+    assert_eq!(reason, "InvalidChartReference");
+    assert!(message.starts_with("invalid resource name "), "{message}");
     let external = json!({"chartRef": {"kind": "ExternalArtifact", "name": "a"}});
     assert_eq!(
         stalls(external.clone(), Policy::default()).unwrap().0,
