@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use event::{Event, InvolvedObject};
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{Client, Resource, ResourceExt as _};
 use tokio::sync::mpsc::{self, error::TrySendError};
@@ -44,11 +45,11 @@ pub enum Severity {
 
 impl Severity {
     /// As notifications have it; None if there is none.
-    fn notified_as(self) -> Option<&'static str> {
+    fn notified_as(self) -> Option<event::Severity> {
         match self {
             Self::Trace => None,
-            Self::Info => Some("info"),
-            Self::Error => Some("error"),
+            Self::Info => Some(event::Severity::Info),
+            Self::Error => Some(event::Severity::Error),
         }
     }
 
@@ -185,15 +186,18 @@ impl Recorder {
         {
             return;
         }
-        let notification = Notification {
-            involved_object: occurrence.object.clone(),
+        let event = Event {
+            involved_object: involved(&occurrence.object),
             severity,
-            timestamp: webhook::timestamp(jiff::Timestamp::now()),
+            timestamp: Some(jiff::Timestamp::now()),
             message: occurrence.message.clone(),
             reason: occurrence.reason.clone(),
             metadata: occurrence.annotations.clone(),
             reporting_controller: self.controller.to_string(),
             reporting_instance: notify.instance.to_string(),
+        };
+        let notification = Notification {
+            event,
             since: tokio::time::Instant::now(),
         };
         self.enqueue(&notify.queue, notification, &occurrence.reason);
@@ -210,6 +214,19 @@ impl Recorder {
             }
             Err(TrySendError::Closed(_)) => tracing::debug!(reason, "an event came after shutdown"),
         }
+    }
+}
+
+fn involved(object: &ObjectReference) -> InvolvedObject {
+    let text = |field: &Option<String>| field.clone().unwrap_or_default();
+    InvolvedObject {
+        kind: text(&object.kind),
+        namespace: text(&object.namespace),
+        name: text(&object.name),
+        uid: text(&object.uid),
+        api_version: text(&object.api_version),
+        resource_version: text(&object.resource_version),
+        field_path: text(&object.field_path),
     }
 }
 

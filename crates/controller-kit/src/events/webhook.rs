@@ -5,15 +5,12 @@
 //! receiver is away, the others wait behind the one at hand; what has waited as long as its own attempts would have taken is
 //! then tried once, so that a receiver that stays away costs little.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use jiff::Timestamp;
-use k8s_openapi::api::core::v1::ObjectReference;
+use event::{Event, InvolvedObject};
 use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
 use reqwest::{Client, Response, StatusCode, Url};
-use serde::Serialize;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -28,27 +25,11 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 /// All pauses of one event together.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// An event as it goes over the wire (`event.toolkit.fluxcd.io/v1beta1`).
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
+/// An event that is to be posted.
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Notification {
-    pub(super) involved_object: ObjectReference,
-    pub(super) severity: &'static str,
-    /// RFC 3339, whole seconds.
-    pub(super) timestamp: String,
-    pub(super) message: String,
-    pub(super) reason: String,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub(super) metadata: BTreeMap<String, String>,
-    pub(super) reporting_controller: String,
-    pub(super) reporting_instance: String,
-    #[serde(skip)]
+    pub(super) event: Event,
     pub(super) since: Instant,
-}
-
-/// The time as an event has it.
-pub(super) fn timestamp(now: Timestamp) -> String {
-    now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 /// The name of this instance: in a pod, the pod's.
@@ -102,7 +83,7 @@ impl Webhook {
     }
 
     async fn post(&self, notification: &Notification) -> Answer {
-        let body = match serde_json::to_vec(notification) {
+        let body = match serde_json::to_vec(&notification.event) {
             Ok(body) => body,
             Err(error) => return Answer::Refused(error.to_string()),
         };
@@ -213,16 +194,13 @@ impl Sink {
 }
 
 fn log(notification: &Notification, error: &str) {
-    let Notification {
-        involved_object,
-        reason,
+    let InvolvedObject {
+        kind,
+        namespace,
+        name,
         ..
-    } = notification;
-    let (kind, namespace, name) = (
-        involved_object.kind.as_deref().unwrap_or_default(),
-        involved_object.namespace.as_deref().unwrap_or_default(),
-        involved_object.name.as_deref().unwrap_or_default(),
-    );
+    } = &notification.event.involved_object;
+    let reason = &notification.event.reason;
     tracing::error!(kind, namespace, name, reason, error, "unable to record event");
 }
 

@@ -55,15 +55,12 @@ impl Receiver {
 }
 
 fn notification(message: &str) -> Notification {
-    Notification {
-        involved_object: ObjectReference::default(),
-        severity: "info",
-        timestamp: String::new(),
+    let event = Event {
         message: message.to_owned(),
-        reason: "Progressing".to_owned(),
-        metadata: BTreeMap::new(),
-        reporting_controller: "kustomize-controller".to_owned(),
-        reporting_instance: String::new(),
+        ..Event::default()
+    };
+    Notification {
+        event,
         since: Instant::now(),
     }
 }
@@ -131,7 +128,7 @@ async fn an_event_is_posted_as_flux_posts_it() {
     assert_eq!(content_type, "application/json");
     let timestamp = event["timestamp"].take();
     assert!(
-        timestamp.as_str().unwrap().parse::<Timestamp>().is_ok(),
+        timestamp.as_str().unwrap().parse::<jiff::Timestamp>().is_ok(),
         "{timestamp}"
     );
     assert_eq!(timestamp.as_str().unwrap().len(), "2026-11-22T10:00:00Z".len());
