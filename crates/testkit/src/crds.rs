@@ -1,4 +1,4 @@
-//! Installs our own CustomResourceDefinitions, as `charts/windlass/crds` ships them.
+//! Installs our own CustomResourceDefinitions, as `charts/windlass/files/crds` ships them.
 
 use std::fs;
 use std::path::Path;
@@ -11,9 +11,9 @@ use kube::{Api, Client};
 use crate::tools::repository_root;
 use crate::wait::wait_for;
 
-/// Applies every definition of `charts/windlass/crds` and waits until the API server serves them.
+/// Applies every definition of `charts/windlass/files/crds` and waits until the API server serves them.
 pub async fn install_crds(client: &Client) -> Result<()> {
-    install_crds_from(client, &repository_root().join("charts/windlass/crds")).await
+    install_crds_from(client, &repository_root().join("charts/windlass/files/crds")).await
 }
 
 /// Applies every `*.yaml` of `folder`, one definition each, and waits until the API server serves them.

@@ -1,5 +1,5 @@
-//! Writes the generated files of the repository: the CRDs (from the types of crate `api`) and the gRPC code
-//! (from `proto/`).
+//! Writes the generated files of the repository: the CRDs (from the types of crate `api`), the gRPC code (from
+//! `proto/`) and the chart's README (from its values).
 //!
 //! Every generator returns the files it wants as text, in memory; this module writes them, or, with `--check`,
 //! compares them with what is committed and names each file that differs, is missing or is left over. So there
@@ -24,17 +24,22 @@ pub(crate) struct Arguments {
     check: bool,
 }
 
-/// One folder that a generator owns whole, and the files that belong there by name.
+/// A folder, and the files that a generator wants there by name.
 pub(crate) struct Generated {
     /// Relative to the root of the repository.
     folder: &'static str,
     files: BTreeMap<String, Vec<u8>>,
+    /// Whether other files there are left over, since the generator owns the folder.
+    is_whole: bool,
 }
 
 /// Writes, or with `--check` compares, every generated folder.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let root = repository_root()?;
-    let folders = [crds::generate()?, proto::generate(&root)?];
+    let folders = [
+        crds::generate()?,
+        proto::generate(&root)?,
+    ];
     let mut stale = Vec::new();
     for generated in &folders {
         stale.extend(stale_files(&root, generated)?);
@@ -60,7 +65,7 @@ fn report(check: bool, stale: &[PathBuf]) -> Result<()> {
 /// The files of the folder that differ from what the generator wants, are missing, or are left over.
 fn stale_files(root: &Path, generated: &Generated) -> Result<Vec<PathBuf>> {
     let folder = root.join(generated.folder);
-    let mut names = present_files(&folder)?;
+    let mut names = left_over(&folder, generated)?;
     names.extend(generated.files.keys().cloned());
     let mut stale = Vec::new();
     for name in names {
@@ -75,11 +80,9 @@ fn stale_files(root: &Path, generated: &Generated) -> Result<Vec<PathBuf>> {
 fn write(root: &Path, generated: &Generated) -> Result<()> {
     let folder = root.join(generated.folder);
     fs::create_dir_all(&folder).with_context(|| format!("failed to create {}", folder.display()))?;
-    for left_over in present_files(&folder)? {
-        if !generated.files.contains_key(&left_over) {
-            let path = folder.join(&left_over);
-            fs::remove_file(&path).with_context(|| format!("failed to remove {}", path.display()))?;
-        }
+    for name in left_over(&folder, generated)? {
+        let path = folder.join(&name);
+        fs::remove_file(&path).with_context(|| format!("failed to remove {}", path.display()))?;
     }
     for (name, content) in &generated.files {
         let path = folder.join(name);
@@ -89,6 +92,16 @@ fn write(root: &Path, generated: &Generated) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Files that the generator does not want.
+fn left_over(folder: &Path, generated: &Generated) -> Result<BTreeSet<String>> {
+    if !generated.is_whole {
+        return Ok(BTreeSet::new());
+    }
+    let mut names = present_files(folder)?;
+    names.retain(|name| !generated.files.contains_key(name));
+    Ok(names)
 }
 
 /// Names of the plain files in the folder; none when there is no such folder.

@@ -1,4 +1,4 @@
-//! The CRDs in `charts/windlass/crds/` are those of the types.
+//! The CRDs in `charts/windlass/files/crds/` are those of the types.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use super::trees;
 
 #[test]
 fn the_shipped_crds_are_not_stale() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../charts/windlass/crds");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../charts/windlass/files/crds");
     let (shipped, wanted) = (trees::in_folder(&folder), trees::of_the_types());
     let stale: Vec<_> = shipped
         .keys()

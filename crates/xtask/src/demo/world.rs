@@ -73,7 +73,7 @@ impl World {
         story.prepared(
             "definitions",
             started.elapsed(),
-            "Flux's kinds, from charts/windlass/crds",
+            "Flux's kinds, from charts/windlass/files/crds",
         )?;
 
         let started = Instant::now();

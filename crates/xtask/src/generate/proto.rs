@@ -45,6 +45,7 @@ pub(super) fn generate(root: &Path) -> Result<Generated> {
     Ok(Generated {
         folder: OUTPUT_FOLDER,
         files,
+        is_whole: true,
     })
 }
 
