@@ -49,7 +49,8 @@ impl Environment {
     }
 
     /// A variable that is set and not empty.
-    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
         self.variables
             .get(name)
             .map(String::as_str)

@@ -110,6 +110,16 @@ impl App {
         session.cache.get_or(&key, self.create(session)).await
     }
 
+    /// The short name of the App, which is in the names of what it does.
+    pub async fn slug(&self, session: Session<'_>) -> Result<String, Error> {
+        #[derive(Deserialize)]
+        struct Found {
+            slug: String,
+        }
+        let request = self.request(Method::GET, "app", &self.pass(session)?)?;
+        Ok(ask_json::<Found>(session.http, request).await?.slug)
+    }
+
     async fn create(&self, session: Session<'_>) -> Result<Token, Error> {
         let pass = self.pass(session)?;
         let id = match &self.installation {

@@ -1,0 +1,30 @@
+//! `giteapullrequestcomment`: one comment on a pull request.
+
+use http::Method;
+
+use super::Gitea;
+use crate::edge::Http;
+use crate::error::Error;
+use crate::git::comment::{self, Comment, Places};
+use crate::notification::{Notification, Sent};
+
+/// Makes the comment, or changes it.
+pub(crate) async fn send(http: Http<'_>, notification: &Notification) -> Result<Sent, Error> {
+    let comment = Comment::of(notification, &http.target.provider, comment::PULL_REQUEST)?;
+    let mut gitea = Gitea::of(http)?;
+    gitea.api = gitea
+        .api
+        .about(comment.missing("pull request", &gitea.repository.id));
+    let number = comment.number.to_string();
+    let places = Places {
+        all: gitea.path(&["issues", &number, "comments"])?,
+        each: gitea.path(&["issues", "comments"])?,
+        change: Method::PATCH,
+        query: &[],
+        // Gitea gives all comments at once, whatever page it is asked for.
+        is_paged: false,
+    };
+    comment
+        .put(&gitea.api, &places, notification, comment::me(&gitea.api))
+        .await
+}

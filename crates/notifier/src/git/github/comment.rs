@@ -1,0 +1,35 @@
+//! `githubpullrequestcomment`: one comment on a pull request.
+
+use http::Method;
+
+use super::GitHub;
+use crate::edge::Http;
+use crate::error::Error;
+use crate::git::comment::{self, Comment, Places};
+use crate::identity;
+use crate::notification::{Notification, Sent};
+
+/// Makes the comment, or changes it.
+pub(crate) async fn send(http: Http<'_>, notification: &Notification) -> Result<Sent, Error> {
+    let comment = Comment::of(notification, &http.target.provider, comment::PULL_REQUEST)?;
+    let mut github = GitHub::of(http).await?;
+    github.api = github
+        .api
+        .about(comment.missing("pull request", &github.repository.id));
+    let number = comment.number.to_string();
+    let places = Places {
+        all: github.path(&["issues", &number, "comments"])?,
+        each: github.path(&["issues", "comments"])?,
+        change: Method::PATCH,
+        query: &[],
+        is_paged: true,
+    };
+    let me = async {
+        match &github.app {
+            // The App's comments are by a robot of its name.
+            Some(app) => Ok(format!("{}[bot]", identity::github_slug(http, app).await?)),
+            None => comment::me(&github.api).await,
+        }
+    };
+    comment.put(&github.api, &places, notification, me).await
+}
