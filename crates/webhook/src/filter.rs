@@ -1,0 +1,72 @@
+//! Which objects a call wakes: CEL over the object's metadata (`res`), the body (`req`) and, for generic-oidc, the claims
+//! of the token (`claims`).
+
+use cel_expression::{Expression, Scope};
+use serde_json::{Value, json};
+
+use crate::{Accepted, Call, content_type, json};
+
+pub use cel_expression::Error;
+
+/// Expressions that must all be true of an object.
+#[derive(Debug, Clone, Default)]
+pub struct Filter(Vec<Expression>);
+
+impl Filter {
+    /// Parses one expression. Only generic-oidc has claims.
+    pub fn parse(expression: &str, has_claims: bool) -> Result<Self, Error> {
+        let variables: &[&str] = if has_claims {
+            &["res", "req", "claims"]
+        } else {
+            &["res", "req"]
+        };
+        Expression::parse_with_variables(expression, variables).map(|expression| Self(vec![expression]))
+    }
+
+    /// This one, and another one too.
+    pub fn and(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
+    /// Whether every object passes.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Says whether an object passes, given as Kubernetes writes it.
+    pub fn matches(&self, called: &Called, object: &Value) -> Result<bool, Error> {
+        let scope = called.0.clone().decoded("res", object);
+        for expression in &self.0 {
+            if !expression.evaluate_boolean_in(&scope)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// What filters see of a call.
+#[derive(Debug, Clone, Default)]
+pub struct Called(Scope);
+
+impl Called {
+    /// Reads the body. One that does not say that it is JSON has no fields; one that says so and is not is an error.
+    pub fn read(call: &Call<'_>, accepted: &Accepted) -> Result<Self, String> {
+        let body = accepted.payload.as_deref().unwrap_or(call.body);
+        let is_json = content_type::is_json(call.header("Content-Type"))
+            || accepted.payload.is_some() && accepted.event.is_some();
+        let request = if is_json { json::parse(body) } else { Ok(json!({})) };
+        let failed = |reason: &str| format!("failed to parse request body as JSON: {reason}");
+        let request = match request.map_err(|reason| failed(&reason))? {
+            Value::Null => json!({}),
+            request @ Value::Object(_) => request,
+            _ => return Err(failed("it is no object")),
+        };
+        let scope = Scope::default().decoded("req", &request);
+        Ok(Self(match &accepted.claims {
+            Some(claims) => scope.decoded("claims", claims),
+            None => scope,
+        }))
+    }
+}
