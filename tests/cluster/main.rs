@@ -9,6 +9,8 @@
     reason = "a test's output is shown when it fails"
 )]
 
+mod alert_clients;
+mod alerts;
 mod annotations;
 mod artifacts;
 mod authority;
@@ -45,6 +47,7 @@ mod ignore;
 mod kill;
 mod lifecycle;
 mod readers;
+mod receivers;
 mod remote;
 mod remote_identity;
 mod service;

@@ -4,6 +4,7 @@
 //! allocator, logs, endpoints, the client, leadership, the controller's work, the last events, release of the
 //! Lease. Nothing here must run for the next start to be right: a process may be killed at any moment.
 
+use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use crate::events::{Recorder, Webhook};
 use crate::flags::{ClientFlags, EndpointFlags, LeaderElectionFlags, LogFlags, WatchFlags};
 use crate::leader::Leadership;
 use crate::metrics::Metrics;
-use crate::{client, leader, process, telemetry};
+use crate::{client, leader, process, standby, telemetry};
 
 /// More threads than this cost memory and gain nothing: what takes long waits for others or runs on blocking
 /// threads.
@@ -76,6 +77,15 @@ where
     W: FnOnce(Context) -> F,
     F: Future<Output = anyhow::Result<()>>,
 {
+    run_serving(app, &[], work)
+}
+
+/// As [`run`], for work that serves at these addresses: as long as another process leads, requests there are asked to come again.
+pub fn run_serving<W, F>(app: App, addresses: &[SocketAddr], work: W) -> ExitCode
+where
+    W: FnOnce(Context) -> F,
+    F: Future<Output = anyhow::Result<()>>,
+{
     process::init();
     telemetry::init(&app.log);
     let threads = std::thread::available_parallelism()
@@ -86,7 +96,7 @@ where
         .enable_all()
         .build();
     let result = runtime.map_err(anyhow::Error::from).and_then(|runtime| {
-        let result = runtime.block_on(live(app, work));
+        let result = runtime.block_on(live(app, addresses, work));
         // Blocking work that does not end (a slow disk, a slow remote) must not hold the process.
         runtime.shutdown_background();
         result
@@ -97,7 +107,7 @@ where
     process::exit_code(&result)
 }
 
-async fn live<W, F>(app: App, work: W) -> anyhow::Result<()>
+async fn live<W, F>(app: App, addresses: &[SocketAddr], work: W) -> anyhow::Result<()>
 where
     W: FnOnce(Context) -> F,
     F: Future<Output = anyhow::Result<()>>,
@@ -115,7 +125,11 @@ where
     let client = client::connect_counted(&app.client, metrics.rest()).await?;
     let namespace = runtime_namespace(&app.watch, &client);
     let lease = app.watch.lease_name(app.name);
+    let (waits, waiting) = (app.leader.enable_leader_election, CancellationToken::new());
+    let mut standby = standby::serve(if waits { addresses } else { &[] }, &waiting).await?;
     let leading = leader::run(client.clone(), &app.leader, &lease, &namespace, token, &metrics).await?;
+    waiting.cancel();
+    while standby.join_next().await.is_some() {}
     let Some(leadership) = leading else { return Ok(()) };
     tracing::info!(
         logger = "setup",

@@ -38,9 +38,10 @@ pub mod telemetry;
 
 mod app;
 mod object_key;
+mod standby;
 
 #[cfg(test)]
 mod mock_api;
 
-pub use app::{App, Context, LeadershipLost, run};
+pub use app::{App, Context, LeadershipLost, run, run_serving};
 pub use object_key::{ObjectKey, check_name};

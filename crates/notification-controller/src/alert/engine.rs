@@ -1,0 +1,276 @@
+//! Makes few messages of many events: holds back, folds, groups, digests, and says when it is over. Pure: the time and what is
+//! known of objects are arguments, so an hour of an outage is a test of a millisecond.
+//!
+//! ```text
+//! event ──▶ hold (still failing after …?) ──▶ fold (does what it depends on fail?) ──▶ open (told already?) ──▶ digest or group ──▶ message
+//! ```
+//!
+//! An Alert without annotations has no engine: each event is a message.
+
+mod open;
+mod window;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use event::Event;
+use jiff::{SignedDuration, Timestamp};
+use notifier::State;
+use serde::{Deserialize, Serialize};
+
+use super::options::Options;
+use open::Open;
+use window::{Digest, Window};
+
+/// Objects that are held back; further ones are told at once.
+const MOST_HELD: usize = 500;
+/// What is kept of a message that is held back.
+const MOST_HELD_BYTES: usize = 2_000;
+
+/// What is to be said.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    /// What happened, with metadata without prefixes.
+    pub event: Event,
+    /// What it means for an incident.
+    pub state: State,
+    /// What it is about.
+    pub key: String,
+    /// Everything that it tells of, if that is more than one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<Event>,
+}
+
+/// What is known of objects, by `Kind/namespace/name`.
+pub trait Facts {
+    /// Whether it fails; None if that is not known.
+    fn is_failing(&self, object: &str) -> Option<bool>;
+    /// What it depends on: its source and its dependencies.
+    fn parents(&self, object: &str) -> Vec<String>;
+}
+
+/// What a step depends on besides the state.
+pub struct Setting<'a> {
+    /// What the Alert asks for.
+    pub options: &'a Options,
+    /// What is known of objects.
+    pub facts: &'a dyn Facts,
+    /// The Provider opens and closes incidents by object, so that they are not to be mixed.
+    pub by_object: bool,
+    /// What messages about several objects are about: the Alert.
+    pub group: &'a str,
+    /// The time.
+    pub now: Timestamp,
+}
+
+/// What an Alert has begun and not yet told.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Engine {
+    /// Errors that are told if they last, by object.
+    held: BTreeMap<String, Held>,
+    /// Objects that fail.
+    open: Open,
+    /// What came after the last message.
+    window: Option<Window>,
+    /// What is told at the end of the period.
+    digest: Option<Digest>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Held {
+    event: Event,
+    due: Timestamp,
+}
+
+impl Message {
+    /// An event as it is.
+    pub fn plain(event: Event) -> Self {
+        Self {
+            key: event.involved_object.to_string(),
+            event,
+            state: State::Event,
+            events: Vec::new(),
+        }
+    }
+}
+
+impl Engine {
+    /// Takes an event.
+    pub fn take(&mut self, event: Event, setting: &Setting<'_>) -> Vec<Message> {
+        let object = event.involved_object.to_string();
+        if !event.is_error() {
+            return self.succeed(&object, event, setting);
+        }
+        if let Some(hold) = setting.options.hold
+            && !self.open.has(&object)
+            && (self.held.len() < MOST_HELD || self.held.contains_key(&object))
+        {
+            let due = later(setting.now, hold);
+            let held = self.held.entry(object).or_insert_with(|| Held {
+                event: Event::default(),
+                due,
+            });
+            held.event = event;
+            let message = &mut held.event.message;
+            message.truncate(message.floor_char_boundary(MOST_HELD_BYTES));
+            return Vec::new();
+        }
+        self.fail(object, event, setting)
+    }
+
+    /// Takes that an object is ready.
+    pub fn ready(&mut self, object: &str, setting: &Setting<'_>) -> Vec<Message> {
+        self.held.remove(object);
+        let Some(open) = self.open.close(object) else {
+            return Vec::new();
+        };
+        if !setting.options.resolve {
+            return Vec::new();
+        }
+        let resolved = open.resolved(setting.now);
+        self.say(
+            Message {
+                state: State::Resolved,
+                ..Message::plain(resolved)
+            },
+            setting,
+        )
+    }
+
+    /// Does what is due.
+    pub fn tick(&mut self, setting: &Setting<'_>) -> Vec<Message> {
+        let mut messages = Vec::new();
+        let due: Vec<_> = self
+            .held
+            .extract_if(.., |_, held| held.due <= setting.now)
+            .collect();
+        for (object, held) in due {
+            if setting.facts.is_failing(&object) != Some(false) {
+                messages.extend(self.fail(object, held.event, setting));
+            }
+        }
+        if let Some(window) = self.window.take_if(|window| window.due() <= setting.now)
+            && let Some(message) = window.message(setting.group)
+        {
+            self.window = setting
+                .options
+                .group_window
+                .map(|length| Window::new(later(setting.now, length)));
+            messages.push(message);
+        }
+        if let Some(digest) = self.digest.take_if(|digest| digest.due() <= setting.now) {
+            messages.extend(digest.message(setting.group));
+        }
+        messages
+    }
+
+    /// When there is something to do.
+    pub fn deadline(&self) -> Option<Timestamp> {
+        let held = self.held.values().map(|held| held.due).min();
+        let window = self.window.as_ref().map(Window::due);
+        let digest = self.digest.as_ref().map(Digest::due);
+        [held, window, digest].into_iter().flatten().min()
+    }
+
+    /// Whether it has begun nothing.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// An event that is no error. If it says that the object works again, that is what is told.
+    fn succeed(&mut self, object: &str, event: Event, setting: &Setting<'_>) -> Vec<Message> {
+        let mut message = Message::plain(event);
+        if says_success(&message.event.reason) {
+            self.held.remove(object);
+            if self.open.close(object).is_some() && setting.options.resolve {
+                message.state = State::Resolved;
+            }
+        }
+        self.say(message, setting)
+    }
+
+    fn fail(&mut self, object: String, event: Event, setting: &Setting<'_>) -> Vec<Message> {
+        let Options {
+            fold, resolve, hold, ..
+        } = *setting.options;
+        if fold && self.is_folded(&object, &event, setting) {
+            return Vec::new();
+        }
+        let is_new = if fold || resolve || hold.is_some() {
+            self.open.fail(&object, &event)
+        } else {
+            true
+        };
+        // What is told when it is over need not be told again while it lasts.
+        if resolve && !is_new {
+            return Vec::new();
+        }
+        let state = if resolve { State::Firing } else { State::Event };
+        self.say(
+            Message {
+                state,
+                ..Message::plain(event)
+            },
+            setting,
+        )
+    }
+
+    /// Makes a failure part of one that was told: of what the object depends on, or of the first that depends on the same.
+    fn is_folded(&mut self, object: &str, event: &Event, setting: &Setting<'_>) -> bool {
+        let parents = setting.facts.parents(object);
+        let failing =
+            |parent: &&String| self.open.has(parent) || setting.facts.is_failing(parent) == Some(true);
+        match parents.iter().find(failing) {
+            Some(parent) => self.open.fold(parent, object, event),
+            None => false,
+        }
+    }
+
+    fn say(&mut self, message: Message, setting: &Setting<'_>) -> Vec<Message> {
+        let now = setting.now;
+        if setting.by_object {
+            return vec![message];
+        }
+        if let Some(period) = setting.options.digest {
+            self.digest
+                .get_or_insert_with(|| Digest::new(later(now, period), period))
+                .add(message);
+            return Vec::new();
+        }
+        let Some(length) = setting.options.group_window else {
+            return vec![message];
+        };
+        match &mut self.window {
+            Some(window) => {
+                window.add(message);
+                Vec::new()
+            }
+            None => {
+                self.window = Some(Window::new(later(now, length)));
+                vec![message]
+            }
+        }
+    }
+}
+
+/// Reasons by which Flux's controllers say that an object works.
+fn says_success(reason: &str) -> bool {
+    const REASONS: [&str; 7] = [
+        "ReconciliationSucceeded",
+        "InstallSucceeded",
+        "UpgradeSucceeded",
+        "TestSucceeded",
+        "NewArtifact",
+        "ArtifactUpToDate",
+        "Succeeded",
+    ];
+    REASONS.contains(&reason)
+}
+
+fn later(now: Timestamp, by: Duration) -> Timestamp {
+    let by = SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX);
+    now.saturating_add(by).unwrap_or(Timestamp::MAX)
+}
+
+#[cfg(test)]
+mod tests;

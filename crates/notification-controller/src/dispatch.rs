@@ -1,0 +1,421 @@
+//! The way of an event: heard once, wanted by Alerts, worded, put into the outbox. Everything that decides is pure and elsewhere;
+//! here it is joined, under one lock that is held only while deciding.
+
+mod desk;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use api::notification::{Alert, Provider};
+use controller_kit::ObjectKey;
+use controller_kit::events::{Recorder, Severity};
+use event::{Event, InvolvedObject};
+use jiff::Timestamp;
+use kube::api::DynamicObject;
+use kube::runtime::reflector::Store;
+use kube::{Api, Client, Resource as _, ResourceExt as _};
+use tokio::sync::Notify;
+
+use crate::alert::admit::{self, Admission, admit};
+use crate::alert::engine::{Message, Setting};
+use crate::alert::rule::{Interest, Problem, Rule};
+use crate::alert::{commit_status, metadata};
+use crate::flags::Policy;
+use crate::intake::clean;
+use crate::intake::limit::{Verdict, Way};
+use crate::intake::transition::{Observed, Transition, transition};
+use crate::kinds;
+use crate::objects::{Known, Objects};
+use crate::outbox::{self, Delivery};
+
+pub use desk::{Desk, Saved};
+
+/// What all events share on their way.
+pub struct Dispatcher {
+    /// The cluster.
+    pub client: Client,
+    /// Publishes Kubernetes Events about Alerts.
+    pub events: Recorder,
+    /// What the flags allow.
+    pub policy: Policy,
+    /// All Providers.
+    pub providers: Store<Provider>,
+    /// What is known of objects.
+    pub objects: Objects,
+    /// Alerts, read.
+    pub rules: RwLock<BTreeMap<ObjectKey, Arc<Rule>>>,
+    /// What was begun.
+    desk: Mutex<Desk>,
+    /// Told when there may be something to do.
+    pub work: Notify,
+    /// Told when there is something to write down.
+    pub dirty: Notify,
+}
+
+impl Dispatcher {
+    /// Begins with what is on the desk.
+    pub fn new(
+        client: Client,
+        events: Recorder,
+        policy: Policy,
+        providers: Store<Provider>,
+        desk: Desk,
+    ) -> Self {
+        Self {
+            client,
+            events,
+            policy,
+            providers,
+            objects: Objects::default(),
+            rules: RwLock::default(),
+            desk: Mutex::new(desk),
+            work: Notify::new(),
+            dirty: Notify::new(),
+        }
+    }
+
+    /// Takes an event, however it came.
+    pub async fn take(&self, mut event: Event, way: Way) -> Verdict {
+        clean::clean(&mut event);
+        let now = Timestamp::now();
+        let verdict = self.desk().hear(&event, way, now);
+        self.dirty.notify_one();
+        if verdict == Verdict::New {
+            clean::drop_token(&mut event);
+            self.dispatch(&event, now).await;
+        }
+        verdict
+    }
+
+    /// Takes what is known of an object now. `is_old` says that it was so when we were there last.
+    pub fn observe(&self, known: Known, observed: &Observed, is_old: bool) {
+        let object = observed.object.to_string();
+        let before = self.objects.set(&object, known);
+        match transition(before.as_ref().map(|known| &known.ready), observed) {
+            None => {}
+            Some(Transition::Ready) => self.is_ready(&object),
+            Some(Transition::Failed(event)) => {
+                let is_alerted = self.rules().iter().any(|rule| rule.names(&observed.object));
+                if is_alerted && !is_old {
+                    self.desk().suspect(*event, Timestamp::now());
+                    self.work.notify_one();
+                }
+            }
+        }
+    }
+
+    /// Does what is due.
+    pub async fn tick(&self, now: Timestamp) {
+        let suspects = self.desk().due_suspects(now);
+        for event in suspects {
+            self.take(event, Way::Watched).await;
+        }
+        let rules = self.rules();
+        for rule in rules.iter().filter(|rule| !rule.options.are_plain()) {
+            let Some(setting) = Placed::of(self, rule) else {
+                // Without a Provider there is nobody to be told, now or later.
+                self.desk().drop_engine(&rule.key);
+                continue;
+            };
+            let messages = {
+                let mut desk = self.desk();
+                desk.engine(&rule.key, |engine| engine.tick(&setting.setting(self, rule, now)))
+            };
+            self.put(rule, &setting.provider, messages, None, now);
+        }
+    }
+
+    /// What was begun.
+    pub fn desk(&self) -> MutexGuard<'_, Desk> {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the Alerts as they are now.
+    pub fn set_rules(&self, alerts: &[Arc<Alert>]) {
+        let mut rules = self.rules.write().unwrap_or_else(PoisonError::into_inner);
+        let mut next = BTreeMap::new();
+        for alert in alerts {
+            let key = ObjectKey::of(&**alert);
+            let same = |rule: &&Arc<Rule>| {
+                rule.alert.meta().generation == alert.meta().generation
+                    && rule.alert.meta().uid == alert.meta().uid
+                    && rule.alert.annotations() == alert.annotations()
+            };
+            let rule = match rules.get(&key).filter(same) {
+                Some(rule) => Arc::clone(rule),
+                None => {
+                    let rule = Arc::new(Rule::of(Arc::clone(alert)));
+                    self.tell_problems(&rule, rule.problems.clone());
+                    rule
+                }
+            };
+            next.insert(key, rule);
+        }
+        let has_engine = |key: &ObjectKey| next.get(key).is_some_and(|rule| !rule.options.are_plain());
+        self.desk().keep_engines(has_engine);
+        *rules = next;
+    }
+
+    /// All Alerts, read.
+    pub fn rules(&self) -> Vec<Arc<Rule>> {
+        self.rules
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .values()
+            .cloned()
+            .collect()
+    }
+
+    /// The Alert of a delivery, if it is still there and wants anything.
+    pub fn rule(&self, alert: &outbox::Alert) -> Option<Arc<Rule>> {
+        let key = ObjectKey::new(&alert.namespace, &alert.name);
+        let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
+        let rule = rules.get(&key)?;
+        let is_same = rule.alert.uid().unwrap_or_default() == alert.uid;
+        (is_same && !rule.alert.spec.suspend).then(|| Arc::clone(rule))
+    }
+
+    /// Publishes a Kubernetes Event about an Alert that something went wrong.
+    pub fn warn(&self, rule: &Rule, reason: &str, message: &str, annotations: BTreeMap<String, String>) {
+        self.events
+            .publish(&*rule.alert, Severity::Error, reason, message, annotations);
+    }
+
+    async fn dispatch(&self, event: &Event, now: Timestamp) {
+        let mut wanted = 0;
+        for rule in self.rules() {
+            if self.wants(&rule, event).await {
+                wanted += 1;
+                self.route(&rule, event, now);
+            }
+        }
+        if wanted == 0 {
+            tracing::debug!(object = %event.involved_object, "discarding event, no alerts found for the involved object");
+        } else {
+            tracing::info!(object = %event.involved_object, message = event.message, "dispatching event");
+        }
+    }
+
+    async fn wants(&self, rule: &Rule, event: &Event) -> bool {
+        match rule.interest(event) {
+            Interest::No => return false,
+            Interest::Yes => {}
+            Interest::IfLabelled(wanted) => {
+                let Some(labels) = self.labels(rule, &event.involved_object).await else {
+                    return false;
+                };
+                let matches = |wanted: &BTreeMap<String, String>| {
+                    wanted.iter().all(|(key, value)| labels.get(key) == Some(value))
+                };
+                if !wanted.iter().any(matches) {
+                    return false;
+                }
+            }
+        }
+        let (is_let_through, problems) = rule.lets_through(&event.message);
+        self.tell_problems(rule, problems);
+        is_let_through
+    }
+
+    /// Labels of an object: as watched, or else read.
+    async fn labels(&self, rule: &Rule, object: &InvolvedObject) -> Option<BTreeMap<String, String>> {
+        if let Some(labels) = self.objects.labels(&object.to_string()) {
+            return Some(labels);
+        }
+        match self.read_labels(object).await {
+            Ok(labels) => Some(labels),
+            Err(error) => {
+                tracing::error!(error, %object, "error getting the involved object");
+                let message = format!("error getting source object {object}");
+                self.warn(rule, "SourceFetchFailed", &message, BTreeMap::new());
+                None
+            }
+        }
+    }
+
+    async fn read_labels(&self, object: &InvolvedObject) -> Result<BTreeMap<String, String>, String> {
+        controller_kit::check_name(&object.name)?;
+        controller_kit::check_name(&object.namespace)?;
+        let resource = kinds::resource(&object.kind).ok_or("its kind is unknown")?;
+        let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), &object.namespace, &resource);
+        let read = api
+            .get_metadata(&object.name)
+            .await
+            .map_err(|error| error.to_string())?;
+        Ok(read.metadata.labels.unwrap_or_default())
+    }
+
+    fn route(&self, rule: &Rule, event: &Event, now: Timestamp) {
+        let key = provider_key(rule);
+        let provider = self.providers.get(&key.object_ref());
+        let routed = admit(event, rule, provider.as_deref(), &self.policy).and_then(|admission| match (admission, &provider) {
+            (Admission::Send, Some(provider)) => self.word(rule, provider, event).map(Some),
+            (Admission::NoCommit, _) => {
+                tracing::info!(alert = %rule.key, "event dropped for commit status providers due to missing commit metadata key");
+                Ok(None)
+            }
+            (Admission::NoChangeRequest, _) => {
+                tracing::info!(alert = %rule.key, "event dropped for change request providers due to missing change request metadata key");
+                Ok(None)
+            }
+            (Admission::Pass | Admission::Send, _) => Ok(None),
+        });
+        match routed {
+            Ok(Some((event, status))) => self.decide(rule, key, event, status, now),
+            Ok(None) => {}
+            Err(problem) => {
+                let message = format!(
+                    "failed to dispatch notification for {}: {problem}",
+                    event.involved_object
+                );
+                tracing::error!(alert = %rule.key, error = problem, "failed to dispatch notification");
+                self.warn(rule, "NotificationDispatchFailed", &message, BTreeMap::new());
+            }
+        }
+    }
+
+    /// What an event says to a Provider, and the status that it gives a commit.
+    fn word(
+        &self,
+        rule: &Rule,
+        provider: &Provider,
+        event: &Event,
+    ) -> Result<(Event, Option<String>), String> {
+        let (combined, conflicts) = metadata::combine(event, &rule.alert.spec);
+        if !conflicts.is_empty() {
+            let (reason, message) = metadata::CONFLICT;
+            self.warn(rule, reason, message, conflicts);
+        }
+        let event = Event {
+            metadata: combined,
+            ..event.clone()
+        };
+        let type_ = admit::type_of(provider)?;
+        let status = type_
+            .is_commit_status()
+            .then(|| commit_status::name(&event, &rule.alert, provider))
+            .transpose()?;
+        Ok((event, status))
+    }
+
+    fn decide(&self, rule: &Rule, provider: ObjectKey, event: Event, status: Option<String>, now: Timestamp) {
+        let placed = Placed::of(self, rule).filter(|placed| !placed.is_about_changes);
+        let messages = match placed {
+            Some(placed) if !rule.options.are_plain() => {
+                let mut desk = self.desk();
+                desk.engine(&rule.key, |engine| {
+                    engine.take(event, &placed.setting(self, rule, now))
+                })
+            }
+            _ => vec![Message::plain(event)],
+        };
+        self.put(rule, &provider, messages, status, now);
+    }
+
+    fn is_ready(&self, object: &str) {
+        let now = Timestamp::now();
+        self.desk().clear_suspect(object);
+        for rule in self.rules().iter().filter(|rule| !rule.options.are_plain()) {
+            let Some(placed) = Placed::of(self, rule) else {
+                continue;
+            };
+            let messages = {
+                let mut desk = self.desk();
+                desk.engine(&rule.key, |engine| {
+                    engine.ready(object, &placed.setting(self, rule, now))
+                })
+            };
+            self.put(rule, &placed.provider, messages, None, now);
+        }
+    }
+
+    /// Puts messages into the outbox.
+    fn put(
+        &self,
+        rule: &Rule,
+        provider: &ObjectKey,
+        messages: Vec<Message>,
+        status: Option<String>,
+        now: Timestamp,
+    ) {
+        if messages.is_empty() {
+            return;
+        }
+        for message in messages {
+            let delivery = Delivery {
+                alert: outbox::Alert {
+                    namespace: rule.key.namespace.clone(),
+                    name: rule.key.name.clone(),
+                    uid: rule.alert.uid().unwrap_or_default(),
+                },
+                message,
+                commit_status: status.clone(),
+                since: now,
+                attempts: 0,
+                not_before: now,
+            };
+            let dropped = self.desk().outbox.push(provider, delivery);
+            for (_, delivery) in dropped {
+                self.tell_dropped(&delivery, "too many messages wait for the provider");
+            }
+        }
+        self.work.notify_one();
+        self.dirty.notify_one();
+    }
+
+    /// Tells that something will not be said.
+    pub fn tell_dropped(&self, delivery: &Delivery, why: &str) {
+        let object = &delivery.message.event.involved_object;
+        let message = format!("failed to send notification for {object}: {why}");
+        tracing::error!(alert = %format!("{}/{}", delivery.alert.namespace, delivery.alert.name), error = why, "failed to send notification");
+        if let Some(rule) = self.rule(&delivery.alert) {
+            self.warn(&rule, "NotificationDispatchFailed", &message, BTreeMap::new());
+        }
+    }
+
+    fn tell_problems(&self, rule: &Rule, problems: Vec<Problem>) {
+        for problem in problems {
+            tracing::error!(alert = %rule.key, problem.message, "an alert cannot be read");
+            self.warn(rule, problem.reason, &problem.message, BTreeMap::new());
+        }
+    }
+}
+
+/// Where the messages of an Alert go, as far as the engine must know.
+struct Placed {
+    provider: ObjectKey,
+    group: String,
+    by_object: bool,
+    /// Statuses of commits and comments of change requests are about a revision, and replace each other: nothing is to be grouped.
+    is_about_changes: bool,
+}
+
+impl Placed {
+    /// None if there is no such Provider.
+    fn of(dispatcher: &Dispatcher, rule: &Rule) -> Option<Self> {
+        let key = provider_key(rule);
+        let provider = dispatcher.providers.get(&key.object_ref())?;
+        let type_ = admit::type_of(&provider).ok()?;
+        Some(Self {
+            provider: key,
+            group: format!("Alert/{}", rule.key),
+            by_object: rule.options.resolve && type_.can_resolve(),
+            is_about_changes: type_.is_commit_status() || type_.is_change_request(),
+        })
+    }
+
+    fn setting<'a>(&'a self, dispatcher: &'a Dispatcher, rule: &'a Rule, now: Timestamp) -> Setting<'a> {
+        Setting {
+            options: &rule.options,
+            facts: &dispatcher.objects,
+            by_object: self.by_object,
+            group: &self.group,
+            now,
+        }
+    }
+}
+
+/// The Provider of an Alert, which is in its namespace.
+fn provider_key(rule: &Rule) -> ObjectKey {
+    ObjectKey::new(&rule.key.namespace, &rule.alert.spec.provider_ref.name)
+}

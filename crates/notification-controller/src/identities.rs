@@ -1,0 +1,20 @@
+//! Who this controller, and the ServiceAccounts of Providers, are at cloud providers.
+
+use cloud_identity::{Future, Identity, Session};
+
+/// [`cluster_access::identities::Identities`] as the notifier asks it.
+pub struct Identities(pub cluster_access::identities::Identities);
+
+impl notifier::Identities for Identities {
+    fn session(&self) -> Session<'_> {
+        self.0.session()
+    }
+
+    fn of<'a>(
+        &'a self,
+        namespace: &'a str,
+        account: Option<&'a str>,
+    ) -> Future<'a, Result<Identity, String>> {
+        Box::pin(self.0.of(namespace, account))
+    }
+}

@@ -1,0 +1,207 @@
+//! Webhooks in: the Receiver kind, and the server that its callers reach.
+//!
+//! ```text
+//! Receivers, Secrets ──watch──▶ queue ──▶ reconcile ──▶ status, and the index: path → what is allowed there
+//! a call ──▶ server (limits, body) ──▶ index ──▶ verify ──▶ sent again? ──▶ filters ──▶ annotate the targets
+//! ```
+//!
+//! A call costs the API server nothing before it is verified: what a path allows is in memory, kept by the watches.
+
+mod answer;
+mod compile;
+mod index;
+mod issuers;
+mod limit;
+mod metrics;
+mod reconcile;
+mod replay;
+mod server;
+mod settings;
+mod status;
+mod targets;
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use api::meta::{WATCH_LABEL, WATCH_LABEL_VALUE};
+use api::notification::Receiver;
+use controller_kit::events::Recorder as Events;
+use controller_kit::queue::Queue;
+use controller_kit::runtime::{Cache, scoped_api, watch_into_store};
+use controller_kit::{Context as Kit, ObjectKey, admin};
+use futures::StreamExt as _;
+use k8s_openapi::api::core::v1::Secret;
+use kube::core::PartialObjectMeta;
+use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::{Api, Client, ResourceExt as _};
+use tracing::Instrument as _;
+use webhook::Keys;
+
+use crate::flags::{Flags, Settings};
+use index::Index;
+use issuers::Issuers;
+use limit::Limiter;
+use replay::Replays;
+pub use settings::ReceiverFlags;
+
+/// The kind, as metrics name it.
+const KIND: &str = "Receiver";
+/// The readiness check: every path is known.
+const READY: &str = "receivers";
+/// Selects all Secrets but Helm's own.
+const ALL_CONFIGS: &str = "owner!=helm";
+
+/// What reconciles and calls share.
+struct Context {
+    client: Client,
+    receivers: Cache<Receiver>,
+    queue: Queue<ObjectKey>,
+    index: Index,
+    events: Events,
+    keys: Keys<Issuers>,
+    limiter: Limiter,
+    replays: Replays,
+    metrics: metrics::HttpMetrics,
+    no_cross_namespace_refs: bool,
+    /// Changes of all Secrets are seen, so that what was read of one is true until then.
+    sees_secrets: bool,
+    /// Receivers that were there at the start and are not in the index yet.
+    unread: Mutex<Option<HashSet<ObjectKey>>>,
+}
+
+impl Context {
+    /// Says whether a path that is not in the index is one of nobody.
+    fn knows_all_paths(&self) -> bool {
+        let unread = self.unread.lock().unwrap_or_else(PoisonError::into_inner);
+        unread.as_ref().is_some_and(HashSet::is_empty)
+    }
+
+    /// Notes that a Receiver is in the index, or can have no path; says whether it was the last one.
+    fn note_read(&self, key: &ObjectKey) -> bool {
+        let mut unread = self.unread.lock().unwrap_or_else(PoisonError::into_inner);
+        match unread.as_mut() {
+            Some(unread) => unread.remove(key) && unread.is_empty(),
+            None => false,
+        }
+    }
+}
+
+/// Serves webhooks until the process is told to stop.
+pub async fn run(kit: &Kit, flags: &Flags) -> anyhow::Result<()> {
+    let policy = Settings::of(flags)?.policy;
+    kit.ready.set(READY, false);
+    let (store, changed) = watch_into_store(scoped_api(&kit.client, &flags.watch), &flags.watch);
+    let watched = (!policy.ignore_config_changes).then(|| watched_secrets(flags));
+    let context = Arc::new(Context {
+        client: kit.client.clone(),
+        receivers: Cache::new(store),
+        queue: Queue::new("receiver", flags.rate, &kit.metrics),
+        index: Index::default(),
+        events: kit.recorder.clone(),
+        keys: Keys::new(Issuers::new()?),
+        limiter: Limiter::new(flags.receiver.receiver_rate_limit),
+        replays: Replays::new(flags.receiver.receiver_replay_window),
+        metrics: metrics::HttpMetrics::register(&kit.metrics, flags.export_http_path_metrics),
+        no_cross_namespace_refs: policy.no_cross_namespace_refs,
+        sees_secrets: watched.as_deref() == Some(ALL_CONFIGS),
+        unread: Mutex::new(None),
+    });
+    let listener = match flags.receiver_addr.socket() {
+        Some(address) => Some(admin::bind(address).await?),
+        None => None,
+    };
+    let mut changed = std::pin::pin!(changed);
+    let follow = async {
+        while let Some(receiver) = changed.next().await {
+            context.queue.add(ObjectKey::new(
+                receiver.namespace.unwrap_or_default(),
+                receiver.name,
+            ));
+        }
+    };
+    let secrets = follow_secrets(&context, scoped_api(&kit.client, &flags.watch), watched);
+    let serve = async {
+        match listener {
+            Some(listener) => server::serve(Arc::clone(&context), listener, flags, kit.token.clone()).await,
+            None => kit.token.cancelled().await,
+        }
+    };
+    tokio::select! {
+        () = follow => anyhow::bail!("the watch of Receivers ended"),
+        () = secrets => anyhow::bail!("the watch of Secrets ended"),
+        (result, ()) = futures::future::join(work(&context, kit, flags), serve) => result,
+    }
+}
+
+/// Works on the queue once the Receivers have been listed.
+async fn work(context: &Arc<Context>, kit: &Kit, flags: &Flags) -> anyhow::Result<()> {
+    tokio::select! {
+        listed = context.receivers.store().wait_until_ready() => listed?,
+        () = kit.token.cancelled() => return Ok(()),
+    }
+    let listed = context.receivers.store().state();
+    let unread: HashSet<ObjectKey> = listed.iter().map(|receiver| ObjectKey::of(&**receiver)).collect();
+    if unread.is_empty() {
+        kit.ready.set(READY, true);
+    }
+    *context.unread.lock().unwrap_or_else(PoisonError::into_inner) = Some(unread.clone());
+    unread.into_iter().for_each(|key| context.queue.add(key));
+    let (shared, ready, metrics) = (Arc::clone(context), kit.ready.clone(), kit.metrics.clone());
+    let handler = move |key: ObjectKey| {
+        let (context, ready, metrics) = (Arc::clone(&shared), ready.clone(), metrics.clone());
+        let span = controller_kit::telemetry::reconcile_span::<Receiver>(&key);
+        let run = async move {
+            let started = Instant::now();
+            let next = reconcile::reconcile(&context, &key).await;
+            if context.receivers.get(&key.object_ref()).is_some() {
+                metrics.observe_reconcile(KIND, &key.namespace, &key.name, started.elapsed());
+            } else {
+                metrics.forget_object(KIND, &key.namespace, &key.name);
+            }
+            if context.note_read(&key) {
+                ready.set(READY, true);
+            }
+            next
+        };
+        run.instrument(span)
+    };
+    context
+        .queue
+        .run(flags.concurrent.into(), kit.token.clone(), handler)
+        .await;
+    Ok(())
+}
+
+/// Has Receivers looked at whose Secret changed, so that a new token counts at once. Only metadata is watched.
+async fn follow_secrets(context: &Context, api: Api<PartialObjectMeta<Secret>>, labels: Option<String>) {
+    let Some(labels) = labels else {
+        return futures::future::pending().await;
+    };
+    let touched = watcher(api, watcher::Config::default().labels(&labels)).default_backoff();
+    let mut touched = std::pin::pin!(touched.touched_objects());
+    while let Some(secret) = touched.next().await {
+        let Ok(secret) = secret.inspect_err(|error| tracing::warn!(%error, "failed to watch Secrets")) else {
+            continue;
+        };
+        for receiver in context.receivers.store().state() {
+            let named = receiver.spec.secret_ref.as_ref();
+            if receiver.namespace() == secret.namespace()
+                && named.is_some_and(|named| named.name == secret.name_any())
+            {
+                context.queue.add(ObjectKey::of(&*receiver));
+            }
+        }
+    }
+}
+
+/// Chooses the labels of the Secrets that are watched. Flux's default is to watch only what is labelled for it; here,
+/// all are watched unless the flag says otherwise.
+fn watched_secrets(flags: &Flags) -> String {
+    let flag = &flags.watch.watch_configs_label_selector;
+    if *flag == format!("{WATCH_LABEL}={WATCH_LABEL_VALUE}") {
+        ALL_CONFIGS.to_owned()
+    } else {
+        flag.clone()
+    }
+}

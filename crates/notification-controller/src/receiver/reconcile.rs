@@ -1,0 +1,188 @@
+//! One reconcile of one Receiver: read its Secret, and put it into the index and the status.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::meta::{RECONCILE_REQUEST_ANNOTATION, reasons};
+use api::notification::Receiver;
+use controller_kit::events::Severity;
+use controller_kit::queue::Outcome as Next;
+use controller_kit::{ObjectKey, check_name, finalizer, status as status_patch};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Secret;
+use kube::{Api, Client, ResourceExt as _};
+
+use super::Context;
+use super::compile::{self, Compiled};
+use super::index::Entry;
+use super::status::{self, Frame, Report};
+use crate::flags::NAME;
+
+/// What a Secret holds.
+pub type SecretData = BTreeMap<String, Vec<u8>>;
+
+/// Reconciles the Receiver that `key` names.
+pub async fn reconcile(context: &Context, key: &ObjectKey) -> Next {
+    let Some(object) = context.receivers.get(&key.object_ref()) else {
+        context.index.remove(key);
+        return Next::Done;
+    };
+    match advance(context, key, object).await {
+        Ok(next) => next,
+        Err(error) => {
+            let error = format!("{error:#}");
+            tracing::error!(error, "failed to write what a reconcile found out");
+            Next::Backoff
+        }
+    }
+}
+
+async fn advance(context: &Context, key: &ObjectKey, mut object: Arc<Receiver>) -> anyhow::Result<Next> {
+    if object.metadata.deletion_timestamp.is_some() {
+        context.index.remove(key);
+        finalizer::remove(&context.client, &*object, NAME).await?;
+        return Ok(Next::Done);
+    }
+    if let Some(changed) = finalizer::add(&context.client, &*object, NAME).await? {
+        context.receivers.remember(changed.clone());
+        object = Arc::new(changed);
+    }
+    let created = object
+        .creation_timestamp()
+        .map_or(Timestamp::MIN, |created| created.0);
+    let close = |path: Option<&str>| match path {
+        Some(path) => context.index.set(key, created, path, Entry::Closed),
+        None => context.index.remove(key),
+    };
+    let previous = object
+        .status
+        .as_ref()
+        .and_then(|status| status.webhook_path.as_deref());
+    if object.spec.suspend {
+        close(previous);
+        tracing::info!("Reconciliation is suspended for this object");
+        write(context, &object, Report::Suspended).await?;
+        return Ok(Next::Done);
+    }
+    let mut compiled = match compile::compile(&object) {
+        Ok(compiled) => compiled,
+        Err(invalid) => {
+            close(previous);
+            let message = status::terminal(&invalid);
+            tracing::error!(
+                reason = invalid.reason,
+                error = invalid.message,
+                "Reconciliation failed terminally due to configuration error"
+            );
+            tell(context, &object, Severity::Error, invalid.reason, &message);
+            write(context, &object, Report::Invalid(&invalid)).await?;
+            return Ok(Next::Terminal);
+        }
+    };
+    let secret = match &compiled.secret_name {
+        Some(name) => match token(&context.client, key, name).await {
+            Ok(secret) => Some(secret),
+            Err(message) => {
+                context.index.remove(key);
+                tracing::error!(error = message, "Reconciler error");
+                tell(context, &object, Severity::Error, reasons::FAILED, &message);
+                write(context, &object, Report::NoToken { message: &message }).await?;
+                return Ok(Next::Backoff);
+            }
+        },
+        None => None,
+    };
+    let path = {
+        let token = secret.as_ref().and_then(|secret| secret.get("token"));
+        compile::path(token.map_or(&[], Vec::as_slice), &key.name, &key.namespace)
+    };
+    if context.sees_secrets {
+        compiled.secret = secret.map(Arc::new);
+    }
+    context
+        .index
+        .set(key, created, &path, Entry::Open(Arc::new(compiled)));
+    if write(context, &object, Report::Ready { path: &path }).await? {
+        tracing::info!("Receiver initialized");
+    }
+    let interval = object
+        .spec
+        .interval
+        .unwrap_or(api::meta::Duration::from_secs(600));
+    let message = format!("Reconciliation finished, next run in {interval}");
+    tracing::info!("{message}");
+    tell(context, &object, Severity::Info, reasons::SUCCEEDED, &message);
+    Ok(Next::After(Duration::from(interval).max(Duration::from_secs(1))))
+}
+
+/// Reads the Secret, which must have a token.
+async fn token(client: &Client, receiver: &ObjectKey, name: &str) -> Result<SecretData, String> {
+    let place = ObjectKey::new(&receiver.namespace, name);
+    let secret = read_secret(client, &place)
+        .await
+        .map_err(|error| format!("unable to read token from secret '{place}' error: {error}"))?;
+    if secret.contains_key("token") {
+        Ok(secret)
+    } else {
+        Err(format!("invalid '{place}' secret data: required fields 'token'"))
+    }
+}
+
+/// Reads a Secret; the error has none of it.
+async fn read_secret(client: &Client, place: &ObjectKey) -> Result<SecretData, String> {
+    check_name(&place.name)?;
+    let api: Api<Secret> = Api::namespaced(client.clone(), &place.namespace);
+    let secret = api.get(&place.name).await.map_err(|error| match error {
+        kube::Error::Api(status) => status.message,
+        other => format!("{:#}", anyhow::Error::new(other)),
+    })?;
+    let data = secret.data.unwrap_or_default();
+    Ok(data.into_iter().map(|(key, value)| (key, value.0)).collect())
+}
+
+/// The Secret of a Receiver for a call: as it was read, or read now where its changes are not seen.
+pub async fn secret_for_call(
+    client: &Client,
+    receiver: &Compiled,
+) -> Result<Option<Arc<SecretData>>, String> {
+    match (&receiver.secret, &receiver.secret_name) {
+        (Some(secret), _) => Ok(Some(Arc::clone(secret))),
+        (None, Some(name)) => {
+            let place = ObjectKey::new(&receiver.namespace, name);
+            let read = read_secret(client, &place).await;
+            read.map(|secret| Some(Arc::new(secret)))
+                .map_err(|error| format!("unable to read secret {place}: {error}"))
+        }
+        (None, None) => Ok(None),
+    }
+}
+
+/// Writes the status that follows from a report; says whether it differed.
+async fn write(context: &Context, object: &Receiver, report: Report<'_>) -> anyhow::Result<bool> {
+    let annotations = object.metadata.annotations.as_ref();
+    let frame = Frame {
+        generation: object.metadata.generation.unwrap_or_default(),
+        requested_at: annotations
+            .and_then(|annotations| annotations.get(RECONCILE_REQUEST_ANNOTATION))
+            .map(String::as_str),
+        now: Timestamp::now(),
+    };
+    let next = status::next(&object.status.clone().unwrap_or_default(), frame, report);
+    match status_patch::patch_status(&context.client, object, &next, NAME).await {
+        Ok(Some(changed)) => {
+            context.receivers.remember(changed);
+            Ok(true)
+        }
+        Ok(None) => Ok(false),
+        // There is nobody left to tell.
+        Err(error) if error.is_not_found() => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn tell(context: &Context, object: &Receiver, severity: Severity, reason: &str, message: &str) {
+    context
+        .events
+        .publish(object, severity, reason, message, BTreeMap::new());
+}

@@ -1,0 +1,160 @@
+//! The status of a Receiver. Pure.
+
+use api::meta::reasons;
+use api::notification::ReceiverStatus;
+use controller_kit::conditions::{self, READY, RECONCILING, STALLED};
+use jiff::Timestamp;
+
+use super::compile::Invalid;
+
+/// The reason when there is no token.
+const TOKEN_NOT_FOUND: &str = "TokenNotFound";
+
+/// What a reconcile found out.
+#[derive(Debug, Clone, Copy)]
+pub enum Report<'a> {
+    /// Calls are taken at this path.
+    Ready {
+        /// The path.
+        path: &'a str,
+    },
+    /// The Secret cannot be read; it is tried again.
+    NoToken {
+        /// Why.
+        message: &'a str,
+    },
+    /// Nothing can be done before the spec changes.
+    Invalid(&'a Invalid),
+    /// Nothing is to be done.
+    Suspended,
+}
+
+/// What a status depends on besides.
+#[derive(Debug, Clone, Copy)]
+pub struct Frame<'a> {
+    /// Generation of the object.
+    pub generation: i64,
+    /// The annotation by which a person asked for it.
+    pub requested_at: Option<&'a str>,
+    /// The time.
+    pub now: Timestamp,
+}
+
+/// What is said of a spec that is of no use, as condition and event.
+pub fn terminal(invalid: &Invalid) -> String {
+    format!(
+        "Reconciliation failed terminally due to configuration error: {}",
+        invalid.message
+    )
+}
+
+/// The status that follows.
+pub fn next(previous: &ReceiverStatus, frame: Frame<'_>, report: Report<'_>) -> ReceiverStatus {
+    let mut status = previous.clone();
+    let Frame { generation, now, .. } = frame;
+    if let Some(requested) = frame.requested_at {
+        status.last_handled_reconcile_at = Some(requested.to_owned());
+    }
+    let list = &mut status.conditions;
+    match report {
+        Report::Ready { path } => {
+            let message = format!("Receiver initialized for path: {path}");
+            conditions::remove(list, STALLED);
+            conditions::remove(list, RECONCILING);
+            conditions::mark_true(list, READY, reasons::SUCCEEDED, message, generation, now);
+            status.webhook_path = Some(path.to_owned());
+            status.observed_generation = Some(generation);
+        }
+        Report::NoToken { message } => {
+            conditions::mark_false(list, READY, TOKEN_NOT_FOUND, message, generation, now);
+            let progress = "Reconciliation in progress";
+            conditions::reconciling(list, reasons::PROGRESSING_WITH_RETRY, progress, generation, now);
+            status.webhook_path = None;
+        }
+        Report::Invalid(invalid) => {
+            let message = terminal(invalid);
+            conditions::mark_false(list, READY, invalid.reason, message.clone(), generation, now);
+            conditions::stalled(list, invalid.reason, message, generation, now);
+            status.observed_generation = Some(generation);
+        }
+        Report::Suspended => {}
+    }
+    status
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(reports: &[Report<'_>]) -> ReceiverStatus {
+        let frame = Frame {
+            generation: 3,
+            requested_at: Some("now"),
+            now: Timestamp::UNIX_EPOCH,
+        };
+        let start = ReceiverStatus::default();
+        reports
+            .iter()
+            .fold(start, |status, report| next(&status, frame, *report))
+    }
+
+    fn told(status: &ReceiverStatus) -> Vec<String> {
+        let line = |condition: &api::meta::Condition| {
+            format!(
+                "{} {} {}: {}",
+                condition.type_, condition.status, condition.reason, condition.message
+            )
+        };
+        status.conditions.iter().map(line).collect()
+    }
+
+    #[test]
+    fn a_ready_receiver_tells_its_path() {
+        let status = after(&[
+            Report::NoToken { message: "none" },
+            Report::Ready { path: "/hook/a" },
+            Report::Suspended,
+        ]);
+        assert_eq!(
+            told(&status),
+            ["Ready True Succeeded: Receiver initialized for path: /hook/a"]
+        );
+        assert_eq!(status.webhook_path.as_deref(), Some("/hook/a"));
+        assert_eq!(status.observed_generation, Some(3));
+        assert_eq!(status.last_handled_reconcile_at.as_deref(), Some("now"));
+    }
+
+    #[test]
+    fn without_a_token_there_is_no_path() {
+        let status = after(&[
+            Report::Ready { path: "/hook/a" },
+            Report::NoToken { message: "none" },
+        ]);
+        assert_eq!(
+            told(&status),
+            [
+                "Reconciling True ProgressingWithRetry: Reconciliation in progress",
+                "Ready False TokenNotFound: none",
+            ]
+        );
+        assert_eq!(status.webhook_path, None);
+    }
+
+    #[test]
+    fn a_spec_that_is_of_no_use_is_stalled() {
+        let invalid = Invalid {
+            reason: "ValidationFailed",
+            message: "no".to_owned(),
+        };
+        let status = after(&[Report::NoToken { message: "none" }, Report::Invalid(&invalid)]);
+        let message = "Reconciliation failed terminally due to configuration error: no";
+        assert_eq!(
+            told(&status),
+            [
+                format!("Stalled True ValidationFailed: {message}"),
+                format!("Ready False ValidationFailed: {message}"),
+            ]
+        );
+        assert_eq!(status.observed_generation, Some(3));
+    }
+}

@@ -1,0 +1,309 @@
+//! The objects that a call wakes: found by name or labels, and annotated.
+
+use std::collections::BTreeMap;
+
+use api::meta::RECONCILE_REQUEST_ANNOTATION;
+use api::notification::ReceiverResource;
+use controller_kit::check_name;
+use futures::{StreamExt as _, stream};
+use jiff::Timestamp;
+use kube::api::{ListParams, Patch, PatchParams};
+use kube::core::{DynamicObject, PartialObjectMeta};
+use kube::discovery::ApiResource;
+use kube::{Api, Client, ResourceExt};
+use serde_json::{Value, json};
+use webhook::filter::{Called, Filter};
+
+use super::compile::kind;
+use crate::flags::NAME;
+
+/// Objects that are annotated at once for one call.
+const AT_ONCE: usize = 8;
+/// What stands for all names.
+const ALL: &str = "*";
+
+/// Where objects of a resource are.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Place {
+    api: ApiResource,
+    namespace: String,
+    name: String,
+    labels: String,
+}
+
+impl Place {
+    /// Finds out where the objects of a resource are. Pure.
+    pub fn of(
+        resource: &ReceiverResource,
+        receiver_namespace: &str,
+        no_cross_namespace_refs: bool,
+    ) -> Result<Self, String> {
+        let namespace = resource.namespace.as_deref().unwrap_or(receiver_namespace);
+        if no_cross_namespace_refs && namespace != receiver_namespace {
+            return Err("cross-namespace references are not allowed".to_owned());
+        }
+        check_name(namespace)?;
+        check_name(&resource.name)?;
+        let kind = kind(resource);
+        let api_version = match resource.api_version.as_deref() {
+            Some(api_version) => api_version,
+            None => default_version(&kind)
+                .ok_or_else(|| format!("apiVersion must be specified for kind {kind:?}"))?,
+        };
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        check_name(group)?;
+        check_name(version)?;
+        if resource.name == ALL && resource.match_labels.is_empty() {
+            return Err("matchLabels field not set when using wildcard '*' as name".to_owned());
+        }
+        Ok(Self {
+            api: ApiResource {
+                group: group.to_owned(),
+                version: version.to_owned(),
+                api_version: api_version.to_owned(),
+                plural: plural(&kind),
+                kind,
+            },
+            namespace: namespace.to_owned(),
+            name: resource.name.clone(),
+            labels: selector(&resource.match_labels)?,
+        })
+    }
+
+    /// Annotates the objects that pass the filter. All are tried; the first thing that went wrong is told.
+    pub async fn wake(&self, client: &Client, filter: &Filter, called: &Called) -> Result<(), String> {
+        let api = Api::<DynamicObject>::namespaced_with(client.clone(), &self.namespace, &self.api);
+        let names = if self.name != ALL && filter.is_empty() {
+            vec![self.name.clone()]
+        } else {
+            self.passing(&api, filter, called).await?
+        };
+        let annotated = stream::iter(names)
+            .map(|name| self.annotate(&api, name))
+            .buffer_unordered(AT_ONCE);
+        let results: Vec<Result<(), String>> = annotated.collect().await;
+        results.into_iter().collect()
+    }
+
+    /// The names of those that the filter lets through.
+    async fn passing(
+        &self,
+        api: &Api<DynamicObject>,
+        filter: &Filter,
+        called: &Called,
+    ) -> Result<Vec<String>, String> {
+        let found = self.find(api).await?;
+        if filter.is_empty() {
+            return Ok(found.iter().map(ResourceExt::name_any).collect());
+        }
+        let (filter, called, shape) = (filter.clone(), called.clone(), self.clone());
+        // An expression over a large body takes its time.
+        let passing = tokio::task::spawn_blocking(move || {
+            let mut names = Vec::new();
+            for object in &found {
+                if filter
+                    .matches(&called, &shape.described(object))
+                    .map_err(|error| error.to_string())?
+                {
+                    names.push(object.name_any());
+                } else {
+                    tracing::debug!(
+                        "resource '{}/{}.{}' NOT annotated because CEL expression returned false",
+                        shape.api.kind,
+                        object.name_any(),
+                        shape.namespace
+                    );
+                }
+            }
+            Ok(names)
+        });
+        passing
+            .await
+            .unwrap_or_else(|_| Err("failed to filter the objects".to_owned()))
+    }
+
+    async fn find(&self, api: &Api<DynamicObject>) -> Result<Vec<PartialObjectMeta<DynamicObject>>, String> {
+        if self.name != ALL {
+            let found = api.get_metadata(&self.name).await;
+            return found.map(|object| vec![object]).map_err(|error| {
+                let Self {
+                    api, namespace, name, ..
+                } = self;
+                format!(
+                    "unable to read {} \"{namespace}/{name}\" error: {}",
+                    api.kind,
+                    told(&error)
+                )
+            });
+        }
+        let Self {
+            api: shape,
+            namespace,
+            labels,
+            ..
+        } = self;
+        let found = api
+            .list_metadata(&ListParams::default().labels(labels))
+            .await
+            .map_err(|error| {
+                format!(
+                    "failed listing resources in namespace {namespace:?} by matching labels {labels:?}: {}",
+                    told(&error)
+                )
+            })?;
+        if found.items.is_empty() {
+            tracing::error!(
+                "no {:?} resources found with matching labels {labels:?} in {namespace:?} namespace",
+                shape.kind
+            );
+        }
+        Ok(found.items)
+    }
+
+    async fn annotate(&self, api: &Api<DynamicObject>, name: String) -> Result<(), String> {
+        let Self {
+            api: shape,
+            namespace,
+            ..
+        } = self;
+        let now = Timestamp::now().to_string();
+        let patch = json!({"metadata": {"annotations": {RECONCILE_REQUEST_ANNOTATION: now}}});
+        let parameters = PatchParams {
+            field_manager: Some(NAME.to_owned()),
+            ..PatchParams::default()
+        };
+        match api.patch_metadata(&name, &parameters, &Patch::Merge(patch)).await {
+            Ok(_) => {
+                tracing::info!("resource '{}/{name}.{namespace}' annotated", shape.kind);
+                Ok(())
+            }
+            Err(error) => Err(format!(
+                "failed to annotate resource: '{}/{name}.{namespace}': {}",
+                shape.kind,
+                told(&error)
+            )),
+        }
+    }
+
+    /// What expressions see of an object: its metadata.
+    fn described(&self, object: &PartialObjectMeta<DynamicObject>) -> Value {
+        json!({"apiVersion": self.api.api_version, "kind": self.api.kind, "metadata": object.metadata})
+    }
+}
+
+/// The version of a kind where none is named, as Flux has it.
+fn default_version(kind: &str) -> Option<&'static str> {
+    Some(match kind {
+        "Bucket" | "HelmChart" | "HelmRepository" | "GitRepository" | "OCIRepository" => {
+            "source.toolkit.fluxcd.io/v1"
+        }
+        "ImageRepository" => "image.toolkit.fluxcd.io/v1",
+        "ArtifactGenerator" => "source.extensions.fluxcd.io/v1beta1",
+        _ => return None,
+    })
+}
+
+fn plural(kind: &str) -> String {
+    let lower = kind.to_lowercase();
+    match lower.strip_suffix('y') {
+        Some(stem) => format!("{stem}ies"),
+        None => format!("{lower}s"),
+    }
+}
+
+/// A label selector of equalities.
+fn selector(labels: &BTreeMap<String, String>) -> Result<String, String> {
+    let is_part = |text: &str| {
+        text.bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte))
+    };
+    let pairs = labels.iter().map(|(key, value)| {
+        let is_label = !key.is_empty() && is_part(key) && is_part(value);
+        is_label
+            .then(|| format!("{key}={value}"))
+            .ok_or_else(|| format!("matchLabels has no valid label at {key:?}"))
+    });
+    Ok(pairs.collect::<Result<Vec<_>, _>>()?.join(","))
+}
+
+fn told(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => status.message.clone(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(resource: Value, lock: bool) -> Result<Place, String> {
+        Place::of(&serde_json::from_value(resource).unwrap(), "apps", lock)
+    }
+
+    #[test]
+    fn kinds_are_found_where_flux_finds_them() {
+        for (kind, plural, api_version) in [
+            ("GitRepository", "gitrepositories", "source.toolkit.fluxcd.io/v1"),
+            ("HelmChart", "helmcharts", "source.toolkit.fluxcd.io/v1"),
+            (
+                "ImageRepository",
+                "imagerepositories",
+                "image.toolkit.fluxcd.io/v1",
+            ),
+            (
+                "ArtifactGenerator",
+                "artifactgenerators",
+                "source.extensions.fluxcd.io/v1beta1",
+            ),
+        ] {
+            let place = place(json!({"kind": kind, "name": "a"}), true).unwrap();
+            assert_eq!(
+                (place.api.plural.as_str(), place.api.api_version.as_str()),
+                (plural, api_version)
+            );
+            assert_eq!(place.namespace, "apps");
+        }
+        let named =
+            json!({"kind": "ImagePolicy", "name": "a", "apiVersion": "image.toolkit.fluxcd.io/v1beta2"});
+        let named = place(named, true).unwrap();
+        assert_eq!(
+            (named.api.plural.as_str(), named.api.version.as_str()),
+            ("imagepolicies", "v1beta2")
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_found_is_refused_in_the_words_of_flux() {
+        for (resource, message) in [
+            (
+                json!({"kind": "Kustomization", "name": "a"}),
+                "apiVersion must be specified for kind \"Kustomization\"",
+            ),
+            (
+                json!({"kind": "Bucket", "name": "*"}),
+                "matchLabels field not set when using wildcard '*' as name",
+            ),
+            (
+                json!({"kind": "Bucket", "name": "a", "namespace": "other"}),
+                "cross-namespace references are not allowed",
+            ),
+            (
+                json!({"kind": "Bucket", "name": "*", "matchLabels": {"a": "b,c=d"}}),
+                "matchLabels has no valid label at \"a\"",
+            ),
+            (
+                json!({"kind": "Bucket", "name": "../a"}),
+                "invalid resource name \"../a\": [may not contain '/']",
+            ),
+        ] {
+            assert_eq!(place(resource, true), Err(message.to_owned()));
+        }
+        let other = json!({"kind": "Bucket", "name": "*", "namespace": "other", "matchLabels": {"a.b/c": "d", "e": ""}});
+        let other = place(other, false).unwrap();
+        assert_eq!(
+            (other.namespace.as_str(), other.labels.as_str()),
+            ("other", "a.b/c=d,e=")
+        );
+    }
+}

@@ -1,0 +1,250 @@
+//! What a restart must not lose, in a Secret of the controller's own namespace: messages may be private to tenants.
+//!
+//! Written at most once a second, and only if something changed. What does not fit into a Secret goes, the oldest first.
+
+use std::io::{Read as _, Write as _};
+use std::sync::Arc;
+use std::time::Duration;
+
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use jiff::Timestamp;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{Patch, PatchParams};
+use kube::{Api, Client};
+use serde_json::json;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::dispatch::{Dispatcher, Saved};
+use crate::flags;
+
+/// The Secret.
+const NAME: &str = "notification-controller-state";
+/// Its key.
+const KEY: &str = "state.json.gz";
+/// A Secret holds 1 MiB, in base64 on the wire.
+const MOST_BYTES: usize = 900 << 10;
+/// What is read of a Secret that somebody else may have written.
+const MOST_READ_BYTES: u64 = 64 << 20;
+/// Changes of this time are written together.
+const COALESCE: Duration = Duration::from_millis(250);
+/// The least time between two writes.
+const PAUSE: Duration = Duration::from_secs(1);
+/// The longest time between attempts.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Where it is kept.
+#[derive(Clone)]
+pub struct Store {
+    secrets: Api<Secret>,
+}
+
+impl Store {
+    /// In this namespace.
+    pub fn new(client: Client, namespace: &str) -> Self {
+        Self {
+            secrets: Api::namespaced(client, namespace),
+        }
+    }
+
+    /// Reads what was kept; nothing if there is nothing that can be read.
+    pub async fn read(&self) -> anyhow::Result<Saved> {
+        let secret = match self.secrets.get_opt(NAME).await {
+            Ok(secret) => secret,
+            Err(kube::Error::Api(status)) if status.code == 403 => {
+                tracing::warn!(
+                    error = status.message,
+                    "failed to read the Secret {NAME}: what waits will not survive a restart"
+                );
+                None
+            }
+            Err(error) => {
+                return Err(anyhow::Error::new(error).context(format!("failed to read the Secret {NAME}")));
+            }
+        };
+        let data = secret.and_then(|secret| secret.data?.remove(KEY));
+        let Some(ByteString(data)) = data else {
+            return Ok(Saved::default());
+        };
+        Ok(decode(&data).unwrap_or_else(|error| {
+            tracing::error!(
+                error,
+                "failed to understand the Secret {NAME}; what it held is lost"
+            );
+            Saved::default()
+        }))
+    }
+
+    /// Writes what changes, until the token is cancelled; the last state is [`Store::write_now`]'s to write.
+    pub async fn follow(&self, dispatcher: Arc<Dispatcher>, token: CancellationToken) {
+        let mut pause = PAUSE;
+        loop {
+            tokio::select! {
+                () = dispatcher.dirty.notified() => {}
+                () = token.cancelled() => return,
+            }
+            sleep(COALESCE).await;
+            let next = match self.write_now(&dispatcher).await {
+                Ok(()) => {
+                    pause = PAUSE;
+                    PAUSE
+                }
+                Err(error) => {
+                    if pause == PAUSE {
+                        tracing::error!(error, "failed to write the Secret {NAME}; it is tried again");
+                    }
+                    dispatcher.dirty.notify_one();
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                    pause
+                }
+            };
+            tokio::select! {
+                () = sleep_until(Instant::now() + next.saturating_sub(COALESCE)) => {}
+                () = token.cancelled() => return,
+            }
+        }
+    }
+
+    /// Writes what is there.
+    pub async fn write_now(&self, dispatcher: &Dispatcher) -> Result<(), String> {
+        let saved = dispatcher.desk().saved(Timestamp::now());
+        let data = encode(saved)?;
+        let secret = json!({
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": NAME, "labels": {"app.kubernetes.io/managed-by": flags::NAME}},
+            "type": "windlass.dev/notification-state",
+            "data": {KEY: ByteString(data)},
+        });
+        let parameters = PatchParams::apply(flags::NAME).force();
+        let patch = Patch::Apply(secret);
+        let write = self.secrets.patch(NAME, &parameters, &patch);
+        match timeout(WRITE_TIMEOUT, write).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(kube::Error::Api(status))) => Err(status.message),
+            Ok(Err(error)) => Err(error.to_string()),
+            Err(_) => Err("the API server does not answer".to_owned()),
+        }
+    }
+}
+
+/// Makes it small enough for a Secret.
+fn encode(mut saved: Saved) -> Result<Vec<u8>, String> {
+    loop {
+        let data = compress(&saved)?;
+        if data.len() <= MOST_BYTES {
+            return Ok(data);
+        }
+        if !shrink(&mut saved) {
+            return Err("what is to be kept does not fit into a Secret".to_owned());
+        }
+    }
+}
+
+/// Drops the older half of what waits longest, or else what an Alert has begun.
+fn shrink(saved: &mut Saved) -> bool {
+    if let Some(queue) = saved
+        .outbox
+        .iter_mut()
+        .max_by_key(|queue| queue.waiting.len())
+        .filter(|queue| !queue.waiting.is_empty())
+    {
+        let half = queue.waiting.len().div_ceil(2);
+        queue.waiting.drain(..half);
+        tracing::error!(
+            provider = %format!("{}/{}", queue.namespace, queue.name),
+            dropped = half,
+            "too much waits to be kept across a restart: of the oldest messages, only those in memory are left"
+        );
+        return true;
+    }
+    saved.engines.pop().is_some() || !std::mem::take(&mut saved.seen).is_empty()
+}
+
+fn compress(saved: &Saved) -> Result<Vec<u8>, String> {
+    let text = serde_json::to_vec(saved).map_err(|error| error.to_string())?;
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder
+        .write_all(&text)
+        .and_then(|()| encoder.finish())
+        .map_err(|error| error.to_string())
+}
+
+fn decode(data: &[u8]) -> Result<Saved, String> {
+    let mut text = Vec::new();
+    let mut decoder = GzDecoder::new(data).take(MOST_READ_BYTES);
+    decoder
+        .read_to_end(&mut text)
+        .map_err(|error| error.to_string())?;
+    serde_json::from_slice(&text).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use crate::alert::engine::Message;
+    use crate::outbox::{self, Alert, Delivery};
+
+    use super::*;
+
+    fn delivery(number: u64) -> Delivery {
+        // Text that does not compress.
+        let noise = (0..60_u64).map(|part| {
+            format!(
+                "{:x}",
+                (number + 1)
+                    .wrapping_mul(part + 1)
+                    .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+            )
+        });
+        let event = json!({"message": format!("{number} {}", noise.collect::<String>())});
+        Delivery {
+            alert: Alert {
+                namespace: "apps".to_owned(),
+                name: "a".to_owned(),
+                uid: String::new(),
+            },
+            message: Message::plain(serde_json::from_value(event).unwrap()),
+            commit_status: None,
+            since: Timestamp::UNIX_EPOCH,
+            attempts: 0,
+            not_before: Timestamp::UNIX_EPOCH,
+        }
+    }
+
+    #[test]
+    fn what_is_kept_fits_into_a_secret_and_the_newest_is_in_it() {
+        let queue = |name: &str, number: u64| outbox::Saved {
+            namespace: "apps".to_owned(),
+            name: name.to_owned(),
+            waiting: (0..number).map(delivery).collect(),
+            threads: BTreeMap::new(),
+        };
+        let saved = Saved {
+            outbox: vec![queue("p", 5_000), queue("q", 3)],
+            ..Saved::default()
+        };
+        let data = encode(saved).unwrap();
+        assert!(data.len() <= MOST_BYTES);
+        let read = decode(&data).unwrap();
+        assert_eq!(read.outbox[1].waiting.len(), 3);
+        let kept = &read.outbox[0].waiting;
+        assert!(
+            kept.len() > 100 && kept.back() == Some(&delivery(4_999)),
+            "{}",
+            kept.len()
+        );
+    }
+
+    #[test]
+    fn what_is_no_state_is_an_error() {
+        for data in [&b""[..], b"x", &compress(&Saved::default()).unwrap()[..10]] {
+            assert!(decode(data).is_err());
+        }
+    }
+}
