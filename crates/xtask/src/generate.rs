@@ -5,6 +5,7 @@
 //! compares them with what is committed and names each file that differs, is missing or is left over. So there
 //! is one rule for what "stale" means, and a check never touches the tree.
 
+mod chart;
 mod crds;
 mod proto;
 
@@ -38,6 +39,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let root = repository_root()?;
     let folders = [
         crds::generate()?,
+        chart::generate(&root)?,
         proto::generate(&root)?,
     ];
     let mut stale = Vec::new();

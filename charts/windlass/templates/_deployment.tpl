@@ -1,0 +1,165 @@
+{{/*
+A Deployment. In: root, key, controller (component and image), settings (its values), shard, args, ports, volumes, mounts.
+*/}}
+{{- define "windlass.deployment" -}}
+{{- $name := include "windlass.name" . -}}
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: {{ $name }}
+  namespace: {{ .root.Release.Namespace }}
+  labels:
+    {{- include "windlass.labels" .root | nindent 4 }}
+    app.kubernetes.io/component: {{ .controller.component }}
+    control-plane: controller
+spec:
+  replicas: {{ .settings.replicas }}
+  {{- if eq .key "source" }}
+  # As Flux's: two of them would write to one folder.
+  strategy:
+    type: Recreate
+  {{- end }}
+  # Flux's selector, so that its Deployment can be taken over in its place.
+  selector:
+    matchLabels:
+      app: {{ $name }}
+  template:
+    metadata:
+      labels:
+        app: {{ $name }}
+        {{- include "windlass.labels" .root | nindent 8 }}
+        app.kubernetes.io/component: {{ .controller.component }}
+        {{- with .settings.podLabels }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+      annotations:
+        prometheus.io/scrape: "true"
+        prometheus.io/port: "8080"
+        {{- with .settings.podAnnotations }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+    spec:
+      serviceAccountName: {{ .settings.name }}
+      terminationGracePeriodSeconds: {{ .grace }}
+      {{- with .settings.priorityClassName }}
+      priorityClassName: {{ . }}
+      {{- end }}
+      {{- with .root.Values.image.pullSecrets }}
+      imagePullSecrets:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      securityContext:
+        fsGroup: 1337
+        runAsNonRoot: true
+        runAsUser: 65534
+        runAsGroup: 65534
+        seccompProfile:
+          type: RuntimeDefault
+      containers:
+        - name: manager
+          image: {{ include "windlass.image" (dict "root" .root "image" .controller.image) }}
+          imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+          args:
+            {{- range .args }}
+            - {{ . | quote }}
+            {{- end }}
+            - --watch-all-namespaces={{ .root.Values.watch.allNamespaces }}
+            {{- if ne .key "notification" }}
+            {{- with include "windlass.labelSelector" . }}
+            - {{ printf "--watch-label-selector=%s" . | quote }}
+            {{- end }}
+            {{- with include "windlass.eventsAddress" .root }}
+            - {{ printf "--events-addr=%s" . | quote }}
+            {{- end }}
+            {{- end }}
+            - --log-level={{ .root.Values.logging.level }}
+            - --log-encoding={{ .root.Values.logging.encoding }}
+            - --enable-leader-election
+            {{- if .root.Values.tenancy.noCrossNamespaceRefs }}
+            - --no-cross-namespace-refs
+            {{- end }}
+            {{- range .settings.extraArgs }}
+            - {{ . | quote }}
+            {{- end }}
+          env:
+            - name: RUNTIME_NAMESPACE
+              valueFrom:
+                fieldRef:
+                  fieldPath: metadata.namespace
+            {{- with .settings.extraEnv }}
+            {{- toYaml . | nindent 12 }}
+            {{- end }}
+          ports:
+            {{- with .ports }}
+            {{- toYaml . | nindent 12 }}
+            {{- end }}
+            - name: http-prom
+              containerPort: 8080
+              protocol: TCP
+            - name: healthz
+              containerPort: 9440
+              protocol: TCP
+          livenessProbe:
+            httpGet:
+              path: /healthz
+              port: healthz
+          readinessProbe:
+            httpGet:
+              path: {{ .readyPath | default "/readyz" }}
+              port: {{ .readyPort | default "healthz" }}
+          resources:
+            {{- toYaml .settings.resources | nindent 12 }}
+          securityContext:
+            allowPrivilegeEscalation: false
+            readOnlyRootFilesystem: true
+            runAsNonRoot: true
+            capabilities:
+              drop: [ALL]
+            seccompProfile:
+              type: RuntimeDefault
+          volumeMounts:
+            - name: temp
+              mountPath: /tmp
+            {{- with .mounts }}
+            {{- toYaml . | nindent 12 }}
+            {{- end }}
+      volumes:
+        - name: temp
+          emptyDir: {}
+        {{- with .volumes }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+      {{- with .settings.nodeSelector }}
+      nodeSelector:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with .settings.affinity }}
+      affinity:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with .settings.tolerations }}
+      tolerations:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+{{- end }}
+
+{{/* What apply- and helm-controller need to read artifacts: flags, volume, mount. In: root, shard. */}}
+{{- define "windlass.artifactArgs" -}}
+{{- $source := include "windlass.name" (dict "settings" .root.Values.source "shard" .shard) -}}
+- --artifact-service=https://{{ $source }}.{{ .root.Release.Namespace }}.svc.cluster.local:9091
+- --artifact-token-file=/var/run/secrets/windlass/token
+{{- end }}
+{{- define "windlass.tokenVolume" -}}
+- name: artifact-token
+  projected:
+    sources:
+      - serviceAccountToken:
+          audience: windlass-artifact
+          expirationSeconds: 3600
+          path: token
+{{- end }}
+{{- define "windlass.tokenMount" -}}
+- name: artifact-token
+  mountPath: /var/run/secrets/windlass
+  readOnly: true
+{{- end }}

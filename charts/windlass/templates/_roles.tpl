@@ -1,0 +1,78 @@
+{{/* Rules of ClusterRoles, one definition for each controller. With watch.allNamespaces false they are those of a Role. */}}
+
+{{/* What every controller does: events of objects. */}}
+{{- define "windlass.rules.common" -}}
+- apiGroups: [""]
+  resources: [events]
+  verbs: [create, patch]
+{{- end }}
+
+{{/* What objects may name: values, credentials, identities. */}}
+{{- define "windlass.rules.references" -}}
+- apiGroups: [""]
+  resources: [secrets, configmaps, serviceaccounts]
+  verbs: [get, list, watch]
+# Identity at cloud providers, Vault and other clusters: tokens of the service accounts that objects name.
+- apiGroups: [""]
+  resources: [serviceaccounts/token]
+  verbs: [create]
+{{- end }}
+
+{{- define "windlass.rules.source" -}}
+{{ include "windlass.rules.common" . }}
+{{ include "windlass.rules.references" . }}
+- apiGroups: [source.toolkit.fluxcd.io, source.extensions.fluxcd.io]
+  resources: ["*"]
+  verbs: [get, list, watch, create, update, patch, delete]
+{{- end }}
+
+{{- define "windlass.rules.apply" -}}
+{{ include "windlass.rules.common" . }}
+{{ include "windlass.rules.references" . }}
+- apiGroups: [kustomize.toolkit.fluxcd.io]
+  resources: ["*"]
+  verbs: [get, list, watch, update, patch]
+- apiGroups: [source.toolkit.fluxcd.io]
+  resources: ["*"]
+  verbs: [get, list, watch]
+- apiGroups: [""]
+  resources: [serviceaccounts]
+  verbs: [impersonate]
+{{- end }}
+
+{{- define "windlass.rules.helm" -}}
+{{ include "windlass.rules.common" . }}
+{{ include "windlass.rules.references" . }}
+- apiGroups: [helm.toolkit.fluxcd.io]
+  resources: ["*"]
+  verbs: [get, list, watch, update, patch]
+- apiGroups: [source.toolkit.fluxcd.io]
+  resources: ["*"]
+  verbs: [get, list, watch]
+# A HelmRelease with spec.chart has a HelmChart of its own.
+- apiGroups: [source.toolkit.fluxcd.io]
+  resources: [helmcharts]
+  verbs: [create, update, patch, delete]
+- apiGroups: [""]
+  resources: [serviceaccounts]
+  verbs: [impersonate]
+{{- end }}
+
+{{- define "windlass.rules.notification" -}}
+- apiGroups: [""]
+  resources: [events]
+  verbs: [get, list, watch, create, patch]
+{{ include "windlass.rules.references" . }}
+- apiGroups: [notification.toolkit.fluxcd.io]
+  resources: ["*"]
+  verbs: [get, list, watch, update, patch]
+# Their status tells what no event did; a Receiver asks for a reconciliation by an annotation.
+- apiGroups:
+    - source.toolkit.fluxcd.io
+    - source.extensions.fluxcd.io
+    - kustomize.toolkit.fluxcd.io
+    - helm.toolkit.fluxcd.io
+    - image.toolkit.fluxcd.io
+  resources: ["*"]
+  verbs: [get, list, watch, patch]
+{{- end }}

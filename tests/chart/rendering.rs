@@ -1,0 +1,100 @@
+//! Our engine prints what the real helm prints.
+
+use std::process::Command;
+
+use testkit::controller::program;
+
+use crate::cluster::{Helm, NAMESPACE, chart, said};
+
+/// Sets of values that reach each branch of the templates.
+const VALUES: [&[&str]; 7] = [
+    &[],
+    &[
+        "sharding.shards={a,b}",
+        "source.storage.size=10Gi",
+        "source.replicas=2",
+    ],
+    &[
+        "watch.allNamespaces=false",
+        "crds.install=false",
+        "notification.enabled=false",
+    ],
+    &[
+        "source.enabled=false",
+        "eventsAddress=http://elsewhere/",
+        "crds.keep=false",
+    ],
+    &[
+        "apply.clusterAdmin=false",
+        "tenancy.defaultServiceAccount=deployer",
+        "tenancy.noCrossNamespaceRefs=true",
+    ],
+    &[
+        "source.httpDownloads=false",
+        "source.storage.emptyDirSizeLimit=5Gi",
+        "networkPolicy.create=false",
+    ],
+    &[
+        "monitoring.podMonitor.create=true",
+        "monitoring.podMonitor.labels.release=prometheus",
+        "helm.extraArgs={--concurrent=20}",
+        "image.registry=registry.example.com/",
+        "apply.podLabels.team=a",
+        "apply.nodeSelector.disk=ssd",
+        "source.serviceAccountAnnotations.role=reader",
+        "podDisruptionBudget.create=false",
+        "rbac.aggregate=false",
+    ],
+];
+
+#[tokio::test]
+async fn our_engine_renders_the_chart_as_the_real_helm_does() {
+    let helm = Helm::new(None).await;
+    for values in VALUES {
+        let arguments = template(values);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let theirs = helm.run(&arguments).await.unwrap();
+        let mut ours = Command::new(program("windlass").unwrap());
+        let ours = ours
+            .args(&arguments)
+            .args(["--namespace", NAMESPACE])
+            .output()
+            .unwrap();
+        assert_eq!(said(&ours, &arguments).unwrap(), theirs, "with {values:?}");
+        assert!(theirs.contains("kind: Deployment"));
+    }
+}
+
+#[tokio::test]
+async fn the_chart_has_no_fault_that_helm_finds() {
+    let helm = Helm::new(None).await;
+    helm.run(&["lint", chart().to_str().unwrap(), "--strict"])
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn values_that_cannot_work_are_refused_by_name() {
+    let refused = [
+        ("loging.level=debug", "additional properties 'loging' not allowed"),
+        ("logging.level=loud", "logging/level"),
+        ("apply.clusterAdmin=false", "set tenancy.defaultServiceAccount"),
+        ("source.extraArgs={concurrent}", "source/extraArgs/0"),
+    ];
+    let helm = Helm::new(None).await;
+    for (value, problem) in refused {
+        let arguments = template(&[value]);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let error = helm.run(&arguments).await.unwrap_err().to_string();
+        assert!(error.contains(problem), "{value}: {error}");
+    }
+}
+
+fn template(values: &[&str]) -> Vec<String> {
+    let mut arguments = vec!["template".to_owned(), "windlass".to_owned()];
+    arguments.push(chart().to_str().unwrap().to_owned());
+    for value in values {
+        arguments.extend(["--set".to_owned(), (*value).to_owned()]);
+    }
+    arguments
+}

@@ -1,0 +1,245 @@
+//! What the chart's roles allow is enough: the controllers run as the chart's service accounts, and deliver.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
+use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
+use kube::api::{DynamicObject, PostParams};
+use kube::{Api, Client, ResourceExt as _};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use testkit::controller::ControllerOptions;
+use testkit::git::Change;
+use testkit::message_sink::Call;
+use testkit::{Controller, GitServer, MessageSink, objects, wait_for};
+
+use crate::cluster::{Cluster, NAMESPACE, PATIENCE};
+
+const TENANT: &str = "tenant";
+const MANIFEST: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: delivered, namespace: tenant}\n";
+const CHART: &str = "apiVersion: v2\nname: web\nversion: 1.0.0\n";
+const TEMPLATE: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: released}\n";
+
+#[tokio::test]
+async fn locked_down_controllers_deliver_with_the_roles_of_the_chart() {
+    let cluster = Cluster::start().await;
+    let values = [
+        "apply.clusterAdmin=false",
+        "helm.clusterAdmin=false",
+        "tenancy.defaultServiceAccount=deployer",
+        "tenancy.noCrossNamespaceRefs=true",
+    ];
+    let set: Vec<&str> = values.iter().flat_map(|value| ["--set", value]).collect();
+    cluster.install(&set).await.unwrap();
+    let accounts = Accounts::new(&cluster).unwrap();
+    let source = accounts.start_source().await.unwrap();
+    let lockdown = ["--default-service-account=deployer", "--no-cross-namespace-refs"];
+    let _apply = Controller::start_apply(
+        &accounts.kubeconfig("kustomize-controller").await.unwrap(),
+        &source,
+        accounts.options("kustomize-controller", &lockdown).await.unwrap(),
+    )
+    .await
+    .unwrap();
+    let _helm = Controller::start_helm(
+        &accounts.kubeconfig("helm-controller").await.unwrap(),
+        &source,
+        accounts.options("helm-controller", &lockdown).await.unwrap(),
+    )
+    .await
+    .unwrap();
+
+    let notification = Controller::start_notification(
+        &accounts.kubeconfig("notification-controller").await.unwrap(),
+        accounts.in_our_namespace(&["--no-cross-namespace-refs"]),
+    )
+    .await
+    .unwrap();
+
+    let (git, sink) = (
+        GitServer::start().await.unwrap(),
+        MessageSink::start().await.unwrap(),
+    );
+    create_tenant(&cluster.client).await.unwrap();
+    alert(&cluster.client, &sink).await.unwrap();
+    let files = [
+        Change::write("app/map.yaml", MANIFEST),
+        Change::write("web/Chart.yaml", CHART),
+        Change::write("web/templates/map.yaml", TEMPLATE),
+    ];
+    let repository = git.create_repository("fleet").unwrap();
+    repository.commit("main", "all", &files).unwrap();
+    let repository = objects::git_repository(TENANT, "fleet", &git.url("fleet"), "main");
+    objects::apply(&cluster.client, &repository).await.unwrap();
+    objects::apply(
+        &cluster.client,
+        &objects::kustomization(TENANT, "app", ("GitRepository", "fleet"), "./app"),
+    )
+    .await
+    .unwrap();
+    objects::apply(&cluster.client, &release()).await.unwrap();
+    for (kind, api_version, name) in [
+        ("Kustomization", "kustomize.toolkit.fluxcd.io/v1", "app"),
+        ("HelmRelease", "helm.toolkit.fluxcd.io/v2", "web"),
+    ] {
+        let api = objects::api(&cluster.client, api_version, kind, TENANT);
+        wait_for(&api, name, objects::is_ready, PATIENCE).await.unwrap();
+    }
+    let applied = |call: &Call| {
+        let object = &call.json["involvedObject"];
+        object["kind"] == "Kustomization" && call.json["reason"] == "ReconciliationSucceeded"
+    };
+    sink.until("alerts", applied).await.unwrap();
+    call(&cluster.client, &notification).await.unwrap();
+    let maps: Api<ConfigMap> = Api::namespaced(cluster.client.clone(), TENANT);
+    for name in ["delivered", "released"] {
+        maps.get(name).await.unwrap();
+    }
+}
+
+fn release() -> Value {
+    json!({
+        "apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease",
+        "metadata": {"name": "web", "namespace": TENANT},
+        "spec": {"interval": "1h", "chart": {"spec": {
+            "chart": "./web", "sourceRef": {"kind": "GitRepository", "name": "fleet"},
+        }}},
+    })
+}
+
+/// Has what happens to Kustomizations of the tenant told.
+async fn alert(client: &Client, sink: &MessageSink) -> Result<()> {
+    let provider = json!({
+        "apiVersion": "notification.toolkit.fluxcd.io/v1beta3", "kind": "Provider",
+        "metadata": {"name": "sink", "namespace": TENANT},
+        "spec": {"type": "generic", "address": sink.url("alerts")},
+    });
+    let alert = json!({
+        "apiVersion": "notification.toolkit.fluxcd.io/v1beta3", "kind": "Alert",
+        "metadata": {"name": "all", "namespace": TENANT},
+        "spec": {"providerRef": {"name": "sink"}, "eventSources": [{"kind": "Kustomization", "name": "*"}]},
+    });
+    objects::apply(client, &provider).await?;
+    objects::apply(client, &alert).await?;
+    Ok(())
+}
+
+/// Asks for the source by a webhook, and waits until it was asked for.
+async fn call(client: &Client, notification: &Controller) -> Result<()> {
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "hook", "namespace": TENANT},
+        "stringData": {"token": "a secret"},
+    });
+    let receiver = json!({
+        "apiVersion": "notification.toolkit.fluxcd.io/v1", "kind": "Receiver",
+        "metadata": {"name": "hook", "namespace": TENANT},
+        "spec": {
+            "type": "generic", "secretRef": {"name": "hook"},
+            "resources": [{"kind": "GitRepository", "name": "fleet"}],
+        },
+    });
+    objects::apply(client, &secret).await?;
+    objects::apply(client, &receiver).await?;
+    let (receivers, name) = objects::api_of(client, &receiver)?;
+    let ready = wait_for(&receivers, &name, objects::is_ready, PATIENCE).await?;
+    let path = objects::text(&ready, "/status/webhookPath");
+    let http = reqwest::Client::builder().no_proxy().build()?;
+    let answer = http.post(format!("{}{path}", notification.receiver_url()));
+    answer.send().await?.error_for_status()?;
+    let sources = objects::api(client, "source.toolkit.fluxcd.io/v1", "GitRepository", TENANT);
+    let asked = |source: &DynamicObject| {
+        source
+            .annotations()
+            .contains_key("reconcile.fluxcd.io/requestedAt")
+    };
+    wait_for(&sources, "fleet", asked, PATIENCE).await?;
+    Ok(())
+}
+
+/// A namespace with an account that may do everything there, and nothing elsewhere.
+async fn create_tenant(client: &Client) -> Result<()> {
+    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "deployer", "namespace": TENANT}});
+    let binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+        "metadata": {"name": "deployer", "namespace": TENANT},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"},
+        "subjects": [{"kind": "ServiceAccount", "name": "deployer", "namespace": TENANT}],
+    });
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": TENANT}});
+    for object in [namespace, account, binding] {
+        objects::apply(client, &object).await?;
+    }
+    Ok(())
+}
+
+/// The service accounts of the chart, as files that a process outside of the cluster can use.
+struct Accounts<'a> {
+    cluster: &'a Cluster,
+    directory: TempDir,
+}
+
+impl<'a> Accounts<'a> {
+    fn new(cluster: &'a Cluster) -> Result<Self> {
+        Ok(Self {
+            cluster,
+            directory: testkit::scratch::directory("accounts")?,
+        })
+    }
+
+    async fn start_source(&self) -> Result<Controller> {
+        let kubeconfig = self.kubeconfig("source-controller").await?;
+        Controller::start_source(&kubeconfig, self.in_our_namespace(&[])).await
+    }
+
+    fn in_our_namespace(&self, flags: &[&str]) -> ControllerOptions {
+        ControllerOptions {
+            flags: flags.iter().map(|flag| (*flag).to_owned()).collect(),
+            namespace: NAMESPACE.to_owned(),
+            ..ControllerOptions::default()
+        }
+    }
+
+    /// With the token that the Pod has from its projected volume.
+    async fn options(&self, account: &str, flags: &[&str]) -> Result<ControllerOptions> {
+        let path = self.directory.path().join(format!("{account}.token"));
+        std::fs::write(&path, self.token(account, Some("windlass-artifact")).await?)?;
+        let token = format!("--artifact-token-file={}", path.display());
+        Ok(self.in_our_namespace(&[flags, &[&token]].concat()))
+    }
+
+    async fn token(&self, account: &str, audience: Option<&str>) -> Result<String> {
+        let request = TokenRequest {
+            spec: TokenRequestSpec {
+                audiences: audience.map(str::to_owned).into_iter().collect(),
+                ..TokenRequestSpec::default()
+            },
+            ..TokenRequest::default()
+        };
+        let accounts: Api<ServiceAccount> = Api::namespaced(self.cluster.client.clone(), NAMESPACE);
+        let answer = accounts
+            .create_token_request(account, &PostParams::default(), &request)
+            .await?;
+        Ok(answer.status.context("the API server gave no token")?.token)
+    }
+
+    /// A kubeconfig with nothing but the account's token.
+    async fn kubeconfig(&self, account: &str) -> Result<PathBuf> {
+        let token = self.token(account, None).await?;
+        let path = self.directory.path().join(format!("{account}.kubeconfig"));
+        std::fs::write(
+            &path,
+            as_account(self.cluster.control_plane.kubeconfig_path(), &token)?,
+        )?;
+        Ok(path)
+    }
+}
+
+/// The kubeconfig with another user.
+fn as_account(kubeconfig: &Path, token: &str) -> Result<String> {
+    let mut config = kube::config::Kubeconfig::read_from(kubeconfig)?;
+    for user in &mut config.auth_infos {
+        user.auth_info = Some(serde_json::from_value(json!({"token": token}))?);
+    }
+    Ok(serde_json::to_string(&config)?)
+}
