@@ -8,7 +8,7 @@ ORACLE = $(TARGET)/oracle
 XTASK = $(TARGET)/debug/xtask
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint deny fmt generate generate-schema record-cases record-flux-cases record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source bench-chain bench-rest bench-releases chaos record-takeover clean
+.PHONY: help build test lint deny fmt generate generate-schema record-cases record-flux-cases record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source fuzz-notify bench-chain bench-rest bench-releases bench-notify chaos record-takeover clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -79,6 +79,11 @@ bench-releases: build ## Measure N HelmReleases of one chart (N=100), release bu
 	WINDLASS_BIN_DIR=$(TARGET)/release \
 	$(XTASK) bench-releases --releases $(or $(N),100) $(if $(PEER),--peer $(PEER))
 
+bench-notify: build ## Measure notification-controller: N events (N=10000) as fast as they are taken, at rest; ALERTS=n, PEER=folder with Flux's
+	$(CARGO) build --release --locked -p notification-controller
+	WINDLASS_BIN_DIR=$(TARGET)/release \
+	$(XTASK) bench-notify --events $(or $(N),10000) --alerts $(or $(ALERTS),1) $(if $(PEER),--peer $(PEER))
+
 bench-source: build ## Measure source-controller: N=500 sources at once, 1,000 at rest, a large repository and index; PEER=folder with Flux's
 	$(CARGO) build --release --locked -p source-controller -p apply-controller
 	WINDLASS_BIN_DIR=$(TARGET)/release \
@@ -112,6 +117,9 @@ fuzz-source: ## What a remote or a tenant sends, CASES=N times at random: archiv
 	PROPTEST_CASES=$(or $(CASES),20000) $(CARGO) test --locked --workspace --bin source-controller -- no_bytes_make no_lines_make no_change_of no_manifest_makes
 	PROPTEST_CASES=$(or $(CASES),20000) $(CARGO) test --locked --workspace --lib -- no_bytes_make no_archive_leads no_rule no_text_makes no_entry_makes any_lines any_bytes cut_in_pieces
 	PROPTEST_CASES=$(or $(CASES),20000) $(CARGO) test --locked --workspace --test git -- a_changed_pack any_entries any_deltas
+
+fuzz-notify: ## What a stranger sends to a Receiver, CASES=N times at random: headers, bodies, tokens, keys of issuers
+	PROPTEST_CASES=$(or $(CASES),20000) $(CARGO) test --locked --workspace --test hostile -- any_call any_body
 
 clean: ## Remove build output (the control plane's binaries are kept in the user's cache)
 	$(CARGO) clean

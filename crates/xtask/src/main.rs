@@ -38,6 +38,8 @@ enum Task {
     BenchRest(bench::rest::Arguments),
     /// Measure many HelmReleases of one chart: installed, upgraded, at rest.
     BenchReleases(bench::releases::Arguments),
+    /// Measure notification-controller: events taken and passed on, from an event to its message, at rest.
+    BenchNotify(bench::notify::Arguments),
     /// Measure source-controller: many sources, none to do, a large repository, a large index.
     BenchSource(bench::source::Arguments),
     /// Measure `windlass build` beside the real kustomize: small cases, many objects, a large repository.
@@ -58,6 +60,7 @@ fn main() -> Result<()> {
         Task::BenchChain(arguments) => bench::chain::run(&arguments),
         Task::BenchRest(arguments) => bench::rest::run(&arguments),
         Task::BenchReleases(arguments) => bench::releases::run(&arguments),
+        Task::BenchNotify(arguments) => bench::notify::run(&arguments),
         Task::BenchSource(arguments) => bench::source::run(&arguments),
         Task::BenchBuild(arguments) => bench_build::run(&arguments),
         Task::BenchRender(arguments) => bench_render::run(&arguments),

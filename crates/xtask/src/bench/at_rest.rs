@@ -48,11 +48,11 @@ pub fn rows<T>(table: &Table<'_, T>, seconds: u64, of: impl Fn(&T) -> &AtRest + 
         &format!("API requests in {seconds} s at rest, all clients"),
         move |m| of(m).requests.total().to_string(),
     );
-    table.row("– of both controllers, by their own count", move |m| {
+    table.row("– of what is measured, by its own count", move |m| {
         of(m).own_requests.to_string()
     });
-    table.row(&format!("CPU of both in {seconds} s at rest"), move |m| {
+    table.row(&format!("CPU in {seconds} s at rest"), move |m| {
         format!("{} ms", of(m).cpu.as_millis())
     });
-    table.row("memory of both at rest", move |m| mebibytes(of(m).resident));
+    table.row("memory at rest", move |m| mebibytes(of(m).resident));
 }

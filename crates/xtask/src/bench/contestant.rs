@@ -106,6 +106,24 @@ impl Contestant {
             }
         }
     }
+
+    /// Starts notification-controller alone and waits until it is ready; also says where events are posted to.
+    pub async fn start_notification(&self, control_plane: &ControlPlane) -> Result<(Running, String)> {
+        let kubeconfig = control_plane.kubeconfig_path();
+        match self {
+            Self::Windlass => {
+                let controller =
+                    Controller::start_notification(kubeconfig, ControllerOptions::default()).await?;
+                let address = controller.events_url();
+                Ok((Running::ours([controller]), address))
+            }
+            Self::Flux(folder) => {
+                let peer = flux::Peer::new(folder, kubeconfig)?;
+                let (started, address) = peer.notification().await?;
+                Ok((Running::peers([started], peer), address))
+            }
+        }
+    }
 }
 
 impl Running {

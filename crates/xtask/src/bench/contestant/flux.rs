@@ -53,6 +53,17 @@ impl Peer {
         self.start("source-controller", arguments).await
     }
 
+    /// notification-controller, and where events are posted to.
+    pub async fn notification(&self) -> Result<(Started, String)> {
+        let events = format!("127.0.0.1:{}", ports::free_port()?);
+        let arguments = vec![
+            format!("--events-addr={events}"),
+            format!("--receiverAddr=127.0.0.1:{}", ports::free_port()?),
+        ];
+        let started = self.start("notification-controller", arguments).await?;
+        Ok((started, format!("http://{events}/")))
+    }
+
     /// Another controller, which needs no flags of its own.
     pub async fn other(&self, name: &'static str) -> Result<Started> {
         self.start(name, Vec::new()).await
@@ -61,11 +72,12 @@ impl Peer {
     async fn start(&self, name: &'static str, arguments: Vec<String>) -> Result<Started> {
         let (health, metrics) = (ports::free_port()?, ports::free_port()?);
         let mut command = Command::new(self.binaries.join(name));
+        // The last of a flag wins: controllers that send events shall send none.
         command
+            .arg("--events-addr=")
             .args(arguments)
             .arg(format!("--health-addr=127.0.0.1:{health}"))
             .arg(format!("--metrics-addr=127.0.0.1:{metrics}"))
-            .arg("--events-addr=")
             .env("KUBECONFIG", &self.kubeconfig)
             .env("RUNTIME_NAMESPACE", "default")
             .current_dir(self.directory.path());
