@@ -14,6 +14,9 @@ use crate::notification::Sent;
 /// More of an answer is not read, unless a request says so.
 const MAX_ANSWER_BYTES: usize = 64 << 10;
 
+/// Says whether an answer of success is one, and what it tells.
+pub(crate) type Accept = fn(&Answer) -> Result<Sent, Error>;
+
 /// One request to a service.
 #[derive(Clone)]
 pub(crate) struct Request {
@@ -28,7 +31,7 @@ pub(crate) struct Request {
     /// How many bytes of the answer are read.
     pub(crate) longest: usize,
     /// What an answer of success says; None if any will do.
-    pub(crate) accept: Option<fn(&Answer) -> Result<Sent, Error>>,
+    pub(crate) accept: Option<Accept>,
     /// Whether an answer of no success says that the thread is gone.
     pub(crate) thread_is_gone: fn(&Answer) -> bool,
 }
@@ -108,7 +111,7 @@ impl Request {
     }
 
     /// With another way to read an answer of success.
-    pub(crate) fn accepting(mut self, accept: fn(&Answer) -> Result<Sent, Error>) -> Self {
+    pub(crate) fn accepting(mut self, accept: Accept) -> Self {
         self.accept = Some(accept);
         self
     }
