@@ -4,7 +4,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Namespace, Pod};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{ListParams, PostParams};
-use kube::{Api, ResourceExt as _};
+use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 use testkit::objects;
 
@@ -161,7 +161,7 @@ impl Cluster {
             .await
             .unwrap()
             .iter()
-            .map(|role| role.name_any())
+            .map(ResourceExt::name_any)
             .collect();
         names.extend(
             bindings
@@ -169,7 +169,7 @@ impl Cluster {
                 .await
                 .unwrap()
                 .iter()
-                .map(|binding| binding.name_any()),
+                .map(ResourceExt::name_any),
         );
         names
     }
