@@ -7,6 +7,7 @@
 //!
 //! An Alert without annotations has no engine: each event is a message.
 
+mod keep;
 mod open;
 mod window;
 
@@ -19,7 +20,8 @@ use notifier::State;
 use serde::{Deserialize, Serialize};
 
 use super::options::Options;
-use open::Open;
+use keep::shorten;
+use open::{Failure, Noted, Open};
 use window::{Digest, Window};
 
 /// Objects that are held back; further ones are told at once.
@@ -82,6 +84,16 @@ struct Held {
     due: Timestamp,
 }
 
+/// What becomes of a message.
+enum Place {
+    /// It is told, now or at a time that nothing changes.
+    Told,
+    /// It is told unless it is taken back.
+    Waits,
+    /// There was no room: it is only counted.
+    Counted,
+}
+
 impl Message {
     /// An event as it is.
     pub fn plain(event: Event) -> Self {
@@ -111,8 +123,7 @@ impl Engine {
                 due,
             });
             held.event = event;
-            let message = &mut held.event.message;
-            message.truncate(message.floor_char_boundary(MOST_HELD_BYTES));
+            shorten(&mut held.event, MOST_HELD_BYTES);
             return Vec::new();
         }
         self.fail(object, event, setting)
@@ -120,14 +131,10 @@ impl Engine {
 
     /// Takes that an object is ready.
     pub fn ready(&mut self, object: &str, setting: &Setting<'_>) -> Vec<Message> {
-        self.held.remove(object);
-        let Some(open) = self.open.close(object) else {
+        let Some(failure) = self.recover(object, setting) else {
             return Vec::new();
         };
-        if !setting.options.resolve {
-            return Vec::new();
-        }
-        let resolved = open.resolved(setting.now);
+        let resolved = failure.resolved(setting.now);
         self.say(
             Message {
                 state: State::Resolved,
@@ -150,7 +157,7 @@ impl Engine {
             }
         }
         if let Some(window) = self.window.take_if(|window| window.due() <= setting.now)
-            && let Some(message) = window.message(setting.group)
+            && let Some(message) = self.close_window(window, setting)
         {
             self.window = setting
                 .options
@@ -180,32 +187,47 @@ impl Engine {
     /// An event that is no error. If it says that the object works again, that is what is told.
     fn succeed(&mut self, object: &str, event: Event, setting: &Setting<'_>) -> Vec<Message> {
         let mut message = Message::plain(event);
-        if says_success(&message.event.reason) {
-            self.held.remove(object);
-            if self.open.close(object).is_some() && setting.options.resolve {
-                message.state = State::Resolved;
-            }
+        if says_success(&message.event.reason) && self.recover(object, setting).is_some() {
+            message.state = State::Resolved;
         }
         self.say(message, setting)
+    }
+
+    /// Notes that an object works again. Returns what it failed with if people wait to be told: they were told of the failure.
+    fn recover(&mut self, object: &str, setting: &Setting<'_>) -> Option<Failure> {
+        self.held.remove(object);
+        let failure = self.open.close(object)?;
+        if !setting.options.resolve {
+            return None;
+        }
+        if let Some(window) = &mut self.window {
+            window.withdraw(object);
+        }
+        failure.was_told().then_some(failure)
     }
 
     fn fail(&mut self, object: String, event: Event, setting: &Setting<'_>) -> Vec<Message> {
         let Options {
             fold, resolve, hold, ..
         } = *setting.options;
-        if fold && self.is_folded(&object, &event, setting) {
+        if fold && self.is_folded(&object, setting) {
             return Vec::new();
         }
-        let is_new = if fold || resolve || hold.is_some() {
+        let noted = if fold || resolve || hold.is_some() {
             self.open.fail(&object, &event)
         } else {
-            true
+            Noted::New
         };
-        // What is told when it is over need not be told again while it lasts.
-        if resolve && !is_new {
+        // What is told when it is over, or stands for others, need not be told again while it lasts.
+        if noted == Noted::Known && (resolve || self.open.stands_in(&object)) {
             return Vec::new();
         }
-        let state = if resolve { State::Firing } else { State::Event };
+        // Of what nobody remembers it is not told when it is over: no incident is opened that would stay.
+        let state = if resolve && noted != Noted::NoRoom {
+            State::Firing
+        } else {
+            State::Event
+        };
         self.say(
             Message {
                 state,
@@ -216,40 +238,66 @@ impl Engine {
     }
 
     /// Makes a failure part of one that was told: of what the object depends on, or of the first that depends on the same.
-    fn is_folded(&mut self, object: &str, event: &Event, setting: &Setting<'_>) -> bool {
+    fn is_folded(&mut self, object: &str, setting: &Setting<'_>) -> bool {
         let parents = setting.facts.parents(object);
         let failing =
-            |parent: &&String| self.open.has(parent) || setting.facts.is_failing(parent) == Some(true);
+            |parent: &&String| self.open.gathers(parent) || setting.facts.is_failing(parent) == Some(true);
         match parents.iter().find(failing) {
-            Some(parent) => self.open.fold(parent, object, event),
+            Some(parent) => self.open.fold(parent, object),
             None => false,
         }
     }
 
+    /// Says it now, or keeps it to be said with others.
     fn say(&mut self, message: Message, setting: &Setting<'_>) -> Vec<Message> {
+        let error = message.event.is_error().then(|| message.key.clone());
+        let (said, place) = self.place(message, setting);
+        match (error, place) {
+            (Some(object), Place::Told) => self.open.told(&object),
+            (Some(object), Place::Counted) => self.open.missed(&object),
+            (Some(_), Place::Waits) | (None, _) => {}
+        }
+        said
+    }
+
+    fn place(&mut self, message: Message, setting: &Setting<'_>) -> (Vec<Message>, Place) {
         let now = setting.now;
         if setting.by_object {
-            return vec![message];
+            return (vec![message], Place::Told);
         }
         if let Some(period) = setting.options.digest {
-            self.digest
-                .get_or_insert_with(|| Digest::new(later(now, period), period))
-                .add(message);
-            return Vec::new();
+            let digest = self
+                .digest
+                .get_or_insert_with(|| Digest::new(later(now, period), period));
+            // It says of each object what failed and how it ended, so nothing need be taken back.
+            let place = if digest.add(message) {
+                Place::Told
+            } else {
+                Place::Counted
+            };
+            return (Vec::new(), place);
         }
         let Some(length) = setting.options.group_window else {
-            return vec![message];
+            return (vec![message], Place::Told);
         };
-        match &mut self.window {
-            Some(window) => {
-                window.add(message);
-                Vec::new()
-            }
-            None => {
-                self.window = Some(Window::new(later(now, length)));
-                vec![message]
-            }
+        let Some(window) = &mut self.window else {
+            self.window = Some(Window::new(later(now, length)));
+            return (vec![message], Place::Told);
+        };
+        let place = if window.add(message) {
+            Place::Waits
+        } else {
+            Place::Counted
+        };
+        (Vec::new(), place)
+    }
+
+    /// What came in a window, as one message. Now it is told, and can no longer be taken back.
+    fn close_window(&mut self, window: Window, setting: &Setting<'_>) -> Option<Message> {
+        for object in window.failing() {
+            self.open.told(object);
         }
+        window.message(setting.group)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Objects that fail and were told of.
+//! Objects that fail, and whether people know.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -7,6 +7,8 @@ use event::{Event, Severity, keys};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::keep::shorten;
+
 /// Objects that are remembered; of further ones it is not told when they are ready again.
 const MOST_OBJECTS: usize = 500;
 /// Folded objects that are counted.
@@ -14,78 +16,129 @@ const MOST_FOLDED: usize = 500;
 /// What is kept of a message.
 const MOST_MESSAGE_BYTES: usize = 1_000;
 
-/// Objects that fail and were told of, by `Kind/namespace/name`.
+/// Objects that fail, by `Kind/namespace/name`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub(super) struct Open(BTreeMap<String, Failure>);
+#[serde(default)]
+pub(super) struct Open {
+    failures: BTreeMap<String, Failure>,
+    /// Of what fails and is not told of itself: the first of its dependents, which was told and stands for all.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    stand_ins: BTreeMap<String, String>,
+}
 
 /// An object that fails.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Failure {
-    /// What was told.
+    /// What was told, or is to be.
     event: Event,
-    /// What is the same if it fails in the same way again.
-    way: u64,
+    /// What is the same if it fails in the same way again; None if that is to be told once more.
+    way: Option<u64>,
+    /// It was told. What waits to be told is not, and may yet be taken back.
+    told: bool,
     /// What depends on it and fails too.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     folded: BTreeSet<String>,
 }
 
+/// How a failure was noted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Noted {
+    /// It is a new one, or fails in another way.
+    New,
+    /// It fails in the same way already.
+    Known,
+    /// There are too many: nobody will remember it.
+    NoRoom,
+}
+
 impl Open {
+    /// Whether it fails.
     pub(super) fn has(&self, object: &str) -> bool {
-        self.0.contains_key(object)
+        self.failures.contains_key(object)
     }
 
-    /// Notes a failure; false if it fails in the same way already.
-    pub(super) fn fail(&mut self, object: &str, event: &Event) -> bool {
-        let way = way(event);
-        match self.0.get_mut(object) {
-            Some(failure) if failure.way == way => false,
-            Some(failure) => {
-                failure.way = way;
-                failure.event = kept(event);
-                true
+    /// Whether failures of what depends on it are part of its own, or of the first of them.
+    pub(super) fn gathers(&self, object: &str) -> bool {
+        self.has(object) || self.stand_ins.contains_key(object)
+    }
+
+    /// Whether it stands for something that it depends on.
+    pub(super) fn stands_in(&self, object: &str) -> bool {
+        self.stand_ins.values().any(|first| first == object)
+    }
+
+    /// Notes a failure.
+    pub(super) fn fail(&mut self, object: &str, event: &Event) -> Noted {
+        let way = Some(way(event));
+        // It is told of by itself from now on.
+        self.stand_ins.remove(object);
+        if let Some(failure) = self.failures.get_mut(object) {
+            if failure.way == way {
+                return Noted::Known;
             }
-            None => {
-                if self.0.len() < MOST_OBJECTS {
-                    let failure = Failure {
-                        event: kept(event),
-                        way,
-                        folded: BTreeSet::new(),
-                    };
-                    self.0.insert(object.to_owned(), failure);
-                }
-                true
-            }
+            failure.way = way;
+            failure.event = kept(event);
+            return Noted::New;
         }
+        if self.failures.len() >= MOST_OBJECTS {
+            return Noted::NoRoom;
+        }
+        let failure = Failure {
+            event: kept(event),
+            way,
+            told: false,
+            folded: BTreeSet::new(),
+        };
+        self.failures.insert(object.to_owned(), failure);
+        Noted::New
     }
 
-    /// Notes what fails with `parent`; false if nothing was told of that yet, and so this is to be told.
-    pub(super) fn fold(&mut self, parent: &str, object: &str, event: &Event) -> bool {
-        if let Some(failure) = self.0.get_mut(parent) {
+    /// Notes what fails with `parent`. False if it is the one to be told: nothing was yet, and the Alert may not be about
+    /// the parent at all.
+    pub(super) fn fold(&mut self, parent: &str, object: &str) -> bool {
+        if let Some(failure) = self.failures.get_mut(parent) {
             if failure.folded.len() < MOST_FOLDED {
                 failure.folded.insert(object.to_owned());
             }
             return true;
         }
-        if self.0.len() < MOST_OBJECTS {
-            // The first that depends on it stands for it: the Alert may not be about the parent at all.
-            let failure = Failure {
-                event: kept(event),
-                way: 0,
-                folded: BTreeSet::from([object.to_owned()]),
-            };
-            self.0.insert(parent.to_owned(), failure);
+        if let Some(first) = self.stand_ins.get(parent) {
+            return first != object;
+        }
+        if self.stand_ins.len() < MOST_OBJECTS {
+            self.stand_ins.insert(parent.to_owned(), object.to_owned());
         }
         false
     }
 
+    /// Notes that people were told that it fails.
+    pub(super) fn told(&mut self, object: &str) {
+        if let Some(failure) = self.failures.get_mut(object) {
+            failure.told = true;
+        }
+    }
+
+    /// Notes that it could not be told how it fails: the next time, it is to be.
+    pub(super) fn missed(&mut self, object: &str) {
+        if let Some(failure) = self.failures.get_mut(object) {
+            failure.way = None;
+        }
+    }
+
+    /// Notes that it fails no longer, and returns how it did. What it stood for is told by another if that fails on.
     pub(super) fn close(&mut self, object: &str) -> Option<Failure> {
-        self.0.remove(object)
+        self.stand_ins
+            .retain(|parent, first| parent != object && first != object);
+        self.failures.remove(object)
     }
 }
 
 impl Failure {
+    /// Whether people were told.
+    pub(super) fn was_told(&self) -> bool {
+        self.told
+    }
+
     /// What is told when it is over.
     pub(super) fn resolved(self, now: Timestamp) -> Event {
         let others = match self.folded.len() {
@@ -104,9 +157,7 @@ impl Failure {
 
 fn kept(event: &Event) -> Event {
     let mut event = event.clone();
-    event
-        .message
-        .truncate(event.message.floor_char_boundary(MOST_MESSAGE_BYTES));
+    shorten(&mut event, MOST_MESSAGE_BYTES);
     event
 }
 

@@ -1,5 +1,7 @@
 //! Outages, minute by minute.
 
+mod recovery;
+
 use std::collections::BTreeMap;
 
 use serde_json::json;
@@ -31,6 +33,8 @@ struct Run {
     by_object: bool,
     seconds: i64,
     steps: usize,
+    /// All that was said.
+    said: Vec<Message>,
 }
 
 impl Run {
@@ -47,6 +51,7 @@ impl Run {
             by_object: false,
             seconds: 0,
             steps: 0,
+            said: Vec::new(),
         }
     }
 
@@ -66,10 +71,12 @@ impl Run {
             let saved = serde_json::to_string(&self.engine).unwrap();
             assert_eq!(serde_json::from_str::<Engine>(&saved).unwrap(), self.engine);
         }
-        messages
+        let said = messages
             .iter()
             .map(|message| format!("{:?} {} {}", message.state, message.key, message.event.message))
-            .collect()
+            .collect();
+        self.said.extend(messages);
+        said
     }
 
     fn event(&mut self, name: &str, severity: &str, reason: &str, message: &str) -> Vec<String> {
@@ -91,6 +98,17 @@ impl Run {
     fn ready(&mut self, name: &str) -> Vec<String> {
         let object = format!("Kustomization/apps/{name}");
         self.step(|engine, setting| engine.ready(&object, setting))
+    }
+
+    /// Lets these depend on a GitRepository that fails and that the Alert is not about.
+    fn depend_on_repo(&mut self, names: &[&str]) {
+        let source = "GitRepository/apps/repo".to_owned();
+        self.known.failing.insert(source.clone(), true);
+        for name in names {
+            self.known
+                .parents
+                .insert(format!("Kustomization/apps/{name}"), vec![source.clone()]);
+        }
     }
 
     /// Lets time pass, and does what is due as it comes due.
@@ -195,6 +213,66 @@ fn what_broke_and_healed_within_a_window_is_not_told() {
 }
 
 #[test]
+fn what_was_told_before_a_window_is_told_as_over_however_it_failed_meanwhile() {
+    let mut run = Run::new(&[("group-window", "5m"), ("resolve", "true")]);
+    run.fail("a");
+    run.event("a", "error", "BuildFailed", "broken otherwise");
+    run.event("a", "error", "BuildFailed", "broken again");
+    run.ready("a");
+    assert_eq!(
+        run.pass(600),
+        ["Resolved Kustomization/apps/a ready again; it had failed with: broken again"]
+    );
+}
+
+#[test]
+fn a_success_is_told_as_such_if_nobody_knows_of_a_failure() {
+    let mut run = Run::new(&[("group-window", "5m"), ("resolve", "true")]);
+    run.fail("a");
+    run.fail("b");
+    run.succeed("b");
+    assert_eq!(run.pass(300), ["Event Kustomization/apps/b applied"]);
+}
+
+#[test]
+fn what_was_only_counted_is_told_when_it_fails_on_and_not_when_it_recovers() {
+    for annotation in [("group-window", "15m"), ("digest", "15m")] {
+        let mut run = Run::new(&[annotation, ("resolve", "true")]);
+        for number in 0..400 {
+            run.fail(&format!("{number:03}"));
+        }
+        run.ready("399");
+        run.pass(900);
+        run.fail("398");
+        run.pass(900);
+        run.ready("398");
+        run.pass(900);
+        let about = |name: &str| {
+            let all = run.said.iter().flat_map(|message| {
+                let alone = message.events.is_empty().then_some(&message.event);
+                message.events.iter().chain(alone)
+            });
+            all.filter(|event| event.involved_object.name == name)
+                .map(|event| event.reason.clone())
+                .collect::<Vec<_>>()
+        };
+        assert!(about("399").is_empty(), "{annotation:?}");
+        assert_eq!(about("398"), ["BuildFailed", "Resolved"], "{annotation:?}");
+    }
+}
+
+#[test]
+fn no_incident_is_opened_that_nobody_will_close() {
+    let mut run = Run::new(&[("resolve", "true")]);
+    run.by_object = true;
+    for number in 0..501 {
+        run.fail(&format!("{number:03}"));
+    }
+    let firing = run.said.iter().filter(|message| message.state == State::Firing);
+    assert_eq!((firing.count(), run.said.len()), (500, 501));
+}
+
+#[test]
 fn incident_services_get_each_object_by_itself() {
     let mut run = Run::new(&[("group-window", "5m"), ("resolve", "true"), ("digest", "1h")]);
     run.by_object = true;
@@ -228,15 +306,39 @@ fn failures_of_dependents_are_part_of_the_failure_of_their_source() {
 #[test]
 fn of_dependents_of_something_that_is_not_alerted_on_the_first_is_told() {
     let mut run = Run::new(&[("fold", "true")]);
-    let source = "GitRepository/apps/repo".to_owned();
-    run.known.failing.insert(source.clone(), true);
-    for name in ["a", "b", "c"] {
-        run.known
-            .parents
-            .insert(format!("Kustomization/apps/{name}"), vec![source.clone()]);
-    }
+    run.depend_on_repo(&["a", "b", "c"]);
     assert_eq!(run.fail("a"), ["Event Kustomization/apps/a broken"]);
-    assert!(run.fail("b").is_empty() && run.fail("c").is_empty());
+    assert!(run.fail("b").is_empty() && run.fail("c").is_empty() && run.fail("a").is_empty());
+}
+
+#[test]
+fn who_stands_for_its_source_is_ready_when_it_is_and_not_when_the_source_is() {
+    let mut run = Run::new(&[("fold", "true"), ("resolve", "true")]);
+    run.depend_on_repo(&["a", "b", "c"]);
+    assert_eq!(run.fail("a"), ["Firing Kustomization/apps/a broken"]);
+    assert!(run.fail("b").is_empty() && run.fail("a").is_empty());
+    run.known
+        .failing
+        .insert("GitRepository/apps/repo".to_owned(), false);
+    let said = run.step(|engine, setting| engine.ready("GitRepository/apps/repo", setting));
+    assert!(said.is_empty(), "it fails on: {said:?}");
+    assert_eq!(
+        run.ready("a"),
+        ["Resolved Kustomization/apps/a ready again; it had failed with: broken"]
+    );
+    assert!(run.engine.is_empty());
+}
+
+#[test]
+fn when_who_stands_for_its_source_is_ready_another_takes_its_place() {
+    let mut run = Run::new(&[("fold", "true"), ("resolve", "true")]);
+    run.depend_on_repo(&["a", "b", "c"]);
+    run.fail("a");
+    assert!(run.fail("b").is_empty());
+    assert_eq!(run.ready("a").len(), 1);
+    assert_eq!(run.fail("b"), ["Firing Kustomization/apps/b broken"]);
+    assert!(run.fail("c").is_empty());
+    assert_eq!(run.ready("b").len(), 1);
 }
 
 #[test]
@@ -304,7 +406,10 @@ fn however_much_comes_the_state_is_bounded() {
         let now = Timestamp::from_second(1_700_000_000).unwrap();
         for number in 0..5_000 {
             let object = json!({"kind": "Kustomization", "namespace": "apps", "name": number.to_string()});
-            let event = json!({"involvedObject": object, "severity": "error", "message": "x".repeat(5_000)});
+            let event = json!({
+                "involvedObject": object, "severity": "error", "message": "x".repeat(5_000),
+                "metadata": {"revision": "1", "long": "y".repeat(10_000)},
+            });
             let setting = Setting {
                 options: &run.options,
                 facts: &run.known,

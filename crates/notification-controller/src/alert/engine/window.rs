@@ -9,6 +9,7 @@ use notifier::State;
 use serde::{Deserialize, Serialize};
 
 use super::Message;
+use super::keep::shorten;
 use crate::alert::summary::{self, Line};
 
 /// Messages that are kept; the others are counted.
@@ -39,22 +40,28 @@ impl Window {
         self.due
     }
 
-    /// Adds a message. One that takes back another that was not told yet makes both unnecessary.
-    pub(super) fn add(&mut self, mut message: Message) {
-        let waiting = self
-            .messages
-            .iter()
-            .position(|other| other.key == message.key && other.state == State::Firing);
-        match (message.state, waiting) {
-            (State::Resolved, Some(waiting)) => {
-                self.messages.remove(waiting);
-            }
-            _ if self.messages.len() < MOST_MESSAGES => {
-                shorten(&mut message.event);
-                self.messages.push(message);
-            }
-            _ => self.more += 1,
+    /// Adds a message; false if there is no room and it is only counted. That something is over always has room: it is told
+    /// of what was told before, and that is bounded.
+    pub(super) fn add(&mut self, mut message: Message) -> bool {
+        if self.messages.len() >= MOST_MESSAGES && message.state != State::Resolved {
+            self.more += 1;
+            return false;
         }
+        shorten(&mut message.event, MOST_MESSAGE_BYTES);
+        self.messages.push(message);
+        true
+    }
+
+    /// Takes back the errors of an object that were not told yet.
+    pub(super) fn withdraw(&mut self, object: &str) {
+        self.messages
+            .retain(|message| message.key != object || !message.event.is_error());
+    }
+
+    /// Objects whose errors are told with it.
+    pub(super) fn failing(&self) -> impl Iterator<Item = &str> {
+        let errors = self.messages.iter().filter(|message| message.event.is_error());
+        errors.map(|message| message.key.as_str())
     }
 
     /// All of it as one; None if nothing came.
@@ -102,27 +109,30 @@ impl Digest {
         self.due
     }
 
-    pub(super) fn add(&mut self, message: Message) {
+    /// Adds a message; false if there is no room and it is only counted, which is never so of what is over.
+    pub(super) fn add(&mut self, message: Message) -> bool {
+        let is_over = message.state == State::Resolved;
         let mut last = message.event;
-        shorten(&mut last);
-        let error = u64::from(last.is_error());
-        let room = self.objects.len() < MOST_OBJECTS;
-        match self.objects.get_mut(&message.key) {
-            Some(told) => {
-                told.last = last;
-                told.number += 1;
-                told.errors += error;
-            }
-            None if room => {
-                let told = Told {
-                    last,
-                    number: 1,
-                    errors: error,
-                };
-                self.objects.insert(message.key, told);
-            }
-            None => self.more += 1,
+        shorten(&mut last, MOST_MESSAGE_BYTES);
+        let errors = u64::from(last.is_error());
+        let has_room = self.objects.len() < MOST_OBJECTS;
+        if let Some(told) = self.objects.get_mut(&message.key) {
+            told.last = last;
+            told.number += 1;
+            told.errors += errors;
+            return true;
         }
+        if !has_room && !is_over {
+            self.more += 1;
+            return false;
+        }
+        let told = Told {
+            last,
+            number: 1,
+            errors,
+        };
+        self.objects.insert(message.key, told);
+        true
     }
 
     pub(super) fn message(self, group: &str) -> Option<Message> {
@@ -148,12 +158,6 @@ impl Told {
             errors: self.errors,
         }
     }
-}
-
-fn shorten(event: &mut Event) {
-    event
-        .message
-        .truncate(event.message.floor_char_boundary(MOST_MESSAGE_BYTES));
 }
 
 /// As people write it: `15m`, `1h30m`.
