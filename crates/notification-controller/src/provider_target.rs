@@ -1,12 +1,14 @@
 //! A Provider and its Secrets, read: what is sent to, and how to get in. Keys of Secrets, precedence and words are Flux's.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use api::notification::Provider;
 use controller_kit::check_name;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client, ResourceExt as _};
 use notifier::{ProviderRef, Target, Tls};
+use tokio::time::timeout;
 use url::Url;
 
 use crate::alert::admit::type_of;
@@ -14,6 +16,8 @@ use crate::flags::Policy;
 
 /// Longer addresses are refused, as in Flux.
 const MOST_ADDRESS_BYTES: usize = 2048;
+/// How long reading its Secrets may take: whoever reads them holds a place that others wait for.
+const READ_TIMEOUT: Duration = Duration::from_secs(15);
 /// What Flux takes as a proxy.
 const PROXY_SCHEMES: [&str; 3] = ["http", "https", "socks5"];
 
@@ -29,20 +33,31 @@ struct Secrets {
 
 /// Reads what a Provider names.
 pub async fn read(client: &Client, provider: &Provider, policy: &Policy) -> Result<Target, String> {
-    let namespace = provider.namespace().unwrap_or_default();
-    let spec = &provider.spec;
-    let mut secrets = Secrets::default();
-    if let Some(reference) = &spec.secret_ref {
-        secrets.auth = Some(secret(client, &namespace, &reference.name).await?);
+    let secrets = timeout(READ_TIMEOUT, Secrets::read(client, provider))
+        .await
+        .map_err(|_| {
+            format!("failed to get its secrets: the API server takes longer than {READ_TIMEOUT:?}")
+        })?;
+    target(provider, secrets?, policy)
+}
+
+impl Secrets {
+    async fn read(client: &Client, provider: &Provider) -> Result<Self, String> {
+        let namespace = provider.namespace().unwrap_or_default();
+        let spec = &provider.spec;
+        let mut secrets = Self::default();
+        if let Some(reference) = &spec.secret_ref {
+            secrets.auth = Some(secret(client, &namespace, &reference.name).await?);
+        }
+        if let Some(reference) = &spec.proxy_secret_ref {
+            let data = secret(client, &namespace, &reference.name).await?;
+            secrets.proxy = Some((format!("{namespace}/{}", reference.name), data));
+        }
+        if let Some(reference) = &spec.cert_secret_ref {
+            secrets.certificates = Some(secret(client, &namespace, &reference.name).await?);
+        }
+        Ok(secrets)
     }
-    if let Some(reference) = &spec.proxy_secret_ref {
-        let data = secret(client, &namespace, &reference.name).await?;
-        secrets.proxy = Some((format!("{namespace}/{}", reference.name), data));
-    }
-    if let Some(reference) = &spec.cert_secret_ref {
-        secrets.certificates = Some(secret(client, &namespace, &reference.name).await?);
-    }
-    target(provider, secrets, policy)
 }
 
 async fn secret(client: &Client, namespace: &str, name: &str) -> Result<Data, String> {
