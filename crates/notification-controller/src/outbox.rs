@@ -1,13 +1,16 @@
 //! Deliveries: one queue for each Provider, in order, tried until they are taken or too old. Pure: the time is an argument.
 //!
+//! Namespaces share what there is: of attempts at once and of memory, none takes what others need.
+//!
 //! [`run`] carries out what is due; `store.rs` of the crate keeps it across restarts.
 
 pub mod run;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
 
 use controller_kit::ObjectKey;
+use event::Event;
 use jiff::{SignedDuration, Timestamp};
 use notifier::{Retry, Thread};
 use serde::{Deserialize, Serialize};
@@ -22,10 +25,14 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 const MOST_QUEUE_BYTES: usize = 6 << 20;
 /// What waits for all Providers takes no more memory than this.
 const MOST_BYTES: usize = 8 << 20;
+/// Providers of one namespace that are spoken to at once: slow ones of a tenant leave room for those of others.
+const MOST_IN_NAMESPACE: usize = 8;
 /// Threads that are remembered for a Provider, and how long.
 const MOST_THREADS: usize = 200;
-/// What a delivery takes beside its texts.
+/// What an event takes beside its texts.
 const OVERHEAD_BYTES: usize = 512;
+/// What a pair of metadata takes beside its texts.
+const PAIR_BYTES: usize = 64;
 
 /// Something to be said by a Provider.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -69,6 +76,8 @@ struct Queue {
     bytes: usize,
     /// The first is being tried.
     in_flight: bool,
+    /// When it last had a turn.
+    turn: Timestamp,
     threads: BTreeMap<String, Kept>,
 }
 
@@ -136,32 +145,46 @@ impl Outbox {
             dropped.push((provider.clone(), delivery));
         }
         while self.bytes > MOST_BYTES {
-            let largest = self
-                .queues
-                .iter()
-                .max_by_key(|(_, queue)| queue.bytes)
-                .map(|(key, _)| key.clone());
-            let Some(largest) = largest else { break };
-            let Some(delivery) = self.drop_oldest(&largest) else {
+            let Some(provider) = self.first_to_yield() else {
                 break;
             };
-            dropped.push((largest, delivery));
+            let Some(delivery) = self.drop_oldest(&provider) else {
+                break;
+            };
+            dropped.push((provider, delivery));
         }
         dropped
     }
 
-    /// What is to be tried now. The first of each queue only: they are said in order.
+    /// What is to be tried now, those first that have waited longest for their turn. The first of each queue only: they are
+    /// said in order.
     pub fn due(&mut self, now: Timestamp, most: usize) -> Vec<(ObjectKey, Delivery)> {
-        let ready = self.queues.iter_mut().filter(|(_, queue)| {
-            let first = queue.waiting.front();
-            !queue.in_flight && first.is_some_and(|first| first.not_before <= now)
-        });
-        let begun = ready.take(most).filter_map(|(provider, queue)| {
-            let first = queue.waiting.front()?.clone();
-            queue.in_flight = true;
-            Some((provider.clone(), first))
-        });
-        begun.collect()
+        let mut busy = self.busy();
+        let mut ready: Vec<_> = self
+            .queues
+            .iter_mut()
+            .filter_map(|(provider, queue)| {
+                let since = queue.next().filter(|since| *since <= now)?;
+                Some((since, provider, queue))
+            })
+            .collect();
+        // A long queue does not come before others for having waited, but for when it last had a turn.
+        ready.sort_by_key(|(since, _, queue)| (*since).max(queue.turn));
+        let mut begun = Vec::new();
+        for (_, provider, queue) in ready {
+            if begun.len() >= most {
+                break;
+            }
+            let busy = busy.entry(provider.namespace.clone()).or_default();
+            if *busy < MOST_IN_NAMESPACE
+                && let Some(first) = queue.waiting.front()
+            {
+                *busy += 1;
+                queue.in_flight = true;
+                begun.push((provider.clone(), first.clone()));
+            }
+        }
+        begun
     }
 
     /// Takes what came of an attempt.
@@ -176,6 +199,7 @@ impl Outbox {
             return Fate::Done;
         };
         queue.in_flight = false;
+        queue.turn = now;
         if let Outcome::Failed(retry) = outcome
             && let Some(pause) = queue
                 .waiting
@@ -211,11 +235,16 @@ impl Outbox {
         Some(kept.thread.clone())
     }
 
-    /// When there is something to be tried next; of what is in flight, nothing is known.
+    /// When there is something to be tried next. What is in flight, or in a namespace that has as much in flight as it may,
+    /// becomes due by the end of an attempt.
     pub fn deadline(&self) -> Option<Timestamp> {
-        let idle = self.queues.values().filter(|queue| !queue.in_flight);
-        idle.filter_map(|queue| Some(queue.waiting.front()?.not_before))
-            .min()
+        let busy = self.busy();
+        let is_full = |provider: &ObjectKey| {
+            busy.get(&provider.namespace)
+                .is_some_and(|busy| *busy >= MOST_IN_NAMESPACE)
+        };
+        let queues = self.queues.iter().filter(|(provider, _)| !is_full(provider));
+        queues.filter_map(|(_, queue)| queue.next()).min()
     }
 
     /// How many wait.
@@ -256,6 +285,30 @@ impl Outbox {
         }
     }
 
+    /// How many Providers of each namespace are spoken to.
+    fn busy(&self) -> HashMap<String, usize> {
+        let mut busy = HashMap::new();
+        for (provider, _) in self.queues.iter().filter(|(_, queue)| queue.in_flight) {
+            *busy.entry(provider.namespace.clone()).or_default() += 1;
+        }
+        busy
+    }
+
+    /// Of the namespace for which most waits, the Provider for which most waits.
+    fn first_to_yield(&self) -> Option<ObjectKey> {
+        let mut namespaces: BTreeMap<&str, usize> = BTreeMap::new();
+        for (provider, queue) in &self.queues {
+            *namespaces.entry(&provider.namespace).or_default() += queue.droppable();
+        }
+        let (namespace, _) = namespaces.into_iter().max_by_key(|(_, bytes)| *bytes)?;
+        let queues = self
+            .queues
+            .iter()
+            .filter(|(provider, _)| provider.namespace == namespace);
+        let largest = queues.max_by_key(|(_, queue)| queue.droppable())?;
+        Some(largest.0.clone())
+    }
+
     /// Drops the oldest that is not being tried.
     fn drop_oldest(&mut self, provider: &ObjectKey) -> Option<Delivery> {
         let queue = self.queues.get_mut(provider)?;
@@ -268,6 +321,18 @@ impl Outbox {
 }
 
 impl Queue {
+    /// When the first is to be tried, unless that is done already.
+    fn next(&self) -> Option<Timestamp> {
+        let first = self.waiting.front().filter(|_| !self.in_flight)?;
+        Some(first.not_before)
+    }
+
+    /// The bytes of what is not being tried.
+    fn droppable(&self) -> usize {
+        let tried = self.waiting.front().filter(|_| self.in_flight).map_or(0, size);
+        self.bytes.saturating_sub(tried)
+    }
+
     fn keep(&mut self, key: String, thread: Thread, now: Timestamp) {
         self.threads.insert(
             key,
@@ -288,7 +353,8 @@ impl Queue {
     }
 }
 
-/// How long to wait before the next attempt; None if there is to be none.
+/// How long to wait before the next attempt; None if there is to be none. The last attempt is at the end of the window,
+/// however long the pause would be.
 fn pause(retry: Retry, delivery: &Delivery, now: Timestamp, window: Duration) -> Option<Duration> {
     let pause = match retry {
         Retry::Never => return None,
@@ -298,7 +364,9 @@ fn pause(retry: Retry, delivery: &Delivery, now: Timestamp, window: Duration) ->
             doubled.min(LONGEST_PAUSE)
         }
     };
-    (later(now, pause) <= later(delivery.since, window)).then_some(pause)
+    let left = later(delivery.since, window).duration_since(now);
+    let left = Duration::try_from(left).ok().filter(|left| !left.is_zero())?;
+    Some(pause.min(left))
 }
 
 fn later(time: Timestamp, by: Duration) -> Timestamp {
@@ -306,17 +374,52 @@ fn later(time: Timestamp, by: Duration) -> Timestamp {
     time.saturating_add(by).unwrap_or(Timestamp::MAX)
 }
 
+/// What a delivery takes of memory, about.
 fn size(delivery: &Delivery) -> usize {
-    let of = |event: &event::Event| {
-        let metadata: usize = event
-            .metadata
-            .iter()
-            .map(|(key, value)| key.len() + value.len())
-            .sum();
-        OVERHEAD_BYTES + event.message.len() + metadata
-    };
-    let message = &delivery.message;
-    of(&message.event) + message.events.iter().map(of).sum::<usize>()
+    let Delivery {
+        alert,
+        message,
+        commit_status,
+        since: _,
+        attempts: _,
+        not_before: _,
+    } = delivery;
+    let texts = [&alert.namespace, &alert.name, &alert.uid, &message.key];
+    let texts = texts.into_iter().chain(commit_status).map(String::len);
+    let events = std::iter::once(&message.event).chain(&message.events);
+    texts.sum::<usize>() + events.map(size_of_event).sum::<usize>()
+}
+
+fn size_of_event(event: &Event) -> usize {
+    let Event {
+        involved_object: object,
+        severity,
+        timestamp: _,
+        message,
+        reason,
+        metadata,
+        reporting_controller,
+        reporting_instance,
+    } = event;
+    let texts = [
+        severity.as_str(),
+        message,
+        reason,
+        reporting_controller,
+        reporting_instance,
+        &object.kind,
+        &object.namespace,
+        &object.name,
+        &object.uid,
+        &object.api_version,
+        &object.resource_version,
+        &object.field_path,
+    ];
+    let texts: usize = texts.iter().map(|text| text.len()).sum();
+    let metadata = metadata
+        .iter()
+        .map(|(key, value)| PAIR_BYTES + key.len() + value.len());
+    OVERHEAD_BYTES + texts + metadata.sum::<usize>()
 }
 
 #[cfg(test)]

@@ -28,6 +28,8 @@ use crate::provider_target;
 const MOST_IN_FLIGHT: usize = 32;
 /// How long sending may take where the Provider does not say, as in Flux.
 const TIMEOUT: Duration = Duration::from_secs(15);
+/// The longest that it may take: what is in flight is shared by all.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a text may take to be made.
 const TEMPLATE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long the Secrets of a Provider are not read again. A refusal has them read at once.
@@ -171,7 +173,7 @@ impl Sender {
             }
         };
         let notification = self.notification(key, delivery, &rule, &target).await;
-        let limit = provider.spec.timeout.map_or(TIMEOUT, Duration::from);
+        let limit = limit(&provider);
         let sent = timeout(limit, notifier::send(&self.edge, &target, &notification)).await;
         let provider_type = target.type_.as_str();
         let (problem, retry) = match sent {
@@ -313,6 +315,12 @@ impl Sender {
     }
 }
 
+/// How long sending may take.
+fn limit(provider: &Provider) -> Duration {
+    let asked = provider.spec.timeout.map_or(TIMEOUT, Duration::from);
+    asked.min(LONGEST_TIMEOUT)
+}
+
 /// Waits until a time; without one, for ever.
 async fn until(time: Option<Timestamp>) {
     match time {
@@ -322,5 +330,23 @@ async fn until(time: Option<Timestamp>) {
             sleep(left + Duration::from_millis(1)).await;
         }
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_provider_holds_its_place_for_longer_than_a_minute() {
+        for (spec, expected) in [
+            (json!({"type": "slack"}), 15),
+            (json!({"type": "slack", "timeout": "30s"}), 30),
+            (json!({"type": "slack", "timeout": "24h"}), 60),
+        ] {
+            let provider = json!({"metadata": {"name": "p"}, "spec": spec});
+            let limit = limit(&serde_json::from_value(provider).unwrap());
+            assert_eq!(limit, Duration::from_secs(expected));
+        }
     }
 }

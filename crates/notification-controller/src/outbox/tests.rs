@@ -94,6 +94,109 @@ fn a_service_may_say_when_to_come_again_and_what_it_refuses_is_given_up() {
 }
 
 #[test]
+fn a_pause_beyond_the_window_ends_with_a_last_attempt() {
+    let mut outbox = Outbox::default();
+    outbox.push(&provider("p"), delivery("1", 0));
+    due(&mut outbox, 0);
+    let after = |seconds| Outcome::Failed(Retry::After(Duration::from_secs(seconds)));
+    assert_eq!(
+        outbox.finish(&provider("p"), after(1800), at(600), WINDOW),
+        Fate::Waits
+    );
+    due(&mut outbox, 2400);
+    assert_eq!(
+        outbox.finish(&provider("p"), after(1800), at(2400), WINDOW),
+        Fate::Waits
+    );
+    assert_eq!(outbox.deadline(), Some(at(3600)));
+    assert_eq!(due(&mut outbox, 3600), ["p 1"]);
+    let fate = outbox.finish(&provider("p"), after(1), at(3600), WINDOW);
+    assert!(matches!(fate, Fate::Dropped(_)));
+}
+
+#[test]
+fn a_namespace_leaves_room_for_others() {
+    let mut outbox = Outbox::default();
+    for number in 0..50 {
+        outbox.push(&provider(&format!("slow-{number:02}")), delivery("1", 0));
+    }
+    outbox.push(&ObjectKey::new("others", "p"), delivery("1", 5));
+    let begun = outbox.due(at(10), 32);
+    let of = |namespace: &str| begun.iter().filter(|(key, _)| key.namespace == namespace).count();
+    assert_eq!((of("apps"), of("others")), (MOST_IN_NAMESPACE, 1));
+    assert_eq!(
+        outbox.deadline(),
+        None,
+        "what waits is not due before an attempt ends"
+    );
+    outbox.finish(&begun[0].0, Outcome::Said(None), at(11), WINDOW);
+    assert_eq!(outbox.deadline(), Some(at(0)));
+    assert_eq!(outbox.due(at(11), 32).len(), 1);
+}
+
+#[test]
+fn who_waited_longest_for_a_turn_comes_first() {
+    let mut outbox = Outbox::default();
+    for _ in 0..3 {
+        outbox.push(&provider("a-long-queue"), delivery("1", 0));
+    }
+    outbox.push(&provider("b"), delivery("1", 2));
+    outbox.push(&provider("c"), delivery("1", 1));
+    let mut order = Vec::new();
+    for seconds in 10..15 {
+        let (key, _) = outbox.due(at(seconds), 1).remove(0);
+        outbox.finish(&key, Outcome::Said(None), at(seconds), WINDOW);
+        order.push(key.name);
+    }
+    assert_eq!(order, ["a-long-queue", "c", "b", "a-long-queue", "a-long-queue"]);
+}
+
+#[test]
+fn when_memory_is_full_who_takes_most_of_it_yields() {
+    let mut outbox = Outbox::default();
+    let text = "x".repeat(10_000);
+    outbox.push(&ObjectKey::new("quiet", "p"), delivery(&text, 0));
+    let mut dropped = Vec::new();
+    for number in 0..2_000 {
+        let noisy = ObjectKey::new("noisy", number.to_string());
+        dropped.extend(outbox.push(&noisy, delivery(&text, 1)));
+    }
+    assert!(outbox.bytes <= MOST_BYTES && dropped.len() > 1_000);
+    assert!(dropped.iter().all(|(key, _)| key.namespace == "noisy"));
+}
+
+#[test]
+fn what_is_in_flight_does_not_keep_others_from_yielding() {
+    let mut outbox = Outbox::default();
+    let large = ObjectKey::new("large", "p");
+    outbox.push(&large, delivery(&"x".repeat(5 << 20), 0));
+    due(&mut outbox, 0);
+    for number in 0..1_000 {
+        outbox.push(&provider(&number.to_string()), delivery(&"x".repeat(10_000), 0));
+    }
+    assert!(outbox.bytes <= MOST_BYTES, "{}", outbox.bytes);
+    assert_eq!(
+        outbox.finish(&large, Outcome::Said(None), at(0), WINDOW),
+        Fate::Done
+    );
+}
+
+#[test]
+fn all_of_a_delivery_counts() {
+    let least = size(&delivery("", 0));
+    let text = "x".repeat(1_000);
+    let mut long = delivery(&text, 0);
+    long.commit_status = Some(text.clone());
+    long.message.key = text.clone();
+    let event = &mut long.message.event;
+    event.reason = text.clone();
+    event.reporting_controller = text.clone();
+    event.involved_object.name = text.clone();
+    event.metadata.insert(text.clone(), text);
+    assert!(size(&long) > least + 7_900, "{}", size(&long));
+}
+
+#[test]
 fn the_oldest_go_when_there_are_too_many_and_never_one_that_is_being_said() {
     let mut outbox = Outbox::default();
     outbox.push(&provider("p"), delivery("first", 0));
