@@ -158,3 +158,22 @@ fn what_is_wrong_is_told_without_the_secret() {
         );
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_api_server_that_does_not_answer_is_not_waited_for() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let client = Client::try_from(kube::Config::new(address.parse().unwrap())).unwrap();
+    let provider = json!({
+        "metadata": {"name": "p", "namespace": "apps"},
+        "spec": {"type": "slack", "secretRef": {"name": "s"}, "proxySecretRef": {"name": "t"}},
+    });
+    let provider: Provider = serde_json::from_value(provider).unwrap();
+    let begun = tokio::time::Instant::now();
+    let error = read(&client, &provider, &Policy::default()).await.unwrap_err();
+    assert!(begun.elapsed() <= READ_TIMEOUT + Duration::from_secs(1));
+    assert_eq!(
+        error,
+        "failed to get its secrets: the API server takes longer than 15s"
+    );
+}
