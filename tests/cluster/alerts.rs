@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 use crate::world::{PATIENCE, Test, config_map, run};
 
-const NOTIFICATION: &str = "notification.toolkit.fluxcd.io/v1beta3";
+pub const NOTIFICATION: &str = "notification.toolkit.fluxcd.io/v1beta3";
 
 /// A controller of this test's namespace, and a service to be told.
 pub struct Alerts<'a> {
