@@ -1,7 +1,7 @@
 //! Which of many occurrences are written, and how: the rules of client-go's event correlator.
 //!
 //! Pure, with the time as an argument. (1) Ten occurrences within ten minutes that differ in their message only
-//! become one event that says so. (2) An occurrence that was written already raises a count. (3) About one
+//! become one event that says so. (2) An occurrence that was written already, with the same annotations, raises a count. (3) About one
 //! object 25 events of a type are written at once, and then one per five minutes.
 
 use std::collections::{HashMap, HashSet};
@@ -106,7 +106,9 @@ impl Correlator {
             .hasher
             .hash_one((subject(&occurrence), occurrence.event_type, &occurrence.reason));
         let message = self.hasher.hash_one(&occurrence.message);
-        let exact = self.hasher.hash_one((group, message));
+        // Unlike in client-go: who reads the annotations of an event, such as its revision, must not read those of an earlier occurrence.
+        let combined = self.hasher.hash_one((group, &occurrence.annotations));
+        let exact = self.hasher.hash_one((combined, message));
         let fresh = || Similar {
             messages: HashSet::new(),
             last: now,
@@ -122,7 +124,7 @@ impl Correlator {
         }
         similar.messages.remove(&message);
         occurrence.message = format!("(combined from similar events): {}", occurrence.message);
-        (group, occurrence)
+        (combined, occurrence)
     }
 
     fn spend(&mut self, key: u64, now: Instant) -> bool {
@@ -219,11 +221,23 @@ mod tests {
 
         /// Runs one occurrence through, and pretends that the API server took what came out.
         fn at(&mut self, seconds: u64, object: &str, reason: &str, message: &str) -> Option<Write> {
+            self.run(seconds, occurrence(object, reason, message))
+        }
+
+        /// The same with a revision.
+        fn at_revision(&mut self, seconds: u64, revision: &str, message: &str) -> Option<Write> {
+            let mut occurrence = occurrence("a", "Failed", message);
+            occurrence
+                .annotations
+                .insert("revision".to_owned(), revision.to_owned());
+            self.run(seconds, occurrence)
+        }
+
+        fn run(&mut self, seconds: u64, occurrence: Occurrence) -> Option<Write> {
             let now = self.start + Duration::from_secs(seconds);
             let time = Timestamp::from_second(i64::try_from(seconds).expect("small")).expect("in range");
-            let write = self
-                .correlator
-                .correlate(occurrence(object, reason, message), now, time)?;
+            let object = occurrence.object.name.clone().unwrap_or_default();
+            let write = self.correlator.correlate(occurrence, now, time)?;
             let name = write
                 .existing
                 .clone()
@@ -293,6 +307,38 @@ mod tests {
             later.occurrence.message, "try 12",
             "ten minutes of silence start over"
         );
+    }
+
+    #[test]
+    fn the_annotations_of_an_event_are_those_of_all_that_it_counts() {
+        let mut bench = Bench::new();
+        for (seconds, revision, existing, count) in [
+            (1, "1", None, 1),
+            (2, "2", None, 1),
+            (3, "2", Some("a.2"), 2),
+            (4, "1", Some("a.1"), 2),
+        ] {
+            let write = bench
+                .at_revision(seconds, revision, "boom")
+                .expect("it is written");
+            assert_eq!(
+                (write.existing.as_deref(), write.count),
+                (existing, count),
+                "{seconds}"
+            );
+        }
+        for number in 5..14 {
+            bench.at_revision(number, "2", &format!("try {number}"));
+        }
+        for (seconds, revision, existing) in
+            [(14, "2", Some("a.13")), (15, "3", None), (16, "3", Some("a.15"))]
+        {
+            let write = bench
+                .at_revision(seconds, revision, &format!("try {seconds}"))
+                .expect("it is written");
+            assert!(write.occurrence.message.starts_with("(combined"), "{seconds}");
+            assert_eq!(write.existing.as_deref(), existing, "{seconds}");
+        }
     }
 
     #[test]
