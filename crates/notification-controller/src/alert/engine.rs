@@ -134,7 +134,7 @@ impl Engine {
         let Some(failure) = self.recover(object, setting) else {
             return Vec::new();
         };
-        let resolved = failure.resolved(setting.now);
+        let resolved = failure.over("ready again", setting.now);
         self.say(
             Message {
                 state: State::Resolved,
@@ -142,6 +142,26 @@ impl Engine {
             },
             setting,
         )
+    }
+
+    /// Takes that objects are there no more. Nothing else would tell that they do not fail any longer.
+    pub fn gone(&mut self, is_gone: impl Fn(&str) -> bool, setting: &Setting<'_>) -> Vec<Message> {
+        if let Some(digest) = &mut self.digest {
+            digest.gone(&is_gone);
+        }
+        let begun = self.held.keys().chain(self.open.objects());
+        let gone: Vec<_> = begun.filter(|object| is_gone(object)).cloned().collect();
+        let mut messages = Vec::new();
+        for object in gone {
+            if let Some(failure) = self.recover(&object, setting) {
+                let message = Message {
+                    state: State::Resolved,
+                    ..Message::plain(failure.over("deleted", setting.now))
+                };
+                messages.extend(self.say(message, setting));
+            }
+        }
+        messages
     }
 
     /// Does what is due.

@@ -67,6 +67,11 @@ impl Open {
         self.stand_ins.values().any(|first| first == object)
     }
 
+    /// Objects that fail, and those for which others stand.
+    pub(super) fn objects(&self) -> impl Iterator<Item = &String> {
+        self.failures.keys().chain(self.stand_ins.keys())
+    }
+
     /// Notes a failure.
     pub(super) fn fail(&mut self, object: &str, event: &Event) -> Noted {
         let way = Some(way(event));
@@ -139,8 +144,8 @@ impl Failure {
         self.told
     }
 
-    /// What is told when it is over.
-    pub(super) fn resolved(self, now: Timestamp) -> Event {
+    /// What is told when it is over, and how it ended.
+    pub(super) fn over(self, how: &str, now: Timestamp) -> Event {
         let others = match self.folded.len() {
             0 => String::new(),
             number => format!(" ({number} objects that depend on it failed too)"),
@@ -148,7 +153,7 @@ impl Failure {
         Event {
             severity: Severity::Info,
             reason: "Resolved".to_owned(),
-            message: format!("ready again{others}; it had failed with: {}", self.event.message),
+            message: format!("{how}{others}; it had failed with: {}", self.event.message),
             timestamp: Some(now),
             ..self.event
         }

@@ -111,6 +111,11 @@ impl Run {
         }
     }
 
+    fn gone(&mut self, name: &str) -> Vec<String> {
+        let object = format!("Kustomization/apps/{name}");
+        self.step(|engine, setting| engine.gone(|other| other == object, setting))
+    }
+
     /// Lets time pass, and does what is due as it comes due.
     fn pass(&mut self, seconds: i64) -> Vec<String> {
         let end = self.seconds + seconds;
@@ -177,6 +182,63 @@ fn what_was_told_as_failing_is_told_as_ready_again_and_only_once_in_between() {
     assert!(run.engine.is_empty());
     run.fail("web");
     assert_eq!(run.succeed("web"), ["Resolved Kustomization/apps/web applied"]);
+}
+
+#[test]
+fn what_is_deleted_while_it_fails_is_over() {
+    let mut run = Run::new(&[("resolve", "true"), ("for", "2m"), ("group-window", "5m")]);
+    run.fail("web");
+    run.fail("held");
+    run.fail("other");
+    run.pass(60);
+    assert!(run.gone("held").is_empty() && run.gone("nothing").is_empty());
+    assert_eq!(run.pass(60), ["Firing Kustomization/apps/other broken"]);
+    run.gone("other");
+    run.gone("web");
+    let told = run.pass(300);
+    assert_eq!(
+        told,
+        ["Resolved Kustomization/apps/other deleted; it had failed with: broken"],
+        "that web failed was not told yet, and so not that it is deleted"
+    );
+    run.pass(600);
+    assert!(run.engine.is_empty());
+
+    let mut silent = Run::new(&[("fold", "true")]);
+    silent.fail("web");
+    assert!(silent.gone("web").is_empty() && silent.engine.is_empty());
+}
+
+#[test]
+fn what_is_deleted_is_not_told_of_in_place_of_what_depends_on_it() {
+    let mut run = Run::new(&[("fold", "true"), ("resolve", "true")]);
+    let base = "Kustomization/apps/base".to_owned();
+    run.known.failing.insert(base.clone(), true);
+    run.known
+        .parents
+        .insert("Kustomization/apps/web".to_owned(), vec![base]);
+    assert_eq!(run.fail("web").len(), 1);
+    assert!(run.gone("base").is_empty());
+    assert_eq!(
+        run.gone("web"),
+        ["Resolved Kustomization/apps/web deleted; it had failed with: broken"]
+    );
+    assert!(run.engine.is_empty());
+}
+
+#[test]
+fn a_digest_does_not_list_what_is_deleted_as_failing() {
+    let mut run = Run::new(&[("digest", "1h")]);
+    run.fail("a");
+    run.fail("b");
+    run.gone("a");
+    let told = run.pass(3600);
+    assert_eq!(
+        told,
+        ["Event Alert/apps/a 2 events of 2 objects in 1h, 1 objects fail\n\
+             Kustomization/apps/b: 1 events, 1 errors; last: broken\n\
+             Kustomization/apps/a: 1 events, 1 errors; last: deleted; it had failed with: broken"]
+    );
 }
 
 #[test]

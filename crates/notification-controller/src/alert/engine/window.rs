@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use event::Event;
+use event::{Event, Severity};
 use jiff::Timestamp;
 use notifier::State;
 use serde::{Deserialize, Serialize};
@@ -133,6 +133,18 @@ impl Digest {
         };
         self.objects.insert(message.key, told);
         true
+    }
+
+    /// Takes that objects are there no more: those that failed do not fail any longer.
+    pub(super) fn gone(&mut self, is_gone: impl Fn(&str) -> bool) {
+        let failing = self
+            .objects
+            .iter_mut()
+            .filter(|(object, told)| told.last.is_error() && is_gone(object));
+        for (_, Told { last, .. }) in failing {
+            last.severity = Severity::Info;
+            last.message = format!("deleted; it had failed with: {}", last.message);
+        }
     }
 
     pub(super) fn message(self, group: &str) -> Option<Message> {

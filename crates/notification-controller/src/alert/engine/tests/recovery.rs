@@ -12,6 +12,7 @@ use super::*;
 enum Step {
     Fails(usize, usize),
     IsReady(usize),
+    IsDeleted(usize),
     Succeeds(usize),
     TimePasses(i64),
 }
@@ -20,6 +21,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         4 => (0..4_usize, 0..3_usize).prop_map(|(object, way)| Step::Fails(object, way)),
         2 => (0..4_usize).prop_map(Step::IsReady),
+        1 => (0..4_usize).prop_map(Step::IsDeleted),
         1 => (0..4_usize).prop_map(Step::Succeeds),
         2 => (1..400_i64).prop_map(Step::TimePasses),
     ]
@@ -61,6 +63,11 @@ impl World {
             Step::IsReady(object) => {
                 self.recover(object);
                 self.run.ready(&object.to_string());
+            }
+            Step::IsDeleted(object) => {
+                self.recover(object);
+                self.run.known.failing.remove(&key(object));
+                self.run.gone(&object.to_string());
             }
             Step::Succeeds(object) => {
                 self.recover(object);
