@@ -24,6 +24,7 @@ use crate::http_metrics::HttpMetrics;
 use crate::identities::Identities;
 use crate::intake::{http, kubernetes, status};
 use crate::outbox::run::Sender;
+use crate::results::Results;
 use crate::store::Store;
 use crate::{finalizers, kinds, receiver};
 
@@ -64,6 +65,7 @@ async fn alerts(flags: &Flags, kit: &Kit) -> anyhow::Result<()> {
         settings.policy.clone(),
         providers.clone(),
         desk,
+        Results::register(&kit.metrics),
     );
     let dispatcher = Arc::new(dispatcher);
     let (wanted, wanted_kinds) = watch::channel(HashSet::new());
@@ -105,12 +107,7 @@ async fn work(
     let counted = identities.clone();
     kit.metrics.token_cache(move || counted.token_cache());
     let edge = Edge::new(Arc::new(Identities(identities)));
-    let sender = Sender::new(
-        Arc::clone(dispatcher),
-        edge,
-        flags.notification_retry_window,
-        &kit.metrics,
-    );
+    let sender = Sender::new(Arc::clone(dispatcher), edge, flags.notification_retry_window);
     let metrics = HttpMetrics::register(&kit.metrics, "gotk_event", flags.export_http_path_metrics);
     let serve = async {
         let Some(listener) = listener else { return Ok(()) };

@@ -27,6 +27,7 @@ use crate::intake::transition::{Observed, Transition, transition};
 use crate::kinds;
 use crate::objects::{Known, Objects};
 use crate::outbox::{self, Delivery};
+use crate::results::Results;
 
 pub use desk::{Desk, Saved};
 
@@ -50,6 +51,8 @@ pub struct Dispatcher {
     pub work: Notify,
     /// Told when there is something to write down.
     pub dirty: Notify,
+    /// Counts what became of notifications.
+    pub results: Results,
 }
 
 impl Dispatcher {
@@ -60,6 +63,7 @@ impl Dispatcher {
         policy: Policy,
         providers: Store<Provider>,
         desk: Desk,
+        results: Results,
     ) -> Self {
         Self {
             client,
@@ -71,6 +75,7 @@ impl Dispatcher {
             desk: Mutex::new(desk),
             work: Notify::new(),
             dirty: Notify::new(),
+            results,
         }
     }
 
@@ -355,7 +360,11 @@ impl Dispatcher {
                 not_before: now,
             };
             let dropped = self.desk().outbox.push(provider, delivery);
-            for (_, delivery) in dropped {
+            for (provider, delivery) in dropped {
+                let provider = self.providers.get(&provider.object_ref());
+                let type_ = provider.and_then(|provider| admit::type_of(&provider).ok());
+                self.results
+                    .count(type_.map_or("", |type_| type_.as_str()), "dropped");
                 self.tell_dropped(&delivery, "too many messages wait for the provider");
             }
         }

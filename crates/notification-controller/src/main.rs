@@ -15,6 +15,7 @@ mod objects;
 mod outbox;
 mod provider_target;
 mod receiver;
+mod results;
 mod store;
 
 use std::process::ExitCode;

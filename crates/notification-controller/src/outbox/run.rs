@@ -7,13 +7,9 @@ use std::time::Duration;
 
 use api::notification::Provider;
 use controller_kit::ObjectKey;
-use controller_kit::metrics::Metrics;
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 use notifier::{AlertRef, Edge, Notification, Retry, Target};
-use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
 use serde_json::json;
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{Instant, sleep, timeout};
@@ -43,7 +39,6 @@ pub struct Sender {
     edge: Edge,
     window: Duration,
     targets: Mutex<HashMap<ObjectKey, Cached>>,
-    sent: Family<Labels, Counter>,
 }
 
 /// A target, of which version of its Provider, and when its Secrets were read.
@@ -51,12 +46,6 @@ struct Cached {
     version: Option<String>,
     since: Instant,
     target: Arc<Target>,
-}
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct Labels {
-    provider_type: String,
-    result: &'static str,
 }
 
 /// What came of an attempt, and why it failed.
@@ -68,18 +57,12 @@ struct Attempt {
 
 impl Sender {
     /// Sends over this edge, and gives up after the window.
-    pub fn new(dispatcher: Arc<Dispatcher>, edge: Edge, window: Duration, metrics: &Metrics) -> Self {
-        let sent = Family::<Labels, Counter>::default();
-        metrics.register(|registry| {
-            let help = "Attempts to send a notification, by type of provider and result: sent, failed (it is tried again) or dropped";
-            registry.register("windlass_notifications", help, sent.clone());
-        });
+    pub fn new(dispatcher: Arc<Dispatcher>, edge: Edge, window: Duration) -> Self {
         Self {
             dispatcher,
             edge,
             window,
             targets: Mutex::default(),
-            sent,
         }
     }
 
@@ -130,11 +113,7 @@ impl Sender {
             (_, Fate::Waits) => "failed",
             (_, Fate::Dropped(_)) => "dropped",
         };
-        let labels = Labels {
-            provider_type: attempt.provider_type.to_owned(),
-            result,
-        };
-        self.sent.get_or_create(&labels).inc();
+        self.dispatcher.results.count(attempt.provider_type, result);
         let Some(problem) = attempt.problem else { return };
         match fate {
             Fate::Dropped(delivery) if delivery.attempts > 0 => {
