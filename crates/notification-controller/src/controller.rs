@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use api::notification::{Alert, Provider};
 use controller_kit::Context as Kit;
 use controller_kit::admin;
@@ -22,6 +21,7 @@ use crate::dispatch::{Desk, Dispatcher};
 use crate::flags::{Flags, READY, Settings};
 use crate::http_metrics::HttpMetrics;
 use crate::identities::Identities;
+use crate::intake::limit::Way;
 use crate::intake::{http, kubernetes, status};
 use crate::outbox::run::Sender;
 use crate::results::Results;
@@ -109,25 +109,30 @@ async fn work(
     let edge = Edge::new(Arc::new(Identities(identities)));
     let sender = Sender::new(Arc::clone(dispatcher), edge, flags.notification_retry_window);
     let metrics = HttpMetrics::register(&kit.metrics, "gotk_event", flags.export_http_path_metrics);
+    let taking = Arc::clone(dispatcher);
+    let take = move |event| {
+        let dispatcher = Arc::clone(&taking);
+        async move { dispatcher.take(event, Way::Posted).await }
+    };
     let serve = async {
-        let Some(listener) = listener else { return Ok(()) };
+        let Some(listener) = listener else { return };
         tokio::select! {
-            served = http::serve(listener, Arc::clone(dispatcher), metrics, kit.token.clone()) => served,
+            () = http::serve(listener, http::LIMITS, metrics, kit.token.clone(), take) => {}
             // Who posts slowly must not keep what waits from being written down.
-            () = async { kit.token.cancelled().await; sleep(LAST_POSTS).await } => Ok(()),
+            () = async { kit.token.cancelled().await; sleep(LAST_POSTS).await } => {}
         }
     };
     let write = store.follow(Arc::clone(dispatcher), kit.token.clone());
     let send = Arc::new(sender).run(kit.token.clone());
     let until_stopped = futures::future::join3(serve, write, send);
-    let (served, (), ()) = tokio::select! {
-        ended = until_stopped => ended,
+    tokio::select! {
+        _ = until_stopped => {}
         () = watch_events(flags, kit, dispatcher, wanted_kinds) => anyhow::bail!("the watches of events ended"),
-    };
+    }
     if let Err(error) = store.write_now(dispatcher).await {
         tracing::error!(error, "failed to write down what waits");
     }
-    served.context("failed to serve the endpoint of events")
+    Ok(())
 }
 
 /// Takes Kubernetes Events and statuses, if they are to be taken.

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use axum::http::{Method, StatusCode};
 use controller_kit::metrics::Metrics;
+use http::{Method, StatusCode};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;

@@ -3,6 +3,7 @@
 //! Runs under the name of Flux's notification-controller where others see it: field manager, Lease, events.
 
 mod alert;
+mod connections;
 mod controller;
 mod dispatch;
 mod finalizers;

@@ -3,110 +3,173 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::Router;
-use axum::body::{Body, to_bytes};
-use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse as _, Response};
+use bytes::{Bytes, BytesMut};
 use event::Event;
+use http::{Request, StatusCode};
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
-use super::limit::{Verdict, Way};
-use crate::dispatch::Dispatcher;
+use super::limit::Verdict;
+use crate::connections::{self, Place};
 use crate::http_metrics::HttpMetrics;
 
-/// A larger body is refused, as in Flux.
-const MOST_BODY_BYTES: usize = 3 << 20;
-/// Larger headers are refused, as in Flux.
-const MOST_HEADER_BYTES: usize = 256 << 10;
-/// A body that takes longer to come is given up, as in Flux.
-const BODY_TIMEOUT: Duration = Duration::from_secs(30);
-/// Bodies that are read at once: what they take together is bounded.
-const MOST_BODIES: usize = 16;
-
-#[derive(Clone)]
-struct Endpoint {
-    dispatcher: Arc<Dispatcher>,
-    metrics: HttpMetrics,
-    bodies: Arc<Semaphore>,
+/// What those who post may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// What their connections may take.
+    pub connections: connections::Limits,
+    /// A larger body is refused.
+    pub body_bytes: usize,
+    /// What all bodies that are being read take together; what does not fit is to be posted again.
+    pub bodies_bytes: usize,
+    /// A body that takes longer to come is given up.
+    pub body_timeout: Duration,
 }
 
-/// Serves until the token is cancelled.
-pub async fn serve(
+/// Flux's limits, and room for ten of the largest bodies at once.
+pub const LIMITS: Limits = Limits {
+    connections: connections::Limits {
+        connections: 256,
+        header_bytes: 256 << 10,
+        header_timeout: Duration::from_secs(10),
+    },
+    body_bytes: 3 << 20,
+    bodies_bytes: 32 << 20,
+    // With the headers it is 30 seconds.
+    body_timeout: Duration::from_secs(20),
+};
+
+struct Endpoint<T> {
+    take: T,
+    limits: Limits,
+    metrics: HttpMetrics,
+    bytes: Arc<Semaphore>,
+    takes: TaskTracker,
+}
+
+/// Serves until the token is cancelled, and then until everything that was posted is taken. `take` takes an event; who posted it
+/// may leave before it is through.
+pub async fn serve<T, F>(
     listener: TcpListener,
-    dispatcher: Arc<Dispatcher>,
+    limits: Limits,
     metrics: HttpMetrics,
     token: CancellationToken,
-) -> std::io::Result<()> {
-    let endpoint = Endpoint {
-        dispatcher,
+    take: T,
+) where
+    T: Fn(Event) -> F + Send + Sync + 'static,
+    F: Future<Output = Verdict> + Send + 'static,
+{
+    let endpoint = Arc::new(Endpoint {
+        take,
+        limits,
         metrics,
-        bodies: Arc::new(Semaphore::new(MOST_BODIES)),
-    };
-    let routes = Router::new().fallback(handle).with_state(endpoint);
-    axum::serve(listener, routes)
-        .with_graceful_shutdown(async move { token.cancelled().await })
-        .await
+        bytes: Arc::new(Semaphore::new(limits.bodies_bytes)),
+        takes: TaskTracker::new(),
+    });
+    let answering = Arc::clone(&endpoint);
+    connections::serve(listener, limits.connections, token, move |request, place| {
+        let endpoint = Arc::clone(&answering);
+        async move { endpoint.respond(request, place).await }
+    })
+    .await;
+    endpoint.takes.close();
+    endpoint.takes.wait().await;
 }
 
-async fn handle(State(endpoint): State<Endpoint>, request: Request) -> Response {
-    let started = Instant::now();
-    let method = request.method().clone();
-    let path = request.uri().path().to_owned();
-    let _in_flight = endpoint.metrics.begin(&path);
-    let status = answer(&endpoint, request).await;
-    endpoint
-        .metrics
-        .observe(&path, &method, status, started.elapsed());
-    status.into_response()
-}
-
-async fn answer(endpoint: &Endpoint, request: Request) -> StatusCode {
-    if header_bytes(request.headers()) > MOST_HEADER_BYTES {
-        return StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+impl<T, F> Endpoint<T>
+where
+    T: Fn(Event) -> F + Send + Sync + 'static,
+    F: Future<Output = Verdict> + Send + 'static,
+{
+    async fn respond(self: Arc<Self>, request: Request<Incoming>, place: Place) -> StatusCode {
+        let started = Instant::now();
+        let method = request.method().clone();
+        let path = request.uri().path().to_owned();
+        let _in_flight = self.metrics.begin(&path);
+        let status = Arc::clone(&self).answer(request, place).await;
+        self.metrics.observe(&path, &method, status, started.elapsed());
+        status
     }
-    let Ok(_slot) = endpoint.bodies.acquire().await else {
-        return StatusCode::SERVICE_UNAVAILABLE;
-    };
-    let event = match read(request.into_body()).await {
-        Ok(event) => event,
-        Err(status) => return status,
-    };
-    match endpoint.dispatcher.take(event, Way::Posted).await {
-        Verdict::New | Verdict::Known => StatusCode::ACCEPTED,
-        Verdict::Repeated => {
-            tracing::debug!("discarding event, rate limiting duplicate events");
-            StatusCode::TOO_MANY_REQUESTS
+
+    async fn answer(self: Arc<Self>, request: Request<Incoming>, place: Place) -> StatusCode {
+        let body = match timeout(self.limits.body_timeout, self.read(request.into_body())).await {
+            Ok(Ok(body)) => body,
+            Ok(Err(status)) => return status,
+            Err(_) => {
+                tracing::error!("reading the request body failed: it takes too long");
+                return StatusCode::BAD_REQUEST;
+            }
+        };
+        let endpoint = Arc::clone(&self);
+        // A task of its own: who posted it may give up waiting, and it is to be told nevertheless.
+        let taken = self.takes.spawn(async move {
+            let event = decode(&body.bytes)?;
+            drop(body);
+            let verdict = (endpoint.take)(event).await;
+            drop(place);
+            Ok(verdict)
+        });
+        match taken.await {
+            Ok(Ok(Verdict::New | Verdict::Known)) => StatusCode::ACCEPTED,
+            Ok(Ok(Verdict::Repeated)) => {
+                tracing::debug!("discarding event, rate limiting duplicate events");
+                StatusCode::TOO_MANY_REQUESTS
+            }
+            Ok(Err(status)) => status,
+            Err(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
-}
 
-/// Reads one event; what is wrong is logged, and its sender gets a status only.
-async fn read(body: Body) -> Result<Event, StatusCode> {
-    let body = match timeout(BODY_TIMEOUT, to_bytes(body, MOST_BODY_BYTES)).await {
-        Ok(Ok(body)) => body,
-        Ok(Err(error)) => {
-            let chain = format!("{:#}", anyhow::Error::new(error));
-            tracing::error!(error = chain, "reading the request body failed");
-            let status = if chain.contains("length limit exceeded") {
-                StatusCode::PAYLOAD_TOO_LARGE
-            } else {
+    /// Reads a body; what is wrong is logged, and its sender gets a status only.
+    async fn read(&self, mut body: Incoming) -> Result<Body, StatusCode> {
+        let mut read = BytesMut::new();
+        let mut room: Option<OwnedSemaphorePermit> = None;
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|error| {
+                tracing::error!(%error, "reading the request body failed");
                 StatusCode::BAD_REQUEST
+            })?;
+            let Ok(data) = frame.into_data() else {
+                continue;
             };
-            return Err(status);
+            if read.len() + data.len() > self.limits.body_bytes {
+                tracing::error!("reading the request body failed: it is too large");
+                return Err(StatusCode::PAYLOAD_TOO_LARGE);
+            }
+            let more = u32::try_from(data.len()).unwrap_or(u32::MAX);
+            let more = Arc::clone(&self.bytes)
+                .try_acquire_many_owned(more)
+                .map_err(|_| StatusCode::SERVICE_UNAVAILABLE)?;
+            match &mut room {
+                Some(room) => room.merge(more),
+                None => room = Some(more),
+            }
+            read.extend_from_slice(&data);
         }
-        Err(_) => return Err(StatusCode::REQUEST_TIMEOUT),
-    };
-    serde_json::from_slice(&body).map_err(|error| {
+        Ok(Body {
+            bytes: read.freeze(),
+            _room: room,
+        })
+    }
+}
+
+/// A body, and the room that it takes.
+struct Body {
+    bytes: Bytes,
+    _room: Option<OwnedSemaphorePermit>,
+}
+
+fn decode(body: &[u8]) -> Result<Event, StatusCode> {
+    serde_json::from_slice(body).map_err(|error| {
         tracing::error!(%error, "decoding the request body failed");
         StatusCode::BAD_REQUEST
     })
 }
 
-fn header_bytes(headers: &HeaderMap) -> usize {
-    let pairs = headers.iter();
-    pairs.map(|(name, value)| name.as_str().len() + value.len()).sum()
-}
+#[cfg(test)]
+mod tests;
