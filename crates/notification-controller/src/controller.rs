@@ -145,6 +145,7 @@ async fn watch_events(
     let statuses = status::follow(
         kit.client.clone(),
         flags.watch.clone(),
+        flags.watch_events,
         Arc::clone(dispatcher),
         wanted_kinds,
     );

@@ -17,7 +17,7 @@ use kube::{Api, Client, Resource as _, ResourceExt as _};
 use tokio::sync::Notify;
 
 use crate::alert::admit::{self, Admission, admit};
-use crate::alert::engine::{Message, Setting};
+use crate::alert::engine::{Engine, Message, Setting};
 use crate::alert::rule::{Interest, Problem, Rule};
 use crate::alert::{commit_status, metadata};
 use crate::flags::Policy;
@@ -92,8 +92,8 @@ impl Dispatcher {
         verdict
     }
 
-    /// Takes what is known of an object now. `is_old` says that it was so when we were there last.
-    pub fn observe(&self, known: Known, observed: &Observed, is_old: bool) {
+    /// Takes what is known of an object now. `is_news` says that a failure is to be told if no event tells of it.
+    pub fn observe(&self, known: Known, observed: &Observed, is_news: bool) {
         let object = observed.object.to_string();
         let before = self.objects.set(&object, known);
         match transition(before.as_ref().map(|known| &known.ready), observed) {
@@ -101,12 +101,18 @@ impl Dispatcher {
             Some(Transition::Ready) => self.is_ready(&object),
             Some(Transition::Failed(event)) => {
                 let is_alerted = self.rules().iter().any(|rule| rule.names(&observed.object));
-                if is_alerted && !is_old {
+                if is_alerted && is_news {
                     self.desk().suspect(*event, Timestamp::now());
                     self.work.notify_one();
                 }
             }
         }
+    }
+
+    /// Takes that objects are there no more.
+    pub fn forget(&self, is_gone: impl Fn(&str) -> bool) {
+        self.desk().clear_suspects(&is_gone);
+        self.for_engines(|engine, setting| engine.gone(&is_gone, setting));
     }
 
     /// Does what is due.
@@ -318,17 +324,20 @@ impl Dispatcher {
     }
 
     fn is_ready(&self, object: &str) {
-        let now = Timestamp::now();
         self.desk().clear_suspect(object);
+        self.for_engines(|engine, setting| engine.ready(object, setting));
+    }
+
+    /// Lets the engines of all Alerts do something.
+    fn for_engines(&self, act: impl Fn(&mut Engine, &Setting<'_>) -> Vec<Message>) {
+        let now = Timestamp::now();
         for rule in self.rules().iter().filter(|rule| !rule.options.are_plain()) {
             let Some(placed) = Placed::of(self, rule) else {
                 continue;
             };
             let messages = {
                 let mut desk = self.desk();
-                desk.engine(&rule.key, |engine| {
-                    engine.ready(object, &placed.setting(self, rule, now))
-                })
+                desk.engine(&rule.key, |engine| act(engine, &placed.setting(self, rule, now)))
             };
             self.put(rule, &placed.provider, messages, None, now);
         }

@@ -15,6 +15,8 @@ pub struct Known {
     pub labels: BTreeMap<String, String>,
     /// Its condition Ready.
     pub ready: Ready,
+    /// The revision that its status is about.
+    pub revision: Option<String>,
     /// What it depends on, by `Kind/namespace/name`.
     pub parents: Vec<String>,
 }
@@ -69,6 +71,12 @@ impl Objects {
     pub fn labels(&self, object: &str) -> Option<BTreeMap<String, String>> {
         let objects = self.0.read().unwrap_or_else(PoisonError::into_inner);
         objects.get(object).map(|known| known.labels.clone())
+    }
+
+    /// The revision that its status is about, if that is known.
+    pub fn revision(&self, object: &str) -> Option<String> {
+        let objects = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        objects.get(object)?.revision.clone()
     }
 }
 

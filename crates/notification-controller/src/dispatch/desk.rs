@@ -148,6 +148,11 @@ impl Desk {
         self.suspects.remove(object);
     }
 
+    /// Objects that are there no more.
+    pub fn clear_suspects(&mut self, is_gone: impl Fn(&str) -> bool) {
+        self.suspects.retain(|object, _| !is_gone(object));
+    }
+
     /// Failures of which no event told in time.
     pub fn due_suspects(&mut self, now: Timestamp) -> Vec<Event> {
         let due: Vec<_> = self

@@ -22,17 +22,22 @@ use crate::dispatch::Dispatcher;
 use crate::kinds;
 use crate::objects::{Known, Ready};
 
-/// Watches the kinds that are asked for, each from then on, without end.
+/// Watches the kinds that are asked for, each from then on, without end. What they tell beyond events is news only if Events are
+/// watched: without that, it is not known of what events tell.
 pub async fn follow(
     client: Client,
     flags: WatchFlags,
+    watch_events: bool,
     dispatcher: Arc<Dispatcher>,
     mut wanted: watch::Receiver<HashSet<String>>,
 ) {
     let mut begun = HashSet::new();
     let mut watches = JoinSet::new();
-    // What failed while nobody asked for the kind is not told.
-    let mut last = dispatcher.desk().last;
+    let mut news = match dispatcher.desk().last {
+        _ if !watch_events => News::None,
+        Some(last) => News::Since(last),
+        None => News::FromNowOn,
+    };
     loop {
         let new: Vec<_> = wanted.borrow_and_update().difference(&begun).cloned().collect();
         for kind in new {
@@ -43,11 +48,14 @@ pub async fn follow(
                     flags.clone(),
                     resource,
                     Arc::clone(&dispatcher),
-                    last,
+                    news,
                 ));
             }
         }
-        last = None;
+        if watch_events {
+            // What failed while nobody asked for the kind is not told.
+            news = News::FromNowOn;
+        }
         if wanted.changed().await.is_err() {
             return;
         }
@@ -59,8 +67,9 @@ async fn follow_kind(
     flags: WatchFlags,
     resource: ApiResource,
     dispatcher: Arc<Dispatcher>,
-    last: Option<Timestamp>,
+    news: News,
 ) {
+    let scope = flags.namespace().map(str::to_owned);
     let api: Api<Watched> = match flags.namespace() {
         Some(namespace) => Api::namespaced_with(client, namespace, &resource),
         None => Api::all_with(client, &resource),
@@ -72,21 +81,26 @@ async fn follow_kind(
             Ok(watcher::Event::Init) => listed.clear(),
             Ok(watcher::Event::InitApply(object)) => {
                 let id = observe(object, &resource, &dispatcher, |since| {
-                    is_first_list && is_old(since, last)
+                    news.holds(since, is_first_list)
                 });
                 listed.insert(id);
             }
             Ok(watcher::Event::InitDone) => {
                 dispatcher.objects.keep(&resource.kind, &listed);
+                dispatcher.forget(|object| {
+                    is_in_scope(object, &resource.kind, scope.as_deref()) && !listed.contains(object)
+                });
                 listed = HashSet::new();
                 is_first_list = false;
             }
             Ok(watcher::Event::Apply(object)) => {
-                observe(object, &resource, &dispatcher, |_| false);
+                observe(object, &resource, &dispatcher, |since| news.holds(since, false));
             }
-            Ok(watcher::Event::Delete(object)) => dispatcher
-                .objects
-                .remove(&reference(&object, &resource).to_string()),
+            Ok(watcher::Event::Delete(object)) => {
+                let gone = reference(&object, &resource).to_string();
+                dispatcher.objects.remove(&gone);
+                dispatcher.forget(|object| object == gone);
+            }
             Err(error) => {
                 if !std::mem::replace(&mut failing, true) {
                     tracing::warn!(kind = resource.kind, %error, "a watch failed; it is tried again");
@@ -98,16 +112,38 @@ async fn follow_kind(
     }
 }
 
-/// Whether a status was there before we were there last; at the very first start, all are.
-fn is_old(since: Option<Timestamp>, last: Option<Timestamp>) -> bool {
-    last.is_none_or(|last| since.is_none_or(|since| since <= last))
+/// Which failures that a status shows are told if no event tells of them.
+#[derive(Debug, Clone, Copy)]
+enum News {
+    /// None: events are only posted.
+    None,
+    /// Those that come while it is watched: at the very first start, the past is left alone.
+    FromNowOn,
+    /// Those that came since we were there last, too.
+    Since(Timestamp),
+}
+
+impl News {
+    fn holds(self, since: Option<Timestamp>, is_first_list: bool) -> bool {
+        match self {
+            Self::None => false,
+            Self::FromNowOn => !is_first_list,
+            Self::Since(last) => !is_first_list || since.is_some_and(|since| since > last),
+        }
+    }
+}
+
+/// Whether an object, as `Kind/namespace/name`, is among those that are listed if they are there.
+fn is_in_scope(object: &str, kind: &str, namespace: Option<&str>) -> bool {
+    let mut parts = object.split('/');
+    parts.next() == Some(kind) && namespace.is_none_or(|namespace| parts.next() == Some(namespace))
 }
 
 fn observe(
     object: Watched,
     resource: &ApiResource,
     dispatcher: &Dispatcher,
-    is_old: impl Fn(Option<Timestamp>) -> bool,
+    is_news: impl Fn(Option<Timestamp>) -> bool,
 ) -> String {
     let reference = reference(&object, resource);
     let condition = object
@@ -118,18 +154,20 @@ fn observe(
     let ready = condition.map_or(Ready::Unknown, Condition::ready);
     let since = condition.and_then(|condition| condition.last_transition_time);
     let id = reference.to_string();
+    let revision = object.status.revision();
     let known = Known {
         labels: object.labels().clone(),
         ready: ready.clone(),
+        revision: revision.clone(),
         parents: object.spec.parents(&reference),
     };
     let observed = Observed {
         object: reference,
         ready,
-        revision: object.status.revision(),
+        revision,
         since,
     };
-    dispatcher.observe(known, &observed, is_old(since));
+    dispatcher.observe(known, &observed, is_news(since));
     id
 }
 
@@ -350,9 +388,23 @@ mod tests {
     }
 
     #[test]
-    fn at_the_first_start_and_from_before_the_last_time_nothing_is_new() {
-        let at = |second| Timestamp::from_second(second).ok();
-        assert!(is_old(at(5), None) && is_old(at(5), at(5)) && is_old(None, at(5)));
-        assert!(!is_old(at(6), at(5)));
+    fn what_was_so_before_is_no_news_and_nothing_is_where_events_are_only_posted() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let since = News::Since(at(5));
+        assert!(!since.holds(Some(at(5)), true) && !since.holds(None, true));
+        assert!(since.holds(Some(at(6)), true) && since.holds(Some(at(5)), false));
+        assert!(!News::FromNowOn.holds(Some(at(6)), true) && News::FromNowOn.holds(None, false));
+        assert!(!News::None.holds(Some(at(6)), true) && !News::None.holds(Some(at(6)), false));
+    }
+
+    #[test]
+    fn only_what_would_be_listed_is_gone_if_it_is_not() {
+        let object = "Kustomization/apps/web";
+        assert!(
+            is_in_scope(object, "Kustomization", None) && is_in_scope(object, "Kustomization", Some("apps"))
+        );
+        assert!(
+            !is_in_scope(object, "HelmRelease", None) && !is_in_scope(object, "Kustomization", Some("other"))
+        );
     }
 }
