@@ -5,6 +5,7 @@ mod desk;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
 
 use api::notification::{Alert, Provider};
 use controller_kit::ObjectKey;
@@ -15,6 +16,7 @@ use kube::api::DynamicObject;
 use kube::runtime::reflector::Store;
 use kube::{Api, Client, Resource as _, ResourceExt as _};
 use tokio::sync::Notify;
+use tokio::time::timeout;
 
 use crate::alert::admit::{self, Admission, admit};
 use crate::alert::engine::{Engine, Message, Setting};
@@ -30,6 +32,12 @@ use crate::outbox::{self, Delivery};
 use crate::results::Results;
 
 pub use desk::{Desk, Saved};
+
+/// How long the labels of an object are waited for, as in Flux.
+const LABELS_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Labels of an object, or why they are not known.
+type Labels = Result<BTreeMap<String, String>, String>;
 
 /// What all events share on their way.
 pub struct Dispatcher {
@@ -82,14 +90,41 @@ impl Dispatcher {
     /// Takes an event, however it came.
     pub async fn take(&self, mut event: Event, way: Way) -> Verdict {
         clean::clean(&mut event);
+        if let Some(verdict) = self.hear_again(&event, way) {
+            return verdict;
+        }
+        // It counts as heard only when nothing is left to wait for: a process that ends before has it come again.
+        let interested = self.interested(&event);
+        let needs_labels = |(_, interest): &(_, Interest)| matches!(interest, Interest::IfLabelled(_));
+        let labels = if interested.iter().any(needs_labels) {
+            self.labels(&event.involved_object).await
+        } else {
+            Ok(BTreeMap::new())
+        };
         let now = Timestamp::now();
         let verdict = self.desk().hear(&event, way, now);
-        self.dirty.notify_one();
         if verdict == Verdict::New {
+            if way == Way::Counted {
+                let current = self.objects.revision(&event.involved_object.to_string());
+                clean::correct_revision(&mut event, current.as_deref());
+            }
             clean::drop_token(&mut event);
-            self.dispatch(&event, now).await;
+            self.dispatch(&event, &interested, &labels, now);
         }
+        self.dirty.notify_one();
         verdict
+    }
+
+    /// Hears an event, if that is no news.
+    fn hear_again(&self, event: &Event, way: Way) -> Option<Verdict> {
+        let now = Timestamp::now();
+        let mut desk = self.desk();
+        if desk.is_news(event, way, now) {
+            return None;
+        }
+        let verdict = desk.hear(event, way, now);
+        self.dirty.notify_one();
+        Some(verdict)
     }
 
     /// Takes what is known of an object now. `is_news` says that a failure is to be told if no event tells of it.
@@ -192,12 +227,21 @@ impl Dispatcher {
             .publish(&*rule.alert, Severity::Error, reason, message, annotations);
     }
 
-    async fn dispatch(&self, event: &Event, now: Timestamp) {
+    /// The Alerts that may want an event.
+    fn interested(&self, event: &Event) -> Vec<(Arc<Rule>, Interest)> {
+        let rules = self.rules().into_iter().map(|rule| {
+            let interest = rule.interest(event);
+            (rule, interest)
+        });
+        rules.filter(|(_, interest)| *interest != Interest::No).collect()
+    }
+
+    fn dispatch(&self, event: &Event, interested: &[(Arc<Rule>, Interest)], labels: &Labels, now: Timestamp) {
         let mut wanted = 0;
-        for rule in self.rules() {
-            if self.wants(&rule, event).await {
+        for (rule, interest) in interested {
+            if self.wants(rule, interest, event, labels) {
                 wanted += 1;
-                self.route(&rule, event, now);
+                self.route(rule, event, now);
             }
         }
         if wanted == 0 {
@@ -207,20 +251,18 @@ impl Dispatcher {
         }
     }
 
-    async fn wants(&self, rule: &Rule, event: &Event) -> bool {
-        match rule.interest(event) {
-            Interest::No => return false,
-            Interest::Yes => {}
-            Interest::IfLabelled(wanted) => {
-                let Some(labels) = self.labels(rule, &event.involved_object).await else {
-                    return false;
-                };
-                let matches = |wanted: &BTreeMap<String, String>| {
-                    wanted.iter().all(|(key, value)| labels.get(key) == Some(value))
-                };
-                if !wanted.iter().any(matches) {
-                    return false;
-                }
+    fn wants(&self, rule: &Rule, interest: &Interest, event: &Event, labels: &Labels) -> bool {
+        if let Interest::IfLabelled(wanted) = interest {
+            let Ok(labels) = labels else {
+                let message = format!("error getting source object {}", event.involved_object);
+                self.warn(rule, "SourceFetchFailed", &message, BTreeMap::new());
+                return false;
+            };
+            let matches = |wanted: &BTreeMap<String, String>| {
+                wanted.iter().all(|(key, value)| labels.get(key) == Some(value))
+            };
+            if !wanted.iter().any(matches) {
+                return false;
             }
         }
         let (is_let_through, problems) = rule.lets_through(&event.message);
@@ -229,22 +271,16 @@ impl Dispatcher {
     }
 
     /// Labels of an object: as watched, or else read.
-    async fn labels(&self, rule: &Rule, object: &InvolvedObject) -> Option<BTreeMap<String, String>> {
+    async fn labels(&self, object: &InvolvedObject) -> Labels {
         if let Some(labels) = self.objects.labels(&object.to_string()) {
-            return Some(labels);
+            return Ok(labels);
         }
-        match self.read_labels(object).await {
-            Ok(labels) => Some(labels),
-            Err(error) => {
-                tracing::error!(error, %object, "error getting the involved object");
-                let message = format!("error getting source object {object}");
-                self.warn(rule, "SourceFetchFailed", &message, BTreeMap::new());
-                None
-            }
-        }
+        let read = timeout(LABELS_TIMEOUT, self.read_labels(object)).await;
+        read.unwrap_or_else(|_| Err("the API server does not answer".to_owned()))
+            .inspect_err(|error| tracing::error!(error, %object, "error getting the involved object"))
     }
 
-    async fn read_labels(&self, object: &InvolvedObject) -> Result<BTreeMap<String, String>, String> {
+    async fn read_labels(&self, object: &InvolvedObject) -> Labels {
         controller_kit::check_name(&object.name)?;
         controller_kit::check_name(&object.namespace)?;
         let resource = kinds::resource(&object.kind).ok_or("its kind is unknown")?;
@@ -437,3 +473,6 @@ impl Placed {
 fn provider_key(rule: &Rule) -> ObjectKey {
     ObjectKey::new(&rule.key.namespace, &rule.alert.spec.provider_ref.name)
 }
+
+#[cfg(test)]
+mod tests;

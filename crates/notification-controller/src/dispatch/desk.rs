@@ -1,6 +1,7 @@
 //! What was begun and is not finished: keys heard, engines, deliveries, bookmarks. It is what a restart must not lose.
 
 use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
 
 use controller_kit::ObjectKey;
@@ -33,8 +34,9 @@ pub struct Desk {
     pub bookmarks: BTreeMap<String, u64>,
     /// When we were there last; None at the very first start.
     pub last: Option<Timestamp>,
-    /// When an event last told of an object.
-    told: HashMap<String, Timestamp>,
+    /// When an event last told that an object fails, by the hash of its name: anybody may post long ones.
+    told: HashMap<u64, Timestamp>,
+    hasher: RandomState,
     /// Failures that an event may yet tell of.
     suspects: BTreeMap<String, Suspect>,
 }
@@ -71,6 +73,7 @@ impl Desk {
             bookmarks: BTreeMap::new(),
             last: None,
             told: HashMap::new(),
+            hasher: RandomState::new(),
             suspects: BTreeMap::new(),
         }
     }
@@ -101,6 +104,11 @@ impl Desk {
         }
     }
 
+    /// Says whether an event that was cleaned would be heard for the first time.
+    pub fn is_news(&self, event: &Event, way: Way, now: Timestamp) -> bool {
+        self.limiter.is_news(clean::keys(event), way, now)
+    }
+
     /// Hears an event that was cleaned.
     pub fn hear(&mut self, event: &Event, way: Way, now: Timestamp) -> Verdict {
         if self.told.len() >= MOST_TOLD {
@@ -110,9 +118,10 @@ impl Desk {
             }
         }
         if event.is_error() {
-            self.told.insert(event.involved_object.to_string(), now);
+            let object = self.hasher.hash_one(event.involved_object.to_string());
+            self.told.insert(object, now);
         }
-        self.limiter.hear(clean::identity(event), way, now)
+        self.limiter.hear(clean::keys(event), way, now)
     }
 
     /// Lets an Alert's engine do something.
@@ -160,7 +169,7 @@ impl Desk {
             .extract_if(.., |_, suspect| now.duration_since(suspect.since) >= GRACE)
             .collect();
         let untold = due.into_iter().filter(|(object, suspect)| {
-            let told = self.told.get(object);
+            let told = self.told.get(&self.hasher.hash_one(object));
             told.is_none_or(|told| suspect.since.duration_since(*told) > BEFORE)
         });
         untold.map(|(_, suspect)| suspect.event).collect()

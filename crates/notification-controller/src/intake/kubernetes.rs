@@ -23,17 +23,38 @@ use crate::kinds;
 const MOST_LISTED: usize = 10_000;
 /// What client-go puts before the message of events that are alike.
 const COMBINED: &str = "(combined from similar events): ";
-/// Reasons that Flux's controllers write down for people only: as Kubernetes Events they look like all others, but they never
-/// post them.
-const TRACES: [&str; 8] = [
-    "ArtifactUpToDate",
-    "GarbageCollectionSucceeded",
-    "ResolvedDependencies",
-    "HelmChartSyncErr",
-    "HelmChartInSync",
-    "HelmChartCreated",
-    "HelmChartConfigured",
-    "HelmChartDeleted",
+/// What Flux's controllers and ours write down for people only, by reason and the beginning of the message: as Kubernetes Events
+/// these look like all others, but they are never posted.
+const TRACES: [(&str, &str); 25] = [
+    // Sources.
+    ("ArtifactUpToDate", ""),
+    ("AuthenticationFailed", ""),
+    ("CacheOperationFailed", ""),
+    ("GarbageCollectionSucceeded", ""),
+    ("GitOperationSucceeded", "no changes since last reconciliation"),
+    ("NoArtifact", ""),
+    ("NoSourceArtifact", ""),
+    ("NotFound", ""),
+    ("ResolvedDependencies", ""),
+    ("Succeeded", "verified signature of"),
+    ("SymlinkUpdateFailed", ""),
+    // ArtifactGenerators.
+    ("ReconciliationDisabled", ""),
+    ("Ready", "No drift detected"),
+    ("Ready", "reconciliation succeeded, generated"),
+    ("Ready", "ExternalArtifact/"),
+    // Releases.
+    ("HelmChartSyncErr", ""),
+    ("HelmChartInSync", ""),
+    ("HelmChartCreated", ""),
+    ("HelmChartConfigured", ""),
+    ("HelmChartDeleted", ""),
+    // Images.
+    ("Succeeded", "next scan in"),
+    ("Succeeded", "tags did not change"),
+    ("Succeeded", "successful scan, next scan in"),
+    ("Succeeded", "no change"),
+    ("Succeeded", "repository up-to-date"),
 ];
 
 /// Takes the Events of one controller, without end. Tells when it is known what was there at the start, or cannot be known.
@@ -69,9 +90,12 @@ pub async fn follow(
     }
 }
 
+/// The resource version of a Kubernetes Event, and what it says if that is for alerts.
+type Listed = (u64, Option<(Event, Way)>);
+
 async fn step(
     event: watcher::Event<v1::Event>,
-    listed: &mut Vec<(u64, Event)>,
+    listed: &mut Vec<Listed>,
     controller: &str,
     dispatcher: &Dispatcher,
 ) {
@@ -84,7 +108,7 @@ async fn step(
                 .filter(|bookmark| version > *bookmark)
                 .and_then(|_| convert(event));
             // Without an event it still says how far the list goes.
-            listed.push((version, event.unwrap_or_default()));
+            listed.push((version, event));
             if listed.len() > 2 * MOST_LISTED {
                 trim(listed);
             }
@@ -107,21 +131,15 @@ async fn step(
         }
         watcher::Event::Apply(event) => {
             let version = version(&event);
-            take(
-                convert(event).unwrap_or_default(),
-                version,
-                controller,
-                dispatcher,
-            )
-            .await;
+            take(convert(event), version, controller, dispatcher).await;
         }
         watcher::Event::Delete(_) => {}
     }
 }
 
-async fn take(event: Event, version: u64, controller: &str, dispatcher: &Dispatcher) {
-    if !event.involved_object.kind.is_empty() {
-        dispatcher.take(event, Way::Watched).await;
+async fn take(event: Option<(Event, Way)>, version: u64, controller: &str, dispatcher: &Dispatcher) {
+    if let Some((event, way)) = event {
+        dispatcher.take(event, way).await;
     }
     let mut desk = dispatcher.desk();
     let bookmark = desk.bookmarks.entry(controller.to_owned()).or_default();
@@ -129,7 +147,7 @@ async fn take(event: Event, version: u64, controller: &str, dispatcher: &Dispatc
 }
 
 /// Puts a list into the order in which things happened, and keeps its end.
-fn trim(listed: &mut Vec<(u64, Event)>) {
+fn trim(listed: &mut Vec<Listed>) {
     listed.sort_by_key(|(version, _)| *version);
     let surplus = listed.len().saturating_sub(MOST_LISTED);
     listed.drain(..surplus);
@@ -141,7 +159,7 @@ fn version(event: &v1::Event) -> u64 {
 }
 
 /// Reads a Kubernetes Event; None if it is not for alerts.
-fn convert(event: v1::Event) -> Option<Event> {
+fn convert(event: v1::Event) -> Option<(Event, Way)> {
     let object = event.involved_object;
     let object = InvolvedObject {
         kind: object.kind.unwrap_or_default(),
@@ -152,28 +170,44 @@ fn convert(event: v1::Event) -> Option<Event> {
         resource_version: object.resource_version.unwrap_or_default(),
         field_path: object.field_path.unwrap_or_default(),
     };
-    let reason = event.reason.unwrap_or_default();
     if !kinds::is_ours(object.group(), &object.kind) || object.namespace.is_empty() {
         return None;
     }
+    let reason = event.reason.unwrap_or_default();
+    let message = event.message.unwrap_or_default();
+    let message = message.strip_prefix(COMBINED).unwrap_or(&message).to_owned();
+    let way = match event.count {
+        Some(count) if count > 1 => Way::Counted,
+        _ => Way::Watched,
+    };
     let severity = match event.type_.as_deref() {
         Some("Warning") => Severity::Error,
-        _ if TRACES.contains(&reason.as_str()) => return None,
+        _ if is_trace(&object.kind, &reason, &message, way) => return None,
         _ => Severity::Info,
     };
-    let message = event.message.unwrap_or_default();
     let time = event.last_timestamp.or(event.first_timestamp).map(|time| time.0);
     let source = event.source.unwrap_or_default();
-    Some(Event {
+    let event = Event {
         involved_object: object,
         severity,
         timestamp: time.or_else(|| Some(Timestamp::now())),
-        message: message.strip_prefix(COMBINED).unwrap_or(&message).to_owned(),
+        message,
         reason,
         metadata: event.metadata.annotations.unwrap_or_default(),
         reporting_controller: source.component.unwrap_or_default(),
         reporting_instance: source.host.unwrap_or_default(),
-    })
+    };
+    Some((event, way))
+}
+
+/// Whether a Normal Event is for people only.
+fn is_trace(kind: &str, reason: &str, message: &str, way: Way) -> bool {
+    // What an ImagePolicy resolved to is posted once, and written down each time that it is found to be the same.
+    let is_unchanged_image = kind == "ImagePolicy" && reason == "Succeeded" && way == Way::Counted;
+    is_unchanged_image
+        || TRACES
+            .iter()
+            .any(|(of, beginning)| *of == reason && message.starts_with(beginning))
 }
 
 #[cfg(test)]
@@ -198,7 +232,26 @@ mod tests {
         });
         let event: v1::Event = serde_json::from_value(event).unwrap();
         assert_eq!(version(&event), 12);
-        convert(event).map(|event| json!(event))
+        let (event, way) = convert(event)?;
+        assert_eq!(way, Way::Counted);
+        Some(json!(event))
+    }
+
+    #[test]
+    fn an_event_is_marked_if_its_annotations_may_be_those_of_an_earlier_one() {
+        for (count, way) in [
+            (json!(null), Way::Watched),
+            (json!(1), Way::Watched),
+            (json!(2), Way::Counted),
+        ] {
+            let object = json!({
+                "kind": "Kustomization", "namespace": "apps", "name": "web",
+                "apiVersion": "kustomize.toolkit.fluxcd.io/v1",
+            });
+            let event = json!({"metadata": {}, "involvedObject": object, "type": "Warning", "count": count});
+            let (_, marked) = convert(serde_json::from_value(event).unwrap()).unwrap();
+            assert_eq!(marked, way, "{count}");
+        }
     }
 
     #[test]
@@ -238,14 +291,49 @@ mod tests {
             None
         );
         assert_ne!(read("Kustomization", "Warning", "HelmChartSyncErr", "x"), None);
+        for (reason, message, is_told) in [
+            (
+                "GitOperationSucceeded",
+                "no changes since last reconciliation: observed revision 'main'",
+                false,
+            ),
+            (
+                "NoSourceArtifact",
+                "no artifact available for HelmRepository source 'x'",
+                false,
+            ),
+            (
+                "Succeeded",
+                "verified signature of\n\t- commit 'x' with key 'y'",
+                false,
+            ),
+            ("Succeeded", "stored artifact for commit 'x'", true),
+            ("Succeeded", "successful scan, next scan in 5m0s", false),
+            ("Succeeded", "successful scan: found 3 tags with checksum 1", true),
+            (
+                "Ready",
+                "ExternalArtifact/apps/x reconciled with revision 1",
+                false,
+            ),
+            ("Ready", "external artifacts reconciled: apps/x (1)", true),
+        ] {
+            let told = read("Kustomization", "Normal", reason, message);
+            assert_eq!(told.is_some(), is_told, "{reason} {message}");
+        }
+        let resolved = |way| {
+            is_trace(
+                "ImagePolicy",
+                "Succeeded",
+                "Latest image tag for x resolved to 1",
+                way,
+            )
+        };
+        assert!(resolved(Way::Counted) && !resolved(Way::Watched));
     }
 
     #[test]
     fn the_end_of_a_long_list_is_kept_in_order() {
-        let mut listed: Vec<_> = (0..30_000_u64)
-            .rev()
-            .map(|version| (version, Event::default()))
-            .collect();
+        let mut listed: Vec<_> = (0..30_000_u64).rev().map(|version| (version, None)).collect();
         trim(&mut listed);
         assert_eq!(
             (listed.len(), listed[0].0, listed[9_999].0),
