@@ -10,6 +10,7 @@
 )]
 
 mod alert_clients;
+mod alert_options;
 mod alert_providers;
 mod alerts;
 mod annotations;
