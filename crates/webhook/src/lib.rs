@@ -83,7 +83,7 @@ impl Rules<'_> {
 /// A call that its Receiver allows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Accepted {
-    /// The event, in the words of the caller.
+    /// The event, in the words of the caller: as much of it as a log should hold, since nobody signed it.
     pub event: Option<String>,
     /// What a verified token says of the caller, for generic-oidc.
     pub claims: Option<serde_json::Value>,
