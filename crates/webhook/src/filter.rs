@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{Accepted, Call, content_type, json};
 
+pub use crate::json::MOST_VALUES;
 pub use cel_expression::Error;
 
 /// Expressions that must all be true of an object.
@@ -51,12 +52,15 @@ impl Filter {
 pub struct Called(Scope);
 
 impl Called {
+    /// How many values the body has at most that [`read`](Self::read) makes values of, each of which takes memory; more
+    /// than [`MOST_VALUES`] are refused.
+    pub fn values(call: &Call<'_>, accepted: &Accepted) -> usize {
+        json_of(call, accepted).map_or(0, json::values)
+    }
+
     /// Reads the body. One that does not say that it is JSON has no fields; one that says so and is not is an error.
     pub fn read(call: &Call<'_>, accepted: &Accepted) -> Result<Self, String> {
-        let body = accepted.payload.as_deref().unwrap_or(call.body);
-        let is_json = content_type::is_json(call.header("Content-Type"))
-            || accepted.payload.is_some() && accepted.event.is_some();
-        let request = if is_json { json::parse(body) } else { Ok(json!({})) };
+        let request = json_of(call, accepted).map_or_else(|| Ok(json!({})), json::parse);
         let failed = |reason: &str| format!("failed to parse request body as JSON: {reason}");
         let request = match request.map_err(|reason| failed(&reason))? {
             Value::Null => json!({}),
@@ -69,4 +73,11 @@ impl Called {
             None => scope,
         }))
     }
+}
+
+/// The body that filters see, if it is JSON: that of the call, or what was inside of it.
+fn json_of<'a>(call: &'a Call<'_>, accepted: &'a Accepted) -> Option<&'a [u8]> {
+    let is_json = content_type::is_json(call.header("Content-Type"))
+        || accepted.payload.is_some() && accepted.event.is_some();
+    is_json.then(|| accepted.payload.as_deref().unwrap_or(call.body))
 }

@@ -10,8 +10,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use jiff::Timestamp;
 use serde::Deserialize;
+use tokio::time::Instant;
 use url::Url;
 
+use crate::json;
 use crate::token::{Algorithm, Key, Token};
 
 /// How long keys are good, in seconds.
@@ -20,6 +22,8 @@ const KEPT: i64 = 3600;
 const REFRESHED: i64 = 30;
 /// How long it is not tried again.
 const FAILED: i64 = 5;
+/// How far ahead a time may be that was noted: calls that come at once tell their time apart, and clocks are set.
+const AHEAD: i64 = 60;
 /// More issuers than that push each other out.
 const MOST_ISSUERS: usize = 256;
 /// More keys of one are not looked at.
@@ -66,23 +70,27 @@ struct Found {
 impl Found {
     /// Says whether it is time to fetch keys that are good for so long.
     fn is_due(&self, now: i64, good: i64) -> bool {
-        let is_within = |since: i64, time: i64| (0..time).contains(&(now - since));
         match &self.set {
             None => true,
-            Some(Err(_)) => !is_within(self.tried, FAILED),
-            Some(Ok(_)) => !is_within(self.at, good) && !is_within(self.tried, good.min(REFRESHED)),
+            Some(Err(_)) => !is_within(now, self.tried, FAILED),
+            Some(Ok(_)) => !is_within(now, self.at, good) && !is_within(now, self.tried, good.min(REFRESHED)),
         }
     }
 
     /// Takes what was fetched. Where nothing could be, keys that are still good stay.
     fn take(&mut self, set: Result<KeySet, String>, now: i64) {
         self.tried = now;
-        let stays = set.is_err() && matches!(self.set, Some(Ok(_))) && (0..KEPT).contains(&(now - self.at));
+        let stays = set.is_err() && matches!(self.set, Some(Ok(_))) && is_within(now, self.at, KEPT);
         if !stays {
             self.at = now;
             self.set = Some(set);
         }
     }
+}
+
+/// Says whether less than so many seconds have passed since.
+fn is_within(now: i64, since: i64, time: i64) -> bool {
+    (-AHEAD..time).contains(&now.saturating_sub(since))
 }
 
 #[derive(Debug)]
@@ -120,15 +128,20 @@ impl<S: KeySource> Keys<S> {
         }
     }
 
-    /// Checks that an issuer signed the token.
-    pub(crate) async fn check(&self, place: Place, token: &Token, now: Timestamp) -> Result<(), String> {
-        let now = now.as_second();
+    /// Checks that an issuer signed the token, for a call that came at this time.
+    pub(crate) async fn check(&self, place: Place, token: &Token, came: Timestamp) -> Result<(), String> {
+        let waits = Instant::now();
+        // An issuer may take long to answer, and to fail: a pause counts from then.
+        let now = || {
+            let waited = i64::try_from(waits.elapsed().as_secs()).unwrap_or(i64::MAX);
+            came.as_second().saturating_add(waited)
+        };
         let slot = self.slot(&place);
         let mut found = slot.found.lock().await;
         for good in [KEPT, REFRESHED] {
-            if found.is_due(now, good) {
+            if found.is_due(now(), good) {
                 let set = self.fetch(&place).await;
-                found.take(set, now);
+                found.take(set, now());
             }
             match &found.set {
                 Some(Ok(set)) if set.verifies(token) => return Ok(()),
@@ -191,7 +204,7 @@ impl<S: KeySource> Keys<S> {
             return Err(invalid());
         }
         let document = self.source.get(&url).await?;
-        if document.len() > MAX_DOCUMENT {
+        if document.len() > MAX_DOCUMENT || json::values(&document) > json::MOST_VALUES {
             return Err("the issuer's document is too large".to_owned());
         }
         serde_json::from_slice(&document).map_err(|error| {

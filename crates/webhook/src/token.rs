@@ -10,12 +10,15 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use crate::{Call, Refused};
+use crate::{Call, Refused, json};
 
 /// Longer ones are refused; those of real issuers have one or two thousand bytes.
 const MAX_LENGTH: usize = 32 << 10;
+/// More claims and elements of them are refused: anybody can make a token, and values take fifty times the room of their text.
+const MOST_VALUES: usize = 1_000;
 /// How far clocks may differ for `nbf`, as in Flux.
 const LEEWAY_SECONDS: i64 = 300;
 
@@ -141,7 +144,7 @@ struct Header {
     #[serde(default)]
     kid: Option<String>,
     #[serde(default)]
-    crit: Option<Value>,
+    crit: Option<IgnoredAny>,
 }
 
 impl Token {
@@ -174,6 +177,9 @@ impl Token {
             return Err("token has critical headers that are not known");
         }
         let claims = decode(claims).map_err(|_| "failed to decode token payload")?;
+        if json::values(&claims) > MOST_VALUES {
+            return Err("token has too many claims");
+        }
         let claims = serde_json::from_slice(&claims).map_err(|_| "failed to parse token payload")?;
         Ok(Self {
             algorithm: Algorithm::named(&header.alg).ok_or("token has an unexpected signature algorithm")?,

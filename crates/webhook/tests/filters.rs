@@ -91,10 +91,10 @@ fn a_body_is_read_if_it_says_that_it_is_json() {
     }
     let nested = format!("{{\"a\":{}1{}}}", "[".repeat(10_000), "]".repeat(10_000));
     assert!(read("application/json", &nested).is_err());
-    let many = format!("{{\"a\":[{}1]}}", "1,".repeat(200_000));
+    let many = format!("{{\"a\":[{}1]}}", "1,".repeat(50_000));
     assert!(
         read("application/json", &many)
             .unwrap_err()
-            .ends_with("it has more than 200000 values")
+            .ends_with("it has more than 50000 values")
     );
 }

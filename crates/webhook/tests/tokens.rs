@@ -146,7 +146,7 @@ fn provider() -> OidcProvider {
     .unwrap()
 }
 
-async fn call_at(keys: &Keys<&Issuer>, token: &str, now: i64) -> Result<Accepted, Refused> {
+async fn call_at<S: KeySource>(keys: &Keys<S>, token: &str, now: i64) -> Result<Accepted, Refused> {
     let mut headers = HeaderMap::new();
     headers.insert("authorization", format!("Bearer {token}").parse().unwrap());
     let call = Call {
@@ -372,6 +372,48 @@ async fn an_issuer_that_cannot_be_asked_is_left_alone_for_a_while() {
     issuer.publishes(&format!("{ISSUER}/.well-known/openid-configuration"), plain);
     let refused = reason(call_at(&source, &token, NOW + 12).await);
     assert!(refused.contains("anybody can change them"), "{refused}");
+}
+
+/// An issuer that does not answer for a while, and then that it cannot.
+struct Slow(Issuer);
+
+impl KeySource for &Slow {
+    async fn get(&self, url: &Url) -> Result<Bytes, String> {
+        tokio::time::sleep(std::time::Duration::from_secs(10)).await;
+        (&self.0).get(url).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_pause_after_a_failure_begins_when_it_has_failed() {
+    let slow = Slow(Issuer::default());
+    let source = Keys::new(&slow);
+    let token = es256().token("ES256", "k", &claims());
+    let calls = [0, 1, 4].map(|later| call_at(&source, &token, NOW + later));
+    let [first, second, third] = calls;
+    let (first, second, third) = tokio::join!(first, second, third);
+    assert!(first.is_err() && second.is_err() && third.is_err());
+    assert_eq!(slow.0.asked(), 1);
+    assert!(call_at(&source, &token, NOW + 14).await.is_err());
+    assert_eq!(slow.0.asked(), 1);
+    assert!(call_at(&source, &token, NOW + 15).await.is_err());
+    assert_eq!(slow.0.asked(), 2);
+    // A clock that was far ahead does not keep the issuer from being asked for long.
+    assert!(call_at(&source, &token, NOW - 100).await.is_err());
+    assert_eq!(slow.0.asked(), 3);
+}
+
+#[tokio::test]
+async fn a_token_has_so_many_claims_at_most() {
+    let key = es256();
+    let issuer = issuer(&[key.public("k")]);
+    let source = Keys::new(&issuer);
+    let mut claims = claims();
+    claims["groups"] = json!(vec![1; 900]);
+    assert!(call(&source, &key.token("ES256", "k", &claims)).await.is_ok());
+    claims["groups"] = json!(vec![1; 1_000]);
+    let refused = reason(call(&source, &key.token("ES256", "k", &claims)).await);
+    assert!(refused.ends_with("token has too many claims"), "{refused}");
 }
 
 #[tokio::test]
