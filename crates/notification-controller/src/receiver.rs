@@ -12,7 +12,6 @@ mod compile;
 mod index;
 mod issuers;
 mod limit;
-mod metrics;
 mod reconcile;
 mod replay;
 mod server;
@@ -39,6 +38,7 @@ use tracing::Instrument as _;
 use webhook::Keys;
 
 use crate::flags::{Flags, Settings};
+use crate::http_metrics::HttpMetrics;
 use index::Index;
 use issuers::Issuers;
 use limit::Limiter;
@@ -51,6 +51,8 @@ const KIND: &str = "Receiver";
 const READY: &str = "receivers";
 /// Selects all Secrets but Helm's own.
 const ALL_CONFIGS: &str = "owner!=helm";
+/// Where webhooks are.
+const PREFIX: &str = "/hook/";
 
 /// What reconciles and calls share.
 struct Context {
@@ -62,7 +64,7 @@ struct Context {
     keys: Keys<Issuers>,
     limiter: Limiter,
     replays: Replays,
-    metrics: metrics::HttpMetrics,
+    metrics: HttpMetrics,
     no_cross_namespace_refs: bool,
     /// Changes of all Secrets are seen, so that what was read of one is true until then.
     sees_secrets: bool,
@@ -102,7 +104,8 @@ pub async fn run(kit: &Kit, flags: &Flags) -> anyhow::Result<()> {
         keys: Keys::new(Issuers::new()?),
         limiter: Limiter::new(flags.receiver.receiver_rate_limit),
         replays: Replays::new(flags.receiver.receiver_replay_window),
-        metrics: metrics::HttpMetrics::register(&kit.metrics, flags.export_http_path_metrics),
+        metrics: HttpMetrics::register(&kit.metrics, "gotk_receiver", flags.export_http_path_metrics)
+            .standing_for_all(PREFIX),
         no_cross_namespace_refs: policy.no_cross_namespace_refs,
         sees_secrets: watched.as_deref() == Some(ALL_CONFIGS),
         unread: Mutex::new(None),

@@ -24,7 +24,7 @@ use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
 
 use super::index::Entry;
-use super::{Context, answer};
+use super::{Context, PREFIX, answer};
 use crate::flags::Flags;
 
 /// A larger body is refused, as in Flux.
@@ -43,8 +43,6 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 /// What all bodies together may take.
 const MOST_BYTES: usize = 48 << 20;
-/// Where webhooks are.
-const PREFIX: &str = "/hook/";
 
 struct Server {
     context: Arc<Context>,
@@ -121,22 +119,18 @@ impl Server {
 
     async fn respond(&self, request: Request<Incoming>, peer: SocketAddr) -> Response<Empty<Bytes>> {
         let started = Instant::now();
-        let metrics = &self.context.metrics;
-        let _in_flight = metrics.begin();
         let path = path(&request);
         let method = request.method().clone();
         let found = self.context.index.find(&path);
-        let is_known = found.is_some();
+        // Anybody can make up paths of nobody: they are not named.
+        let shown = if found.is_some() { path.as_str() } else { PREFIX };
+        let metrics = &self.context.metrics;
+        let _in_flight = metrics.begin(shown);
         let status = match timeout(ANSWER_TIMEOUT, self.status(request, peer, found)).await {
             Ok(status) => status,
             Err(_) => StatusCode::INTERNAL_SERVER_ERROR,
         };
-        metrics.observe(
-            is_known.then_some(path.as_str()),
-            &method,
-            status,
-            started.elapsed(),
-        );
+        metrics.observe(shown, &method, status, started.elapsed());
         let mut response = Response::new(Empty::new());
         *response.status_mut() = status;
         response
