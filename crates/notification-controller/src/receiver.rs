@@ -35,7 +35,7 @@ use kube::core::PartialObjectMeta;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client, ResourceExt as _};
 use tracing::Instrument as _;
-use webhook::Keys;
+use webhook::{Evaluator, Keys};
 
 use crate::flags::{Flags, Settings};
 use crate::http_metrics::HttpMetrics;
@@ -62,6 +62,7 @@ struct Context {
     index: Index,
     events: Events,
     keys: Keys<Issuers>,
+    evaluator: Evaluator,
     limiter: Limiter,
     replays: Replays,
     metrics: HttpMetrics,
@@ -102,6 +103,7 @@ pub async fn run(kit: &Kit, flags: &Flags) -> anyhow::Result<()> {
         index: Index::default(),
         events: kit.recorder.clone(),
         keys: Keys::new(Issuers::new()?),
+        evaluator: Evaluator::default(),
         limiter: Limiter::new(flags.receiver.receiver_rate_limit),
         replays: Replays::new(flags.receiver.receiver_replay_window),
         metrics: HttpMetrics::register(&kit.metrics, "gotk_receiver", flags.export_http_path_metrics)

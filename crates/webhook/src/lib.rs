@@ -12,11 +12,13 @@
 //! | `cdevents` | whether a body is a CDEvent |
 //! | `token`, [`Keys`], `oidc`, `gcr` | ID tokens, the keys of their issuers, and who may call with one |
 //! | [`filter`] | CEL over a call and the objects that it would wake |
+//! | [`Evaluator`] | where CEL is evaluated |
 //!
 //! No HTTP client is here: discovery documents and keys are fetched through a [`KeySource`].
 
 mod cdevents;
 mod content_type;
+mod evaluator;
 pub mod filter;
 mod gcr;
 mod json;
@@ -32,6 +34,7 @@ use std::collections::BTreeMap;
 use http::HeaderMap;
 use jiff::Timestamp;
 
+pub use evaluator::Evaluator;
 pub use keys::{KeySource, Keys};
 pub use oidc::OidcProvider;
 pub use receiver_type::{ReceiverType, UnknownType};
@@ -113,9 +116,10 @@ pub async fn verify<S: KeySource>(
     call: &Call<'_>,
     rules: &Rules<'_>,
     keys: &Keys<S>,
+    evaluator: &Evaluator,
 ) -> Result<Accepted, Refused> {
     match rules.type_ {
-        ReceiverType::GenericOidc => oidc::verify(call, rules, keys).await,
+        ReceiverType::GenericOidc => oidc::verify(call, rules, keys, evaluator).await,
         ReceiverType::Gcr => gcr::verify(call, rules, keys).await,
         type_ => {
             if rules.secret.is_none_or(|secret| !secret.contains_key("token")) {

@@ -4,7 +4,7 @@ use cel_expression::{Expression, Scope};
 
 use crate::keys::{KeySource, Keys, Place};
 use crate::token::Token;
-use crate::{Accepted, Call, Refused, Rules};
+use crate::{Accepted, Call, Evaluator, Refused, Rules};
 
 /// Whom tokens must be for unless the spec says otherwise.
 const DEFAULT_AUDIENCE: &str = "notification-controller";
@@ -87,6 +87,7 @@ pub(crate) async fn verify<S: KeySource>(
     call: &Call<'_>,
     rules: &Rules<'_>,
     keys: &Keys<S>,
+    evaluator: &Evaluator,
 ) -> Result<Accepted, Refused> {
     if rules.oidc.is_empty() {
         return Err(Refused::new(
@@ -108,9 +109,13 @@ pub(crate) async fn verify<S: KeySource>(
     keys.check(Place::Issuer(provider.issuer.clone()), &token, rules.now)
         .await
         .map_err(failed)?;
-    provider.check_claims(token.claims()).map_err(Refused::new)?;
+    let (provider, claims) = (provider.clone(), token.claims().clone());
+    let checked = evaluator.run(move || provider.check_claims(&claims).map(|()| claims));
+    let checked = checked
+        .await
+        .unwrap_or_else(|| Err("failed to check the claims".to_owned()));
     Ok(Accepted {
-        claims: Some(token.claims().clone()),
+        claims: Some(checked.map_err(Refused::new)?),
         ..Accepted::default()
     })
 }

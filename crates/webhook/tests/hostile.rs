@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 use url::Url;
 use webhook::filter::{Called, Filter};
-use webhook::{Accepted, Call, KeySource, Keys, OidcProvider, ReceiverType, Rules};
+use webhook::{Accepted, Call, Evaluator, KeySource, Keys, OidcProvider, ReceiverType, Rules};
 
 /// An issuer whose documents are anything.
 struct Anything(Vec<u8>);
@@ -144,7 +144,7 @@ proptest! {
                 oidc: std::slice::from_ref(&provider),
                 now: Timestamp::UNIX_EPOCH,
             };
-            let answer = runtime.block_on(webhook::verify(&call, &rules, &keys));
+            let answer = runtime.block_on(webhook::verify(&call, &rules, &keys, &Evaluator::default()));
             if let Err(refused) = &answer {
                 prop_assert!(refused.to_string().len() <= 500);
             }

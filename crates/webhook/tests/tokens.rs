@@ -18,7 +18,7 @@ use http::HeaderMap;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use url::Url;
-use webhook::{Accepted, Call, KeySource, Keys, OidcProvider, ReceiverType, Refused, Rules};
+use webhook::{Accepted, Call, Evaluator, KeySource, Keys, OidcProvider, ReceiverType, Refused, Rules};
 
 const ISSUER: &str = "https://issuer.example/tenant";
 const NOW: i64 = 1_800_000_000;
@@ -160,7 +160,7 @@ async fn call_at<S: KeySource>(keys: &Keys<S>, token: &str, now: i64) -> Result<
         oidc: &[provider()],
         now: Timestamp::from_second(now).unwrap(),
     };
-    webhook::verify(&call, &rules, keys).await
+    webhook::verify(&call, &rules, keys, &Evaluator::default()).await
 }
 
 async fn call(keys: &Keys<&Issuer>, token: &str) -> Result<Accepted, Refused> {
@@ -454,7 +454,7 @@ async fn googles_registry_calls_as_the_account_of_the_secret() {
             oidc: &[],
             now: Timestamp::from_second(NOW).unwrap(),
         };
-        webhook::verify(&call, &rules, &source).await
+        webhook::verify(&call, &rules, &source, &Evaluator::default()).await
     };
     let accepted = ask(&claims, &good, &body).await.unwrap();
     let payload: Value = serde_json::from_slice(&accepted.payload.unwrap()).unwrap();

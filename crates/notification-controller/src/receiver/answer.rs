@@ -75,7 +75,7 @@ async fn verify(context: &Context, receiver: &Compiled, call: &Call<'_>) -> Resu
         oidc: &receiver.oidc,
         now: Timestamp::now(),
     };
-    let verified = webhook::verify(call, &rules, &context.keys).await;
+    let verified = webhook::verify(call, &rules, &context.keys, &context.evaluator).await;
     verified.map_err(|refused| refused.to_string())
 }
 
@@ -98,7 +98,11 @@ async fn wake(
 ) -> bool {
     let place = Place::of(resource, &receiver.namespace, context.no_cross_namespace_refs);
     let woken = match place {
-        Ok(place) => place.wake(&context.client, filter, called).await,
+        Ok(place) => {
+            place
+                .wake(&context.client, filter, called, &context.evaluator)
+                .await
+        }
         Err(error) => Err(error),
     };
     if let Err(error) = &woken {

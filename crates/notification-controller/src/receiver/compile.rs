@@ -10,6 +10,8 @@ use sha2::{Digest as _, Sha256};
 use webhook::filter::Filter;
 use webhook::{OidcProvider, ReceiverType};
 
+/// Expressions that a Receiver may have: a call has them evaluated one after the other.
+const MOST_EXPRESSIONS: usize = 32;
 /// The reason of a spec that contradicts itself.
 const VALIDATION_FAILED: &str = "ValidationFailed";
 
@@ -65,6 +67,7 @@ pub struct Invalid {
 pub fn compile(receiver: &Receiver) -> Result<Compiled, Invalid> {
     let spec = &receiver.spec;
     let has_claims = spec.type_ == SpecType::GenericOidc;
+    check_expressions(receiver)?;
     let common = match &spec.resource_filter {
         Some(text) => Filter::parse(text, has_claims)
             .map_err(|error| invalid_expression(format!("invalid resourceFilter expression: {error}")))?,
@@ -113,6 +116,22 @@ pub fn kind(resource: &ReceiverResource) -> String {
     let text = serde_json::to_value(resource.kind).ok();
     let text = text.as_ref().and_then(serde_json::Value::as_str);
     text.unwrap_or_default().to_owned()
+}
+
+fn check_expressions(receiver: &Receiver) -> Result<(), Invalid> {
+    let spec = &receiver.spec;
+    let filters = spec.resources.iter().filter(|resource| resource.filter.is_some());
+    let providers = spec.oidc_providers.iter();
+    let checks: usize = providers
+        .map(|provider| provider.variables.len() + provider.validations.len())
+        .sum();
+    let count = usize::from(spec.resource_filter.is_some()) + filters.count() + checks;
+    if count <= MOST_EXPRESSIONS {
+        return Ok(());
+    }
+    Err(validation(format!(
+        "the spec has {count} CEL expressions (filters, variables and validations), and may have {MOST_EXPRESSIONS}"
+    )))
 }
 
 fn check_references(receiver: &Receiver) -> Result<(), Invalid> {
@@ -326,5 +345,24 @@ mod tests {
             assert!(told.starts_with(message), "{told}");
         }
         assert!(compiled(oidc(good)).is_ok());
+    }
+
+    #[test]
+    fn a_spec_has_so_many_expressions_at_most() {
+        let spec = |filters: usize, checks: usize| {
+            let resource = json!({"kind": "Bucket", "name": "a", "filter": "true"});
+            let variables = vec![json!({"name": "a", "expression": "1"}); checks - 1];
+            let validations = json!([{"expression": "true", "message": "m"}]);
+            json!({
+                "type": "generic-oidc", "resourceFilter": "true", "resources": vec![resource; filters],
+                "oidcProviders": [{"issuerURL": "https://a", "variables": variables, "validations": validations}],
+            })
+        };
+        assert!(compiled(spec(21, 10)).is_ok());
+        let message = "the spec has 33 CEL expressions (filters, variables and validations), and may have 32";
+        for spec in [spec(22, 10), spec(21, 11)] {
+            let (reason, told) = compiled(spec).unwrap_err();
+            assert_eq!((reason, told.as_str()), ("ValidationFailed", message));
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! The objects that a call wakes: found by name or labels, and annotated.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use api::meta::RECONCILE_REQUEST_ANNOTATION;
 use api::notification::ReceiverResource;
@@ -12,6 +13,7 @@ use kube::core::{DynamicObject, PartialObjectMeta};
 use kube::discovery::ApiResource;
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
+use webhook::Evaluator;
 use webhook::filter::{Called, Filter};
 
 use super::compile::kind;
@@ -19,8 +21,28 @@ use crate::flags::NAME;
 
 /// Objects that are annotated at once for one call.
 const AT_ONCE: usize = 8;
+/// How long the expressions over the objects of a resource may take: others wait for theirs.
+const MOST_TIME: Duration = Duration::from_secs(20);
+/// Names of objects that are told of.
+const MOST_NAMES: usize = 10;
 /// What stands for all names.
 const ALL: &str = "*";
+
+/// What a filter says of objects.
+#[derive(Debug, Default)]
+struct Sifted {
+    /// The names of those that pass.
+    names: Vec<String>,
+    /// Those of which it says nothing.
+    failures: Vec<Failure>,
+}
+
+/// An object with which something went wrong.
+#[derive(Debug)]
+struct Failure {
+    name: String,
+    problem: String,
+}
 
 /// Where objects of a resource are.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,56 +92,77 @@ impl Place {
         })
     }
 
-    /// Annotates the objects that pass the filter. All are tried; the first thing that went wrong is told.
-    pub async fn wake(&self, client: &Client, filter: &Filter, called: &Called) -> Result<(), String> {
+    /// Annotates the objects that pass the filter. All are tried; an error has the names of those with which something
+    /// went wrong, and the first thing that did.
+    pub async fn wake(
+        &self,
+        client: &Client,
+        filter: &Filter,
+        called: &Called,
+        evaluator: &Evaluator,
+    ) -> Result<(), String> {
         let api = Api::<DynamicObject>::namespaced_with(client.clone(), &self.namespace, &self.api);
-        let names = if self.name != ALL && filter.is_empty() {
-            vec![self.name.clone()]
+        let Sifted { names, mut failures } = if self.name != ALL && filter.is_empty() {
+            Sifted {
+                names: vec![self.name.clone()],
+                failures: Vec::new(),
+            }
         } else {
-            self.passing(&api, filter, called).await?
+            self.passing(&api, filter, called, evaluator).await?
         };
         let annotated = stream::iter(names)
             .map(|name| self.annotate(&api, name))
             .buffer_unordered(AT_ONCE);
-        let results: Vec<Result<(), String>> = annotated.collect().await;
-        results.into_iter().collect()
+        let results: Vec<Result<(), Failure>> = annotated.collect().await;
+        failures.extend(results.into_iter().filter_map(Result::err));
+        summary(&failures).map_or(Ok(()), Err)
     }
 
-    /// The names of those that the filter lets through.
+    /// Those that the filter lets through.
     async fn passing(
         &self,
         api: &Api<DynamicObject>,
         filter: &Filter,
         called: &Called,
-    ) -> Result<Vec<String>, String> {
+        evaluator: &Evaluator,
+    ) -> Result<Sifted, String> {
         let found = self.find(api).await?;
         if filter.is_empty() {
-            return Ok(found.iter().map(ResourceExt::name_any).collect());
+            return Ok(Sifted {
+                names: found.iter().map(ResourceExt::name_any).collect(),
+                failures: Vec::new(),
+            });
         }
         let (filter, called, shape) = (filter.clone(), called.clone(), self.clone());
-        // An expression over a large body takes its time.
-        let passing = tokio::task::spawn_blocking(move || {
-            let mut names = Vec::new();
-            for object in &found {
-                if filter
-                    .matches(&called, &shape.described(object))
-                    .map_err(|error| error.to_string())?
-                {
-                    names.push(object.name_any());
-                } else {
-                    tracing::debug!(
-                        "resource '{}/{}.{}' NOT annotated because CEL expression returned false",
-                        shape.api.kind,
-                        object.name_any(),
-                        shape.namespace
-                    );
-                }
-            }
-            Ok(names)
-        });
-        passing
+        let sifted = evaluator.run(move || shape.sift(&found, &filter, &called));
+        sifted
             .await
-            .unwrap_or_else(|_| Err("failed to filter the objects".to_owned()))
+            .ok_or_else(|| "failed to filter the objects".to_owned())
+    }
+
+    /// Asks the filter about each object. One about which it says nothing does not keep the others asleep.
+    fn sift(&self, found: &[PartialObjectMeta<DynamicObject>], filter: &Filter, called: &Called) -> Sifted {
+        let started = Instant::now();
+        let mut sifted = Sifted::default();
+        for object in found {
+            let name = object.name_any();
+            let matches = if started.elapsed() < MOST_TIME {
+                let matches = filter.matches(called, &self.described(object));
+                matches.map_err(|error| error.to_string())
+            } else {
+                Err(format!("the expressions take more than {MOST_TIME:?}"))
+            };
+            match matches {
+                Ok(true) => sifted.names.push(name),
+                Ok(false) => tracing::debug!(
+                    "resource '{}/{name}.{}' NOT annotated because CEL expression returned false",
+                    self.api.kind,
+                    self.namespace
+                ),
+                Err(problem) => sifted.failures.push(Failure { name, problem }),
+            }
+        }
+        sifted
     }
 
     async fn find(&self, api: &Api<DynamicObject>) -> Result<Vec<PartialObjectMeta<DynamicObject>>, String> {
@@ -160,7 +203,7 @@ impl Place {
         Ok(found.items)
     }
 
-    async fn annotate(&self, api: &Api<DynamicObject>, name: String) -> Result<(), String> {
+    async fn annotate(&self, api: &Api<DynamicObject>, name: String) -> Result<(), Failure> {
         let Self {
             api: shape,
             namespace,
@@ -177,11 +220,11 @@ impl Place {
                 tracing::info!("resource '{}/{name}.{namespace}' annotated", shape.kind);
                 Ok(())
             }
-            Err(error) => Err(format!(
-                "failed to annotate resource: '{}/{name}.{namespace}': {}",
-                shape.kind,
-                told(&error)
-            )),
+            Err(error) => {
+                let (kind, told) = (&shape.kind, told(&error));
+                let problem = format!("failed to annotate resource: '{kind}/{name}.{namespace}': {told}");
+                Err(Failure { name, problem })
+            }
         }
     }
 
@@ -189,6 +232,18 @@ impl Place {
     fn described(&self, object: &PartialObjectMeta<DynamicObject>) -> Value {
         json!({"apiVersion": self.api.api_version, "kind": self.api.kind, "metadata": object.metadata})
     }
+}
+
+/// Tells what went wrong in a line; None if nothing did.
+fn summary(failures: &[Failure]) -> Option<String> {
+    let first = failures.first()?;
+    let names = failures.iter().take(MOST_NAMES).map(|failure| &*failure.name);
+    let names = names.collect::<Vec<_>>().join(", ");
+    let more = match failures.len().saturating_sub(MOST_NAMES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Some(format!("{names}{more}: {}", first.problem))
 }
 
 /// The version of a kind where none is named, as Flux has it.
@@ -271,6 +326,47 @@ mod tests {
             (named.api.plural.as_str(), named.api.version.as_str()),
             ("imagepolicies", "v1beta2")
         );
+    }
+
+    #[test]
+    fn one_object_that_fails_does_not_keep_the_others_asleep() {
+        let found = ["a", "b", "c", "d"].map(|name| {
+            let labels = if name == "b" {
+                json!({})
+            } else {
+                json!({"team": name})
+            };
+            let object = json!({"metadata": {"name": name, "labels": labels}});
+            serde_json::from_value(object).unwrap()
+        });
+        let filter = Filter::parse("res.metadata.labels['team'] != 'c'", false).unwrap();
+        let place = place(
+            json!({"kind": "Bucket", "name": "*", "matchLabels": {"x": "y"}}),
+            true,
+        )
+        .unwrap();
+        let Sifted { names, failures } = place.sift(&found, &filter, &Called::default());
+        assert_eq!(names, ["a", "d"]);
+        let told = summary(&failures).unwrap();
+        assert!(
+            told.starts_with("b: failed to evaluate the CEL expression"),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn failures_are_told_by_name_with_the_first_problem() {
+        let failures = |count: u32| -> Vec<Failure> {
+            let failure = |number: u32| Failure {
+                name: format!("app-{number}"),
+                problem: format!("problem {number}"),
+            };
+            (0..count).map(failure).collect()
+        };
+        assert_eq!(summary(&failures(0)), None);
+        assert_eq!(summary(&failures(2)).unwrap(), "app-0, app-1: problem 0");
+        let many = summary(&failures(15)).unwrap();
+        assert!(many.ends_with("app-9 and 5 more: problem 0"), "{many}");
     }
 
     #[test]
