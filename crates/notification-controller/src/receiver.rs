@@ -9,6 +9,8 @@
 
 mod answer;
 mod compile;
+#[cfg(test)]
+mod fixture;
 mod index;
 mod issuers;
 mod limit;

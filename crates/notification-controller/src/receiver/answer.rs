@@ -1,5 +1,6 @@
 //! What a call is answered, and what is done about it. The caller gets a number only; the log has the reason.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -26,7 +27,18 @@ pub async fn answer(
     body: &[u8],
 ) -> StatusCode {
     let call = Call { headers, body };
-    let accepted = match verify(context, receiver, &call).await {
+    let secret = match secret_for_call(&context.client, receiver).await {
+        Ok(secret) => secret,
+        Err(unread) => {
+            tracing::error!(error = unread.message, "unable to validate payload");
+            return if unread.may_pass {
+                StatusCode::SERVICE_UNAVAILABLE
+            } else {
+                StatusCode::BAD_REQUEST
+            };
+        }
+    };
+    let accepted = match verify(context, receiver, &call, secret.as_deref()).await {
         Ok(accepted) => accepted,
         Err(reason) => {
             tracing::error!(error = reason, "unable to validate payload");
@@ -66,12 +78,16 @@ pub async fn answer(
     }
 }
 
-async fn verify(context: &Context, receiver: &Compiled, call: &Call<'_>) -> Result<Accepted, String> {
-    let secret = secret_for_call(&context.client, receiver).await?;
+async fn verify(
+    context: &Context,
+    receiver: &Compiled,
+    call: &Call<'_>,
+    secret: Option<&BTreeMap<String, Vec<u8>>>,
+) -> Result<Accepted, String> {
     let rules = Rules {
         type_: receiver.type_,
         events: &receiver.events,
-        secret: secret.as_deref(),
+        secret,
         oidc: &receiver.oidc,
         now: Timestamp::now(),
     };

@@ -20,6 +20,8 @@ const VALIDATION_FAILED: &str = "ValidationFailed";
 pub struct Compiled {
     /// Its UID.
     pub uid: String,
+    /// The generation of its spec.
+    pub generation: i64,
     /// Its name.
     pub name: String,
     /// Its namespace.
@@ -42,6 +44,7 @@ impl Default for Compiled {
     fn default() -> Self {
         Self {
             uid: String::new(),
+            generation: 0,
             name: String::new(),
             namespace: String::new(),
             type_: ReceiverType::Generic,
@@ -91,6 +94,7 @@ pub fn compile(receiver: &Receiver) -> Result<Compiled, Invalid> {
     check_providers(&spec.oidc_providers)?;
     Ok(Compiled {
         uid: receiver.uid().unwrap_or_default(),
+        generation: receiver.metadata.generation.unwrap_or_default(),
         name: receiver.name_any(),
         namespace: receiver.namespace().unwrap_or_default(),
         type_: type_of(spec.type_),

@@ -38,6 +38,14 @@ impl Index {
         owners.values().next().cloned()
     }
 
+    /// Whether a Receiver takes calls, and by this generation of its spec.
+    pub fn is_open(&self, key: &ObjectKey, uid: &str, generation: i64) -> bool {
+        let paths = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let owned = paths.owners.get(key);
+        let entry = owned.and_then(|(path, owner)| paths.entries.get(path)?.get(owner));
+        matches!(entry, Some(Entry::Open(compiled)) if compiled.uid == uid && compiled.generation == generation)
+    }
+
     /// Puts a Receiver at a path, and nowhere else.
     pub fn set(&self, key: &ObjectKey, created: Timestamp, path: &str, entry: Entry) {
         let mut paths = self.0.write().unwrap_or_else(PoisonError::into_inner);
@@ -87,6 +95,23 @@ mod tests {
         assert!(index.find("/hook/b").is_none());
         let paths = index.0.read().unwrap();
         assert!(paths.entries.is_empty() && paths.owners.is_empty());
+    }
+
+    #[test]
+    fn a_receiver_is_open_by_the_spec_that_it_had() {
+        let (index, key) = (Index::default(), ObjectKey::new("apps", "web"));
+        assert!(!index.is_open(&key, "uid", 2));
+        let compiled = Compiled {
+            uid: "uid".to_owned(),
+            generation: 2,
+            ..Compiled::default()
+        };
+        let open = Entry::Open(Arc::new(compiled));
+        index.set(&key, Timestamp::UNIX_EPOCH, "/hook/a", open);
+        assert!(index.is_open(&key, "uid", 2));
+        assert!(!index.is_open(&key, "uid", 3) && !index.is_open(&key, "another", 2));
+        index.set(&key, Timestamp::UNIX_EPOCH, "/hook/a", Entry::Closed);
+        assert!(!index.is_open(&key, "uid", 2));
     }
 
     #[test]

@@ -22,6 +22,15 @@ use crate::flags::NAME;
 /// What a Secret holds.
 pub type SecretData = BTreeMap<String, Vec<u8>>;
 
+/// Why there is nothing of a Secret.
+#[derive(Debug)]
+pub struct Unread {
+    /// What is wrong; without what the Secret holds.
+    pub message: String,
+    /// The API server did not say what the Secret is: the next time it may.
+    pub may_pass: bool,
+}
+
 /// Reconciles the Receiver that `key` names.
 pub async fn reconcile(context: &Context, key: &ObjectKey) -> Next {
     let Some(object) = context.receivers.get(&key.object_ref()) else {
@@ -83,11 +92,17 @@ async fn advance(context: &Context, key: &ObjectKey, mut object: Arc<Receiver>) 
     let secret = match &compiled.secret_name {
         Some(name) => match token(&context.client, key, name).await {
             Ok(secret) => Some(secret),
-            Err(message) => {
-                context.index.remove(key);
+            Err(Unread { message, may_pass }) => {
+                if !may_pass {
+                    context.index.remove(key);
+                } else if !context.index.is_open(key, &compiled.uid, compiled.generation) {
+                    // Callers are to come again. One that is open stays so, with the token that it had.
+                    close(previous);
+                }
                 tracing::error!(error = message, "Reconciler error");
                 tell(context, &object, Severity::Error, reasons::FAILED, &message);
-                write(context, &object, Report::NoToken { message: &message }).await?;
+                let message = &message;
+                write(context, &object, Report::NoToken { message, may_pass }).await?;
                 return Ok(Next::Backoff);
             }
         },
@@ -117,25 +132,41 @@ async fn advance(context: &Context, key: &ObjectKey, mut object: Arc<Receiver>) 
 }
 
 /// Reads the Secret, which must have a token.
-async fn token(client: &Client, receiver: &ObjectKey, name: &str) -> Result<SecretData, String> {
+async fn token(client: &Client, receiver: &ObjectKey, name: &str) -> Result<SecretData, Unread> {
     let place = ObjectKey::new(&receiver.namespace, name);
-    let secret = read_secret(client, &place)
-        .await
-        .map_err(|error| format!("unable to read token from secret '{place}' error: {error}"))?;
+    let secret = read_secret(client, &place).await.map_err(|unread| Unread {
+        message: format!(
+            "unable to read token from secret '{place}' error: {}",
+            unread.message
+        ),
+        ..unread
+    })?;
     if secret.contains_key("token") {
         Ok(secret)
     } else {
-        Err(format!("invalid '{place}' secret data: required fields 'token'"))
+        Err(Unread {
+            message: format!("invalid '{place}' secret data: required fields 'token'"),
+            may_pass: false,
+        })
     }
 }
 
-/// Reads a Secret; the error has none of it.
-async fn read_secret(client: &Client, place: &ObjectKey) -> Result<SecretData, String> {
-    check_name(&place.name)?;
+async fn read_secret(client: &Client, place: &ObjectKey) -> Result<SecretData, Unread> {
+    check_name(&place.name).map_err(|message| Unread {
+        message,
+        may_pass: false,
+    })?;
     let api: Api<Secret> = Api::namespaced(client.clone(), &place.namespace);
     let secret = api.get(&place.name).await.map_err(|error| match error {
-        kube::Error::Api(status) => status.message,
-        other => format!("{:#}", anyhow::Error::new(other)),
+        kube::Error::Api(status) => Unread {
+            // There is none, or nobody may read it: that is what the Secret is.
+            may_pass: !matches!(status.code, 403 | 404),
+            message: status.message,
+        },
+        other => Unread {
+            message: format!("{:#}", anyhow::Error::new(other)),
+            may_pass: true,
+        },
     })?;
     let data = secret.data.unwrap_or_default();
     Ok(data.into_iter().map(|(key, value)| (key, value.0)).collect())
@@ -145,14 +176,17 @@ async fn read_secret(client: &Client, place: &ObjectKey) -> Result<SecretData, S
 pub async fn secret_for_call(
     client: &Client,
     receiver: &Compiled,
-) -> Result<Option<Arc<SecretData>>, String> {
+) -> Result<Option<Arc<SecretData>>, Unread> {
     match (&receiver.secret, &receiver.secret_name) {
         (Some(secret), _) => Ok(Some(Arc::clone(secret))),
         (None, Some(name)) => {
             let place = ObjectKey::new(&receiver.namespace, name);
             let read = read_secret(client, &place).await;
             read.map(|secret| Some(Arc::new(secret)))
-                .map_err(|error| format!("unable to read secret {place}: {error}"))
+                .map_err(|unread| Unread {
+                    message: format!("unable to read secret {place}: {}", unread.message),
+                    ..unread
+                })
         }
         (None, None) => Ok(None),
     }
@@ -185,4 +219,82 @@ fn tell(context: &Context, object: &Receiver, severity: Severity, reason: &str, 
     context
         .events
         .publish(object, severity, reason, message, BTreeMap::new());
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use serde_json::{Value, json};
+
+    use super::super::fixture::{self, refusal};
+    use super::*;
+
+    fn receiver(generation: i64) -> Value {
+        json!({
+            "apiVersion": "notification.toolkit.fluxcd.io/v1", "kind": "Receiver",
+            "metadata": {
+                "name": "hook", "namespace": "apps", "uid": "1", "resourceVersion": "1", "generation": generation,
+                "creationTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["finalizers.fluxcd.io"],
+            },
+            "spec": {"type": "generic", "resources": [], "secretRef": {"name": "token"}},
+            "status": {"webhookPath": compile::path(b"t", "hook", "apps")},
+        })
+    }
+
+    #[tokio::test]
+    async fn a_path_outlives_an_api_server_that_does_not_answer() {
+        let secret = json!({"metadata": {"name": "token"}, "data": {"token": "dA=="}});
+        let answer = Arc::new(Mutex::new((200, secret.clone())));
+        let answered = Arc::clone(&answer);
+        let (client, _) = fixture::client(move |asked| {
+            let answer = answered.lock().unwrap().clone();
+            async move {
+                if asked == "GET /api/v1/namespaces/apps/secrets/token" {
+                    answer
+                } else {
+                    (200, receiver(1))
+                }
+            }
+        });
+        let (key, path) = (
+            ObjectKey::new("apps", "hook"),
+            compile::path(b"t", "hook", "apps"),
+        );
+        let context = |generation| {
+            let receiver = serde_json::from_value(receiver(generation)).unwrap();
+            fixture::context(client.clone(), [receiver])
+        };
+        let became = |context: &Context| match context.index.find(&path) {
+            Some(Entry::Open(_)) => "open",
+            Some(Entry::Closed) => "closed",
+            None => "gone",
+        };
+        let first = context(1);
+        for (now, expected) in [
+            ((200, secret), "open"),
+            (refusal(500), "open"),
+            (refusal(429), "open"),
+            (refusal(404), "gone"),
+            // Here it is not known what it was.
+            (refusal(503), "closed"),
+            (refusal(403), "gone"),
+        ] {
+            *answer.lock().unwrap() = now;
+            let next = reconcile(&first, &key).await;
+            assert_eq!(became(&first), expected);
+            let is_ready = expected == "open" && answer.lock().unwrap().0 == 200;
+            assert_eq!(next == Next::Backoff, !is_ready, "{next:?}");
+            // As a call finds it where changes of Secrets are not seen.
+            let called = Compiled {
+                namespace: "apps".to_owned(),
+                secret_name: Some("token".to_owned()),
+                ..Compiled::default()
+            };
+            let read = secret_for_call(&client, &called).await;
+            let may_pass = read.map_err(|unread| unread.may_pass);
+            assert_eq!(may_pass.is_err(), !is_ready);
+            assert!(may_pass.is_ok() || may_pass == Err(expected != "gone"));
+        }
+    }
 }

@@ -18,10 +18,12 @@ pub enum Report<'a> {
         /// The path.
         path: &'a str,
     },
-    /// The Secret cannot be read; it is tried again.
+    /// There is no token; it is looked for again.
     NoToken {
         /// Why.
         message: &'a str,
+        /// It may be that there is one, and that it cannot be read just now.
+        may_pass: bool,
     },
     /// Nothing can be done before the spec changes.
     Invalid(&'a Invalid),
@@ -65,11 +67,13 @@ pub fn next(previous: &ReceiverStatus, frame: Frame<'_>, report: Report<'_>) -> 
             status.webhook_path = Some(path.to_owned());
             status.observed_generation = Some(generation);
         }
-        Report::NoToken { message } => {
+        Report::NoToken { message, may_pass } => {
             conditions::mark_false(list, READY, TOKEN_NOT_FOUND, message, generation, now);
             let progress = "Reconciliation in progress";
             conditions::reconciling(list, reasons::PROGRESSING_WITH_RETRY, progress, generation, now);
-            status.webhook_path = None;
+            if !may_pass {
+                status.webhook_path = None;
+            }
         }
         Report::Invalid(invalid) => {
             let message = terminal(invalid);
@@ -98,6 +102,11 @@ mod tests {
             .fold(start, |status, report| next(&status, frame, *report))
     }
 
+    fn none(may_pass: bool) -> Report<'static> {
+        let message = "none";
+        Report::NoToken { message, may_pass }
+    }
+
     fn told(status: &ReceiverStatus) -> Vec<String> {
         let line = |condition: &api::meta::Condition| {
             format!(
@@ -110,11 +119,7 @@ mod tests {
 
     #[test]
     fn a_ready_receiver_tells_its_path() {
-        let status = after(&[
-            Report::NoToken { message: "none" },
-            Report::Ready { path: "/hook/a" },
-            Report::Suspended,
-        ]);
+        let status = after(&[none(false), Report::Ready { path: "/hook/a" }, Report::Suspended]);
         assert_eq!(
             told(&status),
             ["Ready True Succeeded: Receiver initialized for path: /hook/a"]
@@ -126,18 +131,18 @@ mod tests {
 
     #[test]
     fn without_a_token_there_is_no_path() {
-        let status = after(&[
-            Report::Ready { path: "/hook/a" },
-            Report::NoToken { message: "none" },
-        ]);
-        assert_eq!(
-            told(&status),
-            [
-                "Reconciling True ProgressingWithRetry: Reconciliation in progress",
-                "Ready False TokenNotFound: none",
-            ]
-        );
-        assert_eq!(status.webhook_path, None);
+        for (may_pass, path) in [(false, None), (true, Some("/hook/a"))] {
+            let status = after(&[Report::Ready { path: "/hook/a" }, none(may_pass)]);
+            assert_eq!(
+                told(&status),
+                [
+                    "Reconciling True ProgressingWithRetry: Reconciliation in progress",
+                    "Ready False TokenNotFound: none",
+                ]
+            );
+            // One that cannot be read just now may still be what it was.
+            assert_eq!(status.webhook_path.as_deref(), path);
+        }
     }
 
     #[test]
@@ -146,7 +151,7 @@ mod tests {
             reason: "ValidationFailed",
             message: "no".to_owned(),
         };
-        let status = after(&[Report::NoToken { message: "none" }, Report::Invalid(&invalid)]);
+        let status = after(&[none(false), Report::Invalid(&invalid)]);
         let message = "Reconciliation failed terminally due to configuration error: no";
         assert_eq!(
             told(&status),
