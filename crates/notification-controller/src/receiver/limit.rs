@@ -1,23 +1,27 @@
-//! How many calls an address may make: a bucket each, which fills with time.
+//! How many calls an address may make to a Receiver: a bucket each, which fills with time. Many services and Receivers may
+//! be behind the address of one proxy: those that call often leave the others theirs.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// Addresses that are told apart; all others share one bucket.
-const MOST_ADDRESSES: usize = 10_000;
+/// Buckets that are told apart; all other addresses share one for each Receiver.
+const MOST_BUCKETS: usize = 10_000;
 /// How many seconds' worth may come at once.
 const BURST_SECONDS: f64 = 5.0;
 /// What those share that are too many to be told apart.
 const OTHERS: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
 
-/// Counts the calls of each address.
+/// Counts the calls of each address to each Receiver.
 #[derive(Debug)]
 pub struct Limiter {
     per_second: f64,
-    buckets: Mutex<HashMap<IpAddr, Bucket>>,
+    buckets: Mutex<HashMap<Place, Bucket>>,
 }
+
+/// Whose calls, and the UID of the Receiver that they are to.
+type Place = (IpAddr, String);
 
 #[derive(Debug, Clone, Copy)]
 struct Bucket {
@@ -34,22 +38,22 @@ impl Limiter {
         }
     }
 
-    /// Counts a call; false if it is one too many.
-    pub fn admits(&self, address: IpAddr, now: Instant) -> bool {
+    /// Counts a call to a Receiver, known by its UID, which is empty for paths of nobody; false if it is one too many.
+    pub fn admits(&self, address: IpAddr, receiver: &str, now: Instant) -> bool {
         if self.per_second == 0.0 {
             return true;
         }
         let full = self.per_second * BURST_SECONDS;
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut address = network(address);
-        if buckets.len() >= MOST_ADDRESSES && !buckets.contains_key(&address) {
+        let mut place = (network(address), receiver.to_owned());
+        if buckets.len() >= MOST_BUCKETS && !buckets.contains_key(&place) {
             // A bucket that is full again is as good as none.
             buckets.retain(|_, bucket| bucket.filled(self.per_second, now) < full);
-            if buckets.len() >= MOST_ADDRESSES {
-                address = OTHERS;
+            if buckets.len() >= MOST_BUCKETS {
+                place.0 = OTHERS;
             }
         }
-        let bucket = buckets.entry(address).or_insert(Bucket { left: full, at: now });
+        let bucket = buckets.entry(place).or_insert(Bucket { left: full, at: now });
         bucket.left = bucket.filled(self.per_second, now).min(full);
         bucket.at = now;
         let is_admitted = bucket.left >= 1.0;
@@ -67,8 +71,8 @@ impl Bucket {
     }
 }
 
-/// Whoever has one IPv6 address has 2⁶⁴ of them.
-fn network(address: IpAddr) -> IpAddr {
+/// Whom an address belongs to: whoever has one IPv6 address has 2⁶⁴ of them.
+pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
         address => address,
@@ -90,7 +94,7 @@ mod tests {
         let (limiter, start) = (Limiter::new(2), Instant::now());
         let admitted = |seconds: u64, address: IpAddr| {
             let now = start + Duration::from_secs(seconds);
-            (0..100).filter(|_| limiter.admits(address, now)).count()
+            (0..100).filter(|_| limiter.admits(address, "", now)).count()
         };
         assert_eq!(admitted(0, address("192.0.2.1")), 10);
         assert_eq!(admitted(1, address("192.0.2.1")), 2);
@@ -106,19 +110,29 @@ mod tests {
     #[test]
     fn nothing_is_limited_at_zero() {
         let limiter = Limiter::new(0);
-        assert!((0..10_000).all(|_| limiter.admits(address("192.0.2.1"), Instant::now())));
+        assert!((0..10_000).all(|_| limiter.admits(address("192.0.2.1"), "", Instant::now())));
+    }
+
+    #[test]
+    fn calls_to_one_receiver_leave_those_to_another_theirs() {
+        let (limiter, now) = (Limiter::new(1), Instant::now());
+        let admits = |receiver| limiter.admits(address("192.0.2.1"), receiver, now);
+        assert_eq!((0..100).filter(|_| admits("")).count(), 5);
+        assert_eq!((0..100).filter(|_| admits("a")).count(), 5);
+        assert!(admits("b") && !admits("a") && !admits(""));
     }
 
     #[test]
     fn very_many_addresses_share_what_is_left() {
         let (limiter, now) = (Limiter::new(1), Instant::now());
-        for number in 0..MOST_ADDRESSES as u32 {
-            assert!(limiter.admits(IpAddr::V4((number + 1).into()), now));
+        for number in 0..MOST_BUCKETS as u32 {
+            assert!(limiter.admits(IpAddr::V4((number + 1).into()), "", now));
         }
-        let more = (0..100).filter(|number| limiter.admits(IpAddr::V4((0xC000_0000 + number).into()), now));
+        let more =
+            (0..100).filter(|number| limiter.admits(IpAddr::V4((0xC000_0000 + number).into()), "", now));
         assert_eq!(more.count(), 5);
         let later = now + Duration::from_secs(60);
-        assert!(limiter.admits(address("192.0.2.1"), later));
+        assert!(limiter.admits(address("192.0.2.1"), "", later));
         assert_eq!(limiter.buckets.lock().unwrap().len(), 1);
     }
 }

@@ -137,7 +137,11 @@ impl Server {
     }
 
     async fn status(&self, request: Request<Incoming>, peer: SocketAddr, found: Option<Entry>) -> StatusCode {
-        if !self.context.limiter.admits(peer.ip(), Instant::now()) {
+        let uid = match &found {
+            Some(Entry::Open(receiver)) => receiver.uid.as_str(),
+            Some(Entry::Closed) | None => "",
+        };
+        if !self.context.limiter.admits(peer.ip(), uid, Instant::now()) {
             return StatusCode::TOO_MANY_REQUESTS;
         }
         if !request.uri().path().starts_with(PREFIX) {
