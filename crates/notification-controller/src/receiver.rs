@@ -25,6 +25,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use anyhow::Context as _;
 use api::meta::{WATCH_LABEL, WATCH_LABEL_VALUE};
 use api::notification::Receiver;
 use controller_kit::events::Recorder as Events;
@@ -36,6 +37,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::core::PartialObjectMeta;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client, ResourceExt as _};
+use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument as _;
 use webhook::{Evaluator, Keys};
 
@@ -55,6 +57,8 @@ const READY: &str = "receivers";
 const ALL_CONFIGS: &str = "owner!=helm";
 /// Where webhooks are.
 const PREFIX: &str = "/hook/";
+/// Changes of Secrets that are looked at together: at the start there is one for each Secret.
+const SECRETS_AT_ONCE: usize = 1000;
 
 /// What reconciles and calls share.
 struct Context {
@@ -128,16 +132,25 @@ pub async fn run(kit: &Kit, flags: &Flags) -> anyhow::Result<()> {
         }
     };
     let secrets = follow_secrets(&context, scoped_api(&kit.client, &flags.watch), watched);
+    // In a task of its own, so that a long list of Secrets does not keep callers waiting.
+    let serve = listener.map(|listener| {
+        let most = flags.receiver.receiver_max_connections.into();
+        let serve = server::serve(Arc::clone(&context), listener, most, kit.token.clone());
+        AbortOnDropHandle::new(tokio::spawn(serve))
+    });
     let serve = async {
-        match listener {
-            Some(listener) => server::serve(Arc::clone(&context), listener, flags, kit.token.clone()).await,
-            None => kit.token.cancelled().await,
+        match serve {
+            Some(serve) => serve.await.context("failed to serve webhooks"),
+            None => {
+                kit.token.cancelled().await;
+                Ok(())
+            }
         }
     };
     tokio::select! {
         () = follow => anyhow::bail!("the watch of Receivers ended"),
         () = secrets => anyhow::bail!("the watch of Secrets ended"),
-        (result, ()) = futures::future::join(work(&context, kit, flags), serve) => result,
+        result = futures::future::try_join(work(&context, kit, flags), serve) => result.map(drop),
     }
 }
 
@@ -186,20 +199,28 @@ async fn follow_secrets(context: &Context, api: Api<PartialObjectMeta<Secret>>, 
         return futures::future::pending().await;
     };
     let touched = watcher(api, watcher::Config::default().labels(&labels)).default_backoff();
-    let mut touched = std::pin::pin!(touched.touched_objects());
-    while let Some(secret) = touched.next().await {
-        let Ok(secret) = secret.inspect_err(|error| tracing::warn!(%error, "failed to watch Secrets")) else {
-            continue;
-        };
-        for receiver in context.receivers.store().state() {
-            let named = receiver.spec.secret_ref.as_ref();
-            if receiver.namespace() == secret.namespace()
-                && named.is_some_and(|named| named.name == secret.name_any())
-            {
-                context.queue.add(ObjectKey::of(&*receiver));
-            }
-        }
+    let mut touched = std::pin::pin!(touched.touched_objects().ready_chunks(SECRETS_AT_ONCE));
+    while let Some(changes) = touched.next().await {
+        let secrets = changes.into_iter().filter_map(|secret| {
+            let secret = secret.inspect_err(|error| tracing::warn!(%error, "failed to watch Secrets"));
+            secret.ok().map(|secret| ObjectKey::of(&secret))
+        });
+        let secrets: HashSet<ObjectKey> = secrets.collect();
+        let receivers = context.receivers.store().state();
+        let naming = receivers.iter().filter(|receiver| names_one(receiver, &secrets));
+        naming.for_each(|receiver| context.queue.add(ObjectKey::of(&**receiver)));
     }
+}
+
+/// Whether the Secret of a Receiver is one of these.
+fn names_one(receiver: &Receiver, secrets: &HashSet<ObjectKey>) -> bool {
+    let Some(named) = &receiver.spec.secret_ref else {
+        return false;
+    };
+    secrets.contains(&ObjectKey::new(
+        receiver.namespace().unwrap_or_default(),
+        &named.name,
+    ))
 }
 
 /// Chooses the labels of the Secrets that are watched. Flux's default is to watch only what is labelled for it; here,

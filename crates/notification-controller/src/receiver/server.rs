@@ -25,7 +25,6 @@ use tracing::Instrument as _;
 
 use super::index::Entry;
 use super::{Context, PREFIX, answer};
-use crate::flags::Flags;
 
 /// A larger body is refused, as in Flux.
 const MAX_BODY_BYTES: usize = 3 << 20;
@@ -50,12 +49,12 @@ struct Server {
 }
 
 /// Serves until the token is cancelled.
-pub async fn serve(context: Arc<Context>, listener: TcpListener, flags: &Flags, token: CancellationToken) {
+pub async fn serve(context: Arc<Context>, listener: TcpListener, most: usize, token: CancellationToken) {
     let server = Arc::new(Server {
         context,
         bytes: Arc::new(Semaphore::new(MOST_BYTES)),
     });
-    let connections = Arc::new(Semaphore::new(flags.receiver.receiver_max_connections.into()));
+    let connections = Arc::new(Semaphore::new(most));
     let tasks = TaskTracker::new();
     loop {
         let accepted = async {
