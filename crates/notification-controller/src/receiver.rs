@@ -9,6 +9,7 @@
 
 mod answer;
 mod compile;
+mod connections;
 #[cfg(test)]
 mod fixture;
 mod index;
@@ -16,6 +17,7 @@ mod issuers;
 mod limit;
 mod reconcile;
 mod replay;
+mod room;
 mod server;
 mod settings;
 mod status;
@@ -37,12 +39,14 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::core::PartialObjectMeta;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client, ResourceExt as _};
+use tokio::sync::Semaphore;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument as _;
 use webhook::{Evaluator, Keys};
 
 use crate::flags::{Flags, Settings};
 use crate::http_metrics::HttpMetrics;
+use connections::Connections;
 use index::Index;
 use issuers::Issuers;
 use limit::Limiter;
@@ -69,6 +73,8 @@ struct Context {
     events: Events,
     keys: Keys<Issuers>,
     evaluator: Evaluator,
+    /// Room for what bodies are made into.
+    values: Semaphore,
     limiter: Limiter,
     replays: Replays,
     metrics: HttpMetrics,
@@ -110,6 +116,7 @@ pub async fn run(kit: &Kit, flags: &Flags) -> anyhow::Result<()> {
         events: kit.recorder.clone(),
         keys: Keys::new(Issuers::new()?),
         evaluator: Evaluator::default(),
+        values: Semaphore::new(answer::MOST_VALUES_AT_ONCE),
         limiter: Limiter::new(flags.receiver.receiver_rate_limit),
         replays: Replays::new(flags.receiver.receiver_replay_window),
         metrics: HttpMetrics::register(&kit.metrics, "gotk_receiver", flags.export_http_path_metrics)
@@ -134,8 +141,8 @@ pub async fn run(kit: &Kit, flags: &Flags) -> anyhow::Result<()> {
     let secrets = follow_secrets(&context, scoped_api(&kit.client, &flags.watch), watched);
     // In a task of its own, so that a long list of Secrets does not keep callers waiting.
     let serve = listener.map(|listener| {
-        let most = flags.receiver.receiver_max_connections.into();
-        let serve = server::serve(Arc::clone(&context), listener, most, kit.token.clone());
+        let connections = Connections::new(flags.receiver.receiver_max_connections.into());
+        let serve = server::serve(Arc::clone(&context), listener, connections, kit.token.clone());
         AbortOnDropHandle::new(tokio::spawn(serve))
     });
     let serve = async {

@@ -70,6 +70,14 @@ impl ReceiverType {
             Self::CdEvents => "cdevents",
         }
     }
+
+    /// Whether it takes the body to know if a call is allowed. For the others it is in the headers, or there is nothing to know.
+    pub fn looks_at_body(self) -> bool {
+        !matches!(
+            self,
+            Self::Generic | Self::GenericOidc | Self::GitLab | Self::Harbor
+        )
+    }
 }
 
 impl fmt::Display for ReceiverType {

@@ -1,32 +1,34 @@
 //! What a call is answered, and what is done about it. The caller gets a number only; the log has the reason.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Instant;
 
 use api::notification::ReceiverResource;
 use futures::{StreamExt as _, stream};
 use http::{HeaderMap, StatusCode};
 use jiff::Timestamp;
-use webhook::filter::{Called, Filter};
+use tokio::sync::SemaphorePermit;
+use webhook::filter::{Called, Filter, MOST_VALUES};
 use webhook::{Accepted, Call, Rules};
 
 use super::Context;
 use super::compile::Compiled;
 use super::reconcile::secret_for_call;
+use super::replay::Begun;
+use super::room::Kept;
 use super::targets::Place;
 
 /// Entries of a Receiver that are worked on at once.
 const AT_ONCE: usize = 8;
+/// Values that bodies are made into for filters, of all calls together: they take many times the room of the bodies.
+pub const MOST_VALUES_AT_ONCE: usize = 4 * MOST_VALUES;
 
 /// Answers a call to a Receiver that takes calls.
-pub async fn answer(
-    context: &Context,
-    receiver: &Arc<Compiled>,
-    headers: &HeaderMap,
-    body: &[u8],
-) -> StatusCode {
-    let call = Call { headers, body };
+pub async fn answer(context: &Context, receiver: &Compiled, headers: &HeaderMap, body: Kept) -> StatusCode {
+    let call = Call {
+        headers,
+        body: &body.bytes,
+    };
     let secret = match secret_for_call(&context.client, receiver).await {
         Ok(secret) => secret,
         Err(unread) => {
@@ -48,34 +50,38 @@ pub async fn answer(
     if let Some(event) = &accepted.event {
         tracing::info!(event, "handling {} event", receiver.type_);
     }
-    let called = match Called::read(&call, &accepted) {
-        Ok(called) => called,
-        // A body that nothing looks at may be anything.
-        Err(_) if receiver.resources.iter().all(|(_, filter)| filter.is_empty()) => Called::default(),
+    let begun = accepted
+        .identity
+        .as_ref()
+        .map(|identity| context.replays.begin(&receiver.uid, identity, Instant::now()));
+    let mark = match begun {
+        None => None,
+        Some(Begun::New(mark)) => Some(mark),
+        Some(Begun::UnderWay) => {
+            tracing::info!("the same call is under way; it may come again");
+            return StatusCode::SERVICE_UNAVAILABLE;
+        }
+        Some(Begun::Done) => {
+            tracing::info!("the same call came a moment ago; nothing is done again");
+            return StatusCode::OK;
+        }
+    };
+    let (called, _values) = match read(context, receiver, &call, &accepted).await {
+        Ok(read) => read,
         Err(error) => {
             tracing::error!(error, "unable to create resource filters");
             return StatusCode::BAD_REQUEST;
         }
     };
-    let mark = match &accepted.identity {
-        Some(identity) => match context.replays.begin(&receiver.uid, identity, Instant::now()) {
-            Some(mark) => Some(mark),
-            None => {
-                tracing::info!("the same call came a moment ago; nothing is done again");
-                return StatusCode::OK;
-            }
-        },
-        None => None,
-    };
-    if wake_all(context, receiver, &called).await {
-        StatusCode::OK
-    } else {
-        // Whoever sends it again is to get it done.
-        if let Some(mark) = mark {
-            context.replays.forget(mark);
-        }
-        StatusCode::INTERNAL_SERVER_ERROR
+    // Waking takes long: others are not to wait for the room meanwhile.
+    drop((accepted, body));
+    if !wake_all(context, receiver, &called).await {
+        return StatusCode::INTERNAL_SERVER_ERROR;
     }
+    if let Some(mark) = mark {
+        mark.done(Instant::now());
+    }
+    StatusCode::OK
 }
 
 async fn verify(
@@ -93,6 +99,23 @@ async fn verify(
     };
     let verified = webhook::verify(call, &rules, &context.keys, &context.evaluator).await;
     verified.map_err(|refused| refused.to_string())
+}
+
+/// What filters see of a call, once there is room for it. A body that nothing looks at may be anything.
+async fn read<'a>(
+    context: &'a Context,
+    receiver: &Compiled,
+    call: &Call<'_>,
+    accepted: &Accepted,
+) -> Result<(Called, Option<SemaphorePermit<'a>>), String> {
+    if !receiver.has_filters() {
+        return Ok((Called::default(), None));
+    }
+    let values = Called::values(call, accepted).min(MOST_VALUES);
+    let permits = u32::try_from(values).unwrap_or(u32::MAX);
+    let room = context.values.acquire_many(permits).await;
+    let room = room.map_err(|error| error.to_string())?;
+    Ok((Called::read(call, accepted)?, Some(room)))
 }
 
 /// Wakes what the Receiver names; false if not all of it could be.

@@ -57,6 +57,18 @@ impl Default for Compiled {
     }
 }
 
+impl Compiled {
+    /// Whether some of its objects pass only if expressions say so.
+    pub fn has_filters(&self) -> bool {
+        self.resources.iter().any(|(_, filter)| !filter.is_empty())
+    }
+
+    /// Whether anything looks at the body of a call.
+    pub fn needs_body(&self) -> bool {
+        self.type_.looks_at_body() || self.has_filters()
+    }
+}
+
 /// Why a spec is of no use until it changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invalid {
@@ -368,5 +380,18 @@ mod tests {
             let (reason, told) = compiled(spec).unwrap_err();
             assert_eq!((reason, told.as_str()), ("ValidationFailed", message));
         }
+    }
+
+    #[test]
+    fn a_body_is_needed_where_something_looks_at_it() {
+        let needs = |type_: &str, filter: Option<&str>| {
+            let spec = json!({
+                "type": type_, "secretRef": {"name": "a"},
+                "resources": [{"kind": "Bucket", "name": "a", "filter": filter}],
+            });
+            compiled(spec).unwrap().needs_body()
+        };
+        assert!(needs("github", None) && needs("quay", None) && needs("generic", Some("true")));
+        assert!(!needs("generic", None) && !needs("gitlab", None) && !needs("harbor", None));
     }
 }

@@ -59,6 +59,7 @@ pub fn context(client: Client, receivers: impl IntoIterator<Item = Receiver>) ->
         events: Events::new(client, NAME, CancellationToken::new()),
         keys: Keys::new(Issuers::new().unwrap()),
         evaluator: Evaluator::default(),
+        values: Semaphore::new(answer::MOST_VALUES_AT_ONCE),
         limiter: Limiter::new(0),
         replays: Replays::new(flags.receiver.receiver_replay_window),
         metrics: HttpMetrics::register(&metrics, "gotk_receiver", false).standing_for_all(PREFIX),

@@ -1,29 +1,32 @@
 //! The HTTP server: connections, limits and bodies. Answers are numbers without a body.
 //!
-//! Strangers reach it. A connection has a time for its headers, its body and its silence; there are only so many of them,
-//! and an address may only ask so often. A body is kept only if its path is somebody's, and all bodies together take no
-//! more than [`MOST_BYTES`].
+//! Strangers reach it. A connection is for one call, has a time for its headers, its body, its answer and for all of them;
+//! there are only so many of them, of one address only half as many, and an address may only ask so often. A body is kept
+//! only if its Receiver takes calls and looks at bodies, and all bodies together take no more than [`MOST_BYTES`].
 
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::{Bytes, BytesMut};
-use http::{Request, Response, StatusCode};
+use bytes::Bytes;
+use http::{HeaderMap, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Empty};
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
 
+use super::compile::Compiled;
+use super::connections::{Connections, Slot};
 use super::index::Entry;
+use super::room::{Kept, Room, Share};
 use super::{Context, PREFIX, answer};
 
 /// A larger body is refused, as in Flux.
@@ -32,44 +35,57 @@ const MAX_BODY_BYTES: usize = 3 << 20;
 const MAX_HEADER_BYTES: usize = 256 << 10;
 /// More headers are refused.
 const MAX_HEADERS: usize = 1000;
-/// How long headers may take, as in Flux; also how long a connection may be silent between two calls.
+/// How long headers may take, as in Flux.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a body may take: with the headers it is 30 seconds, as in Flux.
 const BODY_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long the answer may take. Services give up after some ten seconds.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long a connection may last: what has a time of its own, and a moment in which the answer is read. Whoever does not
+/// read it would keep it for ever.
+const CONNECTION_TIMEOUT: Duration = HEADER_TIMEOUT
+    .saturating_add(BODY_TIMEOUT)
+    .saturating_add(ANSWER_TIMEOUT)
+    .saturating_add(Duration::from_secs(5));
 /// How long calls that are under way may take to end at shutdown, as in Flux.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 /// What all bodies together may take.
 const MOST_BYTES: usize = 48 << 20;
+/// What the bodies of a Receiver may take: two of the largest, and some.
+const MOST_BYTES_OF_ONE: usize = 8 << 20;
 
 struct Server {
     context: Arc<Context>,
-    bytes: Arc<Semaphore>,
+    room: Arc<Room>,
+    /// Connections, and calls that are acted on.
+    tasks: TaskTracker,
 }
 
 /// Serves until the token is cancelled.
-pub async fn serve(context: Arc<Context>, listener: TcpListener, most: usize, token: CancellationToken) {
-    let server = Arc::new(Server {
-        context,
-        bytes: Arc::new(Semaphore::new(MOST_BYTES)),
-    });
-    let connections = Arc::new(Semaphore::new(most));
-    let tasks = TaskTracker::new();
+pub async fn serve(
+    context: Arc<Context>,
+    listener: TcpListener,
+    connections: Connections,
+    token: CancellationToken,
+) {
+    let server = Arc::new(Server::new(context));
     loop {
         let accepted = async {
-            let slot = Arc::clone(&connections).acquire_owned().await;
-            (slot, listener.accept().await)
+            let free = connections.free().await;
+            (free, listener.accept().await)
         };
-        let (slot, accepted) = tokio::select! {
+        let (free, accepted) = tokio::select! {
             accepted = accepted => accepted,
             () = token.cancelled() => break,
         };
-        match (slot, accepted) {
-            (Ok(slot), Ok((stream, peer))) => {
-                let connection = Arc::clone(&server).connection(stream, peer, slot, token.clone());
-                tasks.spawn(connection);
-            }
+        match (free, accepted) {
+            (Ok(free), Ok((stream, peer))) => match connections.take(free, peer.ip()) {
+                Some(slot) => {
+                    let connection = Arc::clone(&server).connection(stream, peer.ip(), slot, token.clone());
+                    server.tasks.spawn(connection);
+                }
+                None => tracing::debug!(%peer, "an address has too many connections"),
+            },
             (_, Err(error)) => {
                 tracing::warn!(%error, "failed to accept a connection");
                 // Out of file descriptors, most likely: some have to be closed first.
@@ -78,45 +94,63 @@ pub async fn serve(context: Arc<Context>, listener: TcpListener, most: usize, to
             (Err(_), _) => break,
         }
     }
-    tasks.close();
-    if timeout(DRAIN_TIMEOUT, tasks.wait()).await.is_err() {
+    server.tasks.close();
+    if timeout(DRAIN_TIMEOUT, server.tasks.wait()).await.is_err() {
         tracing::error!("webhooks were still under way at shutdown");
     }
 }
 
 impl Server {
+    fn new(context: Arc<Context>) -> Self {
+        Self {
+            context,
+            room: Arc::new(Room::new(MOST_BYTES, MOST_BYTES_OF_ONE)),
+            tasks: TaskTracker::new(),
+        }
+    }
+
     async fn connection(
         self: Arc<Self>,
-        stream: TcpStream,
-        peer: SocketAddr,
-        slot: OwnedSemaphorePermit,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        peer: IpAddr,
+        slot: Slot,
         token: CancellationToken,
     ) {
+        let slot = Arc::new(slot);
         let service = service_fn(move |request| {
-            let server = Arc::clone(&self);
-            async move { Ok::<_, Infallible>(server.respond(request, peer).await) }
+            let (server, slot) = (Arc::clone(&self), Arc::clone(&slot));
+            async move { Ok::<_, Infallible>(server.respond(request, peer, slot).await) }
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
+            .keep_alive(false)
             .header_read_timeout(HEADER_TIMEOUT)
             .max_buf_size(MAX_HEADER_BYTES)
             .max_headers(MAX_HEADERS)
             .serve_connection(TokioIo::new(stream), service);
-        let mut connection = std::pin::pin!(connection);
-        let ended = tokio::select! {
-            ended = connection.as_mut() => ended,
-            () = token.cancelled() => {
-                connection.as_mut().graceful_shutdown();
-                connection.await
+        let connection = async {
+            let mut connection = std::pin::pin!(connection);
+            tokio::select! {
+                ended = connection.as_mut() => ended,
+                () = token.cancelled() => {
+                    connection.as_mut().graceful_shutdown();
+                    connection.await
+                }
             }
         };
-        if let Err(error) = ended {
-            tracing::debug!(%error, "a connection failed");
+        match timeout(CONNECTION_TIMEOUT, connection).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::debug!(%error, "a connection failed"),
+            Err(_) => tracing::debug!(%peer, "a connection took too long"),
         }
-        drop(slot);
     }
 
-    async fn respond(&self, request: Request<Incoming>, peer: SocketAddr) -> Response<Empty<Bytes>> {
+    async fn respond(
+        &self,
+        request: Request<Incoming>,
+        peer: IpAddr,
+        slot: Arc<Slot>,
+    ) -> Response<Empty<Bytes>> {
         let started = Instant::now();
         let path = path(&request);
         let method = request.method().clone();
@@ -125,45 +159,41 @@ impl Server {
         let shown = if found.is_some() { path.as_str() } else { PREFIX };
         let metrics = &self.context.metrics;
         let _in_flight = metrics.begin(shown);
-        let status = match timeout(ANSWER_TIMEOUT, self.status(request, peer, found)).await {
-            Ok(status) => status,
-            Err(_) => StatusCode::INTERNAL_SERVER_ERROR,
-        };
+        let status = self.status(request, peer, found, slot).await;
         metrics.observe(shown, &method, status, started.elapsed());
         let mut response = Response::new(Empty::new());
         *response.status_mut() = status;
         response
     }
 
-    async fn status(&self, request: Request<Incoming>, peer: SocketAddr, found: Option<Entry>) -> StatusCode {
-        let uid = match &found {
-            Some(Entry::Open(receiver)) => receiver.uid.as_str(),
-            Some(Entry::Closed) | None => "",
+    async fn status(
+        &self,
+        request: Request<Incoming>,
+        peer: IpAddr,
+        found: Option<Entry>,
+        slot: Arc<Slot>,
+    ) -> StatusCode {
+        let receiver = match &found {
+            Some(Entry::Open(receiver)) => Some(&**receiver),
+            Some(Entry::Closed) | None => None,
         };
-        if !self.context.limiter.admits(peer.ip(), uid, Instant::now()) {
+        let uid = receiver.map_or("", |receiver| receiver.uid.as_str());
+        if !self.context.limiter.admits(peer, uid, Instant::now()) {
             return StatusCode::TOO_MANY_REQUESTS;
         }
         if !request.uri().path().starts_with(PREFIX) {
             return StatusCode::NOT_FOUND;
         }
         let (parts, body) = request.into_parts();
-        let body = match timeout(BODY_TIMEOUT, self.read(body, found.is_some())).await {
+        let is_kept = receiver.is_some_and(Compiled::needs_body);
+        let share = is_kept.then(|| self.room.share(uid));
+        let body = match timeout(BODY_TIMEOUT, read(body, share)).await {
             Ok(Ok(body)) => body,
             Ok(Err(status)) => return status,
             Err(_) => return StatusCode::REQUEST_TIMEOUT,
         };
         match found {
-            Some(Entry::Open(receiver)) => {
-                let span = tracing::error_span!(
-                    "webhook",
-                    logger = "receiver-server",
-                    name = receiver.name,
-                    namespace = receiver.namespace
-                );
-                answer::answer(&self.context, &receiver, &parts.headers, &body.bytes)
-                    .instrument(span)
-                    .await
-            }
+            Some(Entry::Open(receiver)) => self.act(receiver, parts.headers, body, slot).await,
             Some(Entry::Closed) => {
                 tracing::error!(
                     logger = "receiver-server",
@@ -176,45 +206,70 @@ impl Server {
         }
     }
 
-    /// Reads a body to its end or to the limit, and keeps it if it is to be looked at.
-    async fn read(&self, mut body: Incoming, is_kept: bool) -> Result<Kept, StatusCode> {
-        let (mut kept, mut length) = (BytesMut::new(), 0_usize);
-        let mut permits: Option<OwnedSemaphorePermit> = None;
-        while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(|error| {
-                tracing::debug!(%error, "reading the request body failed");
-                StatusCode::BAD_REQUEST
-            })?;
-            let Ok(data) = frame.into_data() else {
-                continue;
-            };
-            length += data.len();
-            if length > MAX_BODY_BYTES {
-                return Err(StatusCode::PAYLOAD_TOO_LARGE);
-            }
-            if is_kept {
-                let more = u32::try_from(data.len()).unwrap_or(u32::MAX);
-                let more = Arc::clone(&self.bytes)
-                    .try_acquire_many_owned(more)
-                    .map_err(|_| StatusCode::SERVICE_UNAVAILABLE)?;
-                match permits.as_mut() {
-                    Some(permits) => permits.merge(more),
-                    None => permits = Some(more),
-                }
-                kept.extend_from_slice(&data);
-            }
-        }
-        Ok(Kept {
-            bytes: kept.freeze(),
-            _permits: permits,
-        })
+    /// Acts on a call in a task of its own: a caller who hangs up leaves nothing half done. Until it ends it takes the slot
+    /// of its connection, so that there are no more of them than of those.
+    async fn act(
+        &self,
+        receiver: Arc<Compiled>,
+        headers: HeaderMap,
+        body: Kept,
+        slot: Arc<Slot>,
+    ) -> StatusCode {
+        let span = tracing::error_span!(
+            "webhook",
+            logger = "receiver-server",
+            name = receiver.name,
+            namespace = receiver.namespace
+        );
+        let context = Arc::clone(&self.context);
+        let acting = async move {
+            let answer = answer::answer(&context, &receiver, &headers, body);
+            let answered = timeout(ANSWER_TIMEOUT, answer).await;
+            drop(slot);
+            answered.unwrap_or_else(|_| {
+                tracing::error!("it took more than {ANSWER_TIMEOUT:?}");
+                StatusCode::INTERNAL_SERVER_ERROR
+            })
+        };
+        let answered = self.tasks.spawn(acting.instrument(span)).await;
+        answered.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 }
 
-/// A body, and the room that it takes.
-struct Kept {
-    bytes: Bytes,
-    _permits: Option<OwnedSemaphorePermit>,
+/// Reads a body to its end or to the limit, and keeps it if it has a share of the room.
+async fn read(mut body: Incoming, mut share: Option<Share>) -> Result<Kept, StatusCode> {
+    let most = usize::try_from(body.size_hint().upper().unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
+    let (mut kept, mut length) = (Vec::new(), 0_usize);
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| {
+            tracing::debug!(%error, "reading the request body failed");
+            StatusCode::BAD_REQUEST
+        })?;
+        let Ok(data) = frame.into_data() else {
+            continue;
+        };
+        length += data.len();
+        if length > MAX_BODY_BYTES {
+            return Err(StatusCode::PAYLOAD_TOO_LARGE);
+        }
+        let Some(share) = &mut share else { continue };
+        let capacity = grown(kept.capacity(), length, most.min(MAX_BODY_BYTES));
+        if !share.grow(capacity - kept.capacity()) {
+            return Err(StatusCode::SERVICE_UNAVAILABLE);
+        }
+        kept.reserve_exact(capacity - kept.len());
+        kept.extend_from_slice(&data);
+    }
+    Ok(Kept::new(kept, share))
+}
+
+/// How much is to be taken for so many bytes: twice what it was, so that few are copied often, but no more than can come.
+fn grown(capacity: usize, length: usize, most: usize) -> usize {
+    if length <= capacity {
+        capacity
+    } else {
+        capacity.saturating_mul(2).min(most).max(length)
+    }
 }
 
 /// The path as it was asked for, query included: that is what Flux compares.
@@ -223,3 +278,6 @@ fn path(request: &Request<Incoming>) -> String {
     uri.path_and_query()
         .map_or_else(|| uri.path().to_owned(), ToString::to_string)
 }
+
+#[cfg(test)]
+mod tests;
