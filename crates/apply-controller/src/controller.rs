@@ -387,6 +387,11 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         client: kit.client,
         targets,
     });
+    let ours = Arc::clone(&context);
+    let kustomizations = context.caches.kustomizations.store().clone();
+    context
+        .metrics
+        .objects(kustomizations, move |object| ours.is_ours(object));
     let configs = settings.watched_configs;
     let config_maps: Api<PartialObjectMeta<ConfigMap>> = scoped_api(&context.client, &flags.watch);
     let secrets: Api<PartialObjectMeta<Secret>> = scoped_api(&context.client, &flags.watch);

@@ -13,6 +13,7 @@ pub mod handover;
 pub mod health;
 mod ignore;
 pub mod observe;
+mod progress;
 pub mod prune;
 pub mod record;
 pub mod report;

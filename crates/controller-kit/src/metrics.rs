@@ -6,6 +6,8 @@
 //!
 //! The library appends `_total` to the name of a counter: counters are registered without it.
 
+mod deliveries;
+mod objects;
 mod process;
 mod reconcile;
 mod rest;
@@ -14,15 +16,21 @@ mod token_cache;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use api::facts::HasFacts;
+use jiff::Timestamp;
+use kube::runtime::reflector::Store;
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
+pub use deliveries::Progress;
 pub use reconcile::{QueueMetrics, QueueSnapshot};
 pub use rest::RestMetrics;
 pub use token_cache::TokenCacheCounts;
+
+use crate::ObjectKey;
 
 /// Content type of [`Metrics::encode`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -50,6 +58,8 @@ pub struct Metrics {
     leader: Family<NameLabel, Gauge>,
     rest: RestMetrics,
     reconcile: reconcile::Families,
+    objects: objects::Objects,
+    deliveries: deliveries::Deliveries,
 }
 
 /// Labels of a series about one object.
@@ -91,6 +101,9 @@ impl Metrics {
         );
         let rest = RestMetrics::register(&mut registry);
         let reconcile = reconcile::Families::register(&mut registry);
+        let objects = objects::Objects::default();
+        registry.register_collector(Box::new(objects.clone()));
+        let deliveries = deliveries::Deliveries::register(&mut registry);
         registry.register_collector(Box::new(process::Collector));
         Self {
             registry: Arc::new(Mutex::new(registry)),
@@ -98,6 +111,8 @@ impl Metrics {
             leader,
             rest,
             reconcile,
+            objects,
+            deliveries,
         }
     }
 
@@ -111,6 +126,28 @@ impl Metrics {
         self.register(|registry| registry.register_collector(Box::new(token_cache::Collector(counts))));
     }
 
+    /// Tells of the objects of a store that `is_ours`, at each scrape.
+    pub fn objects<K>(&self, store: Store<K>, is_ours: impl Fn(&K) -> bool + Send + Sync + 'static)
+    where
+        K: HasFacts + Clone + Send + Sync + 'static,
+    {
+        self.objects.add(store, is_ours);
+    }
+
+    /// Records what a new status says of delivery. `made_at` is asked when something was delivered: the time of its commit.
+    pub fn progressed(
+        &self,
+        kind: &str,
+        key: &ObjectKey,
+        before: Progress<'_>,
+        after: Progress<'_>,
+        made_at: impl FnOnce() -> Option<Timestamp>,
+    ) {
+        let object = ObjectLabels::new(kind, &key.namespace, &key.name);
+        self.deliveries
+            .see(object, before, after, Timestamp::now(), made_at);
+    }
+
     /// Records how long the reconciliation of one object took.
     pub fn observe_reconcile(&self, kind: &str, namespace: &str, name: &str, duration: Duration) {
         self.reconcile_duration
@@ -120,8 +157,9 @@ impl Metrics {
 
     /// Removes the series of an object that is gone: series never expire by themselves.
     pub fn forget_object(&self, kind: &str, namespace: &str, name: &str) {
-        self.reconcile_duration
-            .remove(&ObjectLabels::new(kind, namespace, name));
+        let object = ObjectLabels::new(kind, namespace, name);
+        self.reconcile_duration.remove(&object);
+        self.deliveries.forget(&object);
     }
 
     /// Records whether this process holds the Lease.
@@ -168,6 +206,9 @@ impl ObjectLabels {
 mod tests {
     use std::collections::BTreeSet;
 
+    use api::meta::Condition;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
     use super::*;
 
     fn encoded(metrics: &Metrics) -> String {
@@ -188,14 +229,39 @@ mod tests {
             .collect()
     }
 
+    fn deliver_and_recover(metrics: &Metrics) {
+        let began = Timestamp::now() - Duration::from_secs(60);
+        let ready = |status: &str| Condition {
+            type_: "Ready".to_owned(),
+            status: status.to_owned(),
+            reason: "Reason".to_owned(),
+            message: String::new(),
+            last_transition_time: Time(began),
+            observed_generation: None,
+        };
+        let (good, bad) = (ready("True"), ready("False"));
+        let before = Progress {
+            ready: Some(&bad),
+            ..Progress::default()
+        };
+        let after = Progress {
+            delivered: Some("1"),
+            ready: Some(&good),
+            ..Progress::default()
+        };
+        let key = ObjectKey::new("apps", "web");
+        metrics.progressed("Kustomization", &key, before, after, || Some(began));
+    }
+
     #[test]
-    fn exposed_names_are_exactly_those_of_flux() {
+    fn exposed_names_are_those_of_flux_and_our_own() {
         let metrics = Metrics::new();
         metrics.observe_reconcile("Kustomization", "apps", "web", Duration::from_millis(5));
         metrics.set_leader("source-controller-leader-election", true);
         metrics.rest().observe("GET", "200", "10.0.0.1:443");
         let queue = metrics.queue("kustomization");
         queue.probe(QueueSnapshot::default);
+        deliver_and_recover(&metrics);
         let expected = BTreeSet::from([
             "controller_runtime_active_workers",
             "controller_runtime_max_concurrent_reconciles",
@@ -213,6 +279,9 @@ mod tests {
             "process_start_time_seconds",
             "process_virtual_memory_bytes",
             "rest_client_requests_total",
+            "windlass_deliveries_total",
+            "windlass_delivery_lead_time_seconds",
+            "windlass_delivery_recovery_seconds",
             "workqueue_adds_total",
             "workqueue_depth",
             "workqueue_longest_running_processor_seconds",

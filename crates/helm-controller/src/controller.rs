@@ -216,6 +216,11 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         shutdown: kit.token.clone(),
         client: kit.client,
     });
+    let ours = Arc::clone(&context);
+    let releases = context.caches.releases.store().clone();
+    context
+        .metrics
+        .objects(releases, move |object| ours.is_ours(object));
     let configs = settings.watched_configs;
     let config_maps: Api<PartialObjectMeta<ConfigMap>> = scoped_api(&context.client, &watch);
     let secrets: Api<PartialObjectMeta<Secret>> = scoped_api(&context.client, &watch);

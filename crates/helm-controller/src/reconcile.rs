@@ -9,6 +9,7 @@ mod drift;
 mod finalize;
 mod inventory;
 pub mod observe;
+mod progress;
 mod record;
 mod run;
 mod status;

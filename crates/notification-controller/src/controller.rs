@@ -56,6 +56,8 @@ async fn alerts(flags: &Flags, kit: &Kit) -> anyhow::Result<()> {
         watcher::Config::default(),
         |provider: &Provider| Some(provider.resource_version()),
     );
+    kit.metrics.objects(alerts.clone(), |_| true);
+    kit.metrics.objects(providers.clone(), |_| true);
     let store = Store::new(kit.client.clone(), &kit.namespace);
     let mut desk = Desk::new(flags.rate_limit_interval);
     desk.restore(store.read().await?);

@@ -107,6 +107,7 @@ pub async fn run(kit: &Kit, flags: &Flags) -> anyhow::Result<()> {
     let policy = Settings::of(flags)?.policy;
     kit.ready.set(READY, false);
     let (store, changed) = watch_into_store(scoped_api(&kit.client, &flags.watch), &flags.watch);
+    kit.metrics.objects(store.clone(), |_| true);
     let watched = (!policy.ignore_config_changes).then(|| watched_secrets(flags));
     let context = Arc::new(Context {
         client: kit.client.clone(),

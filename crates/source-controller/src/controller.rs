@@ -229,6 +229,7 @@ impl Shared {
     async fn reconcile_all<K: Kind>(&self) {
         let (kit, flags) = (&self.kit, &self.flags);
         let (objects, touched) = watch_into_store::<K>(scoped_api(&kit.client, &flags.watch), &flags.watch);
+        kit.metrics.objects(objects.clone(), |_| true);
         let queue = Queue::new(&K::NAME.to_lowercase(), flags.rate, &kit.metrics);
         let context = Arc::new(Context {
             client: kit.client.clone(),
@@ -276,6 +277,8 @@ impl Shared {
         );
         let artifacts = scoped_api(&kit.client, &flags.watch);
         let (artifacts, edited) = watch_changes(artifacts, watcher::Config::default(), fingerprint);
+        kit.metrics.objects(generators.clone(), |_| true);
+        kit.metrics.objects(artifacts.clone(), |_| true);
         let queue = Queue::new("artifactgenerator", flags.rate, &kit.metrics);
         let context = Arc::new(generator::Context {
             client: kit.client.clone(),

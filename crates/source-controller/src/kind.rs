@@ -27,6 +27,7 @@ use crate::reconcile::observe::Reader;
 /// A kind that is resolved to artifacts.
 pub(crate) trait Kind:
     api::source::Source
+    + api::facts::HasFacts
     + kube::Resource<DynamicType = (), Scope = NamespaceResourceScope>
     + HasStatus<Status: HasConditions + Clone + Default + PartialEq + Debug + Serialize + Send + Sync>
     + Clone

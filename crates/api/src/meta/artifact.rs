@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use super::ORIGIN_CREATED_KEY;
 
 /// What a source produced last: where it can be had, and how to know that it is the right one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -40,6 +43,14 @@ impl Artifact {
     #[must_use]
     pub fn has_revision(&self, revision: &str) -> bool {
         self.revision == revision
+    }
+
+    /// When what it has was made, where that is known, else when it took its place.
+    #[must_use]
+    pub fn made_at(&self) -> Timestamp {
+        let made = self.metadata.get(ORIGIN_CREATED_KEY);
+        made.and_then(|made| made.parse().ok())
+            .unwrap_or(self.last_update_time.0)
     }
 
     /// Whether this artifact has the given content.

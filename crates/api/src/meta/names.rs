@@ -59,5 +59,7 @@ pub const NOTIFICATION_GROUP: &str = "notification.toolkit.fluxcd.io";
 
 /// Key in [`Artifact::metadata`](super::Artifact::metadata): the revision that an OCI artifact was made from.
 pub const ORIGIN_REVISION_KEY: &str = "org.opencontainers.image.revision";
+/// Key in [`Artifact::metadata`](super::Artifact::metadata): when the content was made, such as the time of the commit.
+pub const ORIGIN_CREATED_KEY: &str = "org.opencontainers.image.created";
 /// Longest message that is put into a condition, in bytes, so that a status stays far below etcd's limit.
 pub const MAX_CONDITION_MESSAGE_LENGTH: usize = 20_000;

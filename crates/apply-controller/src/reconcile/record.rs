@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use api::kustomize::{Kustomization, KustomizationStatus, ResourceInventory};
 use api::meta::{KUSTOMIZE_GROUP, condition_types, reasons};
+use controller_kit::ObjectKey;
 use controller_kit::events::Severity;
 use controller_kit::queue::Outcome as Next;
 use controller_kit::{conditions, finalizer, status as status_patch};
@@ -16,7 +17,7 @@ use manifest::ObjectId;
 use super::decide::Plan;
 use super::report::Reports;
 use super::status::{self, Entry, Failure, Frame, Health, Report, Success};
-use super::{Failed, Run, why};
+use super::{Failed, Run, progress, why};
 use crate::controller::Context;
 use crate::error::Error;
 
@@ -74,6 +75,9 @@ impl<'a> Recorder<'a> {
         match written {
             Ok(changed) => {
                 let differed = changed.is_some();
+                if differed {
+                    self.count(&next);
+                }
                 self.advance(changed);
                 Ok(differed)
             }
@@ -81,6 +85,22 @@ impl<'a> Recorder<'a> {
             Err(error) if error.is_not_found() => Ok(false),
             Err(error) => Err(self.failed(Error::Record(error))),
         }
+    }
+
+    /// Counts what a status that was written says of delivery.
+    fn count(&self, next: &KustomizationStatus) {
+        let (context, object) = (self.context, &*self.object);
+        let made_at = || {
+            let revision = next.last_applied_revision.as_deref()?;
+            progress::made_at(&context.caches, object, revision)
+        };
+        context.metrics.progressed(
+            "Kustomization",
+            &ObjectKey::of(object),
+            progress::of(object.status.as_ref()),
+            progress::of(Some(next)),
+            made_at,
+        );
     }
 
     /// Records that nothing can be done before the spec changes.

@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use api::helm::{HelmRelease, HelmReleaseStatus};
 use api::meta::RECONCILE_REQUEST_ANNOTATION;
+use controller_kit::ObjectKey;
 use controller_kit::events::Severity;
 use controller_kit::queue::Outcome as Next;
 use controller_kit::{finalizer, status as status_patch};
 use jiff::Timestamp;
 
+use super::progress;
 use super::status::{self, Frame, Report};
 use crate::controller::Context;
 use crate::error::Error;
@@ -77,6 +79,9 @@ impl<'a> Recorder<'a> {
         match written {
             Ok(changed) => {
                 let differed = changed.is_some();
+                if differed {
+                    self.count(status);
+                }
                 self.advance(changed);
                 Ok(differed)
             }
@@ -84,6 +89,18 @@ impl<'a> Recorder<'a> {
             Err(error) if error.is_not_found() => Ok(false),
             Err(error) => Err(Error::Record(error)),
         }
+    }
+
+    /// Counts what a status that was written says of delivery.
+    fn count(&self, next: &HelmReleaseStatus) {
+        let (context, object) = (self.context, &*self.object);
+        context.metrics.progressed(
+            "HelmRelease",
+            &ObjectKey::of(object),
+            progress::of(object.status.as_ref()),
+            progress::of(Some(next)),
+            || progress::made_at(&context.caches, object, next),
+        );
     }
 
     /// Records that nothing can be done before the spec changes.

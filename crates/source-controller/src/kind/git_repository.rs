@@ -9,7 +9,7 @@ pub(crate) mod verify;
 
 use std::collections::BTreeMap;
 
-use api::meta::Artifact;
+use api::meta::{Artifact, ORIGIN_CREATED_KEY};
 use api::source::{GitRepository, GitRepositoryStatus, Source as _};
 use artifact::store::{self, Ingest, Record};
 use cloud_identity::Identity;
@@ -159,6 +159,7 @@ impl Kind for GitRepository {
             subject,
             pack,
         } = *checkout;
+        let metadata = metadata(&pack);
         let seen = Seen {
             message: format!("new upstream revision '{}'", resolved.revision),
             revision: resolved.revision.clone(),
@@ -183,7 +184,7 @@ impl Kind for GitRepository {
         Ok(Fetch::New(Fetched {
             filename,
             seen,
-            metadata: BTreeMap::new(),
+            metadata,
             headline: Some(shortened(&subject)),
             content,
         }))
@@ -291,6 +292,16 @@ fn without_userinfo(text: &str) -> String {
         (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://{rest}"),
         _ => text.to_owned(),
     }
+}
+
+/// What is told of a commit beside its name.
+fn metadata(pack: &Pack) -> BTreeMap<String, String> {
+    let time = pack
+        .committed_at()
+        .and_then(|seconds| Timestamp::from_second(seconds).ok());
+    time.map(|time| (ORIGIN_CREATED_KEY.to_owned(), time.to_string()))
+        .into_iter()
+        .collect()
 }
 
 fn shortened(subject: &str) -> String {

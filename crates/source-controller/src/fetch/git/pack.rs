@@ -50,6 +50,7 @@ pub(crate) struct Pack {
     commit: ObjectId,
     tree: ObjectId,
     message: Vec<u8>,
+    committed_at: Option<i64>,
 }
 
 /// One entry of the commit's tree. The path is relative, with `/` between names that are safe to use.
@@ -83,6 +84,7 @@ impl Pack {
             commit,
             tree: commit,
             message: Vec::new(),
+            committed_at: None,
         };
         let mut buffer = Vec::new();
         pack.read(commit, Kind::Commit, &mut buffer)?;
@@ -93,6 +95,7 @@ impl Pack {
         let decoded = CommitRef::from_bytes(&buffer, SHA1).map_err(problem)?;
         pack.tree = decoded.tree();
         pack.message = decoded.message.to_vec();
+        pack.committed_at = decoded.time().ok().map(|time| time.seconds);
         Ok(pack)
     }
 
@@ -116,6 +119,11 @@ impl Pack {
             .unwrap_or_default()
             .to_str_lossy()
             .into_owned()
+    }
+
+    /// When the commit was made, in seconds of Unix, if it can be read.
+    pub(crate) fn committed_at(&self) -> Option<i64> {
+        self.committed_at
     }
 
     /// The commit as it lies in the repository.
