@@ -8,7 +8,7 @@ ORACLE = $(TARGET)/oracle
 XTASK = $(TARGET)/debug/xtask
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint deny fmt generate generate-schema record-cases record-flux-cases record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source fuzz-notify bench-chain bench-rest bench-releases bench-notify chaos record-takeover clean
+.PHONY: help build test lint deny fmt generate generate-schema record-cases record-flux-cases record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source fuzz-notify bench-chain bench-rest bench-releases bench-notify images chaos record-takeover clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -83,6 +83,9 @@ bench-notify: build ## Measure notification-controller: N events (N=10000) as fa
 	$(CARGO) build --release --locked -p notification-controller
 	WINDLASS_BIN_DIR=$(TARGET)/release \
 	$(XTASK) bench-notify --events $(or $(N),10000) --alerts $(or $(ALERTS),1) $(if $(PEER),--peer $(PEER))
+
+images: build ## Build container images and, with IMAGE_REPOSITORY=host/path, push them (needs Debian's buildah, no engine); TAG=tag, IMAGES="names"
+	$(XTASK) images --out $(TARGET)/images $(if $(IMAGE_REPOSITORY),--repository $(IMAGE_REPOSITORY)) $(if $(TAG),--tag $(TAG)) $(IMAGES)
 
 bench-source: build ## Measure source-controller: N=500 sources at once, 1,000 at rest, a large repository and index; PEER=folder with Flux's
 	$(CARGO) build --release --locked -p source-controller -p apply-controller

@@ -12,6 +12,7 @@ mod bench_render;
 mod contest;
 mod demo;
 mod generate;
+mod images;
 mod schema;
 mod tools;
 
@@ -46,6 +47,8 @@ enum Task {
     BenchBuild(bench_build::Arguments),
     /// Measure `windlass template` beside the real helm: recorded charts, the largest ones, one rendered again and again.
     BenchRender(bench_render::Arguments),
+    /// Build the container images, and push them if a repository is given.
+    Images(images::Arguments),
     /// Write what is made from other sources: CRDs and gRPC code; with --check only compare.
     Generate(generate::Arguments),
     /// Write what kustomize-build knows of the built-in types; needs Go and two of its modules.
@@ -64,6 +67,7 @@ fn main() -> Result<()> {
         Task::BenchSource(arguments) => bench::source::run(&arguments),
         Task::BenchBuild(arguments) => bench_build::run(&arguments),
         Task::BenchRender(arguments) => bench_render::run(&arguments),
+        Task::Images(arguments) => images::run(&arguments),
         Task::Generate(arguments) => generate::run(&arguments),
         Task::GenerateSchema(arguments) => schema::run(&arguments),
     }

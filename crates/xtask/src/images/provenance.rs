@@ -1,0 +1,45 @@
+//! What an image was built of, and how: an in-toto statement with SLSA's predicate, unsigned.
+
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use testkit::tools::repository_root;
+
+use super::{Commit, Image, read};
+
+/// The statement about an image. Builds that were not of a commit say so.
+pub(super) fn of(image: &Image, repository: Option<&str>, commit: &Commit) -> Result<Value> {
+    let lock = std::fs::read(repository_root().join("Cargo.lock")).context("failed to read Cargo.lock")?;
+    let rustc = read(Command::new("rustc").arg("--version"))?;
+    let buildah = read(Command::new("buildah").arg("--version"))?;
+    let name = repository.map_or_else(
+        || image.program.clone(),
+        |repository| format!("{repository}/{}", image.program),
+    );
+    Ok(json!({
+        "_type": "https://in-toto.io/Statement/v1",
+        "subject": [{"name": name, "digest": {"sha256": image.digest.trim_start_matches("sha256:")}}],
+        "predicateType": "https://slsa.dev/provenance/v1",
+        "predicate": {
+            "buildDefinition": {
+                "buildType": "https://windlass.dev/build/make-images/v1",
+                "externalParameters": {"program": image.program},
+                "internalParameters": {
+                    "clean": commit.clean,
+                    "rustc": rustc.trim(),
+                    "buildah": buildah.trim(),
+                },
+                "resolvedDependencies": [
+                    {"name": "source", "digest": {"gitCommit": commit.id}},
+                    {"name": "Cargo.lock", "digest": {"sha256": hex::encode(Sha256::digest(lock))}},
+                ],
+            },
+            "runDetails": {
+                "builder": {"id": "https://windlass.dev/build/make-images"},
+                "metadata": {"invocationId": format!("{}/{}", image.program, commit.id)},
+            },
+        },
+    }))
+}

@@ -1,0 +1,132 @@
+//! Images of a program that is only a few bytes: what is around it is the same.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+
+use flate2::read::GzDecoder;
+use serde_json::{Value, json};
+use testkit::Registry;
+
+use super::*;
+
+const TAG: &str = "test";
+
+/// Packs a program that another folder has.
+fn packed(work: &Path) -> (Buildah, Image) {
+    let programs = work.join("programs");
+    fs::create_dir(&programs).unwrap();
+    fs::write(programs.join("windlass"), "program").unwrap();
+    let commit = Commit {
+        id: "0123".to_owned(),
+        time: Timestamp::from_second(1_700_000_000).unwrap(),
+        clean: true,
+    };
+    let buildah = Buildah::new(work);
+    let image = pack(
+        &buildah,
+        work,
+        "windlass",
+        &programs,
+        &work.join("out"),
+        TAG,
+        &commit,
+    )
+    .unwrap();
+    (buildah, image)
+}
+
+fn blob(layout: &Path, digest: &Value) -> Vec<u8> {
+    let digest = digest.as_str().unwrap().trim_start_matches("sha256:");
+    fs::read(layout.join("blobs/sha256").join(digest)).unwrap()
+}
+
+#[test]
+fn an_image_has_its_program_and_certificates_and_nothing_else() {
+    let work = tempfile::tempdir().unwrap();
+    let (_, image) = packed(work.path());
+    let layout = work.path().join("out/windlass");
+    let manifest: Value = serde_json::from_slice(&blob(&layout, &json!(image.digest))).unwrap();
+    let config: Value = serde_json::from_slice(&blob(&layout, &manifest["config"]["digest"])).unwrap();
+    assert_eq!(config["config"]["User"], "65534:65534");
+    assert_eq!(config["config"]["Entrypoint"], json!(["/program"]));
+    assert_eq!(
+        config["config"]["Labels"]["org.opencontainers.image.revision"],
+        "0123"
+    );
+    assert_eq!(config["created"], "2023-11-14T22:13:20Z");
+
+    let mut files = BTreeMap::new();
+    for layer in manifest["layers"].as_array().unwrap() {
+        let layer = blob(&layout, &layer["digest"]);
+        let mut archive = tar::Archive::new(GzDecoder::new(layer.as_slice()));
+        for entry in archive.entries().unwrap() {
+            let mut entry = entry.unwrap();
+            let header = entry.header().clone();
+            assert_eq!((header.uid().unwrap(), header.gid().unwrap()), (0, 0));
+            assert_eq!(header.mtime().unwrap(), 1_700_000_000);
+            if header.entry_type().is_file() {
+                let mut content = String::new();
+                entry.read_to_string(&mut content).unwrap();
+                let path = entry.path().unwrap().display().to_string();
+                files.insert(path, (header.mode().unwrap() & 0o7777, content));
+            }
+        }
+    }
+    let names: Vec<_> = files
+        .iter()
+        .map(|(path, (mode, _))| (path.as_str(), *mode))
+        .collect();
+    assert_eq!(
+        names,
+        [("etc/ssl/certs/ca-certificates.crt", 0o644), ("program", 0o755)]
+    );
+    assert_eq!(files["program"].1, "program");
+    let authorities = &files["etc/ssl/certs/ca-certificates.crt"].1;
+    let count = webpki_root_certs::TLS_SERVER_ROOT_CERTS.len();
+    assert_eq!(authorities.matches("BEGIN CERTIFICATE").count(), count);
+}
+
+#[test]
+fn the_same_commit_has_the_same_digest_and_a_registry_takes_it() {
+    let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (buildah, image) = packed(one.path());
+    assert_eq!(image.digest, packed(other.path()).1.digest);
+
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let registry = Registry::start().await.unwrap();
+        let repository = format!("{}/windlass", registry.address());
+        let at = tokio::task::block_in_place(|| push(&buildah, &image, &repository)).unwrap();
+        assert_eq!(at, format!("{repository}/windlass:{TAG}"));
+        let url = format!(
+            "http://{}/v2/windlass/windlass/manifests/{TAG}",
+            registry.address()
+        );
+        let http = reqwest::Client::builder().no_proxy().build().unwrap();
+        let accept = "application/vnd.oci.image.manifest.v1+json";
+        let answer = http.get(url).header("Accept", accept).send().await.unwrap();
+        assert_eq!(answer.headers()["docker-content-digest"], image.digest);
+    });
+}
+
+#[test]
+fn what_is_in_a_program_is_named_and_nothing_that_only_tests_it() {
+    let commit = commit().unwrap();
+    let document = inventory::of("windlass", &commit).unwrap();
+    let packages = document["packages"].as_array().unwrap();
+    let named = |name: &str| packages.iter().find(|package| package["name"] == name);
+    assert!(named("kustomize-build").is_some());
+    assert!(named("testkit").is_none() && named("proptest").is_none());
+    let serde = named("serde").unwrap();
+    assert_eq!(serde["licenseDeclared"], "MIT OR Apache-2.0");
+    assert_eq!(serde["checksums"][0]["checksumValue"].as_str().unwrap().len(), 64);
+    let known: Vec<_> = packages.iter().map(|package| &package["SPDXID"]).collect();
+    for relationship in document["relationships"].as_array().unwrap() {
+        assert!(
+            known.contains(&&relationship["relatedSpdxElement"]),
+            "{relationship}"
+        );
+    }
+    let text = document.to_string();
+    assert!(!text.contains(&repository_root().display().to_string()));
+}
