@@ -37,6 +37,8 @@ const VALUES: [&[&str]; 7] = [
     &[
         "monitoring.podMonitor.create=true",
         "monitoring.podMonitor.labels.release=prometheus",
+        "monitoring.prometheusRule.create=true",
+        "monitoring.dashboards.create=true",
         "helm.extraArgs={--concurrent=20}",
         "image.registry=registry.example.com/",
         "apply.podLabels.team=a",

@@ -48,6 +48,7 @@ mod helm_waits;
 mod ignore;
 mod kill;
 mod lifecycle;
+mod monitoring;
 mod readers;
 mod receivers;
 mod remote;

@@ -243,7 +243,12 @@ impl Controller {
 
     /// The text of `/metrics`.
     pub async fn metrics(&self) -> Result<String> {
-        get(&format!("http://127.0.0.1:{}/metrics", self.ports.metrics)).await
+        get(&format!("http://{}/metrics", self.metrics_address())).await
+    }
+
+    /// Where metrics are scraped: `127.0.0.1:port`.
+    pub fn metrics_address(&self) -> String {
+        format!("127.0.0.1:{}", self.ports.metrics)
     }
 
     /// The value of the first sample of `/metrics` whose line begins with `prefix` (name and first labels).

@@ -77,7 +77,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         arguments.names.iter().map(String::as_str).collect()
     };
     let out = repository_root().join(&arguments.out);
-    fs::create_dir_all(&out).with_context(|| format!("failed to create {}", out.display()))?;
     let folder = match &arguments.programs {
         Some(folder) => folder.clone(),
         None => build(&names)?,
@@ -130,6 +129,7 @@ fn pack(
     let context = stage(work, program, &programs.join(program))?;
     let reference = format!("{program}:{tag}");
     buildah.build(&context, program, &reference, commit)?;
+    fs::create_dir_all(out).with_context(|| format!("failed to create {}", out.display()))?;
     let layout = out.join(program);
     Ok(Image {
         digest: buildah.write_layout(&reference, &layout, tag)?,
