@@ -1,5 +1,5 @@
 //! Writes the generated files of the repository: the CRDs (from the types of crate `api`), the gRPC code (from
-//! `proto/`) and the chart's README (from its values).
+//! `proto/`), the chart's README (from its values) and the reference of the API (from both).
 //!
 //! Every generator returns the files it wants as text, in memory; this module writes them, or, with `--check`,
 //! compares them with what is committed and names each file that differs, is missing or is left over. So there
@@ -8,6 +8,7 @@
 mod chart;
 mod crds;
 mod proto;
+mod reference;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -41,6 +42,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         crds::generate()?,
         chart::generate(&root)?,
         proto::generate(&root)?,
+        reference::generate(&root)?,
     ];
     let mut stale = Vec::new();
     for generated in &folders {

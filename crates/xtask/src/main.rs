@@ -13,6 +13,7 @@ mod contest;
 mod demo;
 mod generate;
 mod images;
+mod markdown;
 mod schema;
 mod tools;
 
@@ -49,7 +50,7 @@ enum Task {
     BenchRender(bench_render::Arguments),
     /// Build the container images, and push them if a repository is given.
     Images(images::Arguments),
-    /// Write what is made from other sources: CRDs and gRPC code; with --check only compare.
+    /// Write what is made from other sources: CRDs, gRPC code, tables of docs; with --check only compare.
     Generate(generate::Arguments),
     /// Write what kustomize-build knows of the built-in types; needs Go and two of its modules.
     GenerateSchema(schema::Arguments),

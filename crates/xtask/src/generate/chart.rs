@@ -13,15 +13,20 @@ const INTRODUCTION: &str = include_str!("chart/introduction.md");
 
 /// The file `README.md`.
 pub(super) fn generate(root: &Path) -> Result<Generated> {
-    let path = root.join(FOLDER).join("values.yaml");
-    let values =
-        std::fs::read_to_string(&path).with_context(|| format!("failed to read {}", path.display()))?;
-    let readme = format!("{INTRODUCTION}\n## Values\n\n{}", table(&read(&values)));
+    let readme = format!("{INTRODUCTION}\n## Values\n\n{}", values(root)?);
     Ok(Generated {
         folder: FOLDER,
         files: BTreeMap::from([("README.md".to_owned(), readme.into_bytes())]),
         is_whole: false,
     })
+}
+
+/// The values as a table.
+pub(super) fn values(root: &Path) -> Result<String> {
+    let path = root.join(FOLDER).join("values.yaml");
+    let values =
+        std::fs::read_to_string(&path).with_context(|| format!("failed to read {}", path.display()))?;
+    Ok(table(&read(&values)))
 }
 
 /// One key of `values.yaml`.
