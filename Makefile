@@ -4,11 +4,12 @@ HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 TARGET = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 WINDLASS = $(TARGET)/$(HOST)/release/windlass
 ORACLE = $(TARGET)/oracle
+MDBOOK = $(or $(shell command -v mdbook),$(TARGET)/tools/bin/mdbook)
 # As the workspace builds it: built alone, its dependencies would have other features and be compiled once more.
 XTASK = $(TARGET)/debug/xtask
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint deny fmt generate generate-schema record-cases record-flux-cases record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source fuzz-notify bench-chain bench-rest bench-releases bench-notify images chaos record-takeover clean
+.PHONY: help build test lint deny fmt generate generate-schema record-cases record-flux-cases record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source fuzz-notify bench-chain bench-rest bench-releases bench-notify images docs chaos record-takeover clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -38,7 +39,14 @@ deny: ## Licences, bans and sources of every dependency, with cargo-deny (cargo 
 fmt: ## Format all Rust code
 	$(CARGO) fmt --all
 
-generate: build ## Write the CRDs and the gRPC code from their sources
+docs: $(MDBOOK) ## Build the book of docs/ with mdbook, which is installed from crates.io if it is not there; prints where it is
+	$(MDBOOK) build --dest-dir $(TARGET)/book
+	@echo $(TARGET)/book/index.html
+
+$(TARGET)/tools/bin/mdbook:
+	$(CARGO) install mdbook@0.5.4 --locked --no-default-features --features search --root $(TARGET)/tools --target-dir $(TARGET)/tools/build
+
+generate: build ## Write the CRDs, the gRPC code, and the tables of the docs from their sources
 	$(XTASK) generate
 
 generate-schema: build ## Write the table of Kubernetes' built-in types from the published OpenAPI; needs Go, and is no part of lint

@@ -1,5 +1,10 @@
 //! What readers of Markdown make of it: GitHub, and mdBook for the book of `docs/`.
 
+#[cfg(test)]
+mod links;
+#[cfg(test)]
+mod metrics;
+
 /// What a link says after `#` to lead to this heading. GitHub and mdBook agree on it.
 pub(crate) fn anchor(heading: &str) -> String {
     let part = |character: char| match character {
@@ -9,4 +14,10 @@ pub(crate) fn anchor(heading: &str) -> String {
         _ => None,
     };
     heading.trim().chars().filter_map(part).collect()
+}
+
+#[cfg(test)]
+fn repository_root() -> std::path::PathBuf {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    root.canonicalize().unwrap()
 }
