@@ -1,9 +1,14 @@
-//! The `windlass` command: what the engines do, for people, scripts and the conformance score.
+//! The `windlass` command: what the engines do without a cluster, and what people and pipelines ask of one.
 //!
 //! Each subcommand is a module with `Flags` (what was typed) and a `run` function. Failures end here: one `Error: ` on
-//! standard error and exit code 1, as kustomize ends.
+//! standard error, and the exit code. `build` and `template` end as kustomize and helm do, with 1; those that speak to a
+//! cluster end as [`Failure::exit_code`] says.
 
 mod build;
+mod cluster;
+mod completion;
+mod events;
+mod get;
 mod pflag;
 mod template;
 mod usage;
@@ -12,11 +17,13 @@ use std::env;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
-/// Windlass' engines as a command.
+use cluster::Failure;
+
+/// Continuous delivery for Kubernetes, from the command line.
 #[derive(Debug, Parser)]
-#[command(name = "windlass", version, args_override_self = true)]
+#[command(name = "windlass", version, args_override_self = true, after_help = cluster::EXIT_CODES)]
 struct CommandLine {
     #[command(subcommand)]
     command: Command,
@@ -33,6 +40,12 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
+    /// Show objects of Flux and how they are.
+    Get(Box<get::Flags>),
+    /// Show what was told about objects of Flux.
+    Events(Box<events::Flags>),
+    /// Print the script that completes this command's words in a shell.
+    Completion(completion::Flags),
 }
 
 fn main() -> ExitCode {
@@ -41,7 +54,10 @@ fn main() -> ExitCode {
         .collect();
     let command = match CommandLine::try_parse() {
         Ok(line) => line.command,
-        Err(error) if error.use_stderr() => return fail(&usage::in_words_of_cobra(&error, &typed)),
+        Err(error) if error.use_stderr() => {
+            fail(&usage::in_words_of_cobra(&error, &typed));
+            return ExitCode::from(usage::exit_code(&typed));
+        }
         Err(help) => help.exit(),
     };
     match command {
@@ -55,6 +71,24 @@ fn main() -> ExitCode {
             Err(error) if error.is_closed_pipe() => ExitCode::from(CLOSED_PIPE),
             Err(error) => fail(&error.to_string()),
         },
+        Command::Get(flags) => end(get::run(&flags, tell)),
+        Command::Events(flags) => end(events::run(&flags, tell)),
+        Command::Completion(flags) => {
+            let script = completion::script(&flags, CommandLine::command()).map_err(Failure::Print);
+            end(script.and_then(|script| cluster::print(&script)))
+        }
+    }
+}
+
+/// Ends as those commands do that speak to a cluster.
+fn end(outcome: Result<(), Failure>) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) if failure.is_closed_pipe() => ExitCode::from(CLOSED_PIPE),
+        Err(failure) => {
+            fail(&failure.to_string());
+            ExitCode::from(failure.exit_code())
+        }
     }
 }
 

@@ -1,7 +1,17 @@
-//! Wrong command lines, in the words that kustomize's command line (cobra) has for them.
+//! Wrong command lines, in the words that kustomize's command line (cobra) has for them, which Flux's has too.
 
 use clap::Error;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use crate::cluster;
+
+/// Returns the exit code of a wrong command line: kustomize ends with 1, whatever is wrong.
+pub(crate) fn exit_code(typed: &[String]) -> u8 {
+    match typed.get(1).map(String::as_str) {
+        Some("build" | "template") => 1,
+        _ => cluster::USAGE,
+    }
+}
 
 /// Says what is wrong with a command line, of which `typed` are the words.
 pub(crate) fn in_words_of_cobra(error: &Error, typed: &[String]) -> String {
@@ -52,8 +62,10 @@ fn unknown(argument: &str, typed: &[String]) -> String {
             format!("unknown shorthand flag: '{name}' in {word}")
         }
         None if argument.starts_with('-') => format!("unknown flag: {argument}"),
-        // Only `build` takes arguments, and it takes one.
-        None => "specify one path to kustomization.yaml".to_owned(),
+        None if typed.get(1).is_some_and(|command| command == "build") => {
+            "specify one path to kustomization.yaml".to_owned()
+        }
+        None => format!("unexpected argument {argument:?}"),
     }
 }
 

@@ -1,0 +1,162 @@
+//! The way to a cluster, for all commands that speak to one: which cluster and namespace, in what form answers are printed,
+//! and with which exit code a command ends ([`Failure::exit_code`]).
+//!
+//! Neither a runtime nor a client is made before a command asks for it here, so that the commands without a cluster start
+//! as fast as they would alone.
+
+mod failure;
+pub(crate) mod kind;
+pub(crate) mod object;
+pub(crate) mod output;
+mod read;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use kube::config::{Config, KubeConfigOptions, Kubeconfig};
+use kube::{Client, Error};
+
+pub(crate) use failure::{EXIT_CODES, Failure, USAGE};
+pub(crate) use kind::{Kind, Target};
+pub(crate) use output::{Output, print};
+pub(crate) use read::Change;
+
+/// Which cluster, and where in it.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ClusterFlags {
+    /// The kubeconfig file; without it $KUBECONFIG, ~/.kube/config, or the pod's service account
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+
+    /// The context in the kubeconfig; without it the current one
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+
+    /// The namespace; without it the context's own, and flux-system if it has none
+    #[arg(long, short, value_name = "NAME")]
+    namespace: Option<String>,
+}
+
+/// Which cluster, and in one namespace of it or in all.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Scope {
+    #[command(flatten)]
+    pub(crate) cluster: ClusterFlags,
+
+    /// In all namespaces
+    #[arg(long, short = 'A')]
+    pub(crate) all_namespaces: bool,
+}
+
+/// A cluster that can be asked, and the namespace of what is named without one.
+#[derive(Clone)]
+pub(crate) struct Cluster {
+    client: Client,
+    pub(crate) namespace: String,
+}
+
+/// Where Flux's own command looks when nothing says otherwise.
+const FLUX_NAMESPACE: &str = "flux-system";
+/// A person waits in front of the terminal: kube's 30 s say "it hangs", not "it is not there".
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Does what needs a cluster.
+pub(crate) fn run<T>(
+    flags: &ClusterFlags,
+    work: impl AsyncFnOnce(Cluster) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::Runtime)?;
+    runtime.block_on(async { work(connect(flags).await?).await })
+}
+
+async fn connect(flags: &ClusterFlags) -> Result<Cluster, Failure> {
+    // Whoever else installed one has installed the same: there is one TLS provider in the tree.
+    _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let (mut config, namespace) = configuration(flags).await?;
+    config.connect_timeout = Some(CONNECT_TIMEOUT);
+    let client = Client::try_from(config).map_err(|source| Failure::request("set up the client", source))?;
+    let namespace = flags.namespace.clone().or(namespace);
+    Ok(Cluster {
+        client,
+        namespace: namespace.unwrap_or_else(|| FLUX_NAMESPACE.to_owned()),
+    })
+}
+
+/// The configuration, and the namespace that it names.
+async fn configuration(flags: &ClusterFlags) -> Result<(Config, Option<String>), Failure> {
+    let configure = |error: &dyn std::error::Error| Failure::configure(error);
+    let kubeconfig = match &flags.kubeconfig {
+        Some(path) => Kubeconfig::read_from(path),
+        None => Kubeconfig::read(),
+    };
+    let kubeconfig = match kubeconfig {
+        Ok(kubeconfig) => kubeconfig,
+        // In a pod there is no kubeconfig, and nobody asked for one.
+        Err(error) if flags.kubeconfig.is_none() && flags.context.is_none() => {
+            let config = Config::incluster().map_err(|_| configure(&error))?;
+            let namespace = config.default_namespace.clone();
+            return Ok((config, Some(namespace)));
+        }
+        Err(error) => return Err(configure(&error)),
+    };
+    let namespace = namespace_of_context(&kubeconfig, flags.context.as_deref());
+    let options = KubeConfigOptions {
+        context: flags.context.clone(),
+        ..KubeConfigOptions::default()
+    };
+    let config = Config::from_custom_kubeconfig(kubeconfig, &options)
+        .await
+        .map_err(|error| configure(&error))?;
+    Ok((config, namespace))
+}
+
+/// kube says "default" where a context names no namespace; nobody chose that.
+fn namespace_of_context(kubeconfig: &Kubeconfig, context: Option<&str>) -> Option<String> {
+    let context = context.or(kubeconfig.current_context.as_deref())?;
+    let named = kubeconfig.contexts.iter().find(|named| named.name == context)?;
+    let namespace = named.context.as_ref()?.namespace.clone()?;
+    Some(namespace).filter(|namespace| !namespace.is_empty())
+}
+
+/// Reads a duration as Flux's flags have it: `90s`, `5m`, `1h30m`.
+pub(crate) fn parse_timeout(text: &str) -> Result<Duration, String> {
+    let parsed: api::meta::Duration = text
+        .parse()
+        .map_err(|_| format!("{text:?} is no duration; write for example 90s, 5m or 1h30m"))?;
+    Ok(parsed.into())
+}
+
+/// Tells whether the API server does not have what was asked for.
+fn is_absent(error: &Error) -> bool {
+    matches!(error, Error::Api(status) if status.code == 404)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_namespace_is_that_of_the_context_only_if_it_names_one() {
+        let kubeconfig = Kubeconfig::from_yaml(
+            "current-context: a\ncontexts:\n- {name: a, context: {cluster: c, user: u}}\n\
+             - {name: b, context: {cluster: c, user: u, namespace: shop}}\n",
+        )
+        .unwrap();
+        assert_eq!(namespace_of_context(&kubeconfig, None), None);
+        assert_eq!(
+            namespace_of_context(&kubeconfig, Some("b")).as_deref(),
+            Some("shop")
+        );
+        assert_eq!(namespace_of_context(&kubeconfig, Some("c")), None);
+    }
+
+    #[test]
+    fn timeouts_are_durations_as_go_writes_them() {
+        assert_eq!(parse_timeout("1m30s"), Ok(Duration::from_secs(90)));
+        assert!(parse_timeout("soon").is_err());
+    }
+}

@@ -1,0 +1,143 @@
+//! What a command that speaks to a cluster fails with, and how the process ends then.
+
+use std::io;
+
+/// Why a command did not end well.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// The words that were typed make no sense.
+    #[error("{0}")]
+    Usage(String),
+    /// What was asked for is not there, or is not ready.
+    #[error("{0}")]
+    NotReady(String),
+    /// It did not come in time.
+    #[error("{0}")]
+    TimedOut(String),
+    /// There is no way to a cluster.
+    #[error("failed to find a cluster: {0}; name a kubeconfig with --kubeconfig or $KUBECONFIG")]
+    Configure(String),
+    /// The API server did not do what it was asked.
+    #[error("failed to {what}: {why}")]
+    Request { what: String, why: String },
+    /// Whoever asks may not do that.
+    #[error("failed to {what}: {why}")]
+    Forbidden { what: String, why: String },
+    /// An answer cannot be written in the form that was asked for.
+    #[error("failed to write the answer: {0}")]
+    Write(String),
+    /// Nothing can be started.
+    #[error("failed to start: {0}")]
+    Runtime(io::Error),
+    /// The answer cannot be printed.
+    #[error("failed to print the answer: {0}")]
+    Print(io::Error),
+}
+
+impl Failure {
+    /// Says what the API server was asked, and why it did not do it.
+    pub(super) fn request(what: impl Into<String>, source: kube::Error) -> Self {
+        let (what, why) = (what.into(), why(&source));
+        match source {
+            kube::Error::Api(status) if status.code == 403 => Self::Forbidden { what, why },
+            _ => Self::Request { what, why },
+        }
+    }
+
+    pub(super) fn configure(error: &dyn std::error::Error) -> Self {
+        Self::Configure(chain(error))
+    }
+
+    /// The exit codes of all commands that speak to a cluster; `windlass --help` lists them.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::Usage(_) => USAGE,
+            Self::NotReady(_) => NOT_READY,
+            Self::TimedOut(_) => TIMED_OUT,
+            _ => 1,
+        }
+    }
+
+    /// Tells whether it is only that nobody reads the output any more.
+    pub(crate) fn is_closed_pipe(&self) -> bool {
+        matches!(self, Self::Print(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+/// The command line makes no sense.
+pub(crate) const USAGE: u8 = 2;
+/// What was asked about is not there, or not ready.
+const NOT_READY: u8 = 3;
+/// As `timeout(1)` ends.
+const TIMED_OUT: u8 = 124;
+
+/// What the help says of exit codes.
+pub(crate) const EXIT_CODES: &str = "Exit codes: 0 done; 1 failed; 2 wrong usage; 3 what was asked about is not there \
+     or not ready; 124 it did not come in time. `build` and `template` end as kustomize and helm do.";
+
+/// kube's own words have the whole answer of the server in them, with braces.
+fn why(error: &kube::Error) -> String {
+    let kube::Error::Api(status) = error else {
+        return chain(error);
+    };
+    let hint = match status.code {
+        401 => "; the kubeconfig's credentials are not taken: sign in again",
+        _ => "",
+    };
+    format!("{}{hint}", status.message)
+}
+
+/// Says an error and what it came from, nothing twice: many of kube's and hyper's errors repeat their source.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut said = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let more = error.to_string();
+        if !said.contains(&more) {
+            said = format!("{said}: {more}");
+        }
+        source = error.source();
+    }
+    said
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("{text}")]
+    struct Layer {
+        text: &'static str,
+        source: Option<Box<Layer>>,
+    }
+
+    #[test]
+    fn nothing_is_said_twice() {
+        let innermost = Layer {
+            text: "refused",
+            source: None,
+        };
+        let middle = Layer {
+            text: "connect: refused",
+            source: Some(Box::new(innermost)),
+        };
+        let outer = Layer {
+            text: "failed to list",
+            source: Some(Box::new(middle)),
+        };
+        assert_eq!(chain(&outer), "failed to list: connect: refused");
+    }
+
+    #[test]
+    fn every_kind_of_failure_has_its_exit_code() {
+        for (failure, code) in [
+            (Failure::Usage(String::new()), 2),
+            (Failure::NotReady(String::new()), 3),
+            (Failure::TimedOut(String::new()), 124),
+            (Failure::Write(String::new()), 1),
+        ] {
+            assert_eq!(failure.exit_code(), code, "{failure:?}");
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! What an object says about itself, read from its JSON: the same for all kinds, and pure.
+
+use manifest::ObjectId;
+use serde_json::Value;
+
+use super::kind;
+
+/// A condition of the status.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Condition<'a> {
+    pub(crate) status: &'a str,
+    pub(crate) reason: &'a str,
+    pub(crate) message: &'a str,
+    observed_generation: Option<i64>,
+}
+
+/// Reads a string; empty when there is none.
+pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object
+        .pointer(pointer)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+}
+
+/// Reads a list; empty when there is none.
+pub(crate) fn list<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
+    object
+        .pointer(pointer)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
+}
+
+pub(crate) fn name(object: &Value) -> &str {
+    text(object, "/metadata/name")
+}
+
+pub(crate) fn namespace(object: &Value) -> &str {
+    text(object, "/metadata/namespace")
+}
+
+pub(crate) fn id(object: &Value) -> ObjectId {
+    let (group, _) = text(object, "/apiVersion").split_once('/').unwrap_or_default();
+    ObjectId {
+        group: group.to_owned(),
+        kind: text(object, "/kind").to_owned(),
+        namespace: namespace(object).to_owned(),
+        name: name(object).to_owned(),
+    }
+}
+
+/// Reads a condition by its type, in any case of letters, as Flux's `--status-selector` takes it.
+pub(crate) fn condition<'a>(object: &'a Value, type_: &str) -> Option<Condition<'a>> {
+    let found = list(object, "/status/conditions")
+        .iter()
+        .find(|condition| text(condition, "/type").eq_ignore_ascii_case(type_))?;
+    Some(Condition {
+        status: text(found, "/status"),
+        reason: text(found, "/reason"),
+        message: text(found, "/message"),
+        observed_generation: found.get("observedGeneration").and_then(Value::as_i64),
+    })
+}
+
+/// Reads what there is to say about an object's readiness. Some kinds have no status: they are ready as they are.
+pub(crate) fn ready(object: &Value) -> Condition<'_> {
+    if is_static(object) {
+        return Condition {
+            status: "True",
+            ..Condition::default()
+        };
+    }
+    condition(object, api::meta::condition_types::READY).unwrap_or(Condition {
+        status: "Unknown",
+        message: "no controller has looked at it yet",
+        ..Condition::default()
+    })
+}
+
+/// Tells whether no controller writes a status for it.
+fn is_static(object: &Value) -> bool {
+    let has_status = !list(object, "/status/conditions").is_empty();
+    match text(object, "/kind") {
+        "Alert" | "Provider" => !has_status,
+        "HelmRepository" => text(object, "/spec/type") == "oci",
+        _ => false,
+    }
+}
+
+/// Tells whether its controller has seen the newest spec. The status says so only after a run that went well or that nothing
+/// but a change can help; Ready says it of every run.
+pub(crate) fn is_observed(object: &Value) -> bool {
+    let generation = object.pointer("/metadata/generation").and_then(Value::as_i64);
+    let of_status = object
+        .pointer("/status/observedGeneration")
+        .and_then(Value::as_i64);
+    match (generation, of_status.max(ready(object).observed_generation)) {
+        (Some(generation), Some(observed)) => observed >= generation,
+        _ => is_static(object) || ready(object).status == "True",
+    }
+}
+
+/// Tells whether it is ready, as it is written now.
+pub(crate) fn is_ready(object: &Value) -> bool {
+    ready(object).status == "True" && is_observed(object)
+}
+
+/// Tells whether its controller is at work on it, and not only about to try again what failed.
+pub(crate) fn is_in_progress(object: &Value) -> bool {
+    condition(object, api::meta::condition_types::RECONCILING)
+        .is_some_and(|condition| condition.status == "True" && condition.reason != "ProgressingWithRetry")
+}
+
+/// Tells whether nothing will happen before somebody changes something.
+pub(crate) fn is_stalled(object: &Value) -> bool {
+    condition(object, api::meta::condition_types::STALLED).is_some_and(|condition| condition.status == "True")
+}
+
+pub(crate) fn is_suspended(object: &Value) -> bool {
+    object.pointer("/spec/suspend") == Some(&Value::Bool(true))
+}
+
+/// The revision that it has, or has applied; empty when there is none.
+pub(crate) fn revision(object: &Value) -> &str {
+    let pointers: &[&str] = match text(object, "/kind") {
+        "Kustomization" => &["/status/lastAppliedRevision"],
+        "HelmRelease" => &["/status/history/0/chartVersion", "/status/lastAttemptedRevision"],
+        _ => &["/status/artifact/revision"],
+    };
+    let found = pointers.iter().map(|pointer| text(object, pointer));
+    found
+        .into_iter()
+        .find(|text| !text.is_empty())
+        .unwrap_or_default()
+}
+
+/// The revision that was tried last.
+pub(crate) fn attempted(object: &Value) -> &str {
+    text(object, "/status/lastAttemptedRevision")
+}
+
+/// Shortens the digest in a revision: `main@sha1:0123456789…` is `main@sha1:01234567`.
+pub(crate) fn short_revision(revision: &str) -> String {
+    match revision.rsplit_once(':') {
+        Some((head, digest)) if digest.len() > 8 && digest.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+            format!("{head}:{}", &digest[..8])
+        }
+        _ => revision.to_owned(),
+    }
+}
+
+/// Where something comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Link {
+    /// What it is for the object: `source`, `chart`, `dependency`, `provider`.
+    pub(crate) word: &'static str,
+    pub(crate) id: ObjectId,
+}
+
+/// What an object needs of other objects of Flux.
+pub(crate) fn links(object: &Value) -> Vec<Link> {
+    let kind = text(object, "/kind");
+    let mut links = Vec::new();
+    match kind {
+        "Kustomization" | "HelmChart" | "ExternalArtifact" => {
+            links.extend(reference(object, "source", object.pointer("/spec/sourceRef")));
+        }
+        "HelmRelease" => {
+            links.extend(reference(object, "chart", object.pointer("/spec/chartRef")));
+            links.extend(made_chart(object).map(|id| Link { word: "chart", id }));
+        }
+        "GitRepository" => {
+            let included = list(object, "/spec/include").iter();
+            links.extend(included.filter_map(|one| local(object, "included", kind, one.get("repository")?)));
+        }
+        "ArtifactGenerator" => {
+            let sources = list(object, "/spec/sources").iter();
+            links.extend(sources.filter_map(|one| reference(object, "source", Some(one))));
+        }
+        "Alert" => {
+            let provider = object.pointer("/spec/providerRef");
+            links.extend(provider.and_then(|one| local(object, "provider", "Provider", one)));
+        }
+        _ => {}
+    }
+    if matches!(kind, "Kustomization" | "HelmRelease") {
+        let dependencies = list(object, "/spec/dependsOn").iter();
+        links.extend(dependencies.filter_map(|one| local(object, "dependency", kind, one)));
+    }
+    links
+}
+
+/// The HelmChart that helm-controller makes of `spec.chart`, which has the same name in every version of Flux.
+fn made_chart(object: &Value) -> Option<ObjectId> {
+    let spec = object.pointer("/spec/chart/spec")?;
+    let namespace_of_source = text(spec, "/sourceRef/namespace");
+    let namespace_of_chart = if namespace_of_source.is_empty() {
+        namespace(object)
+    } else {
+        namespace_of_source
+    };
+    let chart = format!("{}-{}", namespace(object), name(object));
+    Some(kind::exact("HelmChart")?.id(namespace_of_chart, &chart))
+}
+
+fn reference(object: &Value, word: &'static str, reference: Option<&Value>) -> Option<Link> {
+    let reference = reference?;
+    local(object, word, text(reference, "/kind"), reference)
+}
+
+fn local(object: &Value, word: &'static str, kind: &str, reference: &Value) -> Option<Link> {
+    let given = text(reference, "/namespace");
+    let namespace = if given.is_empty() {
+        namespace(object)
+    } else {
+        given
+    };
+    let id = kind::exact(kind)?.id(namespace, text(reference, "/name"));
+    Some(Link { word, id })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn linked(object: &Value) -> Vec<String> {
+        links(object)
+            .iter()
+            .map(|link| format!("{} {}", link.word, link.id))
+            .collect()
+    }
+
+    #[test]
+    fn what_an_object_needs_is_found_in_its_spec() {
+        let meta = json!({"name": "web", "namespace": "shop"});
+        for (object, expected) in [
+            (
+                json!({"kind": "Kustomization", "metadata": meta, "spec": {
+                    "sourceRef": {"kind": "GitRepository", "name": "app"},
+                    "dependsOn": [{"name": "db"}, {"name": "crds", "namespace": "infra"}]}}),
+                vec![
+                    "source GitRepository/shop/app",
+                    "dependency Kustomization/shop/db",
+                    "dependency Kustomization/infra/crds",
+                ],
+            ),
+            (
+                json!({"kind": "HelmRelease", "metadata": meta, "spec": {
+                    "chart": {"spec": {"sourceRef": {"kind": "HelmRepository", "name": "r", "namespace": "infra"}}}}}),
+                vec!["chart HelmChart/infra/shop-web"],
+            ),
+            (
+                json!({"kind": "HelmRelease", "metadata": meta, "spec": {"chartRef": {"kind": "OCIRepository", "name": "web"}}}),
+                vec!["chart OCIRepository/shop/web"],
+            ),
+            (
+                json!({"kind": "GitRepository", "metadata": meta, "spec": {"include": [{"repository": {"name": "lib"}}]}}),
+                vec!["included GitRepository/shop/lib"],
+            ),
+            (
+                json!({"kind": "ArtifactGenerator", "metadata": meta, "spec": {"sources": [{"kind": "Bucket", "name": "b"}]}}),
+                vec!["source Bucket/shop/b"],
+            ),
+            (
+                json!({"kind": "Alert", "metadata": meta, "spec": {"providerRef": {"name": "chat"}}}),
+                vec!["provider Provider/shop/chat"],
+            ),
+            (json!({"kind": "Kustomization", "metadata": meta}), vec![]),
+        ] {
+            assert_eq!(linked(&object), expected);
+        }
+    }
+
+    #[test]
+    fn ready_counts_only_for_the_newest_spec() {
+        let object = |generation: i64, observed: i64, status: &str| {
+            json!({"kind": "Kustomization", "metadata": {"generation": generation}, "status": {
+                "observedGeneration": observed, "conditions": [{"type": "Ready", "status": status}]}})
+        };
+        assert!(is_ready(&object(2, 2, "True")));
+        assert!(!is_ready(&object(2, 1, "True")));
+        assert!(!is_ready(&object(2, 2, "Unknown")));
+        let of_condition = json!({"kind": "ExternalArtifact", "metadata": {"generation": 2}, "status": {
+            "conditions": [{"type": "Ready", "status": "True", "observedGeneration": 1}]}});
+        assert!(!is_ready(&of_condition));
+        let failed = json!({"kind": "Kustomization", "metadata": {"generation": 1}, "status": {"observedGeneration": -1,
+            "conditions": [{"type": "Ready", "status": "False", "observedGeneration": 1}]}});
+        assert!(is_observed(&failed));
+        let static_one = json!({"kind": "Provider", "metadata": {"generation": 2}});
+        assert!(is_ready(&static_one));
+        let new = json!({"kind": "Kustomization", "metadata": {"generation": 1}, "status": {"observedGeneration": -1}});
+        assert_eq!((is_ready(&new), ready(&new).status), (false, "Unknown"));
+    }
+
+    #[test]
+    fn digests_in_revisions_are_shortened() {
+        for (revision, shown) in [
+            ("main@sha1:0123456789abcdef", "main@sha1:01234567"),
+            ("sha256:0123456789abcdef", "sha256:01234567"),
+            ("1.2.3", "1.2.3"),
+            ("v1:branch-with-words", "v1:branch-with-words"),
+        ] {
+            assert_eq!(short_revision(revision), shown);
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! In which form an answer is printed: tables for people, JSON and YAML for programs, names for other commands.
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use clap::ValueEnum;
+use serde_json::{Value, json};
+
+use super::{Failure, kind, object};
+
+/// The forms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// Columns for people
+    #[default]
+    Table,
+    /// More columns, and nothing shortened
+    Wide,
+    /// JSON, as the API server has it
+    Json,
+    /// YAML, as the API server has it
+    Yaml,
+    /// One KIND/NAME a line
+    Name,
+}
+
+/// How good the news in a cell is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tone {
+    Plain,
+    Good,
+    Bad,
+    Open,
+}
+
+impl Tone {
+    /// The tone of a condition's status.
+    pub(crate) fn of(status: &str) -> Self {
+        match status {
+            "True" => Self::Good,
+            "False" => Self::Bad,
+            _ => Self::Open,
+        }
+    }
+
+    fn code(self) -> Option<&'static str> {
+        match self {
+            Self::Plain => None,
+            Self::Good => Some("32"),
+            Self::Bad => Some("31"),
+            Self::Open => Some("33"),
+        }
+    }
+}
+
+/// Whether colours are written. They are for terminals, and for those who do not refuse them (no-color.org).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Colours(bool);
+
+impl Colours {
+    /// What standard output and the environment ask for.
+    pub(crate) fn of_terminal() -> Self {
+        let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+        Self(io::stdout().is_terminal() && !refused && !dumb)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn none() -> Self {
+        Self(false)
+    }
+
+    pub(crate) fn paint(self, text: &str, tone: Tone) -> String {
+        match tone.code() {
+            Some(code) if self.0 && !text.is_empty() => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
+            _ => text.to_owned(),
+        }
+    }
+}
+
+/// A cell of a table.
+pub(crate) struct Cell {
+    text: String,
+    tone: Tone,
+}
+
+impl Cell {
+    pub(crate) fn toned(text: impl Into<String>, tone: Tone) -> Self {
+        Self {
+            text: one_line(&text.into()),
+            tone,
+        }
+    }
+}
+
+impl<T: Into<String>> From<T> for Cell {
+    fn from(text: T) -> Self {
+        Self::toned(text, Tone::Plain)
+    }
+}
+
+/// Messages have lines of their own, rows do not. Nor may what somebody wrote into a status steer the terminal.
+pub(crate) fn one_line(text: &str) -> String {
+    let words: Vec<_> = text.split_whitespace().collect();
+    words.join(" ").replace(char::is_control, "")
+}
+
+/// Lays out rows below their header; the last column is as wide as it likes.
+pub(crate) fn table(header: &[&str], rows: &[Vec<Cell>], colours: Colours) -> String {
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        let widest = cells.map(|cell| cell.text.chars().count()).max().unwrap_or(0);
+        widest.max(header[column].chars().count())
+    };
+    let widths: Vec<_> = (0..header.len()).map(width).collect();
+    let header: Vec<_> = header.iter().map(|&title| Cell::from(title)).collect();
+    let mut text = String::new();
+    for row in std::iter::once(&header).chain(rows) {
+        let mut line = String::new();
+        let mut gap = 0;
+        for (cell, width) in row.iter().zip(&widths) {
+            if !cell.text.is_empty() {
+                line.push_str(&" ".repeat(gap));
+                line.push_str(&colours.paint(&cell.text, cell.tone));
+                gap = 0;
+            }
+            gap += width - cell.text.chars().count() + 2;
+        }
+        text.push_str(&line);
+        text.push('\n');
+    }
+    text
+}
+
+/// Writes objects for programs: one alone as it is, else a List as kubectl makes it.
+pub(crate) fn objects(mut found: Vec<Value>, one: bool, output: Output) -> Result<String, Failure> {
+    if output == Output::Name {
+        return Ok(found
+            .iter()
+            .map(|object| format!("{}\n", reference(object)))
+            .collect());
+    }
+    let value = match found.len() {
+        1 if one => found.remove(0),
+        _ => json!({"apiVersion": "v1", "kind": "List", "items": found}),
+    };
+    document(&value, output)
+}
+
+/// Writes a value as JSON or YAML.
+pub(crate) fn document(value: &Value, output: Output) -> Result<String, Failure> {
+    match output {
+        Output::Yaml => manifest::yaml::write(value).map_err(|error| Failure::Write(error.to_string())),
+        _ => serde_json::to_string_pretty(value)
+            .map(|text| text + "\n")
+            .map_err(|error| Failure::Write(error.to_string())),
+    }
+}
+
+/// Names an object in a way that this command and kubectl both take.
+fn reference(object: &Value) -> String {
+    let id = object::id(object);
+    match kind::of(&id) {
+        Some(kind) => format!("{}/{}", kind.kind.to_lowercase(), id.name),
+        None => format!("{}/{}", id.kind.to_lowercase(), id.name),
+    }
+}
+
+/// Prints an answer.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(Failure::Print)
+}
+
+/// How long ago something was, as kubectl says it.
+pub(crate) fn age(time: &str, now: jiff::Timestamp) -> String {
+    let Ok(time) = time.parse::<jiff::Timestamp>() else {
+        return "<unknown>".to_owned();
+    };
+    let seconds = now.as_second().saturating_sub(time.as_second()).max(0);
+    match seconds {
+        0..120 => format!("{seconds}s"),
+        120..7200 => format!("{}m", seconds / 60),
+        7200..172_800 => format!("{}h", seconds / 3600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell_and_lines_end_without_spaces() {
+        let rows = vec![
+            vec!["app".into(), Cell::toned("False", Tone::Bad), "it\nfailed".into()],
+            vec!["a-longer-name".into(), Cell::toned("True", Tone::Good), "".into()],
+            vec!["é".into(), "".into(), "fine".into()],
+        ];
+        let header = ["NAME", "READY", "MESSAGE"];
+        assert_eq!(
+            table(&header, &rows, Colours::none()),
+            "NAME           READY  MESSAGE\n\
+             app            False  it failed\n\
+             a-longer-name  True\n\
+             é                     fine\n"
+        );
+        let painted = table(&header, &rows, Colours(true));
+        assert!(
+            painted.contains("app            \u{1b}[31mFalse\u{1b}[0m  it failed"),
+            "{painted}"
+        );
+    }
+
+    #[test]
+    fn what_is_in_a_message_does_not_steer_the_terminal() {
+        assert_eq!(one_line("a\u{1b}[31m\tb\r\n c"), "a[31m b c");
+    }
+
+    #[test]
+    fn one_object_that_was_named_stands_alone_and_others_in_a_list() {
+        let object = json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
+            "metadata": {"name": "app"}});
+        let written = |one, output| objects(vec![object.clone()], one, output).unwrap();
+        assert!(written(true, Output::Yaml).starts_with("apiVersion: kustomize"));
+        assert!(written(false, Output::Json).contains("\"kind\": \"List\""));
+        assert_eq!(written(false, Output::Name), "kustomization/app\n");
+    }
+
+    #[test]
+    fn ages_are_told_in_the_largest_unit_that_says_enough() {
+        let now = "2026-01-03T00:00:00Z".parse().unwrap();
+        for (time, shown) in [
+            ("2026-01-02T23:59:30Z", "30s"),
+            ("2026-01-02T23:50:00Z", "10m"),
+            ("2026-01-02T20:00:00Z", "4h"),
+            ("2025-12-30T00:00:00Z", "4d"),
+            ("2026-01-04T00:00:00Z", "0s"),
+            ("never", "<unknown>"),
+        ] {
+            assert_eq!(age(time, now), shown);
+        }
+    }
+}
