@@ -11,7 +11,9 @@ mod events;
 mod get;
 mod pflag;
 mod template;
+mod tree;
 mod usage;
+mod why;
 
 use std::env;
 use std::io::{self, Write};
@@ -42,6 +44,10 @@ enum Command {
     },
     /// Show objects of Flux and how they are.
     Get(Box<get::Flags>),
+    /// Say why an object is not ready, down to the cause.
+    Why(Box<why::Flags>),
+    /// Show what a Kustomization or HelmRelease has applied, and how it is.
+    Tree(Box<tree::Flags>),
     /// Show what was told about objects of Flux.
     Events(Box<events::Flags>),
     /// Print the script that completes this command's words in a shell.
@@ -72,6 +78,8 @@ fn main() -> ExitCode {
             Err(error) => fail(&error.to_string()),
         },
         Command::Get(flags) => end(get::run(&flags, tell)),
+        Command::Why(flags) => end(why::run(&flags)),
+        Command::Tree(flags) => end(tree::run(&flags)),
         Command::Events(flags) => end(events::run(&flags, tell)),
         Command::Completion(flags) => {
             let script = completion::script(&flags, CommandLine::command()).map_err(Failure::Print);

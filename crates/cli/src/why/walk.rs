@@ -1,0 +1,337 @@
+//! The walk from an object to what keeps it from being ready. Pure: it walks over objects that were fetched, and names those
+//! that it would look at next.
+
+use std::collections::BTreeMap;
+
+use manifest::ObjectId;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::cluster::kind;
+use crate::cluster::object::{self, Link, ready, text};
+use crate::cluster::output::one_line;
+
+/// What is known of an object.
+pub(crate) enum Lookup {
+    Found(Value),
+    Absent,
+    /// The API server did not show it, for this reason.
+    Refused(String),
+}
+
+/// What was fetched so far.
+pub(crate) type Fetched = BTreeMap<ObjectId, Lookup>;
+
+/// How an object is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(crate) enum State {
+    Ready,
+    /// Ready, with an older revision than its source has.
+    Behind,
+    NotReady,
+    Suspended,
+    Absent,
+    /// It may not be looked at.
+    Unreadable,
+}
+
+/// An object on the way to the cause.
+#[derive(Debug, Serialize)]
+pub(crate) struct Finding {
+    /// Kind, namespace and name.
+    pub(crate) object: String,
+    /// What it is for the object that led to it.
+    pub(crate) role: &'static str,
+    pub(crate) state: State,
+    /// A word for what is wrong.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) reason: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) message: String,
+    /// What it has, or has applied.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) revision: String,
+    /// What was tried last, if it is another one.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) attempted: String,
+    /// The commit that an artifact without one in its revision was made of.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) origin: String,
+    /// Where a source is.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) url: String,
+    /// What it waits for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) because: Vec<Finding>,
+}
+
+impl Finding {
+    /// Tells whether it, or anything that it needs, is not as it should be.
+    fn is_trouble(&self) -> bool {
+        self.state != State::Ready || self.because.iter().any(Self::is_trouble)
+    }
+
+    /// The ends of the ways: where the causes are.
+    pub(crate) fn roots(&self) -> Vec<&Finding> {
+        let mut roots: Vec<_> = self.because.iter().flat_map(Finding::roots).collect();
+        if roots.is_empty() && self.state != State::Ready {
+            roots.push(self);
+        }
+        roots
+    }
+}
+
+/// Walks from an object. What it wants to look at and was not fetched yet is added to `wanted`.
+pub(crate) fn walk(root: &ObjectId, fetched: &Fetched, wanted: &mut Vec<ObjectId>) -> Finding {
+    let mut walk = Walk {
+        fetched,
+        wanted,
+        path: Vec::new(),
+    };
+    walk.visit("object", root)
+}
+
+struct Walk<'a> {
+    fetched: &'a Fetched,
+    wanted: &'a mut Vec<ObjectId>,
+    /// From the root to where it is.
+    path: Vec<ObjectId>,
+}
+
+impl Walk<'_> {
+    fn visit(&mut self, role: &'static str, id: &ObjectId) -> Finding {
+        let plain = |state, message: &str| Finding {
+            message: message.to_owned(),
+            ..finding(id.to_string(), role, state)
+        };
+        if let Some(at) = self.path.iter().position(|before| before == id) {
+            let circle: Vec<_> = self.path[at..]
+                .iter()
+                .chain([id])
+                .map(ToString::to_string)
+                .collect();
+            return plain(
+                State::NotReady,
+                &format!("waits for itself: {}", circle.join(" → ")),
+            );
+        }
+        match self.fetched.get(id) {
+            None => {
+                self.wanted.push(id.clone());
+                plain(State::Ready, "")
+            }
+            Some(Lookup::Absent) => plain(State::Absent, "does not exist"),
+            Some(Lookup::Refused(why)) => plain(State::Unreadable, why),
+            Some(Lookup::Found(object)) => {
+                self.path.push(id.clone());
+                let finding = self.look(role, id, object);
+                self.path.pop();
+                finding
+            }
+        }
+    }
+
+    fn look(&mut self, role: &'static str, id: &ObjectId, object: &Value) -> Finding {
+        let mut found = about(role, id, object);
+        let links = object::links(object);
+        if let Some(newer) = self.newer_revision(object, &links)
+            && found.state == State::Ready
+        {
+            found.state = State::Behind;
+            found.message = format!("{newer} is there and not applied yet");
+        }
+        // What a ready object depends on does not matter to who waits for it, but where its content comes from does: a source
+        // that cannot be fetched keeps everything as it was.
+        let matters =
+            |link: &Link| found.state != State::Ready || matches!(link.word, "source" | "chart" | "included");
+        for link in links.into_iter().filter(matters) {
+            let cause = self.visit(link.word, &link.id);
+            if cause.is_trouble() {
+                found.because.push(cause);
+            }
+        }
+        if found.state == State::NotReady {
+            let failing = failing_objects(object);
+            found
+                .because
+                .extend(failing.into_iter().map(|failing| self.failing(failing)));
+        }
+        found
+    }
+
+    /// The revision of the source, when it is not the one that was applied.
+    fn newer_revision(&self, object: &Value, links: &[Link]) -> Option<String> {
+        if text(object, "/kind") != "Kustomization" {
+            return None;
+        }
+        let source = links.iter().find(|link| link.word == "source")?;
+        let Some(Lookup::Found(source)) = self.fetched.get(&source.id) else {
+            return None;
+        };
+        let there = object::revision(source);
+        (!there.is_empty() && there != object::revision(object)).then(|| there.to_owned())
+    }
+
+    /// An object that was applied and is not well. Those of Flux are looked into.
+    fn failing(&mut self, failing: Failing) -> Finding {
+        if let Some(id) = failing.of_flux() {
+            let found = self.visit("applied", &id);
+            if found.is_trouble() {
+                return found;
+            }
+        }
+        Finding {
+            reason: failing.cause,
+            message: failing.message,
+            ..finding(failing.object, "applied", State::NotReady)
+        }
+    }
+}
+
+fn about(role: &'static str, id: &ObjectId, object: &Value) -> Finding {
+    let condition = ready(object);
+    let state = match () {
+        () if object::is_suspended(object) => State::Suspended,
+        () if object::is_ready(object) => State::Ready,
+        () => State::NotReady,
+    };
+    let mut message = one_line(condition.message);
+    if state == State::Suspended {
+        message = format!("nothing is done for it before it is resumed; before that: {message}");
+    } else if !object::is_observed(object) {
+        message = format!("its controller has not looked at its newest spec yet; before that: {message}");
+    }
+    if !text(object, "/metadata/deletionTimestamp").is_empty() {
+        message = format!("it is being deleted; {message}");
+    }
+    let revision = object::revision(object).to_owned();
+    let attempted = object::attempted(object);
+    Finding {
+        reason: condition.reason.to_owned(),
+        message: if state == State::Ready {
+            String::new()
+        } else {
+            message
+        },
+        attempted: if attempted == revision {
+            String::new()
+        } else {
+            attempted.to_owned()
+        },
+        revision,
+        origin: origin(object).to_owned(),
+        url: text(object, "/spec/url").to_owned(),
+        ..finding(id.to_string(), role, state)
+    }
+}
+
+/// The commit behind an artifact whose revision is none.
+fn origin(object: &Value) -> &str {
+    const OF_ARTIFACT: &str = "/status/artifact/metadata/org.opencontainers.image.revision";
+    let pointers = [
+        "/status/lastAppliedOriginRevision",
+        OF_ARTIFACT,
+        "/status/observedSourceArtifactRevision",
+    ];
+    let found = pointers.into_iter().map(|pointer| text(object, pointer));
+    found
+        .into_iter()
+        .find(|text| !text.is_empty())
+        .unwrap_or_default()
+}
+
+fn finding(object: String, role: &'static str, state: State) -> Finding {
+    Finding {
+        object,
+        role,
+        state,
+        reason: String::new(),
+        message: String::new(),
+        revision: String::new(),
+        attempted: String::new(),
+        origin: String::new(),
+        url: String::new(),
+        because: Vec::new(),
+    }
+}
+
+/// An object that was applied and is not well, as the one who applied it says.
+#[derive(Debug, PartialEq, Eq)]
+struct Failing {
+    object: String,
+    cause: String,
+    message: String,
+}
+
+impl Failing {
+    fn of_flux(&self) -> Option<ObjectId> {
+        let mut parts = self.object.split('/');
+        let (kind, namespace, name) = (parts.next()?, parts.next()?, parts.next()?);
+        Some(kind::exact(kind)?.id(namespace, name))
+    }
+}
+
+/// Where apply-controller lists what failed: docs/operations/why.md.
+const WHY: &str = "windlass.dev/why";
+
+fn failing_objects(object: &Value) -> Vec<Failing> {
+    let metadata = object.pointer("/status/history/0/metadata");
+    let listed = metadata
+        .and_then(|metadata| metadata.get(WHY))
+        .and_then(Value::as_str);
+    let listed: Option<Vec<Value>> = listed.and_then(|text| serde_json::from_str(text).ok());
+    let from_list = |entry: &Value| {
+        let of = |key: &str| {
+            entry
+                .get(key)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
+        let place = match (of("file"), entry.get("line").and_then(Value::as_u64)) {
+            (file, _) if file.is_empty() => String::new(),
+            (file, Some(line)) => format!("{file}:{line}: "),
+            (file, None) => format!("{file}: "),
+        };
+        let failing = Failing {
+            object: of("object"),
+            cause: if of("cause").is_empty() {
+                of("status")
+            } else {
+                of("cause")
+            },
+            message: format!("{place}{}", one_line(&of("message"))),
+        };
+        (!failing.object.is_empty()).then_some(failing)
+    };
+    match listed {
+        Some(entries) => entries.iter().filter_map(from_list).collect(),
+        None => in_message(ready(object).message),
+    }
+}
+
+/// Reads what Flux's message of a failed health check names: `[Deployment/shop/web status: 'InProgress': …, …]`.
+fn in_message(message: &str) -> Vec<Failing> {
+    const STATUS: &str = " status: '";
+    let mut starts = Vec::new();
+    for (at, _) in message.match_indices(STATUS) {
+        let start = message[..at]
+            .rfind(|c: char| c == '[' || c.is_whitespace())
+            .map_or(0, |before| before + 1);
+        starts.push((start, at));
+    }
+    let failing = |(number, &(start, at)): (usize, &(usize, usize))| {
+        let end = starts.get(number + 1).map_or(message.len(), |next| next.0);
+        let (status, said) = message[at + STATUS.len()..end].split_once('\'')?;
+        Some(Failing {
+            object: message[start..at].to_owned(),
+            cause: status.to_owned(),
+            message: said.trim_matches([':', ',', ' ', ']']).to_owned(),
+        })
+    };
+    starts.iter().enumerate().filter_map(failing).collect()
+}
+
+#[cfg(test)]
+#[path = "walk/tests.rs"]
+mod tests;
