@@ -10,9 +10,12 @@ mod completion;
 mod events;
 mod get;
 mod pflag;
+mod reconcile;
+mod suspend;
 mod template;
 mod tree;
 mod usage;
+mod wait;
 mod why;
 
 use std::env;
@@ -50,6 +53,14 @@ enum Command {
     Tree(Box<tree::Flags>),
     /// Show what was told about objects of Flux.
     Events(Box<events::Flags>),
+    /// Ask for a reconcile now, and wait for it.
+    Reconcile(Box<reconcile::Flags>),
+    /// Have objects left alone.
+    Suspend(Box<suspend::Suspend>),
+    /// Have suspended objects looked at again.
+    Resume(Box<suspend::Resume>),
+    /// Wait until everything that should run a revision does.
+    Wait(Box<wait::Flags>),
     /// Print the script that completes this command's words in a shell.
     Completion(completion::Flags),
 }
@@ -81,6 +92,10 @@ fn main() -> ExitCode {
         Command::Why(flags) => end(why::run(&flags)),
         Command::Tree(flags) => end(tree::run(&flags)),
         Command::Events(flags) => end(events::run(&flags, tell)),
+        Command::Reconcile(flags) => end(reconcile::run(&flags, tell)),
+        Command::Suspend(flags) => end(suspend::suspend(&flags)),
+        Command::Resume(flags) => end(suspend::resume(&flags, tell)),
+        Command::Wait(flags) => end(wait::run(&flags, tell)),
         Command::Completion(flags) => {
             let script = completion::script(&flags, CommandLine::command()).map_err(Failure::Print);
             end(script.and_then(|script| cluster::print(&script)))

@@ -1,0 +1,160 @@
+//! `windlass suspend` and `windlass resume`: whether controllers look at an object.
+
+use std::time::Duration;
+
+use clap::{ArgAction, Args};
+use manifest::ObjectId;
+use serde_json::{Value, json};
+
+use crate::cluster::kind::{self, Selection};
+use crate::cluster::object;
+use crate::cluster::{self, Cluster, ClusterFlags, Failure, Kind, parse_timeout, print};
+use crate::reconcile;
+
+/// What was typed for `suspend`.
+#[derive(Debug, Args)]
+pub(crate) struct Suspend {
+    #[command(flatten)]
+    objects: Objects,
+}
+
+/// What was typed for `resume`.
+#[derive(Debug, Args)]
+pub(crate) struct Resume {
+    #[command(flatten)]
+    objects: Objects,
+
+    /// Wait until they are ready again
+    #[arg(long, value_name = "BOOL", action = ArgAction::Set, num_args = 0..=1, require_equals = true,
+          default_missing_value = "true", default_value = "true")]
+    wait: bool,
+
+    /// How long to wait for each
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = parse_timeout)]
+    timeout: Duration,
+}
+
+#[derive(Debug, Args)]
+struct Objects {
+    /// KIND/NAME…, KIND NAME…, or KIND with --all
+    #[arg(value_name = "OBJECT", required = true)]
+    words: Vec<String>,
+
+    /// All objects of the kind in the namespace
+    #[arg(long)]
+    all: bool,
+
+    #[command(flatten)]
+    cluster: ClusterFlags,
+}
+
+impl Objects {
+    fn selection(&self) -> Result<Selection, Failure> {
+        let selection = kind::select(&self.words)?;
+        let kinds: Vec<&Kind> = match (&selection, self.all) {
+            (Selection::Kinds(kinds), true) if kinds.len() == 1 => kinds.clone(),
+            (Selection::Targets(targets), false) => targets.iter().map(|target| target.kind).collect(),
+            (Selection::Targets(_), true) => {
+                return Err(Failure::Usage("give either names or --all".to_owned()));
+            }
+            (Selection::Kinds(_), _) => {
+                return Err(Failure::Usage("name objects, or one kind with --all".to_owned()));
+            }
+        };
+        match kinds.iter().find(|kind| !kind.suspends) {
+            Some(kind) => Err(Failure::Usage(format!(
+                "{} have no spec.suspend and cannot be suspended",
+                kind.plural
+            ))),
+            None => Ok(selection),
+        }
+    }
+
+    async fn ids(&self, cluster: &Cluster, selection: Selection) -> Result<Vec<ObjectId>, Failure> {
+        match selection {
+            Selection::Targets(targets) => Ok(targets
+                .iter()
+                .map(|target| target.id(&cluster.namespace))
+                .collect()),
+            Selection::Kinds(kinds) => {
+                let mut ids = Vec::new();
+                for kind in kinds {
+                    let found = cluster.list(kind, Some(&cluster.namespace), None).await?;
+                    ids.extend(found.iter().flatten().map(object::id));
+                }
+                Ok(ids)
+            }
+        }
+    }
+}
+
+/// Suspends each object.
+pub(crate) fn suspend(flags: &Suspend) -> Result<(), Failure> {
+    let selection = flags.objects.selection()?;
+    cluster::run(&flags.objects.cluster, async |cluster| {
+        for id in flags.objects.ids(&cluster, selection).await? {
+            cluster.merge(&id, "suspend", &spec(&json!(true))).await?;
+            print(&format!("{id} suspended\n"))?;
+        }
+        Ok(())
+    })
+}
+
+/// Resumes each object, and waits for what its controller makes of it.
+pub(crate) fn resume(flags: &Resume, tell: impl Fn(&str)) -> Result<(), Failure> {
+    let selection = flags.objects.selection()?;
+    cluster::run(&flags.objects.cluster, async |cluster| {
+        let ids = flags.objects.ids(&cluster, selection).await?;
+        for id in &ids {
+            // Absent and false mean the same; absent is what a manifest without the field has.
+            cluster.merge(id, "resume", &spec(&Value::Null)).await?;
+            print(&format!("{id} resumed\n"))?;
+        }
+        if flags.wait {
+            for id in ids
+                .iter()
+                .filter(|id| kind::of(id).is_some_and(|kind| kind.answers))
+            {
+                tell(&format!("waiting for {id}"));
+                let revision = reconcile::ready_at(&cluster, id, flags.timeout).await?;
+                print(&format!("{id} is ready{revision}\n"))?;
+            }
+        }
+        Ok(())
+    })
+}
+
+fn spec(suspend: &Value) -> Value {
+    json!({"spec": {"suspend": suspend}})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        objects: Objects,
+    }
+
+    fn refused(words: &[&str]) -> String {
+        let objects = Line::parse_from([&["suspend"], words].concat()).objects;
+        objects
+            .selection()
+            .err()
+            .map(|error| error.to_string())
+            .unwrap_or_default()
+    }
+
+    #[test]
+    fn only_what_has_the_field_is_suspended_and_all_only_on_request() {
+        assert_eq!(refused(&["ks/app", "hr/web"]), "");
+        assert_eq!(refused(&["ks", "--all"]), "");
+        assert_eq!(refused(&["ks"]), "name objects, or one kind with --all");
+        assert_eq!(refused(&["all", "--all"]), "name objects, or one kind with --all");
+        assert_eq!(refused(&["ks", "app", "--all"]), "give either names or --all");
+        assert!(refused(&["ea/made"]).contains("externalartifacts have no spec.suspend"));
+    }
+}
