@@ -18,6 +18,7 @@ mod artifacts;
 mod authority;
 mod builds;
 mod changes;
+mod cli;
 mod crds;
 mod decryption;
 mod deletion;
