@@ -4,6 +4,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use kube::config::Kubeconfig;
 use serde_json::{Value, json};
 use testkit::controller::program;
 use testkit::git::Change;
@@ -182,6 +183,49 @@ fn windlass_waits_for_a_commit_and_says_why_it_does_not_come() {
 }
 
 #[test]
+fn windlass_waits_for_those_who_may_look_into_one_namespace_only() {
+    run("cli-tenant", |test| async move {
+        let ns = &test.namespace;
+        let repository = test.repository(&[("deploy/a.yaml", config_map(ns, "a", "1"))])?;
+        test.deliver(&repository, json!({})).await?;
+        let rbac = "rbac.authorization.k8s.io";
+        let rules = json!([{"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]}]);
+        test.apply(&json!({"apiVersion": format!("{rbac}/v1"), "kind": "Role",
+            "metadata": {"name": "reader", "namespace": ns}, "rules": rules}))
+            .await?;
+        test.apply(&json!({"apiVersion": format!("{rbac}/v1"), "kind": "RoleBinding",
+            "metadata": {"name": "reader", "namespace": ns},
+            "roleRef": {"apiGroup": rbac, "kind": "Role", "name": "reader"},
+            "subjects": [{"apiGroup": rbac, "kind": "User", "name": ns}]}))
+            .await?;
+        let mut kubeconfig = Kubeconfig::read_from(test.world.control_plane.kubeconfig_path())?;
+        for user in &mut kubeconfig.auth_infos {
+            user.auth_info.get_or_insert_default().impersonate = Some(ns.clone());
+        }
+        let folder = testkit::scratch::directory("tenant")?;
+        let path = folder.path().join("kubeconfig");
+        std::fs::write(&path, serde_json::to_string(&kubeconfig)?)?;
+        let windlass = Windlass { test: &test };
+        let path = path.display().to_string();
+        let commit = repository.resolve("main")?;
+        let words = ["wait", "--revision", &commit, "--kubeconfig", &path];
+        let said = windlass.run(&words, 0).await?;
+        ensure!(
+            said.contains(&format!("Kustomization/{ns}/app is ready")),
+            "{said}"
+        );
+        let said = windlass
+            .run(&["get", "ks", "-A", "--kubeconfig", &path], 1)
+            .await?;
+        ensure!(
+            said.contains("failed to list kustomizations: ") && said.contains("forbidden"),
+            "{said}"
+        );
+        test.delete_kustomization("app").await
+    });
+}
+
+#[test]
 fn windlass_looks_into_releases() {
     helm::run("cli-helm", |test| async move {
         let windlass = Windlass { test: &test };
@@ -216,11 +260,14 @@ impl Windlass<'_> {
     /// What it said on both of its streams before it ended with this exit code.
     async fn run(&self, words: &[&str], code: i32) -> Result<String> {
         let mut command = Command::new(program("windlass")?);
+        // Of flags that are given twice, the last counts: words may name another kubeconfig.
+        let (verb, words_after) = words.split_first().context("no words")?;
         command
-            .args(words)
+            .arg(verb)
             .arg("--kubeconfig")
             .arg(self.test.world.control_plane.kubeconfig_path())
             .args(["--namespace", &self.test.namespace])
+            .args(words_after)
             .stdin(Stdio::null());
         let output = tokio::task::spawn_blocking(move || command.output()).await??;
         let text = [output.stdout, output.stderr].concat();
