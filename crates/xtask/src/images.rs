@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
     /// Folder for the images (as OCI layouts) and what is told of them.
     #[arg(long, default_value = "target/images")]
     out: PathBuf,
-    /// Folder with programs that are there already, instead of building them.
+    /// Folder with programs that are there already, instead of building them; of these nothing is told beside the images.
     #[arg(long)]
     programs: Option<PathBuf>,
     /// Programs to pack; all if none is named.
@@ -94,14 +94,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     for program in names {
         let image = pack(&buildah, work.path(), program, &folder, &out, tag, &commit)?;
-        write_json(
-            &out.join(format!("{program}.spdx.json")),
-            &inventory::of(program, &commit)?,
-        )?;
-        write_json(
-            &out.join(format!("{program}.provenance.json")),
-            &provenance::of(&image, arguments.repository.as_deref(), &commit)?,
-        )?;
+        // Of programs that were not built here, nothing is known.
+        if arguments.programs.is_none() {
+            write_json(
+                &out.join(format!("{program}.spdx.json")),
+                &inventory::of(program, &commit)?,
+            )?;
+            write_json(
+                &out.join(format!("{program}.provenance.json")),
+                &provenance::of(&image, arguments.repository.as_deref(), &commit)?,
+            )?;
+        }
         let at = match &arguments.repository {
             Some(repository) => push(&buildah, &image, repository)?,
             None => out.join(program).display().to_string(),
@@ -214,9 +217,7 @@ fn commit() -> Result<Commit> {
     Ok(Commit {
         id: git(&["rev-parse", "HEAD"])?.trim().to_owned(),
         time: Timestamp::from_second(seconds).context("the commit's time is out of range")?,
-        clean: git(&["status", "--porcelain", "--untracked-files=no"])?
-            .trim()
-            .is_empty(),
+        clean: git(&["status", "--porcelain"])?.trim().is_empty(),
     })
 }
 

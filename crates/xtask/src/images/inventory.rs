@@ -10,7 +10,7 @@ use testkit::tools::repository_root;
 
 use super::{Commit, host, read};
 
-/// The document for one program. Crates that only build or test it are not in it.
+/// The document for the image of one program. What only builds or tests it is not in it, macros included.
 pub(super) fn of(program: &str, commit: &Commit) -> Result<Value> {
     let root = repository_root();
     let metadata = read(
@@ -43,11 +43,19 @@ fn describe(
     let top = top.and_then(|found| found["id"].as_str());
     let top = top.with_context(|| format!("no crate has the program {program}"))?;
 
-    let mut reached = BTreeSet::from([top]);
+    // Its content is in the image beside the program.
+    let authorities = crates.values().find(|found| found["name"] == "webpki-root-certs");
+    let authorities = authorities.and_then(|found| found["id"].as_str());
+    let authorities = authorities.context("cargo does not know the crate of the certificate authorities")?;
+    let is_macro = |id: &str| {
+        let kind = crates.get(id).map(|found| &found["targets"][0]["kind"]);
+        kind.is_some_and(|kind| *kind == json!(["proc-macro"]))
+    };
+
+    let mut reached = BTreeSet::from([top, authorities]);
     let mut ahead = vec![top];
-    let mut relationships = vec![
-        json!({"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", "relatedSpdxElement": name_of(top)}),
-    ];
+    let describes = |id| json!({"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", "relatedSpdxElement": name_of(id)});
+    let mut relationships = vec![describes(top), describes(authorities)];
     while let Some(id) = ahead.pop() {
         let dependencies = nodes.get(id).and_then(|node| node["deps"].as_array());
         for dependency in dependencies
@@ -55,7 +63,7 @@ fn describe(
             .flatten()
             .filter(|found| is_linked(found))
         {
-            let Some(on) = dependency["pkg"].as_str() else {
+            let Some(on) = dependency["pkg"].as_str().filter(|on| !is_macro(on)) else {
                 continue;
             };
             relationships.push(json!({"spdxElementId": name_of(id), "relationshipType": "DEPENDS_ON", "relatedSpdxElement": name_of(on)}));
