@@ -51,16 +51,13 @@ impl Facts {
     }
 }
 
-/// An address without the name and password that it may carry.
+/// An address without what it may carry: name and password, and a query that may be signed.
 fn plain(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else {
-        return url.to_owned();
-    };
-    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    match rest[..end].rfind('@') {
-        Some(at) => format!("{scheme}://{}", &rest[at + 1..]),
-        None => url.to_owned(),
-    }
+    let url = url.split(['?', '#']).next().unwrap_or_default();
+    let (scheme, rest) = url.split_at(url.find("://").map_or(0, |at| at + 3));
+    let end = rest.find('/').unwrap_or(rest.len());
+    let begin = rest[..end].rfind('@').map_or(0, |at| at + 1);
+    format!("{scheme}{}", &rest[begin..])
 }
 
 impl HasFacts for GitRepository {
@@ -209,6 +206,11 @@ mod tests {
             ),
             ("https://git.example.com/a@b", "https://git.example.com/a@b"),
             ("ssh://git@host", "ssh://host"),
+            (
+                "https://store.example.com/charts?sig=secret",
+                "https://store.example.com/charts",
+            ),
+            ("me:secret@minio.example.com:9000", "minio.example.com:9000"),
             ("host/path", "host/path"),
         ] {
             assert_eq!(plain(url), told);
