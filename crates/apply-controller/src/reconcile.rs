@@ -82,6 +82,7 @@ pub async fn reconcile(context: Arc<Context>, key: ObjectKey) -> Next {
         context.forget(&key);
         return Next::Done;
     }
+    context.metrics.expect_deliveries("Kustomization", &key);
     let mut recorder = Recorder::new(&context, Arc::clone(&observed.object));
     let decision = decide::decide(&observed, &context.policy, Timestamp::now());
     tracing::debug!(?decision, "decided");

@@ -115,6 +115,7 @@ where
     let token = process::shutdown();
     let webhook = Webhook::from_flag(&app.endpoints.events_addr)?;
     let (metrics, ready) = (Metrics::new(), Ready::default());
+    metrics.build(app.name);
     app.not_ready_until
         .iter()
         .for_each(|check| ready.set(check, false));

@@ -23,6 +23,7 @@ use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
 pub use deliveries::Progress;
@@ -134,18 +135,30 @@ impl Metrics {
         self.objects.add(store, is_ours);
     }
 
+    /// Tells which program this is. Rules choose by this metric which series are ours.
+    pub fn build(&self, name: &'static str) {
+        let info = Info::new(vec![("name", name), ("version", env!("CARGO_PKG_VERSION"))]);
+        self.register(|registry| registry.register("windlass_build", "Which program this is", info));
+    }
+
+    /// Begins the series of an object's deliveries, before there are any.
+    pub fn expect_deliveries(&self, kind: &str, key: &ObjectKey) {
+        self.deliveries
+            .expect(&ObjectLabels::new(kind, &key.namespace, &key.name));
+    }
+
     /// Records what a new status says of delivery. `made_at` is asked when something was delivered: the time of its commit.
     pub fn progressed(
         &self,
         kind: &str,
         key: &ObjectKey,
-        before: Progress<'_>,
-        after: Progress<'_>,
+        before: &Progress<'_>,
+        after: &Progress<'_>,
         made_at: impl FnOnce() -> Option<Timestamp>,
     ) {
         let object = ObjectLabels::new(kind, &key.namespace, &key.name);
         self.deliveries
-            .see(object, before, after, Timestamp::now(), made_at);
+            .see(&object, before, after, Timestamp::now(), made_at);
     }
 
     /// Records how long the reconciliation of one object took.
@@ -245,12 +258,18 @@ mod tests {
             ..Progress::default()
         };
         let after = Progress {
-            delivered: Some("1"),
+            delivered: Some("1".to_owned()),
             ready: Some(&good),
             ..Progress::default()
         };
         let key = ObjectKey::new("apps", "web");
-        metrics.progressed("Kustomization", &key, before, after, || Some(began));
+        metrics.expect_deliveries("Kustomization", &key);
+        metrics.progressed("Kustomization", &key, &before, &after, || Some(began));
+        let next = Progress {
+            delivered: Some("2".to_owned()),
+            ..after.clone()
+        };
+        metrics.progressed("Kustomization", &key, &after, &next, || Some(began));
     }
 
     #[test]
@@ -280,6 +299,8 @@ mod tests {
             "process_virtual_memory_bytes",
             "rest_client_requests_total",
             "windlass_deliveries_total",
+            "windlass_delivery_last_lead_time_seconds",
+            "windlass_delivery_last_recovery_seconds",
             "windlass_delivery_lead_time_seconds",
             "windlass_delivery_recovery_seconds",
             "workqueue_adds_total",

@@ -40,6 +40,7 @@ pub async fn reconcile(context: Arc<Context>, key: ObjectKey, slot: Slot) -> Nex
         context.forget(&key);
         return Next::Done;
     }
+    context.metrics.expect_deliveries("HelmRelease", &key);
     let mut recorder = Recorder::new(&context, Arc::clone(&observed.object));
     let decision = decide::decide(&observed, &context.policy, Timestamp::now());
     tracing::debug!(?decision, "decided");

@@ -17,6 +17,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 use tokio::time::sleep;
 
+use crate::alert::admit;
 use crate::dispatch::{Desk, Dispatcher};
 use crate::flags::{Flags, READY, Settings};
 use crate::http_metrics::HttpMetrics;
@@ -207,6 +208,9 @@ async fn follow_providers(
     while let Some(reference) = changed.next().await {
         dispatcher.work.notify_one();
         if let Some(provider) = providers.get(&reference) {
+            if let Ok(type_) = admit::type_of(&provider) {
+                dispatcher.results.expect(type_.as_str());
+            }
             finalizers::release(&dispatcher.client, &dispatcher.events, &*provider, false).await;
         }
     }

@@ -26,6 +26,17 @@ impl Results {
         results
     }
 
+    /// Begins the series of a type: Prometheus sees a counter grow only if it was there before.
+    pub fn expect(&self, provider_type: &str) {
+        for result in ["sent", "failed", "dropped"] {
+            let labels = Labels {
+                provider_type: provider_type.to_owned(),
+                result,
+            };
+            drop(self.0.get_or_create(&labels));
+        }
+    }
+
     /// Counts one.
     pub fn count(&self, provider_type: &str, result: &'static str) {
         let labels = Labels {

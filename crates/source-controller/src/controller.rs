@@ -13,6 +13,7 @@ use api::source::{Bucket, ExternalArtifact, GitRepository, HelmChart, HelmReposi
 use api::source_extensions::ArtifactGenerator;
 use artifact::store::{self, Change, Store};
 use controller_kit::admin::bind;
+use controller_kit::flags::parse_label_selector;
 use controller_kit::queue::Queue;
 use controller_kit::runtime::{
     Cache, ReconcileTrigger, scoped_api, selecting, watch_changes, watch_into_store,
@@ -21,6 +22,7 @@ use controller_kit::telemetry::reconcile_span;
 use controller_kit::{Context as Kit, ObjectKey};
 use futures::StreamExt as _;
 use jiff::Timestamp;
+use kube::core::SelectorExt as _;
 use kube::runtime::watcher;
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::task::JoinSet;
@@ -278,7 +280,13 @@ impl Shared {
         let artifacts = scoped_api(&kit.client, &flags.watch);
         let (artifacts, edited) = watch_changes(artifacts, watcher::Config::default(), fingerprint);
         kit.metrics.objects(generators.clone(), |_| true);
-        kit.metrics.objects(artifacts.clone(), |_| true);
+        let shard = parse_label_selector(&flags.watch.watch_label_selector);
+        kit.metrics
+            .objects(artifacts.clone(), move |artifact: &ExternalArtifact| {
+                // Each shard sees all of them.
+                let labels = artifact.metadata.labels.clone().unwrap_or_default();
+                shard.as_ref().is_ok_and(|shard| shard.matches(&labels))
+            });
         let queue = Queue::new("artifactgenerator", flags.rate, &kit.metrics);
         let context = Arc::new(generator::Context {
             client: kit.client.clone(),

@@ -1,7 +1,7 @@
 //! What the status of a Kustomization says of delivery, for the metrics of it.
 
 use api::kustomize::{Kustomization, KustomizationStatus, SourceKind};
-use api::meta::{HasConditions as _, condition_types};
+use api::meta::{HasConditions as _, condition_types, reasons};
 use api::source::Source;
 use controller_kit::metrics::Progress;
 use jiff::Timestamp;
@@ -11,11 +11,23 @@ use super::observe::{self, Caches};
 
 /// A revision is delivered when it is the applied one.
 pub fn of(status: Option<&KustomizationStatus>) -> Progress<'_> {
-    status.map_or_else(Progress::default, |status| Progress {
-        delivered: status.last_applied_revision.as_deref(),
-        attempted: status.last_attempted_revision.as_deref(),
-        ready: status.condition(condition_types::READY),
-    })
+    let Some(status) = status else {
+        return Progress::default();
+    };
+    let ready = status.condition(condition_types::READY);
+    let (delivered, attempted) = (&status.last_applied_revision, &status.last_attempted_revision);
+    let waits = match ready.map(|ready| ready.reason.as_str()) {
+        Some(reasons::DEPENDENCY_NOT_READY | reasons::HEALTH_CHECK_CANCELED) => true,
+        // Either there is nothing to try, or what was tried lacks something, such as the path.
+        Some(reasons::ARTIFACT_FAILED) => attempted == delivered,
+        _ => false,
+    };
+    Progress {
+        delivered: delivered.clone(),
+        attempted: attempted.clone(),
+        ready,
+        waits,
+    }
 }
 
 /// When a revision was made; None if the source has another one by now.

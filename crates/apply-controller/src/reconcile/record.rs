@@ -97,8 +97,8 @@ impl<'a> Recorder<'a> {
         context.metrics.progressed(
             "Kustomization",
             &ObjectKey::of(object),
-            progress::of(object.status.as_ref()),
-            progress::of(Some(next)),
+            &progress::of(object.status.as_ref()),
+            &progress::of(Some(next)),
             made_at,
         );
     }

@@ -1,18 +1,20 @@
 //! How well delivery goes, for each object: how often something new arrived, how long after it was made, how often it failed, and how
 //! long until it was well again (the four keys of DORA, as far as a controller can see them).
 //!
-//! A delivery is seen by what a status was and what it becomes. What a restart loses is when a failure began: it counts again from
-//! the condition's transition.
+//! A delivery is seen by what a status was and what it becomes. Prometheus sees a counter grow only if it was there before: those of an
+//! object begin with its first reconcile. Times are told as they were last for each object, and as histograms for each kind.
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use api::meta::{Condition, FALSE, TRUE, reasons};
+use api::meta::{Condition, FALSE, TRUE};
 use jiff::Timestamp;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
@@ -24,27 +26,23 @@ const BUCKETS: [f64; 12] = [
 ];
 
 /// What a status says of delivery.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Progress<'a> {
-    /// What runs: a revision, a release.
-    pub delivered: Option<&'a str>,
-    /// What was tried last.
-    pub attempted: Option<&'a str>,
+    /// What runs: a revision, a chart with its values.
+    pub delivered: Option<String>,
+    /// What was tried last, in the same words.
+    pub attempted: Option<String>,
     /// The condition Ready.
     pub ready: Option<&'a Condition>,
+    /// Whether it is not ready for something that is not its own: a source, a dependency, a newer revision.
+    pub waits: bool,
 }
 
 impl Progress<'_> {
-    /// When it began to fail by itself. Whoever waits for others has not failed.
+    /// When it began to fail by itself.
     fn failing_since(&self) -> Option<Timestamp> {
         let ready = self.ready.filter(|ready| ready.status == FALSE)?;
-        let waits = match ready.reason.as_str() {
-            reasons::DEPENDENCY_NOT_READY => true,
-            // Either there is nothing to try, or what was tried lacks something, such as the path.
-            reasons::ARTIFACT_FAILED => self.attempted == self.delivered,
-            _ => false,
-        };
-        (!waits).then_some(ready.last_transition_time.0)
+        (!self.waits).then_some(ready.last_transition_time.0)
     }
 
     fn is_ready(&self) -> bool {
@@ -56,6 +54,8 @@ impl Progress<'_> {
 #[derive(Debug, Default)]
 struct Known {
     failing_since: Option<Timestamp>,
+    /// What was counted as delivered, or ran when the process began.
+    delivered: Option<String>,
     /// What was counted as failed.
     failed: Option<String>,
 }
@@ -64,40 +64,69 @@ struct Known {
 #[derive(Debug, Default, PartialEq, Eq)]
 struct News {
     delivered: bool,
+    /// Something else ran before.
+    replaced: bool,
     failed: bool,
     recovered_after: Option<Duration>,
 }
 
 impl Known {
-    fn see(&mut self, before: Progress<'_>, after: Progress<'_>, now: Timestamp) -> News {
-        let mut news = News::default();
-        let was_failing = before.failing_since();
-        let begun = self.failing_since.or(was_failing);
-        if let Some(since) = after.failing_since() {
-            self.failing_since = Some(begun.unwrap_or(since));
-            let attempted = after.attempted.unwrap_or_default();
-            let is_known = self.failed.as_deref() == Some(attempted)
-                || (was_failing.is_some() && before.attempted == after.attempted);
-            news.failed = !is_known;
-            self.failed = Some(attempted.to_owned());
-        } else if after.is_ready() {
-            news.recovered_after = begun.map(|since| now.duration_since(since).unsigned_abs());
-            *self = Self::default();
-        } else if self.failing_since.is_none() {
-            self.failing_since = was_failing;
+    /// What a process knows of an object when it sees it first.
+    fn from(before: &Progress<'_>) -> Self {
+        let failing_since = before.failing_since();
+        Self {
+            delivered: before.delivered.clone(),
+            failed: failing_since.and(before.attempted.clone()),
+            failing_since,
         }
-        news.delivered = after.is_ready() && after.delivered.is_some() && before.delivered != after.delivered;
+    }
+
+    fn see(&mut self, after: &Progress<'_>, now: Timestamp) -> News {
+        let mut news = News::default();
+        if let Some(since) = after.failing_since() {
+            self.failing_since.get_or_insert(since);
+            // What runs already can only break.
+            let is_new = after.attempted != self.delivered && after.attempted != self.failed;
+            if is_new && after.attempted.is_some() {
+                news.failed = true;
+                self.failed.clone_from(&after.attempted);
+            }
+        } else if after.is_ready() {
+            let begun = self.failing_since.take();
+            news.recovered_after = begun.map(|since| now.duration_since(since).unsigned_abs());
+            // Before it is ready, tests of a release may still fail.
+            if after.delivered.is_some() && after.delivered != self.delivered {
+                news.delivered = true;
+                news.replaced = self.delivered.is_some();
+                self.delivered.clone_from(&after.delivered);
+            }
+        }
         news
     }
 }
+
+/// Seconds that something took last.
+type Seconds = Gauge<f64, AtomicU64>;
 
 /// Clones share their values.
 #[derive(Clone, Debug)]
 pub(super) struct Deliveries {
     known: Arc<Mutex<HashMap<ObjectLabels, Known>>>,
     total: Family<ResultLabels, Counter>,
-    lead_time: Family<ObjectLabels, Histogram, fn() -> Histogram>,
-    recovery: Family<ObjectLabels, Histogram, fn() -> Histogram>,
+    lead_time: Times,
+    recovery: Times,
+}
+
+/// How long something took: of each object the last time, and of each kind all times.
+#[derive(Clone, Debug)]
+struct Times {
+    last: Family<ObjectLabels, Seconds>,
+    all: Family<KindLabel, Histogram, fn() -> Histogram>,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct KindLabel {
+    kind: String,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -119,61 +148,103 @@ impl ResultLabels {
     }
 }
 
+impl Times {
+    fn register(registry: &mut Registry, name: &str, what: &str) -> Self {
+        let times = Self {
+            last: Family::default(),
+            all: Family::new_with_constructor((|| Histogram::new(BUCKETS)) as fn() -> Histogram),
+        };
+        registry.register(
+            format!("windlass_delivery_{name}_seconds"),
+            what,
+            times.all.clone(),
+        );
+        let last = format!("The newest of windlass_delivery_{name}_seconds for each object");
+        registry.register(
+            format!("windlass_delivery_last_{name}_seconds"),
+            last,
+            times.last.clone(),
+        );
+        times
+    }
+
+    fn expect(&self, object: &ObjectLabels) {
+        let kind = object.kind.clone();
+        drop(self.all.get_or_create(&KindLabel { kind }));
+    }
+
+    fn observe(&self, object: &ObjectLabels, took: Duration) {
+        let kind = object.kind.clone();
+        self.all
+            .get_or_create(&KindLabel { kind })
+            .observe(took.as_secs_f64());
+        self.last.get_or_create(object).set(took.as_secs_f64());
+    }
+}
+
+const RESULTS: [&str; 2] = ["success", "failure"];
+
 impl Deliveries {
     pub(super) fn register(registry: &mut Registry) -> Self {
-        let histogram = (|| Histogram::new(BUCKETS)) as fn() -> Histogram;
-        let deliveries = Self {
-            known: Arc::default(),
-            total: Family::default(),
-            lead_time: Family::new_with_constructor(histogram),
-            recovery: Family::new_with_constructor(histogram),
-        };
+        let total = Family::default();
         registry.register(
             "windlass_deliveries",
             "What was delivered to the cluster (success), and what failed (failure), each new revision once",
-            deliveries.total.clone(),
+            total.clone(),
         );
-        registry.register(
-            "windlass_delivery_lead_time_seconds",
-            "From the commit, or from when the artifact or chart was made, until it was ready in the cluster",
-            deliveries.lead_time.clone(),
-        );
-        registry.register(
-            "windlass_delivery_recovery_seconds",
-            "From the first failure of an object until it was ready again",
-            deliveries.recovery.clone(),
-        );
-        deliveries
+        Self {
+            known: Arc::default(),
+            total,
+            lead_time: Times::register(
+                registry,
+                "lead_time",
+                "From the commit, or from when the artifact or chart was made, until it took the place of what was there",
+            ),
+            recovery: Times::register(
+                registry,
+                "recovery",
+                "From the first failure of an object until it was ready again",
+            ),
+        }
+    }
+
+    /// Begins the series of an object.
+    pub(super) fn expect(&self, object: &ObjectLabels) {
+        for result in RESULTS {
+            drop(self.total.get_or_create(&ResultLabels::new(object, result)));
+        }
+        self.lead_time.expect(object);
+        self.recovery.expect(object);
     }
 
     pub(super) fn see(
         &self,
-        object: ObjectLabels,
-        before: Progress<'_>,
-        after: Progress<'_>,
+        object: &ObjectLabels,
+        before: &Progress<'_>,
+        after: &Progress<'_>,
         now: Timestamp,
         made_at: impl FnOnce() -> Option<Timestamp>,
     ) {
         let news = {
             let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-            known.entry(object.clone()).or_default().see(before, after, now)
+            let known = known.entry(object.clone());
+            known.or_insert_with(|| Known::from(before)).see(after, now)
         };
-        for (happened, result) in [(news.delivered, "success"), (news.failed, "failure")] {
+        for (happened, result) in [news.delivered, news.failed].into_iter().zip(RESULTS) {
             if happened {
-                self.total
-                    .get_or_create(&ResultLabels::new(&object, result))
-                    .inc();
+                self.total.get_or_create(&ResultLabels::new(object, result)).inc();
             }
         }
         if let Some(after) = news.recovered_after {
-            self.recovery.get_or_create(&object).observe(after.as_secs_f64());
+            self.recovery.observe(object, after);
         }
-        // A clock may be ahead of ours.
-        if news.delivered
-            && let Some(made_at) = made_at().filter(|made_at| *made_at <= now)
+        // What comes first to a cluster may be as old as it likes. A clock may be ahead of ours, and some builds have no time.
+        let known = |made_at: &Timestamp| *made_at <= now && made_at.as_second() > 0;
+        if news.replaced
+            && let Some(made_at) = made_at().filter(known)
         {
-            let took = now.duration_since(made_at).as_secs_f64();
-            self.lead_time.get_or_create(&object).observe(took);
+            let took = now.duration_since(made_at).unsigned_abs();
+            self.lead_time.observe(object, took);
         }
     }
 
@@ -182,11 +253,11 @@ impl Deliveries {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .remove(object);
-        for result in ["success", "failure"] {
+        for result in RESULTS {
             self.total.remove(&ResultLabels::new(object, result));
         }
-        self.lead_time.remove(object);
-        self.recovery.remove(object);
+        self.lead_time.last.remove(object);
+        self.recovery.last.remove(object);
     }
 }
 
@@ -202,127 +273,149 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
-    fn ready(status: &str, reason: &str, since: i64) -> Condition {
+    fn ready(status: &str, since: i64) -> Condition {
         Condition {
             type_: "Ready".to_owned(),
             status: status.to_owned(),
-            reason: reason.to_owned(),
+            reason: "Reason".to_owned(),
             message: String::new(),
             last_transition_time: Time(at(since)),
             observed_generation: None,
         }
     }
 
-    fn progress<'a>(delivered: &'a str, attempted: &'a str, ready: &'a Condition) -> Progress<'a> {
+    fn progress<'a>(delivered: &str, attempted: &str, ready: &'a Condition) -> Progress<'a> {
+        let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         Progress {
-            delivered: Some(delivered).filter(|text| !text.is_empty()),
-            attempted: Some(attempted),
+            delivered: some(delivered),
+            attempted: some(attempted),
             ready: Some(ready),
+            waits: false,
         }
     }
 
-    #[test]
-    fn a_revision_fails_once_and_its_object_recovers_once() {
-        let mut known = Known::default();
-        let (good, works) = (ready("True", "Succeeded", 0), ready("Unknown", "Progressing", 5));
-        let bad = ready("False", "HealthCheckFailed", 10);
-        let steps = [
-            (
-                progress("1", "1", &good),
-                progress("1", "2", &works),
-                (false, false, None),
-            ),
-            (
-                progress("1", "2", &works),
-                progress("1", "2", &bad),
-                (false, true, None),
-            ),
-            // It is tried again.
-            (
-                progress("1", "2", &bad),
-                progress("1", "2", &works),
-                (false, false, None),
-            ),
-            (
-                progress("1", "2", &works),
-                progress("1", "2", &bad),
-                (false, false, None),
-            ),
-            // The next revision fails too.
-            (
-                progress("1", "2", &bad),
-                progress("1", "3", &bad),
-                (false, true, None),
-            ),
-            (
-                progress("1", "3", &bad),
-                progress("1", "4", &works),
-                (false, false, None),
-            ),
-            (
-                progress("1", "4", &works),
-                progress("4", "4", &good),
-                (true, false, Some(90)),
-            ),
-            (
-                progress("4", "4", &good),
-                progress("4", "4", &good),
-                (false, false, None),
-            ),
-        ];
-        for (number, (before, after, (delivered, failed, recovered))) in steps.into_iter().enumerate() {
-            let expected = News {
-                delivered,
-                failed,
-                recovered_after: recovered.map(Duration::from_secs),
-            };
-            assert_eq!(known.see(before, after, at(100)), expected, "step {number}");
+    /// What comes of an object that goes through these states: `+` delivered, `-` failed, and the seconds after which it is well again.
+    fn told(states: &[Progress<'_>]) -> String {
+        let mut known = Known::from(&states[0]);
+        let mut told = String::new();
+        for after in &states[1..] {
+            let news = known.see(after, at(100));
+            told.push_str(if news.delivered { "+" } else { "" });
+            told.push_str(if news.failed { "-" } else { "" });
+            if let Some(after) = news.recovered_after {
+                told.push_str(&after.as_secs().to_string());
+            }
+            told.push('.');
         }
+        told
+    }
+
+    #[test]
+    fn each_revision_is_delivered_or_fails_once_and_its_object_recovers_once() {
+        let (good, works, bad) = (ready("True", 0), ready("Unknown", 5), ready("False", 10));
+        let states = [
+            progress("1", "1", &good),
+            progress("1", "2", &works),
+            progress("1", "2", &bad),
+            // It is tried again.
+            progress("1", "2", &works),
+            progress("1", "2", &bad),
+            // The next revision fails too.
+            progress("1", "3", &bad),
+            progress("1", "4", &works),
+            progress("4", "4", &good),
+            progress("4", "4", &good),
+        ];
+        assert_eq!(told(&states), ".-...-..+90..");
+    }
+
+    #[test]
+    fn what_runs_already_breaks_and_recovers_but_is_not_delivered_again() {
+        let (good, bad) = (ready("True", 0), ready("False", 40));
+        let states = [&good, &bad, &good, &bad].map(|ready| progress("1", "1", ready));
+        assert_eq!(told(&states), ".60..");
+    }
+
+    #[test]
+    fn a_release_is_delivered_when_its_tests_are_through() {
+        let (good, works, bad) = (ready("True", 0), ready("Unknown", 5), ready("False", 40));
+        let tested = [
+            progress("1", "1", &good),
+            progress("2", "2", &works),
+            progress("2", "2", &good),
+        ];
+        assert_eq!(told(&tested), ".+.");
+        let failed = [
+            progress("1", "1", &good),
+            progress("2", "2", &works),
+            progress("2", "2", &bad),
+        ];
+        assert_eq!(told(&failed), ".-.");
     }
 
     #[test]
     fn a_failure_of_an_earlier_process_is_not_counted_again_and_its_end_is_seen() {
-        let mut known = Known::default();
-        let (good, bad) = (ready("True", "Succeeded", 70), ready("False", "BuildFailed", 10));
-        let again = known.see(progress("1", "2", &bad), progress("1", "2", &bad), at(60));
-        assert_eq!(again, News::default());
-        let over = known.see(progress("1", "2", &bad), progress("3", "3", &good), at(70));
-        assert_eq!(over.recovered_after, Some(Duration::from_secs(60)));
-        assert!(over.delivered);
+        let (good, works, bad) = (ready("True", 70), ready("Unknown", 20), ready("False", 10));
+        let states = [
+            progress("1", "2", &bad),
+            progress("1", "2", &works),
+            progress("1", "2", &bad),
+            progress("3", "3", &good),
+        ];
+        assert_eq!(told(&states), "..+90.");
     }
 
     #[test]
     fn who_waits_has_not_failed() {
-        let mut known = Known::default();
-        let waits = ready("False", reasons::DEPENDENCY_NOT_READY, 10);
-        let before = Progress::default();
-        assert_eq!(
-            known.see(before, progress("", "1", &waits), at(20)),
-            News::default()
-        );
+        let bad = ready("False", 10);
+        let waits = Progress {
+            waits: true,
+            ..progress("", "1", &bad)
+        };
+        assert_eq!(told(&[Progress::default(), waits]), ".");
     }
 
     #[test]
-    fn what_is_gone_leaves_no_series() {
+    fn series_of_an_object_begin_at_zero_and_go_with_it() {
         let metrics = Metrics::new();
-        let good = ready("True", "Succeeded", 0);
-        let (key, made_at) = (
-            ObjectKey::new("apps", "web"),
-            Timestamp::now() - Duration::from_secs(60),
+        let (good, made_at) = (ready("True", 0), Timestamp::now() - Duration::from_secs(60));
+        let key = ObjectKey::new("apps", "web");
+        let labels = r#"kind="Kustomization",name="web",namespace="apps""#;
+        let has = |line: String| {
+            let text = metrics.encode().unwrap();
+            assert!(
+                text.lines().any(|found| found.starts_with(&line)),
+                "{line} is not in\n{text}"
+            );
+        };
+        metrics.expect_deliveries("Kustomization", &key);
+        has(format!(
+            r#"windlass_deliveries_total{{{labels},result="success"}} 0"#
+        ));
+        has(format!(
+            r#"windlass_deliveries_total{{{labels},result="failure"}} 0"#
+        ));
+        has(r#"windlass_delivery_lead_time_seconds_count{kind="Kustomization"} 0"#.to_owned());
+
+        let revision = |revision: &str| progress(revision, revision, &good);
+        metrics.progressed(
+            "Kustomization",
+            &key,
+            &Progress::default(),
+            &revision("1"),
+            || Some(made_at),
         );
-        let after = progress("1", "1", &good);
-        metrics.progressed("Kustomization", &key, Progress::default(), after, || {
+        has(format!(
+            r#"windlass_deliveries_total{{{labels},result="success"}} 1"#
+        ));
+        has(r#"windlass_delivery_lead_time_seconds_count{kind="Kustomization"} 0"#.to_owned());
+        metrics.progressed("Kustomization", &key, &revision("1"), &revision("2"), || {
             Some(made_at)
         });
-        let text = metrics.encode().unwrap();
-        let labels = r#"kind="Kustomization",name="web",namespace="apps""#;
-        for line in [
-            format!(r#"windlass_deliveries_total{{{labels},result="success"}} 1"#),
-            format!(r#"windlass_delivery_lead_time_seconds_bucket{{le="30.0",{labels}}} 0"#),
-            format!(r#"windlass_delivery_lead_time_seconds_bucket{{le="120.0",{labels}}} 1"#),
-        ] {
-            assert!(text.contains(&line), "{line} is not in\n{text}");
-        }
+        has(r#"windlass_delivery_lead_time_seconds_bucket{le="30.0",kind="Kustomization"} 0"#.to_owned());
+        has(r#"windlass_delivery_lead_time_seconds_bucket{le="120.0",kind="Kustomization"} 1"#.to_owned());
+        has(format!("windlass_delivery_last_lead_time_seconds{{{labels}}} 6"));
+
         metrics.forget_object("Kustomization", "apps", "web");
         assert!(!metrics.encode().unwrap().contains(labels));
     }

@@ -10,18 +10,28 @@ use kube::core::NamespaceResourceScope;
 use kube::runtime::reflector::Store;
 
 use super::observe::Caches;
+use super::status;
 use crate::source::{self, Reference};
 
 /// A release is delivered when it is the newest one that is deployed; its values are as much of it as its chart.
 pub fn of(status: Option<&HelmReleaseStatus>) -> Progress<'_> {
-    status.map_or_else(Progress::default, |status| Progress {
-        delivered: newest(status).map(|snapshot| snapshot.digest.as_str()),
-        attempted: status
-            .last_attempted_config_digest
-            .as_deref()
-            .or(status.last_attempted_revision.as_deref()),
-        ready: status.condition(condition_types::READY),
-    })
+    let Some(status) = status else {
+        return Progress::default();
+    };
+    let ready = status.condition(condition_types::READY);
+    let attempted = status.last_attempted_revision.as_deref();
+    let values = status.last_attempted_config_digest.as_deref().unwrap_or_default();
+    Progress {
+        delivered: newest(status).map(|found| release(&found.chart_version, &found.config_digest)),
+        attempted: attempted.map(|version| release(version, values)),
+        ready,
+        waits: ready.is_some_and(|ready| status::waits(&ready.reason)),
+    }
+}
+
+/// What makes a release another one.
+fn release(chart_version: &str, config_digest: &str) -> String {
+    format!("{chart_version} {config_digest}")
 }
 
 fn newest(status: &HelmReleaseStatus) -> Option<&Snapshot> {
@@ -31,9 +41,16 @@ fn newest(status: &HelmReleaseStatus) -> Option<&Snapshot> {
         .filter(|snapshot| snapshot.status == "deployed")
 }
 
-/// When the chart of the newest release was made; None if the source has another one by now, or is not known.
+/// When the chart of the newest release was made; None if it had the chart before, and if the source has another one by now.
 pub fn made_at(caches: &Caches, object: &HelmRelease, status: &HelmReleaseStatus) -> Option<Timestamp> {
     let version = &newest(status)?.chart_version;
+    if status
+        .history
+        .get(1)
+        .is_some_and(|before| before.chart_version == *version)
+    {
+        return None;
+    }
     let reference = source::reference(object)?;
     match reference.kind {
         ChartArtifactKind::HelmChart => artifact(&caches.charts, &reference, version),
@@ -48,6 +65,7 @@ where
     K: Source + Resource<Scope = NamespaceResourceScope> + Clone + 'static,
 {
     let source = sources.get(&reference.key.object_ref())?;
-    let (artifact, version) = (source.artifact()?, version.split('+').next().unwrap_or(version));
-    artifact.revision.starts_with(version).then(|| artifact.made_at())
+    let artifact = source.artifact()?;
+    let plain = |version: &str| version.split(['+', '@']).next().map(str::to_owned);
+    (plain(&artifact.revision) == plain(version)).then(|| artifact.made_at())
 }

@@ -97,8 +97,8 @@ impl<'a> Recorder<'a> {
         context.metrics.progressed(
             "HelmRelease",
             &ObjectKey::of(object),
-            progress::of(object.status.as_ref()),
-            progress::of(Some(next)),
+            &progress::of(object.status.as_ref()),
+            &progress::of(Some(next)),
             || progress::made_at(&context.caches, object, next),
         );
     }

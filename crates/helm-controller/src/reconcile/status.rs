@@ -100,6 +100,16 @@ const OBSTACLES: [&str; 6] = [
     reasons::DEPENDENCY_NOT_READY,
 ];
 
+/// Says whether a release that is not ready for this reason waits for something that is not its own, or for a newer run.
+pub fn waits(reason: &str) -> bool {
+    let others = [
+        "SourceNotReady",
+        reasons::DEPENDENCY_NOT_READY,
+        reasons::ARTIFACT_FAILED,
+    ];
+    reason == reasons::HEALTH_CHECK_CANCELED || others.contains(&reason)
+}
+
 /// Takes back what is not in the way any more, now that a run begins.
 pub fn unobstructed(status: &mut HelmReleaseStatus, generation: i64, now: Timestamp) {
     conditions::remove(&mut status.conditions, condition_types::STALLED);
