@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use testkit::controller::ControllerOptions;
+use testkit::git::Change;
 use testkit::process::Process;
 use testkit::tools::repository_root;
 use testkit::{Controller, ports, scratch};
@@ -155,9 +156,15 @@ fn a_real_prometheus_reads_all_controllers_and_evaluates_the_rules() {
             );
             prometheus.until(&query, 1.0).await?;
         }
-        let lead =
-            format!(r#"windlass_delivery_lead_time_seconds_count{{namespace="{namespace}",name="app"}}"#);
+        let next = config_map(namespace, "settings", "second");
+        test.push(&repository, &[Change::write("deploy/map.yaml", next)])
+            .await?;
+        let object = format!(r#"kind="Kustomization",namespace="{namespace}",name="app""#);
+        let delivered = format!(r#"windlass_deliveries_total{{{object},result="success"}}"#);
+        prometheus.until(&delivered, 2.0).await?;
+        let lead = format!("windlass_delivery_last_lead_time_seconds{{{object}}} < bool 600");
         prometheus.until(&lead, 1.0).await?;
+        prometheus.until("count(windlass_build_info)", 4.0).await?;
 
         let firing = format!(
             r#"ALERTS{{alertname="WindlassObjectNotReady",alertstate="pending",exported_namespace="{namespace}",name="lost"}}"#
