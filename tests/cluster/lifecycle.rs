@@ -1,11 +1,14 @@
 //! Suspending, resuming and asking for a reconcile, as the flux CLI does; force; and what is written when.
 
-use anyhow::ensure;
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use testkit::git::Change;
 use testkit::objects::{self, condition, text};
-use testkit::wait_for;
+use testkit::{Controller, wait_for};
+use tokio::time::{sleep, timeout};
 
 use crate::world::{PATIENCE, config_map, run};
 
@@ -156,5 +159,32 @@ fn named_health_checks_are_waited_for() {
         test.ready("app", &format!("main@sha1:{}", repository.resolve("main")?))
             .await
             .map(drop)
+    });
+}
+
+#[test]
+fn an_object_that_a_label_moves_to_another_shard_is_taken_up_there() {
+    run("moved", |test| async move {
+        let repository = test.repository(&[("deploy/a.yaml", config_map(&test.namespace, "a", "1"))])?;
+        test.deliver(&repository, json!({})).await?;
+        let kubeconfig = test.world.control_plane.kubeconfig_path();
+        let other = Controller::start_apply(kubeconfig, &test.world.source, test.own_shard()).await?;
+        // When it has done this, it has seen the other, and left it alone.
+        let witness = test.kustomization("witness", json!({"namePrefix": "w-"}));
+        test.apply(&test.in_own_shard(witness)).await?;
+        let revision = format!("main@sha1:{}", repository.resolve("main")?);
+        test.ready("witness", &revision).await?;
+        let runs = r#"gotk_reconcile_duration_seconds_count{kind="Kustomization",name="app""#;
+        ensure!(other.metric(runs).await?.is_none(), "it is in another shard");
+
+        test.apply(&test.in_own_shard(test.kustomization("app", json!({}))))
+            .await?;
+        let taken_up = async {
+            while other.metric(runs).await?.is_none() {
+                sleep(Duration::from_millis(100)).await;
+            }
+            anyhow::Ok(())
+        };
+        timeout(PATIENCE, taken_up).await.context("it is not taken up")?
     });
 }

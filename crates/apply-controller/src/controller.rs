@@ -226,7 +226,7 @@ impl SourceFacts {
 /// Enqueues Kustomizations as they change, and those that depend on them.
 async fn follow_kustomizations(context: Arc<Context>, changes: impl Stream<Item = ObjectRef<Kustomization>>) {
     let mut changes = std::pin::pin!(changes);
-    let mut before: HashMap<ObjectKey, Facts> = HashMap::new();
+    let mut before: HashMap<ObjectKey, (Facts, bool)> = HashMap::new();
     while let Some(changed) = changes.next().await {
         let key = ObjectKey::from(changed);
         context
@@ -237,9 +237,12 @@ async fn follow_kustomizations(context: Arc<Context>, changes: impl Stream<Item 
         let now = context.caches.kustomizations.get(&key.object_ref());
         let matters = match &now {
             Some(object) => {
-                let facts = Facts::of(object);
-                let matters = facts.matter(before.get(&key));
-                before.insert(key.clone(), facts);
+                let (facts, is_ours) = (Facts::of(object), context.is_ours(object));
+                let old = before.get(&key);
+                // A label moves it from one shard to another, and changes nothing else.
+                let is_moved = old.is_some_and(|(_, was_ours)| *was_ours != is_ours);
+                let matters = is_moved || facts.matter(old.map(|(facts, _)| facts));
+                before.insert(key.clone(), (facts, is_ours));
                 matters
             }
             None => {

@@ -64,16 +64,21 @@ fn digest(object: &HelmRelease) -> u64 {
     hasher.finish()
 }
 
+/// What of an object matters to itself, and whether it is in our shard.
+type Own = (ReconcileTrigger, bool);
+
 /// Enqueues HelmReleases as they change, and those that depend on them.
 pub async fn releases(context: Arc<Context>, changes: impl Stream<Item = ObjectRef<HelmRelease>>) {
     let mut changes = std::pin::pin!(changes);
-    let mut before: HashMap<ObjectKey, (ReconcileTrigger, bool)> = HashMap::new();
+    let mut before: HashMap<ObjectKey, (Own, bool)> = HashMap::new();
     while let Some(changed) = changes.next().await {
         let key = ObjectKey::from(changed);
         let now = context.caches.releases.get(&key.object_ref());
         let (changed_itself, became_ready) = match &now {
             Some(object) => {
-                let facts = (ReconcileTrigger::of(&**object), is_ready(object));
+                // A label moves it from one shard to another, and changes nothing else.
+                let own = (ReconcileTrigger::of(&**object), context.is_ours(object));
+                let facts = (own, is_ready(object));
                 let old = before.insert(key.clone(), facts.clone());
                 let changed = old.as_ref().is_none_or(|old| old.0 != facts.0);
                 (changed, old.as_ref().is_none_or(|old| old.1 != facts.1))
