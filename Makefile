@@ -87,10 +87,10 @@ bench-releases: build ## Measure N HelmReleases of one chart (N=100), release bu
 	WINDLASS_BIN_DIR=$(TARGET)/release \
 	$(XTASK) bench-releases --releases $(or $(N),100) $(if $(PEER),--peer $(PEER))
 
-bench-notify: build ## Measure notification-controller: N events (N=10000) as fast as they are taken, at rest; ALERTS=n, PEER=folder with Flux's
+bench-notify: build ## Measure notification-controller: N events (N=10000) OVER=60 seconds (0: as fast as they are taken), at rest; ALERTS=n, PEER=folder with Flux's
 	$(CARGO) build --release --locked -p notification-controller
 	WINDLASS_BIN_DIR=$(TARGET)/release \
-	$(XTASK) bench-notify --events $(or $(N),10000) --alerts $(or $(ALERTS),1) $(if $(PEER),--peer $(PEER))
+	$(XTASK) bench-notify --events $(or $(N),10000) --over $(or $(OVER),60) --alerts $(or $(ALERTS),1) $(if $(PEER),--peer $(PEER))
 
 images: build ## Build container images and, with IMAGE_REPOSITORY=host/path, push them (needs Debian's buildah, no engine); TAG=tag, IMAGES="names"
 	$(XTASK) images --out $(TARGET)/images $(if $(IMAGE_REPOSITORY),--repository $(IMAGE_REPOSITORY)) $(if $(TAG),--tag $(TAG)) $(IMAGES)

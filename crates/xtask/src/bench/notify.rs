@@ -22,9 +22,12 @@ use super::figures::{Table, line, mebibytes, seconds};
 /// What to measure.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Events, each about another object, that are posted as fast as they are taken.
+    /// Events, each about another object.
     #[arg(long, default_value_t = 10_000)]
     events: usize,
+    /// Seconds over which they are posted, evenly; with 0, as fast as they are taken.
+    #[arg(long, default_value_t = 60)]
+    over: u32,
     /// Alerts that match each event; each has a Provider of its own.
     #[arg(long, default_value_t = 1)]
     alerts: usize,
@@ -101,7 +104,8 @@ async fn notify(
     let latency = poster.latency(&sink, arguments.alerts).await?;
     let before = control_plane.api_metrics().await?;
     let (start, base) = (Instant::now(), sink.count());
-    poster.flood(arguments.events).await?;
+    let pace = Duration::from_secs(arguments.over.into()).div_f64(arguments.events.max(1) as f64);
+    poster.flood(arguments.events, pace).await?;
     let taken = start.elapsed();
     let expected = arguments.events * arguments.alerts;
     let arrived = sink.reached(base + expected, PATIENCE).await;
@@ -207,9 +211,14 @@ impl Poster<'_> {
         Ok(all[TIMES / 2])
     }
 
-    async fn flood(&self, events: usize) -> Result<()> {
+    /// Posts events, one each `pace`.
+    async fn flood(&self, events: usize, pace: Duration) -> Result<()> {
+        let start = tokio::time::Instant::now();
         futures::stream::iter(0..events)
-            .map(|number| async move { self.post(&format!("app-{number}")).await })
+            .map(|number| async move {
+                tokio::time::sleep_until(start + pace.mul_f64(number as f64)).await;
+                self.post(&format!("app-{number}")).await
+            })
             .buffer_unordered(SENDERS)
             .try_for_each(|()| async { Ok(()) })
             .await
@@ -218,8 +227,8 @@ impl Poster<'_> {
 
 fn report(arguments: &Arguments, results: &[Measured]) {
     let title = format!(
-        "{} events, alerts that match each: {}",
-        arguments.events, arguments.alerts
+        "{} events over {} s, alerts that match each: {}",
+        arguments.events, arguments.over, arguments.alerts
     );
     let table = Table::new(&title, results, |m| m.name);
     let each_second = |count: usize, time: Duration| format!("{:.0}", count as f64 / time.as_secs_f64());
