@@ -357,6 +357,15 @@ pub fn program(name: &str) -> Result<PathBuf> {
     Ok(program)
 }
 
+/// Where a program for development is: beside the running one, whatever programs are looked at.
+pub fn development_program(name: &str) -> Result<PathBuf> {
+    let program = target_folder()?.join(name);
+    if !program.is_file() {
+        bail!("{} is missing: run `cargo build --bins` first", program.display());
+    }
+    Ok(program)
+}
+
 /// Tests run from target/<profile>/deps, tools from target/<profile>.
 fn target_folder() -> Result<PathBuf> {
     let program = std::env::current_exe().context("failed to find the running program")?;

@@ -20,6 +20,9 @@ use crate::ports::free_port;
 use crate::process::Process;
 use crate::tools::{self, Tool};
 
+/// The label of nodes that kwok plays; of others, somebody else runs the Pods.
+pub(super) const SIMULATED_NODE: &str = "testkit.windlass.dev/simulated";
+
 /// Which programs make up the control plane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Components {
@@ -222,7 +225,7 @@ fn kwok_flags(kubeconfig: &Path) -> Vec<String> {
     let stages = tools::hack_directory().join("kwok");
     vec![
         format!("--kubeconfig={}", kubeconfig.display()),
-        "--manage-all-nodes=true".to_owned(),
+        format!("--manage-nodes-with-label-selector={SIMULATED_NODE}"),
         "--node-ip=127.0.0.1".to_owned(),
         "--node-lease-duration-seconds=0".to_owned(),
         format!("--config={}", stages.join("node.yaml").display()),

@@ -9,6 +9,7 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 use serde_json::json;
 
+use super::components::SIMULATED_NODE;
 use super::{Components, ControlPlane};
 use crate::process::Process;
 use crate::wait::wait_for;
@@ -86,7 +87,9 @@ pub(super) async fn wait_for_service_account(client: &Client, namespace: &str) -
 
 async fn create_node(client: &Client, name: &str) -> Result<()> {
     let node: Node = serde_json::from_value(json!({
-        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}},
+        "metadata": {"name": name, "labels": {
+            "kubernetes.io/hostname": name, "kubernetes.io/os": "linux", SIMULATED_NODE: "",
+        }},
     }))?;
     let created = Api::<Node>::all(client.clone())
         .create(&PostParams::default(), &node)
