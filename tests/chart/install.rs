@@ -20,7 +20,7 @@ const CONTROLLERS: [&str; 4] = [
 #[tokio::test]
 async fn the_chart_is_installed_upgraded_and_uninstalled_with_nothing_left() {
     let cluster = Cluster::start().await;
-    restricted_namespace(&cluster).await;
+    cluster.restricted_namespace().await;
     cluster.install(&[]).await.unwrap();
     assert_eq!(deployments(&cluster).await, CONTROLLERS);
     // The namespace lets no Pod in that is not as restricted as they come.
@@ -92,14 +92,6 @@ async fn create_namespace(cluster: &Cluster, labels: Value) {
         .unwrap();
 }
 
-async fn restricted_namespace(cluster: &Cluster) {
-    create_namespace(
-        cluster,
-        json!({"pod-security.kubernetes.io/enforce": "restricted"}),
-    )
-    .await;
-}
-
 /// As Flux's manifests have it, as far as it matters: name, strategy, selector, container.
 fn deployment_of_flux(name: &str) -> Value {
     let strategy = if name == "source-controller" {
@@ -150,8 +142,13 @@ async fn definitions(cluster: &Cluster) -> usize {
 }
 
 impl Cluster {
+    /// Makes our namespace, which lets in only Pods that are as restricted as they come.
+    pub async fn restricted_namespace(&self) {
+        create_namespace(self, json!({"pod-security.kubernetes.io/enforce": "restricted"})).await;
+    }
+
     /// Names of what is cluster-wide and has the label.
-    async fn control_plane_wide(&self, selector: &str) -> Vec<String> {
+    pub async fn control_plane_wide(&self, selector: &str) -> Vec<String> {
         use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
         let selected = ListParams::default().labels(selector);
         let roles: Api<ClusterRole> = Api::all(self.client.clone());

@@ -7,6 +7,8 @@
 )]
 
 mod cluster;
+mod containers;
+mod images;
 mod install;
 mod rendering;
 mod roles;
