@@ -9,7 +9,7 @@ MDBOOK = $(or $(shell command -v mdbook),$(TARGET)/tools/bin/mdbook)
 XTASK = $(TARGET)/debug/xtask
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint deny fmt generate generate-schema record-cases record-flux-cases record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source fuzz-notify bench-chain bench-rest bench-releases bench-notify images docs chaos record-takeover clean
+.PHONY: help build test lint deny fmt generate generate-schema record-cases record-flux-cases record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source fuzz-notify bench-chain bench-rest bench-releases bench-notify bench-idle images docs chaos record-takeover clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -91,6 +91,11 @@ bench-notify: build ## Measure notification-controller: N events (N=10000) OVER=
 	$(CARGO) build --release --locked -p notification-controller
 	WINDLASS_BIN_DIR=$(TARGET)/release \
 	$(XTASK) bench-notify --events $(or $(N),10000) --over $(or $(OVER),60) --alerts $(or $(ALERTS),1) $(if $(PEER),--peer $(PEER))
+
+bench-idle: build ## Measure the memory of all four controllers with N apps (N=100) at rest, programs linked as images have them, and their start
+	$(XTASK) images --only-programs
+	WINDLASS_BIN_DIR=$(TARGET)/$(HOST)/release \
+	$(XTASK) bench-idle --apps $(or $(N),100)
 
 images: build ## Build container images and, with IMAGE_REPOSITORY=host/path, push them (needs Debian's buildah, no engine); TAG=tag, IMAGES="names"
 	$(XTASK) images --out $(TARGET)/images $(if $(IMAGE_REPOSITORY),--repository $(IMAGE_REPOSITORY)) $(if $(TAG),--tag $(TAG)) $(IMAGES)

@@ -8,6 +8,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -31,6 +32,8 @@ pub struct ControllerOptions {
     /// A volume of this many bytes for source-controller's storage, mounted at this folder, which exists. It is in memory
     /// and in a mount namespace of the process: others see it below `/proc/<pid>/root`.
     pub volume: Option<(PathBuf, u64)>,
+    /// Words before the program, such as those of a shell that prepares something and then becomes it.
+    pub wrapper: Vec<String>,
 }
 
 /// A running controller. Dropping it kills it and removes its storage.
@@ -43,10 +46,12 @@ pub struct Controller {
     flags: Vec<String>,
     environment: Vec<(String, String)>,
     volume: Option<(PathBuf, u64)>,
+    wrapper: Vec<String>,
     ports: Ports,
     /// None between [`kill`](Self::kill) and [`restart`](Self::restart).
     process: Option<Process>,
     starts: AtomicU32,
+    start_time: Duration,
     directory: TempDir,
 }
 
@@ -177,17 +182,27 @@ impl Controller {
             flags,
             environment,
             volume: options.volume,
+            wrapper: options.wrapper,
             ports,
             process: None,
             starts: AtomicU32::new(0),
+            start_time: Duration::ZERO,
             directory: crate::scratch::directory(name)?,
         })
     }
 
     /// Starts it (again) with the same addresses and storage, and waits until it is ready.
     pub async fn restart(&mut self) -> Result<()> {
+        let start = Instant::now();
         self.restart_unready()?;
-        self.wait_ready().await
+        self.wait_ready().await?;
+        self.start_time = start.elapsed();
+        Ok(())
+    }
+
+    /// How long its last start took until it was ready, as seen every few milliseconds.
+    pub fn start_time(&self) -> Duration {
+        self.start_time
     }
 
     /// Starts it (again) without waiting, for tests that kill it while it starts.
@@ -195,7 +210,7 @@ impl Controller {
         self.process = None;
         let mut command = match &self.volume {
             Some((folder, bytes)) => in_volume(&self.program, folder, *bytes),
-            None => Command::new(&self.program),
+            None => wrapped(&self.wrapper, &self.program),
         };
         command
             .args(&self.flags)
@@ -225,7 +240,7 @@ impl Controller {
                     self.name
                 );
             }
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
 
@@ -331,12 +346,22 @@ fn in_volume(program: &Path, folder: &Path, bytes: u64) -> Command {
     command
 }
 
+fn wrapped(wrapper: &[String], program: &Path) -> Command {
+    let Some((first, words)) = wrapper.split_first() else {
+        return Command::new(program);
+    };
+    let mut command = Command::new(first);
+    command.args(words).arg(program);
+    command
+}
+
 async fn get(url: &str) -> Result<String> {
-    // A client per request: a pooled connection to a killed process would be reported as its successor's fault.
-    let http = reqwest::Client::builder()
-        .no_proxy()
-        .timeout(Duration::from_secs(5))
-        .build()?;
+    // No pool: a connection to a killed process would be reported as its successor's fault.
+    static HTTP: LazyLock<reqwest::Result<reqwest::Client>> = LazyLock::new(|| {
+        let builder = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0);
+        builder.timeout(Duration::from_secs(5)).build()
+    });
+    let http = HTTP.as_ref().context("failed to make an HTTP client")?;
     let response = http.get(url).send().await?.error_for_status()?;
     Ok(response.text().await?)
 }

@@ -30,6 +30,8 @@ pub struct Usage {
     pub resident_bytes: u64,
     /// Highest resident set size so far, in bytes.
     pub peak_resident_bytes: u64,
+    /// What of the resident set is its own data, in bytes; the rest are pages of files, foremost the program.
+    pub anonymous_bytes: u64,
     /// User and system time so far.
     pub cpu_time: Duration,
 }
@@ -182,6 +184,7 @@ fn parse_usage(status: &str, stat: &str) -> Option<Usage> {
     Some(Usage {
         resident_bytes: kibibytes("VmRSS:")? * 1024,
         peak_resident_bytes: kibibytes("VmHWM:")? * 1024,
+        anonymous_bytes: kibibytes("RssAnon:")? * 1024,
         // USER_HZ is 100 on every Linux that we run on; it is part of the kernel's ABI.
         cpu_time: Duration::from_millis(ticks * 10),
     })
@@ -318,11 +321,12 @@ mod tests {
 
     #[test]
     fn usage_is_read_past_a_program_name_with_spaces_and_parentheses() {
-        let status = "Name:\tx\nVmHWM:\t    2048 kB\nVmRSS:\t    1024 kB\n";
+        let status = "Name:\tx\nVmHWM:\t    2048 kB\nVmRSS:\t    1024 kB\nRssAnon:\t     512 kB\n";
         let stat = "7 (a) b) S 1 1 1 0 -1 4194560 100 0 0 0 150 50 0 0 20 0 1 0 1 1 1";
         let usage = parse_usage(status, stat).unwrap();
         assert_eq!(usage.resident_bytes, 1024 * 1024);
         assert_eq!(usage.peak_resident_bytes, 2048 * 1024);
+        assert_eq!(usage.anonymous_bytes, 512 * 1024);
         assert_eq!(usage.cpu_time, Duration::from_secs(2));
     }
 }

@@ -7,6 +7,7 @@ mod at_rest;
 pub mod chain;
 mod contestant;
 mod figures;
+pub mod idle;
 pub mod notify;
 mod ready;
 pub mod releases;

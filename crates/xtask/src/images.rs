@@ -45,6 +45,9 @@ pub(crate) struct Arguments {
     /// Folder with programs that are there already, instead of building them; of these nothing is told beside the images.
     #[arg(long)]
     programs: Option<PathBuf>,
+    /// Only compile the programs as images have them, and say where they are.
+    #[arg(long, conflicts_with = "programs")]
+    only_programs: bool,
     /// Programs to pack; all if none is named.
     #[arg(value_parser = PROGRAMS)]
     names: Vec<String>,
@@ -81,6 +84,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Some(folder) => folder.clone(),
         None => build(&names)?,
     };
+    if arguments.only_programs {
+        writeln!(std::io::stdout(), "{}", folder.display())?;
+        return Ok(());
+    }
     let tag = arguments.tag.as_deref().unwrap_or(&commit.id);
     let work = tempfile::tempdir().context("failed to create a folder")?;
     let buildah = Buildah::new(work.path());

@@ -50,7 +50,7 @@ struct Measured {
     rest: AtRest,
 }
 
-const CHART: &str = "web";
+pub const CHART: &str = "web";
 
 /// The files of the chart, which is shaped as podinfo's is.
 const FILES: [(&str, &str); 10] = [
@@ -112,7 +112,7 @@ async fn measure(arguments: &Arguments) -> Result<()> {
 }
 
 /// The chart as `helm push` stores it.
-fn chart() -> Result<Artifact> {
+pub fn chart() -> Result<Artifact> {
     Ok(Artifact {
         config_media_type: "application/vnd.cncf.helm.config.v1+json".to_owned(),
         layers: vec![Layer {
@@ -121,6 +121,15 @@ fn chart() -> Result<Artifact> {
         }],
         annotations: Default::default(),
     })
+}
+
+/// The source of the chart.
+pub fn chart_source(namespace: &str, registry: &Registry) -> Value {
+    let source = objects::oci_repository(namespace, CHART, &registry.url(CHART), "1.0.0");
+    let layer = json!({"layerSelector": {
+        "mediaType": "application/vnd.cncf.helm.chart.content.v1.tar+gzip", "operation": "copy",
+    }});
+    objects::with_spec(source, layer)
 }
 
 async fn release(
@@ -132,11 +141,7 @@ async fn release(
 ) -> Result<Measured> {
     let client = control_plane.client();
     let namespace = &control_plane.namespace("releases").await?;
-    let source = objects::oci_repository(namespace, CHART, &registry.url(CHART), "1.0.0");
-    let layer = json!({"layerSelector": {
-        "mediaType": "application/vnd.cncf.helm.chart.content.v1.tar+gzip", "operation": "copy",
-    }});
-    objects::apply(&client, &objects::with_spec(source, layer)).await?;
+    objects::apply(&client, &chart_source(namespace, registry)).await?;
 
     let before = control_plane.api_metrics().await?;
     let own = helm_requests(running).await?;
@@ -192,7 +197,7 @@ async fn roll(client: &Client, namespace: &str, message: &str, arguments: &Argum
     Ok(start.elapsed())
 }
 
-fn helm_release(namespace: &str, number: usize, message: &str) -> Value {
+pub fn helm_release(namespace: &str, number: usize, message: &str) -> Value {
     json!({
         "apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease",
         "metadata": {"name": format!("app-{number}"), "namespace": namespace},

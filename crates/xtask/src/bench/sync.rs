@@ -1,7 +1,7 @@
 //! `bench-sync`: how long N sources and Kustomizations take from creation to Ready, and what it costs.
 
 mod report;
-mod scenario;
+pub mod scenario;
 
 use std::path::PathBuf;
 

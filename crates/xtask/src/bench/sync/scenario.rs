@@ -19,7 +19,7 @@ use crate::bench::at_rest::{self, AtRest};
 use crate::bench::contestant::Contestant;
 use crate::bench::ready::all_ready;
 
-const NAMESPACE: &str = "bench";
+pub const NAMESPACE: &str = "bench";
 /// For one push.
 const PATIENCE: Duration = Duration::from_secs(300);
 
@@ -56,11 +56,7 @@ pub struct Measured {
 /// Measures one contestant.
 pub async fn run(place: &Place<'_>, contestant: &Contestant, arguments: &Arguments) -> Result<Measured> {
     let client = place.control_plane.client();
-    let namespace = serde_json::from_value(json!({"metadata": {"name": NAMESPACE}}))?;
-    Api::<Namespace>::all(client.clone())
-        .create(&PostParams::default(), &namespace)
-        .await?;
-    push(place, arguments).await?;
+    prepare(place, arguments.pairs, arguments.replicas).await?;
     let pair = contestant.start_both(place.control_plane).await?;
     let before = place.control_plane.api_metrics().await?;
     let start = Instant::now();
@@ -95,11 +91,15 @@ pub async fn run(place: &Place<'_>, contestant: &Contestant, arguments: &Argumen
     })
 }
 
-/// Pushes the artifact of each pair.
-async fn push(place: &Place<'_>, arguments: &Arguments) -> Result<()> {
-    let pushes = futures::stream::iter(0..arguments.pairs).map(|pair| async move {
+/// Makes the namespace, and pushes the artifact of each pair.
+pub async fn prepare(place: &Place<'_>, pairs: usize, replicas: u32) -> Result<()> {
+    let namespace = serde_json::from_value(json!({"metadata": {"name": NAMESPACE}}))?;
+    Api::<Namespace>::all(place.control_plane.client())
+        .create(&PostParams::default(), &namespace)
+        .await?;
+    let pushes = futures::stream::iter(0..pairs).map(|pair| async move {
         let name = format!("app-{pair}");
-        let manifests = manifests(&name, arguments.replicas);
+        let manifests = manifests(&name, replicas);
         let files: Vec<_> = manifests
             .iter()
             .map(|(path, text)| (path.as_str(), text.as_str()))
@@ -116,7 +116,7 @@ async fn push(place: &Place<'_>, arguments: &Arguments) -> Result<()> {
 }
 
 /// Creates all pairs and waits, with one watch, until every Kustomization is Ready.
-async fn sync(place: &Place<'_>, client: &Client, pairs: usize) -> Result<()> {
+pub async fn sync(place: &Place<'_>, client: &Client, pairs: usize) -> Result<()> {
     let kustomizations = objects::api(
         client,
         "kustomize.toolkit.fluxcd.io/v1",

@@ -1,0 +1,196 @@
+//! `bench-idle`: what all four controllers hold when there is nothing to do, and how fast each is ready.
+
+mod cgroup;
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use futures::{StreamExt as _, TryStreamExt as _};
+use serde_json::json;
+use testkit::controller::ControllerOptions;
+use testkit::process::Usage;
+use testkit::{ControlPlane, Controller, GitServer, Options, Registry, install_crds, objects};
+
+use self::cgroup::Group;
+use super::figures::{line, mebibytes};
+use super::ready::all_ready;
+use super::releases;
+use super::sync::scenario::{self, NAMESPACE, Place};
+
+/// What to measure.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Apps: of ten, nine are a Kustomization with an OCIRepository of its own, and one is a HelmRelease.
+    #[arg(long, default_value_t = 100)]
+    apps: usize,
+    /// Seconds to look on at rest before memory is read.
+    #[arg(long, default_value_t = 60)]
+    rest: u64,
+}
+
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// One controller at rest.
+struct Measured {
+    name: &'static str,
+    /// From its start until `/readyz` said yes.
+    start: Duration,
+    usage: Usage,
+    /// As Kubernetes counts it, in bytes; None where it cannot be counted.
+    working_set: Option<u64>,
+    /// While nothing happened.
+    cpu: Duration,
+}
+
+/// Measures and prints.
+pub fn run(arguments: &Arguments) -> Result<()> {
+    tokio::runtime::Runtime::new()?.block_on(measure(arguments))
+}
+
+async fn measure(arguments: &Arguments) -> Result<()> {
+    let control_plane = ControlPlane::start(Options::default()).await?;
+    let client = control_plane.client();
+    install_crds(&client).await?;
+    let (registry, git) = (Registry::start().await?, GitServer::start().await?);
+    let releases = arguments.apps / 10;
+    let pairs = arguments.apps - releases;
+    let place = Place {
+        control_plane: &control_plane,
+        registry: &registry,
+        git: &git,
+    };
+    scenario::prepare(&place, pairs, 0).await?;
+    registry
+        .push(releases::CHART, &["1.0.0"], &releases::chart()?)
+        .await?;
+
+    let running = Running::start(&control_plane).await?;
+    let declared = async {
+        declare_alert(&client).await?;
+        tokio::try_join!(scenario::sync(&place, &client, pairs), release(&place, releases))?;
+        anyhow::Ok(())
+    };
+    let declared = tokio::time::timeout(PATIENCE, declared)
+        .await
+        .context("not ready in time");
+    declared
+        .and_then(|result| result)
+        .with_context(|| running.log_tails())?;
+
+    let before = running.usages()?;
+    // This is what is measured: that time passes and nothing happens.
+    tokio::time::sleep(Duration::from_secs(arguments.rest)).await;
+    report(arguments, &running.measure(&before)?);
+    Ok(())
+}
+
+/// The controllers, each in a group whose memory is counted, if there can be one. Groups go after what is in them.
+struct Running {
+    controllers: Vec<Controller>,
+    groups: Vec<Option<Group>>,
+}
+
+impl Running {
+    async fn start(control_plane: &ControlPlane) -> Result<Self> {
+        let kubeconfig = control_plane.kubeconfig_path();
+        let groups: Vec<_> = ["source", "apply", "helm", "notification"].map(Group::new).into();
+        let options = |index: usize, flags: &[String]| ControllerOptions {
+            flags: flags.to_vec(),
+            wrapper: groups[index].as_ref().map(Group::wrapper).unwrap_or_default(),
+            ..ControllerOptions::default()
+        };
+        let notification = Controller::start_notification(kubeconfig, options(3, &[])).await?;
+        let events = [format!("--events-addr={}", notification.events_url())];
+        let source = Controller::start_source(kubeconfig, options(0, &events)).await?;
+        let apply = Controller::start_apply(kubeconfig, &source, options(1, &events)).await?;
+        let helm = Controller::start_helm(kubeconfig, &source, options(2, &events)).await?;
+        Ok(Self {
+            controllers: vec![source, apply, helm, notification],
+            groups,
+        })
+    }
+
+    fn usages(&self) -> Result<Vec<Usage>> {
+        self.controllers.iter().map(Controller::usage).collect()
+    }
+
+    fn measure(&self, before: &[Usage]) -> Result<Vec<Measured>> {
+        let all = self.controllers.iter().zip(&self.groups).zip(before);
+        all.map(|((controller, group), before)| {
+            let usage = controller.usage()?;
+            Ok(Measured {
+                name: controller.name(),
+                start: controller.start_time(),
+                usage,
+                working_set: group.as_ref().map(Group::working_set).transpose()?,
+                cpu: usage.cpu_time.saturating_sub(before.cpu_time),
+            })
+        })
+        .collect()
+    }
+
+    fn log_tails(&self) -> String {
+        let tails = self.controllers.iter().map(|controller| controller.log_tail(20));
+        tails.collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// One Alert about everything, to an address where nobody listens: at rest nothing is sent.
+async fn declare_alert(client: &kube::Client) -> Result<()> {
+    let provider = json!({
+        "apiVersion": "notification.toolkit.fluxcd.io/v1beta3", "kind": "Provider",
+        "metadata": {"name": "chat", "namespace": NAMESPACE},
+        "spec": {"type": "generic", "address": "http://127.0.0.1:9/"},
+    });
+    let kinds =
+        ["Kustomization", "HelmRelease", "OCIRepository"].map(|kind| json!({"kind": kind, "name": "*"}));
+    let alert = json!({
+        "apiVersion": "notification.toolkit.fluxcd.io/v1beta3", "kind": "Alert",
+        "metadata": {"name": "chat", "namespace": NAMESPACE},
+        "spec": {"providerRef": {"name": "chat"}, "eventSeverity": "error", "eventSources": kinds},
+    });
+    objects::apply(client, &provider).await?;
+    objects::apply(client, &alert).await.map(drop)
+}
+
+async fn release(place: &Place<'_>, count: usize) -> Result<()> {
+    let client = &place.control_plane.client();
+    objects::apply(client, &releases::chart_source(NAMESPACE, place.registry)).await?;
+    let create = futures::stream::iter(0..count).map(|number| async move {
+        objects::apply(client, &releases::helm_release(NAMESPACE, number, "hello")).await
+    });
+    create
+        .buffer_unordered(8)
+        .try_for_each(|_| async { Ok(()) })
+        .await?;
+    let all = objects::api(client, "helm.toolkit.fluxcd.io/v2", "HelmRelease", NAMESPACE);
+    all_ready(all, count).await
+}
+
+fn report(arguments: &Arguments, measured: &[Measured]) {
+    let (apps, rest) = (arguments.apps, arguments.rest);
+    line(&format!(
+        "| {apps} apps at rest | start to ready | working set | resident | of it data | of it pages of the program | CPU in {rest} s |"
+    ));
+    line("|---|---|---|---|---|---|---|");
+    for one in measured {
+        let start = format!("{} ms", one.start.as_millis());
+        row(one.name, &start, std::slice::from_ref(one));
+    }
+    row("all four", "", measured);
+}
+
+fn row(name: &str, start: &str, of: &[Measured]) {
+    let working_set: Option<u64> = of.iter().map(|one| one.working_set).sum();
+    let resident: u64 = of.iter().map(|one| one.usage.resident_bytes).sum();
+    let data: u64 = of.iter().map(|one| one.usage.anonymous_bytes).sum();
+    let cpu: Duration = of.iter().map(|one| one.cpu).sum();
+    line(&format!(
+        "| {name} | {start} | {} | {} | {} | {} | {} ms |",
+        working_set.map_or_else(|| "not counted here".to_owned(), mebibytes),
+        mebibytes(resident),
+        mebibytes(data),
+        mebibytes(resident.saturating_sub(data)),
+        cpu.as_millis(),
+    ));
+}
