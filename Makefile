@@ -97,7 +97,7 @@ bench-idle: build ## Measure the memory of all four controllers with N apps (N=1
 	WINDLASS_BIN_DIR=$(TARGET)/$(HOST)/release \
 	$(XTASK) bench-idle --apps $(or $(N),100)
 
-images: build ## Build container images and, with IMAGE_REPOSITORY=host/path, push them (needs Debian's buildah, no engine); TAG=tag, IMAGES="names"
+images: build ## Build container images and push them to IMAGE_REPOSITORY=host/path, or to the running demo's registry (needs Debian's buildah, no engine); TAG=tag, IMAGES="names"
 	$(XTASK) images --out $(TARGET)/images $(if $(IMAGE_REPOSITORY),--repository $(IMAGE_REPOSITORY)) $(if $(TAG),--tag $(TAG)) $(IMAGES)
 
 bench-source: build ## Measure source-controller: N=500 sources at once, 1,000 at rest, a large repository and index; PEER=folder with Flux's

@@ -7,6 +7,7 @@
 
 mod chapters;
 mod ending;
+pub(crate) mod registry_sign;
 mod story;
 mod witness;
 mod world;

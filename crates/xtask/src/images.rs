@@ -21,6 +21,8 @@ use testkit::tools::repository_root;
 
 use buildah::Buildah;
 
+use crate::demo::registry_sign;
+
 /// Every program that has an image.
 const PROGRAMS: [&str; 5] = [
     "source-controller",
@@ -33,7 +35,7 @@ const PROGRAMS: [&str; 5] = [
 /// Arguments of `xtask images`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Where images are pushed to, such as registry.example.com/windlass; without it they are only written to --out.
+    /// Where images are pushed to, such as registry.example.com/windlass; without it the registry of the demo, if one runs.
     #[arg(long)]
     repository: Option<String>,
     /// Tag of the images; the commit if there is none.
@@ -88,6 +90,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         writeln!(std::io::stdout(), "{}", folder.display())?;
         return Ok(());
     }
+    let repository = arguments.repository.clone().or_else(|| {
+        let demo = registry_sign::find()?;
+        Some(format!("{demo}/windlass"))
+    });
     let tag = arguments.tag.as_deref().unwrap_or(&commit.id);
     let work = tempfile::tempdir().context("failed to create a folder")?;
     let buildah = Buildah::new(work.path());
@@ -109,10 +115,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             )?;
             write_json(
                 &out.join(format!("{program}.provenance.json")),
-                &provenance::of(&image, arguments.repository.as_deref(), &commit)?,
+                &provenance::of(&image, repository.as_deref(), &commit)?,
             )?;
         }
-        let at = match &arguments.repository {
+        let at = match &repository {
             Some(repository) => push(&buildah, &image, repository)?,
             None => out.join(program).display().to_string(),
         };
@@ -121,6 +127,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             report,
             "{program:<24} {megabytes:5.1} MiB  {}  {at}",
             image.digest
+        )?;
+    }
+    if repository.is_none() {
+        writeln!(
+            report,
+            "pushed nowhere: no repository is given (IMAGE_REPOSITORY=host/path), and no demo runs (make demo)"
         )?;
     }
     Ok(())

@@ -13,6 +13,7 @@ use testkit::{
     ControlPlane, GitServer, Options, Registry, artifact_access, install_crds, objects, wait_until_gone,
 };
 
+use super::registry_sign::Sign;
 use super::story::Story;
 
 /// The namespace of everything in the story.
@@ -26,6 +27,7 @@ pub(crate) struct World {
     pub(crate) namespace: String,
     pub(crate) repository: Repository,
     pub(crate) registry: Registry,
+    _sign: Sign,
     pub(crate) artifact_digest: String,
     pub(crate) apply_controller: Controller,
     pub(crate) source_controller: Controller,
@@ -110,6 +112,7 @@ impl World {
             client,
             namespace,
             repository,
+            _sign: Sign::put_up(registry.address())?,
             registry,
             artifact_digest,
             apply_controller,
