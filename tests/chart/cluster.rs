@@ -27,11 +27,7 @@ pub struct Cluster {
 
 impl Cluster {
     pub async fn start() -> Self {
-        Self::start_with(Options::default()).await
-    }
-
-    pub async fn start_with(options: Options) -> Self {
-        let control_plane = ControlPlane::start(options).await.unwrap();
+        let control_plane = ControlPlane::start(Options::default()).await.unwrap();
         Self {
             client: control_plane.client(),
             helm: Helm::new(Some(control_plane.kubeconfig_path().to_owned())).await,

@@ -2,42 +2,33 @@
 //! hold and with the rights, tokens, volumes and ports that the chart gives them.
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
-use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
-use kube::api::{DeleteParams, ListParams};
-use kube::{Api, ResourceExt};
-use serde_json::{Value, json};
-use testkit::git::{Change, Repository};
-use testkit::objects::{self, is_ready, text};
-use testkit::{GitServer, MessageSink, Node, Options, Registry, wait_for, wait_until_gone};
+use anyhow::Result;
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::ListParams;
+use kube::{Api, ResourceExt as _};
+use serde_json::json;
+use testkit::git::Repository;
+use testkit::{GitServer, MessageSink, Node, Registry, node};
 
-use crate::cluster::{Cluster, NAMESPACE, PATIENCE};
+use crate::cluster::{Cluster, NAMESPACE};
 use crate::images;
 
-/// Where things are delivered to.
-const SHOP: &str = "shop";
-
 /// A cluster with one node, on which the images run.
-struct World {
-    cluster: Cluster,
-    node: Node,
-    repository: Repository,
-    sink: MessageSink,
-    registry: Registry,
+pub struct World {
+    pub cluster: Cluster,
+    pub node: Node,
+    pub repository: Repository,
+    pub sink: MessageSink,
+    pub registry: Registry,
     _git: GitServer,
 }
 
 impl World {
-    async fn start() -> Result<Self> {
-        // The only node is the one that runs containers.
-        let options = Options {
-            nodes: 0,
-            ..Options::default()
-        };
+    /// Starts everything but the chart.
+    pub async fn start() -> Result<Self> {
         let (cluster, git, registry, sink) = tokio::try_join!(
-            async { Ok(Cluster::start_with(options).await) },
+            async { Ok(Cluster::start().await) },
             GitServer::start(),
             Registry::start(),
             MessageSink::start(),
@@ -59,29 +50,37 @@ impl World {
         })
     }
 
-    /// Installs or upgrades the chart with our images.
-    async fn install(&self, arguments: &[&str]) -> Result<()> {
-        let registry = format!("image.registry={}", self.registry.address());
-        let (repository, tag) = (
-            format!("image.repository={}", images::REPOSITORY),
-            format!("image.tag={}", images::TAG),
-        );
-        let mut all = vec!["--set", &registry, "--set", &repository, "--set", &tag];
-        all.extend(arguments);
-        let installed = self.cluster.install(&all).await;
+    /// Installs or upgrades the chart with our images, on the node that runs them.
+    pub async fn install(&self, arguments: &[&str]) -> Result<()> {
+        let place = json!({
+            "nodeSelector": {node::KEY: ""},
+            "tolerations": [{"key": node::KEY, "operator": "Exists"}],
+        });
+        let values = json!({
+            "image": {"registry": self.registry.address(), "repository": images::REPOSITORY, "tag": images::TAG},
+            "source": place, "apply": place, "helm": place, "notification": place,
+        });
+        let file = tempfile::Builder::new().suffix(".yaml").tempfile()?;
+        std::fs::write(file.path(), values.to_string())?;
+        let values = file.path().display().to_string();
+        let installed = self
+            .cluster
+            .install(&[&["--values", values.as_str()], arguments].concat())
+            .await;
         match installed {
             Ok(_) => Ok(()),
             Err(problem) => Err(problem.context(self.logs().await)),
         }
     }
 
-    async fn pods(&self) -> Result<Vec<Pod>> {
+    /// Those of the controllers.
+    pub async fn pods(&self) -> Result<Vec<Pod>> {
         let pods: Api<Pod> = Api::namespaced(self.cluster.client.clone(), NAMESPACE);
         Ok(pods.list(&ListParams::default()).await?.items)
     }
 
     /// What the containers say, for a failure.
-    async fn logs(&self) -> String {
+    pub async fn logs(&self) -> String {
         let mut logs = String::new();
         for pod in self.pods().await.unwrap_or_default() {
             let status = serde_json::to_string(&pod.status).unwrap_or_default();
@@ -89,202 +88,4 @@ impl World {
         }
         logs
     }
-
-    async fn commit(&self, replicas: u32) -> Result<String> {
-        let map = json!({
-            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "plain", "namespace": SHOP},
-            "data": {"replicas": replicas.to_string()},
-        });
-        let template = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\ndata: {replicas: {{ .Values.replicas | quote }}}\n";
-        let commit = self.repository.commit(
-            "main",
-            "a change",
-            &[
-                Change::write("deploy/map.yaml", map.to_string()),
-                Change::write(
-                    "chart/Chart.yaml",
-                    format!("apiVersion: v2\nname: web\nversion: 1.0.{replicas}\n"),
-                ),
-                Change::write("chart/values.yaml", format!("replicas: {replicas}\n")),
-                Change::write("chart/templates/map.yaml", template),
-            ],
-        )?;
-        Ok(format!("main@sha1:{commit}"))
-    }
-
-    /// Everything that delivers, in the namespace of the shop.
-    async fn declare(&self) -> Result<()> {
-        let client = &self.cluster.client;
-        objects::apply(
-            client,
-            &json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SHOP}}),
-        )
-        .await?;
-        let address = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "chat", "namespace": SHOP},
-            "stringData": {"address": self.sink.url("/chat")}});
-        for object in [
-            address,
-            json!({
-                "apiVersion": "notification.toolkit.fluxcd.io/v1beta3", "kind": "Provider",
-                "metadata": {"name": "chat", "namespace": SHOP},
-                "spec": {"type": "generic", "secretRef": {"name": "chat"}},
-            }),
-            json!({
-                "apiVersion": "notification.toolkit.fluxcd.io/v1beta3", "kind": "Alert",
-                "metadata": {"name": "chat", "namespace": SHOP},
-                "spec": {"providerRef": {"name": "chat"}, "eventSources": [{"kind": "Kustomization", "name": "*"}]},
-            }),
-            objects::git_repository(SHOP, "shop", self.repository.url(), "main"),
-            objects::kustomization(SHOP, "plain", ("GitRepository", "shop"), "./deploy"),
-            json!({
-                "apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease",
-                "metadata": {"name": "web", "namespace": SHOP},
-                "spec": {"interval": "1m", "chart": {"spec": {
-                    "chart": "./chart", "reconcileStrategy": "Revision", "sourceRef": {"kind": "GitRepository", "name": "shop"},
-                }}},
-            }),
-        ] {
-            objects::apply(client, &object)
-                .await
-                .with_context(|| format!("failed to apply {object}"))?;
-        }
-        Ok(())
-    }
-
-    /// Waits until a commit is everywhere; gives the UID of the delivered objects.
-    async fn delivered(&self, revision: &str, replicas: u32) -> Result<Vec<String>> {
-        let client = &self.cluster.client;
-        let sources = objects::api(client, "source.toolkit.fluxcd.io/v1", "GitRepository", SHOP);
-        objects::poke(&sources, "shop").await?;
-        let kustomizations = objects::api(client, "kustomize.toolkit.fluxcd.io/v1", "Kustomization", SHOP);
-        let releases = objects::api(client, "helm.toolkit.fluxcd.io/v2", "HelmRelease", SHOP);
-        let applied =
-            |object: &_| is_ready(object) && text(object, "/status/lastAppliedRevision") == revision;
-        wait_for(&kustomizations, "plain", applied, PATIENCE).await?;
-        let maps: Api<ConfigMap> = Api::namespaced(client.clone(), SHOP);
-        let wanted = replicas.to_string();
-        let mut uids = Vec::new();
-        for name in ["plain", "web"] {
-            let fits =
-                |map: &ConfigMap| map.data.as_ref().and_then(|data| data.get("replicas")) == Some(&wanted);
-            uids.push(
-                wait_for(&maps, name, fits, PATIENCE)
-                    .await?
-                    .uid()
-                    .context("no UID")?,
-            );
-        }
-        wait_for(&releases, "web", is_ready, PATIENCE).await?;
-        Ok(uids)
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_containers_deliver_are_upgraded_and_go_with_nothing_left() {
-    let world = World::start().await.unwrap();
-    if let Err(problem) = scenario(&world).await {
-        panic!("{problem:#}\n{}", world.logs().await);
-    }
-}
-
-async fn scenario(world: &World) -> Result<()> {
-    world.cluster.restricted_namespace().await;
-    world.install(&[]).await?;
-    let first = world.pods().await?;
-    ensure!(first.len() == 4, "{} Pods", first.len());
-    for pod in &first {
-        as_it_should_run(world, pod)
-            .await
-            .with_context(|| pod.name_any())?;
-    }
-
-    let revision = world.commit(1).await?;
-    world.declare().await?;
-    let uids = world.delivered(&revision, 1).await?;
-    world
-        .sink
-        .until("/chat", |call| {
-            String::from_utf8_lossy(&call.body).contains(&revision)
-        })
-        .await?;
-
-    world.install(&["--set", "logging.level=debug"]).await?;
-    let revision = world.commit(2).await?;
-    ensure!(
-        world.delivered(&revision, 2).await? == uids,
-        "something was made anew"
-    );
-    for pod in world.pods().await? {
-        ensure!(
-            first.iter().all(|earlier| earlier.uid() != pod.uid()),
-            "{} was not replaced",
-            pod.name_any()
-        );
-    }
-
-    gone(world).await
-}
-
-/// As the user of the Pod, without a right to write to the image, ready from its own answer and never restarted.
-async fn as_it_should_run(world: &World, pod: &Pod) -> Result<()> {
-    let status = pod
-        .status
-        .as_ref()
-        .and_then(|status| status.container_statuses.as_ref());
-    let status = status
-        .and_then(|statuses| statuses.first())
-        .context("no status")?;
-    ensure!(status.ready && status.restart_count == 0, "{status:?}");
-    let metrics = world.node.get(pod, 8080, "/metrics").await?;
-    ensure!(metrics.contains("windlass_build_info"), "{metrics}");
-    let log = world.node.log(pod);
-    for line in log.lines().filter(|line| !line.is_empty()) {
-        let line: Value = serde_json::from_str(line).with_context(|| format!("it is no log line: {line}"))?;
-        ensure!(line["level"] != "error", "{line}");
-    }
-    Ok(())
-}
-
-/// Removes what was delivered, then us; what is left is what the cluster makes for each namespace.
-async fn gone(world: &World) -> Result<()> {
-    let client = &world.cluster.client;
-    for (api_version, kind, name) in [
-        ("helm.toolkit.fluxcd.io/v2", "HelmRelease", "web"),
-        ("kustomize.toolkit.fluxcd.io/v1", "Kustomization", "plain"),
-        ("source.toolkit.fluxcd.io/v1", "GitRepository", "shop"),
-    ] {
-        let api = objects::api(client, api_version, kind, SHOP);
-        api.delete(name, &DeleteParams::default()).await?;
-        wait_until_gone(&api, name, PATIENCE).await?;
-    }
-    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), SHOP);
-    wait_until_gone(&maps, "web", PATIENCE).await?;
-    wait_until_gone(&maps, "plain", PATIENCE).await?;
-
-    world
-        .cluster
-        .helm(&["uninstall", "windlass", "--wait", "--timeout", "2m"])
-        .await?;
-    let pods: Api<Pod> = Api::namespaced(client.clone(), NAMESPACE);
-    for pod in world.pods().await? {
-        wait_until_gone(&pods, &pod.name_any(), Duration::from_secs(90)).await?;
-    }
-    // What the controllers made for themselves, and is in no chart.
-    let secrets: Api<Secret> = Api::namespaced(client.clone(), NAMESPACE);
-    let left: Vec<_> = secrets
-        .list(&ListParams::default())
-        .await?
-        .iter()
-        .map(ResourceExt::name_any)
-        .collect();
-    ensure!(
-        left == ["notification-controller-state", "windlass-artifact-ca"],
-        "{left:?}"
-    );
-    let wide = world
-        .cluster
-        .control_plane_wide("app.kubernetes.io/name=windlass")
-        .await;
-    ensure!(wide.is_empty(), "{wide:?}");
-    Ok(())
 }

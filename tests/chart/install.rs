@@ -10,7 +10,7 @@ use testkit::objects;
 
 use crate::cluster::{Cluster, NAMESPACE};
 
-const CONTROLLERS: [&str; 4] = [
+pub const CONTROLLERS: [&str; 4] = [
     "helm-controller",
     "kustomize-controller",
     "notification-controller",
@@ -93,7 +93,7 @@ async fn create_namespace(cluster: &Cluster, labels: Value) {
 }
 
 /// As Flux's manifests have it, as far as it matters: name, strategy, selector, container.
-fn deployment_of_flux(name: &str) -> Value {
+pub fn deployment_of_flux(name: &str) -> Value {
     let strategy = if name == "source-controller" {
         "Recreate"
     } else {

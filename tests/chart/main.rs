@@ -10,5 +10,7 @@ mod cluster;
 mod containers;
 mod images;
 mod install;
+mod lifecycle;
 mod rendering;
 mod roles;
+mod takeover;

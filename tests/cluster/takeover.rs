@@ -2,9 +2,10 @@
 //! being made anew, and look afterwards as they do when Flux takes them over.
 
 use anyhow::{Context as _, Result, ensure};
-use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
+use kube::api::{DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
 use testkit::objects;
+use testkit::recorded::replay;
 
 use crate::world::{Test, run};
 
@@ -17,37 +18,6 @@ fn recorded(test: &Test, text: &str, namespace: &str) -> Result<Vec<Value>> {
 
 fn is_kustomization(object: &Value) -> bool {
     object["kind"] == "Kustomization"
-}
-
-/// Makes a recorded object with its managers. What only the recorded server knew is left out.
-async fn replay(test: &Test, recorded: &Value) -> Result<DynamicObject> {
-    let mut object = recorded.clone();
-    let managers = object["metadata"]["managedFields"].take();
-    for field in [
-        "managedFields",
-        "uid",
-        "resourceVersion",
-        "creationTimestamp",
-        "generation",
-    ] {
-        object["metadata"]
-            .as_object_mut()
-            .context("no metadata")?
-            .remove(field);
-    }
-    object.as_object_mut().context("no object")?.remove("status");
-    if object["kind"] == "Service" {
-        for address in ["clusterIP", "clusterIPs"] {
-            object["spec"].as_object_mut().context("no spec")?.remove(address);
-        }
-    }
-    let name = object["metadata"]["name"].as_str().context("no name")?.to_owned();
-    let api = api(test, recorded)?;
-    api.create(&PostParams::default(), &serde_json::from_value(object)?)
-        .await?;
-    let patch = json!([{"op": "replace", "path": "/metadata/managedFields", "value": managers}]);
-    let patch = Patch::<()>::Json(serde_json::from_value(patch)?);
-    Ok(api.patch(&name, &PatchParams::default(), &patch).await?)
 }
 
 fn api(test: &Test, recorded: &Value) -> Result<kube::Api<DynamicObject>> {
@@ -131,7 +101,7 @@ fn what_flux_applied_is_taken_over_without_a_write() {
         let (kustomizations, applied): (Vec<_>, Vec<_>) = recording.into_iter().partition(is_kustomization);
         let mut before = Vec::new();
         for object in &applied {
-            before.push(replay(&test, object).await?);
+            before.push(replay(&test.client, object).await?);
         }
         // The Kustomization with Flux's finalizer, inventory and history.
         let recorded = &kustomizations[0];
@@ -186,7 +156,7 @@ async fn as_flux_takes_it_over(test: Test, left: &str, adopted: &str, namespace:
     let adopted = recorded(&test, adopted, namespace)?;
     let mut before = Vec::new();
     for object in &left {
-        before.push(replay(&test, object).await?);
+        before.push(replay(&test.client, object).await?);
     }
     let repository = test.repository(&[("deploy/app.yaml", manifests(&test))])?;
     test.deliver(&repository, json!({})).await?;

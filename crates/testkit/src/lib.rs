@@ -22,6 +22,7 @@ pub mod node;
 pub mod objects;
 pub mod ports;
 pub mod process;
+pub mod recorded;
 pub mod registry;
 pub mod scratch;
 pub mod tls_front;

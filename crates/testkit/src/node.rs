@@ -31,6 +31,10 @@ use tokio::task::JoinHandle;
 use crate::ControlPlane;
 use network::Network;
 
+/// Key of the label and of the taint of such nodes: Pods that truly run ask for the first and tolerate the second; others go to the
+/// nodes that kwok plays.
+pub const KEY: &str = "testkit.windlass.dev/runs-containers";
+
 /// A node that has joined a cluster. Dropping it kills what runs on it.
 #[derive(Debug)]
 pub struct Node {
@@ -137,8 +141,10 @@ fn address_of(control_plane: &ControlPlane) -> Result<SocketAddr> {
 
 async fn register(client: &Client, name: &str) -> Result<()> {
     let nodes: Api<NodeObject> = Api::all(client.clone());
-    let labels = json!({"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"});
-    let node = serde_json::from_value(json!({"metadata": {"name": name, "labels": labels}}))?;
+    let labels = json!({"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", KEY: ""});
+    let taint = json!({"key": KEY, "effect": "NoSchedule"});
+    let node = json!({"metadata": {"name": name, "labels": labels}, "spec": {"taints": [taint]}});
+    let node = serde_json::from_value(node)?;
     nodes
         .create(&PostParams::default(), &node)
         .await
