@@ -92,10 +92,10 @@ bench-notify: build ## Measure notification-controller: N events (N=10000) OVER=
 	WINDLASS_BIN_DIR=$(TARGET)/release \
 	$(XTASK) bench-notify --events $(or $(N),10000) --over $(or $(OVER),60) --alerts $(or $(ALERTS),1) $(if $(PEER),--peer $(PEER))
 
-bench-idle: build ## Measure the memory of all four controllers with N apps (N=100) at rest, programs linked as images have them, and their start
+bench-idle: build ## Measure the memory of all four controllers with N apps (N=100) at rest, programs linked as images have them, and their start; PEER=folder with Flux's
 	$(XTASK) images --only-programs
 	WINDLASS_BIN_DIR=$(TARGET)/$(HOST)/release \
-	$(XTASK) bench-idle --apps $(or $(N),100)
+	$(XTASK) bench-idle --apps $(or $(N),100) $(if $(PEER),--peer $(PEER))
 
 images: build ## Build container images and push them to IMAGE_REPOSITORY=host/path, or to the running demo's registry (needs Debian's buildah, no engine); TAG=tag, IMAGES="names"
 	$(XTASK) images --out $(TARGET)/images $(if $(IMAGE_REPOSITORY),--repository $(IMAGE_REPOSITORY)) $(if $(TAG),--tag $(TAG)) $(IMAGES)

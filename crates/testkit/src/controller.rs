@@ -346,7 +346,8 @@ fn in_volume(program: &Path, folder: &Path, bytes: u64) -> Command {
     command
 }
 
-fn wrapped(wrapper: &[String], program: &Path) -> Command {
+/// A command for a program, with words before it.
+pub fn wrapped(wrapper: &[String], program: &Path) -> Command {
     let Some((first, words)) = wrapper.split_first() else {
         return Command::new(program);
     };

@@ -103,7 +103,13 @@ fn environment(plan: &Plan, image: &Image) -> Vec<String> {
 /// What is mounted: from where, to which path below the root, and how. Makes the places.
 fn mounts(plan: &Plan, image: &Image, folder: &Path, root: &Path) -> Result<String> {
     let mut wanted: Vec<(PathBuf, String, bool)> = Vec::new();
-    for place in ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"] {
+    for place in [
+        "/dev/null",
+        "/dev/zero",
+        "/dev/full",
+        "/dev/random",
+        "/dev/urandom",
+    ] {
         wanted.push((place.into(), place.to_owned(), false));
     }
     wanted.push((folder.join("hosts"), "/etc/hosts".to_owned(), true));

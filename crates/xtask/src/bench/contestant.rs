@@ -1,6 +1,6 @@
 //! Whose controllers are measured, and how they are started.
 
-mod flux;
+pub mod flux;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

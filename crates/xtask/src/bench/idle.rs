@@ -1,17 +1,19 @@
 //! `bench-idle`: what all four controllers hold when there is nothing to do, and how fast each is ready.
 
 mod cgroup;
+mod running;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use futures::{StreamExt as _, TryStreamExt as _};
 use serde_json::json;
-use testkit::controller::ControllerOptions;
 use testkit::process::Usage;
-use testkit::{ControlPlane, Controller, GitServer, Options, Registry, install_crds, objects};
+use testkit::{ControlPlane, GitServer, Options, Registry, install_crds, objects};
 
-use self::cgroup::Group;
+use self::running::Running;
+use super::contestant::Contestant;
 use super::figures::{line, mebibytes};
 use super::ready::all_ready;
 use super::releases;
@@ -26,6 +28,9 @@ pub struct Arguments {
     /// Seconds to look on at rest before memory is read.
     #[arg(long, default_value_t = 60)]
     rest: u64,
+    /// A folder with Flux's controllers, to be measured first.
+    #[arg(long, value_name = "FOLDER")]
+    peer: Option<PathBuf>,
 }
 
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -48,6 +53,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 }
 
 async fn measure(arguments: &Arguments) -> Result<()> {
+    for contestant in Contestant::all(arguments.peer.as_deref()) {
+        let measured = look_on(&contestant, arguments).await?;
+        report(&contestant, arguments, &measured);
+    }
+    Ok(())
+}
+
+async fn look_on(contestant: &Contestant, arguments: &Arguments) -> Result<Vec<Measured>> {
     let control_plane = ControlPlane::start(Options::default()).await?;
     let client = control_plane.client();
     install_crds(&client).await?;
@@ -64,7 +77,7 @@ async fn measure(arguments: &Arguments) -> Result<()> {
         .push(releases::CHART, &["1.0.0"], &releases::chart()?)
         .await?;
 
-    let running = Running::start(&control_plane).await?;
+    let running = Running::start(contestant, &control_plane).await?;
     let declared = async {
         declare_alert(&client).await?;
         tokio::try_join!(scenario::sync(&place, &client, pairs), release(&place, releases))?;
@@ -80,59 +93,7 @@ async fn measure(arguments: &Arguments) -> Result<()> {
     let before = running.usages()?;
     // This is what is measured: that time passes and nothing happens.
     tokio::time::sleep(Duration::from_secs(arguments.rest)).await;
-    report(arguments, &running.measure(&before)?);
-    Ok(())
-}
-
-/// The controllers, each in a group whose memory is counted, if there can be one. Groups go after what is in them.
-struct Running {
-    controllers: Vec<Controller>,
-    groups: Vec<Option<Group>>,
-}
-
-impl Running {
-    async fn start(control_plane: &ControlPlane) -> Result<Self> {
-        let kubeconfig = control_plane.kubeconfig_path();
-        let groups: Vec<_> = ["source", "apply", "helm", "notification"].map(Group::new).into();
-        let options = |index: usize, flags: &[String]| ControllerOptions {
-            flags: flags.to_vec(),
-            wrapper: groups[index].as_ref().map(Group::wrapper).unwrap_or_default(),
-            ..ControllerOptions::default()
-        };
-        let notification = Controller::start_notification(kubeconfig, options(3, &[])).await?;
-        let events = [format!("--events-addr={}", notification.events_url())];
-        let source = Controller::start_source(kubeconfig, options(0, &events)).await?;
-        let apply = Controller::start_apply(kubeconfig, &source, options(1, &events)).await?;
-        let helm = Controller::start_helm(kubeconfig, &source, options(2, &events)).await?;
-        Ok(Self {
-            controllers: vec![source, apply, helm, notification],
-            groups,
-        })
-    }
-
-    fn usages(&self) -> Result<Vec<Usage>> {
-        self.controllers.iter().map(Controller::usage).collect()
-    }
-
-    fn measure(&self, before: &[Usage]) -> Result<Vec<Measured>> {
-        let all = self.controllers.iter().zip(&self.groups).zip(before);
-        all.map(|((controller, group), before)| {
-            let usage = controller.usage()?;
-            Ok(Measured {
-                name: controller.name(),
-                start: controller.start_time(),
-                usage,
-                working_set: group.as_ref().map(Group::working_set).transpose()?,
-                cpu: usage.cpu_time.saturating_sub(before.cpu_time),
-            })
-        })
-        .collect()
-    }
-
-    fn log_tails(&self) -> String {
-        let tails = self.controllers.iter().map(|controller| controller.log_tail(20));
-        tails.collect::<Vec<_>>().join("\n")
-    }
+    running.measure(&before)
 }
 
 /// One Alert about everything, to an address where nobody listens: at rest nothing is sent.
@@ -167,10 +128,10 @@ async fn release(place: &Place<'_>, count: usize) -> Result<()> {
     all_ready(all, count).await
 }
 
-fn report(arguments: &Arguments, measured: &[Measured]) {
-    let (apps, rest) = (arguments.apps, arguments.rest);
+fn report(contestant: &Contestant, arguments: &Arguments, measured: &[Measured]) {
+    let (name, apps, rest) = (contestant.name(), arguments.apps, arguments.rest);
     line(&format!(
-        "| {apps} apps at rest | start to ready | working set | resident | of it data | of it pages of the program | CPU in {rest} s |"
+        "| {name}, {apps} apps at rest | start to ready | working set | resident | of it data | of it pages of the program | CPU in {rest} s |"
     ));
     line("|---|---|---|---|---|---|---|");
     for one in measured {
@@ -178,6 +139,7 @@ fn report(arguments: &Arguments, measured: &[Measured]) {
         row(one.name, &start, std::slice::from_ref(one));
     }
     row("all four", "", measured);
+    line("");
 }
 
 fn row(name: &str, start: &str, of: &[Measured]) {

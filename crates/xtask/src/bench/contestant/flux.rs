@@ -1,7 +1,7 @@
 //! Flux's controllers as processes.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
@@ -14,12 +14,16 @@ pub struct Peer {
     binaries: PathBuf,
     kubeconfig: PathBuf,
     directory: TempDir,
+    /// Words before a program of this name.
+    wrappers: BTreeMap<&'static str, Vec<String>>,
 }
 
 /// A running controller of Flux.
 pub struct Started {
     /// The process.
     pub process: Process,
+    /// From its start until it was ready.
+    pub start_time: Duration,
     /// The port of its metrics.
     metrics: u16,
 }
@@ -31,7 +35,13 @@ impl Peer {
             binaries: folder.to_owned(),
             kubeconfig: kubeconfig.to_owned(),
             directory: scratch::directory("flux")?,
+            wrappers: BTreeMap::new(),
         })
+    }
+
+    /// Puts words before a program, such as those of a shell that prepares something and then becomes it.
+    pub fn wrap(&mut self, name: &'static str, words: Vec<String>) {
+        self.wrappers.insert(name, words);
     }
 
     /// The folder, which must live as long as the processes.
@@ -71,7 +81,9 @@ impl Peer {
 
     async fn start(&self, name: &'static str, arguments: Vec<String>) -> Result<Started> {
         let (health, metrics) = (ports::free_port()?, ports::free_port()?);
-        let mut command = Command::new(self.binaries.join(name));
+        let program = self.binaries.join(name);
+        let words = self.wrappers.get(name).map(Vec::as_slice).unwrap_or_default();
+        let mut command = testkit::controller::wrapped(words, &program);
         // The last of a flag wins: controllers that send events shall send none.
         command
             .arg("--events-addr=")
@@ -82,9 +94,14 @@ impl Peer {
             .env("RUNTIME_NAMESPACE", "default")
             .current_dir(self.directory.path());
         let log = self.directory.path().join(format!("{name}.log"));
+        let start = Instant::now();
         let process = Process::start(name, command, log)?;
         ready(&process, health).await?;
-        Ok(Started { process, metrics })
+        Ok(Started {
+            process,
+            start_time: start.elapsed(),
+            metrics,
+        })
     }
 }
 
@@ -106,7 +123,7 @@ async fn ready(process: &Process, port: u16) -> Result<()> {
         if answer.is_ok_and(|answer| answer.status().is_success()) {
             return Ok(());
         }
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
     bail!("{} is not ready:\n{}", process.name(), process.log_tail(20))
 }
