@@ -8,9 +8,9 @@
 
 mod cluster;
 mod containers;
+mod from_flux;
 mod images;
 mod install;
 mod lifecycle;
 mod rendering;
 mod roles;
-mod takeover;
