@@ -36,6 +36,7 @@ mod record;
 mod references;
 mod retention;
 mod temporary;
+mod usage;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -53,7 +54,9 @@ pub use self::{
     ingest::Ingest,
     open::{Dropped, IntegrityReport},
     record::{ObjectKey, Record, RecordMeta},
+    references::Amount,
     retention::Collected,
+    usage::{Usage, Volume},
 };
 use self::{
     files::{Files, Kind},
@@ -317,6 +320,30 @@ impl Store {
             .filter_map(|stored| stored.last())
             .map(|stored| stored.record.clone())
             .collect()
+    }
+
+    /// Calls `tell` with every artifact, and with whether it is the current one of its object. It must be quick: the store
+    /// waits for it.
+    pub fn each_record(&self, mut tell: impl FnMut(&Record, bool)) {
+        for all in self.inner.lock().objects.values() {
+            for (index, stored) in all.iter().enumerate() {
+                tell(&stored.record, index + 1 == all.len());
+            }
+        }
+    }
+
+    /// What the store takes.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        Usage::of(&self.inner.lock().references)
+    }
+
+    /// The volume that the store is on.
+    ///
+    /// # Errors
+    /// When the file system does not say.
+    pub fn volume(&self) -> io::Result<Volume> {
+        Volume::of(self.inner.files.root())
     }
 
     /// The bytes of a file from an offset on. They are not verified again: who reads them does that.

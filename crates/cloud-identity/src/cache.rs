@@ -24,6 +24,8 @@ pub struct Cache {
     hits: AtomicU64,
     misses: AtomicU64,
     evictions: AtomicU64,
+    issued: AtomicU64,
+    failures: AtomicU64,
 }
 
 /// What the cache did so far.
@@ -35,6 +37,10 @@ pub struct Counts {
     pub misses: u64,
     /// Tokens that made room for others.
     pub evictions: u64,
+    /// Tokens that were made.
+    pub issued: u64,
+    /// Tokens that could not be had.
+    pub failures: u64,
     /// Tokens that are kept.
     pub kept: usize,
 }
@@ -51,6 +57,8 @@ impl Cache {
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
             evictions: AtomicU64::new(0),
+            issued: AtomicU64::new(0),
+            failures: AtomicU64::new(0),
         }
     }
 
@@ -61,6 +69,8 @@ impl Cache {
             hits: self.hits.load(Ordering::Relaxed),
             misses: self.misses.load(Ordering::Relaxed),
             evictions: self.evictions.load(Ordering::Relaxed),
+            issued: self.issued.load(Ordering::Relaxed),
+            failures: self.failures.load(Ordering::Relaxed),
             kept: self.slots.lock().unwrap_or_else(PoisonError::into_inner).len(),
         }
     }
@@ -85,7 +95,11 @@ impl Cache {
         }
         self.misses.fetch_add(1, Ordering::Relaxed);
         *slot = None;
-        let token = make.await?;
+        let made = make.await.inspect_err(|_| {
+            self.failures.fetch_add(1, Ordering::Relaxed);
+        });
+        let token = made?;
+        self.issued.fetch_add(1, Ordering::Relaxed);
         if let Some(lifetime) = self.lifetime(&token) {
             *slot = Some((token.clone(), Instant::now() + lifetime));
         }
@@ -180,6 +194,21 @@ mod tests {
             get(&cache, "a", token("1", 600)).await;
             assert_eq!(get(&cache, "a", token("2", 600)).await, bearer("2"));
         }
+    }
+
+    #[tokio::test]
+    async fn a_token_that_cannot_be_had_is_counted_and_asked_for_again() {
+        let cache = Cache::new(2, Duration::from_secs(3600));
+        let refused = async {
+            Err(Error::Answer {
+                url: "u".to_owned(),
+                problem: "p".to_owned(),
+            })
+        };
+        assert!(cache.get_or(&["a"], refused).await.is_err());
+        assert_eq!(get(&cache, "a", token("1", 600)).await, bearer("1"));
+        let counts = cache.counts();
+        assert_eq!((counts.misses, counts.issued, counts.failures), (2, 1, 1));
     }
 
     #[test]

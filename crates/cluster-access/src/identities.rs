@@ -72,12 +72,16 @@ impl Identities {
             hits,
             misses,
             evictions,
+            issued,
+            failures,
             kept,
         } = self.access.cache.counts();
         TokenCacheCounts {
             hits,
             misses,
             evictions,
+            issued,
+            failures,
             kept,
         }
     }

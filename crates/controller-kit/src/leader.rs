@@ -63,7 +63,8 @@ pub async fn run(
     }
     check(flags)?;
     metrics.set_leader(lease, false);
-    let mut elector = Elector::new(client, lease, namespace, flags.leader_election_lease_duration);
+    let duration = flags.leader_election_lease_duration;
+    let mut elector = Elector::new(client, lease, namespace, duration, metrics.slow_renewals(lease));
     tracing::info!(
         lease,
         namespace,

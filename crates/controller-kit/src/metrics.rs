@@ -20,6 +20,7 @@ use api::facts::HasFacts;
 use jiff::Timestamp;
 use kube::runtime::reflector::Store;
 use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
@@ -57,6 +58,7 @@ pub struct Metrics {
     registry: Arc<Mutex<Registry>>,
     reconcile_duration: Family<ObjectLabels, Histogram, fn() -> Histogram>,
     leader: Family<NameLabel, Gauge>,
+    slow_renewals: Family<NameLabel, Counter>,
     rest: RestMetrics,
     reconcile: reconcile::Families,
     objects: objects::Objects,
@@ -100,6 +102,12 @@ impl Metrics {
             "Whether this process holds the Lease of this name: 1 if so, else 0",
             leader.clone(),
         );
+        let slow_renewals = Family::default();
+        registry.register(
+            "leader_election_slowpath",
+            "Renewals of this Lease that had to look at it first, since it could not be written as it was known",
+            slow_renewals.clone(),
+        );
         let rest = RestMetrics::register(&mut registry);
         let reconcile = reconcile::Families::register(&mut registry);
         let objects = objects::Objects::default();
@@ -110,6 +118,7 @@ impl Metrics {
             registry: Arc::new(Mutex::new(registry)),
             reconcile_duration,
             leader,
+            slow_renewals,
             rest,
             reconcile,
             objects,
@@ -173,6 +182,13 @@ impl Metrics {
         let object = ObjectLabels::new(kind, namespace, name);
         self.reconcile_duration.remove(&object);
         self.deliveries.forget(&object);
+    }
+
+    /// The counter of renewals that took client-go's slow path, which is there once it was asked for.
+    pub(crate) fn slow_renewals(&self, lease: &str) -> Counter {
+        self.slow_renewals.get_or_create_owned(&NameLabel {
+            name: lease.to_owned(),
+        })
     }
 
     /// Records whether this process holds the Lease.
@@ -277,6 +293,7 @@ mod tests {
         let metrics = Metrics::new();
         metrics.observe_reconcile("Kustomization", "apps", "web", Duration::from_millis(5));
         metrics.set_leader("source-controller-leader-election", true);
+        metrics.slow_renewals("source-controller-leader-election");
         metrics.rest().observe("GET", "200", "10.0.0.1:443");
         let queue = metrics.queue("kustomization");
         queue.probe(QueueSnapshot::default);
@@ -291,6 +308,7 @@ mod tests {
             "controller_runtime_terminal_reconcile_errors_total",
             "gotk_reconcile_duration_seconds",
             "leader_election_master_status",
+            "leader_election_slowpath_total",
             "process_cpu_seconds_total",
             "process_max_fds",
             "process_open_fds",
@@ -386,12 +404,16 @@ mod tests {
             hits: 5,
             misses: 2,
             evictions: 1,
+            issued: 1,
+            failures: 1,
             kept: 3,
         });
         let text = encoded(&metrics);
         for line in [
             r#"gotk_token_cache_events_total{event_type="cache_hit"} 5"#,
             r#"gotk_token_cache_events_total{event_type="cache_miss"} 2"#,
+            r#"gotk_token_cache_requests_total{status="success"} 6"#,
+            r#"gotk_token_cache_requests_total{status="failure"} 1"#,
             "gotk_token_cache_evictions_total 1",
             "gotk_token_cached_items 3",
         ] {

@@ -34,6 +34,7 @@ use crate::flags::artifact_service::{ArtifactService, CertificateFrom, hosts};
 use crate::flags::{Flags, Settings};
 use crate::generator;
 use crate::kind::Kind;
+use crate::metrics::Meters;
 use crate::reconcile::fetch::Fetcher;
 use crate::reconcile::store::AdvertisedAddress;
 use crate::reconcile::{Context, reconcile};
@@ -62,16 +63,19 @@ const LAST_DOWNLOADS_TIMEOUT: Duration = Duration::from_secs(6);
 pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     let settings = Settings::of(&flags)?;
     let (store, fetcher) = open(&settings).await?;
+    let meters = Meters::new(fetcher.helm.cache.clone());
+    meters.register(&kit.metrics, store.clone());
     let identities = settings.identities.clone();
     kit.metrics.token_cache(move || identities.token_cache());
     let stop = CancellationToken::new();
-    let mut servers = serve(&settings, &store, &kit, &stop).await?;
+    let mut servers = serve(&settings, &store, &kit, &meters, &stop).await?;
     kit.ready.set(STORAGE_CHECK, true);
     let shared = Shared {
         flags,
         kit,
         store,
         fetcher,
+        meters: meters.clone(),
         address: AdvertisedAddress::new(&settings.advertised),
         changed: broadcast::channel(CHANGES).0,
     };
@@ -86,7 +90,12 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
             shared.reconcile_all::<Bucket>(),
             shared.generate(),
             shared.tell_of_artifacts(),
-            collect_garbage(shared.store.clone(), settings.retention.retention_ttl, token),
+            collect_garbage(
+                shared.store.clone(),
+                settings.retention.retention_ttl,
+                &meters,
+                token
+            ),
         )
     };
     tokio::select! {
@@ -107,6 +116,7 @@ async fn serve(
     settings: &Settings,
     store: &Store,
     kit: &Kit,
+    meters: &Meters,
     stop: &CancellationToken,
 ) -> anyhow::Result<JoinSet<anyhow::Result<()>>> {
     let store = Arc::new(store.clone());
@@ -114,7 +124,7 @@ async fn serve(
     if let Some(address) = settings.http.socket() {
         let listener = bind(address).await?;
         let downloads = Limiter::new(settings.artifact_service.downloads_per_address);
-        let routes = http::router(store.clone(), downloads);
+        let routes = http::router(store.clone(), downloads, meters.served.clone());
         let routes = routes.into_make_service_with_connect_info::<http::Peer>();
         let stopped = stop.clone().cancelled_owned();
         let serving = axum::serve(http::Listener(listener), routes).with_graceful_shutdown(stopped);
@@ -123,7 +133,13 @@ async fn serve(
     if let Some(address) = settings.artifact_service.address.socket() {
         let listener = bind(address).await?;
         let plane = plane(&settings.artifact_service, kit, stop, &mut servers).await?;
-        let serving = grpc::serve(listener, store, plane, stop.clone().cancelled_owned());
+        let serving = grpc::serve(
+            listener,
+            store,
+            plane,
+            meters.served.clone(),
+            stop.clone().cancelled_owned(),
+        );
         servers.spawn(async { Ok(serving.await?) });
     }
     Ok(servers)
@@ -221,6 +237,7 @@ struct Shared {
     kit: Kit,
     store: Store,
     fetcher: Fetcher,
+    meters: Meters,
     address: AdvertisedAddress,
     /// Sources whose spec or artifact changed, for the kinds that build upon them.
     changed: broadcast::Sender<store::ObjectKey>,
@@ -240,6 +257,7 @@ impl Shared {
             fetcher: self.fetcher.clone(),
             recorder: kit.recorder.clone(),
             metrics: kit.metrics.clone(),
+            fetches: self.meters.fetches.of_kind(K::NAME),
             address: self.address.clone(),
             field_manager: kit.name.to_owned(),
             jitter_percentage: flags.jitter.interval_jitter_percentage,
@@ -298,6 +316,7 @@ impl Shared {
                 .recorder
                 .beside(kit.client.clone(), generator::MANAGER, kit.token.clone()),
             metrics: kit.metrics.clone(),
+            received: self.meters.fetches.received("ArtifactGenerator"),
             address: self.address.clone(),
             no_cross_namespace_refs: flags.acl.no_cross_namespace_refs,
             jitter_percentage: flags.jitter.interval_jitter_percentage,
@@ -441,14 +460,14 @@ impl Shared {
 }
 
 /// Removes artifacts that are not current any more. Sleeps as long as nothing new is stored.
-async fn collect_garbage(store: Store, retention_ttl: Duration, token: CancellationToken) {
+async fn collect_garbage(store: Store, retention_ttl: Duration, meters: &Meters, token: CancellationToken) {
     let mut changes = store.subscribe();
     let mut may_have_garbage = true;
     loop {
         tokio::select! {
             () = token.cancelled() => return,
             () = tokio::time::sleep(retention_ttl + COLLECTION_DELAY), if may_have_garbage => {
-                collect(&store).await;
+                collect(&store, meters).await;
                 may_have_garbage = store.records().len() > store.current_records().len();
             }
             change = changes.recv(), if !may_have_garbage => match change {
@@ -460,11 +479,12 @@ async fn collect_garbage(store: Store, retention_ttl: Duration, token: Cancellat
     }
 }
 
-async fn collect(store: &Store) {
+async fn collect(store: &Store, meters: &Meters) {
     let store = store.clone();
     let collected = tokio::task::spawn_blocking(move || store.collect_garbage(Timestamp::now())).await;
     match collected {
         Ok(Ok(collected)) if collected.records > 0 => {
+            meters.collected(&collected);
             let (artifacts, bytes) = (collected.records, collected.bytes);
             tracing::info!(
                 logger = "storage",

@@ -13,4 +13,5 @@ pub(crate) mod identity;
 pub(crate) mod ignore;
 pub(crate) mod nearest;
 pub(crate) mod oci;
+pub(crate) mod received;
 pub(crate) mod semver;

@@ -36,6 +36,7 @@ use controller_kit::runtime::Cache;
 use controller_kit::{ObjectKey, finalizer};
 use jiff::Timestamp;
 use kube::{Client, ResourceExt as _};
+use prometheus_client::metrics::counter::Counter;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -44,6 +45,7 @@ use self::build::Built;
 use self::observe::Input;
 use self::status::{Conclusion, Ending};
 use crate::error::chain;
+use crate::fetch::received;
 use crate::reconcile::fetch::Fetcher;
 use crate::reconcile::status::{Event, Next};
 use crate::reconcile::store::AdvertisedAddress;
@@ -66,6 +68,8 @@ pub(crate) struct Context {
     pub(crate) fetcher: Fetcher,
     pub(crate) recorder: Recorder,
     pub(crate) metrics: Metrics,
+    /// Bytes of what is fetched for generators.
+    pub(crate) received: Counter,
     pub(crate) address: AdvertisedAddress,
     pub(crate) no_cross_namespace_refs: bool,
     pub(crate) jitter_percentage: u8,
@@ -209,7 +213,8 @@ async fn attempt(object: &ArtifactGenerator, key: &ObjectKey, context: &Context)
     if is_up_to_date(object, key, &sources_digest, context) {
         return Ok(Ending::UpToDate);
     }
-    let downloads = match fetch::download(&inputs, &context.fetcher).await {
+    let downloading = fetch::download(&inputs, &context.fetcher);
+    let downloads = match received::counting(context.received.clone(), downloading).await {
         Ok(downloads) => downloads,
         Err(error) => return Ok(not_fetched(&error)),
     };

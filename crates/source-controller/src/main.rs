@@ -8,6 +8,7 @@ mod fetch;
 mod flags;
 mod generator;
 mod kind;
+mod metrics;
 mod reconcile;
 mod serve;
 mod verify;

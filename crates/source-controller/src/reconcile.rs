@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use api::source::HelmRepository;
 use artifact::store::Store;
 use controller_kit::events::{Recorder, Severity};
 use controller_kit::jitter::{jitter, random};
@@ -32,7 +33,9 @@ use self::fetch::Fetcher;
 use self::observe::observe;
 use self::status::{Conclusion, Ending, Event, Next};
 use self::store::AdvertisedAddress;
+use crate::fetch::received;
 use crate::kind::{Failure, Fetch, Fetched, Kind, Verified};
+use crate::metrics::{FetchResult, FetchesOfKind};
 
 /// A fetch that is over before needs no status of its own in between.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -45,6 +48,7 @@ pub(crate) struct Context<K: Kind> {
     pub(crate) fetcher: Fetcher,
     pub(crate) recorder: Recorder,
     pub(crate) metrics: Metrics,
+    pub(crate) fetches: FetchesOfKind,
     pub(crate) address: AdvertisedAddress,
     pub(crate) field_manager: String,
     pub(crate) jitter_percentage: u8,
@@ -146,7 +150,8 @@ async fn carry_out<K: Kind>(
         progress,
     } = plan;
     let spec = object.clone();
-    let work = async {
+    let began = Instant::now();
+    let work = received::counting(context.fetches.received.clone(), async {
         let mut fetched = match spec.fetch(&references, unless_revision, &context.fetcher).await {
             Ok(Fetch::Unchanged { revision }) => return Ending::UpToDate { revision },
             Ok(Fetch::New(fetched)) => fetched,
@@ -169,13 +174,16 @@ async fn carry_out<K: Kind>(
             },
             Err(failure) => late(&*spec, failure),
         }
-    };
+    });
     tokio::pin!(work);
     let mut patience = Some(Instant::now() + PATIENCE);
     loop {
         tokio::select! {
             biased;
-            ending = &mut work => return Ok(Some((object, progress, ending))),
+            ending = &mut work => {
+                context.fetches.observe(result_of(&ending), began.elapsed());
+                return Ok(Some((object, progress, ending)));
+            }
             () = context.shutdown.cancelled() => return Ok(None),
             () = tokio::time::sleep_until(patience.unwrap_or_else(Instant::now)), if patience.is_some() => {
                 patience = None;
@@ -183,6 +191,14 @@ async fn carry_out<K: Kind>(
                 object = record::write_status(object, &status, context).await?;
             }
         }
+    }
+}
+
+fn result_of(ending: &Ending) -> FetchResult {
+    match ending {
+        Ending::UpToDate { .. } => FetchResult::NotModified,
+        Ending::Stored { .. } => FetchResult::Fetched,
+        Ending::Failed(_) => FetchResult::Failed,
     }
 }
 
@@ -282,6 +298,9 @@ async fn leave_alone<K: Kind>(
 /// The object is gone. Its artifacts went with its finalizer, unless somebody took that away.
 async fn forget<K: Kind>(key: &ObjectKey, context: &Context<K>) -> Outcome {
     context.metrics.forget_object(K::NAME, &key.namespace, &key.name);
+    if K::NAME == HelmRepository::NAME {
+        context.fetcher.helm.cache.forget(&key.namespace, &key.name);
+    }
     match store::remove::<K>(key, &context.store).await {
         Ok(_) => Outcome::Done,
         Err(error) => {

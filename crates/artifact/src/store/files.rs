@@ -104,6 +104,11 @@ impl Files {
         Ok((files, swept))
     }
 
+    /// The folder of all folders.
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// A new file to write to. It is deleted when it is dropped without being put in its place.
     pub(super) fn temporary(&self) -> Result<Temporary> {
         let folder = self.root.join("temporary");

@@ -122,7 +122,7 @@ impl Ingest {
     pub fn set_archive(&mut self, mut reader: impl Read) -> Result<()> {
         let mut file = self.inner.files.temporary()?;
         let (digest, size) = copy(&mut reader, &mut file, "the archive")?;
-        self.place_archive(file, digest)?;
+        self.place_archive(file, digest, size)?;
         self.archive = Some(Written { digest, size });
         Ok(())
     }
@@ -204,7 +204,7 @@ impl Ingest {
         let mut state = self.inner.lock();
         if !state.references.hold_blob(&digest) {
             self.inner.files.place(file, Kind::Blob, &digest)?;
-            state.references.insert_blob(digest);
+            state.references.insert_blob(digest, size);
         }
         Ok((digest, size))
     }
@@ -255,17 +255,17 @@ impl Ingest {
         let file = output
             .into_inner()
             .map_err(|error| Error::io("write an archive")(error.into_error()))?;
-        self.place_archive(file, written.digest)?;
+        self.place_archive(file, written.digest, written.size)?;
         Ok(written)
     }
 
-    fn place_archive(&mut self, file: Temporary, digest: Digest) -> Result<()> {
+    fn place_archive(&mut self, file: Temporary, digest: Digest, size: u64) -> Result<()> {
         file.sync().map_err(Error::io("sync an archive"))?;
         {
             let mut state = self.inner.lock();
             if !state.references.hold_archive(&digest) {
                 self.inner.files.place(file, Kind::Archive, &digest)?;
-                state.references.insert_archive(digest);
+                state.references.insert_archive(digest, size);
             }
         }
         self.held.archives.push(digest);

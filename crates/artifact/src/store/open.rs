@@ -149,7 +149,7 @@ fn adopt(inner: &Arc<Inner>, intact: &mut Intact, record: &Record) -> Result<Ver
         ));
     }
     let mut state = inner.lock();
-    state.references.insert_archive(record.digest);
+    state.references.insert_archive(record.digest, record.size);
     state
         .references
         .adopt_directory(&record.tree, &mut |digest| inner.files.directory(digest))?;

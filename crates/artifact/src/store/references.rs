@@ -16,40 +16,64 @@ use crate::{
     tree::{Directory, EntryKind},
 };
 
-type Counts = HashMap<Digest, u32>;
+type Counts = HashMap<Digest, Counted>;
+
+/// A file of the store.
+#[derive(Debug, Clone, Copy)]
+struct Counted {
+    holders: u32,
+    size: u64,
+}
+
+/// The files of one kind.
+#[derive(Debug, Default)]
+struct Held {
+    counts: Counts,
+    /// Bytes of all of them.
+    bytes: u64,
+}
+
+/// How much there is of something.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// Files.
+    pub files: usize,
+    /// Their bytes.
+    pub bytes: u64,
+}
 
 /// The counts. Everything in here is on disk; everything on disk that is not in here is garbage.
 #[derive(Debug, Default)]
 pub(super) struct References {
-    archives: Counts,
-    directories: Counts,
-    blobs: Counts,
+    archives: Held,
+    directories: Held,
+    blobs: Held,
 }
 
 impl References {
     /// Counts an archive once more; false if it is not in the store.
     pub(super) fn hold_archive(&mut self, digest: &Digest) -> bool {
-        hold(&mut self.archives, digest)
+        self.archives.hold(digest)
     }
 
     /// Counts a folder once more; false if it is not in the store.
     pub(super) fn hold_directory(&mut self, digest: &Digest) -> bool {
-        hold(&mut self.directories, digest)
+        self.directories.hold(digest)
     }
 
     /// Counts a blob once more; false if it is not in the store.
     pub(super) fn hold_blob(&mut self, digest: &Digest) -> bool {
-        hold(&mut self.blobs, digest)
+        self.blobs.hold(digest)
     }
 
     /// A new archive, counted once.
-    pub(super) fn insert_archive(&mut self, digest: Digest) {
-        *self.archives.entry(digest).or_default() += 1;
+    pub(super) fn insert_archive(&mut self, digest: Digest, size: u64) {
+        self.archives.insert(digest, size);
     }
 
     /// A new blob, counted once.
-    pub(super) fn insert_blob(&mut self, digest: Digest) {
-        *self.blobs.entry(digest).or_default() += 1;
+    pub(super) fn insert_blob(&mut self, digest: Digest, size: u64) {
+        self.blobs.insert(digest, size);
     }
 
     /// Counts a folder once more. When it was not counted before, its entries are, and so on down; `load` gives the
@@ -59,27 +83,29 @@ impl References {
         digest: &Digest,
         load: &mut dyn FnMut(&Digest) -> Result<Directory>,
     ) -> Result<()> {
-        let mut arriving = vec![(EntryKind::Directory, *digest)];
-        while let Some((kind, digest)) = arriving.pop() {
+        let mut arriving = vec![(EntryKind::Directory, *digest, 0)];
+        while let Some((kind, digest, size)) = arriving.pop() {
             if !kind.is_directory() {
-                self.insert_blob(digest);
+                self.insert_blob(digest, size);
             } else if !self.hold_directory(&digest) {
                 let directory = load(&digest)?;
-                self.directories.insert(digest, 1);
-                arriving.extend(directory.entries().iter().map(|entry| (entry.kind, entry.digest)));
+                let size = directory.canonical_text().len() as u64;
+                self.directories.insert(digest, size);
+                let entries = directory.entries().iter();
+                arriving.extend(entries.map(|entry| (entry.kind, entry.digest, entry.size)));
             }
         }
         Ok(())
     }
 
     pub(super) fn release_archive(&mut self, digest: &Digest, files: &Files) {
-        if release(&mut self.archives, digest) {
+        if self.archives.release(digest) {
             files.remove(Kind::Archive, digest);
         }
     }
 
     pub(super) fn release_blob(&mut self, digest: &Digest, files: &Files) {
-        if release(&mut self.blobs, digest) {
+        if self.blobs.release(digest) {
             files.remove(Kind::Blob, digest);
         }
     }
@@ -89,7 +115,7 @@ impl References {
         while let Some((kind, digest)) = dying.pop() {
             if !kind.is_directory() {
                 self.release_blob(&digest, files);
-            } else if release(&mut self.directories, &digest) {
+            } else if self.directories.release(&digest) {
                 // A folder that cannot be read any more keeps its entries until the next start.
                 if let Ok(directory) = files.directory(&digest) {
                     dying.extend(directory.entries().iter().map(|entry| (entry.kind, entry.digest)));
@@ -101,27 +127,56 @@ impl References {
 
     /// Whether anybody needs the file of this kind and digest.
     pub(super) fn holds(&self, kind: Kind, digest: &Digest) -> bool {
+        self.held(kind).counts.contains_key(digest)
+    }
+
+    /// How many files of this kind there are, and how large they are together.
+    pub(super) fn amount(&self, kind: Kind) -> Amount {
+        let held = self.held(kind);
+        Amount {
+            files: held.counts.len(),
+            bytes: held.bytes,
+        }
+    }
+
+    /// Bytes of all files of all kinds.
+    pub(super) fn bytes(&self) -> u64 {
+        Kind::ALL.iter().map(|kind| self.held(*kind).bytes).sum()
+    }
+
+    fn held(&self, kind: Kind) -> &Held {
         match kind {
-            Kind::Archive => self.archives.contains_key(digest),
-            Kind::Blob => self.blobs.contains_key(digest),
-            Kind::Directory => self.directories.contains_key(digest),
+            Kind::Archive => &self.archives,
+            Kind::Blob => &self.blobs,
+            Kind::Directory => &self.directories,
         }
     }
 }
 
-fn hold(counts: &mut Counts, digest: &Digest) -> bool {
-    counts.get_mut(digest).map(|count| *count += 1).is_some()
-}
-
-/// True if nobody holds it any more.
-fn release(counts: &mut Counts, digest: &Digest) -> bool {
-    let Some(count) = counts.get_mut(digest) else {
-        return false;
-    };
-    *count -= 1;
-    if *count == 0 {
-        counts.remove(digest);
-        return true;
+impl Held {
+    fn hold(&mut self, digest: &Digest) -> bool {
+        let counted = self.counts.get_mut(digest);
+        counted.map(|counted| counted.holders += 1).is_some()
     }
-    false
+
+    fn insert(&mut self, digest: Digest, size: u64) {
+        if !self.hold(&digest) {
+            self.counts.insert(digest, Counted { holders: 1, size });
+            self.bytes += size;
+        }
+    }
+
+    /// True if nobody holds it any more.
+    fn release(&mut self, digest: &Digest) -> bool {
+        let Some(counted) = self.counts.get_mut(digest) else {
+            return false;
+        };
+        counted.holders -= 1;
+        if counted.holders > 0 {
+            return false;
+        }
+        self.bytes -= counted.size;
+        self.counts.remove(digest);
+        true
+    }
 }

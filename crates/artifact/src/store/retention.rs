@@ -11,7 +11,7 @@ use super::{Inner, Options, Result, record::Stored};
 pub struct Collected {
     /// Artifacts.
     pub records: usize,
-    /// Bytes of their archives, shared ones counted once per artifact.
+    /// Bytes of the files that nobody needs without them.
     pub bytes: u64,
 }
 
@@ -22,17 +22,16 @@ pub(super) fn collect(inner: &Inner, now: Timestamp) -> Result<Collected> {
         let times: Vec<Timestamp> = stored.iter().map(|stored| stored.stored_at).collect();
         garbage.extend(stored.drain(..expendable(&times, now, &inner.options)));
     }
+    let before = state.references.bytes();
     let mut collected = Collected::default();
     let mut failure = None;
     for Stored { record, .. } in garbage {
         match inner.forget(&mut state, &record) {
-            Ok(()) => {
-                collected.records += 1;
-                collected.bytes += record.size;
-            }
+            Ok(()) => collected.records += 1,
             Err(error) => failure = Some(error),
         }
     }
+    collected.bytes = before - state.references.bytes();
     failure.map_or(Ok(collected), Err)
 }
 

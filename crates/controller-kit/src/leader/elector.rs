@@ -7,6 +7,7 @@ use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::api::PostParams;
 use kube::{Api, Client};
+use prometheus_client::metrics::counter::Counter;
 use tokio::time::Instant;
 
 use crate::telemetry::random_id;
@@ -28,10 +29,18 @@ pub(super) struct Elector {
     lease_duration: Duration,
     /// The Lease as last seen, and when it was first seen like that.
     observed: Option<(Lease, Instant)>,
+    /// Counts the renewals that one request was not enough for.
+    slow_renewals: Counter,
 }
 
 impl Elector {
-    pub(super) fn new(client: Client, name: &str, namespace: &str, lease_duration: Duration) -> Self {
+    pub(super) fn new(
+        client: Client,
+        name: &str,
+        namespace: &str,
+        lease_duration: Duration,
+        slow_renewals: Counter,
+    ) -> Self {
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         Self {
             api: Api::namespaced(client, namespace),
@@ -40,6 +49,7 @@ impl Elector {
             identity: format!("{}_{}", host.trim(), random_id()),
             lease_duration,
             observed: None,
+            slow_renewals,
         }
     }
 
@@ -54,9 +64,11 @@ impl Elector {
         if let Some((lease, since)) = self.observed.clone()
             && self.is_ours(&lease)
             && holds(&lease, since, Instant::now())
-            && self.replace(&lease).await.is_ok()
         {
-            return Ok(Attempt::Leads);
+            if self.replace(&lease).await.is_ok() {
+                return Ok(Attempt::Leads);
+            }
+            self.slow_renewals.inc();
         }
         let Some(found) = self.api.get_opt(&self.name).await? else {
             return self.create().await;

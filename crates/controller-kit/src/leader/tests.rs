@@ -236,11 +236,21 @@ async fn leadership_is_lost_before_the_lease_ends_when_it_cannot_be_renewed() {
 async fn a_short_outage_does_not_cost_leadership() {
     let (bench, token) = (Bench::new(), CancellationToken::new());
     let leadership = bench.lead(&token).await.expect("nobody else wants it");
+    assert_eq!(
+        bench.metrics.slow_renewals(LEASE).get(),
+        0,
+        "one request is enough"
+    );
     bench.with(|server| server.away = true);
     sleep(Duration::from_secs(24)).await;
     bench.with(|server| server.away = false);
     sleep(Duration::from_secs(60)).await;
     assert!(!leadership.token().is_cancelled() && bench.status());
+    let slow = bench.metrics.slow_renewals(LEASE).get();
+    assert!(
+        (3..=5).contains(&slow),
+        "each renewal of the outage, and none after it: {slow}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -258,7 +268,13 @@ async fn a_stolen_lease_is_noticed_at_the_next_renewal_and_not_released() {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_never_answers_costs_leadership_too() {
     let (bench, token) = (Bench::new(), CancellationToken::new());
-    let mut elector = Elector::new(bench.client.clone(), LEASE, "ns", Duration::from_secs(35));
+    let mut elector = Elector::new(
+        bench.client.clone(),
+        LEASE,
+        "ns",
+        Duration::from_secs(35),
+        bench.metrics.slow_renewals(LEASE),
+    );
     assert_eq!(
         elector.try_acquire_or_renew().await.expect("the server answers"),
         Attempt::Leads

@@ -20,6 +20,10 @@ pub struct TokenCacheCounts {
     pub misses: u64,
     /// Tokens that made room for others.
     pub evictions: u64,
+    /// Tokens that were made.
+    pub issued: u64,
+    /// Tokens that could not be had.
+    pub failures: u64,
     /// Tokens that are kept.
     pub kept: usize,
 }
@@ -44,6 +48,16 @@ impl<F: Fn() -> TokenCacheCounts + Send + Sync + 'static> collector::Collector f
         )?;
         for (event, count) in [("cache_hit", counts.hits), ("cache_miss", counts.misses)] {
             ConstCounter::new(count).encode(events.encode_family(&[("event_type", event)])?)?;
+        }
+        let mut requests = encoder.encode_descriptor(
+            "gotk_token_cache_requests",
+            "Total number of cache requests, by whether there was a token in the end",
+            None,
+            MetricType::Counter,
+        )?;
+        let succeeded = counts.hits + counts.issued;
+        for (status, count) in [("success", succeeded), ("failure", counts.failures)] {
+            ConstCounter::new(count).encode(requests.encode_family(&[("status", status)])?)?;
         }
         let evictions = encoder.encode_descriptor(
             "gotk_token_cache_evictions",

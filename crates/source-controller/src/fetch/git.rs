@@ -32,6 +32,7 @@ use self::sparse::Sparse;
 use super::cause::Cause;
 use super::http;
 use super::nearest::Nearest;
+use super::received::Received;
 use super::semver;
 
 /// Why a repository could not be fetched.
@@ -233,7 +234,9 @@ pub(crate) async fn fetch(request: Request) -> Result<Outcome, Error> {
     let deadline = request.deadline;
     let mut fetching = {
         let (interrupt, cancel) = (stop.interrupt.clone(), stop.cancel.clone());
-        tokio::task::spawn_blocking(move || fetch_blocking(&request, &interrupt, &cancel))
+        let received = Received::here();
+        let fetch = move || fetch_blocking(&request, &interrupt, &cancel);
+        tokio::task::spawn_blocking(move || received.within(fetch))
     };
     let result = tokio::select! {
         result = &mut fetching => result,

@@ -20,6 +20,7 @@ pub(crate) use self::client::{Clients, Proxy, Settings};
 pub(crate) use self::error::{Error, Kind, Phase, TimedOut};
 pub(crate) use self::refusal::{begins_a_page, checked, refuse_page};
 pub(crate) use self::retry_after::RetryAfter;
+use super::received;
 
 /// As Go's client, which Flux uses.
 const MAX_REDIRECTS: usize = 10;
@@ -79,7 +80,9 @@ pub(crate) async fn read(mut response: Response, limit: u64, deadline: Instant) 
 /// The next piece of a body, or None at its end.
 pub(crate) async fn next_chunk(response: &mut Response, deadline: Instant) -> Result<Option<Bytes>, Error> {
     let url = response.url().clone();
-    waited(deadline, &url, Phase::Body, response.chunk()).await
+    let chunk = waited(deadline, &url, Phase::Body, response.chunk()).await?;
+    received::add(chunk.as_ref().map_or(0, Bytes::len));
+    Ok(chunk)
 }
 
 /// Waits for an answer until the deadline.

@@ -58,12 +58,16 @@ impl Identities {
             hits,
             misses,
             evictions,
+            issued,
+            failures,
             kept,
         } = self.cache.counts();
         TokenCacheCounts {
             hits,
             misses,
             evictions,
+            issued,
+            failures,
             kept,
         }
     }

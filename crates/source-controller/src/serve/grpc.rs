@@ -23,8 +23,9 @@ use artifact_proto::v1::{
     artifact_service_server::{ArtifactService, ArtifactServiceServer},
 };
 use futures::Stream;
+use prost::Message;
 use tokio::{net::TcpListener, sync::watch as signal};
-use tonic::{Request, Response, Status, service::Routes, transport::Server};
+use tonic::{Code, Request, Response, Status, service::Routes, transport::Server};
 use tonic_health::server::HealthReporter;
 
 pub(super) use self::convert::status;
@@ -32,6 +33,7 @@ use super::{
     access::{Access, Admitted},
     tls::{self, Peer, certificate::Certificate},
 };
+use crate::metrics::{Call, Served};
 
 /// How long running calls may go on after the process was asked to stop. Flux's file server waits as long.
 const GRACE: Duration = Duration::from_secs(5);
@@ -69,11 +71,12 @@ pub async fn serve(
     listener: TcpListener,
     store: Arc<Store>,
     plane: Plane,
+    served: Served,
     shutdown: impl Future<Output = ()> + Send,
 ) -> Result<(), Error> {
     // Its end tells watches, which would go on for ever, to end.
     let (stop, running) = signal::channel(());
-    let (routes, health) = routes(store, plane.access, running).await?;
+    let (routes, health) = routes(store, plane.access, served, running).await?;
     let connections = tls::incoming(listener, plane.certificate).map_err(Error::SetUpTls)?;
     let (stopping, stopped) = tokio::sync::oneshot::channel::<()>();
     let server = Server::builder()
@@ -101,6 +104,7 @@ pub async fn serve(
 async fn routes(
     store: Arc<Store>,
     access: Access,
+    served: Served,
     running: signal::Receiver<()>,
 ) -> Result<(Routes, HealthReporter), Error> {
     let (reporter, health) = tonic_health::server::health_reporter();
@@ -113,6 +117,7 @@ async fn routes(
     let service = ArtifactServiceServer::new(Service {
         store,
         access,
+        served,
         running,
     });
     Ok((
@@ -125,6 +130,7 @@ async fn routes(
 struct Service {
     store: Arc<Store>,
     access: Access,
+    served: Served,
     /// Closed when the process ends.
     running: signal::Receiver<()>,
 }
@@ -149,6 +155,49 @@ impl ArtifactService for Service {
     type WatchStream = Answers<v1::WatchResponse>;
 
     async fn stat(&self, request: Request<v1::StatRequest>) -> Result<Response<v1::StatResponse>, Status> {
+        let mut call = self.served.call("Stat");
+        let answer = self.find(request).await;
+        call.end(answer.as_ref().map_or_else(Status::code, |_| Code::Ok));
+        answer
+    }
+
+    async fn get_tree(
+        &self,
+        request: Request<v1::GetTreeRequest>,
+    ) -> Result<Response<Self::GetTreeStream>, Status> {
+        let call = self.served.call("GetTree");
+        guarded(self.open_tree(request).await, call)
+    }
+
+    async fn read_blobs(
+        &self,
+        request: Request<v1::ReadBlobsRequest>,
+    ) -> Result<Response<Self::ReadBlobsStream>, Status> {
+        let call = self.served.call("ReadBlobs");
+        guarded(self.open_blobs(request).await, call)
+    }
+
+    async fn download(
+        &self,
+        request: Request<v1::DownloadRequest>,
+    ) -> Result<Response<Self::DownloadStream>, Status> {
+        let call = self.served.call("Download");
+        guarded(self.open_archive(request).await, call)
+    }
+
+    async fn watch(&self, request: Request<v1::WatchRequest>) -> Result<Response<Self::WatchStream>, Status> {
+        let mut call = self.served.call("Watch");
+        let admitted = self.admit(&request).await;
+        let admitted = admitted.inspect_err(|status| call.end(status.code()))?;
+        let (store, running) = (self.store.clone(), self.running.clone());
+        let answers = watch::watch(store, request.into_inner(), running, admitted);
+        Ok(Response::new(Box::pin(stream::counted(answers, call))))
+    }
+}
+
+/// What each call answers.
+impl Service {
+    async fn find(&self, request: Request<v1::StatRequest>) -> Result<Response<v1::StatResponse>, Status> {
         let admitted = self.admit(&request).await?;
         let record = match request.into_inner().of {
             Some(v1::stat_request::Of::Digest(digest)) => {
@@ -176,23 +225,17 @@ impl ArtifactService for Service {
         }))
     }
 
-    async fn get_tree(
-        &self,
-        request: Request<v1::GetTreeRequest>,
-    ) -> Result<Response<Self::GetTreeStream>, Status> {
+    async fn open_tree(&self, request: Request<v1::GetTreeRequest>) -> Opened<v1::GetTreeResponse> {
         let admitted = self.admit(&request).await?;
         let request = request.into_inner();
         let folder = convert::digest(&request.tree)?;
         let root = convert::root(&request.root)?.unwrap_or(folder);
         admitted.check_content(&self.store, Some(root), &[folder]).await?;
         let answers = content::tree(self.store.clone(), folder, request.path, request.recursive).await?;
-        Ok(guarded(answers, admitted))
+        Ok((Box::pin(answers), admitted))
     }
 
-    async fn read_blobs(
-        &self,
-        request: Request<v1::ReadBlobsRequest>,
-    ) -> Result<Response<Self::ReadBlobsStream>, Status> {
+    async fn open_blobs(&self, request: Request<v1::ReadBlobsRequest>) -> Opened<v1::ReadBlobsResponse> {
         let admitted = self.admit(&request).await?;
         let request = request.into_inner();
         let digests: Result<Vec<_>, _> = request
@@ -204,13 +247,10 @@ impl ArtifactService for Service {
         let root = convert::root(&request.root)?;
         admitted.check_content(&self.store, root, &digests).await?;
         let answers = content::blobs(self.store.clone(), digests, offset);
-        Ok(guarded(answers, admitted))
+        Ok((Box::pin(answers), admitted))
     }
 
-    async fn download(
-        &self,
-        request: Request<v1::DownloadRequest>,
-    ) -> Result<Response<Self::DownloadStream>, Status> {
+    async fn open_archive(&self, request: Request<v1::DownloadRequest>) -> Opened<v1::DownloadResponse> {
         let admitted = self.admit(&request).await?;
         let request = request.into_inner();
         let (digest, offset) = (
@@ -222,23 +262,21 @@ impl ArtifactService for Service {
             .check_holders(&format!("artifact {digest}"), &holders)
             .await?;
         let answers = content::archive(self.store.clone(), digest, offset);
-        Ok(guarded(answers, admitted))
-    }
-
-    async fn watch(&self, request: Request<v1::WatchRequest>) -> Result<Response<Self::WatchStream>, Status> {
-        let admitted = self.admit(&request).await?;
-        let (store, running) = (self.store.clone(), self.running.clone());
-        let answers = watch::watch(store, request.into_inner(), running, admitted);
-        Ok(Response::new(Box::pin(answers)))
+        Ok((Box::pin(answers), admitted))
     }
 }
 
-fn guarded<T: Send + 'static>(
-    answers: impl Stream<Item = Result<T, Status>> + Send + 'static,
-    admitted: Admitted,
-) -> Response<Answers<T>> {
+/// Answers, and the caller that may have them.
+type Opened<T> = Result<(Answers<T>, Admitted), Status>;
+
+#[allow(clippy::result_large_err, reason = "tonic's own type")]
+fn guarded<T: Message + Send + 'static>(
+    opened: Opened<T>,
+    mut call: Call,
+) -> Result<Response<Answers<T>>, Status> {
+    let (answers, admitted) = opened.inspect_err(|status| call.end(status.code()))?;
     let answers = stream::guarded(answers, admitted.into_permit(), stream::PATIENCE);
-    Response::new(Box::pin(answers))
+    Ok(Response::new(Box::pin(stream::counted(answers, call))))
 }
 
 #[cfg(test)]

@@ -21,12 +21,14 @@ use axum::{
 use futures::StreamExt as _;
 use http::{HeaderMap, Method, StatusCode, header};
 use jiff::fmt::rfc2822::DateTimePrinter;
+use prometheus_client::metrics::counter::Counter;
 use tokio::io::AsyncReadExt as _;
 use tokio_util::io::ReaderStream;
 
 pub use self::listener::{Listener, Peer};
 use self::range::Range;
 use super::limit::{Limiter, Permit};
+use crate::metrics::Served;
 
 /// Bytes that are read from disk at once.
 const BUFFER: usize = 64 * 1024;
@@ -39,22 +41,43 @@ const RETRY_AFTER: &str = "1";
 struct Archives {
     store: Arc<Store>,
     downloads: Limiter,
+    served: Served,
 }
 
 /// Serves GET and HEAD of what the store has, each address as many downloads at once as `downloads` says.
-pub fn router(store: Arc<Store>, downloads: Limiter) -> Router {
-    let archives = Archives { store, downloads };
+pub fn router(store: Arc<Store>, downloads: Limiter, served: Served) -> Router {
+    let archives = Archives {
+        store,
+        downloads,
+        served,
+    };
     Router::new().route("/{*path}", get(answer)).with_state(archives)
 }
 
 async fn answer(State(archives): State<Archives>, Path(path): Path<String>, request: Request) -> Response {
-    let Archives { store, downloads } = archives;
-    let is_head = request.method() == Method::HEAD;
+    let (served, is_head) = (archives.served.clone(), request.method() == Method::HEAD);
+    let response = find(archives, path, request, is_head).await;
+    served.answered(is_head, response.status());
+    response
+}
+
+async fn find(archives: Archives, path: String, request: Request, is_head: bool) -> Response {
+    let Archives {
+        store,
+        downloads,
+        served,
+    } = archives;
     if let Some(record) = store.by_path(&path) {
         let peer = request.extensions().get::<ConnectInfo<Peer>>();
         let address = peer.map(|ConnectInfo(Peer(address))| address.ip().to_string());
         return match downloads.begin(&address.unwrap_or_default()) {
-            Some(permit) => archive(store, record, request.headers(), is_head, permit).await,
+            Some(permit) => {
+                let running = Running {
+                    _permit: permit,
+                    sent: served.sent("http"),
+                };
+                archive(store, record, request.headers(), is_head, running).await
+            }
             None => too_many(&downloads),
         };
     }
@@ -87,12 +110,18 @@ fn digest_line(path: &str, record: &Record) -> Response {
     ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], line).into_response()
 }
 
+/// A download, until the last chunk is taken or the connection ends.
+struct Running {
+    _permit: Permit,
+    sent: Counter,
+}
+
 async fn archive(
     store: Arc<Store>,
     record: Record,
     headers: &HeaderMap,
     is_head: bool,
-    permit: Permit,
+    running: Running,
 ) -> Response {
     // Strong: the same digest is the same bytes.
     let tag = format!("\"{}\"", record.digest);
@@ -111,7 +140,7 @@ async fn archive(
     let body = if is_head {
         Ok(Body::empty())
     } else {
-        body(store, &record, offset, length, permit).await
+        body(store, &record, offset, length, running).await
     };
     let body = match body {
         Ok(body) => body,
@@ -149,7 +178,7 @@ async fn body(
     record: &Record,
     offset: u64,
     length: u64,
-    permit: Permit,
+    running: Running,
 ) -> store::Result<Body> {
     let digest = record.digest;
     let open = move || -> store::Result<File> { Ok(store.read_archive(&digest, offset)?.into_file()) };
@@ -162,8 +191,9 @@ async fn body(
     debug_assert_eq!(file.stream_position().ok(), Some(offset));
     let part = tokio::fs::File::from_std(file).take(length);
     let chunks = ReaderStream::with_capacity(part, BUFFER).map(move |chunk| {
-        // Running until the last chunk is taken, or the connection ends.
-        let _running = &permit;
+        if let Ok(chunk) = &chunk {
+            running.sent.inc_by(chunk.len() as u64);
+        }
         chunk
     });
     Ok(Body::from_stream(chunks))

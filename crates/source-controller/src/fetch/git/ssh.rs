@@ -3,6 +3,8 @@
 //! In: a URL `ssh://user@host:port/path` and the data of the object's Secret. Keys and `known_hosts` are read on the
 //! blocking thread, because a passphrase takes a moment to undo.
 
+use std::io;
+
 use git_ssh::algorithms::Algorithms;
 use git_ssh::identity::{self, Identity};
 use git_ssh::known_hosts::{self, KnownHosts};
@@ -13,6 +15,8 @@ use gix::protocol::transport::client::git::blocking_io::Connection;
 use percent_encoding::percent_decode_str;
 use tokio::runtime::Handle;
 use url::Url;
+
+use crate::fetch::received;
 
 /// The default in Git and Flux.
 const DEFAULT_USER: &str = "git";
@@ -85,13 +89,13 @@ pub(super) fn open(
     url: &Url,
     access: &Access,
     bounds: &Bounds,
-) -> Result<(Connection<Reader, Writer>, Outcome), git_ssh::Error> {
+) -> Result<(Connection<Counted, Writer>, Outcome), git_ssh::Error> {
     let target = target(url);
     let runtime = Handle::current();
     let running = runtime.block_on(git_ssh::upload_pack(&target, access, bounds))?;
     let (reader, writer, outcome) = running.into_blocking(runtime);
     let connection = Connection::new(
-        reader,
+        Counted(reader),
         writer,
         Protocol::V2,
         target.path.into_bytes(),
@@ -100,6 +104,17 @@ pub(super) fn open(
         false,
     );
     Ok((connection, outcome))
+}
+
+/// What the server sends, counted.
+pub(super) struct Counted(Reader);
+
+impl io::Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.0.read(buffer)?;
+        received::add(read);
+        Ok(read)
+    }
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use reqwest::header::{ETAG, HeaderMap, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_M
 use tokio::sync::broadcast;
 
 use super::Limits;
+use crate::metrics::IndexCache;
 
 /// More repositories than this are not remembered.
 const MAX_REPOSITORIES: usize = 10_000;
@@ -28,6 +29,8 @@ pub(crate) struct Memory {
     /// When each repository was asked last and answered.
     checked: Arc<Mutex<HashMap<ObjectKey, Instant>>>,
     refreshed: broadcast::Sender<ObjectKey>,
+    /// How often what is kept was enough.
+    pub(crate) cache: IndexCache,
 }
 
 /// What names a state of an index.
@@ -46,6 +49,7 @@ impl Default for Memory {
             validators: Arc::default(),
             checked: Arc::default(),
             refreshed: broadcast::channel(REFRESHED).0,
+            cache: IndexCache::default(),
         }
     }
 }

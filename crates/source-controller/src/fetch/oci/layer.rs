@@ -9,6 +9,7 @@ use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use crate::fetch::http;
+use crate::fetch::received::Received;
 
 /// A layer that is not what its manifest says.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +45,7 @@ pub(crate) struct Layer {
     expected: Digest,
     size: u64,
     read: u64,
+    received: Received,
 }
 
 impl Layer {
@@ -58,6 +60,7 @@ impl Layer {
             expected,
             size,
             read: 0,
+            received: Received::here(),
         }
     }
 
@@ -83,9 +86,9 @@ impl Layer {
 impl Read for Layer {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.chunk.is_empty() {
-            let next = self
-                .runtime
-                .block_on(http::next_chunk(&mut self.response, self.deadline));
+            let (runtime, response) = (&self.runtime, &mut self.response);
+            let next = http::next_chunk(response, self.deadline);
+            let next = self.received.within(|| runtime.block_on(next));
             let Some(chunk) = next.map_err(io::Error::other)? else {
                 return Ok(0);
             };

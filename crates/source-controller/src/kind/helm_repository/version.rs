@@ -63,6 +63,8 @@ pub(crate) async fn find(
     let Wanted { chart, range, urgent } = wanted;
     let repository = repository_of(object, references, fetcher).map_err(unwrapped)?;
     let stored = find_stored(object, chart, range, store).await;
+    let is_known = matches!(stored, Ok(Some(_)));
+    fetcher.helm.cache.count(&key_of(object), is_known);
     let missing = match stored {
         Ok(Some(version)) => return Ok(Found { repository, version }),
         Ok(None) => None,

@@ -12,9 +12,11 @@ use std::{
 };
 
 use futures::{Stream, StreamExt as _, stream};
+use prost::Message;
 use tokio::sync::mpsc;
 use tonic::Status;
 
+use crate::metrics::Call;
 use crate::serve::limit::Permit;
 
 /// Longest time for which a client may take nothing.
@@ -59,6 +61,23 @@ pub(super) fn guarded<T: Send + 'static>(
                 None => None,
             }
         }
+    })
+}
+
+/// Counts the answers, and how the call ends.
+pub(super) fn counted<T: Message>(
+    answers: impl Stream<Item = Result<T, Status>> + Send + 'static,
+    call: Call,
+) -> impl Stream<Item = Result<T, Status>> + Send + 'static {
+    stream::unfold((Box::pin(answers), call), |(mut answers, mut call)| async move {
+        let answer = answers.next().await;
+        match &answer {
+            Some(Ok(message)) => call.sends(message.encoded_len()),
+            Some(Err(status)) => call.end(status.code()),
+            // After an error the stream has ended with that.
+            None => call.end_well(),
+        }
+        Some((answer?, (answers, call)))
     })
 }
 

@@ -67,7 +67,8 @@ async fn fixture_with(access: Access) -> Fixture {
         access,
         certificate: None,
     };
-    let task = tokio::spawn(serve(listener, store.clone(), plane, shutdown));
+    let served = Served::default();
+    let task = tokio::spawn(serve(listener, store.clone(), plane, served.clone(), shutdown));
     let channel = Channel::from_shared(endpoint).unwrap().connect().await.unwrap();
     let client = ArtifactServiceClient::new(channel.clone());
     Fixture {
