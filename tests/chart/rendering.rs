@@ -30,6 +30,8 @@ const VALUES: [&[&str]; 7] = [
         "tenancy.noCrossNamespaceRefs=true",
     ],
     &[
+        "monitoring.serviceMonitor.create=true",
+        "monitoring.serviceMonitor.interval=30s",
         "source.httpDownloads=false",
         "source.storage.emptyDirSizeLimit=5Gi",
         "networkPolicy.create=false",
@@ -82,6 +84,10 @@ async fn values_that_cannot_work_are_refused_by_name() {
         ("logging.level=loud", "logging/level"),
         ("apply.clusterAdmin=false", "set tenancy.defaultServiceAccount"),
         ("source.extraArgs={concurrent}", "source/extraArgs/0"),
+        (
+            "monitoring.podMonitor.create=true,monitoring.serviceMonitor.create=true",
+            "create one of them",
+        ),
     ];
     let helm = Helm::new(None).await;
     for (value, problem) in refused {

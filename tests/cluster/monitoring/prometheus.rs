@@ -1,0 +1,137 @@
+//! A real Prometheus that scrapes controllers.
+
+use std::fs;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+use testkit::process::Process;
+use testkit::tools::repository_root;
+use testkit::{Controller, ports, scratch};
+use tokio::time::{sleep, timeout};
+
+use super::RULES;
+use crate::world::PATIENCE;
+
+/// The namespace of the Pods, as a PodMonitor or ServiceMonitor tells it. It takes the place of labels of that name, which
+/// are called `exported_namespace` then.
+pub(super) const NAMESPACE: &str = "flux-system";
+
+pub(super) struct Prometheus {
+    address: String,
+    http: reqwest::Client,
+    process: Process,
+    _folder: tempfile::TempDir,
+}
+
+impl Prometheus {
+    /// Starts one that scrapes these controllers each second.
+    pub(super) async fn start(controllers: &[&Controller]) -> Result<Self> {
+        let folder = scratch::directory("prometheus")?;
+        let address = format!("127.0.0.1:{}", ports::free_port()?);
+        let targets: Vec<Value> = controllers
+            .iter()
+            .map(|controller| {
+                let pod = format!("{}-0", controller.name());
+                let labels = json!({"pod": pod, "namespace": NAMESPACE});
+                json!({"targets": [controller.metrics_address()], "labels": labels})
+            })
+            .collect();
+        let configuration = json!({
+            "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+            "rule_files": [repository_root().join(RULES)],
+            "scrape_configs": [{"job_name": "windlass", "static_configs": targets}],
+        });
+        let file = folder.path().join("prometheus.yml");
+        // JSON is YAML.
+        fs::write(&file, configuration.to_string())?;
+        let mut command = Command::new("prometheus");
+        command
+            .arg(format!("--config.file={}", file.display()))
+            .arg(format!(
+                "--storage.tsdb.path={}",
+                folder.path().join("data").display()
+            ))
+            .arg(format!("--web.listen-address={address}"));
+        let process = Process::start("prometheus", command, folder.path().join("prometheus.log"))?;
+        Ok(Self {
+            address,
+            http: reqwest::Client::builder().no_proxy().build()?,
+            process,
+            _folder: folder,
+        })
+    }
+
+    pub(super) async fn get(&self, path: &str) -> Result<Value> {
+        self.process.check_running()?;
+        let answer = self
+            .http
+            .get(format!("http://{}{path}", self.address))
+            .send()
+            .await?;
+        let answer: Value = serde_json::from_slice(&answer.error_for_status()?.bytes().await?)?;
+        Ok(answer["data"].clone())
+    }
+
+    /// The series that a query gives now.
+    pub(super) async fn series(&self, query: &str) -> Result<Vec<Value>> {
+        self.process.check_running()?;
+        let mut url = reqwest::Url::parse(&format!("http://{}/api/v1/query", self.address))?;
+        url.query_pairs_mut().append_pair("query", query);
+        let answer = self.http.get(url).send().await?.bytes().await?;
+        let answer: Value = serde_json::from_slice(&answer)?;
+        // What it has to say about the query is in the body of a refusal.
+        ensure!(answer["status"] == "success", "{query}: {}", answer["error"]);
+        let series = answer["data"]["result"].as_array();
+        Ok(series.context("the answer has no series")?.clone())
+    }
+
+    /// Waits until a query gives something; a mistake in it ends that.
+    pub(super) async fn until_some(&self, query: &str) -> Result<()> {
+        let some = async {
+            while self.series(query).await?.is_empty() {
+                sleep(Duration::from_millis(250)).await;
+            }
+            Ok(())
+        };
+        let some = timeout(PATIENCE, some).await;
+        some.with_context(|| format!("{query} gives nothing"))?
+    }
+
+    /// The value of the only series that a query gives.
+    pub(super) async fn value(&self, query: &str) -> Result<Option<f64>> {
+        let series = self.series(query).await?;
+        ensure!(
+            series.len() < 2,
+            "{query} gives {} series: {series:?}",
+            series.len()
+        );
+        let Some(series) = series.first() else {
+            return Ok(None);
+        };
+        let value = series["value"][1].as_str().context("a series has no value")?;
+        Ok(Some(value.parse()?))
+    }
+
+    pub(super) async fn until(&self, query: &str, expected: f64) -> Result<()> {
+        let mut last = None;
+        let reached = async {
+            loop {
+                // It may still be starting; what it has is asked for, since it tells nobody by itself.
+                last = self.value(query).await.ok().flatten();
+                if last == Some(expected) {
+                    break;
+                }
+                sleep(Duration::from_millis(250)).await;
+            }
+        };
+        let reached = timeout(PATIENCE, reached).await;
+        reached.with_context(|| {
+            format!(
+                "{query} is {last:?}, not {expected}: {}",
+                self.process.log_tail(5)
+            )
+        })
+    }
+}
