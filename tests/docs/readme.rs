@@ -1,0 +1,143 @@
+//! README.md.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use testkit::artifact_access::{READER, allow_all};
+use testkit::git::{Change, Repository};
+use testkit::objects::{self, is_ready};
+use testkit::registry::tar_gz;
+use testkit::tools::repository_root;
+use testkit::{ControlPlane, GitServer, Options, wait_for};
+
+use crate::page::{Piece, Treatment, read};
+use crate::shell::Shell;
+
+const BENCHMARK: Treatment = Treatment::Skipped("a benchmark: a release build and minutes of work");
+const OF_CI: Treatment = Treatment::Skipped("the CI runs it by itself (.ci/run)");
+
+/// What does not simply run to its end.
+const TREATMENTS: &[(&str, Treatment)] = &[
+    ("make demo", OF_CI),
+    ("make test", OF_CI),
+    ("make lint", OF_CI),
+    (
+        "make generate",
+        Treatment::Skipped("it would write into the repository; make lint runs it with --check"),
+    ),
+    (
+        "source-controller --storage-path=/data --storage-adv-addr=HOST:9090",
+        Treatment::Serves("http://127.0.0.1:9440/readyz"),
+    ),
+    (
+        "apply-controller --artifact-service=https://HOST:9091 --artifact-service-account=NAME --metrics-addr=:8081 \
+         --health-addr=:9441",
+        Treatment::Serves("http://127.0.0.1:9441/readyz"),
+    ),
+    (
+        "helm-controller --artifact-service=https://HOST:9091 --artifact-service-account=NAME --metrics-addr=:8082 \
+         --health-addr=:9442",
+        Treatment::Serves("http://127.0.0.1:9442/readyz"),
+    ),
+    (
+        "notification-controller --events-addr=:9093 --metrics-addr=:8083 --health-addr=:9443",
+        Treatment::Serves("http://127.0.0.1:9443/readyz"),
+    ),
+    ("make bench-sync N=100", BENCHMARK),
+    ("make bench-source PEER=/path/to/flux/binaries", BENCHMARK),
+    ("make bench-build PEER=/path/to/kustomize", BENCHMARK),
+    ("make bench-render PEER=/path/to/helm", BENCHMARK),
+    (
+        "make fuzz-build CASES=1000",
+        Treatment::Skipped(
+            "it builds kustomize; the tests of kustomize-build do the same with what is recorded",
+        ),
+    ),
+    (
+        "make record-cases",
+        Treatment::Skipped("it builds kustomize and writes into the repository"),
+    ),
+];
+
+/// The repository of somebody's application, with a chart beside it.
+fn repository(git: &GitServer) -> Result<Repository> {
+    let repository = git.create_repository("app")?;
+    let files = [
+        ("deploy/kustomization.yaml", "resources: [map.yaml]\n"),
+        (
+            "deploy/map.yaml",
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: default}\ndata: {key: value}\n",
+        ),
+        ("chart/Chart.yaml", CHART),
+        ("chart/templates/map.yaml", TEMPLATE),
+        ("values.yaml", "replicas: 2\n"),
+    ];
+    let changes = files.map(|(path, text)| Change::write(path, text));
+    repository.commit("main", "The application", &changes)?;
+    Ok(repository)
+}
+
+const CHART: &str = "apiVersion: v2\nname: chart\nversion: 1.2.3\n";
+const TEMPLATE: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\ndata: {replicas: \"{{ .Values.replicas }}\"}\n";
+
+#[tokio::test]
+async fn what_the_readme_says_to_type_works() -> Result<()> {
+    let control_plane = ControlPlane::start(Options::default()).await?;
+    let client = control_plane.client();
+    let git = GitServer::start().await?;
+    let repository = repository(&git)?;
+    let mut shell = Shell::new(control_plane.kubeconfig_path()).await?;
+    shell
+        .run(&format!("git clone --quiet {} .", repository.url()))
+        .await?;
+    shell.run("kubectl create namespace flux-system").await?;
+    allow_all(&client, "flux-system", READER).await?;
+    fs::write(
+        shell.folder.join("chart-1.2.3.tgz"),
+        tar_gz(&[
+            ("chart/Chart.yaml", CHART),
+            ("chart/templates/map.yaml", TEMPLATE),
+        ])?,
+    )?;
+    // The rest of the page is typed in a clone of Windlass.
+    for part in ["charts", "Makefile"] {
+        symlink(repository_root().join(part), shell.folder.join(part))?;
+    }
+    let data = testkit::scratch::directory("data")?;
+    let storage = format!("--storage-path={}", data.path().display());
+    let account = format!("--artifact-service-account={READER}");
+    let placeholders = [
+        ("HOST:", "127.0.0.1:"),
+        ("--storage-path=/data", storage.as_str()),
+        ("--artifact-service-account=NAME", account.as_str()),
+        ("https://git.example.com/team/app", repository.url()),
+        // What `make cli` builds is the same program.
+        ("cargo run --release -p cli --", "windlass"),
+    ];
+    let steps = read("README.md", &[], &placeholders, TREATMENTS)?;
+    ensure!(steps.len() > 25, "only {} steps were found", steps.len());
+    for step in &steps {
+        shell.take(step).await?;
+        if let Piece::Manifests(text) = &step.piece {
+            // The questions to a cluster are about another one, which is made of the same, elsewhere.
+            let shop = text
+                .replace("name: app", "name: shop")
+                .replace("namespace: default", "namespace: flux-system")
+                .replace("  prune: true", "  prune: true\n  targetNamespace: flux-system");
+            shell.apply(&shop).await?;
+            for (namespace, name) in [("default", "app"), ("flux-system", "shop")] {
+                let all = objects::api(
+                    &client,
+                    "kustomize.toolkit.fluxcd.io/v1",
+                    "Kustomization",
+                    namespace,
+                );
+                let ready = wait_for(&all, name, is_ready, Duration::from_secs(60)).await;
+                ready.with_context(|| format!("{namespace}/{name}"))?;
+            }
+        }
+    }
+    Ok(())
+}
