@@ -30,7 +30,7 @@ pub enum Tool {
     KubeScheduler,
     /// Makes nodes Ready and pods Running without running anything.
     Kwok,
-    /// For people who look around.
+    /// What people type; for the tests of the docs.
     Kubectl,
     /// The distribution registry.
     Registry,

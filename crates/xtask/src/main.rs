@@ -31,7 +31,7 @@ enum Task {
     /// Show the main job end to end on a control plane of its own, or on the cluster of KUBECONFIG.
     Demo(demo::Arguments),
     /// Build the control plane and the registry that tests and the demo use.
-    Tools(tools::Arguments),
+    Tools,
     /// Measure many sources and Kustomizations at once: time, memory, CPU, API requests.
     BenchSync(bench::sync::Arguments),
     /// Measure a chain of Kustomizations in which each waits for the one before.
@@ -61,7 +61,7 @@ enum Task {
 fn main() -> Result<()> {
     match CommandLine::parse().task {
         Task::Demo(arguments) => demo::run(&arguments),
-        Task::Tools(arguments) => tools::run(&arguments),
+        Task::Tools => tools::run(),
         Task::BenchSync(arguments) => bench::sync::run(&arguments),
         Task::BenchChain(arguments) => bench::chain::run(&arguments),
         Task::BenchRest(arguments) => bench::rest::run(&arguments),

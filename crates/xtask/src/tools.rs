@@ -4,24 +4,14 @@ use std::io::Write as _;
 use std::time::Instant;
 
 use anyhow::Result;
-use testkit::tools::{self, Tool};
-
-/// Arguments of `xtask tools`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Arguments {
-    /// Also build kubectl, which no test needs.
-    #[arg(long)]
-    kubectl: bool,
-}
+use testkit::tools;
 
 /// Builds what is missing, and says where everything is.
-pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let wanted = |tool: &&Tool| arguments.kubectl || **tool != Tool::Kubectl;
-    let wanted: Vec<Tool> = tools::ALL.iter().filter(wanted).copied().collect();
+pub(crate) fn run() -> Result<()> {
     let started = Instant::now();
     let mut out = std::io::stdout();
     let mut said = Ok(());
-    tools::ensure(&wanted, &mut |line| {
+    tools::ensure(tools::ALL, &mut |line| {
         if said.is_ok() {
             said = writeln!(out, "{line}");
         }
@@ -34,7 +24,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         })?;
     }
     said?;
-    for tool in &wanted {
+    for tool in tools::ALL {
         writeln!(out, "{:<24} {}", tool.name(), tools::path(*tool)?.display())?;
     }
     for package in tools::PACKAGES {
