@@ -76,6 +76,27 @@ async fn work(test: &Test, charts: &HelmRepository, alerts: &Alerts<'_>) -> Resu
     Ok(())
 }
 
+/// What was done above is in the metrics of source-controller, which others use too.
+async fn values(prometheus: &Prometheus, namespace: &str) -> Result<()> {
+    let chart = format!(r#"exported_namespace="{namespace}",name="charts",event_type="cache_hit""#);
+    let artifact = format!(r#"kind="GitRepository",exported_namespace="{namespace}",name="app""#);
+    for query in [
+        r#"sum(windlass_fetch_duration_seconds_count{kind="GitRepository",result="fetched"}) > bool 1"#,
+        r#"sum(windlass_fetched_bytes_total{kind="GitRepository"}) > bool 100"#,
+        r#"sum(windlass_fetched_bytes_total{kind="HelmRepository"}) > bool 1000"#,
+        r#"sum(windlass_artifact_requests_total{protocol="grpc",code="OK"}) > bool 1"#,
+        r#"sum(windlass_artifact_sent_bytes_total{protocol="grpc"}) > bool 100"#,
+        r#"sum(windlass_store_artifacts{kind="HelmChart"}) > bool 0"#,
+        r#"sum(windlass_store_bytes{content="blob"}) > bool 0"#,
+        &format!("sum(gotk_cache_events_total{{{chart}}}) > bool 0"),
+        &format!("sum(windlass_artifact_size_bytes{{{artifact}}}) > bool 50"),
+        &format!("time() - sum(windlass_artifact_stored_timestamp_seconds{{{artifact}}}) < bool 600"),
+    ] {
+        prometheus.until(query, 1.0).await?;
+    }
+    Ok(())
+}
+
 #[test]
 fn a_real_prometheus_reads_all_controllers_and_evaluates_the_rules() {
     run("monitoring", |test| async move {
@@ -141,6 +162,7 @@ fn a_real_prometheus_reads_all_controllers_and_evaluates_the_rules() {
         for rule in rules {
             ensure!(rule["health"] == "ok", "{rule:#}");
         }
+        values(&prometheus, namespace).await?;
         dashboards::ours(&prometheus).await?;
         dashboards::of_flux(&prometheus).await?;
         names::with_objects(&prometheus).await

@@ -117,17 +117,16 @@ impl Shell {
                 process.check_running()?;
                 let answer = http.get(address).send().await;
                 if answer.is_ok_and(|answer| answer.status().is_success()) {
-                    return Ok(());
+                    return anyhow::Ok(());
                 }
                 sleep(Duration::from_millis(50)).await;
             }
         };
         let ready = timeout(PATIENCE, ready).await;
         let told = || format!("`{command}` is not ready:\n{}", process.log_tail(20));
-        ready.with_context(told)?.and_then(|()| {
-            self.running.push(process);
-            Ok(())
-        })
+        ready.with_context(told)??;
+        self.running.push(process);
+        Ok(())
     }
 
     async fn watch(&self, command: &str, expected: &str) -> Result<()> {

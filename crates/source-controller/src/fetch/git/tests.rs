@@ -139,6 +139,28 @@ const MAIN: Fields<'static> = Fields {
     commit: None,
 };
 
+/// Text that does not get smaller by compression to less than half.
+fn noise(bytes: usize) -> String {
+    let digests = (0..bytes / 64).map(|number| artifact::Digest::of(number.to_string().as_bytes()).hex());
+    digests.collect()
+}
+
+/// Bytes that are counted for a kind while the content of a request is fetched.
+async fn received(request: Request) -> u64 {
+    let counter = prometheus_client::metrics::counter::Counter::default();
+    let fetched = crate::fetch::received::counting(counter.clone(), fetch(request)).await;
+    assert!(matches!(fetched, Ok(Outcome::Fetched(_))));
+    counter.get()
+}
+
+#[tokio::test]
+async fn what_the_server_sends_is_counted() {
+    let peer = Peer::start().await;
+    peer.commit("large", "noise", &noise(100_000));
+    let bytes = received(peer.request(MAIN, None)).await;
+    assert!((50_000..150_000).contains(&bytes), "{bytes}");
+}
+
 #[tokio::test]
 async fn a_branch_is_fetched_with_one_ls_refs_and_one_fetch() {
     let peer = Peer::start().await;

@@ -117,6 +117,23 @@ fn artifact(content: &[u8]) -> Artifact {
 }
 
 #[tokio::test]
+async fn a_layer_is_counted_though_another_thread_reads_it() {
+    let peer = Peer::start().await;
+    let artifact = artifact(&vec![b'x'; 100_000]);
+    let pushed = peer.registry.push("org/app", &["latest"], &artifact);
+    pushed.await.unwrap();
+    let counter = prometheus_client::metrics::counter::Counter::default();
+    let request = peer.request(tag("latest"));
+    let pulled = crate::fetch::received::counting(counter.clone(), pull_all(&request, None)).await;
+    pulled.unwrap();
+    let bytes: u64 = counter.get();
+    assert!(
+        (100_000..110_000).contains(&bytes),
+        "{bytes}: the layer and its manifest"
+    );
+}
+
+#[tokio::test]
 async fn an_unchanged_tag_costs_one_head_of_its_manifest() {
     let peer = Peer::start().await;
     let digest = peer

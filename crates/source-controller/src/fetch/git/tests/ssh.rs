@@ -84,6 +84,14 @@ fn revision(seen: Seen) -> String {
 }
 
 #[tokio::test]
+async fn what_the_server_sends_over_ssh_is_counted() {
+    let peer = SshPeer::start(OVER_V2).await;
+    peer.commit("large", "noise", &noise(100_000));
+    let bytes = received(peer.request(MAIN)).await;
+    assert!((50_000..150_000).contains(&bytes), "{bytes}");
+}
+
+#[tokio::test]
 async fn every_kind_of_reference_is_fetched_in_both_versions_of_the_protocol() {
     for configuration in [OVER_V2, &[]] {
         let peer = SshPeer::start(configuration).await;
