@@ -50,6 +50,13 @@ async fn locked_down_controllers_deliver_with_the_roles_of_the_chart() {
     .await
     .unwrap();
 
+    let (git, sink) = (
+        GitServer::start().await.unwrap(),
+        MessageSink::start().await.unwrap(),
+    );
+    create_tenant(&cluster.client).await.unwrap();
+    alert(&cluster.client, &sink).await.unwrap();
+    // It is ready when it knows the Alert: what is said earlier is told to nobody.
     let notification = Controller::start_notification(
         &accounts.kubeconfig("notification-controller").await.unwrap(),
         accounts.in_our_namespace(&["--no-cross-namespace-refs"]),
@@ -57,12 +64,6 @@ async fn locked_down_controllers_deliver_with_the_roles_of_the_chart() {
     .await
     .unwrap();
 
-    let (git, sink) = (
-        GitServer::start().await.unwrap(),
-        MessageSink::start().await.unwrap(),
-    );
-    create_tenant(&cluster.client).await.unwrap();
-    alert(&cluster.client, &sink).await.unwrap();
     let files = [
         Change::write("app/map.yaml", MANIFEST),
         Change::write("web/Chart.yaml", CHART),
