@@ -6,6 +6,7 @@
 
 mod count;
 mod elements;
+mod masked;
 mod owners;
 mod show;
 mod walk;
@@ -15,6 +16,7 @@ use std::fmt;
 use serde_json::Value;
 
 pub(crate) use count::Count;
+pub use masked::masked;
 use owners::Owners;
 use show::Mask;
 
@@ -69,9 +71,20 @@ impl FieldChanges {
     /// Compares two states of an object. What `manager` had set is not told of by whom; of a
     /// confidential object, Secret or not, no value is told.
     pub fn between(before: &Value, after: &Value, manager: &str, is_confidential: bool) -> Self {
+        Self::up_to(FIELDS, before, after, manager, is_confidential)
+    }
+
+    /// The same, with so many fields at most.
+    pub(crate) fn up_to(
+        limit: usize,
+        before: &Value,
+        after: &Value,
+        manager: &str,
+        is_confidential: bool,
+    ) -> Self {
         let mask = Mask::of(after, is_confidential);
         let owners = Owners::of(before, manager);
-        let mut walk = walk::Walk::new(FIELDS, mask);
+        let mut walk = walk::Walk::new(limit, mask);
         walk.objects(before, after, &owners);
         walk.found
     }

@@ -12,7 +12,7 @@ mod resolve;
 mod selector;
 
 pub(crate) use compare::{reduced, same_but};
-pub(crate) use field::{Pointer, Step};
+pub(crate) use field::{Pointer, Step, remove_with_parents as remove};
 pub(crate) use owned::FieldSets;
 pub use owned::Ignored;
 pub(crate) use resolve::{Spot, resolve, spots};

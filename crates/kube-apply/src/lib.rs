@@ -7,6 +7,7 @@
 //! Vec<Object> ─ prepare ─▶ Prepared ─ apply ─▶ Applied      Prepared::inventory() is recorded before apply,
 //!                                                           Prepared::ignoring(rules) leaves fields to others
 //!                          differences ─▶ what an apply would change, and nothing is written
+//!                          preview, preview_prune ─▶ the same for people, who may have few rights
 //!                          inventory::diff(old, new) ─ prune ─▶ Pruned ─ wait_terminated
 //!                          ManagedIndex::subscribe() ─▶ Drift
 //! one Object ─ apply_one, create_one, patch_one, delete_one ─▶ what the server says
@@ -37,6 +38,7 @@ mod one;
 mod plan;
 mod policy;
 mod prepare;
+mod preview;
 mod prune;
 mod redact;
 mod request;
@@ -57,6 +59,7 @@ pub use managed::{Drift, ManagedIndex, What};
 pub use one::{ApplyOne, Cascade, Deleted, MadePatch};
 pub use policy::Policy;
 pub use prepare::Prepared;
+pub use preview::{Expected, Fate, Preview};
 pub use prune::{Guard, PruneOptions, Pruned, Refused, Share, SkipReason};
 pub use request::Address;
 pub use settings::{ApplyOptions, CommonMetadata, Owner, Settings};

@@ -21,6 +21,7 @@ use crate::failure::{Class, Failure, ObjectError, Step};
 use crate::fingerprint::{Facts, Glimpse, format_uid};
 use crate::managed::Live;
 use crate::prepare;
+use crate::preview::Fate;
 use crate::request::Address;
 use crate::settings::Owner;
 
@@ -94,6 +95,31 @@ impl Engine {
             }
         }
         pruned
+    }
+
+    /// Says what a prune would do with each object, and asks for nothing but its metadata. What a person would have to
+    /// confirm is not looked for.
+    pub async fn preview_prune(
+        &self,
+        owner: &Owner,
+        ids: &[(ObjectId, String)],
+    ) -> Vec<(ObjectId, Result<Fate, Failure>)> {
+        let asked = ids
+            .iter()
+            .map(|(id, version)| async move { (id.clone(), self.fate(owner, id, version).await) }.boxed());
+        let asked: Vec<BoxFuture<'_, _>> = asked.collect();
+        let width = self.settings().concurrency.max(1);
+        futures::stream::iter(asked).buffered(width).collect().await
+    }
+
+    async fn fate(&self, owner: &Owner, id: &ObjectId, version: &str) -> Result<Fate, Failure> {
+        let Some(at) = self.address(id, version).await? else {
+            return Ok(Fate::Missing);
+        };
+        let Some(facts) = self.look(&at).await? else {
+            return Ok(Fate::Missing);
+        };
+        Ok(reason_to_keep(owner, &facts).map_or(Fate::Deleted, Fate::Kept))
     }
 
     async fn prune_one(&self, owner: &Owner, id: &ObjectId, version: &str) -> (ObjectId, Outcome) {

@@ -164,7 +164,7 @@ fn lock(payload: &mut Map<String, Value>, version: Option<&str>) {
 
 impl Candidates {
     /// Lists the fields to ignore of a live object.
-    pub(super) fn pointers_of(&self, live: &Value) -> Vec<&Pointer> {
+    pub(crate) fn pointers_of(&self, live: &Value) -> Vec<&Pointer> {
         let none = Map::new();
         let map = |field: &str| live.pointer(field).and_then(Value::as_object).unwrap_or(&none);
         self.pointers(map("/metadata/labels"), map("/metadata/annotations"))

@@ -1,0 +1,246 @@
+//! What an apply and a prune would do, object by object, for people who look before they push.
+//!
+//! Nothing is written, nothing is watched and nothing is remembered: who asks may have no more rights than to read an
+//! object and to send it. An object that is refused holds up no other.
+
+use std::fmt;
+
+use futures::{FutureExt as _, StreamExt as _};
+use manifest::{GroupVersionKind, ObjectId, Origin};
+use serde_json::Value;
+
+use crate::Engine;
+use crate::changes::FieldChanges;
+use crate::failure::{Class, Failure, ObjectError, Step};
+use crate::fingerprint::Facts;
+use crate::ignore::{self, Pointer};
+use crate::mapper;
+use crate::plan::Pending;
+use crate::prepare::{Item, Prepared};
+use crate::prune::SkipReason;
+use crate::request::Mode;
+use crate::stage::{is_crd, is_namespace};
+
+/// So many fields of one object are told one by one.
+const FIELDS: usize = 500;
+
+/// What an apply would do with an object.
+#[derive(Clone, Debug)]
+pub struct Preview {
+    /// The object.
+    pub id: ObjectId,
+    /// Its kind, in the version of the manifest.
+    pub gvk: GroupVersionKind,
+    /// Where its manifest is; None when no file holds it.
+    pub origin: Option<Origin>,
+    /// Whether its values are not to be told, beyond those of Secrets.
+    pub is_confidential: bool,
+    /// What would be done, or why that cannot be said.
+    pub expected: Result<Expected, ObjectError>,
+}
+
+/// What would be done with an object.
+#[derive(Clone, Debug)]
+pub enum Expected {
+    /// It would be created as this, as far as the server could be asked.
+    Created(Value),
+    /// Fields of it would change.
+    Changed {
+        /// Which; values that are nobody's business are masked.
+        fields: FieldChanges,
+        /// The object as it is. Nothing is masked.
+        before: Value,
+        /// The object as it would be. Nothing is masked.
+        after: Value,
+    },
+    /// It would be deleted and created anew, because a field cannot change.
+    Recreated {
+        /// The server's words.
+        why: String,
+        /// The object as it is. Nothing is masked.
+        before: Value,
+        /// Its manifest. Nothing is masked.
+        after: Value,
+    },
+    /// Nothing would be done. The object as it is.
+    Unchanged(Value),
+    /// It asks to be left alone.
+    LeftAlone,
+    /// It is there, and what would be done cannot be asked before something else is applied.
+    Unasked(String),
+}
+
+/// What a prune would do with an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It would be deleted.
+    Deleted,
+    /// It is gone already.
+    Missing,
+    /// It would stay.
+    Kept(SkipReason),
+}
+
+impl fmt::Display for SkipReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PruneDisabled => f.write_str("it asks not to be pruned"),
+            Self::Excluded => f.write_str("it asks to be left alone"),
+            Self::OwnedBy(owner) => write!(f, "it is of {owner} now"),
+            Self::NotOwned => f.write_str("its labels do not say whose it is"),
+        }
+    }
+}
+
+impl Engine {
+    /// Says what an apply would do, in the order of the apply. `force` recreates what cannot be changed.
+    pub async fn preview(&self, prepared: &Prepared, force: bool) -> Vec<Preview> {
+        let (definitions, rest): (Vec<_>, Vec<_>) = prepared
+            .items
+            .iter()
+            .enumerate()
+            .partition(|(_, item)| defines(item));
+        let nothing = Pending::default();
+        let mut found = self.previews(definitions, &nothing, force).await;
+        let pending = pending(found.iter().map(|(_, preview)| preview), prepared);
+        found.extend(self.previews(rest, &pending, force).await);
+        found.sort_by_key(|(index, _)| *index);
+        found.into_iter().map(|(_, preview)| preview).collect()
+    }
+
+    async fn previews(
+        &self,
+        items: Vec<(usize, &Item)>,
+        pending: &Pending,
+        force: bool,
+    ) -> Vec<(usize, Preview)> {
+        let asked = items.into_iter().map(|(index, item)| {
+            async move {
+                let preview = Preview {
+                    id: item.id.clone(),
+                    gvk: item.gvk.clone(),
+                    origin: item.object.origin().cloned(),
+                    is_confidential: item.is_confidential,
+                    expected: self.expected(item, pending, force).await,
+                };
+                (index, preview)
+            }
+            .boxed()
+        });
+        let asked: Vec<_> = asked.collect();
+        let width = self.settings().concurrency.max(1);
+        futures::stream::iter(asked)
+            .buffer_unordered(width)
+            .collect()
+            .await
+    }
+
+    async fn expected(&self, item: &Item, pending: &Pending, force: bool) -> Result<Expected, ObjectError> {
+        if item.policy.excluded {
+            return Ok(Expected::LeftAlone);
+        }
+        let manifest = || Value::Object(item.object.value().clone());
+        // Neither the kind nor anything of it is there.
+        if !item.is_served {
+            return Ok(Expected::Created(manifest()));
+        }
+        let failed = |failure: Failure| item.error(Step::DryRun, failure);
+        let at = item.address();
+        let live = self.requests().whole(&at).await.map_err(failed)?;
+        let is_blocked = pending.blocks(&item.gvk, &item.id, item.object.value()).is_some();
+        let Some(live) = live else {
+            if is_blocked {
+                return Ok(Expected::Created(manifest()));
+            }
+            let answer = self.requests().apply(&at, item.object.value(), DRY);
+            let answer = answer.await.map_err(failed)?;
+            return Ok(Expected::Created(answer.whole.unwrap_or_else(manifest)));
+        };
+        let facts = Facts::of(&live.glimpse, self.settings());
+        if facts.policy.excluded || item.policy.if_not_present {
+            return Ok(Expected::LeftAlone);
+        }
+        let before = live.whole.unwrap_or_default();
+        let answer = self.requests().apply(&at, item.object.value(), DRY);
+        match answer.await {
+            Ok(answer) => Ok(self.compared(item, before, answer.whole.unwrap_or_default())),
+            Err(failure) if failure.class == Class::Immutable => {
+                match force || item.policy.force || facts.policy.force {
+                    true => Ok(Expected::Recreated {
+                        why: item.error(Step::DryRun, failure).reason,
+                        before,
+                        after: manifest(),
+                    }),
+                    false => Err(failed(failure)),
+                }
+            }
+            Err(failure) if is_blocked => Ok(Expected::Unasked(format!(
+                "it cannot be asked about before what it needs is applied: {}",
+                failed(failure).reason
+            ))),
+            Err(failure) => Err(failed(failure)),
+        }
+    }
+
+    /// Compares as an apply does: what only changes owners of fields, and what rules leave to others, is no change.
+    fn compared(&self, item: &Item, before: Value, after: Value) -> Expected {
+        let manifest = Value::Object(item.object.value().clone());
+        let pointers: Vec<&Pointer> = match &item.ignore {
+            Some(candidates) => candidates.pointers_of(&after),
+            None => Vec::new(),
+        };
+        let spots = ignore::spots(&pointers, &manifest, &before, &after);
+        let ignored = || spots.iter().map(|spot| spot.steps.as_slice());
+        if ignore::same_but(&before, &after, ignored()) {
+            return Expected::Unchanged(before);
+        }
+        let without = |object: &Value| {
+            let mut object = object.clone();
+            ignored().for_each(|steps| ignore::remove(&mut object, steps));
+            object
+        };
+        let (old, new) = (without(&before), without(&after));
+        let manager = &self.settings().field_manager;
+        Expected::Changed {
+            fields: FieldChanges::up_to(FIELDS, &old, &new, manager, item.is_confidential),
+            before,
+            after,
+        }
+    }
+}
+
+const DRY: Mode = Mode {
+    dry_run: true,
+    whole: true,
+};
+
+/// Tells whether others may need the object before they can be asked about.
+fn defines(item: &Item) -> bool {
+    is_namespace(&item.gvk)
+        || is_crd(&item.gvk)
+        || (item.gvk.group == "rbac.authorization.k8s.io" && item.gvk.kind.ends_with("Role"))
+}
+
+/// What does not exist yet, or changes, of what others may need.
+fn pending<'p>(previews: impl Iterator<Item = &'p Preview>, prepared: &Prepared) -> Pending {
+    let mut pending = Pending::default();
+    for preview in previews {
+        let (is_new, is_changing) = match &preview.expected {
+            Ok(Expected::Created(_)) => (true, true),
+            Ok(Expected::Unchanged(_) | Expected::LeftAlone) => (false, false),
+            _ => (false, true),
+        };
+        if is_new && is_namespace(&preview.gvk) {
+            pending.add_namespace(&preview.id.name);
+        }
+        if is_changing {
+            pending.add_role(&preview.id);
+            let item = prepared.items.iter().find(|item| item.id == preview.id);
+            let definition = item.and_then(|item| mapper::definition(&item.object));
+            if let Some(definition) = definition {
+                pending.add_kind(&definition.group, &definition.kind);
+            }
+        }
+    }
+    pending
+}
