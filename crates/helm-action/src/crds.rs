@@ -117,7 +117,7 @@ async fn read(
     Ok(found)
 }
 
-async fn files(content: &Content, values: &Map<String, Value>) -> Result<Vec<Crd>, Error> {
+pub(crate) async fn files(content: &Content, values: &Map<String, Value>) -> Result<Vec<Crd>, Error> {
     let (chart, values) = (Arc::clone(&content.chart), values.clone());
     let release = helm_render::Release::new("", "");
     let files = tokio::task::spawn_blocking(move || chart.crds(&values, &helm_render::Options::new(release)));

@@ -28,6 +28,7 @@ mod lookup;
 pub mod order;
 mod outcome;
 mod patch;
+mod preview;
 mod render;
 mod resources;
 mod rollback;
@@ -47,6 +48,7 @@ pub use order::{
     Waiting,
 };
 pub use outcome::Outcome;
+pub use preview::{Previewed, preview};
 pub use rollback::rollback;
 pub use storage::{Storage, StorageError};
 pub use test::test;

@@ -6,6 +6,8 @@ use helm_release::{Record, made};
 use helm_render::capabilities::{Capabilities, HelmVersion, KubeVersion};
 use helm_render::chart::Chart;
 use helm_render::{Helm, Options, Rendered};
+use kube::Client;
+use kube_apply::Engine;
 use memchr::memmem;
 use serde_json::{Map, Value};
 
@@ -31,17 +33,8 @@ pub(crate) async fn render(
     content: &Content,
     revision: Revision<'_>,
 ) -> Result<Record, Error> {
-    let options = options(context, content, &revision).await?;
-    let chart = Arc::clone(&content.chart);
-    let values = revision.values;
-    let rendered = tokio::task::spawn_blocking(move || {
-        let rendered = chart.render(&values, &options);
-        rendered.map(|rendered| (rendered, values))
-    });
-    let (rendered, values) = rendered
-        .await
-        .map_err(|error| Error::new(ErrorKind::Render, format!("failed to render the chart: {error}")))?
-        .map_err(|error| Error::new(ErrorKind::Render, error.to_string()))?;
+    let cluster = context.cluster;
+    let (rendered, values) = rendered(&cluster.client, &cluster.engine, content, &revision).await?;
     warn(context, &rendered);
     let release = made::release(
         rendered,
@@ -55,6 +48,26 @@ pub(crate) async fn render(
     })
 }
 
+/// Renders on a thread of its own; the values come back.
+pub(crate) async fn rendered(
+    client: &Client,
+    engine: &Engine,
+    content: &Content,
+    revision: &Revision<'_>,
+) -> Result<(Rendered, Map<String, Value>), Error> {
+    let options = options(client, engine, content, revision).await?;
+    let chart = Arc::clone(&content.chart);
+    let values = revision.values.clone();
+    let rendered = tokio::task::spawn_blocking(move || {
+        let rendered = chart.render(&values, &options);
+        rendered.map(|rendered| (rendered, values))
+    });
+    rendered
+        .await
+        .map_err(|error| Error::new(ErrorKind::Render, format!("failed to render the chart: {error}")))?
+        .map_err(|error| Error::new(ErrorKind::Render, error.to_string()))
+}
+
 fn warn(context: &Context<'_>, rendered: &Rendered) {
     for warning in &rendered.warnings {
         tracing::debug!(%warning, "rendering a chart");
@@ -64,12 +77,12 @@ fn warn(context: &Context<'_>, rendered: &Rendered) {
 
 /// Sets what a rendering depends on.
 async fn options(
-    context: &Context<'_>,
+    client: &Client,
+    engine: &Engine,
     content: &Content,
     revision: &Revision<'_>,
 ) -> Result<Options, Error> {
-    let cluster = context.cluster;
-    let lookup = ClusterLookup::new(cluster.client.clone(), cluster.engine.clone(), content.enable_dns);
+    let lookup = ClusterLookup::new(client.clone(), engine.clone(), content.enable_dns);
     let release = helm_render::Release {
         name: revision.name.to_owned(),
         namespace: revision.namespace.to_owned(),
@@ -77,7 +90,7 @@ async fn options(
         is_upgrade: revision.is_upgrade,
     };
     Ok(Options {
-        capabilities: Some(capabilities(context, content).await?),
+        capabilities: Some(capabilities(engine, content).await?),
         lookup: Some(Arc::new(lookup)),
         post_render: content.post_render.clone(),
         post_render_strategy: content.post_render_strategy,
@@ -87,8 +100,8 @@ async fn options(
     })
 }
 
-async fn capabilities(context: &Context<'_>, content: &Content) -> Result<Capabilities, Error> {
-    let mapper = context.cluster.engine.mapper();
+async fn capabilities(engine: &Engine, content: &Content) -> Result<Capabilities, Error> {
+    let mapper = engine.mapper();
     let failed = |doing: &'static str| {
         move |error: kube_apply::mapper::Error| {
             let cause =

@@ -101,7 +101,11 @@ async fn place(cluster: &Cluster, object: Object, namespace: &str) -> Result<Res
 }
 
 /// Puts the namespace right: the release's where there is none, none where the kind has none.
-fn placed(mut object: Object, resource: std::sync::Arc<mapper::Resource>, namespace: &str) -> Resource {
+pub(crate) fn placed(
+    mut object: Object,
+    resource: std::sync::Arc<mapper::Resource>,
+    namespace: &str,
+) -> Resource {
     if !resource.namespaced {
         if let Some(Value::Object(metadata)) = object.value_mut().get_mut("metadata") {
             metadata.remove("namespace");
@@ -150,7 +154,7 @@ fn joined(problems: Vec<Error>) -> Option<Error> {
     Some(Error::new(first.kind(), text))
 }
 
-fn objects(manifest: &str) -> Result<Vec<Object>, Error> {
+pub(crate) fn objects(manifest: &str) -> Result<Vec<Object>, Error> {
     let documents = yaml::read_documents(manifest, "").map_err(|error| {
         let text = format!("error parsing : error converting YAML to JSON: {}", error.problem);
         Error::new(ErrorKind::Build, text)

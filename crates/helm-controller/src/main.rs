@@ -11,7 +11,6 @@ mod flags;
 mod follow;
 mod memory;
 mod orders;
-mod post_render;
 mod reconcile;
 mod release;
 mod source;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use api::helm::{
     CrdsPolicy, DeletionPropagation, HelmRelease, PostRenderStrategy, ServerSideApplyMode, WaitStrategyName,
 };
+use flux_release::{PostRenderers, origin_labels};
 use helm_action::order::{
     Content, CrdPolicy, Install, Propagation, Rollback, ServerSide, Test, Uninstall, Upgrade, WaitStrategy,
     Waiting,
@@ -15,7 +16,6 @@ use serde_json::{Map, Value};
 
 use crate::charts::Loaded;
 use crate::flags::Policy;
-use crate::post_render::{PostRenderers, origin_labels};
 use crate::release::{Action, timeout};
 
 /// One release: which it is, and what the spec says of it.

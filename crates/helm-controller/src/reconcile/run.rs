@@ -137,8 +137,7 @@ async fn gather(
     if let Err(access::Denied { reason, message }) = access::check(&context.client, object).await {
         return Err(Missing { reason, message });
     }
-    let resources = values::read(&context.client, object).await;
-    let composed = resources.and_then(|resources| values::compose(object, &resources));
+    let composed = values::of(&context.client, object).await;
     let composed = composed.map_err(|error| Missing {
         reason: "ValuesError",
         message: chain(&error),

@@ -1,0 +1,10 @@
+//! What Flux makes of a HelmRelease's spec, beside the chart: its name, its values, and what is done with what was rendered.
+//!
+//! Pure: ConfigMaps and Secrets come from whoever may read them, and nothing here knows a cluster. The controller that makes
+//! releases and the command that says what a change would do share it.
+
+pub mod names;
+mod post_render;
+pub mod values;
+
+pub use post_render::{PostRenderers, origin_labels};
