@@ -252,13 +252,13 @@ fn windlass_looks_into_releases() {
 }
 
 /// The program, in the namespace of the test.
-struct Windlass<'a> {
-    test: &'a Test,
+pub struct Windlass<'a> {
+    pub test: &'a Test,
 }
 
 impl Windlass<'_> {
     /// What it said on both of its streams before it ended with this exit code.
-    async fn run(&self, words: &[&str], code: i32) -> Result<String> {
+    pub async fn run(&self, words: &[&str], code: i32) -> Result<String> {
         let mut command = Command::new(program("windlass")?);
         // Of flags that are given twice, the last counts: words may name another kubeconfig.
         let (verb, words_after) = words.split_first().context("no words")?;

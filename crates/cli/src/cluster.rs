@@ -4,6 +4,7 @@
 //! Neither a runtime nor a client is made before a command asks for it here, so that the commands without a cluster start
 //! as fast as they would alone.
 
+pub(crate) mod anything;
 mod failure;
 pub(crate) mod kind;
 pub(crate) mod object;

@@ -7,12 +7,15 @@
 mod build;
 mod cluster;
 mod completion;
+mod diff;
 mod events;
 mod get;
 mod pflag;
+mod progress;
 mod reconcile;
 mod suspend;
 mod template;
+mod trace;
 mod tree;
 mod usage;
 mod wait;
@@ -49,6 +52,8 @@ enum Command {
     Get(Box<get::Flags>),
     /// Say why an object is not ready, down to the cause.
     Why(Box<why::Flags>),
+    /// Show what delivers an object, and the commit that it came from.
+    Trace(Box<trace::Flags>),
     /// Show what a Kustomization or HelmRelease has applied, and how it is.
     Tree(Box<tree::Flags>),
     /// Show what was told about objects of Flux.
@@ -61,6 +66,9 @@ enum Command {
     Resume(Box<suspend::Resume>),
     /// Wait until everything that should run a revision does.
     Wait(Box<wait::Flags>),
+    /// Show what a local checkout would change on the cluster.
+    #[command(after_help = diff::AFTER_HELP)]
+    Diff(Box<diff::Flags>),
     /// Print the script that completes this command's words in a shell.
     Completion(completion::Flags),
 }
@@ -90,12 +98,14 @@ fn main() -> ExitCode {
         },
         Command::Get(flags) => end(get::run(&flags, tell)),
         Command::Why(flags) => end(why::run(&flags)),
+        Command::Trace(flags) => end(trace::run(&flags)),
         Command::Tree(flags) => end(tree::run(&flags)),
         Command::Events(flags) => end(events::run(&flags, tell)),
         Command::Reconcile(flags) => end(reconcile::run(&flags, tell)),
         Command::Suspend(flags) => end(suspend::suspend(&flags)),
         Command::Resume(flags) => end(suspend::resume(&flags, tell)),
         Command::Wait(flags) => end(wait::run(&flags, tell)),
+        Command::Diff(flags) => end(diff::run(&flags)),
         Command::Completion(flags) => {
             let script = completion::script(&flags, CommandLine::command()).map_err(Failure::Print);
             end(script.and_then(|script| cluster::print(&script)))
@@ -108,6 +118,7 @@ fn end(outcome: Result<(), Failure>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) if failure.is_closed_pipe() => ExitCode::from(CLOSED_PIPE),
+        Err(failure @ Failure::Differs) => ExitCode::from(failure.exit_code()),
         Err(failure) => {
             fail(&failure.to_string());
             ExitCode::from(failure.exit_code())

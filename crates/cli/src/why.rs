@@ -1,20 +1,23 @@
 //! `windlass why`: from an object that is not ready to what keeps it from being so.
 //!
-//! The way is walked again and again over what was fetched, until nothing more is wanted: [`walk`] is pure.
+//! The way is walked again and again over what was fetched, until nothing more is wanted: [`walk`] is pure. Of objects that are
+//! none of Flux's the way goes through what delivers them ([`any`]).
 
-mod walk;
+mod any;
+pub(crate) mod walk;
 
 use clap::Args;
 use futures::future::join_all;
 
 use crate::cluster::output::{self, Colours, Tone};
-use crate::cluster::{self, Cluster, ClusterFlags, Failure, Output, kind, print};
+use crate::cluster::{self, Cluster, ClusterFlags, Failure, Output, anything, kind, print};
+use crate::trace;
 use walk::{Fetched, Finding, Lookup, State, walk};
 
 /// What was typed.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
-    /// KIND/NAME, or KIND NAME
+    /// KIND/NAME, or KIND NAME; of any kind
     #[arg(value_name = "OBJECT", required = true)]
     words: Vec<String>,
 
@@ -28,20 +31,11 @@ pub(crate) struct Flags {
 
 /// Asks, and prints. An object that is not ready makes the command fail, so that scripts need not read.
 pub(crate) fn run(flags: &Flags) -> Result<(), Failure> {
-    let target = kind::one_target(&flags.words)?;
+    let asked = Asked::of(&flags.words)?;
     cluster::run(&flags.cluster, async |cluster| {
-        let root = target.id(&cluster.namespace);
-        cluster.need(&root).await?;
-        let mut fetched = Fetched::new();
-        let found = loop {
-            let mut wanted = Vec::new();
-            let found = walk(&root, &fetched, &mut wanted);
-            if wanted.is_empty() {
-                break found;
-            }
-            wanted.sort();
-            wanted.dedup();
-            fetched.extend(fetch(&cluster, wanted).await);
+        let found = match &asked {
+            Asked::OfFlux(target) => of_flux(&cluster, &target.id(&cluster.namespace)).await?,
+            Asked::Any(named) => any::find(&cluster, named).await?,
         };
         match flags.output {
             Output::Json | Output::Yaml => {
@@ -62,9 +56,50 @@ pub(crate) fn run(flags: &Flags) -> Result<(), Failure> {
         }
         match found.state {
             State::Ready => Ok(()),
-            state => Err(Failure::NotReady(format!("{root} is {}", words(state)))),
+            state => Err(Failure::NotReady(format!("{} is {}", found.object, words(state)))),
         }
     })
+}
+
+/// What was asked about.
+enum Asked {
+    OfFlux(kind::Target),
+    Any(anything::Named),
+}
+
+impl Asked {
+    /// Flux's words go before those of the cluster.
+    fn of(words: &[String]) -> Result<Self, Failure> {
+        let first = words.first().map_or("", String::as_str);
+        let word = first.split('/').next().unwrap_or_default();
+        let is_of_flux = kind::named(word).is_some() || matches!(word, "source" | "sources" | "all");
+        match is_of_flux {
+            true => kind::one_target(words).map(Self::OfFlux),
+            false => anything::one_named(words).map(Self::Any),
+        }
+    }
+}
+
+async fn of_flux(cluster: &Cluster, root: &manifest::ObjectId) -> Result<Finding, Failure> {
+    let object = cluster.need(root).await?;
+    let mut found = walked(cluster, root).await;
+    found.from = trace::origin::of(&trace::climb::climb(cluster, &object).await);
+    Ok(found)
+}
+
+/// Walks until nothing more is wanted.
+async fn walked(cluster: &Cluster, root: &manifest::ObjectId) -> Finding {
+    let mut fetched = Fetched::new();
+    loop {
+        let mut wanted = Vec::new();
+        let found = walk(root, &fetched, &mut wanted);
+        if wanted.is_empty() {
+            return found;
+        }
+        wanted.sort();
+        wanted.dedup();
+        fetched.extend(fetch(cluster, wanted).await);
+    }
 }
 
 async fn fetch(cluster: &Cluster, wanted: Vec<manifest::ObjectId>) -> Fetched {
@@ -79,12 +114,21 @@ async fn fetch(cluster: &Cluster, wanted: Vec<manifest::ObjectId>) -> Fetched {
     join_all(lookups).await.into_iter().collect()
 }
 
-/// What is printed for people: the way as a tree, then the causes.
-fn shown(found: &Finding, colours: Colours) -> String {
+/// Draws the way, and says where it comes from.
+pub(crate) fn tree(found: &Finding, colours: Colours) -> String {
     let mut text = String::new();
     write(found, ["", "", ""], colours, &mut text);
+    if let Some(from) = &found.from {
+        text.push_str(&format!("\nfrom: {from}\n"));
+    }
+    text
+}
+
+/// What is printed for people: the way as a tree, then the causes.
+fn shown(found: &Finding, colours: Colours) -> String {
+    let mut text = tree(found, colours);
     let roots = found.roots();
-    if !roots.is_empty() {
+    if !roots.is_empty() && found.from.is_none() {
         text.push('\n');
     }
     for root in roots {
@@ -136,6 +180,9 @@ fn write(found: &Finding, [first, rest, role]: [&str; 3], colours: Colours, text
 
 fn revision(found: &Finding) -> Option<String> {
     let mut parts = Vec::new();
+    if !found.path.is_empty() {
+        parts.push(format!("path {}", found.path));
+    }
     if !found.revision.is_empty() {
         let of = if found.url.is_empty() {
             String::new()

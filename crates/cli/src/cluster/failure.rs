@@ -17,6 +17,12 @@ pub(crate) enum Failure {
     /// There is no way to a cluster.
     #[error("failed to find a cluster: {0}; name a kubeconfig with --kubeconfig or $KUBECONFIG")]
     Configure(String),
+    /// Some of what was asked for is not there; the rest was printed.
+    #[error("{0}")]
+    Incomplete(String),
+    /// There are differences, and whoever asked wants to hear it in the exit code. They were printed.
+    #[error("there are changes")]
+    Differs,
     /// The API server did not do what it was asked.
     #[error("failed to {what}: {why}")]
     Request { what: String, why: String },
@@ -36,7 +42,7 @@ pub(crate) enum Failure {
 
 impl Failure {
     /// Says what the API server was asked, and why it did not do it.
-    pub(super) fn request(what: impl Into<String>, source: kube::Error) -> Self {
+    pub(crate) fn request(what: impl Into<String>, source: kube::Error) -> Self {
         let (what, why) = (what.into(), why(&source));
         match source {
             kube::Error::Api(status) if status.code == 403 => Self::Forbidden { what, why },
@@ -54,6 +60,7 @@ impl Failure {
             Self::Usage(_) => USAGE,
             Self::NotReady(_) => NOT_READY,
             Self::TimedOut(_) => TIMED_OUT,
+            Self::Differs => DIFFERS,
             _ => 1,
         }
     }
@@ -68,12 +75,14 @@ impl Failure {
 pub(crate) const USAGE: u8 = 2;
 /// What was asked about is not there, or not ready.
 const NOT_READY: u8 = 3;
+/// `windlass diff --exit-code` has found something.
+const DIFFERS: u8 = 5;
 /// As `timeout(1)` ends.
 const TIMED_OUT: u8 = 124;
 
 /// What the help says of exit codes.
 pub(crate) const EXIT_CODES: &str = "Exit codes: 0 done; 1 failed; 2 wrong usage; 3 what was asked about is not there \
-     or not ready; 124 it did not come in time. `build` and `template` end as kustomize and helm do.";
+     or not ready; 5 there are changes (`diff --exit-code`); 124 it did not come in time. `build` and `template` end as kustomize and helm do.";
 
 /// kube's own words have the whole answer of the server in them, with braces.
 fn why(error: &kube::Error) -> String {

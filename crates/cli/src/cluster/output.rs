@@ -64,7 +64,7 @@ impl Colours {
         Self(io::stdout().is_terminal() && !refused && !dumb)
     }
 
-    #[cfg(test)]
+    /// For what is not shown as it is.
     pub(crate) fn none() -> Self {
         Self(false)
     }

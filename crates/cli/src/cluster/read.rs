@@ -4,11 +4,11 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures::{Stream, StreamExt as _};
-use kube::Api;
 use kube::api::{DynamicObject, ListParams, Patch, PatchParams};
 use kube::core::ApiResource;
 use kube::runtime::watcher::{self, Event};
 use kube::runtime::{WatchStreamExt as _, watcher as watch_all};
+use kube::{Api, Client};
 use manifest::ObjectId;
 use serde_json::Value;
 
@@ -29,6 +29,11 @@ pub(crate) enum Change {
 }
 
 impl Cluster {
+    /// What sends requests, for engines that send their own.
+    pub(crate) fn client(&self) -> Client {
+        self.client.clone()
+    }
+
     /// The objects of a kind, in one namespace or in all; None when the cluster does not have the kind.
     pub(crate) async fn list(
         &self,
@@ -228,7 +233,7 @@ impl Cluster {
             .collect())
     }
 
-    fn api(&self, resource: &ApiResource, namespace: Option<&str>) -> Api<DynamicObject> {
+    pub(super) fn api(&self, resource: &ApiResource, namespace: Option<&str>) -> Api<DynamicObject> {
         match namespace {
             Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, resource),
             None => Api::all_with(self.client.clone(), resource),

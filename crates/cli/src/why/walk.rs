@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::cluster::kind;
 use crate::cluster::object::{self, Link, ready, text};
 use crate::cluster::output::one_line;
+use crate::trace::origin::Origin;
 
 /// What is known of an object.
 pub(crate) enum Lookup {
@@ -60,6 +61,15 @@ pub(crate) struct Finding {
     /// Where a source is.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) url: String,
+    /// The folder of its source.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) path: String,
+    /// The commit that it came from; only of what was asked about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) from: Option<Origin>,
+    /// Whether its trouble comes of what was asked about, and not the other way round.
+    #[serde(skip)]
+    pub(crate) follows: bool,
     /// What it waits for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) because: Vec<Finding>,
@@ -74,7 +84,7 @@ impl Finding {
     /// The ends of the ways: where the causes are.
     pub(crate) fn roots(&self) -> Vec<&Finding> {
         let mut roots: Vec<_> = self.because.iter().flat_map(Finding::roots).collect();
-        if roots.is_empty() && self.state != State::Ready {
+        if roots.is_empty() && self.state != State::Ready && !self.follows {
             roots.push(self);
         }
         roots
@@ -188,7 +198,7 @@ impl Walk<'_> {
     }
 }
 
-fn about(role: &'static str, id: &ObjectId, object: &Value) -> Finding {
+pub(crate) fn about(role: &'static str, id: &ObjectId, object: &Value) -> Finding {
     let condition = ready(object);
     let state = match () {
         () if object::is_suspended(object) => State::Suspended,
@@ -240,7 +250,7 @@ fn origin(object: &Value) -> &str {
         .unwrap_or_default()
 }
 
-fn finding(object: String, role: &'static str, state: State) -> Finding {
+pub(crate) fn finding(object: String, role: &'static str, state: State) -> Finding {
     Finding {
         object,
         role,
@@ -251,6 +261,9 @@ fn finding(object: String, role: &'static str, state: State) -> Finding {
         attempted: String::new(),
         origin: String::new(),
         url: String::new(),
+        path: String::new(),
+        from: None,
+        follows: false,
         because: Vec::new(),
     }
 }

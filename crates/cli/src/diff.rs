@@ -1,0 +1,268 @@
+//! `windlass diff`: what a local checkout would change on the cluster, before it is pushed.
+//!
+//! A Kustomization is built from the checkout as apply-controller does, a HelmRelease rendered as helm-controller does, and the
+//! API server is asked by dry runs, under their field managers, what would come of it. Nothing is written.
+
+mod apply;
+mod archive;
+mod built;
+mod chart;
+mod checkout;
+mod follow;
+mod keys;
+mod kustomization;
+mod release;
+mod report;
+mod show;
+mod sources;
+mod subject;
+mod unified;
+mod world;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::Value;
+
+use crate::cluster::object;
+use crate::cluster::output::Colours;
+use crate::cluster::{self, Cluster, Failure, Scope, Target, kind, print};
+use crate::progress::Progress;
+use checkout::Checkout;
+use report::Summary;
+use show::Form;
+use sources::{Sources, source_of};
+use subject::Subject;
+use world::World;
+
+/// What was typed.
+#[derive(Debug, Args)]
+pub(crate) struct Flags {
+    /// KIND/NAME, or KIND NAME…, of Kustomizations and HelmReleases
+    #[arg(value_name = "OBJECT")]
+    words: Vec<String>,
+
+    /// All Kustomizations and HelmReleases that are made of the checkout
+    #[arg(long)]
+    all: bool,
+
+    /// The folder that stands for spec.path; for one Kustomization
+    #[arg(long, value_name = "FOLDER")]
+    path: Option<PathBuf>,
+
+    /// The root of the checkout; without it that of the Git repository around --path or the working directory
+    #[arg(long, value_name = "FOLDER")]
+    checkout: Option<PathBuf>,
+
+    /// The source that the checkout stands for, as KIND/NAME or KIND/NAMESPACE/NAME; without it that of the object, or with --all
+    /// those with the address of a remote
+    #[arg(long, value_name = "SOURCE")]
+    source: Vec<String>,
+
+    /// Look as well at the Kustomizations and HelmReleases that these apply
+    #[arg(long, short)]
+    recursive: bool,
+
+    /// Take variables without a value for errors
+    #[arg(long)]
+    strict_substitute: bool,
+
+    /// End with 5 when there are changes
+    #[arg(long)]
+    exit_code: bool,
+
+    /// Do not tell what is under way
+    #[arg(long, short)]
+    quiet: bool,
+
+    /// In which form
+    #[arg(long, short, value_enum, default_value_t)]
+    output: Form,
+
+    #[command(flatten)]
+    scope: Scope,
+}
+
+/// What the help says besides.
+pub(crate) const AFTER_HELP: &str = "Nothing is written to the cluster: it is asked by dry runs, which need the permission to get \
+     and to patch. Exit codes: 0 compared, whether there are changes or not; 5 with --exit-code, when there are changes; 1 failed, or \
+     something could not be compared, which is named.";
+
+/// Compares, and prints.
+pub(crate) fn run(flags: &Flags) -> Result<(), Failure> {
+    let targets = targets(flags)?;
+    cluster::run(&flags.scope.cluster, async |cluster| {
+        let progress = Progress::new(flags.quiet);
+        let root = root(flags)?;
+        let named = named(&cluster, &targets).await?;
+        let (sources, roots) = beginnings(flags, &cluster, named, &root).await?;
+        let checkout = Checkout::open(&root, sources.ignore.as_deref())?;
+        let roots = with_folder(flags, &checkout, roots)?;
+        let mut world = World::new(cluster, checkout, sources, flags.strict_substitute);
+        let sections = follow::all(&mut world, roots, flags.recursive, &progress).await;
+        progress.clear();
+        print(&show::shown(&sections, flags.output, Colours::of_terminal())?)?;
+        let summary = Summary::of(&sections);
+        match summary.failed {
+            0 if flags.exit_code && summary.changes() > 0 => Err(Failure::Differs),
+            0 => Ok(()),
+            count => Err(Failure::Incomplete(format!(
+                "{count} could not be compared; see above for what and why"
+            ))),
+        }
+    })
+}
+
+fn targets(flags: &Flags) -> Result<Vec<Target>, Failure> {
+    let is_all = flags.all || flags.scope.all_namespaces;
+    let usage = |words: &str| Err(Failure::Usage(words.to_owned()));
+    if flags.words.is_empty() {
+        return match is_all {
+            true if flags.path.is_some() => usage("--path is for one Kustomization"),
+            true => Ok(Vec::new()),
+            false => usage("name a Kustomization or HelmRelease, or write --all or -A"),
+        };
+    }
+    if is_all {
+        return usage("name objects, or write --all or -A");
+    }
+    let targets = kind::targets(&flags.words)?;
+    let is_one = |target: &Target| matches!(target.kind.kind, "Kustomization" | "HelmRelease");
+    if let Some(other) = targets.iter().find(|target| !is_one(target)) {
+        return usage(&format!("{} apply no objects", other.kind.plural));
+    }
+    match (&flags.path, &targets[..]) {
+        (Some(_), [one]) if one.kind.kind == "Kustomization" => Ok(targets),
+        (Some(_), _) => usage("--path is for one Kustomization"),
+        (None, _) => Ok(targets),
+    }
+}
+
+/// The root of the checkout. Without Git it is the folder itself.
+fn root(flags: &Flags) -> Result<PathBuf, Failure> {
+    let here = Path::new(".");
+    let from = flags.path.as_deref().unwrap_or(here);
+    if !from.is_dir() {
+        return Err(Failure::Usage(format!(
+            "{}: there is no such folder",
+            from.display()
+        )));
+    }
+    let found = flags.checkout.clone().or_else(|| checkout::root_of(from));
+    match found.or_else(|| flags.path.clone()) {
+        Some(root) if root.is_dir() => Ok(root),
+        Some(root) => Err(Failure::Usage(format!(
+            "{}: there is no such folder",
+            root.display()
+        ))),
+        None => Err(Failure::Usage(
+            "the working directory is in no Git repository; name the root with --checkout".to_owned(),
+        )),
+    }
+}
+
+async fn named(cluster: &Cluster, targets: &[Target]) -> Result<Vec<Value>, Failure> {
+    let mut objects = Vec::new();
+    for target in targets {
+        objects.push(cluster.need(&target.id(&cluster.namespace)).await?);
+    }
+    Ok(objects)
+}
+
+/// For what the checkout stands, and with what to begin.
+async fn beginnings(
+    flags: &Flags,
+    cluster: &Cluster,
+    named: Vec<Value>,
+    root: &Path,
+) -> Result<(Sources, Vec<Value>), Failure> {
+    if !named.is_empty() {
+        let sources = match flags.source.is_empty() {
+            true => Sources::of(cluster, &named).await?,
+            false => Sources::named(cluster, &flags.source).await?,
+        };
+        return Ok((sources, named));
+    }
+    let sources = match flags.source.is_empty() {
+        true => Sources::with_addresses(cluster, &Checkout::open(root, None)?.remotes()).await,
+        false => Sources::named(cluster, &flags.source).await?,
+    };
+    if sources.is_empty() {
+        return Err(Failure::NotReady(format!(
+            "no GitRepository of the cluster has the address of a remote of {}; name the source with --source",
+            root.display()
+        )));
+    }
+    let namespace = (!flags.scope.all_namespaces).then_some(cluster.namespace.as_str());
+    let mut roots = Vec::new();
+    for kind in ["Kustomization", "HelmRelease"]
+        .into_iter()
+        .filter_map(kind::exact)
+    {
+        let found = cluster.list(kind, namespace, None).await?.unwrap_or_default();
+        let is_local = |object: &Value| source_of(object).is_some_and(|source| sources.contains(&source));
+        roots.extend(found.into_iter().filter(is_local));
+    }
+    if roots.is_empty() {
+        let message = "no Kustomization or HelmRelease here is made of what the checkout stands for";
+        return Err(Failure::NotReady(message.to_owned()));
+    }
+    Ok((sources, parents_first(roots)))
+}
+
+/// Who is applied by another one is looked at as that one would have it.
+fn parents_first(roots: Vec<Value>) -> Vec<Value> {
+    let ids: Vec<_> = roots.iter().map(object::id).collect();
+    let is_child = |object: &Value| {
+        let label = |name: &str| {
+            let labels = object.pointer("/metadata/labels");
+            let found =
+                labels.and_then(|labels| labels.get(format!("{}/{name}", api::meta::KUSTOMIZE_GROUP)));
+            found.and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        let (namespace, name) = (label("namespace"), label("name"));
+        let own = object::id(object);
+        let mut parents = ids.iter();
+        parents.any(|id| {
+            *id != own && id.kind == "Kustomization" && id.name == name && id.namespace == namespace
+        })
+    };
+    let (children, mut first): (Vec<_>, Vec<_>) = roots.iter().cloned().partition(is_child);
+    first.extend(children);
+    first
+}
+
+fn with_folder(flags: &Flags, checkout: &Checkout, roots: Vec<Value>) -> Result<Vec<Subject>, Failure> {
+    let mut subjects: Vec<_> = roots.into_iter().map(Subject::root).collect();
+    if let (Some(path), Some(subject)) = (&flags.path, subjects.first_mut()) {
+        let folder = checkout.place_of(path);
+        let outside = || Failure::Usage(format!("{} is not in the checkout", path.display()));
+        subject.folder = Some(folder.ok_or_else(outside)?);
+    }
+    Ok(subjects)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn who_applies_comes_before_who_is_applied() {
+        let object = |name: &str, parent: &str| {
+            json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
+                "metadata": {"name": name, "namespace": "flux-system", "labels": {
+                    "kustomize.toolkit.fluxcd.io/name": parent,
+                    "kustomize.toolkit.fluxcd.io/namespace": "flux-system"}}})
+        };
+        // A Kustomization may apply itself.
+        let roots = vec![
+            object("app", "root"),
+            object("root", "root"),
+            object("other", "gone"),
+        ];
+        let sorted = parents_first(roots);
+        let names: Vec<_> = sorted.iter().map(object::name).collect();
+        assert_eq!(names, ["root", "other", "app"]);
+    }
+}

@@ -1,0 +1,239 @@
+//! What apply-controller would make of a folder of the checkout: a build, with what is encrypted decrypted as far as keys are
+//! at hand, and with the cluster's variables.
+//!
+//! Nothing that was decrypted is quoted: kustomize and the variables name what they choke on.
+
+use std::collections::{BTreeSet, HashMap};
+
+use api::kustomize::{Kustomization, KustomizationSpec};
+use api::meta::ValuesKind;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use flux_build::Data;
+use kube::ResourceExt as _;
+use kustomize_build::{FileSystem, MemoryFs, OverlayFs};
+use manifest::{Object, ObjectId};
+use serde_json::Value;
+use sops::flux::object as encrypted;
+use sops::flux::sources::{self, EncryptedFile};
+
+use super::keys::{self, Keys};
+use super::world::World;
+
+/// What was built.
+#[derive(Default)]
+pub(crate) struct Built {
+    pub(crate) objects: Vec<Object>,
+    /// Objects whose content is encrypted, with why it cannot be decrypted here.
+    pub(crate) closed: Vec<(ObjectId, String)>,
+    pub(crate) notes: Vec<String>,
+    /// Whether values that came from Secrets may be anywhere in the objects.
+    all_confidential: bool,
+    decrypted: BTreeSet<ObjectId>,
+}
+
+impl Built {
+    /// Tells whether no value of an object is to be told.
+    pub(crate) fn is_confidential(&self, id: &ObjectId) -> bool {
+        self.all_confidential || self.decrypted.contains(id)
+    }
+}
+
+/// Builds a folder of the checkout.
+pub(crate) async fn build(world: &World, object: &Kustomization, folder: &str) -> Result<Built, String> {
+    let spec = &object.spec;
+    let mut built = Built::default();
+    let keys = keys::of(world, object).await;
+    let plain = match &keys {
+        Some(keys) => open_files(&world.checkout, folder, spec, keys, &mut built).await?,
+        None => MemoryFs::default(),
+    };
+    let mut objects = make(&world.checkout, plain, folder, spec, built.all_confidential)?;
+    if let Some(keys) = &keys {
+        open_objects(&mut objects, keys, &mut built).await?;
+    }
+    substitute(world, object, &mut objects, &mut built).await?;
+    flux_build::refuse_encrypted(&objects).map_err(|error| chain(&error))?;
+    built.objects = objects;
+    Ok(built)
+}
+
+/// Decrypts the files that the kustomizations name. Those that stay closed are built with as they are, and told.
+async fn open_files(
+    tree: &dyn FileSystem,
+    folder: &str,
+    spec: &KustomizationSpec,
+    keys: &Keys,
+    built: &mut Built,
+) -> Result<MemoryFs, String> {
+    let mut plain = MemoryFs::default();
+    for file in encrypted_files(tree, folder, spec)? {
+        match sources::decrypt(&keys.decryptor, std::slice::from_ref(&file)).await {
+            Ok(opened) => {
+                built.all_confidential = true;
+                for (path, content) in opened {
+                    plain.insert(path, content);
+                }
+            }
+            Err(error) => {
+                let why = why_closed(&error, keys);
+                built.notes.push(format!("{}: {why}", file.path()));
+            }
+        }
+    }
+    Ok(plain)
+}
+
+/// As Flux, looks for them from the kustomization that the build will start from.
+fn encrypted_files(
+    tree: &dyn FileSystem,
+    folder: &str,
+    spec: &KustomizationSpec,
+) -> Result<Vec<EncryptedFile>, String> {
+    let generated = flux_build::generate(tree, folder, spec).map_err(|error| chain(&error))?;
+    let mut added = MemoryFs::default();
+    added.insert(generated.path, generated.contents);
+    sources::read(&OverlayFs::new(tree, added), folder).map_err(|error| chain(&error))
+}
+
+fn make(
+    tree: &dyn FileSystem,
+    plain: MemoryFs,
+    folder: &str,
+    spec: &KustomizationSpec,
+    has_secrets: bool,
+) -> Result<Vec<Object>, String> {
+    let built = flux_build::build(&OverlayFs::new(tree, plain), folder, spec);
+    let error = match built {
+        Ok(objects) => return Ok(objects),
+        Err(error) => chain(&error),
+    };
+    // If the files as they lie there fail alike, the words are made of what everybody can read.
+    let is_public = || flux_build::build(tree, folder, spec).is_err_and(|public| chain(&public) == error);
+    match !has_secrets || is_public() {
+        true => Err(error),
+        false => Err(
+            "failed to build with the decrypted files; the words are withheld, since they may quote them"
+                .to_owned(),
+        ),
+    }
+}
+
+/// Decrypts the objects that are encrypted, and takes out those that stay closed.
+async fn open_objects(objects: &mut Vec<Object>, keys: &Keys, built: &mut Built) -> Result<(), String> {
+    let mut open = Vec::with_capacity(objects.len());
+    for mut object in objects.drain(..) {
+        let id = object.id();
+        match encrypted::decrypt(&keys.decryptor, object.value()).await {
+            Ok(None) if holds_encrypted(&object) => {
+                built.closed.push((id, CLOSED.to_owned()));
+            }
+            Ok(None) => open.push(object),
+            Ok(Some(decrypted)) => {
+                *object.value_mut() = decrypted;
+                built.decrypted.insert(id);
+                open.push(object);
+            }
+            Err(error) => built.closed.push((id, why_closed(&error, keys))),
+        }
+    }
+    *objects = open;
+    Ok(())
+}
+
+const CLOSED: &str = "it is made of an encrypted file that cannot be decrypted here";
+
+fn why_closed(error: &dyn std::error::Error, keys: &Keys) -> String {
+    let problem = keys.problem.as_ref().map(|problem| format!(" ({problem})"));
+    format!(
+        "encrypted with SOPS, and cannot be decrypted here: {}{}",
+        chain(error),
+        problem.unwrap_or_default()
+    )
+}
+
+/// Tells whether ciphertext of SOPS is in an object, as text or as the data of a Secret.
+fn holds_encrypted(object: &Object) -> bool {
+    const MARK: &str = "ENC[AES256_GCM,";
+    fn is_in(value: &Value) -> bool {
+        match value {
+            Value::String(text) => {
+                let decoded = || {
+                    STANDARD
+                        .decode(text)
+                        .is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains(MARK))
+                };
+                text.contains(MARK) || decoded()
+            }
+            Value::Array(items) => items.iter().any(is_in),
+            Value::Object(fields) => fields.values().any(is_in),
+            _ => false,
+        }
+    }
+    let is_data = |field: &str| object.value().get(field).is_some_and(is_in);
+    ["data", "stringData", "binaryData"].into_iter().any(is_data)
+}
+
+async fn substitute(
+    world: &World,
+    object: &Kustomization,
+    objects: &mut [Object],
+    built: &mut Built,
+) -> Result<(), String> {
+    let Some(post_build) = &object.spec.post_build else {
+        return Ok(());
+    };
+    let namespace = object.namespace().unwrap_or_default();
+    let mut found: HashMap<(bool, String), Data> = HashMap::new();
+    for reference in &post_build.substitute_from {
+        let is_secret = reference.kind == ValuesKind::Secret;
+        let data = world.data(reference.kind, &namespace, &reference.name).await?;
+        built.all_confidential |= is_secret && data.is_some();
+        found.insert((is_secret, reference.name.clone()), data);
+    }
+    let mode = if world.strict {
+        flux_build::Mode::Strict
+    } else {
+        flux_build::Mode::Lenient
+    };
+    let done = flux_build::substitute(objects, post_build, mode, &|reference| {
+        let key = (reference.kind == ValuesKind::Secret, reference.name.clone());
+        found.get(&key).cloned().flatten()
+    });
+    done.map_err(|error| match error {
+        flux_build::Error::PostBuild { object, .. } if !built.decrypted.is_empty() => {
+            format!("failed to substitute variables in {object}; the words are withheld, since they may quote what was decrypted")
+        }
+        error => chain(&error),
+    })
+}
+
+/// Says an error and what it came from.
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn ciphertext_is_seen_in_text_and_in_data() {
+        let object = |value: Value| match value {
+            Value::Object(map) => Object::new(map, None),
+            _ => panic!("no object"),
+        };
+        let cipher = "A=ENC[AES256_GCM,data:x,iv:y]";
+        assert!(holds_encrypted(&object(
+            json!({"kind": "ConfigMap", "data": {"a": cipher}})
+        )));
+        assert!(holds_encrypted(&object(
+            json!({"kind": "Secret", "data": {"a": STANDARD.encode(cipher)}})
+        )));
+        assert!(!holds_encrypted(&object(
+            json!({"kind": "Secret", "data": {"a": "YQ=="}, "metadata": {"name": "a"}})
+        )));
+    }
+}

@@ -1,0 +1,257 @@
+//! The chart of a HelmRelease: out of the checkout where it lies there, else as the cluster's source has it.
+
+use std::io::{self, Read};
+
+use api::helm::{ChartTemplate, HelmRelease};
+use helm_package::dependencies::{Fetch, Fetched};
+use helm_package::{Entry, Files, Limits, Options, What, local};
+use helm_render::{Helm, Renderer, chart};
+use kube::ResourceExt as _;
+use kustomize_build::{FileKind, FileSystem, FsError};
+use manifest::ObjectId;
+use serde_json::Value;
+
+use super::archive;
+use super::built::chain;
+use super::checkout::Checkout;
+use super::subject::Compared;
+use super::world::World;
+use crate::cluster::kind;
+use crate::cluster::object::text;
+
+/// Gets the chart, and says in the section where it is from.
+pub(crate) async fn of(
+    world: &World,
+    object: &HelmRelease,
+    compared: &mut Compared,
+) -> Result<Renderer, String> {
+    if let Some(template) = &object.spec.chart {
+        let source = source_of(object, template);
+        if source
+            .as_ref()
+            .is_some_and(|source| world.sources.contains(source))
+        {
+            compared.section.from = format!("./{}", template.spec.chart.trim_matches(['.', '/']));
+            return in_checkout(&world.checkout, template, metadata_of(object));
+        }
+    }
+    let source = chart_of(object).ok_or("its spec names no chart")?;
+    if world.changes_source(&source) {
+        let note = format!("{source} would change too; the chart is the one that it has now");
+        compared.section.notes.push(note);
+    }
+    let found = world
+        .cluster
+        .get(&source)
+        .await
+        .map_err(|error| error.to_string())?;
+    let found = found.ok_or_else(|| format!("the chart cannot be had: {source} does not exist (yet)"))?;
+    if let Some(template) = &object.spec.chart {
+        check_same(template, &found)?;
+    }
+    let revision = text(&found, "/status/artifact/revision").to_owned();
+    compared.section.from = format!("{source} at {revision}");
+    let data = archive::fetch(&world.cluster, &found).await?;
+    let mut chart = chart::load_archive(&data[..], Helm::V4, &mut Vec::new())
+        .map_err(|error| format!("the chart of {source}: {error}"))?;
+    let digits = (source.kind != "HelmChart").then(|| digits(&revision)).flatten();
+    if let Some(tracked) = digits.and_then(|digits| with_metadata(&chart.metadata.version, digits)) {
+        std::sync::Arc::make_mut(&mut chart.metadata).version = tracked;
+    }
+    Ok(Renderer::new(chart, Helm::V4))
+}
+
+fn source_of(object: &HelmRelease, template: &ChartTemplate) -> Option<ObjectId> {
+    let reference = &template.spec.source_ref;
+    let namespace = reference
+        .namespace
+        .clone()
+        .filter(|namespace| !namespace.is_empty());
+    let namespace = namespace.or_else(|| object.namespace()).unwrap_or_default();
+    let kind = kind::exact(&format!("{:?}", reference.kind))?;
+    Some(kind.id(&namespace, &reference.name))
+}
+
+/// The object of the cluster that has the chart.
+fn chart_of(object: &HelmRelease) -> Option<ObjectId> {
+    let own = object.namespace().unwrap_or_default();
+    if let Some(reference) = &object.spec.chart_ref {
+        let namespace = reference
+            .namespace
+            .clone()
+            .filter(|namespace| !namespace.is_empty());
+        let kind = kind::exact(&format!("{:?}", reference.kind))?;
+        return Some(kind.id(&namespace.unwrap_or(own), &reference.name));
+    }
+    let source = source_of(object, object.spec.chart.as_ref()?)?;
+    let name = format!("{own}-{}", object.name_any());
+    Some(kind::exact("HelmChart")?.id(&source.namespace, &name))
+}
+
+/// The cluster has one version of a chart; another one it would have to fetch first.
+fn check_same(template: &ChartTemplate, found: &Value) -> Result<(), String> {
+    let spec = &template.spec;
+    let wanted = [
+        spec.chart.clone(),
+        spec.version.clone().unwrap_or_else(|| "*".to_owned()),
+        spec.source_ref.name.clone(),
+        spec.values_files.join(","),
+    ];
+    let values_files = found.pointer("/spec/valuesFiles").and_then(Value::as_array);
+    let values_files = values_files.into_iter().flatten().filter_map(Value::as_str);
+    let version = Some(text(found, "/spec/version")).filter(|version| !version.is_empty());
+    let there = [
+        text(found, "/spec/chart").to_owned(),
+        version.unwrap_or("*").to_owned(),
+        text(found, "/spec/sourceRef/name").to_owned(),
+        values_files.collect::<Vec<_>>().join(","),
+    ];
+    if wanted == there {
+        return Ok(());
+    }
+    Err(format!(
+        "the chart cannot be had: it would be {} {} of {} then, and the cluster has {} {} of {}; \
+         source-controller fetches it after the push",
+        wanted[0], wanted[1], wanted[2], there[0], there[1], there[2]
+    ))
+}
+
+/// The digits that become part of the version of a chart that an artifact of a registry holds.
+fn digits(revision: &str) -> Option<&str> {
+    let digest = revision.rsplit_once('@').map_or(revision, |(_, digest)| digest);
+    digest.split_once(':')?.1.get(..12)
+}
+
+fn with_metadata(version: &str, metadata: &str) -> Option<String> {
+    let version = go_semver::Version::parse(version).ok()?.set_metadata(metadata);
+    version.ok().map(|version| version.to_string())
+}
+
+/// With `reconcileStrategy: Revision` a commit becomes part of the version. Which one that would be nobody knows yet; with that
+/// of the release that is there, not every label changes.
+fn metadata_of(object: &HelmRelease) -> String {
+    let latest = object.status.as_ref().and_then(|status| status.history.first());
+    let metadata = latest.and_then(|latest| Some(latest.chart_version.split_once('+')?.1.to_owned()));
+    metadata.unwrap_or_default()
+}
+
+fn in_checkout(checkout: &Checkout, template: &ChartTemplate, metadata: String) -> Result<Renderer, String> {
+    let options = Options {
+        version_metadata: metadata,
+        values_files: template.spec.values_files.clone(),
+        ignore_missing_values_files: template.spec.ignore_missing_values_files,
+        limits: Limits::default(),
+    };
+    let failed = |error: helm_package::Error| format!("the chart {}: {}", template.spec.chart, chain(&error));
+    let found = local::find(checkout, &template.spec.chart, &options).map_err(failed)?;
+    let mut archive = Vec::new();
+    found
+        .build(checkout, &options, &Refused, &mut archive)
+        .map_err(failed)?;
+    let chart = chart::load_archive(&archive[..], Helm::V4, &mut Vec::new());
+    let chart = chart.map_err(|error| format!("the chart {}: {error}", template.spec.chart))?;
+    Ok(Renderer::new(chart, Helm::V4))
+}
+
+/// Charts that others depend on come out of charts/.
+struct Refused;
+
+impl Fetch for Refused {
+    fn fetch(
+        &self,
+        repository: &str,
+        name: &str,
+        version: &str,
+    ) -> Result<Fetched, Box<dyn std::error::Error + Send + Sync>> {
+        Err(format!(
+            "{name} {version} of {repository} is not fetched here; put it into charts/ with `helm dependency build`"
+        )
+        .into())
+    }
+}
+
+impl Files for Checkout {
+    fn what(&self, path: &str) -> io::Result<Option<What>> {
+        Ok(match self.kind(path).map_err(unreadable)? {
+            None => None,
+            Some(FileKind::Directory) => Some(What::Folder),
+            Some(FileKind::File) => Some(What::File(self.root().join(path).metadata()?.len())),
+        })
+    }
+
+    fn entries(&self, folder: &str) -> io::Result<Vec<Entry>> {
+        let mut entries = Vec::new();
+        for entry in self.list(folder).map_err(unreadable)? {
+            if let Some(what) = self.what(&flux_build::path::join(folder, &entry.name))? {
+                entries.push(Entry {
+                    name: entry.name,
+                    what,
+                });
+            }
+        }
+        entries.sort_by(|a, b| a.name.as_bytes().cmp(b.name.as_bytes()));
+        Ok(entries)
+    }
+
+    fn open(&self, path: &str) -> io::Result<Box<dyn Read + '_>> {
+        Ok(Box::new(io::Cursor::new(self.read(path).map_err(unreadable)?)))
+    }
+}
+
+fn unreadable(error: FsError) -> io::Error {
+    match error {
+        FsError::NotFound => io::ErrorKind::NotFound.into(),
+        error => io::Error::other(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn object(spec: Value) -> HelmRelease {
+        serde_json::from_value(
+            json!({"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease",
+            "metadata": {"name": "web", "namespace": "shop"}, "spec": spec}),
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn the_chart_is_where_the_spec_says() {
+        let template = json!({"interval": "1m", "chart": {"spec": {"chart": "./charts/web", "version": "1.x",
+            "sourceRef": {"kind": "HelmRepository", "name": "r", "namespace": "infra"}}}});
+        let release = object(template);
+        assert_eq!(
+            chart_of(&release).unwrap().to_string(),
+            "HelmChart/infra/shop-web"
+        );
+        let template = release.spec.chart.as_ref().unwrap();
+        let there = |version: &str| json!({"spec": {"chart": "./charts/web", "version": version, "sourceRef": {"name": "r"}}});
+        assert_eq!(check_same(template, &there("1.x")), Ok(()));
+        let why = check_same(template, &there("2.x")).unwrap_err();
+        assert!(
+            why.contains("1.x of r then, and the cluster has ./charts/web 2.x of r"),
+            "{why}"
+        );
+        let by_reference =
+            object(json!({"interval": "1m", "chartRef": {"kind": "OCIRepository", "name": "web"}}));
+        assert_eq!(
+            chart_of(&by_reference).unwrap().to_string(),
+            "OCIRepository/shop/web"
+        );
+    }
+
+    #[test]
+    fn a_digest_becomes_part_of_the_version() {
+        let digest = "sha256:0123456789abcdef";
+        assert_eq!(digits(digest), Some("0123456789ab"));
+        assert_eq!(digits(&format!("1.2.3@{digest}")), Some("0123456789ab"));
+        assert_eq!(digits("1.2.3"), None);
+        assert_eq!(
+            with_metadata("1.2.3", "0123456789ab").as_deref(),
+            Some("1.2.3+0123456789ab")
+        );
+    }
+}

@@ -1,0 +1,163 @@
+//! What a checkout would change for one Kustomization.
+
+use api::kustomize::{DeletionPolicy, Kustomization};
+use api::meta::Selector;
+use kube_apply::{CommonMetadata, Fate, IgnoreRule, IgnoreRules, IgnoreTarget};
+
+use super::apply::{self, owner};
+use super::built::{self, Built};
+use super::report::{Action, Entry};
+use super::subject::{Compared, Subject, inventory};
+use super::world::World;
+
+/// Builds, asks, and notes what would go.
+pub(crate) async fn compare(
+    world: &mut World,
+    subject: &Subject,
+    compared: &mut Compared,
+) -> Result<(), String> {
+    let object = read(subject)?;
+    let spec = &object.spec;
+    if spec.kube_config.is_some() {
+        return Err("its objects are in another cluster (spec.kubeConfig), which is not asked".to_owned());
+    }
+    if spec.suspend {
+        let note = "it is suspended: nothing of this would happen before it is resumed";
+        compared.section.notes.push(note.to_owned());
+    }
+    let folder = folder(world, subject, &object)?;
+    compared.section.from = format!("./{folder}");
+    let built = built::build(world, &object, &folder).await?;
+    let Built { closed, notes, .. } = &built;
+    compared.section.notes.extend(notes.iter().cloned());
+    for (id, why) in closed {
+        compared.built.insert(id.clone());
+        let entry = Entry::new(id.to_string(), Action::NotCompared, why.clone());
+        compared.section.objects.push(entry);
+    }
+    ask(world, subject, &object, &built, compared).await?;
+    let stale = apply::stale(compared, &inventory(&subject.object), closed);
+    let reason = (!spec.prune).then_some("spec.prune is off");
+    prune(world, subject, &stale, reason, compared).await;
+    Ok(())
+}
+
+/// What would go with a Kustomization that goes.
+pub(crate) async fn gone(
+    world: &mut World,
+    subject: &Subject,
+    compared: &mut Compared,
+) -> Result<(), String> {
+    let object = read(subject)?;
+    let stays = match object.deletion_policy() {
+        DeletionPolicy::MirrorPrune => !object.spec.prune,
+        DeletionPolicy::Orphan => true,
+        DeletionPolicy::Delete | DeletionPolicy::WaitForTermination => false,
+    };
+    if object.spec.kube_config.is_some() && !stays {
+        return Err("its objects are in another cluster (spec.kubeConfig), which is not asked".to_owned());
+    }
+    compared.section.notes.push("it would be deleted".to_owned());
+    let stale = inventory(&subject.object).sorted();
+    let reason = stays.then_some("the deletion policy leaves it");
+    prune(world, subject, &stale, reason, compared).await;
+    Ok(())
+}
+
+fn read(subject: &Subject) -> Result<Kustomization, String> {
+    serde_json::from_value(subject.object.clone()).map_err(|error| format!("failed to read it: {error}"))
+}
+
+fn folder(world: &World, subject: &Subject, object: &Kustomization) -> Result<String, String> {
+    let path = object.spec.path.as_deref().unwrap_or_default();
+    let folder = subject.folder.clone();
+    let folder = folder.unwrap_or_else(|| flux_build::path::clamp(path));
+    match world.checkout.has_folder(&folder) {
+        true => Ok(folder),
+        false => Err(format!(
+            "kustomization path not found: ./{folder} in {}",
+            world.checkout.root().display()
+        )),
+    }
+}
+
+async fn ask(
+    world: &mut World,
+    subject: &Subject,
+    object: &Kustomization,
+    built: &Built,
+    compared: &mut Compared,
+) -> Result<(), String> {
+    let engine = world.kustomize().clone();
+    let common = object.spec.common_metadata.clone().unwrap_or_default();
+    let common = CommonMetadata {
+        labels: common.labels,
+        annotations: common.annotations,
+    };
+    let objects = built.objects.clone();
+    let mut ready = apply::prepare(world, &engine, &owner(subject), objects, &common, compared).await?;
+    let rules = rules(object).map_err(|error| error.to_string())?;
+    ready.prepared = ready
+        .prepared
+        .ignoring(&rules)
+        .confidential(|id| built.is_confidential(id));
+    apply::preview(world, &engine, &ready, object.spec.force, compared).await;
+    Ok(())
+}
+
+/// Reads the rules of `spec.ignore`.
+fn rules(object: &Kustomization) -> Result<IgnoreRules, kube_apply::IgnoreError> {
+    let rules = object.spec.ignore.iter().map(|rule| IgnoreRule {
+        paths: rule.paths.clone(),
+        target: rule.target.as_ref().map(target),
+    });
+    IgnoreRules::compile(&rules.collect::<Vec<_>>())
+}
+
+fn target(selector: &Selector) -> IgnoreTarget {
+    let text = |field: &Option<String>| field.clone().unwrap_or_default();
+    IgnoreTarget {
+        group: text(&selector.group),
+        version: text(&selector.version),
+        kind: text(&selector.kind),
+        name: text(&selector.name),
+        namespace: text(&selector.namespace),
+        annotation_selector: text(&selector.annotation_selector),
+        label_selector: text(&selector.label_selector),
+    }
+}
+
+/// Notes what becomes of objects that left; with a reason they stay.
+async fn prune(
+    world: &mut World,
+    subject: &Subject,
+    stale: &[(manifest::ObjectId, String)],
+    reason: Option<&str>,
+    compared: &mut Compared,
+) {
+    if let Some(reason) = reason {
+        let kept = |id: &manifest::ObjectId| Entry::new(id.to_string(), Action::Kept, reason);
+        compared
+            .section
+            .objects
+            .extend(stale.iter().map(|(id, _)| kept(id)));
+        return;
+    }
+    let engine = world.kustomize().clone();
+    for (id, fate) in engine.preview_prune(&owner(subject), stale).await {
+        let entry = match fate {
+            Ok(Fate::Missing) => continue,
+            Ok(Fate::Deleted) => {
+                apply::prune(world, id, compared).await;
+                continue;
+            }
+            Ok(Fate::Kept(why)) => Entry::new(id.to_string(), Action::Kept, why.to_string()),
+            Err(failure) => Entry::new(
+                id.to_string(),
+                Action::Failed,
+                format!("it left the folder: {failure}"),
+            ),
+        };
+        compared.section.objects.push(entry);
+    }
+}

@@ -1,0 +1,231 @@
+//! What a checkout would change for one HelmRelease: its chart is rendered as helm-controller does, with the values that the
+//! cluster has or would have, and what comes out is asked about.
+
+use std::sync::Arc;
+
+use api::helm::{CrdsPolicy, HelmRelease, PostRenderStrategy};
+use api::meta::ValuesKind;
+use flux_release::values::{self, Resources};
+use flux_release::{PostRenderers, names, origin_labels};
+use helm_action::{Content, CrdPolicy};
+use helm_render::Renderer;
+use kube::ResourceExt as _;
+use kube_apply::{Address, CommonMetadata, Expected};
+use manifest::{GroupVersionKind, Object, ObjectId};
+use serde_json::{Map, Value};
+
+use super::apply::{self, owner};
+use super::chart;
+use super::report::{Action, Entry};
+use super::subject::{Compared, Subject, inventory};
+use super::world::World;
+use crate::cluster::object::text;
+
+/// Renders, asks, and notes what would go.
+pub(crate) async fn compare(
+    world: &mut World,
+    subject: &Subject,
+    compared: &mut Compared,
+) -> Result<(), String> {
+    let object: HelmRelease = serde_json::from_value(subject.object.clone())
+        .map_err(|error| format!("failed to read it: {error}"))?;
+    let spec = &object.spec;
+    if spec.kube_config.is_some() {
+        return Err("its objects are in another cluster (spec.kubeConfig), which is not asked".to_owned());
+    }
+    let upgrades = object.status.as_ref().and_then(|status| status.history.first());
+    let version = upgrades.map_or(1, |latest| latest.version + 1);
+    if version > 1
+        && spec
+            .upgrade
+            .as_ref()
+            .is_some_and(|upgrade| upgrade.preserve_values)
+    {
+        let why = "spec.upgrade.preserveValues lays its values over those of the release before, which are not read here";
+        return Err(why.to_owned());
+    }
+    if spec.suspend {
+        let note = "it is suspended: nothing of this would happen before it is resumed";
+        compared.section.notes.push(note.to_owned());
+    }
+    let chart = chart::of(world, &object, compared).await?;
+    let (values, is_confidential) = values_of(world, &object).await?;
+    let content = content(&object, chart, values, version > 1);
+    let name = names::release_name(&object);
+    let namespace = names::release_namespace(&object);
+    let engine = world.helm().clone();
+    let client = world.cluster.client();
+    let previewed = helm_action::preview(&client, &engine, &content, (&name, &namespace), version).await;
+    let previewed = previewed.map_err(|error| error.to_string())?;
+    if previewed.hooks > 0 {
+        let note = format!("{} hooks are not looked at", previewed.hooks);
+        compared.section.notes.push(note);
+    }
+    ask(
+        world,
+        subject,
+        (previewed.definitions, content.crds),
+        true,
+        is_confidential,
+        compared,
+    )
+    .await?;
+    let objects = (previewed.objects, CrdPolicy::CreateReplace);
+    ask(world, subject, objects, false, is_confidential, compared).await?;
+    let stale = apply::stale(compared, &inventory(&subject.object), &[]);
+    if version > 1 && subject.object.pointer("/status/inventory").is_none() {
+        let note = "its status has no inventory: what would be pruned is not known";
+        compared.section.notes.push(note.to_owned());
+    }
+    prune(world, &stale, compared).await;
+    Ok(())
+}
+
+/// What would go with a HelmRelease that goes.
+pub(crate) async fn gone(
+    world: &mut World,
+    subject: &Subject,
+    compared: &mut Compared,
+) -> Result<(), String> {
+    if subject.object.pointer("/spec/kubeConfig").is_some() {
+        return Err("its objects are in another cluster (spec.kubeConfig), which is not asked".to_owned());
+    }
+    compared
+        .section
+        .notes
+        .push("it would be deleted, and its release uninstalled".to_owned());
+    let stale = inventory(&subject.object).sorted();
+    prune(world, &stale, compared).await;
+    Ok(())
+}
+
+async fn ask(
+    world: &mut World,
+    subject: &Subject,
+    (objects, policy): (Vec<Object>, CrdPolicy),
+    are_definitions: bool,
+    is_confidential: bool,
+    compared: &mut Compared,
+) -> Result<(), String> {
+    if objects.is_empty() {
+        return Ok(());
+    }
+    let engine = world.helm().clone();
+    let common = CommonMetadata::default();
+    // Definitions are no part of the release, and those that are there stay as they are.
+    let only_new = are_definitions && policy == CrdPolicy::Create;
+    let mut ready = apply::prepare(world, &engine, &owner(subject), objects, &common, compared).await?;
+    ready.prepared = ready.prepared.confidential(|_| is_confidential);
+    if !only_new {
+        apply::preview(world, &engine, &ready, false, compared).await;
+        return Ok(());
+    }
+    for preview in engine.preview(&ready.prepared, false).await {
+        compared.built.insert(preview.id.clone());
+        if matches!(preview.expected, Ok(Expected::Created(_)) | Err(_)) {
+            world.plan(&preview);
+            compared.add(preview);
+        }
+    }
+    Ok(())
+}
+
+/// The values, and whether some of them are nobody's business.
+async fn values_of(world: &World, object: &HelmRelease) -> Result<(Map<String, Value>, bool), String> {
+    let namespace = object.namespace().unwrap_or_default();
+    let mut found = Vec::new();
+    let mut is_confidential = false;
+    for reference in &object.spec.values_from {
+        let data = world.data(reference.kind, &namespace, &reference.name).await?;
+        is_confidential |= reference.kind == ValuesKind::Secret && data.is_some();
+        let data =
+            data.ok_or_else(|| format!("{:?} {namespace}/{} not found", reference.kind, reference.name));
+        found.push(((reference.kind, reference.name.clone()), data));
+    }
+    let resources: Resources = found.into_iter().collect();
+    let composed = values::compose(object, &resources).map_err(|error| error.to_string())?;
+    Ok((composed, is_confidential))
+}
+
+fn content(object: &HelmRelease, chart: Renderer, values: Map<String, Value>, is_upgrade: bool) -> Content {
+    let install = object.spec.install.clone().unwrap_or_default();
+    let upgrade = object.spec.upgrade.clone().unwrap_or_default();
+    let (crds, skip_schema_validation) = match is_upgrade {
+        true => (upgrade.crds, upgrade.disable_schema_validation),
+        false => (install.crds, install.disable_schema_validation),
+    };
+    Content {
+        chart: Arc::new(chart),
+        values,
+        post_render: Some(Arc::new(PostRenderers::of(object))),
+        post_render_strategy: match object.spec.post_render_strategy.unwrap_or_default() {
+            PostRenderStrategy::Nohooks => helm_render::PostRenderStrategy::NoHooks,
+            PostRenderStrategy::Combined => helm_render::PostRenderStrategy::Combined,
+            PostRenderStrategy::Separate => helm_render::PostRenderStrategy::Separate,
+        },
+        crds: match crds {
+            Some(CrdsPolicy::Skip) => CrdPolicy::Skip,
+            None | Some(CrdsPolicy::Create) => CrdPolicy::Create,
+            Some(CrdsPolicy::CreateReplace) => CrdPolicy::CreateReplace,
+        },
+        origin_labels: origin_labels(object),
+        skip_schema_validation,
+        disable_openapi_validation: false,
+        enable_dns: false,
+    }
+}
+
+/// What Helm leaves behind.
+const KEEP: (&str, &str) = ("helm.sh/resource-policy", "keep");
+
+/// Notes what becomes of objects that left the release. Helm deletes them whatever their labels say, and CRDs never.
+async fn prune(world: &mut World, stale: &[(ObjectId, String)], compared: &mut Compared) {
+    for (id, version) in stale {
+        let kept = |why: String| Entry::new(id.to_string(), Action::Kept, why);
+        if id.kind == "CustomResourceDefinition" {
+            compared
+                .section
+                .objects
+                .push(kept("Helm deletes no definitions".to_owned()));
+            continue;
+        }
+        match metadata(world, id, version).await {
+            Ok(None) => {}
+            Ok(Some(live)) if text(&live, "/metadata/annotations/helm.sh~1resource-policy") == KEEP.1 => {
+                let entry = kept(format!("it is annotated with {}: {}", KEEP.0, KEEP.1));
+                compared.section.objects.push(entry);
+            }
+            Ok(Some(_)) => apply::prune(world, id.clone(), compared).await,
+            Err(why) => {
+                let entry = Entry::new(
+                    id.to_string(),
+                    Action::Failed,
+                    format!("it left the release: {why}"),
+                );
+                compared.section.objects.push(entry);
+            }
+        }
+    }
+}
+
+async fn metadata(world: &World, id: &ObjectId, version: &str) -> Result<Option<Value>, String> {
+    let gvk = GroupVersionKind {
+        group: id.group.clone(),
+        version: version.to_owned(),
+        kind: id.kind.clone(),
+    };
+    let engine = world.helm();
+    let resource = engine.mapper().resolve_any_version(&gvk).await;
+    let Some(resource) = resource.map_err(|error| error.to_string())? else {
+        return Ok(None);
+    };
+    let at = Address {
+        resource,
+        namespace: id.namespace.clone(),
+        name: id.name.clone(),
+    };
+    engine
+        .read_metadata_one(&at)
+        .await
+        .map_err(|failure| failure.to_string())
+}

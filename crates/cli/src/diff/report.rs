@@ -1,0 +1,252 @@
+//! What a comparison found, as data: what programs read, and what tables and diffs are made of.
+
+use kube_apply::{Expected, FieldChange, Preview, changes};
+use serde::Serialize;
+use serde_json::Value;
+
+/// What was found for one Kustomization or HelmRelease.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Section {
+    /// Which it is.
+    pub(crate) object: String,
+    /// What applies it, if the comparison came that way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) applied_by: Option<String>,
+    /// The folder or chart that it was built from.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) from: String,
+    /// What else there is to know.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) notes: Vec<String>,
+    /// Why nothing could be compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<String>,
+    /// What would not stay as it is, and what could not be compared.
+    pub(crate) objects: Vec<Entry>,
+    /// How many objects would stay as they are.
+    pub(crate) unchanged: usize,
+}
+
+/// An object that would not stay as it is.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Entry {
+    /// Kind, namespace and name.
+    pub(crate) object: String,
+    pub(crate) action: Action,
+    /// File and line of its manifest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) file: Option<String>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) message: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) fields: Vec<Field>,
+    /// How many fields there are besides.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) more_fields: usize,
+    /// The object before and after, masked; `Null` where there is none.
+    #[serde(skip)]
+    pub(crate) states: Box<(Value, Value)>,
+}
+
+/// What would become of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Action {
+    Created,
+    Changed,
+    Recreated,
+    Pruned,
+    /// It left the folder, and would stay in the cluster.
+    Kept,
+    /// It is not looked at: its content cannot be known here.
+    NotCompared,
+    /// The API server refused it.
+    Failed,
+}
+
+/// A field that would change, as text; None where there is none.
+#[derive(Debug, Serialize)]
+pub(crate) struct Field {
+    pub(crate) path: String,
+    pub(crate) old: Option<String>,
+    pub(crate) new: Option<String>,
+}
+
+impl From<FieldChange> for Field {
+    fn from(change: FieldChange) -> Self {
+        Self {
+            path: change.path,
+            old: change.old,
+            new: change.new,
+        }
+    }
+}
+
+/// How many objects there are of each kind of news.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Summary {
+    pub(crate) created: usize,
+    pub(crate) changed: usize,
+    pub(crate) recreated: usize,
+    pub(crate) pruned: usize,
+    pub(crate) kept: usize,
+    pub(crate) unchanged: usize,
+    pub(crate) not_compared: usize,
+    /// Objects that were refused, and Kustomizations and HelmReleases that could not be built.
+    pub(crate) failed: usize,
+}
+
+impl Summary {
+    pub(crate) fn of(sections: &[Section]) -> Self {
+        let mut summary = Self::default();
+        for section in sections {
+            summary.unchanged += section.unchanged;
+            summary.failed += usize::from(section.error.is_some());
+            for entry in &section.objects {
+                *match entry.action {
+                    Action::Created => &mut summary.created,
+                    Action::Changed => &mut summary.changed,
+                    Action::Recreated => &mut summary.recreated,
+                    Action::Pruned => &mut summary.pruned,
+                    Action::Kept => &mut summary.kept,
+                    Action::NotCompared => &mut summary.not_compared,
+                    Action::Failed => &mut summary.failed,
+                } += 1;
+            }
+        }
+        summary
+    }
+
+    pub(crate) fn changes(&self) -> usize {
+        self.created + self.changed + self.recreated + self.pruned
+    }
+
+    /// In words, without what there is none of.
+    pub(crate) fn in_words(&self) -> String {
+        let parts = [
+            (self.created, "created"),
+            (self.changed, "changed"),
+            (self.recreated, "recreated"),
+            (self.pruned, "pruned"),
+            (self.kept, "left behind"),
+            (self.unchanged, "unchanged"),
+            (self.not_compared, "not compared"),
+            (self.failed, "failed"),
+        ];
+        let parts = parts.iter().filter(|(count, _)| *count > 0);
+        let said: Vec<_> = parts.map(|(count, word)| format!("{count} {word}")).collect();
+        match said.is_empty() {
+            true => "nothing to compare".to_owned(),
+            false => said.join(", "),
+        }
+    }
+}
+
+impl Section {
+    pub(crate) fn new(object: String, applied_by: Option<String>) -> Self {
+        Self {
+            object,
+            applied_by,
+            ..Self::default()
+        }
+    }
+
+    /// Notes what would become of an object.
+    pub(crate) fn add(&mut self, preview: Preview) {
+        let mut entry = Entry::new(preview.id.to_string(), Action::Failed, "");
+        entry.file = preview.origin.map(|origin| origin.to_string());
+        let masked =
+            |before: &Value, after: &Value| Box::new(changes::masked(before, after, preview.is_confidential));
+        match preview.expected {
+            Ok(Expected::Unchanged(_) | Expected::LeftAlone) => {
+                self.unchanged += 1;
+                return;
+            }
+            Ok(Expected::Created(after)) => {
+                entry.action = Action::Created;
+                entry.states = masked(&Value::Null, &after);
+            }
+            Ok(Expected::Changed {
+                fields,
+                before,
+                after,
+            }) => {
+                entry.action = Action::Changed;
+                entry.more_fields = fields.more;
+                entry.fields = fields.fields.into_iter().map(Field::from).collect();
+                entry.states = masked(&before, &after);
+            }
+            Ok(Expected::Recreated { why, before, after }) => {
+                entry.action = Action::Recreated;
+                entry.message = why;
+                entry.states = masked(&before, &after);
+            }
+            Ok(Expected::Unasked(why)) => {
+                entry.action = Action::NotCompared;
+                entry.message = why;
+            }
+            Err(error) => {
+                // The entry names object and file already.
+                let status = if error.status.is_empty() {
+                    String::new()
+                } else {
+                    format!(" ({})", error.status)
+                };
+                entry.message = format!("{}{status}: {}", error.step, error.reason);
+            }
+        }
+        self.objects.push(entry);
+    }
+}
+
+impl Entry {
+    pub(crate) fn new(object: String, action: Action, message: impl Into<String>) -> Self {
+        Self {
+            object,
+            action,
+            file: None,
+            message: message.into(),
+            fields: Vec::new(),
+            more_fields: 0,
+            states: Box::new((Value::Null, Value::Null)),
+        }
+    }
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_counts_and_leaves_out_what_there_is_none_of() {
+        let mut section = Section::new("Kustomization/a/b".to_owned(), None);
+        section.unchanged = 3;
+        for action in [
+            Action::Created,
+            Action::Created,
+            Action::Pruned,
+            Action::NotCompared,
+            Action::Kept,
+        ] {
+            section.objects.push(Entry::new("x".to_owned(), action, ""));
+        }
+        let broken = Section {
+            error: Some("why".to_owned()),
+            ..Section::default()
+        };
+        let summary = Summary::of(&[section, broken]);
+        assert_eq!(summary.changes(), 3);
+        assert_eq!(
+            summary.in_words(),
+            "2 created, 1 pruned, 1 left behind, 3 unchanged, 1 not compared, 1 failed"
+        );
+        assert_eq!(Summary::default().in_words(), "nothing to compare");
+    }
+}

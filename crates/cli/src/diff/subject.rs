@@ -1,0 +1,102 @@
+//! A Kustomization or HelmRelease that is compared, and what comes of it.
+
+use std::collections::BTreeSet;
+
+use kube_apply::{Expected, Inventory, Preview};
+use manifest::ObjectId;
+use serde_json::Value;
+
+use super::report::Section;
+use crate::cluster::kind;
+use crate::cluster::object::{self, list, text};
+
+/// A Kustomization or HelmRelease to be compared.
+pub(crate) struct Subject {
+    /// The object as it would be, with the status that it has.
+    pub(crate) object: Value,
+    /// The folder of the checkout in place of `spec.path`.
+    pub(crate) folder: Option<String>,
+    /// What applies it, if the comparison came that way.
+    pub(crate) applied_by: Option<ObjectId>,
+    /// Whether it would be deleted.
+    pub(crate) is_gone: bool,
+}
+
+/// What came of a comparison.
+pub(crate) struct Compared {
+    pub(crate) section: Section,
+    /// The Kustomizations and HelmReleases among what it applies, each with whether it would be another one.
+    pub(crate) applied: Vec<(Value, bool)>,
+    /// Those that would go.
+    pub(crate) gone: Vec<Value>,
+    /// All that it would apply: what goes elsewhere is not lost.
+    pub(crate) built: BTreeSet<ObjectId>,
+}
+
+impl Subject {
+    pub(crate) fn root(object: Value) -> Self {
+        Self {
+            object,
+            folder: None,
+            applied_by: None,
+            is_gone: false,
+        }
+    }
+
+    pub(crate) fn id(&self) -> ObjectId {
+        object::id(&self.object)
+    }
+}
+
+impl Compared {
+    pub(crate) fn new(subject: &Subject) -> Self {
+        let applied_by = subject.applied_by.as_ref().map(ToString::to_string);
+        Self {
+            section: Section::new(subject.id().to_string(), applied_by),
+            applied: Vec::new(),
+            gone: Vec::new(),
+            built: BTreeSet::new(),
+        }
+    }
+
+    /// Notes an object, and what of it is to be followed.
+    pub(crate) fn add(&mut self, preview: Preview) {
+        self.built.insert(preview.id.clone());
+        if is_deliverer(&preview.id) {
+            let child = match &preview.expected {
+                Ok(Expected::Created(after)) => Some((after.clone(), true)),
+                Ok(Expected::Changed { before, after, .. } | Expected::Recreated { before, after, .. }) => {
+                    Some((with_status(after, before), true))
+                }
+                Ok(Expected::Unchanged(live)) => Some((live.clone(), false)),
+                _ => None,
+            };
+            self.applied.extend(child);
+        }
+        self.section.add(preview);
+    }
+}
+
+/// A dry run of what is recreated has no status, and what was applied before goes by that.
+fn with_status(after: &Value, before: &Value) -> Value {
+    let mut object = after.clone();
+    if let Some(status) = before.get("status") {
+        object["status"] = status.clone();
+    }
+    object
+}
+
+/// Tells whether it applies objects by itself.
+pub(crate) fn is_deliverer(id: &ObjectId) -> bool {
+    matches!(id.kind.as_str(), "Kustomization" | "HelmRelease") && kind::of(id).is_some()
+}
+
+/// What an object has applied, as its status has it.
+pub(crate) fn inventory(object: &Value) -> Inventory {
+    let entries = list(object, "/status/inventory/entries").iter();
+    let parsed = entries.filter_map(|entry| {
+        let id = ObjectId::parse_inventory_id(text(entry, "/id")).ok()?;
+        Some((id, text(entry, "/v").to_owned()))
+    });
+    parsed.collect()
+}

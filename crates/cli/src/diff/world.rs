@@ -1,0 +1,212 @@
+//! What a comparison works with: the cluster, the checkout, and what is known by now of what the checkout would change.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::OnceLock;
+
+use api::meta::ValuesKind;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use kube::core::ApiResource;
+use kube_apply::{Engine, Expected, Preview, Settings};
+use manifest::ObjectId;
+use serde_json::Value;
+
+use super::checkout::Checkout;
+use super::sources::Sources;
+use crate::cluster::object::{self, list, text};
+use crate::cluster::{Cluster, Failure, Kind, kind};
+
+/// What a comparison works with.
+pub(crate) struct World {
+    pub(crate) cluster: Cluster,
+    pub(crate) checkout: Checkout,
+    /// Which sources the checkout stands for.
+    pub(crate) sources: Sources,
+    /// Whether variables without a value are errors.
+    pub(crate) strict: bool,
+    kustomize: OnceLock<Engine>,
+    helm: OnceLock<Engine>,
+    /// ConfigMaps and Secrets as they would be; None for those that would go.
+    planned: HashMap<ObjectId, Option<Value>>,
+    /// Kinds (group, kind) that would be there, and are not.
+    kinds: HashSet<(String, String)>,
+    namespaces: HashSet<String>,
+    /// Sources that would be others.
+    changed_sources: HashSet<ObjectId>,
+}
+
+/// So many objects are asked about at once: somebody waits.
+const AT_ONCE: usize = 16;
+
+impl World {
+    pub(crate) fn new(cluster: Cluster, checkout: Checkout, sources: Sources, strict: bool) -> Self {
+        Self {
+            cluster,
+            checkout,
+            sources,
+            strict,
+            kustomize: OnceLock::new(),
+            helm: OnceLock::new(),
+            planned: HashMap::new(),
+            kinds: HashSet::new(),
+            namespaces: HashSet::new(),
+            changed_sources: HashSet::new(),
+        }
+    }
+
+    /// Asks as apply-controller writes.
+    pub(crate) fn kustomize(&self) -> &Engine {
+        let settings = || Settings {
+            concurrency: AT_ONCE,
+            ..Settings::default()
+        };
+        self.kustomize
+            .get_or_init(|| Engine::new(self.cluster.client(), settings()))
+    }
+
+    /// Asks as helm-controller writes.
+    pub(crate) fn helm(&self) -> &Engine {
+        let settings = || Settings {
+            field_manager: "helm-controller".to_owned(),
+            group: api::meta::HELM_GROUP.to_owned(),
+            concurrency: AT_ONCE,
+            ..Settings::default()
+        };
+        self.helm
+            .get_or_init(|| Engine::new(self.cluster.client(), settings()))
+    }
+
+    /// Remembers what others need: it will be there before those run.
+    pub(crate) fn plan(&mut self, preview: &Preview) {
+        let (
+            Ok(
+                Expected::Created(after)
+                | Expected::Changed { after, .. }
+                | Expected::Recreated { after, .. },
+            ),
+            id,
+        ) = (&preview.expected, &preview.id)
+        else {
+            return;
+        };
+        match (id.group.as_str(), id.kind.as_str()) {
+            ("", "ConfigMap" | "Secret") => _ = self.planned.insert(id.clone(), Some(after.clone())),
+            ("", "Namespace") => _ = self.namespaces.insert(id.name.clone()),
+            ("apiextensions.k8s.io", "CustomResourceDefinition") => {
+                let (group, kind) = (text(after, "/spec/group"), text(after, "/spec/names/kind"));
+                self.kinds.insert((group.to_owned(), kind.to_owned()));
+            }
+            _ if kind::of(id).is_some_and(Kind::is_source) => _ = self.changed_sources.insert(id.clone()),
+            _ => {}
+        }
+    }
+
+    /// Tells whether the kind or the namespace of an object would come with the same change.
+    pub(crate) fn brings_what_it_needs(&self, id: &ObjectId) -> bool {
+        self.namespaces.contains(&id.namespace) || self.kinds.contains(&(id.group.clone(), id.kind.clone()))
+    }
+
+    /// Tells whether a source would be another one.
+    pub(crate) fn changes_source(&self, id: &ObjectId) -> bool {
+        self.changed_sources.contains(id)
+    }
+
+    /// Tells whether values of a HelmRelease would be others.
+    pub(crate) fn plans_values_of(&self, object: &Value) -> bool {
+        let namespace = object::namespace(object);
+        list(object, "/spec/valuesFrom").iter().any(|reference| {
+            self.planned.keys().any(|id| {
+                id.namespace == namespace
+                    && id.kind == text(reference, "/kind")
+                    && id.name == text(reference, "/name")
+            })
+        })
+    }
+
+    /// Remembers that an object would go.
+    pub(crate) fn plan_gone(&mut self, id: &ObjectId) {
+        if matches!(id.kind.as_str(), "ConfigMap" | "Secret") && id.group.is_empty() {
+            self.planned.insert(id.clone(), None);
+        }
+    }
+
+    /// The data of a ConfigMap or Secret as it would be; None if there is none. An error says why it cannot be known.
+    pub(crate) async fn data(
+        &self,
+        kind: ValuesKind,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<BTreeMap<String, Vec<u8>>>, String> {
+        let resource = match kind {
+            ValuesKind::ConfigMap => core("ConfigMap", "configmaps"),
+            ValuesKind::Secret => core("Secret", "secrets"),
+        };
+        let id = ObjectId {
+            group: String::new(),
+            kind: resource.kind.clone(),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        };
+        if let Some(planned) = self.planned.get(&id) {
+            return planned.as_ref().map(data_of).transpose();
+        }
+        if name.is_empty() || name.contains(['/', '%', '?', '#']) {
+            return Err(format!("{id}: this is no name of an object"));
+        }
+        match self.cluster.get_any(&id, &resource).await {
+            Ok(found) => found.as_ref().map(data_of).transpose(),
+            Err(error) => Err(Failure::request(format!("read {id}"), error).to_string()),
+        }
+    }
+}
+
+fn core(kind: &str, plural: &str) -> ApiResource {
+    ApiResource {
+        group: String::new(),
+        version: "v1".to_owned(),
+        api_version: "v1".to_owned(),
+        kind: kind.to_owned(),
+        plural: plural.to_owned(),
+    }
+}
+
+/// Nothing of the content is quoted.
+fn data_of(object: &Value) -> Result<BTreeMap<String, Vec<u8>>, String> {
+    let is_secret = text(object, "/kind") == "Secret";
+    let entries = object.pointer("/data").and_then(Value::as_object);
+    let mut data = BTreeMap::new();
+    for (key, value) in entries.into_iter().flatten() {
+        let value = value.as_str().unwrap_or_default();
+        let bytes = match is_secret {
+            true => STANDARD
+                .decode(value)
+                .map_err(|_| format!("the value of {key:?} is no base64"))?,
+            false => value.as_bytes().to_vec(),
+        };
+        data.insert(key.clone(), bytes);
+    }
+    Ok(data)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn data_is_read_as_controllers_read_it() {
+        let map = json!({"kind": "ConfigMap", "data": {"a": "YQ=="}, "binaryData": {"b": "YQ=="}});
+        assert_eq!(
+            data_of(&map),
+            Ok(BTreeMap::from([("a".to_owned(), b"YQ==".to_vec())]))
+        );
+        let secret = json!({"kind": "Secret", "data": {"a": "YQ=="}});
+        assert_eq!(
+            data_of(&secret),
+            Ok(BTreeMap::from([("a".to_owned(), b"a".to_vec())]))
+        );
+        let broken = data_of(&json!({"kind": "Secret", "data": {"a": "hunter2!"}})).unwrap_err();
+        assert!(!broken.contains("hunter2"), "{broken}");
+        assert_eq!(data_of(&json!({"kind": "Secret"})), Ok(BTreeMap::new()));
+    }
+}

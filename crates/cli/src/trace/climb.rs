@@ -1,0 +1,301 @@
+//! The way up from an object: who owns it, what applied it, what that was made of, and so on to where nobody did.
+
+use std::collections::BTreeSet;
+
+use futures::future::{BoxFuture, FutureExt as _};
+use kube_health::verdict::{self, Status};
+use manifest::ObjectId;
+use serde_json::Value;
+
+use crate::cluster::object::{self, list, text};
+use crate::cluster::output::one_line;
+use crate::cluster::{Cluster, Failure, kind};
+use crate::why::walk::{self, Finding, State};
+
+/// What applied an object, as far as its labels say.
+#[derive(Debug, PartialEq, Eq)]
+enum Above {
+    /// Kind, name and version of what owns it.
+    Owner(OwnerReference),
+    /// A Kustomization or HelmRelease.
+    Deliverer(ObjectId),
+    Nobody,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct OwnerReference {
+    api_version: String,
+    kind: String,
+    name: String,
+}
+
+/// Longer ways are circles.
+const HIGHEST: usize = 24;
+
+/// Climbs from an object that was read.
+pub(crate) async fn climb(cluster: &Cluster, object: &Value) -> Finding {
+    let mut seen = BTreeSet::new();
+    step(cluster, "object", object, &mut seen).await
+}
+
+fn step<'a>(
+    cluster: &'a Cluster,
+    role: &'static str,
+    object: &'a Value,
+    seen: &'a mut BTreeSet<ObjectId>,
+) -> BoxFuture<'a, Finding> {
+    async move {
+        let id = object::id(object);
+        let mut found = about(role, &id, object);
+        if !seen.insert(id.clone()) || seen.len() > HIGHEST {
+            return found;
+        }
+        found.because.extend(made_of(cluster, object, seen).await);
+        match above(object) {
+            Above::Owner(owner) => {
+                found.because.push(owned_by(cluster, &id, &owner, seen).await);
+            }
+            Above::Deliverer(deliverer) if deliverer == id => {}
+            Above::Deliverer(deliverer) => {
+                let by = applied_by(cluster, &id, &deliverer, seen).await;
+                found.because.push(by);
+            }
+            Above::Nobody => {
+                if let Some(deliverer) = in_an_inventory(cluster, &id).await {
+                    found
+                        .because
+                        .push(step(cluster, APPLIED_BY, &deliverer, seen).await);
+                }
+            }
+        }
+        found
+    }
+    .boxed()
+}
+
+pub(crate) const APPLIED_BY: &str = "applied by";
+pub(crate) const OWNED_BY: &str = "owned by";
+pub(crate) const MADE_OF: &str = "made of";
+
+async fn owned_by(
+    cluster: &Cluster,
+    of: &ObjectId,
+    owner: &OwnerReference,
+    seen: &mut BTreeSet<ObjectId>,
+) -> Finding {
+    let (group, _) = owner.api_version.split_once('/').unwrap_or_default();
+    let mut id = ObjectId {
+        group: group.to_owned(),
+        kind: owner.kind.clone(),
+        namespace: of.namespace.clone(),
+        name: owner.name.clone(),
+    };
+    let served = match cluster.served_as(&owner.api_version, &owner.kind).await {
+        Ok(Some(served)) => served,
+        Ok(None) => return walk::finding(id.to_string(), OWNED_BY, State::Absent),
+        Err(error) => return unreadable(&id, OWNED_BY, &error.to_string()),
+    };
+    if !served.namespaced {
+        id.namespace.clear();
+    }
+    match cluster.get_any(&id, &served.resource).await {
+        Ok(Some(object)) => step(cluster, OWNED_BY, &object, seen).await,
+        Ok(None) => absent(&id, OWNED_BY),
+        Err(error) => {
+            let failure = Failure::request(format!("get {id}"), error);
+            unreadable(&id, OWNED_BY, &failure.to_string())
+        }
+    }
+}
+
+async fn applied_by(
+    cluster: &Cluster,
+    of: &ObjectId,
+    deliverer: &ObjectId,
+    seen: &mut BTreeSet<ObjectId>,
+) -> Finding {
+    match cluster.get(deliverer).await {
+        Ok(Some(object)) => {
+            let mut found = step(cluster, APPLIED_BY, &object, seen).await;
+            let knows_inventory = object.pointer("/status/inventory").is_some();
+            if knows_inventory && !has_applied(&object, of) {
+                let note = "its labels say so, and the inventory does not have it: it was copied, or is not applied any more";
+                found.message = match found.message.is_empty() {
+                    true => note.to_owned(),
+                    false => format!("{note}; {}", found.message),
+                };
+            }
+            found
+        }
+        Ok(None) => absent(deliverer, APPLIED_BY),
+        Err(error) => unreadable(deliverer, APPLIED_BY, &error.to_string()),
+    }
+}
+
+/// Objects without labels may have been made by hooks of an older Flux, or have lost them.
+async fn in_an_inventory(cluster: &Cluster, id: &ObjectId) -> Option<Value> {
+    for kind in ["Kustomization", "HelmRelease"]
+        .into_iter()
+        .filter_map(kind::exact)
+    {
+        let found = cluster.list_where_allowed(kind, &cluster.namespace).await;
+        let mut found = found.unwrap_or_default().into_iter();
+        if let Some(deliverer) = found.find(|deliverer| has_applied(deliverer, id)) {
+            return Some(deliverer);
+        }
+    }
+    None
+}
+
+/// What an object of Flux is made of, down to where it comes from.
+fn made_of<'a>(
+    cluster: &'a Cluster,
+    object: &'a Value,
+    seen: &'a mut BTreeSet<ObjectId>,
+) -> BoxFuture<'a, Vec<Finding>> {
+    async move {
+        let mut sources = Vec::new();
+        if kind::of(&object::id(object)).is_none() {
+            return sources;
+        }
+        let links = object::links(object).into_iter();
+        for link in links.filter(|link| matches!(link.word, "source" | "chart" | "included")) {
+            let source = match cluster.get(&link.id).await {
+                Ok(Some(source)) if seen.insert(link.id.clone()) => {
+                    let mut found = about(MADE_OF, &link.id, &source);
+                    found.because = made_of(cluster, &source, seen).await;
+                    found
+                }
+                Ok(Some(source)) => about(MADE_OF, &link.id, &source),
+                Ok(None) => absent(&link.id, MADE_OF),
+                Err(error) => unreadable(&link.id, MADE_OF, &error.to_string()),
+            };
+            sources.push(source);
+        }
+        sources
+    }
+    .boxed()
+}
+
+fn absent(id: &ObjectId, role: &'static str) -> Finding {
+    Finding {
+        message: "does not exist".to_owned(),
+        ..walk::finding(id.to_string(), role, State::Absent)
+    }
+}
+
+fn unreadable(id: &ObjectId, role: &'static str, why: &str) -> Finding {
+    Finding {
+        message: why.to_owned(),
+        ..walk::finding(id.to_string(), role, State::Unreadable)
+    }
+}
+
+/// How an object is: as its conditions say if it is of Flux, else as kstatus says.
+pub(crate) fn about(role: &'static str, id: &ObjectId, object: &Value) -> Finding {
+    if kind::of(id).is_some() {
+        return Finding {
+            path: text(object, "/spec/path").to_owned(),
+            ..walk::about(role, id, object)
+        };
+    }
+    let verdict = verdict::compute(object);
+    let (state, reason) = match verdict.status {
+        Status::Current => (State::Ready, ""),
+        Status::InProgress => (State::NotReady, "InProgress"),
+        Status::Failed => (State::NotReady, "Failed"),
+        Status::Terminating => (State::NotReady, "Terminating"),
+        Status::NotFound => (State::Absent, ""),
+        Status::Unknown => (State::NotReady, "Unknown"),
+    };
+    let message = match state {
+        State::Ready => String::new(),
+        _ => one_line(&verdict.message),
+    };
+    Finding {
+        reason: reason.to_owned(),
+        message,
+        ..walk::finding(id.to_string(), role, state)
+    }
+}
+
+/// Reads who is above an object: who owns it if anybody does, since labels are copied to what is owned.
+fn above(object: &Value) -> Above {
+    let owners = list(object, "/metadata/ownerReferences");
+    let controller = owners.iter().find(|owner| owner["controller"] == true);
+    if let Some(owner) = controller.or(owners.first()) {
+        return Above::Owner(OwnerReference {
+            api_version: text(owner, "/apiVersion").to_owned(),
+            kind: text(owner, "/kind").to_owned(),
+            name: text(owner, "/name").to_owned(),
+        });
+    }
+    let labels = object.pointer("/metadata/labels");
+    let label = |group: &str, name: &str| {
+        let found = labels.and_then(|labels| labels.get(format!("{group}/{name}"))?.as_str());
+        found.map(str::to_owned)
+    };
+    // What a release made may be labelled by the Kustomization too that the chart's values came from.
+    for (group, kind) in [
+        (api::meta::HELM_GROUP, "HelmRelease"),
+        (api::meta::KUSTOMIZE_GROUP, "Kustomization"),
+    ] {
+        if let (Some(name), Some(namespace)) = (label(group, "name"), label(group, "namespace"))
+            && let Some(kind) = kind::exact(kind)
+        {
+            return Above::Deliverer(kind.id(&namespace, &name));
+        }
+    }
+    Above::Nobody
+}
+
+fn has_applied(deliverer: &Value, id: &ObjectId) -> bool {
+    let mut entries = list(deliverer, "/status/inventory/entries").iter();
+    let inventory_id = id.inventory_id();
+    entries.any(|entry| text(entry, "/id") == inventory_id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn owners_come_before_labels_and_releases_before_kustomizations() {
+        let labels = json!({
+            "kustomize.toolkit.fluxcd.io/name": "apps", "kustomize.toolkit.fluxcd.io/namespace": "flux-system"});
+        let pod = json!({"metadata": {"labels": labels, "ownerReferences": [
+            {"apiVersion": "v1", "kind": "Node", "name": "n"},
+            {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-1", "controller": true}]}});
+        let owner = OwnerReference {
+            api_version: "apps/v1".to_owned(),
+            kind: "ReplicaSet".to_owned(),
+            name: "web-1".to_owned(),
+        };
+        assert_eq!(above(&pod), Above::Owner(owner));
+        let deliverer = |object: &Value| match above(object) {
+            Above::Deliverer(id) => id.to_string(),
+            other => format!("{other:?}"),
+        };
+        let mut object = json!({"metadata": {"labels": labels}});
+        assert_eq!(deliverer(&object), "Kustomization/flux-system/apps");
+        for name in ["name", "namespace"] {
+            object["metadata"]["labels"][format!("helm.toolkit.fluxcd.io/{name}")] = "web".into();
+        }
+        assert_eq!(deliverer(&object), "HelmRelease/web/web");
+        assert_eq!(above(&json!({"metadata": {}})), Above::Nobody);
+    }
+
+    #[test]
+    fn an_inventory_tells_copies_from_what_was_applied() {
+        let deliverer =
+            json!({"status": {"inventory": {"entries": [{"id": "shop_web_apps_Deployment", "v": "v1"}]}}});
+        let id = |name: &str| ObjectId {
+            group: "apps".to_owned(),
+            kind: "Deployment".to_owned(),
+            namespace: "shop".to_owned(),
+            name: name.to_owned(),
+        };
+        assert!(has_applied(&deliverer, &id("web")) && !has_applied(&deliverer, &id("copy")));
+    }
+}

@@ -1,0 +1,134 @@
+//! `windlass diff` of HelmReleases: charts of the checkout and of the cluster, with the values that there would be.
+
+use anyhow::ensure;
+use serde_json::json;
+
+use crate::cli::Windlass;
+use crate::cli_diff::{checkout, write};
+use crate::helm::{HELM, chart, run};
+use crate::world::config_map;
+
+const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}-map\ndata:\n  \
+                   value: {{ .Values.value | quote }}\n";
+
+#[test]
+fn a_chart_of_the_checkout_is_rendered_with_the_values_of_the_cluster() {
+    run("cli-diff-helm", |test| async move {
+        let windlass = Windlass { test: &test.test };
+        let ns = &test.namespace;
+        let release = |values: serde_json::Value| {
+            json!({"apiVersion": HELM, "kind": "HelmRelease", "metadata": {"name": "web", "namespace": ns},
+                "spec": {"interval": "1h", "values": values,
+                    "valuesFrom": [{"kind": "ConfigMap", "name": "values", "valuesKey": "key", "targetPath": "other"}],
+                    "chart": {"spec": {"chart": "./charts/web", "sourceRef": {"kind": "GitRepository", "name": "app"}}}}})
+            .to_string()
+        };
+        let other = MAP
+            .replace("-map", "-other")
+            .replace("value:", "other:")
+            .replace(".value", ".other");
+        let repository = test.repository(&[
+            (
+                "charts/web/Chart.yaml",
+                "apiVersion: v2\nname: web\nversion: 1.0.0\n".to_owned(),
+            ),
+            ("charts/web/values.yaml", "value: default\n".to_owned()),
+            ("charts/web/templates/map.yaml", MAP.to_owned()),
+            ("charts/web/templates/other.yaml", other),
+            ("deploy/release.yaml", release(json!({"value": "a"}))),
+            ("deploy/values.yaml", config_map(ns, "values", "1")),
+        ])?;
+        test.deliver(&repository, json!({"prune": true})).await?;
+        test.ready().await?;
+        let local = checkout(&repository)?;
+        let root = local.path().display().to_string();
+        let said = windlass
+            .run(&["diff", "hr/web", "--checkout", &root, "--exit-code"], 0)
+            .await?;
+        ensure!(
+            said.contains(&format!("HelmRelease/{ns}/web (from ./charts/web)\n"))
+                && said.contains("\n2 unchanged\n"),
+            "{said}"
+        );
+        write(
+            local.path(),
+            "charts/web/templates/map.yaml",
+            &MAP.replace("quote }}", "upper | quote }}"),
+        )?;
+        write(
+            local.path(),
+            "charts/web/templates/new.yaml",
+            &MAP.replace("-map", "-new"),
+        )?;
+        write(
+            local.path(),
+            "deploy/release.yaml",
+            &release(json!({"value": "b"})),
+        )?;
+        write(local.path(), "deploy/values.yaml", &config_map(ns, "values", "2"))?;
+        std::fs::rename(
+            local.path().join("charts/web/templates/other.yaml"),
+            local.path().join("charts/web/templates/renamed.yaml"),
+        )?;
+        let words = [
+            "diff",
+            "ks/app",
+            "--checkout",
+            &root,
+            "--recursive",
+            "--exit-code",
+        ];
+        let said = windlass.run(&words, 5).await?;
+        for line in [
+            "      spec.values.value: \"a\" → \"b\"\n".to_owned(),
+            format!("HelmRelease/{ns}/web (from ./charts/web, applied by Kustomization/{ns}/app)\n"),
+            "      data.value: \"a\" → \"B\"\n".to_owned(),
+            "      data.other: \"1\" → \"2\"\n".to_owned(),
+            format!("  + ConfigMap/{ns}/web-new created"),
+        ] {
+            ensure!(said.contains(&line), "{line:?} is not in\n{said}");
+        }
+        std::fs::remove_file(local.path().join("charts/web/templates/renamed.yaml"))?;
+        let said = windlass.run(&["diff", "hr/web", "--checkout", &root], 0).await?;
+        ensure!(
+            said.contains(&format!("  - ConfigMap/{ns}/web-other pruned\n")),
+            "{said}"
+        );
+        test.config_map_has("web-map", "value", "a").await?;
+        test.delete_kustomization("app").await
+    });
+}
+
+#[test]
+fn a_chart_that_is_elsewhere_is_the_one_that_the_cluster_has() {
+    run("cli-diff-chart", |test| async move {
+        let windlass = Windlass { test: &test.test };
+        let ns = &test.namespace;
+        test.oci_chart("1.0.0", chart("1.0.0", &[])?).await?;
+        let release = |value: &str| test.release(json!({"values": {"value": value}})).to_string();
+        let repository = test.repository(&[("deploy/release.yaml", release("a"))])?;
+        test.deliver(&repository, json!({})).await?;
+        test.ready().await?;
+        let local = checkout(&repository)?;
+        let root = local.path().display().to_string();
+        let words = [
+            "diff",
+            "ks/app",
+            "--checkout",
+            &root,
+            "--recursive",
+            "--exit-code",
+        ];
+        windlass.run(&words, 0).await?;
+        write(local.path(), "deploy/release.yaml", &release("b"))?;
+        let said = windlass.run(&words, 5).await?;
+        ensure!(
+            said.contains(&format!(
+                "HelmRelease/{ns}/web (from OCIRepository/{ns}/web at 1.0.0@sha256:"
+            )) && said.contains("      data.value: \"a\" → \"b\"\n")
+                && !said.contains("data.chart"),
+            "{said}"
+        );
+        test.delete_kustomization("app").await
+    });
+}
