@@ -21,7 +21,7 @@ use kube::{Client, Error};
 pub(crate) use failure::{EXIT_CODES, Failure, USAGE};
 pub(crate) use kind::{Kind, Target};
 pub(crate) use output::{Output, print};
-pub(crate) use read::Change;
+pub(crate) use read::{Change, Told};
 
 /// Which cluster, and where in it.
 #[derive(Clone, Debug, Args)]
@@ -48,6 +48,13 @@ pub(crate) struct Scope {
     /// In all namespaces
     #[arg(long, short = 'A')]
     pub(crate) all_namespaces: bool,
+}
+
+impl ClusterFlags {
+    /// The namespace, if one was typed.
+    pub(crate) fn named_namespace(&self) -> Option<String> {
+        self.namespace.clone()
+    }
 }
 
 /// A cluster that can be asked, and the namespace of what is named without one.
@@ -105,6 +112,12 @@ async fn configuration(flags: &ClusterFlags) -> Result<(Config, Option<String>),
         Err(error) => return Err(configure(&error)),
     };
     let namespace = namespace_of_context(&kubeconfig, flags.context.as_deref());
+    if let Some(provider) = auth_provider_of_context(&kubeconfig, flags.context.as_deref()) {
+        return Err(Failure::Usage(format!(
+            "the kubeconfig signs in with the auth-provider {provider:?}, which kubectl has dropped as well; have it sign in \
+             with a program (users[].user.exec), for example kubelogin or `kubectl oidc-login` for OIDC"
+        )));
+    }
     let options = KubeConfigOptions {
         context: flags.context.clone(),
         ..KubeConfigOptions::default()
@@ -121,6 +134,16 @@ fn namespace_of_context(kubeconfig: &Kubeconfig, context: Option<&str>) -> Optio
     let named = kubeconfig.contexts.iter().find(|named| named.name == context)?;
     let namespace = named.context.as_ref()?.namespace.clone()?;
     Some(namespace).filter(|namespace| !namespace.is_empty())
+}
+
+/// The way to sign in that programs (`exec`) have taken the place of.
+fn auth_provider_of_context(kubeconfig: &Kubeconfig, context: Option<&str>) -> Option<String> {
+    let context = context.or(kubeconfig.current_context.as_deref())?;
+    let named = kubeconfig.contexts.iter().find(|named| named.name == context)?;
+    let user = named.context.as_ref()?.user.as_ref()?;
+    let named = kubeconfig.auth_infos.iter().find(|named| named.name == *user)?;
+    let provider = named.auth_info.as_ref()?.auth_provider.as_ref()?;
+    Some(provider.name.clone())
 }
 
 /// Reads a duration as Flux's flags have it: `90s`, `5m`, `1h30m`.
@@ -153,6 +176,21 @@ mod tests {
             Some("shop")
         );
         assert_eq!(namespace_of_context(&kubeconfig, Some("c")), None);
+    }
+
+    #[test]
+    fn a_way_to_sign_in_that_nobody_has_any_more_is_named() {
+        let kubeconfig = Kubeconfig::from_yaml(
+            "current-context: a\ncontexts:\n- {name: a, context: {cluster: c, user: u}}\n\
+             - {name: b, context: {cluster: c, user: v}}\nusers:\n\
+             - {name: u, user: {auth-provider: {name: oidc, config: {}}}}\n- {name: v, user: {token: t}}\n",
+        )
+        .unwrap();
+        assert_eq!(
+            auth_provider_of_context(&kubeconfig, None).as_deref(),
+            Some("oidc")
+        );
+        assert_eq!(auth_provider_of_context(&kubeconfig, Some("b")), None);
     }
 
     #[test]

@@ -1,12 +1,15 @@
 //! `windlass events`: what controllers have told about objects of Flux.
 
+use std::collections::BTreeSet;
+
 use clap::Args;
+use futures::StreamExt as _;
 use serde_json::Value;
 
 use crate::cluster::kind;
 use crate::cluster::object::text;
 use crate::cluster::output::{self, Cell, Colours, Tone};
-use crate::cluster::{self, Failure, Output, Scope, print};
+use crate::cluster::{self, Cluster, Failure, Output, Scope, Told, print};
 
 /// What was typed.
 #[derive(Debug, Args)]
@@ -18,6 +21,10 @@ pub(crate) struct Flags {
     /// Only these types, for example Warning
     #[arg(long, value_name = "TYPE", value_delimiter = ',')]
     types: Vec<String>,
+
+    /// Go on with what is told from now on
+    #[arg(long, short)]
+    watch: bool,
 
     /// In which form
     #[arg(long, short, value_enum, default_value_t)]
@@ -41,6 +48,9 @@ pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
                 target.kind.kind, target.name
             )
         });
+        if flags.watch {
+            return watch(&cluster, namespace, &fields, flags).await;
+        }
         let events = cluster.events(namespace, &fields).await?;
         let events = chosen(events, &flags.types);
         match flags.output {
@@ -60,6 +70,67 @@ pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
             _ => print(&output::objects(events, false, flags.output)?),
         }
     })
+}
+
+/// Prints what is there, then each as it comes. An event that comes again is told again: it is counted, and newer.
+async fn watch(
+    cluster: &Cluster,
+    namespace: Option<&str>,
+    fields: &str,
+    flags: &Flags,
+) -> Result<(), Failure> {
+    let mut changes = Box::pin(cluster.watch_events(namespace, fields));
+    // Those of a beginning, which come in no order; None when there is none under way.
+    let mut beginning = Some(Vec::new());
+    let mut seen = BTreeSet::new();
+    while let Some(change) = changes.next().await {
+        match change? {
+            Told::Begins => beginning = Some(Vec::new()),
+            Told::Event(event) => {
+                let is_new = seen.insert((
+                    text(&event, "/metadata/uid").to_owned(),
+                    text(&event, "/metadata/resourceVersion").to_owned(),
+                ));
+                match &mut beginning {
+                    _ if !is_new => {}
+                    Some(gathered) => gathered.push(event),
+                    None => print_lines(chosen(vec![event], &flags.types), flags)?,
+                }
+            }
+            Told::Began => {
+                let gathered = beginning.take().unwrap_or_default();
+                print_lines(chosen(gathered, &flags.types), flags)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One line for each: what comes later is not known yet, so that no column can be made wide enough.
+fn print_lines(events: Vec<Value>, flags: &Flags) -> Result<(), Failure> {
+    let mut text = String::new();
+    for event in events {
+        match flags.output {
+            Output::Table | Output::Wide => text.push_str(&line(&event, Colours::of_terminal())),
+            Output::Json => text.push_str(&format!("{event}\n")),
+            Output::Yaml => text.push_str(&format!("---\n{}", output::document(&event, Output::Yaml)?)),
+            Output::Name => text.push_str(&output::objects(vec![event], false, Output::Name)?),
+        }
+    }
+    print(&text)
+}
+
+fn line(event: &Value, colours: Colours) -> String {
+    let type_ = text(event, "/type");
+    let tone = if type_ == "Normal" { Tone::Plain } else { Tone::Bad };
+    let of = |field: &str| text(event, &format!("/involvedObject/{field}"));
+    let object = [of("kind"), of("namespace"), of("name")].join("/");
+    let (reason, message) = (text(event, "/reason"), output::one_line(text(event, "/message")));
+    format!(
+        "{} {} {object} {reason}: {message}\n",
+        time(event),
+        colours.paint(type_, tone)
+    )
 }
 
 /// Those about objects of Flux and of the wanted types, the oldest first.
@@ -161,6 +232,11 @@ mod tests {
              30m        Normal   R       Kustomization/app  said more\n\
              60s        Warning  R       Kustomization/app  said more\n"
         );
-        assert_eq!(chosen(events, &["warning".to_owned()]).len(), 1);
+        let warnings = chosen(events, &["warning".to_owned()]);
+        assert_eq!(
+            line(&warnings[0], Colours::none()),
+            "2026-01-01T00:59:00Z Warning Kustomization//app R: said more\n"
+        );
+        assert_eq!(warnings.len(), 1);
     }
 }

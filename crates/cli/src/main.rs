@@ -10,8 +10,10 @@ mod completion;
 mod diff;
 mod events;
 mod get;
+mod logs;
 mod pflag;
 mod progress;
+mod push;
 mod reconcile;
 mod suspend;
 mod template;
@@ -58,6 +60,8 @@ enum Command {
     Tree(Box<tree::Flags>),
     /// Show what was told about objects of Flux.
     Events(Box<events::Flags>),
+    /// Show what the controllers have logged.
+    Logs(Box<logs::Flags>),
     /// Ask for a reconcile now, and wait for it.
     Reconcile(Box<reconcile::Flags>),
     /// Have objects left alone.
@@ -69,6 +73,8 @@ enum Command {
     /// Show what a local checkout would change on the cluster.
     #[command(after_help = diff::AFTER_HELP)]
     Diff(Box<diff::Flags>),
+    /// Push content that sources of the cluster read.
+    Push(Box<push::Flags>),
     /// Print the script that completes this command's words in a shell.
     Completion(completion::Flags),
 }
@@ -101,11 +107,13 @@ fn main() -> ExitCode {
         Command::Trace(flags) => end(trace::run(&flags)),
         Command::Tree(flags) => end(tree::run(&flags)),
         Command::Events(flags) => end(events::run(&flags, tell)),
-        Command::Reconcile(flags) => end(reconcile::run(&flags, tell)),
+        Command::Logs(flags) => end(logs::run(&flags, tell)),
+        Command::Reconcile(flags) => end(reconcile::run(&flags)),
         Command::Suspend(flags) => end(suspend::suspend(&flags)),
-        Command::Resume(flags) => end(suspend::resume(&flags, tell)),
-        Command::Wait(flags) => end(wait::run(&flags, tell)),
+        Command::Resume(flags) => end(suspend::resume(&flags)),
+        Command::Wait(flags) => end(wait::run(&flags)),
         Command::Diff(flags) => end(diff::run(&flags)),
+        Command::Push(flags) => end(push::run(&flags)),
         Command::Completion(flags) => {
             let script = completion::script(&flags, CommandLine::command()).map_err(Failure::Print);
             end(script.and_then(|script| cluster::print(&script)))

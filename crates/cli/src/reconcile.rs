@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::cluster::object::{self, ready, text};
 use crate::cluster::output::one_line;
 use crate::cluster::{self, Cluster, ClusterFlags, Failure, kind, parse_timeout, print};
+use crate::progress::Progress;
 
 /// What was typed.
 #[derive(Debug, Args)]
@@ -38,12 +39,16 @@ pub(crate) struct Flags {
     #[arg(long)]
     reset: bool,
 
+    /// Do not tell what is under way
+    #[arg(long, short)]
+    quiet: bool,
+
     #[command(flatten)]
     cluster: ClusterFlags,
 }
 
-/// Asks, and waits. `tell` is for what is under way.
-pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
+/// Asks, and waits.
+pub(crate) fn run(flags: &Flags) -> Result<(), Failure> {
     let target = kind::one_target(&flags.words)?;
     if !target.kind.answers {
         let message = format!("{} are never reconciled by themselves", target.kind.plural);
@@ -69,14 +74,16 @@ pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
                 id.namespace
             )));
         }
+        let progress = Progress::new(flags.quiet);
         for object in line.iter().rev() {
             let id = object::id(object);
             let token = jiff::Timestamp::now().to_string();
             let asked = annotations(&token, id == root && flags.force, id == root && flags.reset);
             cluster.merge(&id, "ask for a reconcile of", &asked).await?;
-            tell(&format!("asked for a reconcile of {id}"));
+            progress.tell(&format!("asked for a reconcile of {id}"));
             if flags.wait {
-                let revision = answered(&cluster, &id, &token, flags.timeout).await?;
+                let revision = answered(&cluster, &id, &token, flags.timeout, &progress).await?;
+                progress.clear();
                 print(&format!("{id} is ready{revision}\n"))?;
             }
         }
@@ -128,20 +135,27 @@ async fn answered(
     id: &ObjectId,
     token: &str,
     timeout: Duration,
+    progress: &Progress,
 ) -> Result<String, Failure> {
     let is_new = |object: &Value| text(object, "/status/lastHandledReconcileAt") == token;
-    settled(cluster, id, timeout, is_new).await
+    settled(cluster, id, timeout, progress, is_new).await
 }
 
 /// Waits until an object is ready; says at which revision.
-pub(crate) async fn ready_at(cluster: &Cluster, id: &ObjectId, timeout: Duration) -> Result<String, Failure> {
-    settled(cluster, id, timeout, |_| true).await
+pub(crate) async fn ready_at(
+    cluster: &Cluster,
+    id: &ObjectId,
+    timeout: Duration,
+    progress: &Progress,
+) -> Result<String, Failure> {
+    settled(cluster, id, timeout, progress, |_| true).await
 }
 
 async fn settled(
     cluster: &Cluster,
     id: &ObjectId,
     timeout: Duration,
+    progress: &Progress,
     is_new: impl Fn(&Value) -> bool,
 ) -> Result<String, Failure> {
     let mut last = "nothing was seen of it".to_owned();
@@ -152,7 +166,10 @@ async fn settled(
             };
             last = told(object);
             match answer(object, is_new(object)) {
-                Answer::Open => None,
+                Answer::Open => {
+                    progress.tell(&format!("waiting for {id}: {last}"));
+                    None
+                }
                 Answer::Ready => Some(Ok(at_revision(object))),
                 Answer::NotReady => Some(Err(Failure::NotReady(format!(
                     "{id} is not ready: {}",
@@ -160,8 +177,9 @@ async fn settled(
                 )))),
             }
         })
-        .await?;
-    said.unwrap_or_else(|| {
+        .await;
+    progress.clear();
+    said?.unwrap_or_else(|| {
         let name = format!("{}/{}", id.kind.to_lowercase(), id.name);
         let timeout = api::meta::Duration::from(timeout);
         Err(Failure::TimedOut(format!(

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::cluster::kind::{self, Selection};
 use crate::cluster::object;
 use crate::cluster::{self, Cluster, ClusterFlags, Failure, Kind, parse_timeout, print};
+use crate::progress::Progress;
 use crate::reconcile;
 
 /// What was typed for `suspend`.
@@ -32,6 +33,10 @@ pub(crate) struct Resume {
     /// How long to wait for each
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = parse_timeout)]
     timeout: Duration,
+
+    /// Do not tell what is under way
+    #[arg(long, short)]
+    quiet: bool,
 }
 
 #[derive(Debug, Args)]
@@ -101,7 +106,7 @@ pub(crate) fn suspend(flags: &Suspend) -> Result<(), Failure> {
 }
 
 /// Resumes each object, and waits for what its controller makes of it.
-pub(crate) fn resume(flags: &Resume, tell: impl Fn(&str)) -> Result<(), Failure> {
+pub(crate) fn resume(flags: &Resume) -> Result<(), Failure> {
     let selection = flags.objects.selection()?;
     cluster::run(&flags.objects.cluster, async |cluster| {
         let ids = flags.objects.ids(&cluster, selection).await?;
@@ -111,12 +116,13 @@ pub(crate) fn resume(flags: &Resume, tell: impl Fn(&str)) -> Result<(), Failure>
             print(&format!("{id} resumed\n"))?;
         }
         if flags.wait {
+            let progress = Progress::new(flags.quiet);
             for id in ids
                 .iter()
                 .filter(|id| kind::of(id).is_some_and(|kind| kind.answers))
             {
-                tell(&format!("waiting for {id}"));
-                let revision = reconcile::ready_at(&cluster, id, flags.timeout).await?;
+                progress.tell(&format!("waiting for {id}"));
+                let revision = reconcile::ready_at(&cluster, id, flags.timeout, &progress).await?;
                 print(&format!("{id} is ready{revision}\n"))?;
             }
         }

@@ -11,6 +11,7 @@ use futures::stream::{self, SelectAll, StreamExt as _};
 use crate::cluster::kind::{self, Kind};
 use crate::cluster::output::one_line;
 use crate::cluster::{self, Change, Cluster, Failure, Scope, object, parse_timeout, print};
+use crate::progress::Progress as Under;
 use delivery::{Delivery, Objects, Progress};
 
 /// What was typed.
@@ -28,12 +29,16 @@ pub(crate) struct Flags {
     #[arg(long)]
     fail_fast: bool,
 
+    /// Do not tell what is under way
+    #[arg(long, short)]
+    quiet: bool,
+
     #[command(flatten)]
     scope: Scope,
 }
 
-/// Waits. `tell` is for what is under way.
-pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
+/// Waits.
+pub(crate) fn run(flags: &Flags) -> Result<(), Failure> {
     let delivery = Delivery::of(&flags.revision)
         .ok_or_else(|| Failure::Usage("--revision: give at least 7 characters".to_owned()))?;
     cluster::run(&flags.scope.cluster, async |cluster| {
@@ -46,7 +51,10 @@ pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
             objects: Objects::new(),
             last: Progress::default(),
         };
-        let outcome = tokio::time::timeout(flags.timeout, waiting.carry_out(flags.fail_fast, &tell)).await;
+        let under_way = Under::new(flags.quiet);
+        let outcome =
+            tokio::time::timeout(flags.timeout, waiting.carry_out(flags.fail_fast, &under_way)).await;
+        under_way.clear();
         let progress = &waiting.last;
         match outcome {
             Ok(outcome) => {
@@ -76,13 +84,12 @@ struct Waiting<'a> {
 }
 
 impl Waiting<'_> {
-    async fn carry_out(&mut self, fail_fast: bool, tell: &impl Fn(&str)) -> Result<(), Failure> {
+    async fn carry_out(&mut self, fail_fast: bool, under_way: &Under) -> Result<(), Failure> {
         let kinds = self.read().await?;
         let watches = kinds
             .iter()
             .map(|kind| self.cluster.watch(kind, self.place).boxed_local());
         let mut changes: SelectAll<_> = stream::select_all(watches);
-        let mut told = String::new();
         loop {
             self.last = self.delivery.progress(&self.objects, self.namespace);
             if fail_fast && !self.last.failed.is_empty() {
@@ -100,11 +107,7 @@ impl Waiting<'_> {
                     return Ok(());
                 }
             }
-            let now = self.last.summary();
-            if now != told {
-                tell(&now);
-                told = now;
-            }
+            under_way.tell(&self.last.summary());
             let Some(change) = changes.next().await else {
                 let message = "the watches ended".to_owned();
                 return Err(Failure::Request {

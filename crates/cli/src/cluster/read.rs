@@ -28,6 +28,16 @@ pub(crate) enum Change {
     Interrupted,
 }
 
+/// What a watch of Events tells.
+pub(crate) enum Told {
+    /// What is there follows.
+    Begins,
+    /// An Event that is there, or is new.
+    Event(Value),
+    /// That was all that is there.
+    Began,
+}
+
 impl Cluster {
     /// What sends requests, for engines that send their own.
     pub(crate) fn client(&self) -> Client {
@@ -217,15 +227,8 @@ impl Cluster {
 
     /// The Events of a namespace or of all, that fit a field selector.
     pub(crate) async fn events(&self, namespace: Option<&str>, fields: &str) -> Result<Vec<Value>, Failure> {
-        let resource = ApiResource {
-            group: String::new(),
-            version: "v1".to_owned(),
-            api_version: "v1".to_owned(),
-            kind: "Event".to_owned(),
-            plural: "events".to_owned(),
-        };
         let parameters = ListParams::default().fields(fields);
-        let found = self.api(&resource, namespace).list(&parameters).await;
+        let found = self.api(&event_kind(), namespace).list(&parameters).await;
         let found = found.map_err(|error| Failure::request("list events", error))?;
         Ok(found
             .into_iter()
@@ -233,11 +236,49 @@ impl Cluster {
             .collect())
     }
 
+    /// Watches the Events of a namespace or of all, that fit a field selector.
+    pub(crate) fn watch_events(
+        &self,
+        namespace: Option<&str>,
+        fields: &str,
+    ) -> impl Stream<Item = Result<Told, Failure>> + use<> {
+        let api = self.api(&event_kind(), namespace);
+        let config = watcher::Config::default().fields(fields);
+        let changes = watch_all(api, config).default_backoff();
+        let value = |object: DynamicObject| serde_json::to_value(object).unwrap_or_default();
+        changes.filter_map(move |change| {
+            let told = match change {
+                Ok(Event::Init) => Some(Ok(Told::Begins)),
+                Ok(Event::InitDone) => Some(Ok(Told::Began)),
+                Ok(Event::Apply(object) | Event::InitApply(object)) => Some(Ok(Told::Event(value(object)))),
+                // They end by themselves, and nobody wants to hear of it.
+                Ok(Event::Delete(_)) => None,
+                Err(error) => refusal(&error).map(|why| {
+                    Err(Failure::Request {
+                        what: "watch events".to_owned(),
+                        why,
+                    })
+                }),
+            };
+            std::future::ready(told)
+        })
+    }
+
     pub(super) fn api(&self, resource: &ApiResource, namespace: Option<&str>) -> Api<DynamicObject> {
         match namespace {
             Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, resource),
             None => Api::all_with(self.client.clone(), resource),
         }
+    }
+}
+
+fn event_kind() -> ApiResource {
+    ApiResource {
+        group: String::new(),
+        version: "v1".to_owned(),
+        api_version: "v1".to_owned(),
+        kind: "Event".to_owned(),
+        plural: "events".to_owned(),
     }
 }
 

@@ -4,11 +4,8 @@
 //! [`Content`] ([`pull`]): the manifest's annotations and the layer as a stream, of which digest and size are checked
 //! when it is read to its end. Not here: unpacking and storing, signatures, cloud providers' logins.
 
-mod challenge;
-pub(crate) mod credentials;
 pub(crate) mod layer;
 pub(crate) mod manifest;
-pub(crate) mod name;
 pub(crate) mod registry;
 #[cfg(test)]
 pub(crate) mod stand_in;
@@ -17,6 +14,7 @@ use std::collections::BTreeMap;
 
 use artifact::digest::Digest;
 use go_regexp::Regexp;
+pub(crate) use oci_access::{credentials, name};
 use reqwest::StatusCode;
 
 use self::layer::Layer;

@@ -13,13 +13,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use artifact::digest::Digest;
+use oci_access::challenge::{self, Challenge};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, LINK, WWW_AUTHENTICATE};
 use reqwest::{Method, Response, StatusCode};
 use serde::Deserialize;
 use tokio::time::Instant;
 use url::Url;
 
-use super::challenge::{self, Challenge};
 use super::credentials::Credentials;
 use super::manifest::{Descriptor, Manifest};
 use super::name::Name;

@@ -10,7 +10,7 @@ const DOCKER_HUB: &str = "index.docker.io";
 
 /// A URL that names no repository.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub(crate) enum Error {
+pub enum Error {
     /// Not an `oci://` URL.
     #[error("URL must be in format 'oci://<domain>/<org>/<repo>'")]
     Format,
@@ -30,16 +30,16 @@ pub(crate) enum Error {
 
 /// A repository in a registry.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Name {
+pub struct Name {
     /// Host, with port if one was given.
-    pub(crate) registry: String,
+    pub registry: String,
     /// Path below the registry.
-    pub(crate) repository: String,
+    pub repository: String,
 }
 
 impl Name {
     /// Reads an `oci://` URL.
-    pub(crate) fn parse(url: &str) -> Result<Self, Error> {
+    pub fn parse(url: &str) -> Result<Self, Error> {
         let name = url.strip_prefix(PREFIX).ok_or(Error::Format)?;
         let (registry, repository) = match name.split_once('/') {
             Some((first, rest)) if first.contains(['.', ':']) || first == "localhost" => (first, rest),
@@ -76,7 +76,7 @@ impl Name {
     }
 
     /// The registry without its port.
-    pub(crate) fn host(&self) -> &str {
+    pub fn host(&self) -> &str {
         match self.registry.rsplit_once(':') {
             Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
             _ => &self.registry,
@@ -84,7 +84,7 @@ impl Name {
     }
 
     /// Whether plain http may be tried: registries on this machine and in private networks, as Flux's library does.
-    pub(crate) fn is_local(&self) -> bool {
+    pub fn is_local(&self) -> bool {
         let host = self.host();
         let address = host.trim_start_matches('[').trim_end_matches(']').parse();
         match address {
@@ -95,12 +95,12 @@ impl Name {
     }
 
     /// The name with a tag, as people write it.
-    pub(crate) fn tagged(&self, tag: &str) -> String {
+    pub fn tagged(&self, tag: &str) -> String {
         format!("{}/{}:{tag}", self.registry, self.repository)
     }
 
     /// The name with a digest, as people write it.
-    pub(crate) fn pinned(&self, digest: &str) -> String {
+    pub fn pinned(&self, digest: &str) -> String {
         format!("{}/{}@{digest}", self.registry, self.repository)
     }
 }

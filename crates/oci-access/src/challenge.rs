@@ -2,7 +2,7 @@
 
 /// What to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Challenge {
+pub enum Challenge {
     /// User name and password.
     Basic,
     /// A token of a service.
@@ -15,7 +15,7 @@ pub(super) enum Challenge {
 }
 
 /// The first challenge that can be met; a token is preferred to a password, as it reaches less far.
-pub(super) fn choose<'a>(headers: impl Iterator<Item = &'a str>) -> Option<Challenge> {
+pub fn choose<'a>(headers: impl Iterator<Item = &'a str>) -> Option<Challenge> {
     let challenges: Vec<_> = headers.filter_map(parse).collect();
     let bearer = challenges
         .iter()

@@ -1,26 +1,30 @@
 //! Image pull secrets: which user name and password belong to a repository.
 //!
+//! Docker's own configuration file has the same form, and is read by [`in_config_file`].
+//!
 //! In: the data of Secrets of type `kubernetes.io/dockerconfigjson` or `kubernetes.io/dockercfg`. Out: the
 //! [`Credentials`] of the most exact entry that matches, as the kubelet chooses them: globs per label of the host,
 //! prefixes of the path. Pure; reads no Secret.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 
-use super::name::Name;
-use crate::fetch::git::auth::SecretData;
+use crate::name::Name;
 
 /// Keys of the two types of pull secret.
 const CONFIG_JSON: &str = ".dockerconfigjson";
 const CONFIG: &str = ".dockercfg";
 
+/// The data of a Secret.
+pub type SecretData = BTreeMap<String, Vec<u8>>;
+
 /// A pull secret that cannot be used. Quotes no value.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Error {
+pub enum Error {
     /// Neither of the two keys is there.
     #[error("the secret has neither '{CONFIG_JSON}' nor '{CONFIG}'")]
     MissingKey,
@@ -40,7 +44,7 @@ pub(crate) enum Error {
 
 /// What is shown to a registry.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Credentials {
+pub enum Credentials {
     /// User name and password.
     Basic(String, String),
     /// A refresh token, exchanged at the registry's token service.
@@ -75,8 +79,20 @@ struct Entry {
     registrytoken: String,
 }
 
+/// The credentials for a repository in the text of Docker's configuration file (`~/.docker/config.json`).
+///
+/// # Errors
+/// When it is no JSON, or an entry cannot be read.
+pub fn in_config_file(text: &[u8], name: &Name) -> Result<Option<Credentials>, Error> {
+    let secret = SecretData::from([(CONFIG_JSON.to_owned(), text.to_vec())]);
+    find(&[secret], name)
+}
+
 /// The credentials for a repository among those of several secrets; None when none of them is meant for it.
-pub(crate) fn find(secrets: &[SecretData], name: &Name) -> Result<Option<Credentials>, Error> {
+///
+/// # Errors
+/// When one of them cannot be read.
+pub fn find(secrets: &[SecretData], name: &Name) -> Result<Option<Credentials>, Error> {
     let mut best: Option<(usize, Credentials)> = None;
     for secret in secrets {
         for (key, entry) in entries(secret)? {

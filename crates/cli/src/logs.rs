@@ -1,0 +1,146 @@
+//! `windlass logs`: what the controllers have logged, of all of them, in the order of time.
+
+mod line;
+mod read;
+
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use futures::stream::{self, StreamExt as _};
+
+use crate::cluster::output::Colours;
+use crate::cluster::{self, Cluster, Failure, Scope, kind, parse_timeout, print};
+use line::{Filter, Level, Line};
+use read::Since;
+
+/// What was typed.
+#[derive(Debug, Args)]
+pub(crate) struct Flags {
+    /// Lines about objects of this kind
+    #[arg(long, value_name = "KIND")]
+    kind: Option<String>,
+
+    /// Lines about the object of this name
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+
+    /// Lines of this level, and those that are worse
+    #[arg(long, value_enum)]
+    level: Option<Level>,
+
+    /// Go on with what is logged from now on
+    #[arg(long, short)]
+    follow: bool,
+
+    /// Lines that are not older than this, for example 5m
+    #[arg(long, value_name = "DURATION", value_parser = parse_timeout)]
+    since: Option<Duration>,
+
+    /// So many of the last lines of each controller
+    #[arg(long, value_name = "LINES")]
+    tail: Option<i64>,
+
+    /// The namespace of the controllers
+    #[arg(long, value_name = "NAME", default_value = "flux-system")]
+    flux_namespace: String,
+
+    /// In which form
+    #[arg(long, short, value_enum, default_value_t)]
+    output: Form,
+
+    #[command(flatten)]
+    scope: Scope,
+}
+
+/// The forms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// For people
+    #[default]
+    Text,
+    /// The lines as they were logged
+    Json,
+}
+
+/// Reads, and prints. `tell` is for Pods that cannot be read.
+pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
+    let filter = Filter {
+        kind: flags.kind.as_deref().map(named),
+        name: flags.name.clone(),
+        // Who names no namespace wants to see all.
+        namespace: flags.scope.cluster.named_namespace(),
+        level: flags.level,
+    };
+    cluster::run(&flags.scope.cluster, async |cluster| {
+        let pods = read::pods(&cluster, &flags.flux_namespace).await?;
+        let show = Show {
+            filter,
+            form: flags.output,
+            colours: Colours::of_terminal(),
+        };
+        let since = Since {
+            seconds: flags.since.map(|since| since.as_secs().max(1)),
+            tail: flags.tail,
+        };
+        let (lines, refused) = read::all(&cluster, &pods, since).await;
+        refused.iter().for_each(|why| tell(&format!("warning: {why}")));
+        if refused.len() == pods.len() {
+            return Err(Failure::Incomplete(
+                "no controller's log could be read".to_owned(),
+            ));
+        }
+        let mut text = String::new();
+        lines.iter().for_each(|line| text.push_str(&show.line(line)));
+        print(&text)?;
+        if flags.follow {
+            follow(&cluster, &flags.flux_namespace, &lines, &show).await?;
+        }
+        match refused.len() {
+            0 => Ok(()),
+            count => Err(Failure::Incomplete(format!(
+                "the logs of {count} Pods could not be read"
+            ))),
+        }
+    })
+}
+
+/// Who names a kind may say it in any of its words.
+fn named(word: &str) -> String {
+    kind::named(word).map_or_else(|| word.to_owned(), |kind| kind.kind.to_owned())
+}
+
+/// Goes on, with the Pods that there are; when one ends, with those that came instead.
+async fn follow(cluster: &Cluster, namespace: &str, seen: &[Line], show: &Show) -> Result<(), Failure> {
+    let mut last = read::last_times(seen);
+    loop {
+        let pods = read::pods(cluster, namespace).await?;
+        let mut streams = Vec::new();
+        for pod in &pods {
+            let after = last.get(&pod.name).cloned().unwrap_or_default();
+            streams.push(read::follow(cluster, pod, after).await?);
+        }
+        let count = streams.len();
+        let mut lines = stream::select_all(streams);
+        while lines.len() == count {
+            let Some(line) = lines.next().await else { break };
+            print(&show.line(&line))?;
+            last.insert(line.pod.clone(), line.time.clone());
+        }
+    }
+}
+
+struct Show {
+    filter: Filter,
+    form: Form,
+    colours: Colours,
+}
+
+impl Show {
+    fn line(&self, line: &Line) -> String {
+        match self.filter.lets_through(line) {
+            false => String::new(),
+            true if self.form == Form::Json => format!("{}\n", line.raw),
+            true => line.shown(self.colours),
+        }
+    }
+}

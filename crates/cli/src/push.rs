@@ -1,0 +1,224 @@
+//! `windlass push artifact`: a folder to a registry, as an artifact of Flux, for an OCIRepository.
+//!
+//! The same folder, source, revision and annotations give the same digest, whenever and wherever it is pushed.
+
+mod folder;
+mod image;
+mod login;
+mod registry;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use oci_access::name::Name;
+use serde_json::json;
+
+use crate::cluster::{Failure, Output, output, print};
+use crate::progress::Progress;
+use image::Image;
+use registry::Registry;
+
+/// What was typed.
+#[derive(Debug, Args)]
+pub(crate) struct Flags {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Push a folder or file as an artifact that an OCIRepository reads.
+    Artifact(Box<Artifact>),
+}
+
+#[derive(Debug, Args)]
+struct Artifact {
+    /// oci://HOST/REPOSITORY:TAG
+    #[arg(value_name = "URL")]
+    url: String,
+
+    /// The folder or file
+    #[arg(long, short = 'f', value_name = "PATH")]
+    path: PathBuf,
+
+    /// Where the content comes from, for example the address of the Git repository
+    #[arg(long, value_name = "URL")]
+    source: String,
+
+    /// The revision of it, as BRANCH@sha1:COMMIT or TAG@sha1:COMMIT
+    #[arg(long, value_name = "REVISION")]
+    revision: String,
+
+    /// Annotations of the artifact, as KEY=VALUE
+    #[arg(long, short, value_name = "KEY=VALUE", value_parser = annotation)]
+    annotations: Vec<(String, String)>,
+
+    /// When it was made, as 2026-01-02T03:04:05Z; without it $SOURCE_DATE_EPOCH, or the beginning of 1970
+    #[arg(long, value_name = "TIME")]
+    created: Option<jiff::Timestamp>,
+
+    /// What is left out, as .gitignore has it, in place of Git's own files, pictures, films and archives. Files .sourceignore go on top
+    #[arg(long, value_name = "PATTERN", value_delimiter = ',', default_value = folder::IGNORED)]
+    ignore_paths: Vec<String>,
+
+    /// User and password, as USER:PASSWORD; without it what `docker login` has left
+    #[arg(
+        long,
+        value_name = "USER:PASSWORD",
+        hide_env_values = true,
+        env = "WINDLASS_CREDS"
+    )]
+    creds: Option<String>,
+
+    /// Speak http to a registry that has no https
+    #[arg(long)]
+    insecure_registry: bool,
+
+    /// Do not tell what is under way
+    #[arg(long, short)]
+    quiet: bool,
+
+    /// In which form
+    #[arg(long, short, value_enum, default_value_t)]
+    output: Form,
+}
+
+/// The forms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// One line
+    #[default]
+    Text,
+    /// JSON
+    Json,
+    /// YAML
+    Yaml,
+}
+
+/// Pushes.
+pub(crate) fn run(flags: &Flags) -> Result<(), Failure> {
+    let What::Artifact(flags) = &flags.what;
+    let (name, tag) = place(&flags.url)?;
+    let layer = folder::pack(&flags.path, &flags.ignore_paths)?;
+    let image = Image::new(layer, annotations(flags)?, created(flags)?)?;
+    let credentials = login::credentials(&name, flags.creds.as_deref())?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::Runtime)?;
+    // Whoever else installed one has installed the same: there is one TLS provider in the tree.
+    _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let progress = Progress::new(flags.quiet);
+    let pushed = runtime.block_on(async {
+        let registry = Registry::connect(name.clone(), credentials, flags.insecure_registry).await?;
+        registry.push(&image, &tag, &progress).await
+    });
+    pushed.map_err(|why| Failure::Request {
+        what: format!("push to {}", name.tagged(&tag)),
+        why,
+    })?;
+    progress.clear();
+    let url = format!("oci://{}", name.pinned(&image.digest));
+    match flags.output {
+        Form::Text => print(&format!("pushed {url}\n")),
+        form => {
+            let repository = format!("{}/{}", name.registry, name.repository);
+            let value = json!({"url": url, "repository": repository, "tag": tag, "digest": image.digest});
+            let output = if form == Form::Json {
+                Output::Json
+            } else {
+                Output::Yaml
+            };
+            print(&output::document(&value, output)?)
+        }
+    }
+}
+
+fn annotation(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("write KEY=VALUE".to_owned()),
+    }
+}
+
+/// Takes the tag off a URL.
+fn place(url: &str) -> Result<(Name, String), Failure> {
+    let usage = |why: String| Failure::Usage(format!("{url:?}: {why}"));
+    if url.contains('@') {
+        return Err(usage("name a tag, and no digest".to_owned()));
+    }
+    let last = url.rfind('/').unwrap_or(0);
+    let (repository, tag) = match url[last..].split_once(':') {
+        Some((name, tag)) => (&url[..last + name.len()], tag),
+        None => (url, "latest"),
+    };
+    let is_tag = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+    if tag.is_empty() || tag.len() > 128 || tag.starts_with(['.', '-']) || !tag.chars().all(is_tag) {
+        return Err(usage(format!("{tag:?} is no tag")));
+    }
+    let name = Name::parse(repository).map_err(|error| usage(error.to_string()))?;
+    Ok((name, tag.to_owned()))
+}
+
+fn annotations(flags: &Artifact) -> Result<BTreeMap<String, String>, Failure> {
+    let mut annotations = BTreeMap::from([
+        (image::SOURCE.to_owned(), flags.source.clone()),
+        (image::REVISION.to_owned(), flags.revision.clone()),
+    ]);
+    annotations.extend(flags.annotations.iter().cloned());
+    annotations.insert(image::CREATED.to_owned(), created(flags)?);
+    Ok(annotations)
+}
+
+/// A time that is the same for the same content, unless somebody wants to tell one.
+fn created(flags: &Artifact) -> Result<String, Failure> {
+    if let Some((_, given)) = flags.annotations.iter().find(|(key, _)| key == image::CREATED) {
+        return Ok(given.clone());
+    }
+    let seconds = |time: jiff::Timestamp| jiff::Timestamp::from_second(time.as_second()).unwrap_or(time);
+    if let Some(time) = flags.created {
+        return Ok(seconds(time).to_string());
+    }
+    let epoch = std::env::var("SOURCE_DATE_EPOCH")
+        .ok()
+        .filter(|text| !text.is_empty());
+    let epoch = epoch.map(|text| {
+        text.parse()
+            .ok()
+            .and_then(|epoch| jiff::Timestamp::from_second(epoch).ok())
+    });
+    match epoch {
+        None => Ok(jiff::Timestamp::UNIX_EPOCH.to_string()),
+        Some(Some(time)) => Ok(time.to_string()),
+        Some(None) => Err(Failure::Usage(
+            "$SOURCE_DATE_EPOCH is no number of seconds since 1970".to_owned(),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_ends_with_a_tag() {
+        let placed = |url: &str| place(url).map(|(name, tag)| name.tagged(&tag));
+        for (url, expected) in [
+            ("oci://ghcr.io/org/app:v1", "ghcr.io/org/app:v1"),
+            ("oci://localhost:5000/app:main", "localhost:5000/app:main"),
+            ("oci://localhost:5000/app", "localhost:5000/app:latest"),
+        ] {
+            assert_eq!(placed(url).unwrap(), expected);
+        }
+        for url in [
+            "ghcr.io/org/app:v1",
+            "oci://ghcr.io/app@sha256:00",
+            "oci://ghcr.io/app:",
+            "oci://ghcr.io/app:a b",
+            "oci://ghcr.io/App:v1",
+        ] {
+            assert!(matches!(place(url), Err(Failure::Usage(_))), "{url}");
+        }
+    }
+}
