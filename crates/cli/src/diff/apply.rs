@@ -68,7 +68,7 @@ pub(crate) async fn preview(
 ) {
     for mut preview in engine.preview(&ready.prepared, force).await {
         if let Err(error) = preview.expected {
-            preview.expected = foreseen(world, error, &ready.manifests);
+            preview.expected = foreseen(world, error, &ready.manifests).map_err(|error| *error);
         }
         world.plan(&preview);
         compared.add(preview);
@@ -83,7 +83,7 @@ fn refusal(world: &World, error: ObjectError, manifests: &HashMap<ObjectId, Valu
         gvk: manifest::GroupVersionKind::new(api_version.unwrap_or_default(), &error.id.kind),
         origin: error.origin.clone(),
         is_confidential: false,
-        expected: foreseen(world, error, manifests),
+        expected: foreseen(world, error, manifests).map_err(|error| *error),
     }
 }
 
@@ -92,13 +92,13 @@ fn foreseen(
     world: &World,
     error: ObjectError,
     manifests: &HashMap<ObjectId, Value>,
-) -> Result<Expected, ObjectError> {
+) -> Result<Expected, Box<ObjectError>> {
     let is_missing = error.class == Class::NotFound && matches!(error.step, Step::Prepare | Step::DryRun);
     match manifests.get(&error.id) {
         Some(manifest) if is_missing && world.brings_what_it_needs(&error.id) => {
             Ok(Expected::Created(manifest.clone()))
         }
-        _ => Err(error),
+        _ => Err(Box::new(error)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a comparison found, as data: what programs read, and what tables and diffs are made of.
 
-use kube_apply::{Expected, FieldChange, Preview, changes};
+use kube_apply::{Class, Expected, FieldChange, Preview, changes};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -181,21 +181,24 @@ impl Section {
             }
             Ok(Expected::Recreated { why, before, after }) => {
                 entry.action = Action::Recreated;
-                entry.message = why;
+                entry.message = told(why, preview.is_confidential);
                 entry.states = masked(&before, &after);
             }
             Ok(Expected::Unasked(why)) => {
                 entry.action = Action::NotCompared;
-                entry.message = why;
+                entry.message = told(why, preview.is_confidential);
             }
             Err(error) => {
+                // Permissions, quotas and missing kinds are told without values.
+                let may_quote = matches!(error.class, Class::Invalid | Class::Immutable);
                 // The entry names object and file already.
                 let status = if error.status.is_empty() {
                     String::new()
                 } else {
                     format!(" ({})", error.status)
                 };
-                entry.message = format!("{}{status}: {}", error.step, error.reason);
+                let reason = told(error.reason, preview.is_confidential && may_quote);
+                entry.message = format!("{}{status}: {reason}", error.step);
             }
         }
         self.objects.push(entry);
@@ -216,13 +219,50 @@ impl Entry {
     }
 }
 
+/// What the API server says of an object may quote it.
+fn told(words: String, may_quote_secrets: bool) -> String {
+    match may_quote_secrets {
+        true => "the words are withheld, since they may quote what came from a Secret".to_owned(),
+        false => words,
+    }
+}
+
 fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
 #[cfg(test)]
 mod tests {
+    use kube_apply::{Failure, ObjectError, Step};
+    use manifest::{GroupVersionKind, ObjectId};
+
     use super::*;
+
+    #[test]
+    fn a_refusal_does_not_quote_what_came_from_a_secret() {
+        let id = ObjectId {
+            group: String::new(),
+            kind: "ConfigMap".to_owned(),
+            namespace: "shop".to_owned(),
+            name: "a".to_owned(),
+        };
+        let refused = |class, is_confidential| {
+            let failure = Failure::new(class, "invalid value \"hunter2\"");
+            let error = ObjectError::new(id.clone(), None, Step::DryRun, failure);
+            let mut section = Section::default();
+            section.add(Preview {
+                id: id.clone(),
+                gvk: GroupVersionKind::new("v1", "ConfigMap"),
+                origin: None,
+                is_confidential,
+                expected: Err(error),
+            });
+            section.objects.remove(0).message
+        };
+        assert!(!refused(Class::Invalid, true).contains("hunter2"));
+        assert!(refused(Class::Invalid, false).contains("hunter2"));
+        assert!(refused(Class::Forbidden, true).starts_with("dry-run failed: invalid"));
+    }
 
     #[test]
     fn a_summary_counts_and_leaves_out_what_there_is_none_of() {
