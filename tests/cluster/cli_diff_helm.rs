@@ -2,11 +2,12 @@
 
 use anyhow::ensure;
 use serde_json::json;
+use testkit::HelmRepository;
 
 use crate::cli::Windlass;
 use crate::cli_diff::{checkout, write};
 use crate::helm::{HELM, chart, run};
-use crate::world::config_map;
+use crate::world::{SOURCE, config_map};
 
 const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}-map\ndata:\n  \
                    value: {{ .Values.value | quote }}\n";
@@ -95,6 +96,61 @@ fn a_chart_of_the_checkout_is_rendered_with_the_values_of_the_cluster() {
             "{said}"
         );
         test.config_map_has("web-map", "value", "a").await?;
+        test.delete_kustomization("app").await
+    });
+}
+
+#[test]
+fn a_version_that_the_cluster_does_not_have_is_named_and_may_be_given() {
+    run("cli-diff-version", |test| async move {
+        let windlass = Windlass { test: &test.test };
+        let ns = &test.namespace;
+        let repository = HelmRepository::start().await?;
+        let index = json!({"apiVersion": "v1", "entries": {"web": [
+            {"apiVersion": "v2", "name": "web", "version": "1.0.0", "urls": ["web-1.0.0.tgz"]}]}});
+        repository.set_file("index.yaml", Some(index.to_string().into_bytes()));
+        repository.set_file("web-1.0.0.tgz", Some(chart("1.0.0", &[])?));
+        test.apply(&json!({"apiVersion": SOURCE, "kind": "HelmRepository", "metadata": {"name": "charts", "namespace": ns},
+            "spec": {"url": repository.url(), "interval": "1h"}}))
+            .await?;
+        let release = |version: &str| {
+            json!({"apiVersion": HELM, "kind": "HelmRelease", "metadata": {"name": "web", "namespace": ns},
+                "spec": {"interval": "1h", "chart": {"spec": {"chart": "web", "version": version,
+                    "sourceRef": {"kind": "HelmRepository", "name": "charts"}}}}})
+            .to_string()
+        };
+        let files = test.repository(&[("deploy/release.yaml", release("1.0.0"))])?;
+        test.deliver(&files, json!({})).await?;
+        test.ready().await?;
+        let local = checkout(&files)?;
+        let root = local.path().display().to_string();
+        let words = [
+            "diff",
+            "ks/app",
+            "--checkout",
+            &root,
+            "--recursive",
+            "--exit-code",
+        ];
+        windlass.run(&words, 0).await?;
+        write(local.path(), "deploy/release.yaml", &release("2.0.0"))?;
+        let said = windlass.run(&words, 1).await?;
+        ensure!(
+            said.contains(
+                "the chart cannot be had: it would be web 2.0.0 of charts then, and the cluster has web 1.0.0"
+            ),
+            "{said}"
+        );
+        let archive = local.path().join(".git/web.tgz");
+        std::fs::write(&archive, chart("2.0.0", &[])?)?;
+        let given = format!("{ns}/web={}", archive.display());
+        let said = windlass
+            .run(&[&words[..], &["--chart", &given]].concat(), 5)
+            .await?;
+        ensure!(
+            said.contains("      data.chart: \"1.0.0\" → \"2.0.0\"\n"),
+            "{said}"
+        );
         test.delete_kustomization("app").await
     });
 }

@@ -59,6 +59,10 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "SOURCE")]
     source: Vec<String>,
 
+    /// The chart of a HelmRelease, as NAMESPACE/NAME=PATH: a folder or archive, for one that the cluster does not have yet
+    #[arg(long, value_name = "RELEASE=PATH", value_parser = chart_of)]
+    chart: Vec<(String, PathBuf)>,
+
     /// Look as well at the Kustomizations and HelmReleases that these apply
     #[arg(long, short)]
     recursive: bool,
@@ -99,6 +103,7 @@ pub(crate) fn run(flags: &Flags) -> Result<(), Failure> {
         let checkout = Checkout::open(&root, sources.ignore.as_deref())?;
         let roots = with_folder(flags, &checkout, roots)?;
         let mut world = World::new(cluster, checkout, sources, flags.strict_substitute);
+        world.charts = flags.chart.iter().cloned().collect();
         let sections = follow::all(&mut world, roots, flags.recursive, &progress).await;
         progress.clear();
         print(&show::shown(&sections, flags.output, Colours::of_terminal())?)?;
@@ -111,6 +116,15 @@ pub(crate) fn run(flags: &Flags) -> Result<(), Failure> {
             ))),
         }
     })
+}
+
+fn chart_of(text: &str) -> Result<(String, PathBuf), String> {
+    match text.split_once('=') {
+        Some((release, path)) if release.split('/').count() == 2 && !path.is_empty() => {
+            Ok((release.to_owned(), PathBuf::from(path)))
+        }
+        _ => Err("write NAMESPACE/NAME=PATH".to_owned()),
+    }
 }
 
 fn targets(flags: &Flags) -> Result<Vec<Target>, Failure> {
@@ -246,6 +260,15 @@ fn with_folder(flags: &Flags, checkout: &Checkout, roots: Vec<Value>) -> Result<
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_chart_is_given_for_one_release() {
+        let given = chart_of("shop/web=./web-2.0.0.tgz").unwrap();
+        assert_eq!(given, ("shop/web".to_owned(), PathBuf::from("./web-2.0.0.tgz")));
+        for wrong in ["web=./web", "shop/web", "shop/web=", "a/b/c=x"] {
+            assert!(chart_of(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn who_applies_comes_before_who_is_applied() {

@@ -1,6 +1,7 @@
 //! The chart of a HelmRelease: out of the checkout where it lies there, else as the cluster's source has it.
 
 use std::io::{self, Read};
+use std::path::Path;
 
 use api::helm::{ChartTemplate, HelmRelease};
 use helm_package::dependencies::{Fetch, Fetched};
@@ -25,6 +26,10 @@ pub(crate) async fn of(
     object: &HelmRelease,
     compared: &mut Compared,
 ) -> Result<Renderer, String> {
+    let release = format!("{}/{}", object.namespace().unwrap_or_default(), object.name_any());
+    if let Some(path) = world.charts.get(&release) {
+        return given(path, object, compared);
+    }
     if let Some(template) = &object.spec.chart {
         let source = source_of(object, template);
         if source
@@ -58,6 +63,20 @@ pub(crate) async fn of(
     if let Some(tracked) = digits.and_then(|digits| with_metadata(&chart.metadata.version, digits)) {
         std::sync::Arc::make_mut(&mut chart.metadata).version = tracked;
     }
+    Ok(Renderer::new(chart, Helm::V4))
+}
+
+/// A chart that lies on this machine.
+fn given(path: &Path, object: &HelmRelease, compared: &mut Compared) -> Result<Renderer, String> {
+    let shown = path.display().to_string();
+    compared.section.from.clone_from(&shown);
+    let template = object.spec.chart.as_ref();
+    if template.is_some_and(|template| !template.spec.values_files.is_empty()) {
+        let note = "spec.chart.spec.valuesFiles are not laid over a chart that is given with --chart";
+        compared.section.notes.push(note.to_owned());
+    }
+    let chart = chart::load(&shown, Helm::V4, &mut Vec::new());
+    let chart = chart.map_err(|error| format!("the chart {shown}: {error}"))?;
     Ok(Renderer::new(chart, Helm::V4))
 }
 
@@ -111,7 +130,7 @@ fn check_same(template: &ChartTemplate, found: &Value) -> Result<(), String> {
     }
     Err(format!(
         "the chart cannot be had: it would be {} {} of {} then, and the cluster has {} {} of {}; \
-         source-controller fetches it after the push",
+         source-controller fetches it after the push, and --chart gives it now",
         wanted[0], wanted[1], wanted[2], there[0], there[1], there[2]
     ))
 }

@@ -1,6 +1,7 @@
 //! What a comparison works with: the cluster, the checkout, and what is known by now of what the checkout would change.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use api::meta::ValuesKind;
@@ -24,6 +25,8 @@ pub(crate) struct World {
     pub(crate) sources: Sources,
     /// Whether variables without a value are errors.
     pub(crate) strict: bool,
+    /// Charts of HelmReleases (namespace/name) that were given by hand.
+    pub(crate) charts: BTreeMap<String, PathBuf>,
     kustomize: OnceLock<Engine>,
     helm: OnceLock<Engine>,
     /// ConfigMaps and Secrets as they would be; None for those that would go.
@@ -45,6 +48,7 @@ impl World {
             checkout,
             sources,
             strict,
+            charts: BTreeMap::new(),
             kustomize: OnceLock::new(),
             helm: OnceLock::new(),
             planned: HashMap::new(),
