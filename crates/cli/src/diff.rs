@@ -100,7 +100,7 @@ pub(crate) fn run(flags: &Flags) -> Result<(), Failure> {
         let root = root(flags)?;
         let named = named(&cluster, &targets).await?;
         let (sources, roots) = beginnings(flags, &cluster, named, &root).await?;
-        let checkout = Checkout::open(&root, sources.ignore.as_deref())?;
+        let checkout = Checkout::open(&root, sources.ignore.as_deref(), sources.submodules)?;
         let roots = with_folder(flags, &checkout, roots)?;
         let mut world = World::new(cluster, checkout, sources, flags.strict_substitute);
         world.charts = flags.chart.iter().cloned().collect();
@@ -198,7 +198,7 @@ async fn beginnings(
         return Ok((sources, named));
     }
     let sources = match flags.source.is_empty() {
-        true => Sources::with_addresses(cluster, &Checkout::open(root, None)?.remotes()).await,
+        true => Sources::with_addresses(cluster, &Checkout::open(root, None, false)?.remotes()).await,
         false => Sources::named(cluster, &flags.source).await?,
     };
     if sources.is_empty() {

@@ -22,8 +22,8 @@ pub(crate) struct Checkout {
 }
 
 impl Checkout {
-    /// Opens a folder; `ignore` are patterns as `spec.ignore` has them.
-    pub(crate) fn open(root: &Path, ignore: Option<&str>) -> Result<Self, Failure> {
+    /// Opens a folder; `ignore` are patterns as `spec.ignore` has them, and content of submodules is there if the source has it.
+    pub(crate) fn open(root: &Path, ignore: Option<&str>, submodules: bool) -> Result<Self, Failure> {
         let failed = |error: io::Error| Failure::Usage(format!("{}: {error}", root.display()));
         let root = root.canonicalize().map_err(failed)?;
         let mut matcher = Matcher::new(ignore);
@@ -36,7 +36,7 @@ impl Checkout {
         }
         Ok(Self {
             tree: DirectoryFs::new(&root).map_err(failed)?,
-            known: in_git(&root),
+            known: in_git(&root, submodules),
             matcher,
             root,
         })
@@ -128,7 +128,7 @@ fn ignore_files(root: &Path, folder: &str, found: &mut Vec<String>) -> io::Resul
 
 /// Lists what a commit of everything would have, with its folders. What Git itself ignores lies about in a checkout and is in
 /// no artifact.
-fn in_git(root: &Path) -> Option<BTreeSet<String>> {
+fn in_git(root: &Path, submodules: bool) -> Option<BTreeSet<String>> {
     if !root.join(".git").exists() {
         return None;
     }
@@ -141,6 +141,11 @@ fn in_git(root: &Path) -> Option<BTreeSet<String>> {
         let folders = file.match_indices('/').map(|(end, _)| file[..end].to_owned());
         known.extend(folders);
         known.insert(file.to_owned());
+        // A submodule is listed as if it were a file.
+        if submodules && root.join(file).is_dir() {
+            let inside = in_git(&root.join(file), true).unwrap_or_default();
+            known.extend(inside.iter().map(|path| flux_build::path::join(file, path)));
+        }
     }
     Some(known)
 }
@@ -183,7 +188,7 @@ mod tests {
                 .filter(|name| name.ends_with("yaml"))
                 .collect()
         };
-        let without_git = Checkout::open(root, None).unwrap();
+        let without_git = Checkout::open(root, None, false).unwrap();
         assert_eq!(names(&without_git), ["a.yaml", "out.yaml"]);
         assert_eq!(without_git.read("app/b.yaml"), Err(FsError::NotFound));
         assert!(root_of(&root.join("app")).is_none_or(|found| !found.starts_with(root)));
@@ -191,11 +196,25 @@ mod tests {
         assert!(git(root, &["init", "--quiet"]).is_some());
         let address = "https://example.com/a.git";
         assert!(git(root, &["remote", "add", "origin", address]).is_some());
-        let with_git = Checkout::open(root, None).unwrap();
+        let with_git = Checkout::open(root, None, false).unwrap();
         assert_eq!(names(&with_git), ["a.yaml"]);
         assert_eq!(with_git.remotes(), [address]);
         assert_eq!(with_git.place_of(&root.join("app")).as_deref(), Some("app"));
         assert!(with_git.has_folder("app") && !with_git.has_folder("gone"));
         assert_eq!(root_of(&root.join("app")), Some(root.canonicalize().unwrap()));
+
+        // What another repository has inside of this one is there only if the source has it.
+        write("sub/c.yaml", "c");
+        let inside = root.join("sub");
+        let as_somebody = ["-c", "user.name=a", "-c", "user.email=a@b"];
+        let commit = [&as_somebody[..], &["commit", "--quiet", "-m", "c"]].concat();
+        for words in [&["init", "--quiet"][..], &["add", "."], &commit] {
+            assert!(git(&inside, words).is_some(), "{words:?}");
+        }
+        assert!(git(root, &["add", "sub"]).is_some());
+        for (submodules, expected) in [(false, None), (true, Some(FileKind::File))] {
+            let checkout = Checkout::open(root, None, submodules).unwrap();
+            assert_eq!(checkout.kind("sub/c.yaml"), Ok(expected));
+        }
     }
 }

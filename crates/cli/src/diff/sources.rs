@@ -17,6 +17,8 @@ pub(crate) struct Sources {
     ids: BTreeSet<ObjectId>,
     /// What they leave out, as `spec.ignore` of one of them has it.
     pub(crate) ignore: Option<String>,
+    /// Whether submodules are a part of them.
+    pub(crate) submodules: bool,
 }
 
 impl Sources {
@@ -86,6 +88,8 @@ impl Sources {
             .ignore
             .take()
             .or(ignore.filter(|text| !text.is_empty()).map(str::to_owned));
+        self.submodules |=
+            found.is_some_and(|found| found.pointer("/spec/recurseSubmodules") == Some(&true.into()));
         self.ids.insert(id);
     }
 }
