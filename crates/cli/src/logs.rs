@@ -109,6 +109,9 @@ fn named(word: &str) -> String {
     kind::named(word).map_or_else(|| word.to_owned(), |kind| kind.kind.to_owned())
 }
 
+/// Pods that cannot be read yet, or have ended, are asked for again after this.
+const AGAIN: Duration = Duration::from_secs(2);
+
 /// Goes on, with the Pods that there are; when one ends, with those that came instead.
 async fn follow(cluster: &Cluster, namespace: &str, seen: &[Line], show: &Show) -> Result<(), Failure> {
     let mut last = read::last_times(seen);
@@ -117,14 +120,26 @@ async fn follow(cluster: &Cluster, namespace: &str, seen: &[Line], show: &Show) 
         let mut streams = Vec::new();
         for pod in &pods {
             let after = last.get(&pod.name).cloned().unwrap_or_default();
-            streams.push(read::follow(cluster, pod, after).await?);
+            // A container that starts has no log yet. That one has ended is told as None: others may be silent for long.
+            let lines = read::follow(cluster, pod, after).await.ok();
+            streams.extend(lines.map(|lines| lines.map(Some).chain(stream::iter([None]))));
         }
-        let count = streams.len();
+        let mut open = streams.len();
         let mut lines = stream::select_all(streams);
-        while lines.len() == count {
-            let Some(line) = lines.next().await else { break };
-            print(&show.line(&line))?;
-            last.insert(line.pod.clone(), line.time.clone());
+        let again = tokio::time::sleep(AGAIN);
+        tokio::pin!(again);
+        loop {
+            tokio::select! {
+                Some(line) = lines.next(), if open > 0 => match line {
+                    Some(line) => {
+                        print(&show.line(&line))?;
+                        last.insert(line.pod, line.time);
+                    }
+                    None => open -= 1,
+                },
+                () = &mut again, if open < pods.len() => break,
+                else => break,
+            }
         }
     }
 }
