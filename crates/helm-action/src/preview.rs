@@ -5,7 +5,7 @@ use kube_apply::{Engine, mapper};
 use manifest::Object;
 
 use crate::render::{self, Revision};
-use crate::resources::{self, Release};
+use crate::resources;
 use crate::{Content, CrdPolicy, Error, ErrorKind, crds};
 
 /// What a release would be made of.
@@ -15,8 +15,8 @@ pub struct Previewed {
     pub objects: Vec<Object>,
     /// The CRDs of crds/, as far as the policy has them applied. They are no part of the release.
     pub definitions: Vec<Object>,
-    /// How many hooks it has.
-    pub hooks: usize,
+    /// As it would be recorded, hooks included.
+    pub release: helm_release::Release,
 }
 
 /// Renders a chart for a release as an action would do it.
@@ -43,13 +43,13 @@ pub async fn preview(
     let mut objects = Vec::new();
     for object in resources::objects(&release.manifest)? {
         let mut object = at_home(engine, object, namespace).await?;
-        Release { name, namespace }.mark(&mut object);
+        resources::Release { name, namespace }.mark(&mut object);
         objects.push(object);
     }
     Ok(Previewed {
         objects,
         definitions: definitions(content).await?,
-        hooks: release.hooks.len(),
+        release,
     })
 }
 

@@ -57,8 +57,9 @@ pub(crate) async fn compare(
     let client = world.cluster.client();
     let previewed = helm_action::preview(&client, &engine, &content, (&name, &namespace), version).await;
     let previewed = previewed.map_err(|error| error.to_string())?;
-    if previewed.hooks > 0 {
-        let note = format!("{} hooks are not looked at", previewed.hooks);
+    let hooks = previewed.release.hooks.len();
+    if hooks > 0 {
+        let note = format!("{hooks} hooks are not looked at");
         compared.section.notes.push(note);
     }
     ask(
