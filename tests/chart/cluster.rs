@@ -1,12 +1,13 @@
 //! A control plane without any definition of ours, and the real helm on it.
 
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use kube::Client;
 use tempfile::TempDir;
+use testkit::controller::program;
 use testkit::tools::{self, repository_root};
 use testkit::{ControlPlane, Options};
 
@@ -27,7 +28,16 @@ pub struct Cluster {
 
 impl Cluster {
     pub async fn start() -> Self {
-        let control_plane = ControlPlane::start(Options::default()).await.unwrap();
+        Self::with_nodes(1).await
+    }
+
+    /// Without nodes, Pods stay Pending.
+    pub async fn with_nodes(nodes: usize) -> Self {
+        let options = Options {
+            nodes,
+            ..Options::default()
+        };
+        let control_plane = ControlPlane::start(options).await.unwrap();
         Self {
             client: control_plane.client(),
             helm: Helm::new(Some(control_plane.kubeconfig_path().to_owned())).await,
@@ -40,6 +50,12 @@ impl Cluster {
         self.helm.run(arguments).await
     }
 
+    /// Runs `windlass` in our namespace; gives what it said on both of its streams before it ended with this exit code.
+    pub async fn windlass(&self, words: &[&str], code: i32) -> Result<String> {
+        let kubeconfig = self.control_plane.kubeconfig_path().display().to_string();
+        windlass(&kubeconfig, words, code).await
+    }
+
     /// Installs or upgrades, and waits until all is ready.
     pub async fn install(&self, arguments: &[&str]) -> Result<String> {
         let chart = chart();
@@ -48,6 +64,33 @@ impl Cluster {
         all.extend(arguments);
         self.helm(&all).await
     }
+}
+
+/// The command as users run it.
+pub fn windlass_command(kubeconfig: &str, words: &[&str]) -> Result<Command> {
+    let mut command = Command::new(program("windlass")?);
+    // Of flags that are given twice, the last counts: words may name another kubeconfig.
+    let (verb, rest) = words.split_first().context("no words")?;
+    command
+        .arg(verb)
+        .args(["--kubeconfig", kubeconfig, "--namespace", NAMESPACE])
+        .args(rest)
+        .stdin(Stdio::null());
+    Ok(command)
+}
+
+/// Runs it; gives what it said on both of its streams before it ended with this exit code.
+pub async fn windlass(kubeconfig: &str, words: &[&str], code: i32) -> Result<String> {
+    let mut command = windlass_command(kubeconfig, words)?;
+    let output = tokio::task::spawn_blocking(move || command.output()).await??;
+    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    println!("$ windlass {}\n{said}", words.join(" "));
+    ensure!(
+        output.status.code() == Some(code),
+        "{words:?} ended with {:?}:\n{said}",
+        output.status
+    );
+    Ok(said)
 }
 
 /// The real helm with a home of its own.

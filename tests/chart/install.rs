@@ -82,7 +82,7 @@ async fn deployments_of_flux_are_replaced_in_place_and_objects_stay() {
     sources.get(&name).await.unwrap();
 }
 
-async fn create_namespace(cluster: &Cluster, labels: Value) {
+pub async fn create_namespace(cluster: &Cluster, labels: Value) {
     let namespace = json!({"metadata": {"name": NAMESPACE, "labels": labels}});
     let namespaces: Api<Namespace> = Api::all(cluster.client.clone());
     let namespace = serde_json::from_value(namespace).unwrap();
@@ -117,12 +117,12 @@ pub fn deployment_of_flux(name: &str) -> Value {
     })
 }
 
-async fn deployments(cluster: &Cluster) -> Vec<String> {
+pub async fn deployments(cluster: &Cluster) -> Vec<String> {
     uids(cluster).await.into_iter().map(|(name, _)| name).collect()
 }
 
 /// Names and UIDs of the Deployments.
-async fn uids(cluster: &Cluster) -> Vec<(String, String)> {
+pub async fn uids(cluster: &Cluster) -> Vec<(String, String)> {
     let deployments: Api<Deployment> = Api::namespaced(cluster.client.clone(), NAMESPACE);
     let found = deployments.list(&ListParams::default()).await.unwrap();
     found
@@ -131,7 +131,7 @@ async fn uids(cluster: &Cluster) -> Vec<(String, String)> {
         .collect()
 }
 
-async fn definitions(cluster: &Cluster) -> usize {
+pub async fn definitions(cluster: &Cluster) -> usize {
     let definitions: Api<CustomResourceDefinition> = Api::all(cluster.client.clone());
     definitions
         .list(&ListParams::default())

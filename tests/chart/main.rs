@@ -1,12 +1,17 @@
-//! The chart `charts/windlass`: rendered by our engine as by the real helm, and installed, upgraded and uninstalled by the real helm on
-//! the real control plane, where kwok runs the Pods.
+//! The chart `charts/windlass`: rendered by our engine as by the real helm, and installed, upgraded and uninstalled by the real helm and by
+//! the `windlass` command on the real control plane, where kwok runs the Pods.
 
 #![allow(
     clippy::unwrap_used,
     reason = "a test that cannot go on should stop where it is"
 )]
+#![allow(
+    clippy::print_stdout,
+    reason = "what the command said belongs to a failed test"
+)]
 
 mod cluster;
+mod command;
 mod containers;
 mod from_flux;
 mod images;

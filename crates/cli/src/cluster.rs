@@ -39,6 +39,21 @@ pub(crate) struct ClusterFlags {
     namespace: Option<String>,
 }
 
+impl ClusterFlags {
+    /// For a command with words of its own for the namespace.
+    pub(crate) fn in_namespace(
+        kubeconfig: Option<PathBuf>,
+        context: Option<String>,
+        namespace: &str,
+    ) -> Self {
+        Self {
+            kubeconfig,
+            context,
+            namespace: Some(namespace.to_owned()),
+        }
+    }
+}
+
 /// Which cluster, and in one namespace of it or in all.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Scope {

@@ -5,13 +5,16 @@
 //! cluster end as [`Failure::exit_code`] says.
 
 mod build;
+mod check;
 mod cluster;
 mod completion;
 mod diff;
 mod events;
 mod get;
+mod install;
 mod logs;
 mod pflag;
+mod platform;
 mod progress;
 mod push;
 mod reconcile;
@@ -19,6 +22,7 @@ mod suspend;
 mod template;
 mod trace;
 mod tree;
+mod uninstall;
 mod usage;
 mod wait;
 mod why;
@@ -75,6 +79,12 @@ enum Command {
     Diff(Box<diff::Flags>),
     /// Push content that sources of the cluster read.
     Push(Box<push::Flags>),
+    /// Install or upgrade the controllers, from the chart in this program.
+    Install(Box<install::Flags>),
+    /// Take the controllers away; what they delivered stays.
+    Uninstall(Box<uninstall::Flags>),
+    /// Say whether a cluster is one for the controllers, and how they are.
+    Check(Box<check::Flags>),
     /// Print the script that completes this command's words in a shell.
     Completion(completion::Flags),
 }
@@ -114,6 +124,9 @@ fn main() -> ExitCode {
         Command::Wait(flags) => end(wait::run(&flags)),
         Command::Diff(flags) => end(diff::run(&flags)),
         Command::Push(flags) => end(push::run(&flags)),
+        Command::Install(flags) => end(install::run(&flags, tell)),
+        Command::Uninstall(flags) => end(uninstall::run(&flags, tell)),
+        Command::Check(flags) => end(check::run(&flags)),
         Command::Completion(flags) => {
             let script = completion::script(&flags, CommandLine::command()).map_err(Failure::Print);
             end(script.and_then(|script| cluster::print(&script)))

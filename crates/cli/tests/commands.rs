@@ -60,6 +60,11 @@ fn wrong_usage_ends_with_2_before_a_cluster_is_looked_for() {
         ),
         (vec!["wait"], "--revision <REVISION>"),
         (
+            vec!["install", "--set", "image"],
+            "Error: failed parsing --set data: key \"image\" has no value",
+        ),
+        (vec!["check", "-o", "name"], "[possible values: text, json, yaml]"),
+        (
             vec!["nonsense"],
             "Error: unknown command \"nonsense\" for \"windlass\"",
         ),

@@ -14,6 +14,9 @@ pub(crate) enum Failure {
     /// It did not come in time.
     #[error("{0}")]
     TimedOut(String),
+    /// Somebody pressed Ctrl-C.
+    #[error("interrupted; run the command again to go on")]
+    Interrupted,
     /// There is no way to a cluster.
     #[error("failed to find a cluster: {0}; name a kubeconfig with --kubeconfig or $KUBECONFIG")]
     Configure(String),

@@ -1,0 +1,137 @@
+//! `windlass check`: whether a cluster is one for the controllers, and how they are.
+
+mod artifact_service;
+mod state;
+
+use clap::Args;
+use clap::ValueEnum;
+use serde_json::{Value, json};
+
+use crate::cluster::output::{self, Colours, Output, Tone, one_line};
+use crate::cluster::{self, Failure, print};
+use crate::platform::{Place, Platform};
+
+/// What was typed.
+#[derive(Debug, Args)]
+pub(crate) struct Flags {
+    /// Only what has to be so before an installation
+    #[arg(long)]
+    pre: bool,
+
+    /// In which form
+    #[arg(long, short, value_enum, default_value_t)]
+    output: Form,
+
+    #[command(flatten)]
+    place: Place,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// Lines for people
+    #[default]
+    Text,
+    Json,
+    Yaml,
+}
+
+/// How something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Level {
+    Good,
+    /// To be known; nothing is wrong.
+    Note,
+    Bad,
+}
+
+impl Level {
+    fn mark(self) -> (&'static str, Tone) {
+        match self {
+            Self::Good => ("✔", Tone::Good),
+            Self::Note => ("•", Tone::Open),
+            Self::Bad => ("✗", Tone::Bad),
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Good => "ok",
+            Self::Note => "note",
+            Self::Bad => "failed",
+        }
+    }
+}
+
+/// A line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Line {
+    /// For programs: it does not change.
+    check: &'static str,
+    level: Level,
+    text: String,
+}
+
+impl Line {
+    fn new(check: &'static str, level: Level, text: impl Into<String>) -> Self {
+        let text = one_line(&text.into());
+        Self { check, level, text }
+    }
+}
+
+/// Looks, and prints.
+pub(crate) fn run(flags: &Flags) -> Result<(), Failure> {
+    cluster::run(&flags.place.cluster(), async |cluster| {
+        let platform = Platform::new(&cluster);
+        let lines = match flags.pre {
+            true => state::before(&platform).await?,
+            false => state::now(&cluster, &platform).await?,
+        };
+        match flags.output {
+            Form::Text => print(&shown(&lines, Colours::of_terminal()))?,
+            Form::Json => print(&output::document(&value(&lines), Output::Json)?)?,
+            Form::Yaml => print(&output::document(&value(&lines), Output::Yaml)?)?,
+        }
+        let failed = lines.iter().filter(|line| line.level == Level::Bad).count();
+        match failed {
+            0 => Ok(()),
+            1 => Err(Failure::NotReady("1 check failed".to_owned())),
+            _ => Err(Failure::NotReady(format!("{failed} checks failed"))),
+        }
+    })
+}
+
+fn shown(lines: &[Line], colours: Colours) -> String {
+    let line = |line: &Line| {
+        let (mark, tone) = line.level.mark();
+        format!("{} {}\n", colours.paint(mark, tone), line.text)
+    };
+    lines.iter().map(line).collect()
+}
+
+fn value(lines: &[Line]) -> Value {
+    let checks: Vec<Value> = lines
+        .iter()
+        .map(|line| json!({"check": line.check, "result": line.level.word(), "message": line.text}))
+        .collect();
+    let is_good = lines.iter().all(|line| line.level != Level::Bad);
+    json!({"ok": is_good, "checks": checks})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_have_marks_and_programs_get_words() {
+        let lines = [
+            Line::new("a", Level::Good, "fine"),
+            Line::new("b", Level::Bad, "not\nfine"),
+        ];
+        assert_eq!(shown(&lines, Colours::none()), "✔ fine\n✗ not fine\n");
+        assert_eq!(
+            value(&lines),
+            json!({"ok": false, "checks": [{"check": "a", "result": "ok", "message": "fine"},
+                {"check": "b", "result": "failed", "message": "not fine"}]})
+        );
+    }
+}

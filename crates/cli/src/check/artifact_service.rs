@@ -1,0 +1,93 @@
+//! Whether the artifact service is served, and whether those who call it can.
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::Api;
+use kube::api::ListParams;
+use serde_json::Value;
+
+use super::{Level, Line};
+use crate::cluster::Failure;
+use crate::cluster::object::{self, ready};
+use crate::platform::Platform;
+use crate::platform::controllers::{COMPONENTS, Controller};
+
+/// Nobody outside can call it: what is said is what those say who call it, and whether there is somebody who answers.
+pub(super) async fn line(
+    platform: &Platform,
+    found: &[Controller],
+    objects: &[Value],
+) -> Result<Line, Failure> {
+    let line = |level, text: String| Line::new("artifact-service", level, text);
+    if let Some(object) = objects.iter().find(|object| complains(object)) {
+        let text = format!("{}: {}", object::id(object), ready(object).message);
+        return Ok(line(Level::Bad, text));
+    }
+    let Some(source) = found
+        .iter()
+        .find(|one| one.is_ours && one.component == COMPONENTS[0])
+    else {
+        return Ok(line(Level::Note, "source-controller is not ours".to_owned()));
+    };
+    let (namespace, name) = (&source.id.namespace, &source.id.name);
+    let slices: Api<EndpointSlice> = Api::namespaced(platform.client.clone(), namespace);
+    let selected = ListParams::default().labels(&format!("kubernetes.io/service-name={name}"));
+    let slices = slices.list(&selected).await;
+    let slices = slices.map_err(|error| Failure::request("list endpointslices", error))?;
+    let has_port = |slice: &&EndpointSlice| {
+        let ports = slice.ports.iter().flatten();
+        ports
+            .filter_map(|port| port.name.as_deref())
+            .any(|name| name == "grpc")
+    };
+    let answers = slices.iter().filter(has_port).any(|slice| {
+        let mut endpoints = slice.endpoints.iter();
+        endpoints.any(|endpoint| {
+            let conditions = endpoint.conditions.as_ref();
+            conditions.and_then(|conditions| conditions.ready) != Some(false)
+        })
+    });
+    if !answers {
+        let text = format!("the artifact service {name}.{namespace}:9091 has no Pod that is ready behind it");
+        return Ok(line(Level::Bad, text));
+    }
+    let maps: Api<ConfigMap> = Api::namespaced(platform.client.clone(), namespace);
+    let authority = maps.get_metadata_opt("windlass-artifact-ca").await;
+    Ok(match authority {
+        Ok(None) => line(
+            Level::Bad,
+            format!(
+                "source-controller has not made its authority: ConfigMap {namespace}/windlass-artifact-ca is not there"
+            ),
+        ),
+        _ => line(
+            Level::Good,
+            format!("the artifact service {name}.{namespace}:9091 is served, and nobody complains about it"),
+        ),
+    })
+}
+
+/// Whether an object is not ready because of the artifact service.
+fn complains(object: &Value) -> bool {
+    let condition = ready(object);
+    condition.status != "True" && condition.message.contains("artifact service")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn object(status: &str, message: &str) -> Value {
+        json!({"kind": "Kustomization", "metadata": {"name": "a", "namespace": "n"},
+            "status": {"conditions": [{"type": "Ready", "status": status, "message": message}]}})
+    }
+
+    #[test]
+    fn only_who_is_not_ready_complains() {
+        let text = "failed to reach the artifact service";
+        assert!(complains(&object("False", text)));
+        assert!(!complains(&object("True", text)));
+        assert!(!complains(&object("False", "build failed")));
+    }
+}

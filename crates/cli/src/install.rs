@@ -1,0 +1,226 @@
+//! `windlass install`: brings the controllers to a cluster, or to the values that are given, as a Helm release of the chart that
+//! is in this program.
+
+pub(crate) mod pending;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use helm_release::{Record, Release, Status};
+use helm_render::Renderer;
+use serde_json::{Map, Value};
+
+use crate::cluster::output::Colours;
+use crate::cluster::{self, Failure, parse_timeout, print};
+use crate::platform::chart::{self, ValueFlags};
+use crate::platform::controllers::{self, Controller};
+use crate::platform::lock::Lock;
+use crate::platform::plan::{Change, Plan};
+use crate::platform::{
+    Place, Platform, RELEASE, definitions, helm, managers, objects, progress, ready, rights, version,
+};
+
+/// What was typed.
+#[derive(Debug, Args)]
+pub(crate) struct Flags {
+    #[command(flatten)]
+    values: ValueFlags,
+
+    /// Say what would change, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    /// How long to wait until the controllers are ready
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = parse_timeout)]
+    timeout: Duration,
+
+    /// Take objects that are there and not the release's, Flux's own of the same names too
+    #[arg(long)]
+    take_ownership: bool,
+
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Installs, or upgrades. `tell` is for what is under way.
+pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
+    let given = flags.values.read()?;
+    cluster::run(&flags.place.cluster(), async |cluster| {
+        let platform = Platform::new(&cluster);
+        let what = format!("install {RELEASE}");
+        rights::check(&platform.client, &platform.namespace, &what).await?;
+        suits(&platform).await?;
+        let chart = chart::load()?;
+        if flags.dry_run {
+            let last = platform.last().await?;
+            let wanted = Wanted::of(&platform, chart, last.as_ref(), given).await?;
+            wanted.refuse_rivals(&platform, flags.take_ownership).await?;
+            let plan = wanted.plan(&platform, last.as_ref()).await?;
+            return print(&plan.shown(Colours::of_terminal()));
+        }
+        // What is wrong with the values is told before there is a namespace.
+        let last = platform.last().await?;
+        let wanted = Wanted::of(&platform, Arc::clone(&chart), last.as_ref(), given.clone()).await?;
+        wanted.refuse_rivals(&platform, flags.take_ownership).await?;
+        platform.create_namespace().await?;
+        let lock = Lock::take(&platform.client, &platform.namespace, &tell).await?;
+        let installed = platform
+            .interruptible(locked(&platform, flags, given, &lock, &tell))
+            .await;
+        lock.give_up().await;
+        let (release, is_new) = installed?;
+        print(&told(&release, is_new))
+    })
+}
+
+async fn locked(
+    platform: &Platform,
+    flags: &Flags,
+    given: Option<Map<String, Value>>,
+    lock: &Lock,
+    tell: &impl Fn(&str),
+) -> Result<(Release, bool), Failure> {
+    let last = pending::unlocked(platform, lock, flags.timeout, tell).await?;
+    let wanted = Wanted::of(platform, chart::load()?, last.as_ref(), given).await?;
+    wanted
+        .carry_out(platform, last, flags.timeout, flags.take_ownership, tell)
+        .await
+}
+
+fn told(release: &Release, is_new: bool) -> String {
+    let (namespace, version) = (&release.namespace, release.version);
+    match is_new {
+        true => format!("release {RELEASE} in namespace {namespace} is deployed, revision {version}\n"),
+        false => format!(
+            "release {RELEASE} in namespace {namespace} is as asked, revision {version}: nothing to do\n"
+        ),
+    }
+}
+
+/// Refuses clusters that the chart is not for.
+pub(crate) async fn suits(platform: &Platform) -> Result<(), Failure> {
+    let version = version::Version::of(&platform.client).await?;
+    if let Some(problem) = version.problem() {
+        return Err(Failure::NotReady(problem));
+    }
+    let definitions = definitions::compare(&platform.client).await?;
+    let problems: Vec<String> = definitions
+        .iter()
+        .filter_map(definitions::Definition::problem)
+        .collect();
+    match problems.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::NotReady(problems.join("\n"))),
+    }
+}
+
+/// What is to be released.
+pub(crate) struct Wanted {
+    pub(crate) release: Release,
+    chart: Arc<Renderer>,
+    values: Map<String, Value>,
+}
+
+impl Wanted {
+    /// Without values those of the revision before are kept, as helm does.
+    pub(crate) async fn of(
+        platform: &Platform,
+        chart: Arc<Renderer>,
+        last: Option<&Record>,
+        given: Option<Map<String, Value>>,
+    ) -> Result<Self, Failure> {
+        let kept = || last.map(|last| last.release.config.clone());
+        let values = given.or_else(kept).unwrap_or_default();
+        let version = last.map_or(1, |last| last.release.version.saturating_add(1));
+        let release = platform.preview(&chart, values.clone(), version).await?;
+        Ok(Self {
+            release,
+            chart,
+            values,
+        })
+    }
+
+    /// The components of Flux that it has.
+    pub(crate) fn components(&self) -> Result<Vec<String>, Failure> {
+        let objects = objects::of_manifest(&self.release.manifest)?;
+        let mut found: Vec<String> = objects
+            .iter()
+            .filter(|object| object.gvk().kind == "Deployment")
+            .filter_map(|object| object.label("app.kubernetes.io/component").map(str::to_owned))
+            .collect();
+        found.sort_unstable();
+        found.dedup();
+        Ok(found)
+    }
+
+    /// The Deployments that it has: namespace and name.
+    pub(crate) fn deployments(&self) -> Result<Vec<manifest::ObjectId>, Failure> {
+        let objects = objects::of_manifest(&self.release.manifest)?;
+        let deployments = objects.iter().filter(|object| object.gvk().kind == "Deployment");
+        Ok(deployments.map(manifest::Object::id).collect())
+    }
+
+    pub(crate) async fn plan(&self, platform: &Platform, last: Option<&Record>) -> Result<Plan, Failure> {
+        let before = last.map(|last| last.release.manifest.as_str());
+        Plan::make(platform, &self.release.manifest, before).await
+    }
+
+    /// Refuses when controllers of Flux are at work that do the same. Those of the same name are replaced if that was asked for.
+    async fn refuse_rivals(&self, platform: &Platform, take_ownership: bool) -> Result<(), Failure> {
+        let found = controllers::find(&platform.client).await?;
+        let own = self.deployments()?;
+        let is_in_the_way = |rival: &&&Controller| !(take_ownership && own.contains(&rival.id));
+        let rivals = controllers::rivals(&found, &self.components()?);
+        let rivals: Vec<String> = rivals
+            .iter()
+            .filter(is_in_the_way)
+            .map(|rival| rival.id.to_string())
+            .collect();
+        if rivals.is_empty() {
+            return Ok(());
+        }
+        Err(Failure::NotReady(format!(
+            "Flux's own controllers are here: {}; two that do the same would undo each other's work. \
+             `windlass takeover -n {}` takes their place and checks that nothing was made anew",
+            rivals.join(", "),
+            platform.namespace
+        )))
+    }
+
+    /// Releases, unless everything is so already; says which, and whether it is new.
+    pub(crate) async fn carry_out(
+        self,
+        platform: &Platform,
+        last: Option<Record>,
+        timeout: Duration,
+        take_ownership: bool,
+        tell: &impl Fn(&str),
+    ) -> Result<(Release, bool), Failure> {
+        let labels = format!("app.kubernetes.io/name=windlass,app.kubernetes.io/instance={RELEASE}");
+        let (client, namespace) = (&platform.client, platform.namespace.clone());
+        if let Some(last) = &last
+            && last.release.info.status == Status::Deployed
+            && last.release.manifest == self.release.manifest
+            && last.release.config == self.values
+            && self.plan(platform, Some(last)).await?.is_empty()
+        {
+            let waiting = ready::until_ready(platform, self.deployments()?, timeout);
+            progress::telling(client, &namespace, &labels, tell, waiting).await?;
+            return Ok((last.release.clone(), false));
+        }
+        if take_ownership {
+            let plan = self.plan(platform, last.as_ref()).await?;
+            let taken: Vec<_> = plan.with(Change::TakenOver).cloned().collect();
+            managers::make_ours(platform, &self.release.manifest, &taken).await?;
+        }
+        let wish = helm::Wish {
+            values: self.values,
+            timeout,
+            take_ownership,
+        };
+        let release = platform.release(&self.chart, last.as_ref(), wish);
+        let release = progress::telling(client, &namespace, &labels, tell, release).await?;
+        Ok((release, true))
+    }
+}

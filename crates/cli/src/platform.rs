@@ -1,0 +1,51 @@
+//! What the commands share that bring the controllers to a cluster and take them away: the chart in the program, its Helm
+//! release, what else is there, and whether one may.
+//!
+//! `chart` and `helm` make the release; `plan` says what that would change; `controllers`, `definitions`, `rights` and `version`
+//! look at the cluster; `lock` keeps two of these commands apart; `progress` tells what is waited for; `leftovers` is what the
+//! controllers make for themselves.
+
+pub(crate) mod chart;
+pub(crate) mod controllers;
+pub(crate) mod definitions;
+pub(crate) mod helm;
+pub(crate) mod leftovers;
+pub(crate) mod lock;
+pub(crate) mod managers;
+pub(crate) mod objects;
+pub(crate) mod plan;
+pub(crate) mod progress;
+pub(crate) mod ready;
+pub(crate) mod rights;
+pub(crate) mod version;
+
+use std::path::PathBuf;
+
+use crate::cluster::ClusterFlags;
+
+pub(crate) use helm::Platform;
+
+/// The name of the release.
+pub(crate) const RELEASE: &str = "windlass";
+
+/// Which cluster, and where in it the controllers are.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Place {
+    /// The kubeconfig file; without it $KUBECONFIG, ~/.kube/config, or the pod's service account
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+
+    /// The context in the kubeconfig; without it the current one
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+
+    /// The namespace of the controllers, whatever the context says
+    #[arg(long, short, value_name = "NAME", default_value = "flux-system")]
+    pub(crate) namespace: String,
+}
+
+impl Place {
+    pub(crate) fn cluster(&self) -> ClusterFlags {
+        ClusterFlags::in_namespace(self.kubeconfig.clone(), self.context.clone(), &self.namespace)
+    }
+}

@@ -1,0 +1,175 @@
+//! The chart that is in the program: its files as static bytes, parsed only by a command that needs it.
+//!
+//! The list is written out, so that no build script is needed; a test compares it with the folder.
+
+use std::sync::Arc;
+
+use helm_render::chart::{self, File};
+use helm_render::set_values::{merge, read_local};
+use helm_render::{Helm, Renderer};
+use serde_json::{Map, Value};
+
+use crate::cluster::Failure;
+
+macro_rules! files {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_bytes!(concat!("../../../../charts/windlass/", $name)).as_slice())),*]
+    };
+}
+
+/// Names below the chart's folder, and contents.
+#[rustfmt::skip] // one file a line
+static FILES: &[(&str, &[u8])] = files![
+    "Chart.yaml",
+    "README.md",
+    "files/crds/helm.toolkit.fluxcd.io_helmreleases.yaml",
+    "files/crds/kustomize.toolkit.fluxcd.io_kustomizations.yaml",
+    "files/crds/notification.toolkit.fluxcd.io_alerts.yaml",
+    "files/crds/notification.toolkit.fluxcd.io_providers.yaml",
+    "files/crds/notification.toolkit.fluxcd.io_receivers.yaml",
+    "files/crds/source.extensions.fluxcd.io_artifactgenerators.yaml",
+    "files/crds/source.toolkit.fluxcd.io_buckets.yaml",
+    "files/crds/source.toolkit.fluxcd.io_externalartifacts.yaml",
+    "files/crds/source.toolkit.fluxcd.io_gitrepositories.yaml",
+    "files/crds/source.toolkit.fluxcd.io_helmcharts.yaml",
+    "files/crds/source.toolkit.fluxcd.io_helmrepositories.yaml",
+    "files/crds/source.toolkit.fluxcd.io_ocirepositories.yaml",
+    "files/monitoring/dashboards/controllers.json",
+    "files/monitoring/dashboards/delivery.json",
+    "files/monitoring/rules.yaml",
+    "templates/NOTES.txt",
+    "templates/_checks.tpl",
+    "templates/_deployment.tpl",
+    "templates/_names.tpl",
+    "templates/_roles.tpl",
+    "templates/accounts.yaml",
+    "templates/apply.yaml",
+    "templates/crds.yaml",
+    "templates/disruption-budgets.yaml",
+    "templates/helm.yaml",
+    "templates/monitoring.yaml",
+    "templates/network-policies.yaml",
+    "templates/notification.yaml",
+    "templates/roles.yaml",
+    "templates/source.yaml",
+    "values.schema.json",
+    "values.yaml",
+];
+
+/// Parses the chart.
+pub(crate) fn load() -> Result<Arc<Renderer>, Failure> {
+    let files = FILES.iter().map(|(name, data)| File {
+        name: (*name).to_owned(),
+        data: (*data).into(),
+    });
+    let chart = chart::load_files(files.collect(), Helm::V4, &mut Vec::new());
+    let chart = chart.map_err(|error| unusable(&error))?;
+    chart::check(&chart, Helm::V4, &mut Vec::new()).map_err(|error| unusable(&error))?;
+    Ok(Arc::new(Renderer::new(chart, Helm::V4)))
+}
+
+fn unusable(error: &dyn std::error::Error) -> Failure {
+    Failure::Request {
+        what: "read the chart in the program".to_owned(),
+        why: error.to_string(),
+    }
+}
+
+/// Values as Helm's flags give them.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct ValueFlags {
+    /// A file of values for the chart, - for standard input; can be given again
+    #[arg(long = "values", short = 'f', value_name = "FILE")]
+    files: Vec<String>,
+
+    /// A value for the chart, as Helm reads it; can be given again
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+
+    /// A value that is a text, whatever it looks like; can be given again
+    #[arg(long, value_name = "KEY=TEXT")]
+    set_string: Vec<String>,
+
+    /// A value as JSON; can be given again
+    #[arg(long, value_name = "KEY=JSON")]
+    set_json: Vec<String>,
+
+    /// A value that is the content of a file; can be given again
+    #[arg(long, value_name = "KEY=FILE")]
+    set_file: Vec<String>,
+}
+
+impl ValueFlags {
+    /// The values; None when none were given, so that those of the release stay.
+    pub(crate) fn read(&self) -> Result<Option<Map<String, Value>>, Failure> {
+        let given = [
+            &self.files,
+            &self.set,
+            &self.set_string,
+            &self.set_json,
+            &self.set_file,
+        ];
+        if given.iter().all(|words| words.is_empty()) {
+            return Ok(None);
+        }
+        let flags = merge::Flags {
+            files: self.files.clone(),
+            json: self.set_json.clone(),
+            typed: self.set.clone(),
+            text: self.set_string.clone(),
+            file: self.set_file.clone(),
+            literal: Vec::new(),
+        };
+        let values = merge::merge(&flags, &mut read_local, Helm::V4);
+        values
+            .map(Some)
+            .map_err(|error| Failure::Usage(error.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::*;
+
+    fn below(folder: &Path, prefix: &str, found: &mut BTreeSet<String>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let entry = entry.unwrap();
+            let name = format!("{prefix}{}", entry.file_name().to_str().unwrap());
+            if entry.file_type().unwrap().is_dir() {
+                below(&entry.path(), &format!("{name}/"), found);
+            } else if !name.starts_with('.') {
+                found.insert(name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_file_of_the_chart_is_in_the_program() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../charts/windlass");
+        let mut expected = BTreeSet::new();
+        below(&folder, "", &mut expected);
+        let ours: BTreeSet<String> = FILES.iter().map(|(name, _)| (*name).to_owned()).collect();
+        assert_eq!(ours, expected);
+    }
+
+    #[test]
+    fn the_chart_is_one_and_its_values_are_read_as_helm_reads_them() {
+        assert_eq!(load().unwrap().chart().name(), "windlass");
+        assert_eq!(ValueFlags::default().read().unwrap(), None);
+        let flags = ValueFlags {
+            set: vec!["image.tag=v1,apply.replicas=2".to_owned()],
+            set_string: vec!["image.registry=1".to_owned()],
+            ..ValueFlags::default()
+        };
+        let expected = serde_json::json!({"image": {"tag": "v1", "registry": "1"}, "apply": {"replicas": 2}});
+        assert_eq!(Value::Object(flags.read().unwrap().unwrap()), expected);
+        let wrong = ValueFlags {
+            set: vec!["image".to_owned()],
+            ..ValueFlags::default()
+        };
+        assert!(wrong.read().unwrap_err().to_string().contains("--set"));
+    }
+}

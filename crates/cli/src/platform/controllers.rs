@@ -1,0 +1,170 @@
+//! Which controllers there are: ours, and Flux's own, wherever they are and whatever they are called.
+
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::api::ListParams;
+use kube::{Api, Client, ResourceExt as _};
+use manifest::ObjectId;
+
+use super::RELEASE;
+use crate::cluster::Failure;
+
+/// What Flux, its command and ours look for.
+const PART_OF: (&str, &str) = ("app.kubernetes.io/part-of", "flux");
+const NAME: &str = "app.kubernetes.io/name";
+const COMPONENT: &str = "app.kubernetes.io/component";
+const VERSION: &str = "app.kubernetes.io/version";
+
+/// The components that exclude each other, ours and Flux's; source-watcher does what our source-controller does, too.
+pub(crate) const COMPONENTS: [&str; 4] = [
+    "source-controller",
+    "kustomize-controller",
+    "helm-controller",
+    "notification-controller",
+];
+const WATCHER: &str = "source-watcher";
+
+/// A controller in a cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Controller {
+    pub(crate) id: ObjectId,
+    pub(crate) component: String,
+    pub(crate) is_ours: bool,
+    pub(crate) version: String,
+    pub(crate) image: String,
+    pub(crate) wanted: i32,
+    pub(crate) ready: i32,
+    /// The newest spec is what runs.
+    pub(crate) is_current: bool,
+    /// The Helm release that says that it is its own, as NAMESPACE/NAME.
+    pub(crate) release: Option<String>,
+}
+
+impl Controller {
+    pub(crate) fn is_ready(&self) -> bool {
+        self.is_current && self.ready >= self.wanted && self.wanted > 0
+    }
+
+    /// Whether it does the same as one of these components of ours.
+    pub(crate) fn rivals(&self, components: &[String]) -> bool {
+        components
+            .iter()
+            .any(|ours| *ours == self.component || (self.component == WATCHER && ours == COMPONENTS[0]))
+    }
+
+    fn of(deployment: &Deployment) -> Self {
+        let labels = deployment.labels();
+        let label = |key: &str| labels.get(key).cloned().unwrap_or_default();
+        let name = deployment.name_any();
+        let spec = deployment.spec.as_ref();
+        let template = spec.and_then(|spec| spec.template.spec.as_ref());
+        let image = template.and_then(|pod| pod.containers.first()?.image.clone());
+        let status = deployment.status.clone().unwrap_or_default();
+        let wanted = spec.and_then(|spec| spec.replicas).unwrap_or(1);
+        let annotation = |key: &str| deployment.annotations().get(key).cloned();
+        let release = annotation("meta.helm.sh/release-name");
+        let release_namespace = annotation("meta.helm.sh/release-namespace").unwrap_or_default();
+        Self {
+            component: match label(COMPONENT) {
+                component if component.is_empty() => name.clone(),
+                component => component,
+            },
+            is_ours: label(NAME) == RELEASE,
+            version: label(VERSION),
+            image: image.unwrap_or_default(),
+            wanted,
+            ready: status.ready_replicas.unwrap_or(0),
+            is_current: status.observed_generation == deployment.metadata.generation
+                && status.updated_replicas.unwrap_or(0) >= wanted,
+            release: release.map(|release| format!("{release_namespace}/{release}")),
+            id: ObjectId {
+                group: "apps".to_owned(),
+                kind: "Deployment".to_owned(),
+                namespace: deployment.namespace().unwrap_or_default(),
+                name,
+            },
+        }
+    }
+}
+
+/// Finds the controllers in all namespaces, in the order of their components.
+pub(crate) async fn find(client: &Client) -> Result<Vec<Controller>, Failure> {
+    let deployments: Api<Deployment> = Api::all(client.clone());
+    let selected = ListParams::default().labels(&format!("{}={}", PART_OF.0, PART_OF.1));
+    let found = deployments.list(&selected).await;
+    let found = found.map_err(|error| Failure::request("list deployments", error))?;
+    Ok(sorted(found.iter().map(Controller::of).collect()))
+}
+
+fn sorted(mut controllers: Vec<Controller>) -> Vec<Controller> {
+    let rank = |component: &str| COMPONENTS.iter().position(|known| *known == component);
+    controllers.sort_by_key(|controller| {
+        let rank = rank(&controller.component).unwrap_or(COMPONENTS.len());
+        (rank, controller.id.namespace.clone(), controller.id.name.clone())
+    });
+    controllers
+}
+
+/// Those of Flux that do what these components of ours do, and are not scaled down.
+pub(crate) fn rivals<'a>(controllers: &'a [Controller], components: &[String]) -> Vec<&'a Controller> {
+    let rivals = controllers
+        .iter()
+        .filter(|controller| !controller.is_ours && controller.wanted > 0);
+    rivals
+        .filter(|controller| controller.rivals(components))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    pub(super) fn controller(name: &str, labels: serde_json::Value, replicas: i32) -> Controller {
+        let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": name, "namespace": "flux-system", "labels": labels, "generation": 2},
+            "spec": {"replicas": replicas, "selector": {}, "template": {"spec": {"containers": [
+                {"name": "manager", "image": "fluxcd/x:v1"}]}}},
+            "status": {"readyReplicas": replicas, "updatedReplicas": replicas, "observedGeneration": 2}});
+        Controller::of(&serde_json::from_value(deployment).unwrap())
+    }
+
+    #[test]
+    fn controllers_that_do_the_same_are_rivals_whatever_they_are_called() {
+        let all = sorted(vec![
+            controller("image-automation-controller", json!({}), 1),
+            controller("source-watcher", json!({}), 1),
+            controller("shard", json!({COMPONENT: "source-controller"}), 1),
+            controller("helm-controller", json!({NAME: "windlass"}), 1),
+            controller("kustomize-controller", json!({}), 0),
+            controller("notification-controller", json!({}), 1),
+        ]);
+        let components = |names: &[&str]| -> Vec<String> { names.iter().map(ToString::to_string).collect() };
+        let names = |components: &[String]| -> Vec<String> {
+            rivals(&all, components)
+                .iter()
+                .map(|rival| rival.id.name.clone())
+                .collect()
+        };
+        assert_eq!(
+            names(&components(&COMPONENTS)),
+            ["shard", "notification-controller", "source-watcher"]
+        );
+        assert_eq!(
+            names(&components(&["source-controller"])),
+            ["shard", "source-watcher"]
+        );
+        assert_eq!(names(&components(&["helm-controller"])), [""; 0]);
+    }
+
+    #[test]
+    fn ready_is_what_runs_the_newest_spec() {
+        let ready = controller("a", json!({}), 1);
+        assert!(ready.is_ready());
+        let old = Controller {
+            is_current: false,
+            ..ready.clone()
+        };
+        assert!(!old.is_ready());
+        assert!(!controller("a", json!({}), 0).is_ready());
+    }
+}

@@ -1,0 +1,85 @@
+//! What the controllers make for themselves, which no release knows of.
+
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::api::{DeleteParams, ListParams};
+use kube::core::NamespaceResourceScope;
+use kube::{Api, Client, Resource, ResourceExt};
+
+use super::controllers::COMPONENTS;
+use crate::cluster::Failure;
+
+const SECRETS: [&str; 2] = ["windlass-artifact-ca", "notification-controller-state"];
+const CONFIG_MAPS: [&str; 1] = ["windlass-artifact-ca"];
+
+/// Deletes Secrets and ConfigMaps of the controllers; returns what was there.
+pub(crate) async fn delete(client: &Client, namespace: &str) -> Result<Vec<String>, Failure> {
+    let mut gone = Vec::new();
+    for name in SECRETS {
+        gone.extend(delete_one::<Secret>(client, namespace, name).await?);
+    }
+    for name in CONFIG_MAPS {
+        gone.extend(delete_one::<ConfigMap>(client, namespace, name).await?);
+    }
+    Ok(gone)
+}
+
+/// Deletes the Leases of the controllers, those of their shards too; returns what was there. Flux's have the same names: they
+/// are not to be deleted while Flux runs.
+pub(crate) async fn delete_leases(client: &Client, namespace: &str) -> Result<Vec<String>, Failure> {
+    let leases: Api<Lease> = Api::namespaced(client.clone(), namespace);
+    let found = leases.list(&ListParams::default()).await;
+    let found = found.map_err(|error| Failure::request("list leases", error))?;
+    let mut gone = Vec::new();
+    for name in found
+        .iter()
+        .map(ResourceExt::name_any)
+        .filter(|name| is_lease(name))
+    {
+        gone.extend(delete_one::<Lease>(client, namespace, &name).await?);
+    }
+    Ok(gone)
+}
+
+fn is_lease(name: &str) -> bool {
+    COMPONENTS.iter().any(|component| {
+        let rest = name
+            .strip_prefix(component)
+            .and_then(|rest| rest.strip_prefix("-leader-election"));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    })
+}
+
+async fn delete_one<K>(client: &Client, namespace: &str, name: &str) -> Result<Option<String>, Failure>
+where
+    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
+        + Clone
+        + std::fmt::Debug
+        + serde::de::DeserializeOwned,
+{
+    let objects: Api<K> = Api::namespaced(client.clone(), namespace);
+    let id = format!("{}/{namespace}/{name}", K::kind(&()));
+    match objects.delete(name, &DeleteParams::default()).await {
+        Ok(_) => Ok(Some(id)),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+        Err(error) => Err(Failure::request(format!("delete {id}"), error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_leases_of_the_controllers_go() {
+        for (name, expected) in [
+            ("source-controller-leader-election", true),
+            ("helm-controller-leader-election-1a2b3c4d", true),
+            ("image-automation-controller-leader-election", false),
+            ("source-controller", false),
+            ("windlass-cli", false),
+        ] {
+            assert_eq!(is_lease(name), expected, "{name}");
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Keeps two commands that change the installation apart, and tells a later one that an earlier one was killed.
+//!
+//! A Lease that is renewed while the command works, and deleted at its end. One that nobody renews is of a command that was
+//! killed; that is found out by looking at it for as long as it holds, so that the clocks of two machines need not agree.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::{Api, Client};
+use serde_json::json;
+use tokio::task::JoinHandle;
+
+use crate::cluster::Failure;
+
+/// The name of the Lease.
+pub(crate) const NAME: &str = "windlass-cli";
+/// For how long it holds without being renewed.
+const HOLDS: Duration = Duration::from_secs(12);
+const RENEWED: Duration = Duration::from_secs(4);
+/// No clocks differ so much.
+const LONG_AGO: i64 = 600;
+
+/// The right to change the installation, until it is given up.
+pub(crate) struct Lock {
+    leases: Api<Lease>,
+    renewal: JoinHandle<()>,
+    /// Whoever had it before did not give it up.
+    pub(crate) after_a_kill: bool,
+}
+
+impl Lock {
+    /// Takes it. The namespace has to be there.
+    pub(crate) async fn take(client: &Client, namespace: &str, tell: &dyn Fn(&str)) -> Result<Self, Failure> {
+        let leases: Api<Lease> = Api::namespaced(client.clone(), namespace);
+        let holder = holder();
+        let after_a_kill = match create(&leases, &holder).await? {
+            true => false,
+            false => {
+                inherit(&leases, &holder, namespace, tell).await?;
+                true
+            }
+        };
+        let renewal = tokio::spawn(renew(leases.clone()));
+        Ok(Self {
+            leases,
+            renewal,
+            after_a_kill,
+        })
+    }
+
+    /// Gives it up.
+    pub(crate) async fn give_up(self) {
+        self.renewal.abort();
+        // Who comes next finds out by itself.
+        _ = self.leases.delete(NAME, &DeleteParams::default()).await;
+    }
+}
+
+/// Who has it, for people.
+fn holder() -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname")
+        .map(|host| host.trim().to_owned())
+        .ok()
+        .or_else(|| std::env::var("HOSTNAME").ok())
+        .unwrap_or_else(|| "somewhere".to_owned());
+    format!("process {} on {host}", std::process::id())
+}
+
+fn spec(holder: &str) -> LeaseSpec {
+    let now = MicroTime(Timestamp::now());
+    LeaseSpec {
+        holder_identity: Some(holder.to_owned()),
+        lease_duration_seconds: i32::try_from(HOLDS.as_secs()).ok(),
+        acquire_time: Some(now.clone()),
+        renew_time: Some(now),
+        ..LeaseSpec::default()
+    }
+}
+
+/// Tells whether it was free.
+async fn create(leases: &Api<Lease>, holder: &str) -> Result<bool, Failure> {
+    let lease = Lease {
+        metadata: ObjectMeta {
+            name: Some(NAME.to_owned()),
+            ..ObjectMeta::default()
+        },
+        spec: Some(spec(holder)),
+    };
+    match leases.create(&PostParams::default(), &lease).await {
+        Ok(_) => Ok(true),
+        Err(kube::Error::Api(status)) if status.code == 409 => Ok(false),
+        Err(error) => Err(Failure::request(format!("create the lease {NAME}"), error)),
+    }
+}
+
+/// Takes it from somebody who does not renew it.
+async fn inherit(
+    leases: &Api<Lease>,
+    holder: &str,
+    namespace: &str,
+    tell: &dyn Fn(&str),
+) -> Result<(), Failure> {
+    let get = async || {
+        let found = leases.get_opt(NAME).await;
+        found.map_err(|error| Failure::request(format!("get the lease {NAME}"), error))
+    };
+    let Some(seen) = get().await? else {
+        return again(leases, holder, namespace).await;
+    };
+    let renewed = |lease: &Lease| lease.spec.as_ref().and_then(|spec| spec.renew_time.clone());
+    let other = |lease: &Lease| {
+        let spec = lease.spec.as_ref();
+        spec.and_then(|spec| spec.holder_identity.clone())
+            .unwrap_or_default()
+    };
+    let age = renewed(&seen).map(|at| Timestamp::now().as_second() - at.0.as_second());
+    if age.is_none_or(|age| age < LONG_AGO) {
+        tell(&format!(
+            "{} may be at work in namespace {namespace}; looking for {}s whether it is",
+            other(&seen),
+            HOLDS.as_secs()
+        ));
+        tokio::time::sleep(HOLDS).await;
+    }
+    let Some(mut lease) = get().await? else {
+        return again(leases, holder, namespace).await;
+    };
+    if renewed(&lease) != renewed(&seen) || other(&lease) != other(&seen) {
+        return Err(busy(&other(&lease), namespace));
+    }
+    tell(&format!("{} was killed; going on from there", other(&lease)));
+    lease.spec = Some(spec(holder));
+    // It carries the version that was read: of two that inherit, one is told.
+    match leases.replace(NAME, &PostParams::default(), &lease).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if status.code == 409 => Err(busy("another command", namespace)),
+        Err(error) => Err(Failure::request(format!("take the lease {NAME}"), error)),
+    }
+}
+
+/// It was given up meanwhile.
+async fn again(leases: &Api<Lease>, holder: &str, namespace: &str) -> Result<(), Failure> {
+    match create(leases, holder).await? {
+        true => Ok(()),
+        false => Err(busy("another command", namespace)),
+    }
+}
+
+fn busy(other: &str, namespace: &str) -> Failure {
+    Failure::Request {
+        what: format!("change the installation in namespace {namespace}"),
+        why: format!("{other} is at it; wait until it has ended"),
+    }
+}
+
+/// A renewal that fails is made up for by the next one; if all do, whoever comes next may go on.
+async fn renew(leases: Api<Lease>) {
+    loop {
+        tokio::time::sleep(RENEWED).await;
+        let patch = json!({"spec": {"renewTime": MicroTime(Timestamp::now())}});
+        _ = leases
+            .patch(NAME, &PatchParams::default(), &Patch::Merge(&patch))
+            .await;
+    }
+}

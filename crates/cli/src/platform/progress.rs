@@ -1,0 +1,141 @@
+//! What the controllers' Deployments come to, told while something waits for them: a line for each change, or on a terminal
+//! one line that changes.
+
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::pin::pin;
+
+use futures::{StreamExt as _, TryStreamExt as _};
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::{Api, Client, ResourceExt as _};
+
+/// Works, and tells meanwhile how the Deployments with these labels are.
+pub(crate) async fn telling<T>(
+    client: &Client,
+    namespace: &str,
+    labels: &str,
+    tell: &dyn Fn(&str),
+    work: impl Future<Output = T>,
+) -> T {
+    let mut shown = Shown::new(io::stderr().is_terminal());
+    let watch = watch(client, namespace, labels, tell, &mut shown);
+    let done = tokio::select! {
+        done = work => done,
+        never = watch => match never {},
+    };
+    shown.end();
+    done
+}
+
+async fn watch(
+    client: &Client,
+    namespace: &str,
+    labels: &str,
+    tell: &dyn Fn(&str),
+    shown: &mut Shown,
+) -> std::convert::Infallible {
+    let deployments: Api<Deployment> = Api::namespaced(client.clone(), namespace);
+    let config = watcher::Config::default().labels(labels);
+    let changes = watcher(deployments, config).default_backoff().applied_objects();
+    let mut changes = pin!(changes.into_stream());
+    while let Some(change) = changes.next().await {
+        // What goes wrong with it is told by whoever waits for more than news.
+        if let Ok(deployment) = change {
+            shown.show(&deployment, tell);
+        }
+    }
+    std::future::pending().await
+}
+
+struct Shown {
+    is_terminal: bool,
+    states: BTreeMap<String, String>,
+}
+
+impl Shown {
+    fn new(is_terminal: bool) -> Self {
+        Self {
+            is_terminal,
+            states: BTreeMap::new(),
+        }
+    }
+
+    fn show(&mut self, deployment: &Deployment, tell: &dyn Fn(&str)) {
+        let (name, state) = (deployment.name_any(), state(deployment));
+        if self.states.get(&name) == Some(&state) {
+            return;
+        }
+        if !self.is_terminal {
+            tell(&format!("{name}: {state}"));
+        }
+        self.states.insert(name, state);
+        if self.is_terminal {
+            let all: Vec<_> = self
+                .states
+                .iter()
+                .map(|(name, state)| format!("{name}: {state}"))
+                .collect();
+            _ = write!(io::stderr(), "\r\u{1b}[2K{}", all.join(", "));
+        }
+    }
+
+    fn end(&self) {
+        if self.is_terminal && !self.states.is_empty() {
+            _ = writeln!(io::stderr());
+        }
+    }
+}
+
+/// `1 of 2 ready`. While Pods of the revision before are there, those that are ready may be they.
+fn state(deployment: &Deployment) -> String {
+    let wanted = deployment
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.replicas)
+        .unwrap_or(1);
+    let status = deployment.status.clone().unwrap_or_default();
+    let is_observed = status.observed_generation == deployment.metadata.generation;
+    let updated = match is_observed {
+        true => status.updated_replicas.unwrap_or(0),
+        false => 0,
+    };
+    match status.replicas.unwrap_or(0).saturating_sub(updated) {
+        0 if updated < wanted => format!("{updated} of {wanted} started"),
+        0 => format!("{} of {wanted} ready", status.ready_replicas.unwrap_or(0)),
+        old => format!("{updated} of {wanted} started, {old} of before"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+    use serde_json::json;
+
+    fn deployment(updated: i32, ready: i32) -> Deployment {
+        serde_json::from_value(json!({"metadata": {"name": "a", "generation": 1},
+            "spec": {"replicas": 2, "selector": {}, "template": {}},
+            "status": {"observedGeneration": 1, "replicas": 2, "updatedReplicas": updated, "readyReplicas": ready}}))
+        .unwrap()
+    }
+
+    #[test]
+    fn each_change_is_told_once() {
+        let told = RefCell::new(Vec::new());
+        let tell = |line: &str| told.borrow_mut().push(line.to_owned());
+        let mut shown = Shown::new(false);
+        for (updated, ready) in [(0, 0), (0, 0), (2, 0), (2, 2), (2, 2)] {
+            shown.show(&deployment(updated, ready), &tell);
+        }
+        assert_eq!(
+            *told.borrow(),
+            [
+                "a: 0 of 2 started, 2 of before",
+                "a: 0 of 2 ready",
+                "a: 2 of 2 ready"
+            ]
+        );
+    }
+}
