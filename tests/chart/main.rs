@@ -19,3 +19,4 @@ mod install;
 mod lifecycle;
 mod rendering;
 mod roles;
+mod takeover;

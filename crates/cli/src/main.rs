@@ -11,6 +11,7 @@ mod completion;
 mod diff;
 mod events;
 mod get;
+mod giveback;
 mod install;
 mod logs;
 mod pflag;
@@ -19,6 +20,7 @@ mod progress;
 mod push;
 mod reconcile;
 mod suspend;
+mod takeover;
 mod template;
 mod trace;
 mod tree;
@@ -83,6 +85,10 @@ enum Command {
     Install(Box<install::Flags>),
     /// Take the controllers away; what they delivered stays.
     Uninstall(Box<uninstall::Flags>),
+    /// Take the place of Flux's own controllers, and check that nothing was made anew.
+    Takeover(Box<takeover::Flags>),
+    /// Give Flux its place back, as it was before `takeover`.
+    Giveback(Box<giveback::Flags>),
     /// Say whether a cluster is one for the controllers, and how they are.
     Check(Box<check::Flags>),
     /// Print the script that completes this command's words in a shell.
@@ -126,6 +132,8 @@ fn main() -> ExitCode {
         Command::Push(flags) => end(push::run(&flags)),
         Command::Install(flags) => end(install::run(&flags, tell)),
         Command::Uninstall(flags) => end(uninstall::run(&flags, tell)),
+        Command::Takeover(flags) => end(takeover::run(&flags, tell)),
+        Command::Giveback(flags) => end(giveback::run(&flags, tell)),
         Command::Check(flags) => end(check::run(&flags)),
         Command::Completion(flags) => {
             let script = completion::script(&flags, CommandLine::command()).map_err(Failure::Print);

@@ -8,6 +8,7 @@ use clap::Args;
 use crate::cluster::{self, Cluster, Failure, parse_timeout, print};
 use crate::platform::lock::Lock;
 use crate::platform::{Place, Platform, RELEASE, definitions, leftovers, objects, rights};
+use crate::takeover::record;
 
 /// What was typed.
 #[derive(Debug, Args)]
@@ -47,7 +48,18 @@ pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
             .await;
         lock.give_up().await;
         gone?;
-        print(&told(&platform.namespace, &counts, flags.crds))
+        let mut text = told(&platform.namespace, &counts, flags.crds);
+        if record::load(&platform.client, &platform.namespace)
+            .await?
+            .is_some()
+        {
+            text.push_str(&format!(
+                "left too: Secret {}/{} with Flux as it was; `windlass giveback` brings it back\n",
+                platform.namespace,
+                record::NAME
+            ));
+        }
+        print(&text)
     })
 }
 

@@ -63,6 +63,10 @@ fn wrong_usage_ends_with_2_before_a_cluster_is_looked_for() {
             vec!["install", "--set", "image"],
             "Error: failed parsing --set data: key \"image\" has no value",
         ),
+        (
+            vec!["takeover", "-f", "/nowhere/values.yaml"],
+            "Error: open /nowhere/values.yaml: no such file or directory",
+        ),
         (vec!["check", "-o", "name"], "[possible values: text, json, yaml]"),
         (
             vec!["nonsense"],

@@ -1,0 +1,145 @@
+//! `windlass giveback`: gives Flux its place back from what `windlass takeover` has recorded, and checks that nothing was made anew.
+//!
+//! ```text
+//! record ─▶ uninstall ours ─▶ put Flux's objects back ─▶ resume ─▶ ask all objects ─▶ compare ─▶ delete the record
+//! ```
+
+use std::time::Duration;
+
+use clap::Args;
+use manifest::ObjectId;
+use serde_json::json;
+
+use crate::cluster::{self, Cluster, Failure, parse_timeout};
+use crate::platform::lock::Lock;
+use crate::platform::{Place, Platform, definitions, leftovers, objects, progress, ready, rights};
+use crate::takeover::compare::Expected;
+use crate::takeover::record::{self, Component, Fate, Record, Stage};
+use crate::takeover::snapshot::Snapshot;
+use crate::takeover::{answers, report, scale};
+use crate::uninstall;
+
+/// What was typed.
+#[derive(Debug, Args)]
+pub(crate) struct Flags {
+    /// How long to wait for the controllers, and again for all objects
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = parse_timeout)]
+    timeout: Duration,
+
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Gives back. `tell` is for what is under way.
+pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
+    cluster::run(&flags.place.cluster(), async |cluster| {
+        let platform = Platform::new(&cluster);
+        rights::check(&platform.client, &platform.namespace, "give Flux its place back").await?;
+        let Some(record) = record::load(&platform.client, &platform.namespace).await? else {
+            return Err(Failure::NotReady(format!(
+                "no takeover is recorded: there is no Secret {}/{}. Without it, `windlass uninstall` and `flux install` are the \
+                 way back",
+                platform.namespace,
+                record::NAME
+            )));
+        };
+        let lock = Lock::take(&platform.client, &platform.namespace, &tell).await?;
+        let done = platform
+            .interruptible(locked(&cluster, &platform, record, flags.timeout, &tell))
+            .await;
+        lock.give_up().await;
+        let (record, before, after) = done?;
+        report(&record, &before, &after, &expected(&record))
+    })
+}
+
+async fn locked(
+    cluster: &Cluster,
+    platform: &Platform,
+    mut record: Record,
+    timeout: Duration,
+    tell: &impl Fn(&str),
+) -> Result<(Record, Snapshot, Snapshot), Failure> {
+    let (client, namespace) = (&platform.client, &platform.namespace);
+    let before = begun(cluster, platform, &mut record).await?;
+    uninstall::take_away(platform, false, timeout, tell).await?;
+    let gone = leftovers::delete(client, namespace).await?;
+    gone.iter().for_each(|id| tell(&format!("{id} deleted")));
+    definitions::release(client).await?;
+    put_back(platform, &record.components, tell).await?;
+    let waiting = ready::until_ready(platform, deployments(&record), timeout);
+    let labels = "app.kubernetes.io/part-of=flux";
+    progress::telling(client, namespace, labels, tell, waiting).await?;
+    for id in &record.suspended {
+        tell(&format!("resuming {id}"));
+        match cluster
+            .merge(id, "resume", &json!({"spec": {"suspend": null}}))
+            .await
+        {
+            // Somebody has deleted it since.
+            Ok(()) | Err(Failure::NotReady(_)) => {}
+            Err(failure) => return Err(failure),
+        }
+    }
+    answers::wait(cluster, answers::expected(&before), timeout, tell).await?;
+    let after = Snapshot::take(cluster, platform).await?;
+    record::delete(client, namespace).await?;
+    Ok((record, before, after))
+}
+
+/// Writes down that the way back was begun, and how everything was then. A way back that was killed goes on from there.
+async fn begun(cluster: &Cluster, platform: &Platform, record: &mut Record) -> Result<Snapshot, Failure> {
+    if let (Stage::GivingBack, Some(before)) = (record.stage, &record.before_giveback) {
+        return Ok(before.clone());
+    }
+    let before = Snapshot::take(cluster, platform).await?;
+    if let Some(last) = platform.last().await? {
+        let own = objects::of_manifest(&last.release.manifest)?;
+        record.own = own.iter().map(manifest::Object::id).collect();
+    }
+    record.stage = Stage::GivingBack;
+    record.before_giveback = Some(before.clone());
+    // Both would not fit where one almost did not; the way back needs the newer one.
+    record.before = Snapshot::default();
+    record::save(&platform.client, &platform.namespace, record).await?;
+    Ok(before)
+}
+
+/// Makes Flux's objects as they were, under the name of who had applied them. Deployments come last: they need the others.
+async fn put_back(
+    platform: &Platform,
+    components: &[Component],
+    tell: &impl Fn(&str),
+) -> Result<(), Failure> {
+    let (last, first): (Vec<&Component>, Vec<&Component>) =
+        components.iter().partition(|component| component.is_deployment());
+    for component in first.into_iter().chain(last) {
+        let id = component.id();
+        if component.fate == Fate::ScaledDown && scale::to(platform, &id, component.replicas()).await? {
+            tell(&format!("{id} is scaled to {} again", component.replicas()));
+            continue;
+        }
+        let mapper = platform.engine.mapper();
+        let object = objects::of_value(&component.object);
+        let located = objects::locate(&platform.client, mapper, object, &id.namespace).await?;
+        located.apply(&component.manager, false).await?;
+        tell(&format!("{id} is put back"));
+    }
+    Ok(())
+}
+
+fn deployments(record: &Record) -> Vec<ObjectId> {
+    let deployments = record.components.iter().filter(|one| one.is_deployment());
+    deployments.map(Component::id).collect()
+}
+
+/// What the way back changes itself: ours goes, Flux's own comes again.
+fn expected(record: &Record) -> Expected {
+    let components: Vec<ObjectId> = record.components.iter().map(Component::id).collect();
+    let is_kept = |id: &&ObjectId| id.kind == "CustomResourceDefinition";
+    let own = record.own.iter();
+    Expected {
+        remade: Expected::ids(own.clone().filter(|id| !is_kept(id)).chain(&components)),
+        changed: Expected::ids(own.filter(is_kept).chain(&record.suspended)),
+    }
+}

@@ -1,0 +1,120 @@
+//! Who keeps Flux in place, and would put it back: a Kustomization or HelmRelease that delivers it, or flux-operator.
+
+use kube::Api;
+use kube::api::{DynamicObject, ListParams};
+use manifest::{GroupVersionKind, ObjectId};
+use serde_json::Value;
+
+use super::snapshot::inventory;
+use crate::cluster::{Cluster, Failure, kind, object};
+use crate::platform::{Platform, objects};
+
+/// Those that deliver one of these objects and are at work.
+pub(crate) async fn deliverers(cluster: &Cluster, objects: &[ObjectId]) -> Result<Vec<ObjectId>, Failure> {
+    let mut found = Vec::new();
+    for kind in ["Kustomization", "HelmRelease"]
+        .into_iter()
+        .filter_map(kind::exact)
+    {
+        let all = cluster.list(kind, None, None).await?.unwrap_or_default();
+        found.extend(all.iter().filter(|one| delivers(one, objects)).map(object::id));
+    }
+    Ok(found)
+}
+
+fn delivers(object: &Value, objects: &[ObjectId]) -> bool {
+    !object::is_suspended(object) && inventory(object).iter().any(|(id, _)| objects.contains(id))
+}
+
+/// Says what to do about them.
+pub(crate) fn told(deliverers: &[ObjectId]) -> Vec<String> {
+    let line = |id: &ObjectId| {
+        let name = format!("{}/{}", id.kind.to_lowercase(), id.name);
+        format!(
+            "{id} delivers Flux's own objects and would put them back: `windlass suspend {name} -n {}`, or give --suspend-self",
+            id.namespace
+        )
+    };
+    deliverers.iter().map(line).collect()
+}
+
+/// Instances of flux-operator that are at work, and what to do about them.
+pub(crate) async fn operators(platform: &Platform) -> Result<Vec<String>, Failure> {
+    let gvk = GroupVersionKind::new("fluxcd.controlplane.io/v1", "FluxInstance");
+    let resource = platform.engine.mapper().resolve_any_version(&gvk).await;
+    let Ok(Some(resource)) = resource else {
+        return Ok(Vec::new());
+    };
+    let api: Api<DynamicObject> = Api::all_with(platform.client.clone(), &resource.api);
+    let listed = api.list_metadata(&ListParams::default()).await;
+    let listed = listed.map_err(|error| Failure::request("list fluxinstances", error))?;
+    let is_at_work = |annotations: &std::collections::BTreeMap<String, String>| {
+        annotations.get(RECONCILE).map(String::as_str) != Some("disabled")
+    };
+    let instances = listed.items.iter().map(|instance| &instance.metadata);
+    let at_work = instances.filter(|metadata| is_at_work(&metadata.annotations.clone().unwrap_or_default()));
+    Ok(at_work
+        .map(|metadata| {
+            let (name, namespace) = (metadata.name.as_deref(), metadata.namespace.as_deref());
+            let (name, namespace) = (name.unwrap_or_default(), namespace.unwrap_or_default());
+            format!(
+                "FluxInstance/{namespace}/{name} keeps Flux in place: \
+                 `kubectl -n {namespace} annotate fluxinstance/{name} {RECONCILE}=disabled`"
+            )
+        })
+        .collect())
+}
+
+/// Deployments that cannot be replaced in place, as nobody may change which Pods are theirs.
+pub(crate) async fn selectors(
+    platform: &Platform,
+    manifest: &str,
+    taken: &[ObjectId],
+) -> Result<Vec<String>, Failure> {
+    let mut found = Vec::new();
+    let wanted = objects::of_manifest(manifest)?.into_iter();
+    for object in wanted.filter(|object| object.gvk().kind == "Deployment" && taken.contains(&object.id())) {
+        let mapper = platform.engine.mapper();
+        let located = objects::locate(&platform.client, mapper, object, &platform.namespace).await?;
+        let Some(live) = located.live().await? else {
+            continue;
+        };
+        let wanted = located.object.value().get("spec").map(|spec| &spec["selector"]);
+        if wanted != Some(&live.data["spec"]["selector"]) {
+            let id = located.id();
+            found.push(format!(
+                "{id} has another selector than the chart's, which cannot be changed: give ours another name (`--set \
+                 source.name=…` and so on), so that it is scaled down and not replaced"
+            ));
+        }
+    }
+    Ok(found)
+}
+
+const RECONCILE: &str = "fluxcd.controlplane.io/reconcile";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn only_who_is_not_suspended_puts_something_back() {
+        let flux = ObjectId::parse_inventory_id("flux-system_source-controller_apps_Deployment").unwrap();
+        let object = |suspend: bool, id: &str| {
+            json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
+                "metadata": {"name": "flux-system", "namespace": "flux-system"}, "spec": {"suspend": suspend},
+                "status": {"inventory": {"entries": [{"id": id, "v": "v1"}]}}})
+        };
+        let objects = [flux.clone()];
+        assert!(delivers(&object(false, &flux.inventory_id()), &objects));
+        assert!(!delivers(&object(true, &flux.inventory_id()), &objects));
+        assert!(!delivers(&object(false, "n_a__ConfigMap"), &objects));
+        let said = told(&[object::id(&object(false, ""))]);
+        assert!(
+            said[0].contains("`windlass suspend kustomization/flux-system -n flux-system`"),
+            "{}",
+            said[0]
+        );
+    }
+}
