@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::cluster::{self, Cluster, Failure, parse_timeout};
 use crate::platform::lock::Lock;
-use crate::platform::{Place, Platform, definitions, leftovers, objects, progress, ready, rights};
+use crate::platform::{Place, Platform, definitions, leftovers, objects, ready, rights, rollout};
 use crate::takeover::compare::Expected;
 use crate::takeover::record::{self, Component, Fate, Record, Stage};
 use crate::takeover::snapshot::Snapshot;
@@ -69,7 +69,7 @@ async fn locked(
     put_back(platform, &record.components, tell).await?;
     let waiting = ready::until_ready(platform, deployments(&record), timeout);
     let labels = "app.kubernetes.io/part-of=flux";
-    progress::telling(client, namespace, labels, tell, waiting).await?;
+    rollout::telling(client, namespace, labels, waiting).await?;
     for id in &record.suspended {
         tell(&format!("resuming {id}"));
         match cluster

@@ -18,7 +18,7 @@ use crate::platform::controllers::{self, Controller};
 use crate::platform::lock::Lock;
 use crate::platform::plan::{Change, Plan};
 use crate::platform::{
-    Place, Platform, RELEASE, definitions, helm, managers, objects, progress, ready, rights, version,
+    Place, Platform, RELEASE, definitions, helm, managers, objects, ready, rights, rollout, version,
 };
 
 /// What was typed.
@@ -84,7 +84,7 @@ async fn locked(
     let last = pending::unlocked(platform, lock, flags.timeout, tell).await?;
     let wanted = Wanted::of(platform, chart::load()?, last.as_ref(), given).await?;
     wanted
-        .carry_out(platform, last, flags.timeout, flags.take_ownership, tell)
+        .carry_out(platform, last, flags.timeout, flags.take_ownership)
         .await
 }
 
@@ -195,7 +195,6 @@ impl Wanted {
         last: Option<Record>,
         timeout: Duration,
         take_ownership: bool,
-        tell: &impl Fn(&str),
     ) -> Result<(Release, bool), Failure> {
         let labels = format!("app.kubernetes.io/name=windlass,app.kubernetes.io/instance={RELEASE}");
         let (client, namespace) = (&platform.client, platform.namespace.clone());
@@ -206,7 +205,7 @@ impl Wanted {
             && self.plan(platform, Some(last)).await?.is_empty()
         {
             let waiting = ready::until_ready(platform, self.deployments()?, timeout);
-            progress::telling(client, &namespace, &labels, tell, waiting).await?;
+            rollout::telling(client, &namespace, &labels, waiting).await?;
             return Ok((last.release.clone(), false));
         }
         if take_ownership {
@@ -220,7 +219,7 @@ impl Wanted {
             take_ownership,
         };
         let release = platform.release(&self.chart, last.as_ref(), wish);
-        let release = progress::telling(client, &namespace, &labels, tell, release).await?;
+        let release = rollout::telling(client, &namespace, &labels, release).await?;
         Ok((release, true))
     }
 }

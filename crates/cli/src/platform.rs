@@ -2,7 +2,7 @@
 //! release, what else is there, and whether one may.
 //!
 //! `chart` and `helm` make the release; `plan` says what that would change; `controllers`, `definitions`, `rights` and `version`
-//! look at the cluster; `lock` keeps two of these commands apart; `progress` tells what is waited for; `leftovers` is what the
+//! look at the cluster; `lock` keeps two of these commands apart; `rollout` tells what is waited for; `leftovers` is what the
 //! controllers make for themselves.
 
 pub(crate) mod chart;
@@ -14,9 +14,9 @@ pub(crate) mod lock;
 pub(crate) mod managers;
 pub(crate) mod objects;
 pub(crate) mod plan;
-pub(crate) mod progress;
 pub(crate) mod ready;
 pub(crate) mod rights;
+pub(crate) mod rollout;
 pub(crate) mod version;
 
 use std::path::PathBuf;

@@ -117,9 +117,7 @@ async fn locked(
         .for_each(|note| tell(&format!("note: {note}")));
     tell("installing over what is there");
     let Scene { last, wanted, .. } = scene;
-    let (release, _) = wanted
-        .carry_out(platform, last, flags.timeout, true, tell)
-        .await?;
+    let (release, _) = wanted.carry_out(platform, last, flags.timeout, true).await?;
     tell(&format!(
         "release {} revision {} is ready",
         release.name, release.version

@@ -1,8 +1,6 @@
-//! What the controllers' Deployments come to, told while something waits for them: a line for each change, or on a terminal
-//! one line that changes.
+//! What the controllers' Deployments come to, told while something waits for them.
 
 use std::collections::BTreeMap;
-use std::io::{self, IsTerminal as _, Write as _};
 use std::pin::pin;
 
 use futures::{StreamExt as _, TryStreamExt as _};
@@ -10,22 +8,21 @@ use k8s_openapi::api::apps::v1::Deployment;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client, ResourceExt as _};
 
+use crate::progress::Progress;
+
 /// Works, and tells meanwhile how the Deployments with these labels are.
 pub(crate) async fn telling<T>(
     client: &Client,
     namespace: &str,
     labels: &str,
-    tell: &dyn Fn(&str),
     work: impl Future<Output = T>,
 ) -> T {
-    let mut shown = Shown::new(io::stderr().is_terminal());
-    let watch = watch(client, namespace, labels, tell, &mut shown);
-    let done = tokio::select! {
+    let progress = Progress::new(false);
+    let tell = |said: &str| progress.tell(said);
+    tokio::select! {
         done = work => done,
-        never = watch => match never {},
-    };
-    shown.end();
-    done
+        never = watch(client, namespace, labels, &tell) => match never {},
+    }
 }
 
 async fn watch(
@@ -33,12 +30,12 @@ async fn watch(
     namespace: &str,
     labels: &str,
     tell: &dyn Fn(&str),
-    shown: &mut Shown,
 ) -> std::convert::Infallible {
     let deployments: Api<Deployment> = Api::namespaced(client.clone(), namespace);
     let config = watcher::Config::default().labels(labels);
     let changes = watcher(deployments, config).default_backoff().applied_objects();
     let mut changes = pin!(changes.into_stream());
+    let mut shown = Shown::default();
     while let Some(change) = changes.next().await {
         // What goes wrong with it is told by whoever waits for more than news.
         if let Ok(deployment) = change {
@@ -48,41 +45,16 @@ async fn watch(
     std::future::pending().await
 }
 
-struct Shown {
-    is_terminal: bool,
-    states: BTreeMap<String, String>,
-}
+/// What was told of each.
+#[derive(Default)]
+struct Shown(BTreeMap<String, String>);
 
 impl Shown {
-    fn new(is_terminal: bool) -> Self {
-        Self {
-            is_terminal,
-            states: BTreeMap::new(),
-        }
-    }
-
     fn show(&mut self, deployment: &Deployment, tell: &dyn Fn(&str)) {
         let (name, state) = (deployment.name_any(), state(deployment));
-        if self.states.get(&name) == Some(&state) {
-            return;
-        }
-        if !self.is_terminal {
+        if self.0.get(&name) != Some(&state) {
             tell(&format!("{name}: {state}"));
-        }
-        self.states.insert(name, state);
-        if self.is_terminal {
-            let all: Vec<_> = self
-                .states
-                .iter()
-                .map(|(name, state)| format!("{name}: {state}"))
-                .collect();
-            _ = write!(io::stderr(), "\r\u{1b}[2K{}", all.join(", "));
-        }
-    }
-
-    fn end(&self) {
-        if self.is_terminal && !self.states.is_empty() {
-            _ = writeln!(io::stderr());
+            self.0.insert(name, state);
         }
     }
 }
@@ -125,7 +97,7 @@ mod tests {
     fn each_change_is_told_once() {
         let told = RefCell::new(Vec::new());
         let tell = |line: &str| told.borrow_mut().push(line.to_owned());
-        let mut shown = Shown::new(false);
+        let mut shown = Shown::default();
         for (updated, ready) in [(0, 0), (0, 0), (2, 0), (2, 2), (2, 2)] {
             shown.show(&deployment(updated, ready), &tell);
         }
