@@ -34,6 +34,7 @@ static FILES: &[(&str, &[u8])] = files![
     "files/crds/source.toolkit.fluxcd.io_helmcharts.yaml",
     "files/crds/source.toolkit.fluxcd.io_helmrepositories.yaml",
     "files/crds/source.toolkit.fluxcd.io_ocirepositories.yaml",
+    "files/monitoring/dashboards/artifacts.json",
     "files/monitoring/dashboards/controllers.json",
     "files/monitoring/dashboards/delivery.json",
     "files/monitoring/rules.yaml",
