@@ -21,6 +21,8 @@ pub enum Treatment {
     Serves(&'static str),
     /// It goes on for ever, and is ended once it has printed this.
     Prints(&'static str),
+    /// It ends with this code, and has said this.
+    Ends(i32, &'static str),
     /// It is not run, for this reason.
     Skipped(&'static str),
 }

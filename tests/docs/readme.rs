@@ -10,13 +10,16 @@ use testkit::git::{Change, Repository};
 use testkit::objects::{self, is_ready};
 use testkit::registry::tar_gz;
 use testkit::tools::repository_root;
-use testkit::{ControlPlane, GitServer, Options, wait_for};
+use testkit::{ControlPlane, GitServer, Options, Registry, wait_for};
 
 use crate::page::{Piece, Treatment, read};
 use crate::shell::Shell;
 
 const BENCHMARK: Treatment = Treatment::Skipped("a benchmark: a release build and minutes of work");
 const OF_CI: Treatment = Treatment::Skipped("the CI runs it by itself (.ci/run)");
+
+const WITH_FLUX: Treatment = Treatment::Skipped("Flux is not there; tests/chart/takeover.rs");
+const WITH_PODS: Treatment = Treatment::Skipped("no such Pods are there; tests/cluster/cli_trace.rs");
 
 /// What does not simply run to its end.
 const TREATMENTS: &[(&str, Treatment)] = &[
@@ -26,6 +29,26 @@ const TREATMENTS: &[(&str, Treatment)] = &[
     (
         "make generate",
         Treatment::Skipped("it would write into the repository; make lint runs it with --check"),
+    ),
+    (
+        "windlass check",
+        Treatment::Ends(3, "has no Pod that is ready behind it"), // kwok's Pods have no addresses
+    ),
+    ("windlass takeover --suspend-self", WITH_FLUX),
+    ("windlass giveback", WITH_FLUX),
+    ("windlass why deployment/web -n shop", WITH_PODS),
+    ("windlass trace pod/web-5d4f -n shop", WITH_PODS),
+    (
+        "windlass events ks/shop --watch",
+        Treatment::Prints("ReconciliationSucceeded"),
+    ),
+    (
+        "windlass logs --kind ks --name shop --follow",
+        Treatment::Skipped("the controllers are no Pods here; tests/cluster/cli_logs.rs"),
+    ),
+    (
+        "windlass diff ks/flux-system --recursive",
+        Treatment::Skipped("there is none here; tests/cluster/cli_diff.rs"),
     ),
     (
         "source-controller --storage-path=/data --storage-adv-addr=HOST:9090",
@@ -86,7 +109,7 @@ const TEMPLATE: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Re
 async fn what_the_readme_says_to_type_works() -> Result<()> {
     let control_plane = ControlPlane::start(Options::default()).await?;
     let client = control_plane.client();
-    let git = GitServer::start().await?;
+    let (git, registry) = (GitServer::start().await?, Registry::start().await?);
     let repository = repository(&git)?;
     let mut shell = Shell::new(control_plane.kubeconfig_path()).await?;
     shell
@@ -108,11 +131,13 @@ async fn what_the_readme_says_to_type_works() -> Result<()> {
     let data = testkit::scratch::directory("data")?;
     let storage = format!("--storage-path={}", data.path().display());
     let account = format!("--artifact-service-account={READER}");
+    let artifact = format!("artifact --insecure-registry oci://{}", registry.address());
     let placeholders = [
         ("HOST:", "127.0.0.1:"),
         ("--storage-path=/data", storage.as_str()),
         ("--artifact-service-account=NAME", account.as_str()),
         ("https://git.example.com/team/app", repository.url()),
+        ("artifact oci://ghcr.io", artifact.as_str()),
         // What `make cli` builds is the same program.
         ("cargo run --release -p cli --", "windlass"),
     ];

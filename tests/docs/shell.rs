@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -77,6 +77,12 @@ impl Shell {
             (Piece::Command(text), None) => self.run(text).await.map(drop),
             (Piece::Command(text), Some(Treatment::Serves(address))) => self.serve(text, address).await,
             (Piece::Command(text), Some(Treatment::Prints(expected))) => self.watch(text, expected).await,
+            (Piece::Command(text), Some(Treatment::Ends(code, expected))) => {
+                let (ended, said) = self.end(text).await?;
+                let is_it = ended.code() == Some(code) && said.contains(expected);
+                ensure!(is_it, "`{text}` ends with {ended}:\n{said}");
+                Ok(())
+            }
             (Piece::Command(text), Some(Treatment::Skipped(reason))) => {
                 println!("$ {text}\n(not run: {reason})");
                 Ok(())
@@ -86,6 +92,12 @@ impl Shell {
 
     /// Runs a command to its end, and returns what it says. It must end with 0.
     pub async fn run(&self, command: &str) -> Result<String> {
+        let (status, said) = self.end(command).await?;
+        ensure!(status.success(), "`{command}` ends with {status}:\n{said}");
+        Ok(said)
+    }
+
+    async fn end(&self, command: &str) -> Result<(ExitStatus, String)> {
         let mut shell = self.command(command);
         shell.stdin(Stdio::null());
         let output = tokio::task::spawn_blocking(move || shell.output());
@@ -94,12 +106,7 @@ impl Shell {
         let said = [output.stdout, output.stderr].concat();
         let said = String::from_utf8_lossy(&said).into_owned();
         println!("$ {command}\n{said}");
-        ensure!(
-            output.status.success(),
-            "`{command}` ends with {}:\n{said}",
-            output.status
-        );
-        Ok(said)
+        Ok((output.status, said))
     }
 
     /// Applies manifests.
