@@ -79,6 +79,19 @@ pub(crate) struct Cluster {
     pub(crate) namespace: String,
 }
 
+#[cfg(test)]
+impl Cluster {
+    /// A stand-in's, for tests.
+    pub(crate) fn at(address: &str) -> Self {
+        _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        let config = Config::new(format!("http://{address}").parse().unwrap());
+        Self {
+            client: Client::try_from(config).unwrap(),
+            namespace: FLUX_NAMESPACE.to_owned(),
+        }
+    }
+}
+
 /// Where Flux's own command looks when nothing says otherwise.
 const FLUX_NAMESPACE: &str = "flux-system";
 /// A person waits in front of the terminal: kube's 30 s say "it hangs", not "it is not there".

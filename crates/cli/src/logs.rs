@@ -3,6 +3,7 @@
 mod line;
 mod read;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -82,6 +83,12 @@ pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
             seconds: flags.since.map(|since| since.as_secs().max(1)),
             tail: flags.tail,
         };
+        // Without a window all is shown, and where that ends is known.
+        let has_window = since.seconds.is_some() || since.tail.is_some();
+        let mut last = match flags.follow && has_window {
+            true => read::ends(&cluster, &pods).await,
+            false => BTreeMap::new(),
+        };
         let (lines, refused) = read::all(&cluster, &pods, since).await;
         refused.iter().for_each(|why| tell(&format!("warning: {why}")));
         if refused.len() == pods.len() {
@@ -93,7 +100,8 @@ pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
         lines.iter().for_each(|line| text.push_str(&show.line(line)));
         print(&text)?;
         if flags.follow {
-            follow(&cluster, &flags.flux_namespace, &lines, &show).await?;
+            last.extend(read::last_times(&lines));
+            follow(&cluster, &flags.flux_namespace, last, &show).await?;
         }
         match refused.len() {
             0 => Ok(()),
@@ -112,9 +120,14 @@ fn named(word: &str) -> String {
 /// Pods that cannot be read yet, or have ended, are asked for again after this.
 const AGAIN: Duration = Duration::from_secs(2);
 
-/// Goes on, with the Pods that there are; when one ends, with those that came instead.
-async fn follow(cluster: &Cluster, namespace: &str, seen: &[Line], show: &Show) -> Result<(), Failure> {
-    let mut last = read::last_times(seen);
+/// Goes on, with the Pods that there are; when one ends, with those that came instead. `last` says when each has logged its
+/// last line; of a Pod that it does not have, everything is new.
+async fn follow(
+    cluster: &Cluster,
+    namespace: &str,
+    mut last: BTreeMap<String, String>,
+    show: &Show,
+) -> Result<(), Failure> {
     loop {
         let pods = read::pods(cluster, namespace).await?;
         let mut streams = Vec::new();

@@ -19,6 +19,8 @@ mod platform;
 mod progress;
 mod push;
 mod reconcile;
+#[cfg(test)]
+mod stand_in;
 mod suspend;
 mod takeover;
 mod template;

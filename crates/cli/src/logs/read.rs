@@ -152,7 +152,19 @@ fn merged(logs: Vec<Vec<Line>>) -> Vec<Line> {
     timed.into_iter().map(|(_, line)| line).collect()
 }
 
-/// When each Pod has logged its last line.
+/// When each Pod has logged its last line so far. Asked for before a window is read: what comes later is new even of a Pod
+/// that has nothing in the window. The node says when, as a clock here may be wrong.
+pub(super) async fn ends(cluster: &Cluster, pods: &[Pod]) -> BTreeMap<String, String> {
+    let last = Since {
+        seconds: None,
+        tail: Some(1),
+    };
+    // Who cannot be read now is told by the read that comes next.
+    let (lines, _) = all(cluster, pods, last).await;
+    last_times(&lines)
+}
+
+/// When each Pod has logged the last of these lines.
 pub(super) fn last_times(lines: &[Line]) -> BTreeMap<String, String> {
     let timed = lines.iter().filter(|line| !line.time.is_empty());
     timed.map(|line| (line.pod.clone(), line.time.clone())).collect()
@@ -183,6 +195,7 @@ pub(super) async fn follow(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stand_in;
     use serde_json::json;
 
     #[test]
@@ -224,6 +237,39 @@ mod tests {
         assert_eq!(
             selector(&deployment).as_deref(),
             Some("app=source-controller,x=y")
+        );
+    }
+
+    #[tokio::test]
+    async fn a_pod_that_is_silent_in_the_window_is_followed_from_its_end() {
+        const OLD: &str = "2026-01-01T00:00:01.5Z old\n";
+        let (address, asked) = stand_in::serve(|request| {
+            let body = match () {
+                () if request.what.contains("/pods/new/") => String::new(),
+                () if request.what.contains("tailLines=1") => OLD.to_owned(),
+                () if request.what.contains("follow=true") => format!("{OLD}2026-01-01T00:00:01.7Z more\n"),
+                () => String::new(),
+            };
+            (200, String::new(), body)
+        });
+        let cluster = Cluster::at(&address);
+        let pods: Vec<_> = ["silent", "new"]
+            .map(|name| pod(&json!({"metadata": {"name": name, "namespace": "n"}})))
+            .into();
+        let last = ends(&cluster, &pods).await;
+        assert_eq!(
+            last,
+            BTreeMap::from([("silent".to_owned(), "2026-01-01T00:00:01.5Z".to_owned())])
+        );
+        let lines = follow(&cluster, &pods[0], last["silent"].clone()).await.unwrap();
+        let lines: Vec<_> = lines.map(|line| line.raw).collect().await;
+        assert_eq!(lines, ["more"]);
+        let asked = asked.lock().unwrap();
+        let followed = asked.last().unwrap();
+        assert!(
+            followed.what.ends_with("&sinceTime=2026-01-01T00%3A00%3A01.5Z"),
+            "{}",
+            followed.what
         );
     }
 }
