@@ -111,7 +111,7 @@ pub(crate) fn run(flags: &Flags) -> Result<(), Failure> {
     _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let progress = Progress::new(flags.quiet);
     let pushed = runtime.block_on(async {
-        let registry = Registry::connect(name.clone(), credentials, flags.insecure_registry).await?;
+        let mut registry = Registry::connect(name.clone(), credentials, flags.insecure_registry).await?;
         registry.push(&image, &tag, &progress).await
     });
     pushed.map_err(|why| Failure::Request {

@@ -29,6 +29,7 @@ pub(super) struct Registry {
     client: Client,
     name: Name,
     base: Url,
+    credentials: Option<Credentials>,
     authorization: Option<HeaderValue>,
 }
 
@@ -64,10 +65,11 @@ impl Registry {
                 client,
                 name,
                 base,
+                credentials,
                 authorization: None,
             };
             if answer.status() == StatusCode::UNAUTHORIZED {
-                registry.sign_in(&answer, credentials).await?;
+                registry.sign_in(&answer).await?;
             }
             return Ok(registry);
         }
@@ -75,15 +77,14 @@ impl Registry {
     }
 
     /// Pushes what is not there yet, and the manifest last: it is valid only with all that it names.
-    pub(super) async fn push(&self, image: &Image, tag: &str, progress: &Progress) -> Result<(), String> {
+    pub(super) async fn push(&mut self, image: &Image, tag: &str, progress: &Progress) -> Result<(), String> {
         for (what, blob) in [("the content", &image.layer), ("the config", &image.config)] {
             progress.tell(&format!("pushing {what}, {} bytes", blob.len()));
             self.blob(blob).await?;
         }
         let url = self.url(&format!("manifests/{tag}"))?;
-        let request = self.at(Method::PUT, url).header(CONTENT_TYPE, MANIFEST);
-        let answer = request.body(image.manifest.clone()).send().await.map_err(said)?;
-        let answer = checked(answer).await?;
+        let manifest = Some((MANIFEST, image.manifest.as_ref()));
+        let answer = checked(self.send(Method::PUT, url, manifest).await?).await?;
         let stored = answer.headers().get("docker-content-digest");
         match stored.and_then(|digest| digest.to_str().ok()) {
             Some(other) if other != image.digest => Err(format!(
@@ -94,16 +95,15 @@ impl Registry {
         }
     }
 
-    async fn blob(&self, data: &[u8]) -> Result<(), String> {
+    async fn blob(&mut self, data: &[u8]) -> Result<(), String> {
         let digest = Digest::of(data).to_string();
         let url = self.url(&format!("blobs/{digest}"))?;
-        let there = self.at(Method::HEAD, url).send().await.map_err(said)?;
+        let there = self.send(Method::HEAD, url, None).await?;
         if there.status().is_success() {
             return Ok(());
         }
         let url = self.url("blobs/uploads/")?;
-        let begun = self.at(Method::POST, url.clone()).send().await.map_err(said)?;
-        let begun = checked(begun).await?;
+        let begun = checked(self.send(Method::POST, url.clone(), None).await?).await?;
         let place = begun
             .headers()
             .get(LOCATION)
@@ -114,15 +114,43 @@ impl Registry {
             .join(place)
             .map_err(|error| format!("the registry's address to upload to: {error}"))?;
         place.query_pairs_mut().append_pair("digest", &digest);
-        let request = self.at(Method::PUT, place);
-        let request = request.header(CONTENT_TYPE, "application/octet-stream");
-        checked(request.body(data.to_vec()).send().await.map_err(said)?).await?;
+        let data = Some(("application/octet-stream", data));
+        checked(self.send(Method::PUT, place, data).await?).await?;
         Ok(())
     }
 
     fn url(&self, path: &str) -> Result<Url, String> {
         let path = format!("{}/{path}", self.name.repository);
         self.base.join(&path).map_err(|error| error.to_string())
+    }
+
+    /// Asks, and where the registry wants to know who does, signs in and asks once more: some let everybody look and ask for
+    /// an account only when something is to be written, and what one has signed in with may end while a large blob is pushed.
+    async fn send(
+        &mut self,
+        method: Method,
+        url: Url,
+        body: Option<(&str, &[u8])>,
+    ) -> Result<Response, String> {
+        let request = |registry: &Self| {
+            let request = registry.at(method.clone(), url.clone());
+            match body {
+                Some((kind, data)) => request.header(CONTENT_TYPE, kind).body(data.to_vec()),
+                None => request,
+            }
+        };
+        let answer = request(self).send().await.map_err(said)?;
+        // Others' words about credentials are not listened to.
+        let is_home = answer.url().origin() == self.base.origin();
+        if answer.status() != StatusCode::UNAUTHORIZED || !is_home {
+            return Ok(answer);
+        }
+        let before = self.authorization.clone();
+        self.sign_in(&answer).await?;
+        match self.authorization == before {
+            true => Ok(answer),
+            false => request(self).send().await.map_err(said),
+        }
     }
 
     /// What was signed in with is shown to the registry only, and not to where it sends uploads.
@@ -135,20 +163,20 @@ impl Registry {
         }
     }
 
-    async fn sign_in(&mut self, answer: &Response, credentials: Option<Credentials>) -> Result<(), String> {
+    async fn sign_in(&mut self, answer: &Response) -> Result<(), String> {
         let asked = answer.headers().get_all(WWW_AUTHENTICATE).iter();
         let asked = challenge::choose(asked.filter_map(|value| value.to_str().ok()));
         let asked = asked.ok_or("the registry asks for a way to sign in that is not known here")?;
-        let header = match (asked, credentials) {
+        let header = match (asked, &self.credentials) {
             (_, Some(Credentials::Bearer(token))) => format!("Bearer {token}"),
-            (Challenge::Basic, Some(Credentials::Basic(user, password))) => basic(&user, &password),
+            (Challenge::Basic, Some(Credentials::Basic(user, password))) => basic(user, password),
             (Challenge::Basic, _) => {
                 return Err(
                     "the registry asks for user and password: use --creds, or `docker login`".to_owned(),
                 );
             }
-            (Challenge::Bearer { realm, service }, credentials) => {
-                let token = self.token(&realm, service.as_deref(), credentials).await?;
+            (Challenge::Bearer { realm, service }, _) => {
+                let token = self.token(&realm, service.as_deref()).await?;
                 format!("Bearer {token}")
             }
         };
@@ -159,12 +187,7 @@ impl Registry {
         Ok(())
     }
 
-    async fn token(
-        &self,
-        realm: &str,
-        service: Option<&str>,
-        credentials: Option<Credentials>,
-    ) -> Result<String, String> {
+    async fn token(&self, realm: &str, service: Option<&str>) -> Result<String, String> {
         let mut url: Url = realm
             .parse()
             .map_err(|_| "the registry names no address to sign in at".to_owned())?;
@@ -174,7 +197,7 @@ impl Registry {
         let scope = format!("repository:{}:pull,push", self.name.repository);
         let mut parameters = vec![("scope", scope.as_str())];
         parameters.extend(service.map(|service| ("service", service)));
-        let request = match &credentials {
+        let request = match &self.credentials {
             Some(Credentials::IdentityToken(token)) => {
                 parameters.extend([
                     ("grant_type", "refresh_token"),
@@ -269,6 +292,7 @@ fn refusal(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stand_in;
 
     #[test]
     fn refusals_are_told_in_the_registrys_words() {
@@ -277,5 +301,69 @@ mod tests {
         assert_eq!(refusal(text), "DENIED requested access to the resource is denied");
         assert_eq!(refusal("<html>\n no"), "<html> no");
         assert_eq!(refusal(&"x".repeat(1000)).chars().count(), TOLD + 1);
+    }
+
+    /// A registry that lets everybody look, and whose tokens are good for so many requests.
+    async fn pushed(uses: usize, credentials: Option<Credentials>) -> (Result<(), String>, Vec<String>) {
+        let (used, tokens) = (std::cell::Cell::new(0), std::cell::Cell::new(0));
+        let image = Image {
+            layer: b"layer".to_vec(),
+            config: b"config".to_vec(),
+            manifest: b"manifest".to_vec(),
+            digest: Digest::of(b"manifest").to_string(),
+        };
+        let (address, asked) = stand_in::serve(move |request| {
+            let said = |status, headers: &str| (status, headers.to_owned(), String::new());
+            let what = request.what.as_str();
+            if what.starts_with("GET /token") {
+                tokens.set(tokens.get() + 1);
+                used.set(0);
+                let body = format!("{{\"token\": \"t{}\"}}", tokens.get());
+                return (200, String::new(), body);
+            }
+            used.set(used.get() + 1);
+            let may = request.authorization == format!("Bearer t{}", tokens.get()) && used.get() <= uses;
+            match what {
+                "GET /v2/" => said(200, ""),
+                _ if what.starts_with("HEAD ") => said(404, ""),
+                _ if !may => {
+                    let host = &request.host;
+                    let asks =
+                        format!("WWW-Authenticate: Bearer realm=\"http://{host}/token\",service=\"s\"\n");
+                    said(401, &asks)
+                }
+                _ if what.starts_with("POST ") => said(202, "Location: /v2/app/blobs/uploads/1\n"),
+                _ => said(201, ""),
+            }
+        });
+        let name = Name::parse(&format!("oci://{address}/app")).unwrap();
+        let mut registry = Registry::connect(name, credentials, true).await.unwrap();
+        let outcome = registry.push(&image, "v1", &Progress::new(true)).await;
+        let asked = asked.lock().unwrap();
+        let asked = asked.iter().map(|request| request.what.clone()).collect();
+        (outcome, asked)
+    }
+
+    fn pusher() -> Option<Credentials> {
+        Some(Credentials::Basic("pusher".to_owned(), "let-me-in".to_owned()))
+    }
+
+    #[tokio::test]
+    async fn who_may_look_without_an_account_signs_in_when_writing() {
+        let (outcome, asked) = pushed(100, pusher()).await;
+        assert_eq!(outcome, Ok(()));
+        let tokens = asked.iter().filter(|what| what.starts_with("GET /token?"));
+        assert_eq!(tokens.count(), 1, "{asked:?}");
+        assert!(asked.last().unwrap().starts_with("PUT /v2/app/manifests/v1"));
+    }
+
+    #[tokio::test]
+    async fn a_token_that_ends_on_the_way_is_replaced() {
+        let (outcome, asked) = pushed(2, pusher()).await;
+        assert_eq!(outcome, Ok(()), "{asked:?}");
+        // And one that is never good enough is not asked for over and over.
+        let (outcome, asked) = pushed(0, pusher()).await;
+        assert!(outcome.unwrap_err().starts_with("the registry answers 401"));
+        assert_eq!(asked.len(), 5, "{asked:?}");
     }
 }
