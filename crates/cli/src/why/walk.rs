@@ -70,6 +70,9 @@ pub(crate) struct Finding {
     /// Whether its trouble comes of what was asked about, and not the other way round.
     #[serde(skip)]
     pub(crate) follows: bool,
+    /// Whether it was told of before, with all that it waits for.
+    #[serde(skip)]
+    pub(crate) is_again: bool,
     /// What it waits for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) because: Vec<Finding>,
@@ -78,16 +81,23 @@ pub(crate) struct Finding {
 impl Finding {
     /// Tells whether it, or anything that it needs, is not as it should be.
     fn is_trouble(&self) -> bool {
-        self.state != State::Ready || self.because.iter().any(Self::is_trouble)
+        self.state != State::Ready || self.is_again || self.because.iter().any(Self::is_trouble)
     }
 
-    /// The ends of the ways: where the causes are.
+    /// The ends of the ways: where the causes are, each once.
     pub(crate) fn roots(&self) -> Vec<&Finding> {
-        let mut roots: Vec<_> = self.because.iter().flat_map(Finding::roots).collect();
-        if roots.is_empty() && self.state != State::Ready && !self.follows {
-            roots.push(self);
-        }
+        let mut roots = self.ends();
+        roots.retain(|end| !end.is_again);
         roots
+    }
+
+    fn ends(&self) -> Vec<&Finding> {
+        let mut ends: Vec<_> = self.because.iter().flat_map(Finding::ends).collect();
+        let is_bad = self.state != State::Ready || self.is_again;
+        if ends.is_empty() && is_bad && !self.follows {
+            ends.push(self);
+        }
+        ends
     }
 }
 
@@ -97,6 +107,7 @@ pub(crate) fn walk(root: &ObjectId, fetched: &Fetched, wanted: &mut Vec<ObjectId
         fetched,
         wanted,
         path: Vec::new(),
+        told: BTreeMap::new(),
     };
     walk.visit("object", root)
 }
@@ -106,6 +117,9 @@ struct Walk<'a> {
     wanted: &'a mut Vec<ObjectId>,
     /// From the root to where it is.
     path: Vec<ObjectId>,
+    /// What was walked over already, how it is, and whether anything is wrong with it or what it needs: objects that need the
+    /// same ones would be told of over and over, twice as often with each that is added.
+    told: BTreeMap<ObjectId, (State, bool)>,
 }
 
 impl Walk<'_> {
@@ -125,7 +139,17 @@ impl Walk<'_> {
                 &format!("waits for itself: {}", circle.join(" → ")),
             );
         }
-        match self.fetched.get(id) {
+        match self.told.get(id) {
+            Some(&(state, true)) => {
+                return Finding {
+                    is_again: true,
+                    ..plain(state, "see above")
+                };
+            }
+            Some(&(state, false)) => return plain(state, ""),
+            None => {}
+        }
+        let found = match self.fetched.get(id) {
             None => {
                 self.wanted.push(id.clone());
                 plain(State::Ready, "")
@@ -138,7 +162,9 @@ impl Walk<'_> {
                 self.path.pop();
                 finding
             }
-        }
+        };
+        self.told.insert(id.clone(), (found.state, found.is_trouble()));
+        found
     }
 
     fn look(&mut self, role: &'static str, id: &ObjectId, object: &Value) -> Finding {
@@ -264,6 +290,7 @@ pub(crate) fn finding(object: String, role: &'static str, state: State) -> Findi
         path: String::new(),
         from: None,
         follows: false,
+        is_again: false,
         because: Vec::new(),
     }
 }

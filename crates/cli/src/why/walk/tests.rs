@@ -37,20 +37,23 @@ fn source(ready: (&str, &str, &str), revision: &str) -> Value {
 
 /// Walks from the first object, fetching as the command does, and compares what is printed.
 fn check(objects: &[Value], expected: &str) {
+    assert_eq!(printed(objects), expected);
+}
+
+fn printed(objects: &[Value]) -> String {
     let mut fetched = Fetched::new();
     let root = object::id(&objects[0]);
-    let found = loop {
+    loop {
         let mut wanted = Vec::new();
         let found = walk(&root, &fetched, &mut wanted);
         if wanted.is_empty() {
-            break found;
+            return shown(&found, Colours::none());
         }
         for id in wanted {
             let there = objects.iter().find(|object| object::id(object) == id).cloned();
             fetched.insert(id, there.map_or(Lookup::Absent, Lookup::Found));
         }
-    };
-    assert_eq!(shown(&found, Colours::none()), expected);
+    }
 }
 
 #[test]
@@ -189,4 +192,37 @@ fn a_circle_of_dependencies_ends() {
          \ncause: Kustomization/shop/a: not ready: waits for itself: Kustomization/shop/a → Kustomization/shop/b → \
          Kustomization/shop/a\n",
     );
+}
+
+/// Each waits for all that come after it.
+fn waiting_for_all_others(names: &[String]) -> Vec<Value> {
+    let waits = ("False", "DependencyNotReady", "waiting");
+    let apps = names.iter().enumerate().map(|(number, name)| {
+        let on: Vec<_> = names[number + 1..]
+            .iter()
+            .map(|name| json!({"name": name}))
+            .collect();
+        app(name, waits, json!({"spec": {"dependsOn": on}}))
+    });
+    apps.collect()
+}
+
+#[test]
+fn what_several_wait_for_is_told_once() {
+    let mut objects = waiting_for_all_others(&["a", "b", "c"].map(str::to_owned));
+    objects.push(source(READY, "main@sha1:aa"));
+    check(
+        &objects,
+        "Kustomization/shop/a: not ready (DependencyNotReady)\n  waiting\n\
+         ├── dependency Kustomization/shop/b: not ready (DependencyNotReady)\n│     waiting\n\
+         │   └── dependency Kustomization/shop/c: not ready (DependencyNotReady)\n│         waiting\n\
+         └── dependency Kustomization/shop/c: not ready\n      see above\n\
+         \ncause: Kustomization/shop/c: DependencyNotReady: waiting\n",
+    );
+    // The source, which is absent, too: one line for each object, two for each way between them, and the cause.
+    let names: Vec<_> = (0..12).map(|number| format!("app-{number}")).collect();
+    let text = printed(&waiting_for_all_others(&names));
+    assert_eq!(text.matches("(DependencyNotReady)").count(), names.len());
+    assert_eq!(text.matches("does not exist").count(), 2);
+    assert_eq!(text.matches("\ncause: ").count(), 1);
 }
