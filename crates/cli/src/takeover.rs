@@ -27,7 +27,7 @@ use crate::platform::chart::ValueFlags;
 use crate::platform::lock::Lock;
 use crate::platform::{Place, Platform, managers, objects, rights};
 use compare::Expected;
-use record::{Component, Fate, Record, Stage};
+use record::{Component, Fate, Known, Record, Stage};
 pub(crate) use report::report;
 use scene::Scene;
 use snapshot::Snapshot;
@@ -141,19 +141,22 @@ fn with_ways_on(failure: Failure) -> Failure {
 }
 
 /// Writes down what is there, before anything is done. What a takeover that was killed has written is how it was; after one
-/// that came to its end, only what is new is added, and what is to stay the same is what there is now.
+/// that came to its end, only what is new is added, and what is to stay the same is what there is now. Of a Flux that was
+/// brought back since, all is written down anew.
 async fn recorded(
     cluster: &Cluster,
     platform: &Platform,
     scene: &Scene,
     tell: &impl Fn(&str),
 ) -> Result<Record, Failure> {
-    let mut record = match scene.record.clone() {
-        Some(record) if record.stage == Stage::Begun => {
+    let at_work: Vec<ObjectId> = scene.rivals.iter().map(|rival| rival.id.clone()).collect();
+    let known = scene.record.clone();
+    let mut record = match known.map(|record| record.since(scene.is_released(), &at_work)) {
+        Some(Known::Whole(record)) if record.stage == Stage::Begun => {
             tell("a takeover was begun before; going on");
             record
         }
-        Some(record) => Record {
+        Some(Known::Whole(record) | Known::Part(record)) => Record {
             before: Snapshot::take(cluster, platform).await?,
             stage: Stage::Begun,
             ..record

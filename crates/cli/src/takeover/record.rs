@@ -97,6 +97,15 @@ pub(crate) struct Record {
     pub(crate) before_giveback: Option<Snapshot>,
 }
 
+/// What is known of Flux from a takeover before.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Known {
+    /// All of it.
+    Whole(Record),
+    /// These parts; the rest is to be written down anew.
+    Part(Record),
+}
+
 impl Record {
     pub(crate) fn new() -> Self {
         Self {
@@ -112,6 +121,30 @@ impl Record {
             if !self.components.iter().any(|known| known.id() == component.id()) {
                 self.components.push(component);
             }
+        }
+    }
+
+    /// What of it still holds when a takeover begins again. `at_work` are the controllers of Flux. With them there and no release
+    /// of ours, Flux was brought back by other means, and may be another one: it is written down anew. A takeover that was killed
+    /// early may have scaled some of them down, which is known from here only.
+    pub(crate) fn since(self, is_released: bool, at_work: &[ObjectId]) -> Known {
+        if is_released || at_work.is_empty() {
+            return Known::Whole(self);
+        }
+        let is_at_work = |one: &Component| at_work.contains(&one.id());
+        let mut replaced = self.components.iter().filter(|one| one.fate == Fate::Replaced);
+        match self.stage {
+            Stage::TakenOver => Known::Part(Self::new()),
+            Stage::Begun if replaced.all(|one| !one.is_deployment() || is_at_work(one)) => {
+                let (components, suspended) = (self.components, self.suspended);
+                let still = |one: &Component| one.fate == Fate::ScaledDown && !at_work.contains(&one.id());
+                Known::Part(Self {
+                    components: components.into_iter().filter(still).collect(),
+                    suspended,
+                    ..Self::new()
+                })
+            }
+            _ => Known::Whole(self),
         }
     }
 
@@ -259,6 +292,40 @@ mod tests {
         }
         let size = record.packed().unwrap().len();
         assert!(size < LIMIT, "{size}");
+    }
+
+    #[test]
+    fn a_flux_that_was_brought_back_is_recorded_anew() {
+        let recorded = |stage| {
+            let mut record = Record {
+                stage,
+                suspended: vec![component("own", 1).id()],
+                ..Record::new()
+            };
+            let scaled = Component {
+                fate: Fate::ScaledDown,
+                ..component("watcher", 1)
+            };
+            record.add(vec![component("a", 2), scaled]);
+            record
+        };
+        let [a, watcher] = ["a", "watcher"].map(|name| component(name, 1).id());
+        let whole = |stage| Known::Whole(recorded(stage));
+        let since = |stage, is_released, at_work: &[ObjectId]| recorded(stage).since(is_released, at_work);
+        for stage in [Stage::TakenOver, Stage::Begun] {
+            // Ours is there, or nobody: the record is all that is left of Flux.
+            assert_eq!(since(stage, true, &[a.clone()]), whole(stage));
+            assert_eq!(since(stage, false, &[]), whole(stage));
+        }
+        let both = [a.clone(), watcher.clone()];
+        assert_eq!(since(Stage::TakenOver, false, &both), Known::Part(Record::new()));
+        let Known::Part(part) = since(Stage::Begun, false, &[a]) else {
+            panic!("the old Flux was kept");
+        };
+        let known: Vec<_> = part.components.iter().map(Component::id).collect();
+        assert_eq!((known, part.suspended.len()), (vec![watcher.clone()], 1));
+        // Killed while it was replaced.
+        assert_eq!(since(Stage::Begun, false, &[watcher]), whole(Stage::Begun));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use helm_release::Status;
 use manifest::ObjectId;
 use serde_json::{Map, Value};
 
@@ -65,6 +66,12 @@ impl Scene {
             rivals,
             record,
         })
+    }
+
+    /// Whether the release is there, and not its history only.
+    pub(super) fn is_released(&self) -> bool {
+        let status = self.last.as_ref().map(|last| &last.release.info.status);
+        status.is_some_and(|status| *status != Status::Uninstalled)
     }
 
     /// Those of the chart's objects that are somebody's.
