@@ -144,11 +144,25 @@ async fn windlass_uninstalls_without_a_trace_but_keeps_what_people_declared() {
         .patch_metadata(&name, &Default::default(), &patch)
         .await
         .unwrap();
-    let said = cluster
-        .windlass(&["uninstall", "--crds", "--yes"], 0)
-        .await
-        .unwrap();
+    // Who is at work elsewhere would take that for the wish to delete everything.
+    let mut other = deployment_of_flux("helm-controller");
+    other["metadata"]["namespace"] = json!("default");
+    objects::apply(&cluster.client, &other).await.unwrap();
+    let all = ["uninstall", "--crds", "--yes"];
+    let said = cluster.windlass(&all, 3).await.unwrap();
+    assert!(
+        said.contains("other controllers are at work: Deployment/default/helm-controller;"),
+        "{said}"
+    );
+    let (deployments, name) = objects::api_of(&cluster.client, &other).unwrap();
+    deployments.delete(&name, &Default::default()).await.unwrap();
+    let said = cluster.windlass(&all, 0).await.unwrap();
     assert!(said.contains("left: the namespace flux-system;"), "{said}");
+    assert_eq!(definitions(&cluster).await, 0);
+    // The release may be gone, and the definitions not: of an uninstall that was interrupted, or of helm.
+    testkit::install_crds(&cluster.client).await.unwrap();
+    let said = cluster.windlass(&all, 0).await.unwrap();
+    assert!(said.contains("the definitions are gone"), "{said}");
     assert_eq!(definitions(&cluster).await, 0);
 }
 

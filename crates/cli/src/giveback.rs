@@ -66,7 +66,7 @@ async fn locked(
     let gone = leftovers::delete(client, namespace).await?;
     gone.iter().for_each(|id| tell(&format!("{id} deleted")));
     definitions::release(client).await?;
-    put_back(platform, &record.components, tell).await?;
+    put_back(platform, &record.components, timeout, tell).await?;
     let waiting = ready::until_ready(platform, deployments(&record), timeout);
     let labels = "app.kubernetes.io/part-of=flux";
     rollout::telling(client, namespace, labels, waiting).await?;
@@ -109,6 +109,7 @@ async fn begun(cluster: &Cluster, platform: &Platform, record: &mut Record) -> R
 async fn put_back(
     platform: &Platform,
     components: &[Component],
+    timeout: Duration,
     tell: &impl Fn(&str),
 ) -> Result<(), Failure> {
     let (last, first): (Vec<&Component>, Vec<&Component>) =
@@ -122,6 +123,8 @@ async fn put_back(
         let mapper = platform.engine.mapper();
         let object = objects::of_value(&component.object);
         let located = objects::locate(&platform.client, mapper, object, &id.namespace).await?;
+        // Ours of that name may still be ending, after an uninstall that was interrupted.
+        located.gone_if_deleted(platform, timeout).await?;
         located.apply(&component.manager, false).await?;
         tell(&format!("{id} is put back"));
     }

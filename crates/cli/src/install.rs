@@ -213,6 +213,8 @@ impl Wanted {
             let taken: Vec<_> = plan.with(Change::TakenOver).cloned().collect();
             managers::make_ours(platform, &self.release.manifest, &taken).await?;
         }
+        // Those of an uninstall that was interrupted may still be ending.
+        ready::until_gone(platform, &self.deployments()?, timeout).await?;
         let wish = helm::Wish {
             values: self.values,
             timeout,

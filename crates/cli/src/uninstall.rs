@@ -6,8 +6,9 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::cluster::{self, Cluster, Failure, parse_timeout, print};
+use crate::platform::controllers::{self, Controller};
 use crate::platform::lock::Lock;
-use crate::platform::{Place, Platform, RELEASE, definitions, leftovers, objects, rights};
+use crate::platform::{Place, Platform, RELEASE, definitions, leftovers, objects, ready, rights};
 use crate::takeover::record;
 
 /// What was typed.
@@ -39,8 +40,11 @@ pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
         if flags.crds && !flags.yes {
             return Err(Failure::Usage(would_go(&counts)));
         }
+        if flags.crds {
+            refuse(&others(&platform).await?)?;
+        }
         if platform.last().await?.is_none() {
-            return absent(&platform).await;
+            return absent(&cluster, &platform, flags, &tell).await;
         }
         let lock = Lock::take(&platform.client, &platform.namespace, &tell).await?;
         let gone = platform
@@ -70,13 +74,52 @@ async fn all(
     tell: &impl Fn(&str),
 ) -> Result<(), Failure> {
     if flags.crds {
+        nobody_else(platform, flags.timeout).await?;
         // The definitions may be the release's. They go when no object has a finalizer any more, and none gets one when no
         // controller is left.
         stop(platform, flags.timeout).await?;
         definitions::unbind(cluster).await?;
     }
     take_away(platform, flags.crds, flags.timeout, tell).await?;
-    rest(cluster, platform, flags, tell).await
+    rest(cluster, platform, flags, tell).await.map(drop)
+}
+
+/// Controllers that are not the release's, in any namespace.
+async fn others(platform: &Platform) -> Result<Vec<Controller>, Failure> {
+    let own = match platform.last().await? {
+        Some(last) => objects::of_manifest(&last.release.manifest)?,
+        None => Vec::new(),
+    };
+    let own: Vec<_> = own.iter().map(manifest::Object::id).collect();
+    Ok(controllers::beside(
+        controllers::find(&platform.client).await?,
+        &own,
+    ))
+}
+
+/// Who is at work while objects are deleted with their definitions takes that for the wish to delete what they delivered.
+fn refuse(others: &[Controller]) -> Result<(), Failure> {
+    let at_work: Vec<String> = others
+        .iter()
+        .filter(|other| !other.is_going)
+        .map(|other| other.id.to_string())
+        .collect();
+    match at_work.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::NotReady(format!(
+            "other controllers are at work: {}; they would delete all that was delivered together with the objects that go with \
+             the definitions. Uninstall them first, or scale them to 0",
+            at_work.join(", ")
+        ))),
+    }
+}
+
+/// Makes sure that there are no other controllers; those that are ending are waited for.
+async fn nobody_else(platform: &Platform, timeout: Duration) -> Result<(), Failure> {
+    let others = others(platform).await?;
+    refuse(&others)?;
+    let ids: Vec<_> = others.into_iter().map(|other| other.id).collect();
+    ready::until_gone(platform, &ids, timeout).await
 }
 
 /// Deletes the controllers of the release with their Pods.
@@ -113,15 +156,36 @@ fn would_go(counts: &[(&'static cluster::Kind, usize)]) -> String {
     )
 }
 
-/// There is no release. What controllers made may be left all the same, of an uninstall by helm.
-async fn absent(platform: &Platform) -> Result<(), Failure> {
-    let gone = leftovers::delete(&platform.client, &platform.namespace).await?;
-    for id in &gone {
-        print(&format!("{id} deleted\n"))?;
-    }
-    match gone.is_empty() {
-        false => Ok(()),
-        true => Err(Failure::NotReady(format!(
+/// There is no release. What controllers made may be left all the same, of an uninstall by helm, and the definitions, of one
+/// of ours that was interrupted.
+async fn absent(
+    cluster: &Cluster,
+    platform: &Platform,
+    flags: &Flags,
+    tell: &impl Fn(&str),
+) -> Result<(), Failure> {
+    let work = async {
+        if flags.crds {
+            nobody_else(platform, flags.timeout).await?;
+        }
+        rest(cluster, platform, flags, tell).await
+    };
+    // Without the namespace there is no lock, and nothing in it that two could be at.
+    let gone = match platform.has_namespace().await? {
+        true => {
+            let lock = Lock::take(&platform.client, &platform.namespace, tell).await?;
+            let gone = platform.interruptible(work).await;
+            lock.give_up().await;
+            gone?
+        }
+        false => platform.interruptible(work).await?,
+    };
+    match flags.crds {
+        true => {
+            print("the definitions are gone with all of their objects; what was delivered stays as it is\n")
+        }
+        false if !gone.is_empty() => Ok(()),
+        false => Err(Failure::NotReady(format!(
             "there is no release {RELEASE} in namespace {}",
             platform.namespace
         ))),
@@ -168,7 +232,7 @@ async fn rest(
     platform: &Platform,
     flags: &Flags,
     tell: &impl Fn(&str),
-) -> Result<(), Failure> {
+) -> Result<Vec<String>, Failure> {
     let (client, namespace) = (&platform.client, &platform.namespace);
     let mut gone = leftovers::delete(client, namespace).await?;
     gone.extend(leftovers::delete_leases(client, namespace).await?);
@@ -178,7 +242,7 @@ async fn rest(
         definitions::unbind(cluster).await?;
         definitions::delete(platform, flags.timeout).await?;
     }
-    Ok(())
+    Ok(gone)
 }
 
 fn told(namespace: &str, counts: &[(&'static cluster::Kind, usize)], with_definitions: bool) -> String {

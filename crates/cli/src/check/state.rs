@@ -285,6 +285,7 @@ mod tests {
             version: String::new(),
             image: "image".to_owned(),
             wanted: 1,
+            is_going: false,
             ready: 1,
             is_current: true,
             release: None,

@@ -33,6 +33,8 @@ pub(crate) struct Controller {
     pub(crate) image: String,
     pub(crate) wanted: i32,
     pub(crate) ready: i32,
+    /// It was deleted, and waits for its Pods to end.
+    pub(crate) is_going: bool,
     /// The newest spec is what runs.
     pub(crate) is_current: bool,
     /// The Helm release that says that it is its own, as NAMESPACE/NAME.
@@ -72,6 +74,7 @@ impl Controller {
             version: label(VERSION),
             image: image.unwrap_or_default(),
             wanted,
+            is_going: deployment.metadata.deletion_timestamp.is_some(),
             ready: status.ready_replicas.unwrap_or(0),
             is_current: status.observed_generation == deployment.metadata.generation
                 && status.updated_replicas.unwrap_or(0) >= wanted,
@@ -114,10 +117,49 @@ pub(crate) fn rivals<'a>(controllers: &'a [Controller], components: &[String]) -
         .collect()
 }
 
+/// Those that are at work, or still ending, beside these.
+pub(crate) fn beside(controllers: Vec<Controller>, own: &[ObjectId]) -> Vec<Controller> {
+    let is_other = |one: &Controller| (one.wanted > 0 || one.is_going) && !own.contains(&one.id);
+    controllers.into_iter().filter(is_other).collect()
+}
+
+/// The components that are at work in a namespace.
+pub(crate) fn at_work(controllers: &[Controller], namespace: &str) -> Vec<String> {
+    let there = controllers
+        .iter()
+        .filter(|one| one.wanted > 0 && !one.is_going && one.id.namespace == namespace);
+    there.map(|one| one.component.clone()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn who_is_at_work_beside_a_release_is_found_wherever_it_is() {
+        let mut elsewhere = controller("source-controller", json!({NAME: "windlass"}), 1);
+        elsewhere.id.namespace = "other".to_owned();
+        let ending = Controller {
+            is_going: true,
+            ..controller("helm-controller", json!({}), 1)
+        };
+        let own = controller("source-controller", json!({NAME: "windlass"}), 1);
+        let flux = controller("kustomize-controller", json!({}), 1);
+        let stopped = controller("notification-controller", json!({}), 0);
+        let all = vec![
+            own.clone(),
+            elsewhere.clone(),
+            ending.clone(),
+            flux.clone(),
+            stopped,
+        ];
+        assert_eq!(
+            at_work(&all, "flux-system"),
+            ["source-controller", "kustomize-controller"]
+        );
+        assert_eq!(beside(all, &[own.id]), [elsewhere, ending, flux]);
+    }
 
     pub(super) fn controller(name: &str, labels: serde_json::Value, replicas: i32) -> Controller {
         let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment",

@@ -97,6 +97,15 @@ impl Platform {
         })
     }
 
+    /// Tells whether the namespace is there.
+    pub(crate) async fn has_namespace(&self) -> Result<bool, Failure> {
+        let namespaces: Api<Namespace> = Api::all(self.client.clone());
+        let found = namespaces.get_metadata_opt(&self.namespace).await;
+        let found = found
+            .map_err(|error| Failure::request(format!("get the namespace {}", self.namespace), error))?;
+        Ok(found.is_some())
+    }
+
     /// Makes the namespace if it is not there.
     pub(crate) async fn create_namespace(&self) -> Result<(), Failure> {
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
@@ -250,6 +259,10 @@ fn failure(what: &str, error: &Error) -> Failure {
             Failure::TimedOut(text)
         }
         ErrorKind::Wait => Failure::NotReady(text),
+        // Helm's words for a deletion that did not come to its end in time.
+        ErrorKind::Delete if error.to_string().contains("termination timeout error") => {
+            Failure::TimedOut(text)
+        }
         ErrorKind::Ownership => {
             Failure::NotReady(format!("{text}; --take-ownership makes them the release's"))
         }
@@ -273,5 +286,18 @@ impl Resolve for Mapper {
             })
         }
         .boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deletion_that_takes_too_long_is_told_from_one_that_is_refused() {
+        let of = |text: &str| failure("uninstall", &Error::new(ErrorKind::Delete, text));
+        let late = "Deployment/n/a termination timeout error: it is still there";
+        assert!(matches!(of(late), Failure::TimedOut(_)));
+        assert!(matches!(of("forbidden"), Failure::Request { .. }));
     }
 }

@@ -6,7 +6,7 @@ use kube::api::{DeleteParams, ListParams};
 use kube::core::NamespaceResourceScope;
 use kube::{Api, Client, Resource, ResourceExt};
 
-use super::controllers::COMPONENTS;
+use super::controllers::{self, COMPONENTS};
 use crate::cluster::Failure;
 
 const SECRETS: [&str; 2] = ["windlass-artifact-ca", "notification-controller-state"];
@@ -24,9 +24,10 @@ pub(crate) async fn delete(client: &Client, namespace: &str) -> Result<Vec<Strin
     Ok(gone)
 }
 
-/// Deletes the Leases of the controllers, those of their shards too; returns what was there. Flux's have the same names: they
-/// are not to be deleted while Flux runs.
+/// Deletes the Leases of the controllers, those of their shards too; returns what was there. Flux's have the same names: those
+/// of components that are at work stay, as two would take themselves for the leader.
 pub(crate) async fn delete_leases(client: &Client, namespace: &str) -> Result<Vec<String>, Failure> {
+    let at_work = controllers::at_work(&controllers::find(client).await?, namespace);
     let leases: Api<Lease> = Api::namespaced(client.clone(), namespace);
     let found = leases.list(&ListParams::default()).await;
     let found = found.map_err(|error| Failure::request("list leases", error))?;
@@ -34,15 +35,18 @@ pub(crate) async fn delete_leases(client: &Client, namespace: &str) -> Result<Ve
     for name in found
         .iter()
         .map(ResourceExt::name_any)
-        .filter(|name| is_lease(name))
+        .filter(|name| is_lease(name, &at_work))
     {
         gone.extend(delete_one::<Lease>(client, namespace, &name).await?);
     }
     Ok(gone)
 }
 
-fn is_lease(name: &str) -> bool {
-    COMPONENTS.iter().any(|component| {
+fn is_lease(name: &str, at_work: &[String]) -> bool {
+    let ended = COMPONENTS
+        .iter()
+        .filter(|component| !at_work.iter().any(|one| one == *component));
+    ended.into_iter().any(|component| {
         let rest = name
             .strip_prefix(component)
             .and_then(|rest| rest.strip_prefix("-leader-election"));
@@ -79,7 +83,8 @@ mod tests {
             ("source-controller", false),
             ("windlass-cli", false),
         ] {
-            assert_eq!(is_lease(name), expected, "{name}");
+            assert_eq!(is_lease(name, &[]), expected, "{name}");
+            assert!(!is_lease(name, &COMPONENTS.map(str::to_owned)), "{name}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Objects of any kind, addressed through the server's discovery: as a manifest or an inventory names them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams};
 use kube::core::ApiResource;
@@ -10,6 +11,7 @@ use kube_apply::mapper::{Resource, RestMapper};
 use manifest::{GroupVersionKind, Object, ObjectId, read_objects};
 use serde_json::{Map, Value};
 
+use super::Platform;
 use crate::cluster::Failure;
 
 /// An object and the way to it.
@@ -49,6 +51,19 @@ impl Located {
     pub(crate) async fn live(&self) -> Result<Option<DynamicObject>, Failure> {
         let found = self.api.get_opt(self.object.name()).await;
         found.map_err(|error| Failure::request(format!("get {}", self.id()), error))
+    }
+
+    /// Waits until it is gone if it was deleted: what is applied onto it would go with it.
+    pub(crate) async fn gone_if_deleted(
+        &self,
+        platform: &Platform,
+        timeout: Duration,
+    ) -> Result<(), Failure> {
+        let live = self.live().await?;
+        match live.is_some_and(|live| live.metadata.deletion_timestamp.is_some()) {
+            true => platform.wait_gone(&self.at(), timeout).await,
+            false => Ok(()),
+        }
     }
 
     /// Applies it on the server, taking fields from whoever has them.

@@ -4,9 +4,26 @@ use std::time::Duration;
 
 use kube_health::{Outcome, Target, WaitRequest};
 use manifest::ObjectId;
+use serde_json::json;
 
-use super::Platform;
+use super::{Platform, objects};
 use crate::cluster::Failure;
+
+/// Waits until Deployments are gone that were deleted.
+pub(crate) async fn until_gone(
+    platform: &Platform,
+    deployments: &[ObjectId],
+    timeout: Duration,
+) -> Result<(), Failure> {
+    for id in deployments {
+        let object = json!({"apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": id.name, "namespace": id.namespace}});
+        let mapper = platform.engine.mapper();
+        let located = objects::locate(&platform.client, mapper, objects::of_value(&object), "").await?;
+        located.gone_if_deleted(platform, timeout).await?;
+    }
+    Ok(())
+}
 
 /// Waits for objects of `apps/v1`.
 pub(crate) async fn until_ready(
