@@ -59,7 +59,7 @@ pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
     let given = flags.values.read()?;
     cluster::run(&flags.place.cluster(), async |cluster| {
         let platform = Platform::new(&cluster);
-        rights::check(&platform.client, &platform.namespace, "take over from Flux").await?;
+        rights::check_moving(&platform.client, &platform.namespace, "take over from Flux").await?;
         install::suits(&platform).await?;
         let scene = Scene::look(&cluster, &platform, given.clone()).await?;
         if flags.dry_run {

@@ -7,7 +7,7 @@ use k8s_openapi::api::authorization::v1::{
 use kube::api::PostParams;
 use kube::{Api, Client};
 
-use crate::cluster::Failure;
+use crate::cluster::{Failure, kind};
 
 /// A right: verb, group, resource, and whether it is needed in the namespace only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,8 +49,26 @@ const GRANTS: [Right; 2] = [
 const EVERYTHING: Right = Right("*", "*", "*", false);
 const AT_ONCE: usize = 8;
 
+/// What it takes beside an installation to take Flux's place, and to give it back: in all namespaces.
+fn of_moving() -> Vec<Right> {
+    let kinds = kind::ALL.iter();
+    let of_kinds = kinds.flat_map(|kind| {
+        let right = |verb| Right(verb, kind.group, kind.plural, false);
+        ["get", "list", "watch", "patch"].map(right)
+    });
+    let further = [
+        Right("list", "", "pods", false),
+        Right("patch", "apps", "deployments/scale", false),
+    ];
+    of_kinds.chain(further).collect()
+}
+
 /// Returns what whoever asks lacks to install, upgrade and uninstall.
 pub(crate) async fn lacking(client: &Client, namespace: &str) -> Result<Vec<String>, Failure> {
+    lacking_of(client, namespace, Vec::new()).await
+}
+
+async fn lacking_of(client: &Client, namespace: &str, more: Vec<Right>) -> Result<Vec<String>, Failure> {
     if is_allowed(client, EVERYTHING, namespace).await? {
         return Ok(Vec::new());
     }
@@ -60,7 +78,7 @@ pub(crate) async fn lacking(client: &Client, namespace: &str) -> Result<Vec<Stri
             .filter(|verb| **verb != "delete" || *resource != "namespaces")
             .map(|verb| Right(verb, group, resource, *namespaced))
     });
-    let needed: Vec<Right> = of_kinds.chain(FURTHER).chain(GRANTS).collect();
+    let needed: Vec<Right> = of_kinds.chain(FURTHER).chain(GRANTS).chain(more).collect();
     let asked = stream::iter(needed.iter().map(|right| is_allowed(client, *right, namespace)));
     let allowed: Vec<bool> = asked.buffered(AT_ONCE).try_collect().await?;
     let missing = needed.iter().zip(allowed).filter(|(_, allowed)| !allowed);
@@ -69,7 +87,15 @@ pub(crate) async fn lacking(client: &Client, namespace: &str) -> Result<Vec<Stri
 
 /// Refuses whoever may not.
 pub(crate) async fn check(client: &Client, namespace: &str, what: &str) -> Result<(), Failure> {
-    let missing = lacking(client, namespace).await?;
+    refuse(lacking(client, namespace).await?, what)
+}
+
+/// Refuses whoever may not, for what changes Flux's own objects too.
+pub(crate) async fn check_moving(client: &Client, namespace: &str, what: &str) -> Result<(), Failure> {
+    refuse(lacking_of(client, namespace, of_moving()).await?, what)
+}
+
+fn refuse(missing: Vec<String>, what: &str) -> Result<(), Failure> {
     if missing.is_empty() {
         return Ok(());
     }
@@ -129,6 +155,18 @@ async fn is_allowed(client: &Client, right: Right, namespace: &str) -> Result<bo
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn to_take_over_takes_rights_on_what_flux_has() {
+        let told = told(of_moving().into_iter(), "flux-system");
+        for line in [
+            "get, list, watch, patch kustomizations.kustomize.toolkit.fluxcd.io",
+            "list pods",
+            "patch deployments/scale.apps",
+        ] {
+            assert!(told.iter().any(|one| one == line), "{line}: {told:?}");
+        }
+    }
 
     #[test]
     fn what_is_missing_is_told_once_for_each_resource() {

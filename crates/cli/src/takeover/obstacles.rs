@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::snapshot::inventory;
 use crate::cluster::{Cluster, Failure, kind, object};
+use crate::platform::controllers::Controller;
 use crate::platform::{Platform, objects};
 
 /// Those that deliver one of these objects and are at work.
@@ -42,7 +43,12 @@ pub(crate) fn told(deliverers: &[ObjectId]) -> Vec<String> {
 pub(crate) async fn operators(platform: &Platform) -> Result<Vec<String>, Failure> {
     let gvk = GroupVersionKind::new("fluxcd.controlplane.io/v1", "FluxInstance");
     let resource = platform.engine.mapper().resolve_any_version(&gvk).await;
-    let Ok(Some(resource)) = resource else {
+    // A question without an answer is no "no": the operator would undo the takeover.
+    let resource = resource.map_err(|error| Failure::Request {
+        what: "look for flux-operator".to_owned(),
+        why: error.to_string(),
+    })?;
+    let Some(resource) = resource else {
         return Ok(Vec::new());
     };
     let api: Api<DynamicObject> = Api::all_with(platform.client.clone(), &resource.api);
@@ -63,6 +69,25 @@ pub(crate) async fn operators(platform: &Platform) -> Result<Vec<String>, Failur
             )
         })
         .collect())
+}
+
+/// The newest Flux whose objects ours can take over.
+const NEWEST: (u32, u32) = (2, 9);
+
+/// Controllers of a Flux that may have written what ours do not know.
+pub(super) fn newer(rivals: &[Controller]) -> Vec<String> {
+    let is_newer = |rival: &&Controller| {
+        let mut parts = rival.version.trim_start_matches('v').split('.');
+        let mut next = || parts.next()?.parse::<u32>().ok();
+        next().zip(next()).is_some_and(|version| version > NEWEST)
+    };
+    let line = |rival: &Controller| {
+        format!(
+            "{} is of Flux {}, and Windlass knows Flux up to {}.{}: take a newer Windlass",
+            rival.id, rival.version, NEWEST.0, NEWEST.1
+        )
+    };
+    rivals.iter().filter(is_newer).map(line).collect()
 }
 
 /// Deployments that cannot be replaced in place, as nobody may change which Pods are theirs.
@@ -97,6 +122,39 @@ const RECONCILE: &str = "fluxcd.controlplane.io/reconcile";
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[tokio::test]
+    async fn an_operator_that_cannot_be_looked_for_is_not_taken_for_absent() {
+        let (address, _) = crate::stand_in::serve(|_| (500, String::new(), "no".to_owned()));
+        let platform = Platform::new(&Cluster::at(&address));
+        let said = operators(&platform).await.unwrap_err().to_string();
+        assert!(said.starts_with("failed to look for flux-operator: "), "{said}");
+    }
+
+    #[test]
+    fn a_flux_that_is_newer_than_ours_is_refused() {
+        let rival = |version: &str| Controller {
+            id: ObjectId::parse_inventory_id("n_a_apps_Deployment").unwrap(),
+            component: "source-controller".to_owned(),
+            is_ours: false,
+            version: version.to_owned(),
+            image: String::new(),
+            wanted: 1,
+            ready: 1,
+            is_going: false,
+            is_current: true,
+            release: None,
+        };
+        for (version, count) in [
+            ("v2.9.4", 0),
+            ("2.8.0", 0),
+            ("v2.10.0", 1),
+            ("v3.0.0-rc.1", 1),
+            ("", 0),
+        ] {
+            assert_eq!(newer(&[rival(version)]).len(), count, "{version}");
+        }
+    }
 
     #[test]
     fn only_who_is_not_suspended_puts_something_back() {

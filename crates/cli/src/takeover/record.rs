@@ -44,6 +44,8 @@ pub(crate) enum Stage {
     TakenOver,
     /// The way back was begun.
     GivingBack,
+    /// Flux is there again; its objects have not all answered.
+    GivenBack,
 }
 
 /// What became of an object of Flux.

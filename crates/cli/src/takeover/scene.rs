@@ -34,6 +34,8 @@ impl Scene {
         given: Option<Map<String, Value>>,
     ) -> Result<Self, Failure> {
         let record = record::load(&platform.client, &platform.namespace).await?;
+        // Flux is there as it was: what there is now is what counts.
+        let record = record.filter(|record| record.stage != Stage::GivenBack);
         if record
             .as_ref()
             .is_some_and(|record| record.stage == Stage::GivingBack)
@@ -91,6 +93,7 @@ impl Scene {
         suspend_self: bool,
     ) -> Result<(), Failure> {
         let mut problems = obstacles::operators(platform).await?;
+        problems.extend(obstacles::newer(&self.rivals));
         let manifest = &self.wanted.release.manifest;
         problems.extend(obstacles::selectors(platform, manifest, &self.taken()).await?);
         if !suspend_self {
