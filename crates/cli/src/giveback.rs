@@ -34,7 +34,7 @@ pub(crate) struct Flags {
 pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
     cluster::run(&flags.place.cluster(), async |cluster| {
         let platform = Platform::new(&cluster);
-        rights::check(&platform.client, &platform.namespace, "give Flux its place back").await?;
+        rights::check_moving(&platform.client, &platform.namespace, "give Flux its place back").await?;
         let Some(record) = record::load(&platform.client, &platform.namespace).await? else {
             return Err(Failure::NotReady(format!(
                 "no takeover is recorded: there is no Secret {}/{}. Without it, `windlass uninstall` and `flux install` are the \
@@ -62,12 +62,45 @@ async fn locked(
 ) -> Result<(Record, Snapshot, Snapshot), Failure> {
     let (client, namespace) = (&platform.client, &platform.namespace);
     let before = begun(cluster, platform, &mut record).await?;
+    // Whoever asks for the rest again has Flux, which may be another one by now.
+    if record.stage != Stage::GivenBack {
+        give_back(cluster, platform, &record, timeout, tell).await?;
+        record.stage = Stage::GivenBack;
+        record::save(client, namespace, &record).await?;
+    }
+    let answered = answers::wait(cluster, answers::expected(&before), timeout, tell).await;
+    answered.map_err(|failure| with_ways_on(failure, namespace))?;
+    let after = Snapshot::take(cluster, platform).await?;
+    record::delete(client, namespace).await?;
+    Ok((record, before, after))
+}
+
+/// Flux is in place then, whatever becomes of objects.
+fn with_ways_on(failure: Failure, namespace: &str) -> Failure {
+    match failure {
+        Failure::TimedOut(text) => Failure::TimedOut(format!(
+            "{text}\nFlux is in place: `windlass giveback` looks at all again; without that, delete the Secret {namespace}/{}",
+            record::NAME
+        )),
+        other => other,
+    }
+}
+
+/// Ours goes, and Flux comes again.
+async fn give_back(
+    cluster: &Cluster,
+    platform: &Platform,
+    record: &Record,
+    timeout: Duration,
+    tell: &impl Fn(&str),
+) -> Result<(), Failure> {
+    let (client, namespace) = (&platform.client, &platform.namespace);
     uninstall::take_away(platform, false, timeout, tell).await?;
     let gone = leftovers::delete(client, namespace).await?;
     gone.iter().for_each(|id| tell(&format!("{id} deleted")));
-    definitions::release(client).await?;
-    put_back(platform, &record.components, timeout, tell).await?;
-    let waiting = ready::until_ready(platform, deployments(&record), timeout);
+    definitions::release(client, namespace).await?;
+    let deployments = put_back(platform, &record.components, timeout, tell).await?;
+    let waiting = ready::until_ready(platform, deployments, timeout);
     let labels = "app.kubernetes.io/part-of=flux";
     rollout::telling(client, namespace, labels, waiting).await?;
     for id in &record.suspended {
@@ -81,15 +114,12 @@ async fn locked(
             Err(failure) => return Err(failure),
         }
     }
-    answers::wait(cluster, answers::expected(&before), timeout, tell).await?;
-    let after = Snapshot::take(cluster, platform).await?;
-    record::delete(client, namespace).await?;
-    Ok((record, before, after))
+    Ok(())
 }
 
 /// Writes down that the way back was begun, and how everything was then. A way back that was killed goes on from there.
 async fn begun(cluster: &Cluster, platform: &Platform, record: &mut Record) -> Result<Snapshot, Failure> {
-    if let (Stage::GivingBack, Some(before)) = (record.stage, &record.before_giveback) {
+    if let (Stage::GivingBack | Stage::GivenBack, Some(before)) = (record.stage, &record.before_giveback) {
         return Ok(before.clone());
     }
     let before = Snapshot::take(cluster, platform).await?;
@@ -105,17 +135,26 @@ async fn begun(cluster: &Cluster, platform: &Platform, record: &mut Record) -> R
     Ok(before)
 }
 
-/// Makes Flux's objects as they were, under the name of who had applied them. Deployments come last: they need the others.
+/// Makes Flux's objects as they were, under the name of who had applied them. Deployments come last: they need the others, and
+/// are returned.
 async fn put_back(
     platform: &Platform,
     components: &[Component],
     timeout: Duration,
     tell: &impl Fn(&str),
-) -> Result<(), Failure> {
+) -> Result<Vec<ObjectId>, Failure> {
+    let mut deployments = Vec::new();
     let (last, first): (Vec<&Component>, Vec<&Component>) =
         components.iter().partition(|component| component.is_deployment());
     for component in first.into_iter().chain(last) {
         let id = component.id();
+        if !id.namespace.is_empty() && !platform.has_namespace(&id.namespace).await? {
+            tell(&format!("{id} is left out: its namespace is gone"));
+            continue;
+        }
+        if component.is_deployment() {
+            deployments.push(id.clone());
+        }
         if component.fate == Fate::ScaledDown && scale::to(platform, &id, component.replicas()).await? {
             tell(&format!("{id} is scaled to {} again", component.replicas()));
             continue;
@@ -128,12 +167,7 @@ async fn put_back(
         located.apply(&component.manager, false).await?;
         tell(&format!("{id} is put back"));
     }
-    Ok(())
-}
-
-fn deployments(record: &Record) -> Vec<ObjectId> {
-    let deployments = record.components.iter().filter(|one| one.is_deployment());
-    deployments.map(Component::id).collect()
+    Ok(deployments)
 }
 
 /// What the way back changes itself: ours goes, Flux's own comes again.

@@ -171,7 +171,7 @@ async fn absent(
         rest(cluster, platform, flags, tell).await
     };
     // Without the namespace there is no lock, and nothing in it that two could be at.
-    let gone = match platform.has_namespace().await? {
+    let gone = match platform.has_namespace(&platform.namespace).await? {
         true => {
             let lock = Lock::take(&platform.client, &platform.namespace, tell).await?;
             let gone = platform.interruptible(work).await;

@@ -7,7 +7,7 @@ use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::json;
 
-use super::{Platform, objects};
+use super::{Platform, objects, plan};
 use crate::cluster::{Cluster, Failure, kind, object};
 
 /// A definition, ours beside the one in the cluster.
@@ -144,8 +144,9 @@ pub(crate) async fn delete(platform: &Platform, timeout: Duration) -> Result<(),
     Ok(())
 }
 
-/// Takes the marks of the release from the definitions that are kept, so that another release may have them.
-pub(crate) async fn release(client: &Client) -> Result<(), Failure> {
+/// Takes the marks of the release from the definitions that are kept, so that another release may have them. Those of another
+/// release are not ours to change.
+pub(crate) async fn release(client: &Client, namespace: &str) -> Result<(), Failure> {
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     let patch = json!({"metadata": {
         "annotations": {"meta.helm.sh/release-name": null, "meta.helm.sh/release-namespace": null},
@@ -153,6 +154,11 @@ pub(crate) async fn release(client: &Client) -> Result<(), Failure> {
             "app.kubernetes.io/instance": null, "helm.sh/chart": null}}});
     for definition in api::crd::all() {
         let name = definition.name_any();
+        let live = definitions.get_metadata_opt(&name).await;
+        let live = live.map_err(|error| Failure::request(format!("get the definition {name}"), error))?;
+        if !live.is_some_and(|live| plan::is_ours(&live.metadata, namespace)) {
+            continue;
+        }
         let parameters = PatchParams::default();
         match definitions
             .patch_metadata(&name, &parameters, &Patch::Merge(&patch))
@@ -169,6 +175,7 @@ pub(crate) async fn release(client: &Client) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stand_in;
 
     fn problem(storage: &str, stored: &[&str]) -> Option<String> {
         let definition = Definition {
@@ -196,6 +203,29 @@ mod tests {
                 .unwrap()
                 .contains("another version of Flux")
         );
+    }
+
+    #[tokio::test]
+    async fn only_marks_of_our_release_are_taken_away() {
+        let (address, asked) = stand_in::serve(|request| {
+            let release = if request.what.contains("gitrepositories") {
+                "n"
+            } else {
+                "other"
+            };
+            let definition = json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": {"name": "a",
+                "annotations": {"meta.helm.sh/release-name": "windlass", "meta.helm.sh/release-namespace": release}}});
+            (200, String::new(), definition.to_string())
+        });
+        release(&Cluster::at(&address).client(), "n").await.unwrap();
+        let asked = asked.lock().unwrap();
+        let changed: Vec<&str> = asked
+            .iter()
+            .map(|request| request.what.as_str())
+            .filter(|what| what.starts_with("PATCH "))
+            .collect();
+        assert_eq!(changed.len(), 1, "{changed:?}");
+        assert!(changed[0].contains("gitrepositories"), "{changed:?}");
     }
 
     #[test]

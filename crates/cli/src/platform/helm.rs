@@ -97,12 +97,11 @@ impl Platform {
         })
     }
 
-    /// Tells whether the namespace is there.
-    pub(crate) async fn has_namespace(&self) -> Result<bool, Failure> {
+    /// Tells whether a namespace is there.
+    pub(crate) async fn has_namespace(&self, name: &str) -> Result<bool, Failure> {
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
-        let found = namespaces.get_metadata_opt(&self.namespace).await;
-        let found = found
-            .map_err(|error| Failure::request(format!("get the namespace {}", self.namespace), error))?;
+        let found = namespaces.get_metadata_opt(name).await;
+        let found = found.map_err(|error| Failure::request(format!("get the namespace {name}"), error))?;
         Ok(found.is_some())
     }
 

@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::DynamicObject;
 use manifest::{Object, ObjectId};
 use serde_json::Value;
@@ -102,7 +103,7 @@ async fn compare(platform: &Platform, mut object: Object) -> Result<(ObjectId, C
     let Some(live) = located.live().await? else {
         return Ok((id, Change::Created));
     };
-    if !is_ours(&live, &platform.namespace) {
+    if !is_ours(&live.metadata, &platform.namespace) {
         return Ok((id, Change::TakenOver));
     }
     let applied = located.apply(FIELD_MANAGER, true).await?;
@@ -114,8 +115,8 @@ async fn compare(platform: &Platform, mut object: Object) -> Result<(ObjectId, C
 }
 
 /// Whether a live object says that it is of our release.
-pub(crate) fn is_ours(live: &DynamicObject, namespace: &str) -> bool {
-    let annotations = live.metadata.annotations.as_ref();
+pub(crate) fn is_ours(live: &ObjectMeta, namespace: &str) -> bool {
+    let annotations = live.annotations.as_ref();
     let says = |key: &str| annotations.and_then(|all| all.get(key)).map(String::as_str);
     says(OWNER[0]) == Some(RELEASE) && says(OWNER[1]) == Some(namespace)
 }

@@ -15,7 +15,7 @@ pub(crate) fn report(
     let ready = before.objects.values().filter(|one| one.ready && !one.suspended);
     let suspended = before.objects.values().filter(|one| one.suspended).count();
     let [replaced, scaled] = match record.stage {
-        Stage::GivingBack => ["put back", "scaled up again"],
+        Stage::GivingBack | Stage::GivenBack => ["put back", "scaled up again"],
         _ => ["replaced in place", "scaled down"],
     };
     let mut text = format!(
@@ -33,6 +33,18 @@ pub(crate) fn report(
         text.push_str(&format!(
             "not looked at: what {} objects deliver to other clusters\n",
             before.elsewhere
+        ));
+    }
+    // Their version counts what others write to them too, as tokens and endpoints, and says nothing of who did.
+    let without = before
+        .inventory
+        .values()
+        .filter(|one| one.generation == 0)
+        .count();
+    if without > 0 {
+        text.push_str(&format!(
+            "of {without} of the delivered objects, such as ConfigMaps, Secrets and roles, the server counts no changes: whether they \
+             were made anew was looked at only\n"
         ));
     }
     if record.stage == Stage::TakenOver {
