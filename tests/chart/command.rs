@@ -164,6 +164,25 @@ async fn windlass_uninstalls_without_a_trace_but_keeps_what_people_declared() {
     let said = cluster.windlass(&all, 0).await.unwrap();
     assert!(said.contains("the definitions are gone"), "{said}");
     assert_eq!(definitions(&cluster).await, 0);
+    // Nothing is installed onto what is still ending.
+    cluster.windlass(&["install"], 0).await.unwrap();
+    let finalizers = |all: Value| kube::api::Patch::Merge(json!({"metadata": {"finalizers": all}}));
+    let held = finalizers(json!(["example.com/held"]));
+    let ours = objects::api_of(&cluster.client, &deployment_of_flux("helm-controller"))
+        .unwrap()
+        .0;
+    ours.patch_metadata("helm-controller", &Default::default(), &held)
+        .await
+        .unwrap();
+    for words in [["uninstall", "--timeout=3s"], ["install", "--timeout=3s"]] {
+        let said = cluster.windlass(&words, 124).await.unwrap();
+        assert!(said.contains("Deployment/flux-system/helm-controller"), "{said}");
+    }
+    let free = finalizers(Value::Null);
+    ours.patch_metadata("helm-controller", &Default::default(), &free)
+        .await
+        .unwrap();
+    cluster.windlass(&["install"], 0).await.unwrap();
 }
 
 #[tokio::test]

@@ -87,6 +87,10 @@ async fn windlass_takes_the_place_of_flux_and_gives_it_back() {
         "{said}"
     );
     assert!(said.contains("Helm releases: 1\n"), "{said}");
+    assert!(
+        said.contains(" of the delivered objects, such as ConfigMaps"),
+        "{said}"
+    );
     let said = cluster.windlass(&["install"], 0).await.unwrap();
     assert!(said.contains("nothing to do"), "{said}");
 
