@@ -45,7 +45,10 @@ pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
         };
         let lock = Lock::take(&platform.client, &platform.namespace, &tell).await?;
         let done = platform
-            .interruptible(locked(&cluster, &platform, record, flags.timeout, &tell))
+            .interruptible(
+                Some(&lock),
+                locked(&cluster, &platform, record, flags.timeout, &tell),
+            )
             .await;
         lock.give_up().await;
         let (record, before, after) = done?;

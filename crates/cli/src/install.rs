@@ -66,7 +66,7 @@ pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
         platform.create_namespace().await?;
         let lock = Lock::take(&platform.client, &platform.namespace, &tell).await?;
         let installed = platform
-            .interruptible(locked(&platform, flags, given, &lock, &tell))
+            .interruptible(Some(&lock), locked(&platform, flags, given, &lock, &tell))
             .await;
         lock.give_up().await;
         let (release, is_new) = installed?;

@@ -72,7 +72,10 @@ pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
         platform.create_namespace().await?;
         let lock = Lock::take(&platform.client, &platform.namespace, &tell).await?;
         let done = platform
-            .interruptible(locked(&cluster, &platform, flags, given, &lock, &tell))
+            .interruptible(
+                Some(&lock),
+                locked(&cluster, &platform, flags, given, &lock, &tell),
+            )
             .await;
         lock.give_up().await;
         let (record, after) = done?;

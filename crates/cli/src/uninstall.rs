@@ -48,7 +48,7 @@ pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
         }
         let lock = Lock::take(&platform.client, &platform.namespace, &tell).await?;
         let gone = platform
-            .interruptible(all(&cluster, &platform, flags, &tell))
+            .interruptible(Some(&lock), all(&cluster, &platform, flags, &tell))
             .await;
         lock.give_up().await;
         gone?;
@@ -174,11 +174,11 @@ async fn absent(
     let gone = match platform.has_namespace(&platform.namespace).await? {
         true => {
             let lock = Lock::take(&platform.client, &platform.namespace, tell).await?;
-            let gone = platform.interruptible(work).await;
+            let gone = platform.interruptible(Some(&lock), work).await;
             lock.give_up().await;
             gone?
         }
-        false => platform.interruptible(work).await?,
+        false => platform.interruptible(None, work).await?,
     };
     match flags.crds {
         true => {

@@ -23,6 +23,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::RELEASE;
+use super::lock::Lock;
 use crate::cluster::{Cluster, Failure};
 use orders::{content, install, upgrade, waiting};
 
@@ -186,12 +187,19 @@ impl Platform {
         self.ended(outcome, "uninstall").map(drop)
     }
 
-    /// Works until Ctrl-C. A release that is being made is not left in the middle: its waits end, and its record says that it
+    /// Works until Ctrl-C, or until the lock is lost. A release that is being made is not left in the middle: its waits end, and its record says that it
     /// failed.
     pub(crate) async fn interruptible<T>(
         &self,
+        lock: Option<&Lock>,
         work: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Failure> {
+        let lost = async {
+            match lock {
+                Some(lock) => lock.lost().await,
+                None => std::future::pending().await,
+            }
+        };
         let interrupted = async {
             loop {
                 if tokio::signal::ctrl_c().await.is_err() {
@@ -206,6 +214,8 @@ impl Platform {
         tokio::select! {
             done = work => done,
             interrupted = interrupted => Err(interrupted),
+            // Not even its record may be written then: somebody else may be at it.
+            lost = lost => Err(lost),
         }
     }
 

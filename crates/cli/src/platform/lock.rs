@@ -8,10 +8,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, PostParams, Preconditions};
 use kube::{Api, Client};
-use serde_json::json;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::cluster::Failure;
 
@@ -26,7 +27,10 @@ const LONG_AGO: i64 = 600;
 /// The right to change the installation, until it is given up.
 pub(crate) struct Lock {
     leases: Api<Lease>,
+    holder: String,
+    namespace: String,
     renewal: JoinHandle<()>,
+    lost: CancellationToken,
     /// Whoever had it before did not give it up.
     pub(crate) after_a_kill: bool,
 }
@@ -43,20 +47,51 @@ impl Lock {
                 true
             }
         };
-        let renewal = tokio::spawn(renew(leases.clone()));
+        let lost = CancellationToken::new();
+        let renewal = tokio::spawn(renew(leases.clone(), holder.clone(), lost.clone()));
         Ok(Self {
             leases,
+            holder,
+            namespace: namespace.to_owned(),
             renewal,
+            lost,
             after_a_kill,
         })
+    }
+
+    /// Ends when somebody else may have it: the work must not go on then.
+    pub(crate) async fn lost(&self) -> Failure {
+        self.lost.cancelled().await;
+        Failure::Request {
+            what: format!("change the installation in namespace {}", self.namespace),
+            why: format!(
+                "the lease {NAME} could not be renewed for {}s, or is somebody else's by now; run the command again to go on",
+                HOLDS.as_secs()
+            ),
+        }
     }
 
     /// Gives it up.
     pub(crate) async fn give_up(self) {
         self.renewal.abort();
-        // Who comes next finds out by itself.
-        _ = self.leases.delete(NAME, &DeleteParams::default()).await;
+        // Who comes next finds out by itself if that fails. What is somebody else's by now stays.
+        let Ok(Some(lease)) = self.leases.get_opt(NAME).await else {
+            return;
+        };
+        if holder_of(&lease) == self.holder {
+            let parameters = DeleteParams::default().preconditions(Preconditions {
+                uid: lease.metadata.uid,
+                resource_version: lease.metadata.resource_version,
+            });
+            _ = self.leases.delete(NAME, &parameters).await;
+        }
     }
+}
+
+fn holder_of(lease: &Lease) -> String {
+    let spec = lease.spec.as_ref();
+    spec.and_then(|spec| spec.holder_identity.clone())
+        .unwrap_or_default()
 }
 
 /// Who has it, for people.
@@ -111,11 +146,7 @@ async fn inherit(
         return again(leases, holder, namespace).await;
     };
     let renewed = |lease: &Lease| lease.spec.as_ref().and_then(|spec| spec.renew_time.clone());
-    let other = |lease: &Lease| {
-        let spec = lease.spec.as_ref();
-        spec.and_then(|spec| spec.holder_identity.clone())
-            .unwrap_or_default()
-    };
+    let other = holder_of;
     let age = renewed(&seen).map(|at| Timestamp::now().as_second() - at.0.as_second());
     if age.is_none_or(|age| age < LONG_AGO) {
         tell(&format!(
@@ -156,13 +187,84 @@ fn busy(other: &str, namespace: &str) -> Failure {
     }
 }
 
-/// A renewal that fails is made up for by the next one; if all do, whoever comes next may go on.
-async fn renew(leases: Api<Lease>) {
+/// Renews it. A renewal that fails is made up for by the next one; when all do for as long as it holds, or it is somebody
+/// else's, as after this process was stopped for a while, it is lost.
+async fn renew(leases: Api<Lease>, holder: String, lost: CancellationToken) {
+    let mut renewed = Instant::now();
     loop {
         tokio::time::sleep(RENEWED).await;
-        let patch = json!({"spec": {"renewTime": MicroTime(Timestamp::now())}});
-        _ = leases
-            .patch(NAME, &PatchParams::default(), &Patch::Merge(&patch))
-            .await;
+        let began = Instant::now();
+        // An answer that comes too late is none.
+        let left = (renewed + HOLDS).saturating_duration_since(began);
+        match tokio::time::timeout(left, renew_once(&leases, &holder)).await {
+            Ok(Ok(true)) if began < renewed + HOLDS => renewed = began,
+            Ok(Err(_)) if began < renewed + HOLDS => {}
+            _ => return lost.cancel(),
+        }
+    }
+}
+
+/// Tells whether it is still the holder's.
+async fn renew_once(leases: &Api<Lease>, holder: &str) -> Result<bool, kube::Error> {
+    let Some(mut lease) = leases.get_opt(NAME).await? else {
+        return Ok(false);
+    };
+    if holder_of(&lease) != holder {
+        return Ok(false);
+    }
+    if let Some(spec) = &mut lease.spec {
+        spec.renew_time = Some(MicroTime(Timestamp::now()));
+    }
+    // It carries the version that was read: who has taken it since keeps it, and is seen the next time.
+    leases.replace(NAME, &PostParams::default(), &lease).await?;
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::cluster::Cluster;
+    use crate::stand_in;
+
+    fn leases(
+        holder: &'static str,
+    ) -> (
+        Api<Lease>,
+        std::sync::Arc<std::sync::Mutex<Vec<stand_in::Request>>>,
+    ) {
+        let (address, asked) = stand_in::serve(move |_| {
+            let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+                "metadata": {"name": NAME, "uid": "u", "resourceVersion": "1"}, "spec": {"holderIdentity": holder}});
+            (200, String::new(), lease.to_string())
+        });
+        (Api::namespaced(Cluster::at(&address).client(), "n"), asked)
+    }
+
+    #[tokio::test]
+    async fn a_lease_that_is_somebody_elses_is_neither_renewed_nor_deleted() {
+        for (holder, expected) in [
+            ("me", ["GET", "PUT", "GET", "DELETE"].as_slice()),
+            ("other", &["GET", "GET"]),
+        ] {
+            let (leases, asked) = leases(holder);
+            assert_eq!(renew_once(&leases, "me").await.unwrap(), holder == "me");
+            let lock = Lock {
+                leases,
+                holder: "me".to_owned(),
+                namespace: "n".to_owned(),
+                renewal: tokio::spawn(async {}),
+                lost: CancellationToken::new(),
+                after_a_kill: false,
+            };
+            lock.give_up().await;
+            let asked = asked.lock().unwrap();
+            let verbs: Vec<&str> = asked
+                .iter()
+                .filter_map(|one| one.what.split(' ').next())
+                .collect();
+            assert_eq!(verbs, expected, "{holder}");
+        }
     }
 }
