@@ -250,6 +250,77 @@ fn what_is_applied_by_what_is_applied_is_followed() {
     });
 }
 
+/// A definition of a kind that no other test has.
+fn definition(group: &str) -> String {
+    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("things.{group}")},
+        "spec": {"group": group, "scope": "Namespaced", "names": {"kind": "Thing", "plural": "things"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema":
+                {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}})
+    .to_string()
+}
+
+#[test]
+fn what_came_from_a_secret_is_masked_wherever_it_goes() {
+    run("cli-diff-secret", |test| async move {
+        let windlass = Windlass { test: &test };
+        let ns = &test.namespace;
+        test.apply(
+            &json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "word", "namespace": ns},
+            "stringData": {"word": "hunter2"}}),
+        )
+        .await?;
+        let child = test
+            .kustomization("child", json!({"path": "./child", "prune": true, "postBuild": {
+                "substitute": {"inline": "${word}"}, "substituteFrom": [{"kind": "ConfigMap", "name": "vars"}]}}))
+            .to_string();
+        let repository = test.repository(&[
+            ("deploy/child.yaml", child),
+            ("deploy/vars.yaml", config_map(ns, "vars", "${word}")),
+            ("child/x.yaml", config_map(ns, "x", "1 ${inline} ${key}")),
+        ])?;
+        let spec =
+            json!({"prune": true, "postBuild": {"substituteFrom": [{"kind": "Secret", "name": "word"}]}});
+        test.deliver(&repository, spec).await?;
+        let revision = format!("main@sha1:{}", repository.resolve("main")?);
+        test.ready("child", &revision).await?;
+        test.config_map_has("x", "key", "1 hunter2 hunter2").await?;
+        let local = checkout(&repository)?;
+        let root = local.path().display().to_string();
+        let group = format!("{ns}.example.com");
+        write(
+            local.path(),
+            "child/x.yaml",
+            &config_map(ns, "x", "2 ${inline} ${key}"),
+        )?;
+        write(local.path(), "deploy/definition.yaml", &definition(&group))?;
+        let thing = format!(
+            "apiVersion: {group}/v1\nkind: Thing\nmetadata: {{name: t, namespace: {ns}}}\nspec: {{word: \"${{inline}}\"}}\n"
+        );
+        write(local.path(), "child/thing.yaml", &thing)?;
+        let words = [
+            "diff",
+            "ks/app",
+            "--checkout",
+            &root,
+            "--recursive",
+            "--exit-code",
+        ];
+        for form in ["table", "diff", "json"] {
+            let said = windlass.run(&[&words[..], &["-o", form]].concat(), 5).await?;
+            ensure!(!said.contains("hunter2"), "{said}");
+        }
+        let said = windlass.run(&words, 5).await?;
+        for line in [
+            "      data.key: *** (before) → *** (after)\n".to_owned(),
+            format!("  + Thing.{group}/{ns}/t created (child/thing.yaml:1)\n"),
+        ] {
+            ensure!(said.contains(&line), "{line:?} is not in\n{said}");
+        }
+        test.delete_kustomization("app").await
+    });
+}
+
 #[test]
 fn who_may_not_ask_is_told_so_by_object() {
     run("cli-diff-tenant", |test| async move {
@@ -331,7 +402,7 @@ fn what_is_encrypted_is_compared_by_who_has_the_keys_and_named_by_others() {
         write(local.path(), "deploy/a.yaml", &config_map(ns, "a", "2"))?;
         let api: Api<Secret> = Api::namespaced(test.client.clone(), ns);
         api.delete("keys", &kube::api::DeleteParams::default()).await?;
-        let said = windlass.run(&words, 5).await?;
+        let said = windlass.run(&words, 1).await?;
         ensure!(
             said.contains("not compared: encrypted with SOPS, and cannot be decrypted here: ")
                 && said.contains(&format!("the Secret {ns}/keys is not there"))

@@ -8,6 +8,7 @@ mod archive;
 mod built;
 mod chart;
 mod checkout;
+mod confidential;
 mod follow;
 mod keys;
 mod kustomization;
@@ -108,7 +109,7 @@ pub(crate) fn run(flags: &Flags) -> Result<(), Failure> {
         progress.clear();
         print(&show::shown(&sections, flags.output, Colours::of_terminal())?)?;
         let summary = Summary::of(&sections);
-        match summary.failed {
+        match summary.unknown() {
             0 if flags.exit_code && summary.changes() > 0 => Err(Failure::Differs),
             0 => Ok(()),
             count => Err(Failure::Incomplete(format!(

@@ -29,7 +29,7 @@ pub(crate) struct Ready {
 
 /// Prepares what can be; what cannot is noted, and holds up nothing else.
 pub(crate) async fn prepare(
-    world: &World,
+    world: &mut World,
     engine: &Engine,
     owner: &Owner,
     mut objects: Vec<Object>,
@@ -42,17 +42,24 @@ pub(crate) async fn prepare(
         .collect();
     loop {
         let error = match engine.prepare(owner, objects.clone(), common).await {
-            Ok(prepared) => return Ok(Ready { prepared, manifests }),
+            Ok(prepared) => {
+                let is_confidential = compared.is_confidential;
+                return Ok(Ready {
+                    prepared: prepared.confidential(|_| is_confidential),
+                    manifests,
+                });
+            }
             Err(error) => error,
         };
         let refused: BTreeSet<ObjectId> = error.errors.iter().map(|error| error.id.clone()).collect();
         let before = objects.len();
         objects.retain(|object| !refused.contains(&object.id()));
         if objects.len() == before {
-            return Err(error.to_string());
+            return Err(compared.told("its objects are not valid", error));
         }
         for error in error.errors {
-            let preview = refusal(world, error, &manifests);
+            let preview = refusal(world, error, &manifests, compared.is_confidential);
+            world.plan(&preview);
             compared.add(preview);
         }
     }
@@ -75,14 +82,19 @@ pub(crate) async fn preview(
     }
 }
 
-fn refusal(world: &World, error: ObjectError, manifests: &HashMap<ObjectId, Value>) -> Preview {
+fn refusal(
+    world: &World,
+    error: ObjectError,
+    manifests: &HashMap<ObjectId, Value>,
+    is_confidential: bool,
+) -> Preview {
     let manifest = manifests.get(&error.id);
     let api_version = manifest.and_then(|manifest| manifest.get("apiVersion")?.as_str());
     Preview {
         id: error.id.clone(),
         gvk: manifest::GroupVersionKind::new(api_version.unwrap_or_default(), &error.id.kind),
         origin: error.origin.clone(),
-        is_confidential: false,
+        is_confidential,
         expected: foreseen(world, error, manifests).map_err(|error| *error),
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! Nothing that was decrypted is quoted: kustomize and the variables name what they choke on.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use api::kustomize::{Kustomization, KustomizationSpec};
 use api::meta::ValuesKind;
@@ -18,6 +18,7 @@ use sops::flux::object as encrypted;
 use sops::flux::sources::{self, EncryptedFile};
 
 use super::keys::{self, Keys};
+use super::report::WITHHELD;
 use super::world::World;
 
 /// What was built.
@@ -28,27 +29,32 @@ pub(crate) struct Built {
     pub(crate) closed: Vec<(ObjectId, String)>,
     pub(crate) notes: Vec<String>,
     /// Whether values that came from Secrets may be anywhere in the objects.
-    all_confidential: bool,
-    decrypted: BTreeSet<ObjectId>,
+    pub(crate) is_confidential: bool,
 }
 
-impl Built {
-    /// Tells whether no value of an object is to be told.
-    pub(crate) fn is_confidential(&self, id: &ObjectId) -> bool {
-        self.all_confidential || self.decrypted.contains(id)
-    }
-}
-
-/// Builds a folder of the checkout.
-pub(crate) async fn build(world: &World, object: &Kustomization, folder: &str) -> Result<Built, String> {
+/// Builds a folder of the checkout, for a Kustomization that may hold what came from Secrets itself.
+pub(crate) async fn build(
+    world: &World,
+    object: &Kustomization,
+    folder: &str,
+    is_confidential: bool,
+) -> Result<Built, String> {
     let spec = &object.spec;
-    let mut built = Built::default();
+    let mut built = Built {
+        is_confidential,
+        ..Built::default()
+    };
     let keys = keys::of(world, object).await;
     let plain = match &keys {
         Some(keys) => open_files(&world.checkout, folder, spec, keys, &mut built).await?,
         None => MemoryFs::default(),
     };
-    let mut objects = make(&world.checkout, plain, folder, spec, built.all_confidential)?;
+    let secrets = match (is_confidential, built.is_confidential) {
+        (true, _) => Secrets::InSpec,
+        (false, true) => Secrets::InFiles,
+        (false, false) => Secrets::None,
+    };
+    let mut objects = make(&world.checkout, plain, folder, spec, secrets)?;
     if let Some(keys) = &keys {
         open_objects(&mut objects, keys, &mut built).await?;
     }
@@ -68,9 +74,10 @@ async fn open_files(
 ) -> Result<MemoryFs, String> {
     let mut plain = MemoryFs::default();
     for file in encrypted_files(tree, folder, spec)? {
+        // Of a file that stays closed the cluster has the content, in whatever is made of it.
+        built.is_confidential = true;
         match sources::decrypt(&keys.decryptor, std::slice::from_ref(&file)).await {
             Ok(opened) => {
-                built.all_confidential = true;
                 for (path, content) in opened {
                     plain.insert(path, content);
                 }
@@ -101,7 +108,7 @@ fn make(
     plain: MemoryFs,
     folder: &str,
     spec: &KustomizationSpec,
-    has_secrets: bool,
+    secrets: Secrets,
 ) -> Result<Vec<Object>, String> {
     let built = flux_build::build(&OverlayFs::new(tree, plain), folder, spec);
     let error = match built {
@@ -110,13 +117,23 @@ fn make(
     };
     // If the files as they lie there fail alike, the words are made of what everybody can read.
     let is_public = || flux_build::build(tree, folder, spec).is_err_and(|public| chain(&public) == error);
-    match !has_secrets || is_public() {
-        true => Err(error),
-        false => Err(
+    match secrets {
+        Secrets::None => Err(error),
+        Secrets::InFiles if is_public() => Err(error),
+        Secrets::InFiles => Err(
             "failed to build with the decrypted files; the words are withheld, since they may quote them"
                 .to_owned(),
         ),
+        Secrets::InSpec => Err(format!("failed to build it: {WITHHELD}")),
     }
+}
+
+/// Where the words of a failed build may have secrets from.
+enum Secrets {
+    None,
+    InFiles,
+    /// What applies the Kustomization has put them there.
+    InSpec,
 }
 
 /// Decrypts the objects that are encrypted, and takes out those that stay closed.
@@ -131,7 +148,8 @@ async fn open_objects(objects: &mut Vec<Object>, keys: &Keys, built: &mut Built)
             Ok(None) => open.push(object),
             Ok(Some(decrypted)) => {
                 *object.value_mut() = decrypted;
-                built.decrypted.insert(id);
+                // Names may change after this, when variables are substituted, so no object is told from the others by its own.
+                built.is_confidential = true;
                 open.push(object);
             }
             Err(error) => built.closed.push((id, why_closed(&error, keys))),
@@ -188,7 +206,8 @@ async fn substitute(
     for reference in &post_build.substitute_from {
         let is_secret = reference.kind == ValuesKind::Secret;
         let data = world.data(reference.kind, &namespace, &reference.name).await?;
-        built.all_confidential |= is_secret && data.is_some();
+        // What the cluster has may be made of a Secret that would go, so that one counts as well.
+        built.is_confidential |= world.holds_secrets(reference.kind, &namespace, &reference.name);
         found.insert((is_secret, reference.name.clone()), data);
     }
     let mode = if world.strict {
@@ -200,12 +219,17 @@ async fn substitute(
         let key = (reference.kind == ValuesKind::Secret, reference.name.clone());
         found.get(&key).cloned().flatten()
     });
-    done.map_err(|error| match error {
-        flux_build::Error::PostBuild { object, .. } if !built.decrypted.is_empty() => {
-            format!("failed to substitute variables in {object}; the words are withheld, since they may quote what was decrypted")
+    done.map_err(|error| not_substituted(&error, built.is_confidential))
+}
+
+fn not_substituted(error: &flux_build::Error, is_confidential: bool) -> String {
+    match error {
+        error if !is_confidential => chain(error),
+        flux_build::Error::PostBuild { object, .. } => {
+            format!("failed to substitute variables in {object}: {WITHHELD}")
         }
-        error => chain(&error),
-    })
+        _ => format!("failed to substitute variables: {WITHHELD}"),
+    }
 }
 
 /// Says an error and what it came from.
@@ -218,6 +242,22 @@ pub(super) fn chain(error: &dyn std::error::Error) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn variables_of_secrets_are_not_quoted_when_they_do_harm() {
+        let post_build = serde_json::from_value(json!({"substitute": {"word": "hunter2: [\n- x"}})).unwrap();
+        let Value::Object(map) = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"},
+            "data": {"key": "${word}", "other": "${word:="}})
+        else {
+            panic!("no object")
+        };
+        let mut objects = [Object::new(map, None)];
+        let failed = flux_build::substitute(&mut objects, &post_build, flux_build::Mode::Lenient, &|_| None);
+        let error = failed.unwrap_err();
+        let told = not_substituted(&error, true);
+        assert!(!told.contains("hunter2") && told.contains("withheld"), "{told}");
+        assert_eq!(not_substituted(&error, false), chain(&error));
+    }
 
     #[test]
     fn ciphertext_is_seen_in_text_and_in_data() {

@@ -44,6 +44,8 @@ pub(crate) async fn all(
 
 async fn one(world: &mut World, subject: &Subject) -> Compared {
     let mut compared = Compared::new(subject);
+    // What applies it may have put what came from Secrets anywhere into it.
+    compared.is_confidential = world.confidential.contains(&subject.id());
     let is_release = object::text(&subject.object, "/kind") == "HelmRelease";
     let outcome = match (is_release, subject.is_gone) {
         (false, false) => kustomization::compare(world, subject, &mut compared).await,

@@ -16,7 +16,7 @@ pub(crate) async fn compare(
     subject: &Subject,
     compared: &mut Compared,
 ) -> Result<(), String> {
-    let object = read(subject)?;
+    let object = read(subject, compared)?;
     let spec = &object.spec;
     if spec.kube_config.is_some() {
         return Err("its objects are in another cluster (spec.kubeConfig), which is not asked".to_owned());
@@ -27,11 +27,13 @@ pub(crate) async fn compare(
     }
     let folder = folder(world, subject, &object)?;
     compared.section.from = format!("./{folder}");
-    let built = built::build(world, &object, &folder).await?;
+    let built = built::build(world, &object, &folder, compared.is_confidential).await?;
+    compared.is_confidential = built.is_confidential;
     let Built { closed, notes, .. } = &built;
     compared.section.notes.extend(notes.iter().cloned());
     for (id, why) in closed {
         compared.built.insert(id.clone());
+        world.confidential.add(id.clone());
         let entry = Entry::new(id.to_string(), Action::NotCompared, why.clone());
         compared.section.objects.push(entry);
     }
@@ -48,7 +50,7 @@ pub(crate) async fn gone(
     subject: &Subject,
     compared: &mut Compared,
 ) -> Result<(), String> {
-    let object = read(subject)?;
+    let object = read(subject, compared)?;
     let stays = match object.deletion_policy() {
         DeletionPolicy::MirrorPrune => !object.spec.prune,
         DeletionPolicy::Orphan => true,
@@ -64,8 +66,8 @@ pub(crate) async fn gone(
     Ok(())
 }
 
-fn read(subject: &Subject) -> Result<Kustomization, String> {
-    serde_json::from_value(subject.object.clone()).map_err(|error| format!("failed to read it: {error}"))
+fn read(subject: &Subject, compared: &Compared) -> Result<Kustomization, String> {
+    serde_json::from_value(subject.object.clone()).map_err(|error| compared.told("failed to read it", error))
 }
 
 fn folder(world: &World, subject: &Subject, object: &Kustomization) -> Result<String, String> {
@@ -96,11 +98,8 @@ async fn ask(
     };
     let objects = built.objects.clone();
     let mut ready = apply::prepare(world, &engine, &owner(subject), objects, &common, compared).await?;
-    let rules = rules(object).map_err(|error| error.to_string())?;
-    ready.prepared = ready
-        .prepared
-        .ignoring(&rules)
-        .confidential(|id| built.is_confidential(id));
+    let rules = rules(object).map_err(|error| compared.told("spec.ignore", error))?;
+    ready.prepared = ready.prepared.ignoring(&rules);
     apply::preview(world, &engine, &ready, object.spec.force, compared).await;
     Ok(())
 }

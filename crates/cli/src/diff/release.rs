@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use api::helm::{CrdsPolicy, HelmRelease, PostRenderStrategy};
-use api::meta::ValuesKind;
 use flux_release::values::{self, Resources};
 use flux_release::{PostRenderers, names, origin_labels};
 use helm_action::{Content, CrdPolicy};
@@ -16,7 +15,7 @@ use serde_json::{Map, Value};
 
 use super::apply::{self, owner};
 use super::chart;
-use super::report::{Action, Entry};
+use super::report::{Action, Entry, WITHHELD};
 use super::subject::{Compared, Subject, inventory};
 use super::world::World;
 use crate::cluster::object::text;
@@ -28,7 +27,7 @@ pub(crate) async fn compare(
     compared: &mut Compared,
 ) -> Result<(), String> {
     let object: HelmRelease = serde_json::from_value(subject.object.clone())
-        .map_err(|error| format!("failed to read it: {error}"))?;
+        .map_err(|error| compared.told("failed to read it", error))?;
     let spec = &object.spec;
     if spec.kube_config.is_some() {
         return Err("its objects are in another cluster (spec.kubeConfig), which is not asked".to_owned());
@@ -49,30 +48,23 @@ pub(crate) async fn compare(
         compared.section.notes.push(note.to_owned());
     }
     let chart = chart::of(world, &object, compared).await?;
-    let (values, is_confidential) = values_of(world, &object).await?;
+    let values = values_of(world, &object, compared).await?;
     let content = content(&object, chart, values, version > 1);
     let name = names::release_name(&object);
     let namespace = names::release_namespace(&object);
     let engine = world.helm().clone();
     let client = world.cluster.client();
     let previewed = helm_action::preview(&client, &engine, &content, (&name, &namespace), version).await;
-    let previewed = previewed.map_err(|error| error.to_string())?;
+    let previewed = previewed.map_err(|error| compared.told("failed to render the chart", error))?;
     let hooks = previewed.release.hooks.len();
     if hooks > 0 {
         let note = format!("{hooks} hooks are not looked at");
         compared.section.notes.push(note);
     }
-    ask(
-        world,
-        subject,
-        (previewed.definitions, content.crds),
-        true,
-        is_confidential,
-        compared,
-    )
-    .await?;
+    let definitions = (previewed.definitions, content.crds);
+    ask(world, subject, definitions, true, compared).await?;
     let objects = (previewed.objects, CrdPolicy::CreateReplace);
-    ask(world, subject, objects, false, is_confidential, compared).await?;
+    ask(world, subject, objects, false, compared).await?;
     let stale = apply::stale(compared, &inventory(&subject.object), &[]);
     if version > 1 && subject.object.pointer("/status/inventory").is_none() {
         let note = "its status has no inventory: what would be pruned is not known";
@@ -105,7 +97,6 @@ async fn ask(
     subject: &Subject,
     (objects, policy): (Vec<Object>, CrdPolicy),
     are_definitions: bool,
-    is_confidential: bool,
     compared: &mut Compared,
 ) -> Result<(), String> {
     if objects.is_empty() {
@@ -115,8 +106,7 @@ async fn ask(
     let common = CommonMetadata::default();
     // Definitions are no part of the release, and those that are there stay as they are.
     let only_new = are_definitions && policy == CrdPolicy::Create;
-    let mut ready = apply::prepare(world, &engine, &owner(subject), objects, &common, compared).await?;
-    ready.prepared = ready.prepared.confidential(|_| is_confidential);
+    let ready = apply::prepare(world, &engine, &owner(subject), objects, &common, compared).await?;
     if !only_new {
         apply::preview(world, &engine, &ready, false, compared).await;
         return Ok(());
@@ -131,21 +121,39 @@ async fn ask(
     Ok(())
 }
 
-/// The values, and whether some of them are nobody's business.
-async fn values_of(world: &World, object: &HelmRelease) -> Result<(Map<String, Value>, bool), String> {
+/// The values. Whether some of them are nobody's business is noted.
+async fn values_of(
+    world: &World,
+    object: &HelmRelease,
+    compared: &mut Compared,
+) -> Result<Map<String, Value>, String> {
     let namespace = object.namespace().unwrap_or_default();
     let mut found = Vec::new();
-    let mut is_confidential = false;
     for reference in &object.spec.values_from {
         let data = world.data(reference.kind, &namespace, &reference.name).await?;
-        is_confidential |= reference.kind == ValuesKind::Secret && data.is_some();
+        // What the cluster has may be made of a Secret that would go, so that one counts as well.
+        compared.is_confidential |= world.holds_secrets(reference.kind, &namespace, &reference.name);
         let data =
             data.ok_or_else(|| format!("{:?} {namespace}/{} not found", reference.kind, reference.name));
         found.push(((reference.kind, reference.name.clone()), data));
     }
+    let readable: Vec<_> = found
+        .iter()
+        .flat_map(|((kind, name), data)| {
+            let keys = data.as_ref().ok().into_iter().flat_map(|data| data.keys());
+            keys.map(|key| (*kind, name.clone(), key.clone()))
+        })
+        .collect();
     let resources: Resources = found.into_iter().collect();
-    let composed = values::compose(object, &resources).map_err(|error| error.to_string())?;
-    Ok((composed, is_confidential))
+    values::compose(object, &resources).map_err(|mut error| {
+        // What is missing is told; what is there and cannot be read may be quoted.
+        let at = (error.kind, error.name.clone(), error.key.clone());
+        let is_there = readable.contains(&at);
+        if is_there && compared.is_confidential {
+            error.problem = WITHHELD.to_owned();
+        }
+        error.to_string()
+    })
 }
 
 fn content(object: &HelmRelease, chart: Renderer, values: Map<String, Value>, is_upgrade: bool) -> Content {

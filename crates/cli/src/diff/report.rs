@@ -124,6 +124,11 @@ impl Summary {
         self.created + self.changed + self.recreated + self.pruned
     }
 
+    /// How much there is of which nobody knows what would become of it.
+    pub(crate) fn unknown(&self) -> usize {
+        self.not_compared + self.failed
+    }
+
     /// In words, without what there is none of.
     pub(crate) fn in_words(&self) -> String {
         let parts = [
@@ -189,15 +194,14 @@ impl Section {
                 entry.message = told(why, preview.is_confidential);
             }
             Err(error) => {
-                // Permissions, quotas and missing kinds are told without values.
-                let may_quote = matches!(error.class, Class::Invalid | Class::Immutable);
                 // The entry names object and file already.
                 let status = if error.status.is_empty() {
                     String::new()
                 } else {
                     format!(" ({})", error.status)
                 };
-                let reason = told(error.reason, preview.is_confidential && may_quote);
+                let is_withheld = preview.is_confidential && may_quote(error.class, &error.reason);
+                let reason = told(error.reason, is_withheld);
                 entry.message = format!("{}{status}: {reason}", error.step);
             }
         }
@@ -219,10 +223,28 @@ impl Entry {
     }
 }
 
+/// In place of words that may quote what nobody is to read.
+pub(crate) const WITHHELD: &str = "the words are withheld, since they may quote what came from a Secret";
+
+/// Tells whether a refusal may quote values. Missing kinds and what RBAC says never do; admission webhooks and policies may
+/// refuse with whatever words and code they like.
+fn may_quote(class: Class, reason: &str) -> bool {
+    let is_of_admission = reason.contains("denied");
+    let is_of_rbac = reason.contains(" is forbidden: User ") && reason.contains(" cannot ");
+    let is_call = reason.starts_with("Internal error occurred: failed calling webhook");
+    match class {
+        _ if is_of_admission => true,
+        Class::NotFound | Class::Conflict => false,
+        Class::Forbidden => !is_of_rbac,
+        Class::Transient => !is_call,
+        _ => true,
+    }
+}
+
 /// What the API server says of an object may quote it.
 fn told(words: String, may_quote_secrets: bool) -> String {
     match may_quote_secrets {
-        true => "the words are withheld, since they may quote what came from a Secret".to_owned(),
+        true => WITHHELD.to_owned(),
         false => words,
     }
 }
@@ -261,7 +283,38 @@ mod tests {
         };
         assert!(!refused(Class::Invalid, true).contains("hunter2"));
         assert!(refused(Class::Invalid, false).contains("hunter2"));
-        assert!(refused(Class::Forbidden, true).starts_with("dry-run failed: invalid"));
+    }
+
+    #[test]
+    fn only_words_that_never_quote_are_told_of_what_is_confidential() {
+        let rbac = r#"configmaps "a" is forbidden: User "eve" cannot patch resource "configmaps" in API group "" in the namespace "shop""#;
+        let webhook = r#"admission webhook "x.example.com" denied the request: word is hunter2"#;
+        let policy = r#"configmaps "a" is forbidden: ValidatingAdmissionPolicy 'x' with binding 'y' denied request: hunter2"#;
+        for (class, reason, expected) in [
+            (Class::Forbidden, rbac, false),
+            (Class::Forbidden, webhook, true),
+            (Class::Forbidden, policy, true),
+            (
+                Class::Forbidden,
+                "configmaps \"a\" is forbidden: no hunter2 here",
+                true,
+            ),
+            (Class::NotFound, webhook, true),
+            (
+                Class::NotFound,
+                "no matches for kind \"A\" in version \"x/v1\"",
+                false,
+            ),
+            (
+                Class::Transient,
+                "Internal error occurred: failed calling webhook \"x\": refused",
+                false,
+            ),
+            (Class::Transient, "hunter2", true),
+            (Class::Invalid, "data: hunter2", true),
+        ] {
+            assert_eq!(may_quote(class, reason), expected, "{class:?} {reason}");
+        }
     }
 
     #[test]
@@ -282,7 +335,7 @@ mod tests {
             ..Section::default()
         };
         let summary = Summary::of(&[section, broken]);
-        assert_eq!(summary.changes(), 3);
+        assert_eq!((summary.changes(), summary.unknown()), (3, 2));
         assert_eq!(
             summary.in_words(),
             "2 created, 1 pruned, 1 left behind, 3 unchanged, 1 not compared, 1 failed"

@@ -1,12 +1,13 @@
 //! A Kustomization or HelmRelease that is compared, and what comes of it.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 
 use kube_apply::{Expected, Inventory, Preview};
 use manifest::ObjectId;
 use serde_json::Value;
 
-use super::report::Section;
+use super::report::{Section, WITHHELD};
 use crate::cluster::kind;
 use crate::cluster::object::{self, list, text};
 
@@ -31,6 +32,8 @@ pub(crate) struct Compared {
     pub(crate) gone: Vec<Value>,
     /// All that it would apply: what goes elsewhere is not lost.
     pub(crate) built: BTreeSet<ObjectId>,
+    /// Whether values that came from Secrets may be anywhere in it.
+    pub(crate) is_confidential: bool,
 }
 
 impl Subject {
@@ -56,6 +59,15 @@ impl Compared {
             applied: Vec::new(),
             gone: Vec::new(),
             built: BTreeSet::new(),
+            is_confidential: false,
+        }
+    }
+
+    /// Says what went wrong, without words that may quote what came from a Secret.
+    pub(crate) fn told(&self, what: &str, words: impl Display) -> String {
+        match self.is_confidential {
+            true => format!("{what}: {WITHHELD}"),
+            false => format!("{what}: {words}"),
         }
     }
 

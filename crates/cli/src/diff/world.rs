@@ -13,6 +13,7 @@ use manifest::ObjectId;
 use serde_json::Value;
 
 use super::checkout::Checkout;
+use super::confidential::Confidential;
 use super::sources::Sources;
 use crate::cluster::object::{self, list, text};
 use crate::cluster::{Cluster, Failure, Kind, kind};
@@ -36,6 +37,8 @@ pub(crate) struct World {
     namespaces: HashSet<String>,
     /// Sources that would be others.
     changed_sources: HashSet<ObjectId>,
+    /// What may hold what came from Secrets.
+    pub(crate) confidential: Confidential,
 }
 
 /// So many objects are asked about at once: somebody waits.
@@ -55,6 +58,7 @@ impl World {
             kinds: HashSet::new(),
             namespaces: HashSet::new(),
             changed_sources: HashSet::new(),
+            confidential: Confidential::default(),
         }
     }
 
@@ -82,6 +86,7 @@ impl World {
 
     /// Remembers what others need: it will be there before those run.
     pub(crate) fn plan(&mut self, preview: &Preview) {
+        self.confidential.note(preview);
         let (
             Ok(
                 Expected::Created(after)
@@ -134,6 +139,11 @@ impl World {
         }
     }
 
+    /// Tells whether values are nobody's business: those of Secrets, and of ConfigMaps that are made of them.
+    pub(crate) fn holds_secrets(&self, kind: ValuesKind, namespace: &str, name: &str) -> bool {
+        kind == ValuesKind::Secret || self.confidential.contains(&values_id(kind, namespace, name))
+    }
+
     /// The data of a ConfigMap or Secret as it would be; None if there is none. An error says why it cannot be known.
     pub(crate) async fn data(
         &self,
@@ -145,12 +155,7 @@ impl World {
             ValuesKind::ConfigMap => core("ConfigMap", "configmaps"),
             ValuesKind::Secret => core("Secret", "secrets"),
         };
-        let id = ObjectId {
-            group: String::new(),
-            kind: resource.kind.clone(),
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-        };
+        let id = values_id(kind, namespace, name);
         if let Some(planned) = self.planned.get(&id) {
             return planned.as_ref().map(data_of).transpose();
         }
@@ -161,6 +166,19 @@ impl World {
             Ok(found) => found.as_ref().map(data_of).transpose(),
             Err(error) => Err(Failure::request(format!("read {id}"), error).to_string()),
         }
+    }
+}
+
+fn values_id(kind: ValuesKind, namespace: &str, name: &str) -> ObjectId {
+    let kind = match kind {
+        ValuesKind::ConfigMap => "ConfigMap",
+        ValuesKind::Secret => "Secret",
+    };
+    ObjectId {
+        group: String::new(),
+        kind: kind.to_owned(),
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
     }
 }
 
