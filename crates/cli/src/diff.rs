@@ -18,6 +18,7 @@ mod show;
 mod sources;
 mod subject;
 mod unified;
+mod upgrade;
 mod world;
 
 use std::path::{Path, PathBuf};

@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use crate::resources::{Release, Resource};
 use crate::{Cluster, Error, ErrorKind};
+pub use server_side::TAKEN_OVER;
 
 /// How objects are written.
 #[derive(Clone, Copy, Debug)]

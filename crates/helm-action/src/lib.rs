@@ -39,6 +39,7 @@ mod uninstall;
 mod upgrade;
 mod wait;
 
+pub use apply::TAKEN_OVER;
 pub use cluster::{Cluster, Context, Pace, Tell, Unpaced};
 pub use error::{Error, ErrorKind};
 pub use install::install;
@@ -48,7 +49,7 @@ pub use order::{
     Waiting,
 };
 pub use outcome::Outcome;
-pub use preview::{Previewed, preview};
+pub use preview::{Former, Previewed, former, preview};
 pub use rollback::rollback;
 pub use storage::{Storage, StorageError};
 pub use test::test;

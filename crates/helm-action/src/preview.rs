@@ -1,12 +1,16 @@
 //! What an install or upgrade would apply, and nothing of it is: for people who look before they push.
 
-use kube::Client;
-use kube_apply::{Engine, mapper};
-use manifest::Object;
+use std::collections::HashMap;
 
+use kube::Client;
+use kube_apply::{Engine, MadePatch, mapper};
+use manifest::{Object, ObjectId};
+use serde_json::Value;
+
+use crate::install::method;
 use crate::render::{self, Revision};
-use crate::resources;
-use crate::{Content, CrdPolicy, Error, ErrorKind, crds};
+use crate::{Content, CrdPolicy, Error, ErrorKind, ServerSide, Storage, crds};
+use crate::{patch, resources};
 
 /// What a release would be made of.
 #[derive(Debug)]
@@ -17,6 +21,82 @@ pub struct Previewed {
     pub definitions: Vec<Object>,
     /// As it would be recorded, hooks included.
     pub release: helm_release::Release,
+}
+
+/// How a release would be written, and from what.
+#[derive(Debug, Default)]
+pub struct Former {
+    /// Applied on the server, or else patched by the client.
+    pub server_side: bool,
+    /// What the revision declares that would be upgraded.
+    declared: HashMap<ObjectId, Object>,
+}
+
+impl Former {
+    /// For a release that is not there yet.
+    #[must_use]
+    pub fn none(server_side: bool) -> Self {
+        Self {
+            server_side,
+            declared: HashMap::new(),
+        }
+    }
+
+    /// Makes the patch that an upgrade on the client's side would send; None if it would send none.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn patch(&self, id: &ObjectId, wanted: &Object, live: &Value) -> Result<Option<MadePatch>, String> {
+        let (gvk, wanted) = (wanted.gvk(), wanted.value());
+        let made = match self.declared.get(id) {
+            Some(declared) => patch::make(&gvk, declared.value(), wanted, live),
+            None => patch::adopt(&gvk, wanted, live),
+        };
+        made.map_err(|problem| format!("failed to create patch: {problem}"))
+    }
+}
+
+/// Reads how an upgrade of a release would write, as an upgrade finds it out.
+///
+/// # Errors
+/// When the records cannot be read.
+pub async fn former(
+    engine: &Engine,
+    storage: &Storage,
+    (name, namespace): (&str, &str),
+    chosen: ServerSide,
+) -> Result<Former, Error> {
+    let (history, last) = storage.newest(name).await?;
+    let Some(last) = last else {
+        return Ok(Former::none(chosen != ServerSide::Off));
+    };
+    let server_side = chosen.is_on(last.release.apply_method);
+    let mut former = Former::none(server_side);
+    if server_side {
+        return Ok(former);
+    }
+    let deployed = match history.deployed() {
+        Some(deployed) if deployed.version != last.release.version => {
+            storage.get(name, deployed.version).await?
+        }
+        _ => None,
+    };
+    let current = deployed.unwrap_or(last);
+    for object in resources::objects(&current.release.manifest)? {
+        let object = at_home(engine, object, namespace).await?;
+        former.declared.insert(object.id(), object);
+    }
+    Ok(former)
+}
+
+impl ServerSide {
+    /// Tells whether an upgrade applies on the server, over a release that was applied in some way.
+    pub(crate) fn is_on(self, before: Option<helm_release::ApplyMethod>) -> bool {
+        match self {
+            Self::Auto => method(true) == before.unwrap_or(method(false)),
+            chosen => chosen == Self::On,
+        }
+    }
 }
 
 /// Renders a chart for a release as an action would do it.

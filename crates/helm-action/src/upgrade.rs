@@ -16,7 +16,7 @@ use crate::install::method;
 use crate::ledger::Ledger;
 use crate::render::{self, Revision};
 use crate::resources::{self, Release, Resource};
-use crate::{Context, Error, ErrorKind, Outcome, ServerSide, Upgrade, crds, strays, wait};
+use crate::{Context, Error, ErrorKind, Outcome, Upgrade, crds, strays, wait};
 
 /// Upgrades a release.
 pub async fn upgrade(context: &Context<'_>, order: &Upgrade) -> Outcome {
@@ -58,10 +58,7 @@ async fn prepare_and_perform(
     ledger: &mut Ledger<'_>,
 ) -> Result<(), Error> {
     let before = before(context, &order.name).await?;
-    let server_side = match order.server_side {
-        ServerSide::Auto => method(true) == before.last.release.apply_method.unwrap_or(method(false)),
-        chosen => chosen == ServerSide::On,
-    };
+    let server_side = order.server_side.is_on(before.last.release.apply_method);
     let (values, chart_values) = values(order, before.current())?;
     crds::apply(context, &order.content, &values, server_side).await?;
     let mut record = prepare(context, order, &before, (values, chart_values), server_side).await?;

@@ -15,7 +15,7 @@ pub(crate) use compare::{reduced, same_but};
 pub(crate) use field::{Pointer, Step, remove_with_parents as remove};
 pub(crate) use owned::FieldSets;
 pub use owned::Ignored;
-pub(crate) use resolve::{Spot, resolve, spots};
+pub(crate) use resolve::{Spot, keep, resolve, spots};
 
 use manifest::Object;
 use serde_json::{Map, Value, json};

@@ -59,7 +59,7 @@ pub use managed::{Drift, ManagedIndex, What};
 pub use one::{ApplyOne, Cascade, Deleted, MadePatch};
 pub use policy::Policy;
 pub use prepare::Prepared;
-pub use preview::{Expected, Fate, Preview};
+pub use preview::{Expected, Fate, Means, Patcher, Preview};
 pub use prune::{Guard, PruneOptions, Pruned, Refused, Share, SkipReason};
 pub use request::Address;
 pub use settings::{ApplyOptions, CommonMetadata, Owner, Settings};

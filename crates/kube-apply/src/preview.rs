@@ -6,8 +6,8 @@
 use std::fmt;
 
 use futures::{FutureExt as _, StreamExt as _};
-use manifest::{GroupVersionKind, ObjectId, Origin};
-use serde_json::Value;
+use manifest::{GroupVersionKind, Object, ObjectId, Origin};
+use serde_json::{Map, Value};
 
 use crate::Engine;
 use crate::changes::FieldChanges;
@@ -15,11 +15,13 @@ use crate::failure::{Class, Failure, ObjectError, Step};
 use crate::fingerprint::Facts;
 use crate::ignore::{self, Pointer};
 use crate::mapper;
+use crate::one::MadePatch;
 use crate::plan::Pending;
 use crate::prepare::{Item, Prepared};
 use crate::prune::SkipReason;
-use crate::request::Mode;
+use crate::request::{Address, Mode};
 use crate::stage::{is_crd, is_namespace};
+use crate::takeover::dropped;
 
 /// So many fields of one object are told one by one.
 const FIELDS: usize = 500;
@@ -44,7 +46,7 @@ pub struct Preview {
 pub enum Expected {
     /// It would be created as this, as far as the server could be asked.
     Created(Value),
-    /// Fields of it would change.
+    /// Fields of it would change. What rules leave to others is in both states as it is.
     Changed {
         /// Which; values that are nobody's business are masked.
         fields: FieldChanges,
@@ -52,6 +54,8 @@ pub enum Expected {
         before: Value,
         /// The object as it would be. Nothing is masked.
         after: Value,
+        /// Managers whose fields would be taken over, so that those go that the manifest does not have.
+        taken_from: Vec<String>,
     },
     /// It would be deleted and created anew, because a field cannot change.
     Recreated {
@@ -69,6 +73,21 @@ pub enum Expected {
     /// It is there, and what would be done cannot be asked before something else is applied.
     Unasked(String),
 }
+
+/// How objects that are there would be written.
+#[derive(Clone, Copy)]
+pub enum Means<'a> {
+    /// Applied on the server; fields of kubectl and its like are taken over.
+    Apply,
+    /// Applied on the server; fields of these managers are taken over.
+    ApplyOver(&'a [&'a str]),
+    /// Patched with what the client makes of the manifest and the live object. None changes nothing, and an error says why
+    /// that cannot be known.
+    Patch(&'a Patcher<'a>),
+}
+
+/// Makes a patch for an object.
+pub type Patcher<'a> = dyn Fn(&ObjectId, &Object, &Value) -> Result<Option<MadePatch>, String> + Sync + 'a;
 
 /// What a prune would do with an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,16 +113,17 @@ impl fmt::Display for SkipReason {
 
 impl Engine {
     /// Says what an apply would do, in the order of the apply. `force` recreates what cannot be changed.
-    pub async fn preview(&self, prepared: &Prepared, force: bool) -> Vec<Preview> {
+    pub async fn preview(&self, prepared: &Prepared, force: bool, means: Means<'_>) -> Vec<Preview> {
+        let how = How { force, means };
         let (definitions, rest): (Vec<_>, Vec<_>) = prepared
             .items
             .iter()
             .enumerate()
             .partition(|(_, item)| defines(item));
         let nothing = Pending::default();
-        let mut found = self.previews(definitions, &nothing, force).await;
+        let mut found = self.previews(definitions, &nothing, how).await;
         let pending = pending(found.iter().map(|(_, preview)| preview), prepared);
-        found.extend(self.previews(rest, &pending, force).await);
+        found.extend(self.previews(rest, &pending, how).await);
         found.sort_by_key(|(index, _)| *index);
         found.into_iter().map(|(_, preview)| preview).collect()
     }
@@ -112,7 +132,7 @@ impl Engine {
         &self,
         items: Vec<(usize, &Item)>,
         pending: &Pending,
-        force: bool,
+        how: How<'_>,
     ) -> Vec<(usize, Preview)> {
         let asked = items.into_iter().map(|(index, item)| {
             async move {
@@ -121,7 +141,7 @@ impl Engine {
                     gvk: item.gvk.clone(),
                     origin: item.object.origin().cloned(),
                     is_confidential: item.is_confidential,
-                    expected: self.expected(item, pending, force).await,
+                    expected: self.expected(item, pending, how).await,
                 };
                 (index, preview)
             }
@@ -135,7 +155,7 @@ impl Engine {
             .await
     }
 
-    async fn expected(&self, item: &Item, pending: &Pending, force: bool) -> Result<Expected, ObjectError> {
+    async fn expected(&self, item: &Item, pending: &Pending, how: How<'_>) -> Result<Expected, ObjectError> {
         if item.policy.excluded {
             return Ok(Expected::LeftAlone);
         }
@@ -161,11 +181,31 @@ impl Engine {
             return Ok(Expected::LeftAlone);
         }
         let before = live.whole.unwrap_or_default();
-        let answer = self.requests().apply(&at, item.object.value(), DRY);
-        match answer.await {
-            Ok(answer) => Ok(self.compared(item, before, answer.whole.unwrap_or_default())),
+        let answer = match how.means {
+            Means::Patch(make) => match make(&item.id, &item.object, &before) {
+                Ok(Some(patch)) => self.requests().try_patch(&at, &patch).await,
+                Ok(None) => return Ok(Expected::Unchanged(before)),
+                Err(why) => return Ok(Expected::Unasked(why)),
+            },
+            _ => self.requests().apply(&at, item.object.value(), DRY).await,
+        };
+        match answer {
+            Ok(answer) => {
+                let after = answer.whole.unwrap_or_default();
+                let from = match how.means {
+                    Means::Apply if item.policy.merge || facts.policy.merge => None,
+                    Means::Apply => Some(dropped::From::Leftovers),
+                    Means::ApplyOver(managers) => Some(dropped::From::Named(managers)),
+                    Means::Patch(_) => None,
+                };
+                let (after, taken_from) = match from {
+                    Some(from) => self.taken_over(&at, &before, after, from).await,
+                    None => (after, Vec::new()),
+                };
+                Ok(self.compared(item, before, after, taken_from))
+            }
             Err(failure) if failure.class == Class::Immutable => {
-                match force || item.policy.force || facts.policy.force {
+                match how.force || item.policy.force || facts.policy.force {
                     true => Ok(Expected::Recreated {
                         why: item.error(Step::DryRun, failure).reason,
                         before,
@@ -182,8 +222,31 @@ impl Engine {
         }
     }
 
+    /// What an apply makes of an object whose fields it takes over, with those who had them. The server cannot be asked for both
+    /// at once, so it is asked for a patch with the same outcome, for the sake of its defaults.
+    async fn taken_over(
+        &self,
+        at: &Address,
+        before: &Value,
+        after: Value,
+        from: dropped::From<'_>,
+    ) -> (Value, Vec<String>) {
+        let Some(left) = dropped::left(&after, from, self.settings()) else {
+            return (after, Vec::new());
+        };
+        let patch = MadePatch::Merge(changes_of(before, &left.object));
+        let answer = match self.requests().try_patch(at, &patch).await {
+            Ok(answer) => answer.whole,
+            Err(error) => {
+                tracing::debug!(object = %at.id(), %error, "the server does not say what a take-over leaves");
+                None
+            }
+        };
+        (answer.unwrap_or(left.object), left.managers)
+    }
+
     /// Compares as an apply does: what only changes owners of fields, and what rules leave to others, is no change.
-    fn compared(&self, item: &Item, before: Value, after: Value) -> Expected {
+    fn compared(&self, item: &Item, before: Value, mut after: Value, taken_from: Vec<String>) -> Expected {
         let manifest = Value::Object(item.object.value().clone());
         let pointers: Vec<&Pointer> = match &item.ignore {
             Some(candidates) => candidates.pointers_of(&after),
@@ -200,13 +263,62 @@ impl Engine {
             object
         };
         let (old, new) = (without(&before), without(&after));
+        ignore::keep(&mut after, &before, &spots);
         let manager = &self.settings().field_manager;
         Expected::Changed {
             fields: FieldChanges::up_to(FIELDS, &old, &new, manager, item.is_confidential),
             before,
             after,
+            taken_from,
         }
     }
+}
+
+#[derive(Clone, Copy)]
+struct How<'a> {
+    force: bool,
+    means: Means<'a>,
+}
+
+/// The JSON merge patch from one state of an object to another, without what only the server writes.
+fn changes_of(before: &Value, after: &Value) -> Value {
+    let plain = |object: &Value| {
+        let mut object = object.clone();
+        if let Some(map) = object.as_object_mut() {
+            map.remove("status");
+        }
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            for field in [
+                "managedFields",
+                "resourceVersion",
+                "generation",
+                "uid",
+                "creationTimestamp",
+            ] {
+                metadata.remove(field);
+            }
+        }
+        object
+    };
+    merge_patch(&plain(before), &plain(after)).unwrap_or_else(|| Value::Object(Map::new()))
+}
+
+fn merge_patch(before: &Value, after: &Value) -> Option<Value> {
+    let (Value::Object(old), Value::Object(new)) = (before, after) else {
+        return (before != after).then(|| after.clone());
+    };
+    let mut patch = Map::new();
+    for field in old.keys().filter(|field| !new.contains_key(*field)) {
+        patch.insert(field.clone(), Value::Null);
+    }
+    for (field, value) in new {
+        let changes = match old.get(field) {
+            Some(was) => merge_patch(was, value),
+            None => Some(value.clone()),
+        };
+        patch.extend(changes.map(|changes| (field.clone(), changes)));
+    }
+    (!patch.is_empty()).then_some(Value::Object(patch))
 }
 
 const DRY: Mode = Mode {
@@ -243,4 +355,24 @@ fn pending<'p>(previews: impl Iterator<Item = &'p Preview>, prepared: &Prepared)
         }
     }
     pending
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_patch_says_what_goes_and_what_comes() {
+        let before = json!({"metadata": {"name": "a", "resourceVersion": "1", "labels": {"x": "1"}},
+            "data": {"a": "1", "b": "2"}, "status": {"x": 1}});
+        let after = json!({"metadata": {"name": "a", "resourceVersion": "2", "labels": {"x": "1"}},
+            "data": {"a": "2", "c": {"d": 1}}});
+        assert_eq!(
+            changes_of(&before, &after),
+            json!({"data": {"a": "2", "b": null, "c": {"d": 1}}})
+        );
+        assert_eq!(changes_of(&before, &before), json!({}));
+    }
 }

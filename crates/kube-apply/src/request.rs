@@ -19,6 +19,7 @@ use tokio::sync::Semaphore;
 use crate::failure::{Class, Failure};
 use crate::fingerprint::Glimpse;
 use crate::mapper::Resource;
+use crate::one::MadePatch;
 use crate::prune::{PAGE, Page};
 use crate::settings::Settings;
 
@@ -147,6 +148,21 @@ impl Requests {
             false,
         )
         .await
+    }
+
+    /// Asks what a patch would make of an object, which has to be there.
+    pub(crate) async fn try_patch(&self, at: &Address, patch: &MadePatch) -> Result<Answer, Failure> {
+        let params = PatchParams {
+            dry_run: true,
+            field_manager: Some(self.settings.field_manager.clone()),
+            ..PatchParams::default()
+        };
+        let patch = match patch {
+            MadePatch::Strategic(patch) => Patch::Strategic(patch),
+            MadePatch::Merge(patch) => Patch::Merge(patch),
+        };
+        self.answer(|| at.collection().patch(&at.name, &params, &patch), true, true)
+            .await
     }
 
     /// Reads the metadata of a live object; None when there is none.

@@ -5,6 +5,8 @@
 //! have (`ssa.PatchReplaceFieldsManagers`, kustomize-controller's `ApplyCleanupOptions`). The patch carries the version
 //! that it was made from, so that it cannot undo what somebody does meanwhile.
 
+pub(crate) mod dropped;
+
 use serde_json::{Map, Value, json};
 
 use crate::settings::Settings;

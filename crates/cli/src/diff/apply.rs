@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use kube_apply::{
-    Class, CommonMetadata, Engine, Expected, Inventory, ObjectError, Owner, Prepared, Preview, Step,
+    Class, CommonMetadata, Engine, Expected, Inventory, Means, ObjectError, Owner, Prepared, Preview, Step,
 };
 use manifest::{Object, ObjectId};
 use serde_json::Value;
@@ -70,10 +70,10 @@ pub(crate) async fn preview(
     world: &mut World,
     engine: &Engine,
     ready: &Ready,
-    force: bool,
+    (force, means): (bool, Means<'_>),
     compared: &mut Compared,
 ) {
-    for mut preview in engine.preview(&ready.prepared, force).await {
+    for mut preview in engine.preview(&ready.prepared, force, means).await {
         if let Err(error) = preview.expected {
             preview.expected = foreseen(world, error, &ready.manifests).map_err(|error| *error);
         }

@@ -101,6 +101,7 @@ mod tests {
             fields: FieldChanges::default(),
             before: json!({"spec": before}),
             after: json!({"spec": after}),
+            taken_from: Vec::new(),
         };
         let from = |kind: &str| json!({"postBuild": {"substituteFrom": [{"kind": kind, "name": "x"}]}});
         for (before, after, expected) in [

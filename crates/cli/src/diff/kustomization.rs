@@ -2,7 +2,7 @@
 
 use api::kustomize::{DeletionPolicy, Kustomization};
 use api::meta::Selector;
-use kube_apply::{CommonMetadata, Fate, IgnoreRule, IgnoreRules, IgnoreTarget};
+use kube_apply::{CommonMetadata, Fate, IgnoreRule, IgnoreRules, IgnoreTarget, Means};
 
 use super::apply::{self, owner};
 use super::built::{self, Built};
@@ -100,7 +100,8 @@ async fn ask(
     let mut ready = apply::prepare(world, &engine, &owner(subject), objects, &common, compared).await?;
     let rules = rules(object).map_err(|error| compared.told("spec.ignore", error))?;
     ready.prepared = ready.prepared.ignoring(&rules);
-    apply::preview(world, &engine, &ready, object.spec.force, compared).await;
+    let how = (object.spec.force, Means::Apply);
+    apply::preview(world, &engine, &ready, how, compared).await;
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use flux_release::{PostRenderers, names, origin_labels};
 use helm_action::{Content, CrdPolicy};
 use helm_render::Renderer;
 use kube::ResourceExt as _;
-use kube_apply::{Address, CommonMetadata, Expected};
+use kube_apply::{Address, CommonMetadata, Expected, Means};
 use manifest::{GroupVersionKind, Object, ObjectId};
 use serde_json::{Map, Value};
 
@@ -17,6 +17,7 @@ use super::apply::{self, owner};
 use super::chart;
 use super::report::{Action, Entry, WITHHELD};
 use super::subject::{Compared, Subject, inventory};
+use super::upgrade::Writing;
 use super::world::World;
 use crate::cluster::object::text;
 
@@ -61,10 +62,13 @@ pub(crate) async fn compare(
         let note = format!("{hooks} hooks are not looked at");
         compared.section.notes.push(note);
     }
-    let definitions = (previewed.definitions, content.crds);
-    ask(world, subject, definitions, true, compared).await?;
-    let objects = (previewed.objects, CrdPolicy::CreateReplace);
-    ask(world, subject, objects, false, compared).await?;
+    let writing = Writing::of(world, &object, version > 1, compared).await;
+    let patcher = writing.patcher();
+    let means = writing.means(&patcher);
+    // Definitions are no part of the release, and those that are there may stay as they are.
+    let only_new = content.crds == CrdPolicy::Create;
+    ask(world, subject, previewed.definitions, (only_new, means), compared).await?;
+    ask(world, subject, previewed.objects, (false, means), compared).await?;
     let stale = apply::stale(compared, &inventory(&subject.object), &[]);
     if version > 1 && subject.object.pointer("/status/inventory").is_none() {
         let note = "its status has no inventory: what would be pruned is not known";
@@ -95,8 +99,8 @@ pub(crate) async fn gone(
 async fn ask(
     world: &mut World,
     subject: &Subject,
-    (objects, policy): (Vec<Object>, CrdPolicy),
-    are_definitions: bool,
+    objects: Vec<Object>,
+    (only_new, means): (bool, Means<'_>),
     compared: &mut Compared,
 ) -> Result<(), String> {
     if objects.is_empty() {
@@ -104,14 +108,12 @@ async fn ask(
     }
     let engine = world.helm().clone();
     let common = CommonMetadata::default();
-    // Definitions are no part of the release, and those that are there stay as they are.
-    let only_new = are_definitions && policy == CrdPolicy::Create;
     let ready = apply::prepare(world, &engine, &owner(subject), objects, &common, compared).await?;
     if !only_new {
-        apply::preview(world, &engine, &ready, false, compared).await;
+        apply::preview(world, &engine, &ready, (false, means), compared).await;
         return Ok(());
     }
-    for preview in engine.preview(&ready.prepared, false).await {
+    for preview in engine.preview(&ready.prepared, false, means).await {
         compared.built.insert(preview.id.clone());
         if matches!(preview.expected, Ok(Expected::Created(_)) | Err(_)) {
             world.plan(&preview);

@@ -178,8 +178,10 @@ impl Section {
                 fields,
                 before,
                 after,
+                taken_from,
             }) => {
                 entry.action = Action::Changed;
+                entry.message = taken(&taken_from);
                 entry.more_fields = fields.more;
                 entry.fields = fields.fields.into_iter().map(Field::from).collect();
                 entry.states = masked(&before, &after);
@@ -220,6 +222,17 @@ impl Entry {
             more_fields: 0,
             states: Box::new((Value::Null, Value::Null)),
         }
+    }
+}
+
+/// Why fields go that the manifest says nothing of.
+fn taken(managers: &[String]) -> String {
+    match managers.is_empty() {
+        true => String::new(),
+        false => format!(
+            "fields of {} are taken over, and those go that the manifest does not have",
+            managers.join(", ")
+        ),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::resources::Resource;
 
 /// Who wrote a release before us: real helm, on either side. What it owned is ours, or it would stay when it leaves the
 /// chart. Flux leaves it.
-const TAKEN_OVER: [&str; 1] = ["helm"];
+pub const TAKEN_OVER: [&str; 1] = ["helm"];
 
 /// The API server serves a kind a moment after it says that its CRD is established.
 const LATE: u32 = 20;

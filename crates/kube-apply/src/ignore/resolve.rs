@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::field::{get, put, remove};
+use super::field::{get, put, remove, remove_with_parents};
 use super::{FieldSets, Pointer, Step};
 use crate::settings::Settings;
 
@@ -23,6 +23,16 @@ pub(crate) fn spots(pointers: &[&Pointer], manifest: &Value, live: &Value, wante
         Spot { steps, wanted }
     });
     found.collect()
+}
+
+/// Puts the ignored fields of what would be into the state that they have.
+pub(crate) fn keep(expected: &mut Value, live: &Value, spots: &[Spot]) {
+    for Spot { steps, .. } in spots {
+        match get(live, steps) {
+            Some(value) => put(expected, steps, value.clone()),
+            None => remove_with_parents(expected, steps),
+        }
+    }
 }
 
 /// Makes what is sent over the live object. Ignored fields that would change are left out if somebody else applied them,
@@ -119,6 +129,19 @@ mod tests {
         let payload = resolve(manifest.as_object().unwrap(), &live, &spots, &settings)?;
         assert_eq!(payload["metadata"], json!({"name": "a"}));
         Some(payload["spec"].clone())
+    }
+
+    #[test]
+    fn ignored_fields_of_what_would_be_are_those_that_there_are() {
+        let spot = |path: &[&str]| Spot {
+            steps: path.iter().map(|name| Step::Field((*name).to_owned())).collect(),
+            wanted: None,
+        };
+        let live = json!({"spec": {"replicas": 5}});
+        let mut expected = json!({"spec": {"replicas": 1, "paused": true, "strategy": {"type": "x"}}});
+        let spots = [spot(&["spec", "replicas"]), spot(&["spec", "strategy", "type"])];
+        keep(&mut expected, &live, &spots);
+        assert_eq!(expected, json!({"spec": {"replicas": 5, "paused": true}}));
     }
 
     #[test]
