@@ -322,6 +322,51 @@ fn what_came_from_a_secret_is_masked_wherever_it_goes() {
 }
 
 #[test]
+fn what_is_taken_over_and_what_is_left_to_others_is_told_as_it_would_be() {
+    run("cli-diff-owners", |test| async move {
+        let windlass = Windlass { test: &test };
+        let ns = &test.namespace;
+        let map = |name: &str, data: Value| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": ns}, "data": data});
+        let ours = |key: &str| map("a", json!({"key": key, "scaled": "1"})).to_string();
+        let repository = test.repository(&[("deploy/a.yaml", ours("1"))])?;
+        test.deliver(&repository, json!({"ignore": [{"paths": ["/data/scaled"]}]}))
+            .await?;
+        let api = test.config_maps();
+        let as_manager = |manager: &str| kube::api::PatchParams {
+            field_manager: Some(manager.to_owned()),
+            ..Default::default()
+        };
+        let scaled = kube::api::Patch::Merge(json!({"data": {"scaled": "5"}}));
+        api.patch("a", &as_manager("scaler"), &scaled).await?;
+        let theirs: ConfigMap = serde_json::from_value(map("b", json!({"key": "1", "extra": "x"})))?;
+        let how = kube::api::PostParams {
+            field_manager: Some("kubectl-create".to_owned()),
+            ..Default::default()
+        };
+        api.create(&how, &theirs).await?;
+        let local = checkout(&repository)?;
+        write(local.path(), "deploy/a.yaml", &ours("2"))?;
+        write(local.path(), "deploy/b.yaml", &config_map(ns, "b", "1"))?;
+        let root = local.path().display().to_string();
+        let words = ["diff", "ks/app", "--checkout", &root, "--exit-code"];
+        let said = windlass.run(&words, 5).await?;
+        for line in [
+            "      data.extra: \"x\" → (none)\n",
+            "fields of kubectl-create are taken over, and those go that the manifest does not have",
+        ] {
+            ensure!(said.contains(line), "{line:?} is not in\n{said}");
+        }
+        let said = windlass.run(&[&words[..], &["-o", "diff"]].concat(), 5).await?;
+        ensure!(
+            said.contains("-  key: \"1\"\n+  key: \"2\"\n   scaled: \"5\"\n")
+                && said.contains("-  extra: x\n"),
+            "{said}"
+        );
+        test.delete_kustomization("app").await
+    });
+}
+
+#[test]
 fn who_may_not_ask_is_told_so_by_object() {
     run("cli-diff-tenant", |test| async move {
         let windlass = Windlass { test: &test };

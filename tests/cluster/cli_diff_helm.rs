@@ -188,3 +188,58 @@ fn a_chart_that_is_elsewhere_is_the_one_that_the_cluster_has() {
         test.delete_kustomization("app").await
     });
 }
+
+#[test]
+fn what_the_client_patches_is_asked_about_with_its_patches() {
+    run("cli-diff-client", |test| async move {
+        let windlass = Windlass { test: &test.test };
+        let ns = &test.namespace;
+        let release = |name: &str, spec: serde_json::Value| {
+            let mut object = json!({"apiVersion": HELM, "kind": "HelmRelease", "metadata": {"name": name, "namespace": ns},
+                "spec": {"interval": "1h", "releaseName": name,
+                    "chart": {"spec": {"chart": "./charts/web", "sourceRef": {"kind": "GitRepository", "name": "app"}}}}});
+            for (field, value) in spec.as_object().into_iter().flatten() {
+                object["spec"][field] = value.clone();
+            }
+            object.to_string()
+        };
+        let with_extra = format!("{MAP}  extra: x\n");
+        let client =
+            json!({"install": {"serverSideApply": false}, "upgrade": {"serverSideApply": "disabled"}});
+        let repository = test.repository(&[
+            (
+                "charts/web/Chart.yaml",
+                "apiVersion: v2\nname: web\nversion: 1.0.0\n".to_owned(),
+            ),
+            ("charts/web/values.yaml", "value: default\n".to_owned()),
+            ("charts/web/templates/map.yaml", with_extra),
+            ("deploy/release.yaml", release("web", client)),
+        ])?;
+        test.deliver(&repository, json!({"prune": true})).await?;
+        test.ready().await?;
+        let local = checkout(&repository)?;
+        let root = local.path().display().to_string();
+        let words = [
+            "diff",
+            "ks/app",
+            "--checkout",
+            &root,
+            "--recursive",
+            "--exit-code",
+        ];
+        windlass.run(&words, 0).await?;
+        write(local.path(), "charts/web/templates/map.yaml", MAP)?;
+        let made = format!("{ns}-made");
+        let new = json!({"install": {"createNamespace": true}, "targetNamespace": made});
+        write(local.path(), "deploy/new.yaml", &release("new", new))?;
+        let said = windlass.run(&words, 5).await?;
+        for line in [
+            "      data.extra: \"x\" → (none)\n".to_owned(),
+            format!("  + Namespace/{made} created\n"),
+            format!("  + ConfigMap/{made}/new-map created"),
+        ] {
+            ensure!(said.contains(&line), "{line:?} is not in\n{said}");
+        }
+        test.delete_kustomization("app").await
+    });
+}

@@ -20,26 +20,70 @@ pub(crate) async fn all(
     recursive: bool,
     progress: &Progress,
 ) -> Vec<Section> {
-    let mut queue: VecDeque<Subject> = roots.into();
+    let mut line = Line {
+        queue: roots.into(),
+        ..Line::default()
+    };
     let mut seen = BTreeSet::new();
     let mut sections = Vec::new();
     let mut built: BTreeMap<ObjectId, BTreeSet<ObjectId>> = BTreeMap::new();
-    while let Some(subject) = queue.pop_front() {
+    while let Some(subject) = line.next(&built) {
         let id = subject.id();
-        if !seen.insert(id.clone()) {
+        let is_first = seen.insert(id.clone());
+        if !is_first && !subject.is_gone {
             continue;
+        }
+        if !is_first {
+            // It was looked at as if it stayed, before what applies it was.
+            built.remove(&id);
+            sections.retain(|section: &Section| section.object != id.to_string());
         }
         progress.tell(&format!("comparing {id}"));
         let mut compared = one(world, &subject).await;
-        let next = children(world, &id, &mut compared, recursive);
-        for subject in next.into_iter().rev() {
-            queue.push_front(subject);
+        for subject in children(world, &id, &mut compared, recursive).into_iter().rev() {
+            match subject.is_gone {
+                true => line.gone.push_front(subject),
+                false => line.queue.push_front(subject),
+            }
         }
         built.insert(id, compared.built);
         sections.push(compared.section);
     }
     moved(&mut sections, &built);
     sections
+}
+
+/// What is still to be looked at.
+#[derive(Default)]
+struct Line {
+    queue: VecDeque<Subject>,
+    /// What leaves something that applied it: it may be applied by another one, so these come last.
+    gone: VecDeque<Subject>,
+    /// What somebody asked for that may go.
+    put_off: Vec<Subject>,
+}
+
+impl Line {
+    fn next(&mut self, built: &BTreeMap<ObjectId, BTreeSet<ObjectId>>) -> Option<Subject> {
+        while let Some(subject) = self.queue.pop_front() {
+            let id = subject.id();
+            let may_go = subject.applied_by.is_none() && self.gone.iter().any(|gone| gone.id() == id);
+            if !may_go {
+                return Some(subject);
+            }
+            self.put_off.push(subject);
+        }
+        while let Some(gone) = self.gone.pop_front() {
+            let id = gone.id();
+            if !built.values().any(|ids| ids.contains(&id)) {
+                return Some(gone);
+            }
+            if let Some(index) = self.put_off.iter().position(|subject| subject.id() == id) {
+                return Some(self.put_off.swap_remove(index));
+            }
+        }
+        None
+    }
 }
 
 async fn one(world: &mut World, subject: &Subject) -> Compared {
@@ -116,9 +160,11 @@ fn concern(world: &World, object: &Value, changes: bool) -> Concern {
     }
 }
 
-/// What leaves one and is in another one is handed over, and not deleted.
+/// What leaves a Kustomization and is in another one is handed over, and not deleted. Helm deletes what leaves a chart, wherever
+/// it is now.
 fn moved(sections: &mut [Section], built: &BTreeMap<ObjectId, BTreeSet<ObjectId>>) {
-    for section in sections {
+    let are_kustomizations = |section: &&mut Section| section.object.starts_with("Kustomization/");
+    for section in sections.iter_mut().filter(are_kustomizations) {
         let pruned = section
             .objects
             .iter_mut()
@@ -137,6 +183,8 @@ fn moved(sections: &mut [Section], built: &BTreeMap<ObjectId, BTreeSet<ObjectId>
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::diff::report::Entry;
 
@@ -157,10 +205,56 @@ mod tests {
             id("Kustomization", "b"),
             BTreeSet::from([id("ConfigMap", "moves")]),
         )]);
-        let mut sections = [section];
+        let mut released = Section::new("HelmRelease/shop/a".to_owned(), None);
+        let object = id("ConfigMap", "moves").to_string();
+        released.objects.push(Entry::new(object, Action::Pruned, ""));
+        let mut sections = [section, released];
         moved(&mut sections, &built);
+        assert_eq!(
+            sections[1].objects[0].action,
+            Action::Pruned,
+            "Helm hands nothing over"
+        );
         let actions: Vec<_> = sections[0].objects.iter().map(|entry| entry.action).collect();
         assert_eq!(actions, [Action::Pruned, Action::Kept]);
         assert_eq!(sections[0].objects[1].message, "it moves to Kustomization/shop/b");
+    }
+
+    fn subject(name: &str, is_gone: bool) -> Subject {
+        let object = json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
+            "metadata": {"name": name, "namespace": "shop"}});
+        Subject {
+            is_gone,
+            ..Subject::root(object)
+        }
+    }
+
+    fn order(mut line: Line, built: &BTreeMap<ObjectId, BTreeSet<ObjectId>>) -> Vec<(String, bool)> {
+        let next = || line.next(built);
+        let all = std::iter::from_fn(next);
+        all.map(|subject| (subject.id().name, subject.is_gone)).collect()
+    }
+
+    #[test]
+    fn what_goes_comes_last_unless_another_one_applies_it() {
+        let line = || Line {
+            queue: [subject("a", false), subject("goes", false), subject("b", false)].into(),
+            gone: [subject("moves", true), subject("goes", true)].into(),
+            put_off: Vec::new(),
+        };
+        let names = |names: &[(&str, bool)]| -> Vec<_> {
+            names
+                .iter()
+                .map(|(name, gone)| ((*name).to_owned(), *gone))
+                .collect()
+        };
+        let of_b = |ids: &[&str]| {
+            let ids = ids.iter().map(|name| subject(name, false).id());
+            BTreeMap::from([(subject("b", false).id(), ids.collect())])
+        };
+        let found = order(line(), &of_b(&["moves"]));
+        assert_eq!(found, names(&[("a", false), ("b", false), ("goes", true)]));
+        let found = order(line(), &of_b(&["goes", "moves"]));
+        assert_eq!(found, names(&[("a", false), ("b", false), ("goes", false)]));
     }
 }

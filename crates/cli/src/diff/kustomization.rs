@@ -51,20 +51,31 @@ pub(crate) async fn gone(
     compared: &mut Compared,
 ) -> Result<(), String> {
     let object = read(subject, compared)?;
+    let reason = why_objects_stay(&object);
+    if object.spec.kube_config.is_some() && reason.is_none() {
+        return Err("its objects are in another cluster (spec.kubeConfig), which is not asked".to_owned());
+    }
+    compared.section.notes.push("it would be deleted".to_owned());
+    let stale = inventory(&subject.object).sorted();
+    prune(world, subject, &stale, reason, compared).await;
+    Ok(())
+}
+
+/// Why what it applied stays when it goes itself; None if that goes too.
+fn why_objects_stay(object: &Kustomization) -> Option<&'static str> {
     let stays = match object.deletion_policy() {
         DeletionPolicy::MirrorPrune => !object.spec.prune,
         DeletionPolicy::Orphan => true,
         DeletionPolicy::Delete | DeletionPolicy::WaitForTermination => false,
     };
-    if object.spec.kube_config.is_some() && !stays {
-        return Err("its objects are in another cluster (spec.kubeConfig), which is not asked".to_owned());
+    match object.spec.suspend {
+        true => Some(SUSPENDED),
+        false => stays.then_some("the deletion policy leaves it"),
     }
-    compared.section.notes.push("it would be deleted".to_owned());
-    let stale = inventory(&subject.object).sorted();
-    let reason = stays.then_some("the deletion policy leaves it");
-    prune(world, subject, &stale, reason, compared).await;
-    Ok(())
 }
+
+/// Why what a Kustomization or HelmRelease applied stays when it goes.
+pub(super) const SUSPENDED: &str = "what applied it is suspended, and leaves everything as it is";
 
 fn read(subject: &Subject, compared: &Compared) -> Result<Kustomization, String> {
     serde_json::from_value(subject.object.clone()).map_err(|error| compared.told("failed to read it", error))
@@ -159,5 +170,29 @@ async fn prune(
             ),
         };
         compared.section.objects.push(entry);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use api::kustomize::KustomizationSpec;
+
+    use super::*;
+
+    #[test]
+    fn what_is_suspended_takes_nothing_with_it() {
+        for (policy, suspend, stays) in [
+            (DeletionPolicy::Delete, false, false),
+            (DeletionPolicy::Delete, true, true),
+            (DeletionPolicy::Orphan, false, true),
+        ] {
+            let spec = KustomizationSpec {
+                suspend,
+                deletion_policy: Some(policy),
+                ..KustomizationSpec::default()
+            };
+            let reason = why_objects_stay(&Kustomization::new("a", spec));
+            assert_eq!(reason.is_some(), stays, "{policy:?} suspend={suspend}");
+        }
     }
 }

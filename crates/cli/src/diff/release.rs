@@ -11,14 +11,15 @@ use helm_render::Renderer;
 use kube::ResourceExt as _;
 use kube_apply::{Address, CommonMetadata, Expected, Means};
 use manifest::{GroupVersionKind, Object, ObjectId};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::apply::{self, owner};
 use super::chart;
+use super::kustomization::SUSPENDED;
 use super::report::{Action, Entry, WITHHELD};
 use super::subject::{Compared, Subject, inventory};
 use super::upgrade::Writing;
-use super::world::World;
+use super::world::{World, namespace_id};
 use crate::cluster::object::text;
 
 /// Renders, asks, and notes what would go.
@@ -62,6 +63,9 @@ pub(crate) async fn compare(
         let note = format!("{hooks} hooks are not looked at");
         compared.section.notes.push(note);
     }
+    if version == 1 {
+        bring_namespace(world, &object, &namespace, compared).await;
+    }
     let writing = Writing::of(world, &object, version > 1, compared).await;
     let patcher = writing.patcher();
     let means = writing.means(&patcher);
@@ -78,6 +82,27 @@ pub(crate) async fn compare(
     Ok(())
 }
 
+/// An install may make the namespace of the release.
+async fn bring_namespace(world: &mut World, object: &HelmRelease, namespace: &str, compared: &mut Compared) {
+    let install = object.spec.install.as_ref();
+    if object.spec.target_namespace.is_none() || !install.is_some_and(|install| install.create_namespace) {
+        return;
+    }
+    match world.bring_namespace(namespace).await {
+        Ok(false) => {}
+        Ok(true) => {
+            let mut entry = Entry::new(namespace_id(namespace).to_string(), Action::Created, "");
+            entry.states.1 = json!({"apiVersion": "v1", "kind": "Namespace",
+                "metadata": {"name": namespace, "labels": {"name": namespace}}});
+            compared.section.objects.push(entry);
+        }
+        Err(why) => {
+            let note = format!("whether its namespace is there is not known, and it is made if not: {why}");
+            compared.section.notes.push(note);
+        }
+    }
+}
+
 /// What would go with a HelmRelease that goes.
 pub(crate) async fn gone(
     world: &mut World,
@@ -87,11 +112,17 @@ pub(crate) async fn gone(
     if subject.object.pointer("/spec/kubeConfig").is_some() {
         return Err("its objects are in another cluster (spec.kubeConfig), which is not asked".to_owned());
     }
+    let stale = inventory(&subject.object).sorted();
+    if subject.object.pointer("/spec/suspend") == Some(&Value::Bool(true)) {
+        compared.section.notes.push("it would be deleted".to_owned());
+        let kept = |(id, _): &(ObjectId, String)| Entry::new(id.to_string(), Action::Kept, SUSPENDED);
+        compared.section.objects.extend(stale.iter().map(kept));
+        return Ok(());
+    }
     compared
         .section
         .notes
         .push("it would be deleted, and its release uninstalled".to_owned());
-    let stale = inventory(&subject.object).sorted();
     prune(world, &stale, compared).await;
     Ok(())
 }

@@ -115,6 +115,23 @@ impl World {
         self.namespaces.contains(&id.namespace) || self.kinds.contains(&(id.group.clone(), id.kind.clone()))
     }
 
+    /// Remembers that a namespace is made where it is not there. Tells whether that is so.
+    pub(crate) async fn bring_namespace(&mut self, name: &str) -> Result<bool, String> {
+        if self.namespaces.contains(name) {
+            return Ok(false);
+        }
+        let id = namespace_id(name);
+        let found = self.cluster.get_any(&id, &core("Namespace", "namespaces")).await;
+        if matches!(found, Ok(Some(_))) {
+            return Ok(false);
+        }
+        self.namespaces.insert(name.to_owned());
+        match found {
+            Ok(_) => Ok(true),
+            Err(error) => Err(Failure::request(format!("read {id}"), error).to_string()),
+        }
+    }
+
     /// Tells whether a source would be another one.
     pub(crate) fn changes_source(&self, id: &ObjectId) -> bool {
         self.changed_sources.contains(id)
@@ -135,7 +152,8 @@ impl World {
     /// Remembers that an object would go.
     pub(crate) fn plan_gone(&mut self, id: &ObjectId) {
         if matches!(id.kind.as_str(), "ConfigMap" | "Secret") && id.group.is_empty() {
-            self.planned.insert(id.clone(), None);
+            // What leaves one may be applied by another one.
+            self.planned.entry(id.clone()).or_insert(None);
         }
     }
 
@@ -178,6 +196,15 @@ fn values_id(kind: ValuesKind, namespace: &str, name: &str) -> ObjectId {
         group: String::new(),
         kind: kind.to_owned(),
         namespace: namespace.to_owned(),
+        name: name.to_owned(),
+    }
+}
+
+pub(crate) fn namespace_id(name: &str) -> ObjectId {
+    ObjectId {
+        group: String::new(),
+        kind: "Namespace".to_owned(),
+        namespace: String::new(),
         name: name.to_owned(),
     }
 }
