@@ -17,6 +17,7 @@ use serde_json::Value;
 
 pub(crate) use count::Count;
 pub use masked::masked;
+pub(crate) use masked::plain;
 use owners::Owners;
 use show::Mask;
 

@@ -10,7 +10,7 @@ use manifest::{GroupVersionKind, Object, ObjectId, Origin};
 use serde_json::{Map, Value};
 
 use crate::Engine;
-use crate::changes::FieldChanges;
+use crate::changes::{FieldChanges, plain};
 use crate::failure::{Class, Failure, ObjectError, Step};
 use crate::fingerprint::Facts;
 use crate::ignore::{self, Pointer};
@@ -282,24 +282,6 @@ struct How<'a> {
 
 /// The JSON merge patch from one state of an object to another, without what only the server writes.
 fn changes_of(before: &Value, after: &Value) -> Value {
-    let plain = |object: &Value| {
-        let mut object = object.clone();
-        if let Some(map) = object.as_object_mut() {
-            map.remove("status");
-        }
-        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-            for field in [
-                "managedFields",
-                "resourceVersion",
-                "generation",
-                "uid",
-                "creationTimestamp",
-            ] {
-                metadata.remove(field);
-            }
-        }
-        object
-    };
     merge_patch(&plain(before), &plain(after)).unwrap_or_else(|| Value::Object(Map::new()))
 }
 

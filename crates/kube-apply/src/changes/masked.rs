@@ -16,7 +16,8 @@ pub fn masked(before: &Value, after: &Value, is_confidential: bool) -> (Value, V
     (before, after)
 }
 
-fn plain(object: &Value) -> Value {
+/// An object without what only the server writes.
+pub(crate) fn plain(object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(map) = object.as_object_mut() {
         map.remove("status");
