@@ -144,15 +144,18 @@ fn ours(found: &[Controller], namespace: &str) -> Vec<Line> {
             image,
             ..
         } = controller;
-        let level = match controller.is_ready() {
+        let is_replaced = is_of_flux(image);
+        let level = match controller.is_ready() && !is_replaced {
             true => Level::Good,
             false => Level::Bad,
         };
-        Line::new(
-            "controller",
-            level,
-            format!("{id}: {ready} of {wanted} ready, {image}"),
-        )
+        let mut text = format!("{id}: {ready} of {wanted} ready, {image}");
+        if is_replaced {
+            text.push_str(
+                ": that is Flux's own; stop what has put it over ours, then `windlass uninstall` and `windlass install`",
+            );
+        }
+        Line::new("controller", level, text)
     };
     let lines: Vec<Line> = found.iter().filter(|one| one.is_ours).map(line).collect();
     if lines.is_empty() {
@@ -160,6 +163,12 @@ fn ours(found: &[Controller], namespace: &str) -> Vec<Line> {
         return vec![Line::new("controller", Level::Bad, text)];
     }
     lines
+}
+
+/// Whether an image is Flux's, from its own registry or a mirror: an apply of Flux's manifests changes the image of a Deployment of ours
+/// and leaves its labels.
+fn is_of_flux(image: &str) -> bool {
+    image.split('/').rev().nth(1) == Some("fluxcd")
 }
 
 fn rivals_before(found: &[Controller]) -> Line {
@@ -303,6 +312,14 @@ mod tests {
         let levels: Vec<Level> = rivals(&found).iter().map(|line| line.level).collect();
         assert_eq!(levels, [Level::Bad, Level::Note]);
         assert_eq!(ours(&found, "flux-system").len(), 1);
+        let mut replaced = found[0].clone();
+        replaced.image = "ghcr.io/fluxcd/source-controller:v1.9.1".to_owned();
+        let line = &ours(&[replaced], "flux-system")[0];
+        assert!(
+            line.level == Level::Bad && line.text.contains("Flux's own"),
+            "{}",
+            line.text
+        );
         let none = ours(&found[1..], "flux-system");
         assert!(none[0].level == Level::Bad && none[0].text.ends_with("`windlass install -n flux-system`"));
     }
