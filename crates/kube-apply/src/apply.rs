@@ -79,6 +79,8 @@ pub struct Change {
     pub fields: FieldChanges,
     /// The API server's answer, without managedFields; only for objects that were written, when asked for.
     pub live: Option<serde_json::Value>,
+    /// Who had applied the object before, if it was another owner.
+    pub taken_from: Option<Owner>,
 }
 
 impl fmt::Display for Change {
@@ -121,7 +123,9 @@ impl Engine {
                 });
             }
         }
-        run.forget_others();
+        if !options.partial {
+            run.forget_others();
+        }
         Ok(Applied {
             changes: run.into_changes(),
         })
@@ -350,5 +354,6 @@ fn done(item: &Item, action: Action) -> Change {
         action,
         fields: FieldChanges::default(),
         live: None,
+        taken_from: None,
     }
 }

@@ -23,8 +23,12 @@ pub enum Class {
     Immutable,
     /// Somebody else wrote at the same moment, several times over.
     Conflict,
-    /// The kind or the namespace does not exist.
+    /// The namespace, or something else that the request names, does not exist.
     NotFound,
+    /// The server does not serve the kind.
+    NotServed,
+    /// The namespace or the kind's definition is being deleted: it is gone soon, and may come back.
+    Terminating,
     /// Time helps: the server is away, overloaded, or a webhook does not answer.
     Transient,
 }
@@ -60,10 +64,14 @@ impl Failure {
 
     /// Reads the failure out of the server's answer.
     pub fn from_status(status: &Status) -> Self {
-        Self {
-            class: classify(status),
-            status: status.reason.clone(),
-            message: message(status),
+        match classify(status) {
+            // The server says `404 page not found`.
+            Class::NotServed => Self::new(Class::NotServed, "the API server does not serve its kind"),
+            class => Self {
+                class,
+                status: status.reason.clone(),
+                message: message(status),
+            },
         }
     }
 }
@@ -91,11 +99,15 @@ fn chain(error: &dyn std::error::Error) -> String {
 fn classify(status: &Status) -> Class {
     let message = status.message.as_str();
     match status.code {
-        // A namespace on its way out refuses with 403; it comes back or goes for good.
-        403 if message.contains("because it is being terminated") => Class::Transient,
+        // A namespace and a definition that are on their way out.
+        403 if message.contains("because it is being terminated") => Class::Terminating,
+        403 | 405 if message.contains("while custom resource definition is terminating") => {
+            Class::Terminating
+        }
         _ if is_immutable(status) => Class::Immutable,
         401 | 408 | 429 => Class::Transient,
         403 => Class::Forbidden,
+        404 if names_nothing(status) => Class::NotServed,
         404 => Class::NotFound,
         409 => Class::Conflict,
         // Schema errors of server-side apply come back as 500 without a reason.
@@ -105,6 +117,14 @@ fn classify(status: &Status) -> Class {
         400..500 => Class::Invalid,
         _ => Class::Transient,
     }
+}
+
+/// Tells a missing kind from a missing object or namespace: both are a 404, but the former names nothing.
+pub(crate) fn names_nothing(status: &Status) -> bool {
+    status
+        .details
+        .as_ref()
+        .is_none_or(|details| details.name.is_empty())
 }
 
 /// What API server, CEL rules and webhooks say when a field cannot change.
@@ -282,6 +302,60 @@ impl fmt::Display for ObjectError {
 
 impl std::error::Error for ObjectError {}
 
+/// A line for each failure, but one for all objects of a kind that is not served: for them it is one failure.
+fn lines(errors: &[ObjectError]) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut kinds: Vec<(&ObjectError, usize, Vec<String>)> = Vec::new();
+    for error in errors {
+        let is_like = |other: &ObjectError| {
+            (&other.id.group, &other.id.kind, &other.reason)
+                == (&error.id.group, &error.id.kind, &error.reason)
+        };
+        let origin = error.origin.as_ref().map(ToString::to_string);
+        match kinds.iter_mut().find(|(first, ..)| is_like(first)) {
+            Some((_, _, places)) if error.class == Class::NotServed => places.extend(origin),
+            _ => {
+                kinds.push((error, lines.len(), Vec::new()));
+                lines.push(error.to_string());
+            }
+        }
+    }
+    for (_, line, places) in kinds.into_iter().filter(|(.., places)| !places.is_empty()) {
+        let told = places.iter().take(PLACES).cloned().collect::<Vec<_>>().join(", ");
+        let rest = places.len().saturating_sub(PLACES);
+        let rest = if rest == 0 {
+            String::new()
+        } else {
+            format!(" and {rest} more")
+        };
+        lines[line] = format!("{}; also {told}{rest}", lines[line]);
+    }
+    lines
+}
+
+/// So many places are listed of objects that failed alike.
+const PLACES: usize = 10;
+
+/// Says what failed, one line for all objects of a kind that failed alike.
+pub fn summarize(errors: &[ObjectError]) -> Vec<String> {
+    let mut alike: Vec<Vec<&ObjectError>> = Vec::new();
+    for error in errors {
+        let is_like = |other: &ObjectError| {
+            (&other.id.group, &other.id.kind, other.step) == (&error.id.group, &error.id.kind, error.step)
+                && (&other.status, &other.reason) == (&error.status, &error.reason)
+        };
+        match alike.iter_mut().find(|group| is_like(group[0])) {
+            Some(group) => group.push(error),
+            None => alike.push(vec![error]),
+        }
+    }
+    let line = |group: &Vec<&ObjectError>| match group.len() {
+        1 => group[0].to_string(),
+        count => format!("{} (and {} more like it)", group[0], count - 1),
+    };
+    alike.iter().map(line).collect()
+}
+
 /// All that is wrong with a set of objects, and what was applied before it showed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ApplyError {
@@ -298,11 +372,25 @@ impl ApplyError {
         self.changes.is_empty() && self.errors.iter().all(only_asked)
     }
 
+    /// Returns the objects that failed because their namespace or definition is being deleted, or their namespace is gone.
+    pub fn cut_off(&self) -> Vec<ObjectId> {
+        let is_cut_off = |e: &&ObjectError| match e.class {
+            Class::Terminating => true,
+            Class::NotFound => !e.id.namespace.is_empty(),
+            _ => false,
+        };
+        self.errors
+            .iter()
+            .filter(is_cut_off)
+            .map(|e| e.id.clone())
+            .collect()
+    }
+
     /// Tells whether every failure is one that time may heal.
     pub fn is_transient(&self) -> bool {
         self.errors
             .iter()
-            .all(|e| matches!(e.class, Class::Transient | Class::Conflict))
+            .all(|e| matches!(e.class, Class::Transient | Class::Terminating | Class::Conflict))
     }
 }
 
@@ -318,7 +406,7 @@ impl From<ObjectError> for ApplyError {
 impl fmt::Display for ApplyError {
     /// One line per failure, then one line per change that was made all the same.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let errors = self.errors.iter().map(ToString::to_string);
+        let errors = lines(&self.errors).into_iter();
         let changes = self
             .changes
             .iter()
@@ -371,9 +459,15 @@ mod tests {
                 403,
                 "Forbidden",
                 "unable to create new content in namespace a because it is being terminated",
-                Class::Transient,
+                Class::Terminating,
             ),
-            (404, "NotFound", "namespaces \"a\" not found", Class::NotFound),
+            (
+                403,
+                "Forbidden",
+                "create not allowed while custom resource definition is terminating",
+                Class::Terminating,
+            ),
+            (404, "NotFound", "404 page not found", Class::NotServed),
             (409, "Conflict", "the object has been modified", Class::Conflict),
             (422, "Invalid", "spec.replicas: Invalid value: -1", Class::Invalid),
             (
@@ -407,6 +501,17 @@ mod tests {
         ] {
             assert_eq!(classify(&status(code, reason, message, &[])), class, "{message}");
         }
+    }
+
+    #[test]
+    fn a_missing_namespace_is_no_missing_kind() {
+        let mut missing = status(404, "NotFound", "namespaces \"a\" not found", &[]);
+        if let Some(details) = &mut missing.details {
+            details.name = "a".into();
+        }
+        assert_eq!(classify(&missing), Class::NotFound);
+        missing.details = None;
+        assert_eq!(classify(&missing), Class::NotServed);
     }
 
     #[test]
@@ -477,6 +582,32 @@ mod tests {
         let cut = shorten(&"ä".repeat(2 * LONGEST));
         assert_eq!(cut.chars().count(), LONGEST + 1);
         assert_eq!(shorten("a\n  b"), "a b");
+    }
+
+    #[test]
+    fn objects_that_failed_alike_are_one_line() {
+        let failed = |kind: &str, name: &str, reason: &str| {
+            let id = ObjectId {
+                group: "example.com".into(),
+                kind: kind.into(),
+                namespace: "a".into(),
+                name: name.into(),
+            };
+            let failure = Failure::new(Class::NotServed, reason);
+            ObjectError::new(id, None, Step::Delete, failure)
+        };
+        let errors = [
+            failed("Thing", "one", "away"),
+            failed("Other", "one", "away"),
+            failed("Thing", "two", "away"),
+            failed("Thing", "three", "held"),
+        ];
+        let expected = [
+            "Thing/a/one delete failed: away (and 1 more like it)",
+            "Other/a/one delete failed: away",
+            "Thing/a/three delete failed: held",
+        ];
+        assert_eq!(summarize(&errors), expected);
     }
 
     #[test]

@@ -328,6 +328,11 @@ impl Glimpse {
             .filter(|v| !v.is_empty())
     }
 
+    /// Tells whether the object is being deleted.
+    pub(crate) fn is_terminating(&self) -> bool {
+        self.terminating
+    }
+
     fn ours<'a>(&'a self, settings: &'a Settings) -> impl Iterator<Item = &'a ManagerEntry> {
         let is_ours = |e: &&ManagerEntry| {
             e.manager == settings.field_manager && e.operation == "Apply" && e.subresource.is_empty()

@@ -46,12 +46,13 @@ mod settings;
 pub mod stage;
 mod takeover;
 mod terminated;
+mod terminating;
 mod usable;
 
 pub use apply::{Action, Applied, Change, Difference, Differs};
 pub use changes::{FieldChange, FieldChanges, SetBy};
 pub use engine::Engine;
-pub use failure::{ApplyError, Class, Failure, ObjectError, Step};
+pub use failure::{ApplyError, Class, Failure, ObjectError, Step, summarize};
 pub use fingerprint::{Digest, Facts};
 pub use ignore::{IgnoreError, IgnoreRule, IgnoreRules, IgnoreTarget, Ignored};
 pub use inventory::Inventory;

@@ -29,6 +29,8 @@ pub enum What {
     Modified,
     /// It is gone.
     Deleted,
+    /// Another owner applied it. Taking it back would go on without end; that is left to the intervals of both.
+    Taken,
 }
 
 /// An object is no longer as its owner left it.
@@ -40,6 +42,8 @@ pub struct Drift {
     pub object: ObjectId,
     /// What happened.
     pub what: What,
+    /// Who applied it, if another owner did.
+    pub by: Option<Owner>,
 }
 
 /// The index, shared by all reconciles of a process. Clones are handles to the same index.
@@ -70,6 +74,10 @@ impl ManagedIndex {
                 subscribers,
             }),
         }
+    }
+
+    pub(crate) fn client(&self) -> &Client {
+        &self.inner.client
     }
 
     /// Returns drift from now on. Each drift of an object is told once until the object is applied again; an object that
@@ -112,6 +120,16 @@ impl ManagedIndex {
         let mut index = self.inner.index();
         index.forget_records(owner, &|_| false);
         index.release(owner, &|_, _| false);
+    }
+
+    /// Forgets what one owner recorded of an object, so that it is applied anew.
+    pub fn forget_record(&self, owner: &Owner, id: &ObjectId) {
+        let is_its = self
+            .recorded(id)
+            .is_some_and(|recorded| *recorded.owner == *owner);
+        if is_its {
+            self.forget_object(id);
+        }
     }
 
     /// Forgets what was recorded of one object, for example before it is deleted.
@@ -178,11 +196,12 @@ pub struct Flight {
 impl Flight {
     /// Records what the write left.
     pub fn record(self, owner: &Owner, applying: Applying, facts: &Facts) {
-        // Told, if at all, when `self` is dropped.
-        let _ = self
+        let due = self
             .inner
             .index()
             .record(&self.id, owner, applying, facts, Instant::now());
+        // What happens to our own write is told, if at all, when `self` is dropped.
+        self.inner.tell(due.filter(|due| due.drift.what == What::Taken));
     }
 }
 

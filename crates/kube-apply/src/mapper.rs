@@ -123,6 +123,20 @@ impl RestMapper {
         }
     }
 
+    /// Returns a kind in any version that was served when the kinds were read last, without asking.
+    pub(crate) fn known_in_any_version(&self, group: &str, kind: &str) -> Option<Arc<Resource>> {
+        self.state().catalog.any_version(group, kind)
+    }
+
+    /// Looks again for a kind, in any version, when a request found that it is not served. `Ok(None)` as in
+    /// [`resolve_any_version`](Self::resolve_any_version).
+    pub async fn look_again(&self, gvk: &GroupVersionKind) -> Result<Option<Arc<Resource>>, Error> {
+        let asked = Instant::now();
+        let is_newer = |state: &State| state.read_at.is_some_and(|began| began >= asked);
+        self.read_unless(is_newer).await?;
+        self.resolve_any_version(gvk).await
+    }
+
     /// Reads the kinds anew, and returns those whose objects can be listed, each in its preferred version.
     pub async fn listable(&self) -> Result<Vec<Arc<Resource>>, Error> {
         self.read_unless(|_| false).await?;

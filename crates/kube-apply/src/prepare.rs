@@ -316,7 +316,7 @@ impl Kinds<'_> {
 
 pub(crate) fn failure(error: &mapper::Error) -> Failure {
     match error {
-        mapper::Error::UnknownKind(_) => Failure::new(Class::NotFound, error.to_string()),
+        mapper::Error::UnknownKind(_) => Failure::new(Class::NotServed, error.to_string()),
         mapper::Error::StaleGroup(_) => Failure::new(Class::Transient, error.to_string()),
         mapper::Error::Discover(source) => Failure::new(
             Class::Transient,

@@ -123,26 +123,37 @@ impl Engine {
     }
 
     async fn prune_one(&self, owner: &Owner, id: &ObjectId, version: &str) -> (ObjectId, Outcome) {
-        let at = match self.address(id, version).await {
-            Ok(Some(at)) => at,
+        (id.clone(), self.try_prune_one(owner, id, version).await)
+    }
+
+    async fn try_prune_one(&self, owner: &Owner, id: &ObjectId, version: &str) -> Outcome {
+        let Some(at) = self.address(id, version).await? else {
             // The CRD is gone and took its objects along.
-            Ok(None) => return (id.clone(), Ok(None)),
-            Err(failure) => return (id.clone(), Err(failure)),
+            return Ok(None);
         };
         // From here on its disappearance is no drift.
         self.managed().forget_object(id);
         let known = self.known(id);
-        (id.clone(), self.delete_while_ours(owner, &at, known).await)
+        match self.delete_while_ours(owner, &at, known).await {
+            // The CRD went since its kind was resolved, or this version of it did.
+            Err(failure) if failure.class == Class::NotServed => {
+                let resource = self.mapper().look_again(&kind_of(id, version)).await;
+                match resource.map_err(|error| prepare::failure(&error))? {
+                    None => Ok(None),
+                    Some(resource) if resource == at.resource => Err(failure),
+                    Some(resource) => {
+                        let at = Address { resource, ..at };
+                        self.delete_while_ours(owner, &at, None).await
+                    }
+                }
+            }
+            other => other,
+        }
     }
 
     /// Where the object is, whatever version of its kind is served; None if its kind is gone.
     async fn address(&self, id: &ObjectId, version: &str) -> Result<Option<Address>, Failure> {
-        let gvk = GroupVersionKind {
-            group: id.group.clone(),
-            version: version.to_owned(),
-            kind: id.kind.clone(),
-        };
-        let resource = self.mapper().resolve_any_version(&gvk).await;
+        let resource = self.mapper().resolve_any_version(&kind_of(id, version)).await;
         let resource = resource.map_err(|error| prepare::failure(&error))?;
         Ok(resource.map(|resource| Address {
             resource,
@@ -211,6 +222,14 @@ fn reason_to_keep(owner: &Owner, facts: &Facts) -> Option<SkipReason> {
         _ if facts.policy.prune_disabled => Some(SkipReason::PruneDisabled),
         _ if facts.policy.excluded => Some(SkipReason::Excluded),
         _ => None,
+    }
+}
+
+fn kind_of(id: &ObjectId, version: &str) -> GroupVersionKind {
+    GroupVersionKind {
+        group: id.group.clone(),
+        version: version.to_owned(),
+        kind: id.kind.clone(),
     }
 }
 

@@ -16,7 +16,7 @@ use manifest::ObjectId;
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 
-use crate::failure::{Class, Failure};
+use crate::failure::{Class, Failure, names_nothing};
 use crate::fingerprint::Glimpse;
 use crate::mapper::Resource;
 use crate::one::MadePatch;
@@ -307,13 +307,8 @@ impl From<Sent> for Failure {
     }
 }
 
-/// Tells a missing object (or namespace) from a missing kind. The latter is a 404, too, but names no object.
 fn is_object_missing(status: &Status) -> bool {
-    status.is_not_found()
-        && status
-            .details
-            .as_ref()
-            .is_some_and(|details| !details.name.is_empty())
+    status.is_not_found() && !names_nothing(status)
 }
 
 fn is_worth_another_attempt(error: &kube::Error, retry_conflict: bool) -> bool {

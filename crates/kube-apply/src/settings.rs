@@ -88,6 +88,8 @@ pub struct ApplyOptions {
     /// Finds out which fields of existing objects a write changed, for [`Change::fields`](crate::Change::fields). Costs
     /// one read for each object that is changed, and whole answers.
     pub want_changes: bool,
+    /// These are only some of the owner's objects: what is known of the others stays.
+    pub partial: bool,
     /// How long definitions (CRDs, namespaces, classes) may take to become usable, and recreated objects to go away.
     pub stage_timeout: Duration,
 }
@@ -99,6 +101,7 @@ impl Default for ApplyOptions {
             force: false,
             want_live: false,
             want_changes: false,
+            partial: false,
             stage_timeout: Duration::from_secs(60),
         }
     }

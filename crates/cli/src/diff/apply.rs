@@ -105,7 +105,8 @@ fn foreseen(
     error: ObjectError,
     manifests: &HashMap<ObjectId, Value>,
 ) -> Result<Expected, Box<ObjectError>> {
-    let is_missing = error.class == Class::NotFound && matches!(error.step, Step::Prepare | Step::DryRun);
+    let is_missing = matches!(error.class, Class::NotFound | Class::NotServed)
+        && matches!(error.step, Step::Prepare | Step::DryRun);
     match manifests.get(&error.id) {
         Some(manifest) if is_missing && world.brings_what_it_needs(&error.id) => {
             Ok(Expected::Created(manifest.clone()))

@@ -247,7 +247,7 @@ fn may_quote(class: Class, reason: &str) -> bool {
     let is_call = reason.starts_with("Internal error occurred: failed calling webhook");
     match class {
         _ if is_of_admission => true,
-        Class::NotFound | Class::Conflict => false,
+        Class::NotFound | Class::NotServed | Class::Terminating | Class::Conflict => false,
         Class::Forbidden => !is_of_rbac,
         Class::Transient => !is_call,
         _ => true,

@@ -17,7 +17,7 @@ const LATE: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(150);
 
 fn is_not_served_yet(failure: &Failure) -> bool {
-    failure.class == Class::NotFound && failure.message.contains("could not find the requested resource")
+    failure.class == Class::NotServed
 }
 
 pub(super) async fn write(cluster: &Cluster, target: &Resource, way: Way) -> Result<Done, String> {

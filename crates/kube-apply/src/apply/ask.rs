@@ -231,9 +231,7 @@ impl Run<'_> {
                 failure.message
             );
         }
-        if failure.class == Class::NotFound
-            && failure.message.contains("could not find the requested resource")
-        {
+        if failure.class == Class::NotServed {
             self.engine.mapper().invalidate();
         }
         item.error(step, failure)
@@ -242,5 +240,6 @@ impl Run<'_> {
 
 /// Tells whether the refusal may come from a schema that is about to be replaced.
 fn is_of_an_old_schema(failure: &Failure) -> bool {
-    failure.class == Class::NotFound || failure.message.contains("field not declared in schema")
+    matches!(failure.class, Class::NotFound | Class::NotServed)
+        || failure.message.contains("field not declared in schema")
 }

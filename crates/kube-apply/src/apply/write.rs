@@ -13,6 +13,7 @@ use crate::managed::Live;
 use crate::plan::{self, Verdict};
 use crate::prepare::Item;
 use crate::request::{Answer, Mode};
+use crate::settings::Owner;
 use crate::stage::Stage;
 use crate::{takeover, terminated, usable};
 
@@ -83,8 +84,16 @@ impl Run<'_> {
         Ok(Change {
             fields,
             live,
+            taken_from: self.other_owner(before),
             ..done(item, action)
         })
+    }
+
+    /// Who had applied an object before, if it was another owner.
+    fn other_owner(&self, before: &Live) -> Option<Owner> {
+        let Live::Present(facts) = before else { return None };
+        let other = facts.owner.as_deref().filter(|other| **other != self.owner);
+        other.filter(|_| facts.owner_label_is_ours).cloned()
     }
 
     /// Reads what is about to be changed, if somebody wants to know what changed. The write does not depend on it.

@@ -122,6 +122,8 @@ struct Entry {
     in_flight: u16,
     /// This drift was told, or will be after its pause.
     told: bool,
+    /// That another owner applied it was told.
+    told_taken: bool,
     strikes: u8,
     last_strike: Option<Instant>,
 }
@@ -277,7 +279,8 @@ impl Index {
         due
     }
 
-    /// Records what an apply left. Nothing is kept for a kind that is not watched.
+    /// Records what an apply left. Nothing is kept for a kind that is not watched. The owner that had the object before is
+    /// told.
     pub(super) fn record(
         &mut self,
         id: &ObjectId,
@@ -300,6 +303,16 @@ impl Index {
         if before != applying.ignored.as_ref() {
             entry.see_again(facts);
         }
+        let taken = entry.recorded.as_ref().filter(|recorded| recorded.owner != owner);
+        let taken = taken.map(|recorded| Due {
+            drift: Drift {
+                owner: Owner::clone(&recorded.owner),
+                object: id.clone(),
+                what: What::Taken,
+                by: Some(Owner::clone(&owner)),
+            },
+            after: Duration::ZERO,
+        });
         entry.recorded = Some(Recorded {
             owner,
             desired: applying.desired,
@@ -309,7 +322,8 @@ impl Index {
             resource_version: facts.resource_version,
         });
         entry.told = false;
-        entry.evaluate(id, now)
+        entry.told_taken = false;
+        taken.or_else(|| entry.evaluate(id, now))
     }
 
     /// Returns the fields of an object whose changes are no drift.
@@ -408,8 +422,9 @@ impl Index {
     pub(super) fn due_now(&mut self, id: &ObjectId) -> Option<Due> {
         let entry = self.entry(id)?;
         entry.told = false;
+        entry.told_taken = false;
         let drift = entry.reportable(id)?;
-        entry.told = true;
+        entry.tell(&drift);
         Some(Due {
             drift,
             after: Duration::ZERO,
@@ -463,10 +478,9 @@ impl Entry {
         }
     }
 
-    /// Tells the drift that the owner is to hear of. Not of an object that ends by itself, and not when another owner applied the object through the same
-    /// controller: the two would take it from each other without end, so that is left to their intervals, as in Flux.
+    /// Tells the drift that the owner is to hear of. Not of an object that ends by itself.
     fn reportable(&self, id: &ObjectId) -> Option<Drift> {
-        if self.told || self.in_flight > 0 {
+        if self.in_flight > 0 {
             return None;
         }
         let what = self.touched()?;
@@ -475,27 +489,35 @@ impl Entry {
             return None;
         }
         let owner = &recorded.owner;
-        if let Seen::Present(facts) = &self.seen
-            && facts.owner_label_is_ours
-            && let Some(other) = facts.owner.as_ref().filter(|other| *other != owner)
-        {
-            tracing::warn!(%owner, %other, object = %id, "another owner applied the object");
-            return None;
-        }
-        Some(Drift {
+        let by = match &self.seen {
+            Seen::Present(facts) if facts.owner_label_is_ours => {
+                facts.owner.as_deref().filter(|other| **other != **owner)
+            }
+            _ => None,
+        };
+        let is_told = if by.is_some() { self.told_taken } else { self.told };
+        (!is_told).then(|| Drift {
             owner: Owner::clone(owner),
             object: id.clone(),
-            what,
+            what: if by.is_some() { What::Taken } else { what },
+            by: by.cloned(),
         })
     }
 
     fn evaluate(&mut self, id: &ObjectId, now: Instant) -> Option<Due> {
         let drift = self.reportable(id)?;
-        self.told = true;
+        self.tell(&drift);
         Some(Due {
             drift,
             after: self.pause(now),
         })
+    }
+
+    fn tell(&mut self, drift: &Drift) {
+        match drift.what {
+            What::Taken => self.told_taken = true,
+            What::Modified | What::Deleted => self.told = true,
+        }
     }
 
     /// Counts a drift, and returns how long to hold it back.

@@ -183,7 +183,8 @@ fn a_relist_shows_what_was_deleted_meanwhile() {
         Drift {
             owner: owner("apps"),
             object: id(),
-            what: What::Deleted
+            what: What::Deleted,
+            by: None,
         }
     );
 }
@@ -211,7 +212,8 @@ fn another_owner_of_the_same_controller_is_not_fought() {
         owner: Some(Arc::new(owner("other"))),
         ..facts(2, 11)
     };
-    assert_eq!(f.observe(theirs.clone()), None);
+    assert_eq!(f.observe(theirs.clone()), Some(What::Taken));
+    assert_eq!(f.observe(theirs.clone()), None, "it is told once");
     assert!(!f.is_current(), "the interval still finds it changed");
     assert_eq!(
         f.observe(Facts {

@@ -190,7 +190,12 @@ impl Engine {
             let page = match self.requests().page(&kind.api, namespace, &next).await {
                 Ok(page) => page,
                 // Not for our eyes, or gone since.
-                Err(failure) if matches!(failure.class, Class::Forbidden | Class::NotFound) => {
+                Err(failure)
+                    if matches!(
+                        failure.class,
+                        Class::Forbidden | Class::NotFound | Class::NotServed
+                    ) =>
+                {
                     return Ok(content);
                 }
                 Err(failure) => return Err(failure),

@@ -134,7 +134,14 @@ async fn two_owners_of_one_object_do_not_fight() {
         json!({"data": {"key": "wrong"}}),
     )
     .await;
-    assert_eq!(next_drift(&mut drifts).await.object.name, "own");
+    let taken = next_drift(&mut drifts).await;
+    assert_eq!((taken.object.name.as_str(), taken.what), ("c", What::Taken));
+    assert_eq!(taken.owner, f.owner);
+    let modified = next_drift(&mut drifts).await;
+    assert_eq!(
+        (modified.object.name.as_str(), modified.what),
+        ("own", What::Modified)
+    );
     // The interval still takes it back, as in Flux.
     assert_eq!(
         f.apply(&[f.config_map("c", "1"), f.config_map("own", "1")]).await,
