@@ -12,6 +12,7 @@ mod value;
 
 use std::time::Duration;
 
+use api::meta::{WATCH_LABEL, WATCH_LABEL_VALUE};
 use clap::{ArgAction, Args};
 use sha2::{Digest as _, Sha256};
 
@@ -122,7 +123,21 @@ pub struct WatchFlags {
     pub runtime_namespace: String,
 }
 
+/// Selects all ConfigMaps and Secrets but Helm's own.
+pub const ALL_CONFIGS: &str = "owner!=helm";
+
 impl WatchFlags {
+    /// The labels of the ConfigMaps and Secrets whose changes are watched. Flux's default is to watch only what is labelled
+    /// for it; here, all are watched unless the flag says otherwise.
+    pub fn watched_configs(&self) -> String {
+        let flag = &self.watch_configs_label_selector;
+        if *flag == format!("{WATCH_LABEL}={WATCH_LABEL_VALUE}") {
+            ALL_CONFIGS.to_owned()
+        } else {
+            flag.clone()
+        }
+    }
+
     /// The one namespace to watch, or None for all of them.
     ///
     /// As with Flux, all namespaces are watched too when only one is asked for but RUNTIME_NAMESPACE is empty.

@@ -1,0 +1,89 @@
+//! `spec.dependsOn` as a graph: objects that wait for each other. Pure.
+
+use std::collections::{HashSet, VecDeque};
+
+use crate::ObjectKey;
+
+/// At most so many objects are looked at: a cycle that people make by mistake is short.
+const LOOKED_AT: usize = 256;
+
+/// Finds the shortest way from `start` over one of its dependencies back to itself, both ends included. `of` gives the
+/// dependencies of an object.
+pub fn cycle(
+    start: &ObjectKey,
+    first: &ObjectKey,
+    of: impl Fn(&ObjectKey) -> Vec<ObjectKey>,
+) -> Option<Vec<ObjectKey>> {
+    let mut ways = VecDeque::from([vec![start.clone(), first.clone()]]);
+    let mut seen = HashSet::from([first.clone()]);
+    while let Some(way) = ways.pop_front() {
+        let last = way.last()?;
+        if last == start {
+            return Some(way);
+        }
+        for next in of(last) {
+            if seen.len() < LOOKED_AT && seen.insert(next.clone()) {
+                ways.push_back([way.as_slice(), &[next]].concat());
+            }
+        }
+    }
+    None
+}
+
+/// Says that objects wait for each other. Those of namespaces that the first one does not name itself are not named.
+pub fn told(way: &[ObjectKey]) -> String {
+    let named = |index: usize, key: &ObjectKey| {
+        let is_known = index < 2 || way.first().is_some_and(|start| start.namespace == key.namespace);
+        if is_known {
+            key.to_string()
+        } else {
+            "(one in another namespace)".to_owned()
+        }
+    };
+    let names: Vec<String> = way
+        .iter()
+        .enumerate()
+        .map(|(index, key)| named(index, key))
+        .collect();
+    format!("they wait for each other: {}", names.join(" → "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(name: &str) -> ObjectKey {
+        let (namespace, name) = name.split_once('/').unwrap_or(("ns", name));
+        ObjectKey::new(namespace, name)
+    }
+
+    fn found(start: &str, first: &str) -> Option<String> {
+        let of = |object: &ObjectKey| match (object.namespace.as_str(), object.name.as_str()) {
+            ("ns", "a") => vec![key("b"), key("x/y")],
+            ("ns", "b") => vec![key("c")],
+            ("ns", "c") => vec![key("d"), key("a")],
+            ("ns", "self") => vec![key("self")],
+            ("x", "y") => vec![key("z/z")],
+            ("z", "z") => vec![key("a")],
+            _ => vec![],
+        };
+        cycle(&key(start), &key(first), of).map(|way| told(&way))
+    }
+
+    #[test]
+    fn a_cycle_is_found_and_others_are_not_named() {
+        assert_eq!(
+            found("a", "b").unwrap(),
+            "they wait for each other: ns/a → ns/b → ns/c → ns/a"
+        );
+        assert_eq!(
+            found("self", "self").unwrap(),
+            "they wait for each other: ns/self → ns/self"
+        );
+        assert_eq!(
+            found("a", "x/y").unwrap(),
+            "they wait for each other: ns/a → x/y → (one in another namespace) → ns/a"
+        );
+        assert_eq!(found("c", "d"), None);
+    }
+}
