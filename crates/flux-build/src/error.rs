@@ -59,10 +59,12 @@ pub enum Error {
         origin: String,
     },
     /// Variables cannot be substituted.
-    #[error("post build failed for '{object}'")]
+    #[error("post build failed for '{object}'{at}")]
     PostBuild {
         /// Which object, as kustomize names it.
         object: String,
+        /// File, line and expression, in brackets, if it is an expression that is wrong.
+        at: String,
         /// Why.
         #[source]
         source: SubstituteError,

@@ -146,7 +146,26 @@ fn refuse_duplicates(objects: &[Object]) -> Result<(), Error> {
 fn failed(object: &Object, source: SubstituteError) -> Error {
     Error::PostBuild {
         object: resource_name(object),
+        at: match source {
+            SubstituteError::Expand(_) => place(object),
+            _ => String::new(),
+        },
         source,
+    }
+}
+
+/// Where the expression is that cannot be expanded: ` (deploy/a.yaml:1: "${not valid}")`. What a Secret holds is not quoted.
+fn place(object: &Object) -> String {
+    let gvk = object.gvk();
+    let is_secret = gvk.group.is_empty() && gvk.kind == "Secret";
+    let text = yaml::write(&Value::Object(object.value().clone())).unwrap_or_default();
+    let expression = engine::malformed(&text).filter(|_| !is_secret);
+    let expression = expression.map(|expression| format!("{expression:?}"));
+    let origin = object.origin().map(ToString::to_string);
+    let known: Vec<String> = origin.into_iter().chain(expression).collect();
+    match known.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", known.join(": ")),
     }
 }
 

@@ -98,6 +98,19 @@ pub fn substitute<'v>(
     String::from_utf8(bytes).map_err(|_| Error::NotText)
 }
 
+/// The first expression of a text that cannot be parsed, as far as a reader needs it to find it.
+///
+/// ```
+/// assert_eq!(manifest::substitute::malformed("a: ${ok} ${not valid} b"), Some("${not valid}"));
+/// assert_eq!(manifest::substitute::malformed("a: ${ok}"), None);
+/// ```
+pub fn malformed(text: &str) -> Option<&str> {
+    const LONGEST: usize = 60;
+    let line = parse::malformed(text)?.lines().next()?;
+    let end = line.find('}').map_or(line.len(), |end| end + 1);
+    Some(&line[..line.floor_char_boundary(end.min(LONGEST))])
+}
+
 /// Refuses a variable whose name Flux refuses, used or not.
 pub fn check_name(name: &str) -> Result<(), Error> {
     let is_word = |c: char| c == '_' || c.is_ascii_alphanumeric();

@@ -44,6 +44,23 @@ pub(super) fn parse(text: &str) -> Result<Vec<Part<'_>>, Error> {
     Ok(parts)
 }
 
+/// The rest of a text, from the first part on that cannot be parsed.
+pub(super) fn malformed(text: &str) -> Option<&str> {
+    let text = text.split('\0').next().unwrap_or_default();
+    let mut parser = Parser {
+        rest: text,
+        is_cut: false,
+        depth: 0,
+    };
+    while !parser.rest.is_empty() {
+        let part = parser.rest;
+        if parser.argument(|_| true, "$").is_err() {
+            return Some(part);
+        }
+    }
+    None
+}
+
 struct Parser<'t> {
     rest: &'t str,
     /// Whether U+0000 follows the rest.
