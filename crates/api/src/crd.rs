@@ -46,6 +46,9 @@ fn finish(crd: &mut CustomResourceDefinition) {
         .annotations
         .get_or_insert_default()
         .extend([annotation]);
+    // `flux check` looks for definitions with this label.
+    let label = ("app.kubernetes.io/part-of".to_owned(), "flux".to_owned());
+    crd.metadata.labels.get_or_insert_default().extend([label]);
     crd.spec
         .names
         .list_kind
