@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use api::meta::StatusObject as _;
+use api::meta::{StatusObject as _, TRUE, condition_types};
 use api::source::{Bucket, ExternalArtifact, GitRepository, HelmChart, HelmRepository, OCIRepository};
 use api::source_extensions::ArtifactGenerator;
 use artifact::store::{self, Change, Store};
@@ -22,8 +22,10 @@ use controller_kit::telemetry::reconcile_span;
 use controller_kit::{Context as Kit, ObjectKey};
 use futures::StreamExt as _;
 use jiff::Timestamp;
-use kube::core::SelectorExt as _;
-use kube::runtime::watcher;
+use k8s_openapi::api::core::v1::Secret;
+use kube::Api;
+use kube::core::{PartialObjectMeta, SelectorExt as _};
+use kube::runtime::{WatchStreamExt as _, watcher};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -36,6 +38,7 @@ use crate::generator;
 use crate::kind::Kind;
 use crate::metrics::Meters;
 use crate::reconcile::fetch::Fetcher;
+use crate::reconcile::secrets_read::SecretsRead;
 use crate::reconcile::store::AdvertisedAddress;
 use crate::reconcile::{Context, reconcile};
 use crate::serve::access::Access;
@@ -78,6 +81,8 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         meters: meters.clone(),
         address: AdvertisedAddress::new(&settings.advertised),
         changed: broadcast::channel(CHANGES).0,
+        secrets_read: SecretsRead::default(),
+        touched_secrets: broadcast::channel(CHANGES).0,
     };
     let token = shared.kit.token.clone();
     let work = async {
@@ -90,6 +95,7 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
             shared.reconcile_all::<Bucket>(),
             shared.generate(),
             shared.tell_of_artifacts(),
+            shared.tell_of_secrets(),
             collect_garbage(
                 shared.store.clone(),
                 settings.retention.retention_ttl,
@@ -241,6 +247,10 @@ struct Shared {
     address: AdvertisedAddress,
     /// Sources whose spec or artifact changed, for the kinds that build upon them.
     changed: broadcast::Sender<store::ObjectKey>,
+    /// Who reads which Secrets.
+    secrets_read: SecretsRead,
+    /// Secrets that were touched.
+    touched_secrets: broadcast::Sender<ObjectKey>,
 }
 
 impl Shared {
@@ -261,9 +271,11 @@ impl Shared {
             address: self.address.clone(),
             field_manager: kit.name.to_owned(),
             jitter_percentage: flags.jitter.interval_jitter_percentage,
+            secrets_read: self.secrets_read.clone(),
             shutdown: kit.token.clone(),
         });
         let wake = self.wake_dependents(context.cache.clone(), queue.clone());
+        let mend = self.wake_failed(context.cache.clone(), queue.clone());
         let feed = {
             let (queue, changed) = (queue.clone(), self.changed.clone());
             touched.for_each(move |reference| {
@@ -282,6 +294,7 @@ impl Shared {
             () = work => {}
             // A watch never ends by itself.
             () = feed => {}
+            () = mend => {}
             () = wake, if K::HAS_INPUTS => {}
         }
     }
@@ -396,6 +409,48 @@ impl Shared {
                 if source.as_ref().is_none_or(is_concerned) {
                     queue.add(ObjectKey::of(&*object));
                 }
+            }
+        }
+    }
+
+    /// Queues the objects of a kind that are not ready and read a Secret which was touched. Ends with the process.
+    async fn wake_failed<K: Kind>(&self, cache: Cache<K>, queue: Queue<ObjectKey>) {
+        let mut touched = self.touched_secrets.subscribe();
+        loop {
+            let secret = match touched.recv().await {
+                Ok(secret) => Some(secret),
+                Err(RecvError::Lagged(_)) => None,
+                Err(RecvError::Closed) => return,
+            };
+            for key in self.secrets_read.readers(secret.as_ref(), K::NAME) {
+                let object = cache.get(&key.object_ref());
+                let is_ready = |object: Arc<K>| {
+                    let ready = object.condition(condition_types::READY);
+                    ready.is_some_and(|ready| ready.status == TRUE)
+                };
+                if !object.is_some_and(is_ready) {
+                    queue.add(key);
+                }
+            }
+        }
+    }
+
+    /// Tells of Secrets that were touched, and of all that are listed: one may have come between an object's look at it and
+    /// the list. Only metadata is watched, and none of it kept. Ends with the process.
+    async fn tell_of_secrets(&self) {
+        let labels = self.flags.watch.watched_configs();
+        let secrets: Api<PartialObjectMeta<Secret>> = scoped_api(&self.kit.client, &self.flags.watch);
+        let watch = watcher(secrets, watcher::Config::default().labels(&labels)).default_backoff();
+        let mut touched = std::pin::pin!(watch.touched_objects());
+        loop {
+            let secret = tokio::select! {
+                () = self.kit.token.cancelled() => return,
+                secret = touched.next() => secret,
+            };
+            match secret {
+                None => return,
+                Some(Ok(secret)) => drop(self.touched_secrets.send(ObjectKey::of(&secret))), // nobody may listen
+                Some(Err(error)) => tracing::warn!(%error, "failed to watch Secrets"),
             }
         }
     }

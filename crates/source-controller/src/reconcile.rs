@@ -7,6 +7,7 @@ pub(crate) mod decide;
 pub(crate) mod fetch;
 pub(crate) mod observe;
 pub(crate) mod record;
+pub(crate) mod secrets_read;
 pub(crate) mod status;
 pub(crate) mod store;
 
@@ -31,6 +32,7 @@ use tokio_util::sync::CancellationToken;
 use self::decide::{Decision, Plan, Progress, decide};
 use self::fetch::Fetcher;
 use self::observe::observe;
+use self::secrets_read::SecretsRead;
 use self::status::{Conclusion, Ending, Event, Next};
 use self::store::AdvertisedAddress;
 use crate::fetch::received;
@@ -52,8 +54,14 @@ pub(crate) struct Context<K: Kind> {
     pub(crate) address: AdvertisedAddress,
     pub(crate) field_manager: String,
     pub(crate) jitter_percentage: u8,
+    pub(crate) secrets_read: SecretsRead,
     /// Cancelled when the process is to end; a fetch is given up then.
     pub(crate) shutdown: CancellationToken,
+}
+
+/// The object, as the store names it.
+fn store_key<K: Kind>(key: &ObjectKey) -> artifact::store::ObjectKey {
+    artifact::store::ObjectKey::new(K::NAME, &key.namespace, &key.name)
 }
 
 /// Brings an object's artifact and status up to date.
@@ -119,6 +127,7 @@ async fn update<K: Kind>(object: Arc<K>, key: &ObjectKey, context: &Context<K>) 
         &context.client,
         &context.store,
         &context.fetcher.identities,
+        context.secrets_read.begin(store_key::<K>(key)),
     )
     .await;
     let (object, progress, ending) = match decide(observed) {
@@ -298,6 +307,7 @@ async fn leave_alone<K: Kind>(
 /// The object is gone. Its artifacts went with its finalizer, unless somebody took that away.
 async fn forget<K: Kind>(key: &ObjectKey, context: &Context<K>) -> Outcome {
     context.metrics.forget_object(K::NAME, &key.namespace, &key.name);
+    context.secrets_read.forget(&store_key::<K>(key));
     if K::NAME == HelmRepository::NAME {
         context.fetcher.helm.cache.forget(&key.namespace, &key.name);
     }

@@ -20,6 +20,9 @@ use crate::fetch::git::auth::SecretData;
 use crate::fetch::http::Proxy;
 use crate::fetch::identity::Identities;
 use crate::kind::Kind;
+use crate::reconcile::secrets_read::Reading;
+#[cfg(test)]
+use crate::reconcile::secrets_read::SecretsRead;
 
 /// What is known of an object before anything is decided.
 pub(crate) struct Observed<K: Kind> {
@@ -38,6 +41,7 @@ pub(crate) async fn observe<K: Kind>(
     client: &Client,
     store: &Store,
     identities: &Identities,
+    reading: Reading,
 ) -> Observed<K> {
     let namespace = object.namespace().unwrap_or_default();
     // Before the references: what is read then is at least as new as what the status will say.
@@ -51,6 +55,7 @@ pub(crate) async fn observe<K: Kind>(
                     store,
                     identities,
                     namespace: &namespace,
+                    reading,
                 })
                 .await
         }
@@ -101,6 +106,7 @@ pub(crate) struct Reader<'a> {
     pub(crate) store: &'a Store,
     identities: &'a Identities,
     namespace: &'a str,
+    reading: Reading,
 }
 
 /// What a [`Reader`] is made of, for what is known to be needed only in the middle of the work.
@@ -110,6 +116,7 @@ pub(crate) struct Lookup {
     store: Store,
     identities: Identities,
     namespace: String,
+    reading: Reading,
 }
 
 impl Lookup {
@@ -121,6 +128,7 @@ impl Lookup {
             store,
             identities,
             namespace: namespace.to_owned(),
+            reading: SecretsRead::default().begin(store::ObjectKey::new("", "", "")),
         }
     }
 
@@ -131,6 +139,7 @@ impl Lookup {
             store: &self.store,
             identities: &self.identities,
             namespace: &self.namespace,
+            reading: self.reading.clone(),
         }
     }
 
@@ -204,6 +213,7 @@ impl Reader<'_> {
             store: self.store.clone(),
             identities: self.identities.clone(),
             namespace: self.namespace.to_owned(),
+            reading: self.reading.clone(),
         }
     }
 
@@ -273,6 +283,7 @@ impl Reader<'_> {
 
     /// The data of a Secret.
     pub(crate) async fn secret(&self, name: &str) -> Result<SecretData, ReadError> {
+        self.reading.note(self.namespace, name);
         let api: Api<Secret> = Api::namespaced(self.client.clone(), self.namespace);
         let secret = api.get(name).await.map_err(|error| ReadError::Secret {
             namespace: self.namespace.to_owned(),
