@@ -620,6 +620,28 @@ fn a_status_of_which_no_event_tells_is_told() {
 }
 
 #[test]
+fn a_kind_without_a_definition_is_waited_for_and_the_alert_says_so() {
+    run("alert-unserved", |test| async move {
+        let alerts = Alerts::start(&test, &[]).await?;
+        let sources = json!([
+            {"kind": "Kustomization", "name": "*"},
+            {"kind": "ImageUpdateAutomation", "name": "*"},
+        ]);
+        alerts.generic("images", json!({"eventSources": sources})).await?;
+        let told = alerts.told_on("images", "KindNotServed").await?;
+        let message = told.message.unwrap_or_default();
+        ensure!(
+            message.contains("kind ImageUpdateAutomation of image.toolkit.fluxcd.io is not served"),
+            "{message}"
+        );
+        // It is told of the others, and nothing asks for what is not there.
+        let log = alerts.controller.log();
+        ensure!(!log.contains("a watch failed"), "{log}");
+        Ok(())
+    });
+}
+
+#[test]
 fn finalizers_of_older_controllers_are_taken_off() {
     run("alert-finalizer", |test| async move {
         let alerts = Alerts::start(&test, &[]).await?;

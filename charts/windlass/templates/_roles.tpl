@@ -63,6 +63,12 @@
   resources: [events]
   verbs: [get, list, watch, create, patch]
 {{ include "windlass.rules.references" . }}
+{{- if .Values.watch.allNamespaces }}
+# Which of the kinds that Alerts and Receivers name are there.
+- apiGroups: [apiextensions.k8s.io]
+  resources: [customresourcedefinitions]
+  verbs: [get, list, watch]
+{{- end }}
 - apiGroups: [notification.toolkit.fluxcd.io]
   resources: ["*"]
   verbs: [get, list, watch, update, patch]

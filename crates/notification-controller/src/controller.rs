@@ -1,13 +1,14 @@
 //! The watches, and what runs beside each other: events in, deliveries out, webhooks.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use api::notification::{Alert, Provider};
 use controller_kit::Context as Kit;
-use controller_kit::admin;
+use controller_kit::events::Severity;
 use controller_kit::runtime::{scoped_api, selecting, watch_changes};
+use controller_kit::{ObjectKey, admin};
 use futures::{Stream, StreamExt as _};
 use kube::ResourceExt as _;
 use kube::runtime::reflector::{ObjectRef, Store as Cache};
@@ -18,6 +19,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::sleep;
 
 use crate::alert::admit;
+use crate::alert::rule::kind_name;
 use crate::dispatch::{Desk, Dispatcher};
 use crate::flags::{Flags, READY, Settings};
 use crate::http_metrics::HttpMetrics;
@@ -26,6 +28,7 @@ use crate::intake::limit::Way;
 use crate::intake::{http, kubernetes, status};
 use crate::outbox::run::Sender;
 use crate::results::Results;
+use crate::served::{self, Served};
 use crate::store::Store;
 use crate::{finalizers, kinds, receiver};
 
@@ -34,12 +37,22 @@ const LAST_POSTS: Duration = Duration::from_secs(5);
 
 /// Works until the process is told to stop.
 pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
-    tokio::try_join!(alerts(&flags, &kit), receiver::run(&kit, &flags))?;
-    Ok(())
+    let (served, watch_definitions) = Served::watch(kit.client.clone());
+    let work = async {
+        tokio::try_join!(
+            alerts(&flags, &kit, &served),
+            receiver::run(&kit, &flags, &served)
+        )
+        .map(drop)
+    };
+    tokio::select! {
+        done = work => done,
+        () = watch_definitions => anyhow::bail!("the watch of definitions ended"),
+    }
 }
 
 /// Takes events and sends them as Alerts say.
-async fn alerts(flags: &Flags, kit: &Kit) -> anyhow::Result<()> {
+async fn alerts(flags: &Flags, kit: &Kit, served: &Served) -> anyhow::Result<()> {
     let settings = Settings::of(flags)?;
     // Who posts before everything is read waits, and is not refused.
     let listener = match flags.events_addr.socket() {
@@ -73,7 +86,7 @@ async fn alerts(flags: &Flags, kit: &Kit) -> anyhow::Result<()> {
     let dispatcher = Arc::new(dispatcher);
     let (wanted, wanted_kinds) = watch::channel(HashSet::new());
     let follow = futures::future::join(
-        follow_alerts(&alerts, alerts_changed, &dispatcher, &wanted),
+        follow_alerts(&alerts, alerts_changed, &dispatcher, &wanted, served.clone()),
         follow_providers(&providers, providers_changed, &dispatcher),
     );
     let listed = async {
@@ -87,7 +100,7 @@ async fn alerts(flags: &Flags, kit: &Kit) -> anyhow::Result<()> {
         }
         dispatcher.set_rules(&alerts.state());
         wanted.send_replace(status::wanted(&dispatcher.rules()));
-        work(flags, kit, &dispatcher, store, wanted_kinds, listener).await
+        work(flags, kit, &dispatcher, store, wanted_kinds, served, listener).await
     };
     tokio::select! {
         _ = follow => anyhow::bail!("the watches ended"),
@@ -102,6 +115,7 @@ async fn work(
     dispatcher: &Arc<Dispatcher>,
     store: Store,
     wanted_kinds: watch::Receiver<HashSet<String>>,
+    served: &Served,
     listener: Option<TcpListener>,
 ) -> anyhow::Result<()> {
     let object_level = dispatcher.policy.object_level_identity;
@@ -130,7 +144,7 @@ async fn work(
     let until_stopped = futures::future::join3(serve, write, send);
     tokio::select! {
         _ = until_stopped => {}
-        () = watch_events(flags, kit, dispatcher, wanted_kinds) => anyhow::bail!("the watches of events ended"),
+        () = watch_events(flags, kit, dispatcher, wanted_kinds, served) => anyhow::bail!("the watches of events ended"),
     }
     if let Err(error) = store.write_now(dispatcher).await {
         tracing::error!(error, "failed to write down what waits");
@@ -144,6 +158,7 @@ async fn watch_events(
     kit: &Kit,
     dispatcher: &Arc<Dispatcher>,
     wanted_kinds: watch::Receiver<HashSet<String>>,
+    served: &Served,
 ) {
     let statuses = status::follow(
         kit.client.clone(),
@@ -151,6 +166,7 @@ async fn watch_events(
         flags.watch_events,
         Arc::clone(dispatcher),
         wanted_kinds,
+        served.clone(),
     );
     if !flags.watch_events {
         kit.ready.set(READY, true);
@@ -177,8 +193,10 @@ async fn follow_alerts(
     changed: impl Stream<Item = ObjectRef<Alert>> + Send,
     dispatcher: &Dispatcher,
     wanted: &watch::Sender<HashSet<String>>,
+    mut served: Served,
 ) {
     let mut changed = std::pin::pin!(changed);
+    served.settle().await;
     while let Some(reference) = changed.next().await {
         dispatcher.set_rules(&alerts.state());
         let kinds = status::wanted(&dispatcher.rules());
@@ -188,6 +206,7 @@ async fn follow_alerts(
             new
         });
         if let Some(alert) = alerts.get(&reference) {
+            tell_unserved(&alert, &served, dispatcher);
             finalizers::release(
                 &dispatcher.client,
                 &dispatcher.events,
@@ -195,6 +214,21 @@ async fn follow_alerts(
                 alert.spec.suspend,
             )
             .await;
+        }
+    }
+}
+
+/// Tells, by a Kubernetes Event, of kinds that an Alert names and the cluster does not serve: Alerts have no status.
+fn tell_unserved(alert: &Alert, served: &Served, dispatcher: &Dispatcher) {
+    let sources = alert.spec.event_sources.iter();
+    let named: BTreeSet<_> = sources.map(|source| kind_name(source.kind)).collect();
+    for resource in named.iter().filter_map(|kind| kinds::resource(kind)) {
+        if !alert.spec.suspend && !served.serves(&resource.plural, &resource.group) {
+            let message = served::missing(&resource.kind, &resource.group);
+            tracing::warn!(alert = %ObjectKey::of(alert), "{message}");
+            dispatcher
+                .events
+                .publish(alert, Severity::Error, served::REASON, &message, BTreeMap::new());
         }
     }
 }

@@ -17,6 +17,7 @@ mod outbox;
 mod provider_target;
 mod receiver;
 mod results;
+mod served;
 mod store;
 
 use std::process::ExitCode;

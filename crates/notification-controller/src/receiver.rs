@@ -28,9 +28,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::Context as _;
-use api::meta::{WATCH_LABEL, WATCH_LABEL_VALUE};
 use api::notification::Receiver;
 use controller_kit::events::Recorder as Events;
+use controller_kit::flags::ALL_CONFIGS;
 use controller_kit::queue::Queue;
 use controller_kit::runtime::{Cache, scoped_api, watch_into_store};
 use controller_kit::{Context as Kit, ObjectKey, admin};
@@ -46,6 +46,7 @@ use webhook::{Evaluator, Keys};
 
 use crate::flags::{Flags, Settings};
 use crate::http_metrics::HttpMetrics;
+use crate::served::Served;
 use connections::Connections;
 use index::Index;
 use issuers::Issuers;
@@ -57,8 +58,6 @@ pub use settings::ReceiverFlags;
 const KIND: &str = "Receiver";
 /// The readiness check: every path is known.
 const READY: &str = "receivers";
-/// Selects all Secrets but Helm's own.
-const ALL_CONFIGS: &str = "owner!=helm";
 /// Where webhooks are.
 const PREFIX: &str = "/hook/";
 /// Changes of Secrets that are looked at together: at the start there is one for each Secret.
@@ -79,6 +78,7 @@ struct Context {
     replays: Replays,
     metrics: HttpMetrics,
     no_cross_namespace_refs: bool,
+    served: Served,
     /// Changes of all Secrets are seen, so that what was read of one is true until then.
     sees_secrets: bool,
     /// Receivers that were there at the start and are not in the index yet.
@@ -103,12 +103,12 @@ impl Context {
 }
 
 /// Serves webhooks until the process is told to stop.
-pub async fn run(kit: &Kit, flags: &Flags) -> anyhow::Result<()> {
+pub async fn run(kit: &Kit, flags: &Flags, served: &Served) -> anyhow::Result<()> {
     let policy = Settings::of(flags)?.policy;
     kit.ready.set(READY, false);
     let (store, changed) = watch_into_store(scoped_api(&kit.client, &flags.watch), &flags.watch);
     kit.metrics.objects(store.clone(), |_| true);
-    let watched = (!policy.ignore_config_changes).then(|| watched_secrets(flags));
+    let watched = (!policy.ignore_config_changes).then(|| flags.watch.watched_configs());
     let context = Arc::new(Context {
         client: kit.client.clone(),
         receivers: Cache::new(store),
@@ -123,6 +123,7 @@ pub async fn run(kit: &Kit, flags: &Flags) -> anyhow::Result<()> {
         metrics: HttpMetrics::register(&kit.metrics, "gotk_receiver", flags.export_http_path_metrics)
             .standing_for_all(PREFIX),
         no_cross_namespace_refs: policy.no_cross_namespace_refs,
+        served: served.clone(),
         sees_secrets: watched.as_deref() == Some(ALL_CONFIGS),
         unread: Mutex::new(None),
     });
@@ -158,6 +159,7 @@ pub async fn run(kit: &Kit, flags: &Flags) -> anyhow::Result<()> {
     tokio::select! {
         () = follow => anyhow::bail!("the watch of Receivers ended"),
         () = secrets => anyhow::bail!("the watch of Secrets ended"),
+        () = follow_definitions(&context) => anyhow::bail!("the watch of definitions ended"),
         result = futures::future::try_join(work(&context, kit, flags), serve) => result.map(drop),
     }
 }
@@ -201,6 +203,18 @@ async fn work(context: &Arc<Context>, kit: &Kit, flags: &Flags) -> anyhow::Resul
     Ok(())
 }
 
+/// Has all Receivers looked at when kinds begin or cease to be served, which is rare.
+async fn follow_definitions(context: &Context) {
+    let mut served = context.served.clone();
+    loop {
+        served.changed().await;
+        let receivers = context.receivers.store().state();
+        receivers
+            .iter()
+            .for_each(|receiver| context.queue.add(ObjectKey::of(&**receiver)));
+    }
+}
+
 /// Has Receivers looked at whose Secret changed, so that a new token counts at once. Only metadata is watched.
 async fn follow_secrets(context: &Context, api: Api<PartialObjectMeta<Secret>>, labels: Option<String>) {
     let Some(labels) = labels else {
@@ -229,15 +243,4 @@ fn names_one(receiver: &Receiver, secrets: &HashSet<ObjectKey>) -> bool {
         receiver.namespace().unwrap_or_default(),
         &named.name,
     ))
-}
-
-/// Chooses the labels of the Secrets that are watched. Flux's default is to watch only what is labelled for it; here,
-/// all are watched unless the flag says otherwise.
-fn watched_secrets(flags: &Flags) -> String {
-    let flag = &flags.watch.watch_configs_label_selector;
-    if *flag == format!("{WATCH_LABEL}={WATCH_LABEL_VALUE}") {
-        ALL_CONFIGS.to_owned()
-    } else {
-        flag.clone()
-    }
 }

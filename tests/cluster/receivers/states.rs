@@ -74,6 +74,39 @@ fn a_new_token_moves_the_path_at_once() {
 }
 
 #[test]
+fn a_receiver_of_a_kind_that_is_not_served_says_so_and_wakes_the_others() {
+    run("receivers-unserved", |test| async move {
+        let receivers = Receivers::start(&test, &[]).await?;
+        receivers.target(&test.namespace, "app", "a").await?;
+        receivers.token(TOKEN).await?;
+        let image = json!({"kind": "ImageRepository", "name": "app"});
+        let unserved = |object: &DynamicObject| {
+            condition(object, "Ready").is_some_and(|(status, reason, message)| {
+                status == "False"
+                    && reason == "KindNotServed"
+                    && message.contains("kind ImageRepository of image.toolkit.fluxcd.io is not served")
+            })
+        };
+        let both = json!([{"kind": "GitRepository", "name": "app"}, image]);
+        receivers
+            .apply("both", json!({"type": "generic", "resources": both}))
+            .await?;
+        let object = wait_for(&receivers.api(), "both", unserved, PATIENCE).await?;
+        let path = text(&object, "/status/webhookPath").to_owned();
+        ensure!(receivers.post(&path, &[], "").await? == 200);
+        ensure!(!receivers.annotated(&test.namespace, "app").await?.is_empty());
+
+        receivers
+            .apply("image", json!({"type": "generic", "resources": [image]}))
+            .await?;
+        let object = wait_for(&receivers.api(), "image", unserved, PATIENCE).await?;
+        let path = text(&object, "/status/webhookPath").to_owned();
+        ensure!(receivers.post(&path, &[], "").await? == 503);
+        Ok(())
+    });
+}
+
+#[test]
 fn a_suspended_or_deleted_receiver_takes_no_calls() {
     run("receivers-suspended", |test| async move {
         let mut receivers = Receivers::start(&test, &[]).await?;

@@ -155,7 +155,7 @@ fn pattern(text: &String) -> Pattern {
     Regexp::compile(text.as_bytes()).map_err(|_| text.clone())
 }
 
-fn kind_name(kind: api::notification::EventSourceKind) -> String {
+pub fn kind_name(kind: api::notification::EventSourceKind) -> String {
     match serde_json::to_value(kind) {
         Ok(serde_json::Value::String(name)) => name,
         _ => String::new(),

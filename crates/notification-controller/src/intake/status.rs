@@ -1,8 +1,10 @@
-//! The status of objects that Alerts are about: one watch for each kind that an Alert names, from the first time on.
+//! The status of objects that Alerts are about: one watch for each kind that an Alert names and the
+//! cluster serves, from the first time on.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use controller_kit::flags::WatchFlags;
 use event::InvolvedObject;
@@ -11,56 +13,65 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::ApiResource;
 use kube::core::DynamicResourceScope;
-use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::runtime::watcher;
 use kube::{Api, Client, Resource, ResourceExt as _};
 use serde::Deserialize;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::transition::Observed;
 use crate::dispatch::Dispatcher;
 use crate::kinds;
 use crate::objects::{Known, Ready};
+use crate::served::Served;
 
-/// Watches the kinds that are asked for, each from then on, without end. What they tell beyond events is news only if Events are
-/// watched: without that, it is not known of what events tell.
+/// Watches the kinds that are asked for and served, each from then on, without end. What they tell beyond events is news only
+/// if Events are watched: without that, it is not known of what events tell.
 pub async fn follow(
     client: Client,
     flags: WatchFlags,
     watch_events: bool,
     dispatcher: Arc<Dispatcher>,
     mut wanted: watch::Receiver<HashSet<String>>,
+    mut served: Served,
 ) {
-    let mut begun = HashSet::new();
-    let mut watches = JoinSet::new();
+    let mut watches: HashMap<String, AbortOnDropHandle<()>> = HashMap::new();
+    let mut asked_for = HashSet::new();
     let mut news = match dispatcher.desk().last {
         _ if !watch_events => News::None,
         Some(last) => News::Since(last),
         None => News::FromNowOn,
     };
+    served.settle().await;
     loop {
-        let new: Vec<_> = wanted.borrow_and_update().difference(&begun).cloned().collect();
-        for kind in new {
-            begun.insert(kind.clone());
-            if let Some(resource) = kinds::resource(&kind) {
-                watches.spawn(follow_kind(
-                    client.clone(),
-                    flags.clone(),
-                    resource,
-                    Arc::clone(&dispatcher),
-                    news,
-                ));
+        asked_for.extend(wanted.borrow_and_update().iter().cloned());
+        for resource in asked_for.iter().filter_map(|kind| kinds::resource(kind)) {
+            let is_served = served.serves(&resource.plural, &resource.group);
+            if !is_served && watches.remove(&resource.kind).is_some() {
+                // Its objects went with its definition.
+                dispatcher.objects.keep(&resource.kind, &HashSet::new());
+                dispatcher.forget(|object| is_in_scope(object, &resource.kind, flags.namespace()));
+            }
+            if is_served && !watches.contains_key(&resource.kind) {
+                let (client, flags, dispatcher) = (client.clone(), flags.clone(), Arc::clone(&dispatcher));
+                let kind = resource.kind.clone();
+                let watch = tokio::spawn(follow_kind(client, flags, resource, dispatcher, news));
+                watches.insert(kind, AbortOnDropHandle::new(watch));
             }
         }
         if watch_events {
             // What failed while nobody asked for the kind is not told.
             news = News::FromNowOn;
         }
-        if wanted.changed().await.is_err() {
-            return;
+        tokio::select! {
+            changed = wanted.changed() => if changed.is_err() { return },
+            () = served.changed() => {}
         }
     }
 }
+
+/// Pauses after trouble: the first, and the longest.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(120));
 
 async fn follow_kind(
     client: Client,
@@ -74,8 +85,9 @@ async fn follow_kind(
         Some(namespace) => Api::namespaced_with(client, namespace, &resource),
         None => Api::all_with(client, &resource),
     };
-    let mut stream = watcher(api, watcher::Config::default()).default_backoff().boxed();
-    let (mut failing, mut listed, mut is_first_list) = (false, HashSet::new(), true);
+    // A list that fails begins well, so that the watcher's own back-off would begin anew each time.
+    let mut stream = watcher(api, watcher::Config::default()).boxed();
+    let (mut pause, mut listed, mut is_first_list) = (PAUSES.0, HashSet::new(), true);
     while let Some(event) = stream.next().await {
         match event {
             Ok(watcher::Event::Init) => listed.clear(),
@@ -86,6 +98,7 @@ async fn follow_kind(
                 listed.insert(id);
             }
             Ok(watcher::Event::InitDone) => {
+                pause = PAUSES.0;
                 dispatcher.objects.keep(&resource.kind, &listed);
                 dispatcher.forget(|object| {
                     is_in_scope(object, &resource.kind, scope.as_deref()) && !listed.contains(object)
@@ -94,6 +107,7 @@ async fn follow_kind(
                 is_first_list = false;
             }
             Ok(watcher::Event::Apply(object)) => {
+                pause = PAUSES.0;
                 observe(object, &resource, &dispatcher, |since| news.holds(since, false));
             }
             Ok(watcher::Event::Delete(object)) => {
@@ -102,13 +116,13 @@ async fn follow_kind(
                 dispatcher.forget(|object| object == gone);
             }
             Err(error) => {
-                if !std::mem::replace(&mut failing, true) {
+                if pause == PAUSES.0 {
                     tracing::warn!(kind = resource.kind, %error, "a watch failed; it is tried again");
                 }
-                continue;
+                tokio::time::sleep(pause).await;
+                pause = PAUSES.1.min(pause * 2);
             }
         }
-        failing = false;
     }
 }
 

@@ -75,8 +75,13 @@ pub async fn answer(context: &Context, receiver: &Compiled, headers: &HeaderMap,
     };
     // Waking takes long: others are not to wait for the room meanwhile.
     drop((accepted, body));
-    if !wake_all(context, receiver, &called).await {
+    let woken = wake_all(context, receiver, &called).await;
+    if woken.contains(&Woken::Failed) {
         return StatusCode::INTERNAL_SERVER_ERROR;
+    }
+    if !woken.is_empty() && woken.iter().all(|woken| *woken == Woken::Unserved) {
+        // Nothing was done; the caller may come again when the kinds are there.
+        return StatusCode::SERVICE_UNAVAILABLE;
     }
     if let Some(mark) = mark {
         mark.done(Instant::now());
@@ -118,14 +123,24 @@ async fn read<'a>(
     Ok((Called::read(call, accepted)?, Some(room)))
 }
 
-/// Wakes what the Receiver names; false if not all of it could be.
-async fn wake_all(context: &Context, receiver: &Compiled, called: &Called) -> bool {
+/// What came of waking the objects of one resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Woken {
+    /// They are annotated.
+    Done,
+    /// The cluster does not serve their kind; the status of the Receiver says so.
+    Unserved,
+    /// Not all of them could be.
+    Failed,
+}
+
+/// Wakes what the Receiver names.
+async fn wake_all(context: &Context, receiver: &Compiled, called: &Called) -> Vec<Woken> {
     let resources = receiver.resources.iter();
     let waking: Vec<_> = resources
         .map(|(resource, filter)| wake(context, receiver, resource, filter, called))
         .collect();
-    let woken: Vec<bool> = stream::iter(waking).buffer_unordered(AT_ONCE).collect().await;
-    woken.into_iter().all(|is_woken| is_woken)
+    stream::iter(waking).buffer_unordered(AT_ONCE).collect().await
 }
 
 async fn wake(
@@ -134,9 +149,13 @@ async fn wake(
     resource: &ReceiverResource,
     filter: &Filter,
     called: &Called,
-) -> bool {
+) -> Woken {
     let place = Place::of(resource, &receiver.namespace, context.no_cross_namespace_refs);
     let woken = match place {
+        Ok(place) if let Some(missing) = place.unserved(&context.served) => {
+            tracing::warn!(resource = resource.name, "{missing}");
+            return Woken::Unserved;
+        }
         Ok(place) => {
             place
                 .wake(&context.client, filter, called, &context.evaluator)
@@ -151,5 +170,5 @@ async fn wake(
             "unable to request reconciliation"
         );
     }
-    woken.is_ok()
+    if woken.is_ok() { Woken::Done } else { Woken::Failed }
 }

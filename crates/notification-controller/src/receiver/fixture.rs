@@ -64,6 +64,7 @@ pub fn context(client: Client, receivers: impl IntoIterator<Item = Receiver>) ->
         replays: Replays::new(flags.receiver.receiver_replay_window),
         metrics: HttpMetrics::register(&metrics, "gotk_receiver", false).standing_for_all(PREFIX),
         no_cross_namespace_refs: true,
+        served: Served::all(),
         sees_secrets: true,
         unread: Mutex::new(Some(HashSet::new())),
     })

@@ -1,6 +1,6 @@
 //! One reconcile of one Receiver: read its Secret, and put it into the index and the status.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +17,9 @@ use super::Context;
 use super::compile::{self, Compiled};
 use super::index::Entry;
 use super::status::{self, Frame, Report};
+use super::targets::Place;
 use crate::flags::NAME;
+use crate::served;
 
 /// What a Secret holds.
 pub type SecretData = BTreeMap<String, Vec<u8>>;
@@ -115,9 +117,22 @@ async fn advance(context: &Context, key: &ObjectKey, mut object: Arc<Receiver>) 
     if context.sees_secrets {
         compiled.secret = secret.map(Arc::new);
     }
+    let unserved = unserved(context, &compiled);
     context
         .index
         .set(key, created, &path, Entry::Open(Arc::new(compiled)));
+    if let Some(message) = unserved {
+        let report = Report::Unserved {
+            path: &path,
+            message: &message,
+        };
+        if write(context, &object, report).await? {
+            tracing::error!(error = message, "Receiver names kinds that are not served");
+            tell(context, &object, Severity::Error, served::REASON, &message);
+        }
+        // A definition that comes wakes it.
+        return Ok(Next::Done);
+    }
     if write(context, &object, Report::Ready { path: &path }).await? {
         tracing::info!("Receiver initialized");
     }
@@ -129,6 +144,17 @@ async fn advance(context: &Context, key: &ObjectKey, mut object: Arc<Receiver>) 
     tracing::info!("{message}");
     tell(context, &object, Severity::Info, reasons::SUCCEEDED, &message);
     Ok(Next::After(Duration::from(interval).max(Duration::from_secs(1))))
+}
+
+/// What is said of the kinds that a Receiver is to wake and the cluster does not serve.
+fn unserved(context: &Context, receiver: &Compiled) -> Option<String> {
+    let places = receiver.resources.iter().filter_map(|(resource, _)| {
+        let locked = context.no_cross_namespace_refs;
+        Place::of(resource, &receiver.namespace, locked).ok()
+    });
+    let missing = places.filter_map(|place| place.unserved(&context.served));
+    let missing: BTreeSet<_> = missing.collect();
+    (!missing.is_empty()).then(|| Vec::from_iter(missing).join("; "))
 }
 
 /// Reads the Secret, which must have a token.

@@ -6,6 +6,7 @@ use controller_kit::conditions::{self, READY, RECONCILING, STALLED};
 use jiff::Timestamp;
 
 use super::compile::Invalid;
+use crate::served::REASON;
 
 /// The reason when there is no token.
 const TOKEN_NOT_FOUND: &str = "TokenNotFound";
@@ -17,6 +18,13 @@ pub enum Report<'a> {
     Ready {
         /// The path.
         path: &'a str,
+    },
+    /// Calls are taken at this path, but kinds that they are to wake are not served.
+    Unserved {
+        /// The path.
+        path: &'a str,
+        /// Which kinds.
+        message: &'a str,
     },
     /// There is no token; it is looked for again.
     NoToken {
@@ -64,6 +72,13 @@ pub fn next(previous: &ReceiverStatus, frame: Frame<'_>, report: Report<'_>) -> 
             conditions::remove(list, STALLED);
             conditions::remove(list, RECONCILING);
             conditions::mark_true(list, READY, reasons::SUCCEEDED, message, generation, now);
+            status.webhook_path = Some(path.to_owned());
+            status.observed_generation = Some(generation);
+        }
+        Report::Unserved { path, message } => {
+            conditions::remove(list, STALLED);
+            conditions::remove(list, RECONCILING);
+            conditions::mark_false(list, READY, REASON, message, generation, now);
             status.webhook_path = Some(path.to_owned());
             status.observed_generation = Some(generation);
         }
@@ -115,6 +130,17 @@ mod tests {
             )
         };
         status.conditions.iter().map(line).collect()
+    }
+
+    #[test]
+    fn a_receiver_of_kinds_that_are_not_served_keeps_its_path() {
+        let unserved = Report::Unserved {
+            path: "/hook/a",
+            message: "no ImagePolicy",
+        };
+        let status = after(&[Report::Ready { path: "/hook/b" }, unserved]);
+        assert_eq!(told(&status), ["Ready False KindNotServed: no ImagePolicy"]);
+        assert_eq!(status.webhook_path.as_deref(), Some("/hook/a"));
     }
 
     #[test]

@@ -18,6 +18,7 @@ use webhook::filter::{Called, Filter};
 
 use super::compile::kind;
 use crate::flags::NAME;
+use crate::served::{self, Served};
 
 /// Objects that are annotated at once for one call.
 const AT_ONCE: usize = 8;
@@ -90,6 +91,14 @@ impl Place {
             name: resource.name.clone(),
             labels: selector(&resource.match_labels)?,
         })
+    }
+
+    /// Says that the kind is not served, if so.
+    pub fn unserved(&self, served: &Served) -> Option<String> {
+        let ApiResource {
+            plural, group, kind, ..
+        } = &self.api;
+        (!served.serves(plural, group)).then(|| served::missing(kind, group))
     }
 
     /// Annotates the objects that pass the filter. All are tried; an error has the names of those with which something
