@@ -7,7 +7,8 @@ use futures::TryStreamExt as _;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use kube::api::{ListParams, PostParams};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::config::Kubeconfig;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, ResourceExt};
@@ -28,6 +29,13 @@ async fn windlass_installs_upgrades_and_uninstalls_and_helm_goes_on_from_each() 
         "{said}"
     );
     assert_eq!(definitions(&cluster).await, 0);
+    // As README has it: the definitions by hand first. They are ours, and nobody need say so.
+    testkit::install_crds(&cluster.client).await.unwrap();
+    let said = cluster.windlass(&["check", "--pre"], 0).await.unwrap();
+    assert!(
+        said.contains("✔ nothing of the names of the release's objects is in the way"),
+        "{said}"
+    );
 
     let said = cluster.windlass(&["install"], 0).await.unwrap();
     assert!(said.contains("is deployed, revision 1"), "{said}");
@@ -226,7 +234,19 @@ async fn what_cannot_be_installed_is_refused_by_name() {
     let said = without_rights(&cluster, &["check", "--pre"], 3).await.unwrap();
     assert!(said.contains("✗ the credentials do not allow to"), "{said}");
 
-    // Definitions that are there and nobody's.
+    // A definition that is there, nobody's, and not as ours.
+    let definitions: Api<CustomResourceDefinition> = Api::all(cluster.client.clone());
+    let other = Patch::Merge(json!({"spec": {"names": {"shortNames": ["other"]}}}));
+    let name = "helmreleases.helm.toolkit.fluxcd.io";
+    definitions
+        .patch(name, &PatchParams::default(), &other)
+        .await
+        .unwrap();
+    let said = cluster.windlass(&["check", "--pre"], 3).await.unwrap();
+    assert!(
+        said.contains(&format!("CustomResourceDefinition/{name}; `windlass takeover`")),
+        "{said}"
+    );
     let said = cluster.windlass(&["install"], 3).await.unwrap();
     assert!(
         said.contains("cannot be imported into the current release")

@@ -166,6 +166,14 @@ impl Wanted {
         Plan::make(platform, &self.release.manifest, before).await
     }
 
+    /// What is there, not of the release, and would be refused without `--take-ownership`.
+    pub(crate) async fn in_the_way(&self, platform: &Platform) -> Result<Vec<manifest::ObjectId>, Failure> {
+        let plan = self.plan(platform, None).await?;
+        let there: Vec<_> = plan.with(Change::TakenOver).cloned().collect();
+        let equal = definitions::equal_to_ours(platform, &self.release.manifest, &there).await?;
+        Ok(there.into_iter().filter(|id| !equal.contains(id)).collect())
+    }
+
     /// Refuses when controllers of Flux are at work that do the same. Those of the same name are replaced if that was asked for.
     async fn refuse_rivals(&self, platform: &Platform, take_ownership: bool) -> Result<(), Failure> {
         let found = controllers::find(&platform.client).await?;
@@ -208,11 +216,19 @@ impl Wanted {
             rollout::telling(client, &namespace, &labels, waiting).await?;
             return Ok((last.release.clone(), false));
         }
-        if take_ownership {
-            let plan = self.plan(platform, last.as_ref()).await?;
-            let taken: Vec<_> = plan.with(Change::TakenOver).cloned().collect();
-            managers::make_ours(platform, &self.release.manifest, &taken).await?;
-        }
+        let plan = self.plan(platform, last.as_ref()).await?;
+        let there: Vec<_> = plan.with(Change::TakenOver).cloned().collect();
+        let manifest = &self.release.manifest;
+        let taken = match take_ownership {
+            true => there,
+            // Somebody has applied them before, as README says; nothing changes by it whose they are.
+            false => {
+                let equal = definitions::equal_to_ours(platform, manifest, &there).await?;
+                definitions::adopt(platform, &equal).await?;
+                equal
+            }
+        };
+        managers::make_ours(platform, manifest, &taken).await?;
         // Those of an uninstall that was interrupted may still be ending.
         ready::until_gone(platform, &self.deployments()?, timeout).await?;
         let wish = helm::Wish {

@@ -1,10 +1,12 @@
 //! What is looked at, in the order of the lines.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{Level, Line, artifact_service};
 use crate::cluster::object;
 use crate::cluster::{Cluster, Failure, kind};
+use crate::install::Wanted;
+use crate::platform::chart;
 use crate::platform::controllers::{self, COMPONENTS, Controller};
 use crate::platform::definitions::{self, Definition};
 use crate::platform::version::Version;
@@ -23,7 +25,40 @@ pub(super) async fn before(platform: &Platform) -> Result<Vec<Line>, Failure> {
         Ok(found) => lines.push(rivals_before(&found)),
         Err(failure) => lines.push(Line::new("controllers", Level::Bad, failure.to_string())),
     }
+    // With Flux at work its objects are what a takeover is for.
+    if lines
+        .iter()
+        .all(|line| line.check != "controllers" || line.level == Level::Good)
+    {
+        lines.push(in_the_way(platform).await);
+    }
     Ok(lines)
+}
+
+/// What an installation with the chart's own values would be refused for.
+async fn in_the_way(platform: &Platform) -> Line {
+    let found = async {
+        let chart = chart::load()?;
+        let wanted = Wanted::of(platform, chart, None, Some(Map::new())).await?;
+        wanted.in_the_way(platform).await
+    };
+    match found.await {
+        Ok(found) if found.is_empty() => Line::new(
+            "objects",
+            Level::Good,
+            "nothing of the names of the release's objects is in the way",
+        ),
+        Ok(found) => {
+            let names: Vec<String> = found.iter().map(ToString::to_string).collect();
+            let text = format!(
+                "not of the release, and not as it would make them: {}; `windlass takeover` takes the place of Flux, \
+                 `windlass install --take-ownership` takes them as they are",
+                names.join(", ")
+            );
+            Line::new("objects", Level::Bad, text)
+        }
+        Err(failure) => Line::new("objects", Level::Note, failure.to_string()),
+    }
 }
 
 /// How everything is.

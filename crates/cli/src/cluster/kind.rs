@@ -203,8 +203,22 @@ fn target(word: &str) -> Result<Target, Failure> {
     }
 }
 
+/// How the words begin by which Flux's users name the kinds of image automation.
+const IMAGES: [&str; 3] = ["imagerepositor", "imagepolic", "imageupdate"];
+
+fn is_of_images(word: &str) -> bool {
+    let word = word.to_lowercase();
+    matches!(word.as_str(), "image" | "images") || IMAGES.iter().any(|begin| word.starts_with(begin))
+}
+
 fn known(word: &str) -> Result<&'static Kind, Failure> {
     named(word).ok_or_else(|| {
+        if is_of_images(word) {
+            return Failure::Usage(format!(
+                "{word:?}: Windlass does not serve the image kinds of Flux yet; where Flux's own image controllers serve \
+                 them, ask with `flux get images all` or kubectl"
+            ));
+        }
         let kinds: Vec<_> = ALL.iter().map(|kind| kind.kind.to_lowercase()).collect();
         Failure::Usage(format!(
             "{word:?} is no kind of Flux; there are {}",
@@ -231,6 +245,21 @@ mod tests {
                 .collect::<Vec<_>>()
                 .join(" "),
             Err(error) => format!("error: {error}"),
+        }
+    }
+
+    #[test]
+    fn kinds_of_image_automation_are_said_not_to_be_served() {
+        for words in [
+            "imagerepositories",
+            "image repository app",
+            "imagepolicy/app",
+            "images all",
+        ] {
+            let Err(Failure::Usage(said)) = selected(words) else {
+                panic!("{words}");
+            };
+            assert!(said.contains("does not serve the image kinds"), "{said}");
         }
     }
 

@@ -5,9 +5,11 @@ use std::time::Duration;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt as _};
+use manifest::{Object, ObjectId};
 use serde_json::json;
 
-use super::{Platform, objects, plan};
+use super::helm::FIELD_MANAGER;
+use super::{Platform, RELEASE, objects, plan};
 use crate::cluster::{Cluster, Failure, kind, object};
 
 /// A definition, ours beside the one in the cluster.
@@ -88,6 +90,54 @@ pub(crate) async fn compare(client: &Client) -> Result<Vec<Definition>, Failure>
             }
         })
         .collect())
+}
+
+/// Finds those that are there, of no release, and would not be changed by ours: a release may have them without being asked.
+pub(crate) async fn equal_to_ours(
+    platform: &Platform,
+    manifest: &str,
+    there: &[ObjectId],
+) -> Result<Vec<ObjectId>, Failure> {
+    let mut equal = Vec::new();
+    for object in objects::of_manifest(manifest)? {
+        if !is_definition(&object) || !there.contains(&object.id()) {
+            continue;
+        }
+        let mapper = platform.engine.mapper();
+        let located = objects::locate(&platform.client, mapper, object, "").await?;
+        let Some(live) = located.live().await? else {
+            continue;
+        };
+        let applied = located.apply(FIELD_MANAGER, true).await?;
+        if !plan::is_released(&live.metadata) && live.data["spec"] == applied.data["spec"] {
+            equal.push(located.id());
+        }
+    }
+    Ok(equal)
+}
+
+fn is_definition(object: &Object) -> bool {
+    let gvk = object.gvk();
+    gvk.group == "apiextensions.k8s.io" && gvk.kind == "CustomResourceDefinition"
+}
+
+/// Puts the marks of the release onto definitions, so that it may have them.
+pub(crate) async fn adopt(platform: &Platform, adopted: &[ObjectId]) -> Result<(), Failure> {
+    let definitions: Api<CustomResourceDefinition> = Api::all(platform.client.clone());
+    let marks = json!({"metadata": {
+        "labels": {"app.kubernetes.io/managed-by": "Helm"},
+        "annotations": {plan::OWNER[0]: RELEASE, plan::OWNER[1]: platform.namespace}}});
+    let parameters = PatchParams {
+        field_manager: Some(FIELD_MANAGER.to_owned()),
+        ..PatchParams::default()
+    };
+    for ObjectId { name, .. } in adopted {
+        let marked = definitions
+            .patch_metadata(name, &parameters, &Patch::Merge(&marks))
+            .await;
+        marked.map_err(|error| Failure::request(format!("take over the definition {name}"), error))?;
+    }
+    Ok(())
 }
 
 /// How many objects of each kind there are: they go with their definitions.

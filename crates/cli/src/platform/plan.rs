@@ -15,7 +15,8 @@ use crate::cluster::Failure;
 use crate::cluster::output::{self, Cell, Colours, Tone};
 
 const AT_ONCE: usize = 8;
-const OWNER: [&str; 2] = ["meta.helm.sh/release-name", "meta.helm.sh/release-namespace"];
+/// Helm's annotations of the release that an object is of: its name and namespace.
+pub(crate) const OWNER: [&str; 2] = ["meta.helm.sh/release-name", "meta.helm.sh/release-namespace"];
 
 /// What becomes of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +120,14 @@ pub(crate) fn is_ours(live: &ObjectMeta, namespace: &str) -> bool {
     let annotations = live.annotations.as_ref();
     let says = |key: &str| annotations.and_then(|all| all.get(key)).map(String::as_str);
     says(OWNER[0]) == Some(RELEASE) && says(OWNER[1]) == Some(namespace)
+}
+
+/// Whether a live object says that it is of any release.
+pub(crate) fn is_released(live: &ObjectMeta) -> bool {
+    let annotations = live.annotations.iter().flatten();
+    annotations
+        .into_iter()
+        .any(|(key, _)| OWNER.contains(&key.as_str()))
 }
 
 /// What a write without effect leaves as it was.
