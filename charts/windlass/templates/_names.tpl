@@ -1,7 +1,7 @@
 {{/* The controllers that a set has: key, and what the chart knows of it. */}}
 {{- define "windlass.controllers" -}}
 source: {component: source-controller, image: source-controller}
-apply: {component: kustomize-controller, image: apply-controller}
+apply: {component: kustomize-controller, image: kustomize-controller}
 helm: {component: helm-controller, image: helm-controller}
 notification: {component: notification-controller, image: notification-controller}
 {{- end }}

@@ -32,6 +32,14 @@ const PROGRAMS: [&str; 5] = [
     "windlass",
 ];
 
+/// What the image of a program is called: as Flux calls its own, so that `flux version` names it.
+fn image_name(program: &str) -> &str {
+    match program {
+        "apply-controller" => "kustomize-controller",
+        other => other,
+    }
+}
+
 /// Arguments of `xtask images`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -66,11 +74,18 @@ struct Commit {
 /// An image that was built.
 struct Image {
     program: String,
-    /// Program and tag.
+    /// Name and tag.
     reference: String,
     digest: String,
     /// Bytes to pull.
     size: u64,
+}
+
+impl Image {
+    /// What it is called, without registry and tag.
+    fn name(&self) -> &str {
+        image_name(&self.program)
+    }
 }
 
 /// Builds, packs, describes and, if asked to, pushes.
@@ -149,7 +164,7 @@ fn pack(
     commit: &Commit,
 ) -> Result<Image> {
     let context = stage(work, program, &programs.join(program))?;
-    let reference = format!("{program}:{tag}");
+    let reference = format!("{}:{tag}", image_name(program));
     buildah.build(&context, program, &reference, commit)?;
     fs::create_dir_all(out).with_context(|| format!("failed to create {}", out.display()))?;
     let layout = out.join(program);

@@ -15,8 +15,8 @@ pub(super) fn of(image: &Image, repository: Option<&str>, commit: &Commit) -> Re
     let rustc = read(Command::new("rustc").arg("--version"))?;
     let buildah = read(Command::new("buildah").arg("--version"))?;
     let name = repository.map_or_else(
-        || image.program.clone(),
-        |repository| format!("{repository}/{}", image.program),
+        || image.name().to_owned(),
+        |repository| format!("{repository}/{}", image.name()),
     );
     Ok(json!({
         "_type": "https://in-toto.io/Statement/v1",
