@@ -324,6 +324,16 @@ fn an_encrypted_secret_is_refused_without_decryption() {
         )
         .await?;
         ensure!(secrets(&test).get_opt("s").await?.is_none());
+
+        // Decryption without a Secret: no key service has the key.
+        let spec = json!({"targetNamespace": test.namespace, "decryption": {"provider": "sops"}});
+        test.apply(&test.kustomization("app", spec)).await?;
+        fails(
+            &test,
+            "app",
+            "spec.decryption.secretRef names no Secret with keys",
+        )
+        .await?;
         Ok(())
     });
 }

@@ -1,11 +1,13 @@
 //! dependsOn: order, revision, and waking up without polling.
 
 use anyhow::ensure;
+use kube::api::DynamicObject;
 use serde_json::json;
 use testkit::git::Change;
 use testkit::objects::condition;
+use testkit::wait_for;
 
-use crate::world::{config_map, run};
+use crate::world::{PATIENCE, config_map, run};
 
 #[test]
 fn a_chain_is_applied_in_order_whatever_the_order_of_creation() {
@@ -67,6 +69,25 @@ fn a_chain_is_applied_in_order_whatever_the_order_of_creation() {
         let object = test.ready("three", &revision).await?;
         test.config_map_has("two", "key", "2").await?;
         ensure!(condition(&object, "Reconciling").is_none());
+        Ok(())
+    });
+}
+
+#[test]
+fn objects_that_wait_for_each_other_are_named() {
+    run("depends-on-cycle", |test| async move {
+        let ns = &test.namespace;
+        let repository = test.repository(&[("deploy/a.yaml", config_map(ns, "a", "1"))])?;
+        test.git_source(&repository).await?;
+        for (name, after) in [("one", "two"), ("two", "three"), ("three", "one")] {
+            let spec = json!({"dependsOn": [{"name": after}]});
+            test.apply(&test.kustomization(name, spec)).await?;
+        }
+        let is_named = |object: &DynamicObject| {
+            let way = format!("they wait for each other: {ns}/one → {ns}/two → {ns}/three → {ns}/one");
+            condition(object, "Ready").is_some_and(|(_, _, message)| message.contains(&way))
+        };
+        wait_for(&test.kustomizations(), "one", is_named, PATIENCE).await?;
         Ok(())
     });
 }

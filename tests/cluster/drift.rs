@@ -3,8 +3,9 @@
 use anyhow::ensure;
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::Api;
-use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams};
 use serde_json::json;
+use testkit::objects::condition;
 
 use crate::world::{PATIENCE, config_map, deployment, run};
 
@@ -114,6 +115,40 @@ fn a_suspended_kustomization_leaves_drift_alone_until_it_is_resumed() {
             .patch("app", &PatchParams::default(), &suspend(false))
             .await?;
         test.config_map_has("a", "key", "1").await?;
+        Ok(())
+    });
+}
+
+#[test]
+fn two_kustomizations_on_one_object_both_say_so() {
+    run("drift-rivals", |test| async move {
+        let ns = &test.namespace;
+        let repository = test.repository(&[("deploy/a.yaml", config_map(ns, "a", "1"))])?;
+        test.deliver(&repository, json!({})).await?;
+        test.apply(&test.kustomization("other", json!({}))).await?;
+        for (name, rival) in [("other", "app"), ("app", "other")] {
+            let said = format!("; applied by others, too: ConfigMap/{ns}/a by Kustomization/{ns}/{rival}");
+            let says = |object: &DynamicObject| {
+                condition(object, "Ready").is_some_and(|(status, _, message)| {
+                    status == "True" && message.starts_with("Applied revision: ") && message.ends_with(&said)
+                })
+            };
+            testkit::wait_for(&test.kustomizations(), name, says, PATIENCE).await?;
+        }
+        // One gives it up, and the other has it alone.
+        let prune = Patch::Merge(json!({"spec": {"prune": false}}));
+        let kustomizations = test.kustomizations();
+        kustomizations
+            .patch("other", &PatchParams::default(), &prune)
+            .await?;
+        test.delete_kustomization("other").await?;
+        testkit::objects::poke(&kustomizations, "app").await?;
+        let is_alone = |object: &DynamicObject| {
+            condition(object, "Ready").is_some_and(|(status, _, message)| {
+                status == "True" && !message.contains("applied by others")
+            })
+        };
+        testkit::wait_for(&kustomizations, "app", is_alone, PATIENCE).await?;
         Ok(())
     });
 }

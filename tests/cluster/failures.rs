@@ -7,7 +7,7 @@ use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use testkit::git::{self, Change};
 use testkit::objects::{self, condition, with_spec};
-use testkit::{registry, wait_for};
+use testkit::{Controller, registry, wait_for};
 
 use crate::world::{PATIENCE, Test, config_map, deployment, inventory_of, run};
 
@@ -238,6 +238,39 @@ fn git_remotes_that_refuse_fail_or_are_not_there() {
         ensure!(message.contains("gone"), "{message}");
         let object = test.git_repositories().get("app").await?;
         ensure!(object.data["status"]["artifact"]["revision"].is_string());
+        Ok(())
+    });
+}
+
+#[test]
+fn a_mended_secret_wakes_the_source_that_failed_by_it() {
+    run("mended-secret", |test| async move {
+        let ns = &test.namespace;
+        // Neither the interval nor a retry is to come first.
+        let mut options = test.own_shard();
+        options.flags.push("--min-retry-delay=10m".to_owned());
+        let kubeconfig = test.world.control_plane.kubeconfig_path();
+        let _source = Controller::start_source(kubeconfig, options).await?;
+        let repository = test.repository(&[("deploy/a.yaml", config_map(ns, "a", "1"))])?;
+        let access = git::Access::Basic {
+            username: "user".into(),
+            password: "right".into(),
+        };
+        test.world.git.set_access(repository.name(), access);
+        let secret = |password: &str| {
+            json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "git", "namespace": ns},
+                "stringData": {"username": "user", "password": password}})
+        };
+        let object = objects::git_repository(ns, "app", repository.url(), "main");
+        let object = with_spec(object, json!({"secretRef": {"name": "git"}, "interval": "1h"}));
+        test.apply(&test.in_own_shard(object)).await?;
+        // First there is none, then a wrong one.
+        let sources = test.git_repositories();
+        test.not_ready(&sources, "app", "AuthenticationFailed").await?;
+        test.apply(&secret("wrong")).await?;
+        test.not_ready(&sources, "app", "GitOperationFailed").await?;
+        test.apply(&secret("right")).await?;
+        wait_for(&sources, "app", objects::is_ready, PATIENCE).await?;
         Ok(())
     });
 }

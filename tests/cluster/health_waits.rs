@@ -15,7 +15,7 @@ use testkit::{Controller, wait_for};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::world::{PATIENCE, Test, config_map, run};
+use crate::world::{PATIENCE, Test, config_map, deployment, run};
 
 /// Takes events as a notification-controller does, one per connection.
 async fn receiver() -> Result<(String, Arc<Mutex<Vec<Value>>>)> {
@@ -172,6 +172,69 @@ fn a_wait_that_is_given_up_is_told_of() {
             update == "update" && finished["involvedObject"]["name"] == "plain",
             "{finished}"
         );
+        Ok(())
+    });
+}
+
+/// A Deployment whose Pods no node will take.
+fn unschedulable(namespace: &str, name: &str) -> String {
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {
+            "selector": {"matchLabels": {"app": name}},
+            "template": {
+                "metadata": {"labels": {"app": name}},
+                "spec": {"containers": [{"name": "app", "image": "example.com/app:1"}], "nodeSelector": {"no": "such"}},
+            },
+        },
+    })
+    .to_string()
+}
+
+#[test]
+fn a_health_check_without_api_version_is_of_apps_v1() {
+    run("health-unversioned", |test| async move {
+        let ns = &test.namespace;
+        let repository =
+            test.repository(&[("deploy/web.yaml", deployment(ns, "web", "example.com/web:1", 1))])?;
+        let checks = json!([{"kind": "Deployment", "name": "web", "namespace": ns}]);
+        let object = test.deliver(&repository, json!({"healthChecks": checks})).await?;
+        let (status, ..) = condition(&object, "Healthy").context("no condition Healthy")?;
+        ensure!(status == "True");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_request_during_a_wait_is_answered_by_one_run_that_ends_by_its_timeout() {
+    run("health-requested", |test| async move {
+        let ns = &test.namespace;
+        let repository = test.repository(&[("deploy/web.yaml", unschedulable(ns, "web"))])?;
+        test.git_source(&repository).await?;
+        let spec = json!({"wait": true, "timeout": "6s", "interval": "1h", "retryInterval": "1h"});
+        test.apply(&test.kustomization("app", spec)).await?;
+        let waits = |object: &DynamicObject| {
+            condition(object, "Reconciling").is_some_and(|(_, _, message)| message.contains("health checks"))
+        };
+        wait_for(&test.kustomizations(), "app", waits, PATIENCE).await?;
+        let request = "2026-11-23T10:00:00Z";
+        let annotate =
+            Patch::Merge(json!({"metadata": {"annotations": {"reconcile.fluxcd.io/requestedAt": request}}}));
+        test.kustomizations()
+            .patch("app", &PatchParams::default(), &annotate)
+            .await?;
+        let ended = |object: &DynamicObject| {
+            object.data["status"]["lastHandledReconcileAt"] == request
+                && condition(object, "Ready")
+                    .is_some_and(|(status, reason, _)| status == "False" && reason == "HealthCheckFailed")
+        };
+        wait_for(&test.kustomizations(), "app", ended, PATIENCE).await?;
+        let events: Api<Event> = Api::namespaced(test.client.clone(), ns);
+        let canceled = events.list(&Default::default()).await?.items.into_iter();
+        let canceled = canceled.filter(|event| event.reason.as_deref() == Some("HealthCheckCanceled"));
+        let canceled: i32 = canceled.map(|event| event.count.unwrap_or(1)).sum();
+        ensure!(canceled == 1, "{canceled} waits were given up for one request");
         Ok(())
     });
 }

@@ -66,6 +66,7 @@ mod sync;
 mod takeover;
 mod tenant_references;
 mod tenants;
+mod vanished;
 mod vault;
 mod why;
 mod world;

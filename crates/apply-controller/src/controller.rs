@@ -39,6 +39,7 @@ use crate::reconcile::decide::Policy;
 use crate::reconcile::observe::{self, Caches, dependency_namespace, source_namespace};
 use crate::reconcile::prune::{self, PrunePolicy};
 use crate::reconcile::reconcile;
+use crate::reconcile::rivals;
 use crate::reconcile::variables;
 
 /// The kind, as metrics name it.
@@ -285,8 +286,18 @@ async fn follow_drift(context: Arc<Context>, drifts: impl Stream<Item = Drift>) 
     while let Some(drift) = drifts.next().await {
         let key = ObjectKey::new(drift.owner.namespace, drift.owner.name);
         tracing::info!(namespace = key.namespace, name = key.name, object = %drift.object, what = ?drift.what, "drift");
-        context.memory.with(&key, |entry| entry.drifted = true);
-        context.queue.add(key);
+        match &drift.by {
+            // It is not taken back before the interval; both would do that without end.
+            Some(other) => {
+                if rivals::lost(&context, &key, &drift.object, other) {
+                    context.queue.add(key);
+                }
+            }
+            None => {
+                context.memory.with(&key, |entry| entry.drifted = true);
+                context.queue.add(key);
+            }
+        }
     }
 }
 

@@ -70,7 +70,13 @@ pub struct Keyring {
     pub decryptor: Decryptor,
     /// Of what they were made of.
     pub digest: Digest,
+    /// What is said with a failure: that no Secret is named, if so.
+    pub hint: &'static str,
 }
+
+/// Said where something cannot be decrypted and there are no keys of a Secret.
+const NO_SECRET: &str =
+    "; spec.decryption.secretRef names no Secret with keys, so only key services were asked";
 
 /// Reads the keys in the data of a Secret.
 type Import = fn(&BTreeMap<String, Vec<u8>>) -> Result<Imported, ImportError>;
@@ -123,6 +129,10 @@ impl Decryption {
             // As in Flux: kustomize has changed most objects before they are decrypted.
             decryptor: Decryptor::new(keys, Integrity::Ignored),
             digest,
+            hint: match (&own, &self.settings.age_secret) {
+                (None, None) => NO_SECRET,
+                _ => "",
+            },
         }))
     }
 

@@ -96,8 +96,8 @@ pub enum BuildError {
     #[error("failed to read a part of the artifact")]
     Unread,
     /// A file that the kustomizations name cannot be decrypted.
-    #[error("error decrypting sources: {0}")]
-    DecryptSources(SourceError),
+    #[error("error decrypting sources: {0}{1}")]
+    DecryptSources(SourceError, &'static str),
     /// An object cannot be decrypted.
     #[error("decryption failed for '{object}': {problem}")]
     DecryptObject {

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use api::meta::{WATCH_LABEL, WATCH_LABEL_VALUE};
 use artifact::client::ClientOptions;
 use clap::{ArgAction, Parser};
 use controller_kit::duration;
@@ -191,8 +190,7 @@ impl Settings {
                 ..ClientOptions::default()
             },
             shard: parse_label_selector(&flags.watch.watch_label_selector)?,
-            watched_configs: (!gates.enabled("DisableConfigWatchers"))
-                .then(|| watched_configs(&flags.watch.watch_configs_label_selector)),
+            watched_configs: (!gates.enabled("DisableConfigWatchers")).then(|| flags.watch.watched_configs()),
             fail_fast: !gates.enabled("DisableFailFastBehavior"),
             policy: Policy {
                 no_cross_namespace_refs: flags.acl.no_cross_namespace_refs,
@@ -201,17 +199,6 @@ impl Settings {
                 object_level_identity,
             },
         })
-    }
-}
-
-/// Chooses the labels of what is watched. Flux's default is to watch only what is labelled for it; here, all that is
-/// referred to is watched unless the flag says otherwise. What Helm keeps in Secrets is of no interest in any case.
-fn watched_configs(flag: &str) -> String {
-    let default = format!("{WATCH_LABEL}={WATCH_LABEL_VALUE}");
-    if flag == default {
-        "owner!=helm".to_owned()
-    } else {
-        flag.to_owned()
     }
 }
 

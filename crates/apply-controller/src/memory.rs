@@ -11,10 +11,12 @@ use cluster_access::targets::Place;
 use controller_kit::ObjectKey;
 use jiff::Timestamp;
 use tokio::task::AbortHandle;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::reconcile::Run;
 use crate::reconcile::closure::Closure;
 use crate::reconcile::handover::HandOver;
+use crate::reconcile::rivals::Rivals;
 
 /// Everything that decides what a run does.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +45,8 @@ pub enum Outcome {
 pub struct Attempt {
     /// What it ran on.
     pub inputs: Inputs,
+    /// The request (`reconcile.fluxcd.io/requestedAt`) that it answers, if there is one.
+    pub request: Option<String>,
     /// How it ended.
     pub outcome: Outcome,
     /// When it ended.
@@ -130,8 +134,16 @@ pub struct Entry {
     pub prune_refused: Option<String>,
     /// What left its inventory and waits for others to take it over.
     pub handing_over: Option<HandOver>,
+    /// Objects of ours that others apply, too, and whether the status is still to tell of that.
+    pub rivals: Rivals,
     /// Since when it waits for another object.
     pub blocked_since: Option<Timestamp>,
+    /// Waits for the end of namespaces and definitions by which the newest run failed.
+    pub revival: Option<AbortOnDropHandle<()>>,
+    /// What the newest run failed by has ended.
+    pub revived: bool,
+    /// How many runs in a row failed like this.
+    pub revivals: u8,
     /// The object is being deleted, and what it managed is being waited for.
     pub termination: Option<Termination>,
 }

@@ -17,6 +17,8 @@ mod progress;
 pub mod prune;
 pub mod record;
 pub mod report;
+mod revive;
+pub mod rivals;
 mod source_tree;
 pub mod status;
 mod tree_fs;
@@ -106,6 +108,7 @@ pub async fn reconcile(context: Arc<Context>, key: ObjectKey) -> Next {
         },
         Decision::AwaitHealth => Next::Done,
         Decision::TellOfWait => health::tell(&context, &key, recorder).await,
+        Decision::TellOfRivals => tell_of_rivals(&context, &key, recorder).await,
         Decision::Rest { until } => Next::After(until_then(until)),
         Decision::Conclude(plan) => health::conclude(&context, &key, &observed, recorder, &plan).await,
         Decision::Run(plan) => run(&context, &key, &observed, recorder, plan).await,
@@ -132,6 +135,18 @@ fn until_then(until: Timestamp) -> Duration {
         .unwrap_or(Duration::ZERO)
 }
 
+/// Says in the status that others apply our objects, then looks again at what else is to be done.
+async fn tell_of_rivals(context: &Context, key: &ObjectKey, mut recorder: Recorder<'_>) -> Next {
+    let told = context.memory.with(key, |entry| {
+        entry.rivals.untold = false;
+        entry.rivals.told()
+    });
+    match recorder.report(Report::Rivals(told)).await {
+        Ok(_) => Next::After(Duration::ZERO),
+        Err(_) => Next::Backoff,
+    }
+}
+
 /// Carries out a plan, and records how it ended.
 async fn run(
     context: &Arc<Context>,
@@ -146,6 +161,8 @@ async fn run(
         entry.variables_touched = false;
         entry.prune_refused = None;
         entry.wait = None;
+        entry.revival = None;
+        entry.revived = false;
     });
     let timeout: Duration = observed.object.timeout().into();
     let steps = carry_out(context, key, observed, &mut recorder, &plan, began);
@@ -199,20 +216,16 @@ async fn conclude_success(
     health: Health,
 ) -> Next {
     let interval = context.jittered(observed.object.spec.interval.into());
+    let rivals = context.memory.with(key, |entry| entry.rivals.told());
     if recorder
-        .succeeded(&run, health, observed.object.spec.interval.into())
+        .succeeded(&run, health, rivals, observed.object.spec.interval.into())
         .await
         .is_err()
     {
         return unrecorded(context, key);
     }
-    remember(
-        context,
-        key,
-        run.plan.inputs,
-        memory::Outcome::Succeeded,
-        interval,
-    );
+    remember(context, key, run.plan, memory::Outcome::Succeeded, interval);
+    context.memory.with(key, |entry| entry.revivals = 0);
     // What waits for its heirs is looked at again before that.
     let waits = context.memory.with(key, |entry| entry.handing_over.clone());
     Next::After(waits.map_or(interval, |waits| match waits.moved {
@@ -232,9 +245,12 @@ async fn conclude_failure(
     began: Timestamp,
 ) -> Next {
     let retry: Duration = observed.object.retry_interval().into();
-    remember(context, key, plan.inputs.clone(), memory::Outcome::Failed, retry);
+    remember(context, key, plan.clone(), memory::Outcome::Failed, retry);
     match recorder.failed_run(plan, &failed, began).await {
-        Ok(()) => Next::After(retry),
+        Ok(()) => {
+            revive::when_possible(context, key, &observed.object, failed.cut_off);
+            Next::After(retry)
+        }
         Err(_) => unrecorded(context, key),
     }
 }
@@ -249,15 +265,10 @@ fn unrecorded(context: &Context, key: &ObjectKey) -> Next {
     Next::Backoff
 }
 
-fn remember(
-    context: &Context,
-    key: &ObjectKey,
-    inputs: memory::Inputs,
-    outcome: memory::Outcome,
-    interval: Duration,
-) {
+fn remember(context: &Context, key: &ObjectKey, plan: Plan, outcome: memory::Outcome, interval: Duration) {
     let attempt = Attempt {
-        inputs,
+        inputs: plan.inputs,
+        request: plan.request,
         outcome,
         at: Timestamp::now(),
         interval,

@@ -8,8 +8,8 @@ use artifact::client::RemoteTree;
 use cluster_access::targets::Target;
 use controller_kit::ObjectKey;
 use jiff::Timestamp;
-use kube_apply::{Applied, ApplyOptions, CommonMetadata, Owner, Prepared};
-use manifest::Object;
+use kube_apply::{Applied, ApplyOptions, CommonMetadata, Inventory, Owner, Prepared};
+use manifest::{Object, ObjectId};
 
 use super::build::{self, Output};
 use super::decide::{Plan, Trigger};
@@ -20,7 +20,7 @@ use super::report::{self, Reports};
 use super::source_tree::{fetch, fetch_error, folder};
 use super::status::Health;
 use super::variables::{self, Variables};
-use super::{Run, health, ignore, managed_before, prune, recorded};
+use super::{Run, health, ignore, managed_before, prune, recorded, rivals};
 use crate::controller::Context;
 use crate::decryption::Keyring;
 use crate::error::Error;
@@ -40,6 +40,17 @@ pub(crate) struct Failed {
     pub checksum: Option<String>,
     /// What is managed now, if that changed.
     pub inventory: Option<ResourceInventory>,
+    /// What could not be applied because a namespace or a definition is being deleted.
+    pub cut_off: CutOff,
+}
+
+/// Objects whose namespace or definition is being deleted.
+#[derive(Default)]
+pub(crate) struct CutOff {
+    /// The objects.
+    pub objects: Vec<ObjectId>,
+    /// All that the run would apply.
+    pub own: Inventory,
 }
 
 impl Failed {
@@ -48,6 +59,7 @@ impl Failed {
             error,
             checksum: None,
             inventory: None,
+            cut_off: CutOff::default(),
         }
     }
 }
@@ -228,6 +240,7 @@ impl Job<'_> {
                 error,
                 checksum: Some(known.checksum.clone()),
                 inventory,
+                cut_off: CutOff::default(),
             })
         };
         let prepared = self.prepare(target, objects).await;
@@ -250,10 +263,18 @@ impl Job<'_> {
                 true => recorded(&old),
                 false => all.clone(),
             };
-            failed(hidden.masked(error), Some(managed))
+            let cut_off = CutOff {
+                objects: error.cut_off(),
+                own: new.clone(),
+            };
+            Box::new(Failed {
+                cut_off,
+                ..*failed(hidden.masked(error), Some(managed))
+            })
         })?;
         let changes = report::changes(&applied);
         recorder.changes(plan, &applied, changes.as_deref());
+        rivals::took(context, self.key, &applied);
         let pruned = prune::prune(context, target, self.observed, recorder, plan, &old, &new).await;
         let inventory = pruned.map_err(|(error, inventory)| failed(error, Some(inventory)))?;
         let run = Run {

@@ -37,6 +37,8 @@ pub enum Decision {
     AwaitHealth,
     /// The wait takes so long that the status should tell of it.
     TellOfWait,
+    /// Others apply objects of ours: the status should tell of it.
+    TellOfRivals,
     /// The wait for health of these inputs ended: write what came of it.
     Conclude(Plan),
     /// Bring the cluster to what the source says.
@@ -59,6 +61,8 @@ pub struct Plan {
     pub url: String,
     /// The revision at the origin of the source's artifact (an OCI artifact's Git commit), if the source says so.
     pub origin_revision: Option<String>,
+    /// The request (`reconcile.fluxcd.io/requestedAt`) that it answers, if there is one.
+    pub request: Option<String>,
 }
 
 /// Why a run happens, most specific first.
@@ -149,10 +153,13 @@ pub fn decide(observed: &Observed, policy: &Policy, now: Timestamp) -> Decision 
         inputs: inputs.clone(),
         url: artifact.url.clone(),
         origin_revision: artifact.origin_revision.clone(),
+        request: observed.requested_at.clone(),
     };
-    let requested = observed.requested_at.is_some() && observed.requested_at != observed.handled_at;
-    if let Some(trigger) = urgent(observed, &inputs, requested) {
+    if let Some(trigger) = urgent(observed, &inputs) {
         return Decision::Run(plan(trigger));
+    }
+    if observed.has_rivals_untold {
+        return Decision::TellOfRivals;
     }
     match (&observed.waiting, &observed.attempt) {
         (Some(Waiting { finished: true, .. }), _) => Decision::Conclude(plan(Trigger::Revision)),
@@ -255,7 +262,11 @@ fn unready(dependency: &Dependency, revision: &str, policy: &Policy) -> Option<D
         Some(Err(error)) => return waits(format!("failed to evaluate dependency {name}: {error}")),
     }
     if !found.ready {
-        return waits(format!("dependency '{name}' is not ready"));
+        let cycle = found.cycle.as_ref().map(|cycle| format!(": {cycle}"));
+        return waits(format!(
+            "dependency '{name}' is not ready{}",
+            cycle.unwrap_or_default()
+        ));
     }
     // Two objects on one source move together: the first must have applied the revision that the second is about to.
     let behind = found.same_source && found.applied_revision.as_deref() != Some(revision);
@@ -268,7 +279,7 @@ fn unready(dependency: &Dependency, revision: &str, policy: &Policy) -> Option<D
 }
 
 /// What starts a run at once, even while another revision is being waited for.
-fn urgent(observed: &Observed, inputs: &Inputs, requested: bool) -> Option<Trigger> {
+fn urgent(observed: &Observed, inputs: &Inputs) -> Option<Trigger> {
     let Some(attempt) = &observed.attempt else {
         return Some(Trigger::Startup);
     };
@@ -276,18 +287,27 @@ fn urgent(observed: &Observed, inputs: &Inputs, requested: bool) -> Option<Trigg
         Some(Trigger::Spec)
     } else if attempt.inputs != *inputs {
         Some(Trigger::Revision)
-    } else if requested {
+    } else if is_requested(observed, attempt) {
         Some(Trigger::Requested)
     } else if observed.prune_confirmed {
         Some(Trigger::Confirmed)
     } else if observed.variables_touched {
         // After a failure too: what was touched may be what was missing.
         Some(Trigger::Variables)
+    } else if observed.revived {
+        Some(Trigger::Retry)
     } else if observed.drifted && attempt.outcome != Outcome::Failed {
         Some(Trigger::Drift)
     } else {
         None
     }
+}
+
+/// Whether a person asks for a run. The status records a request only when its run ends, and until then, while health is
+/// waited for, that run is the answer.
+fn is_requested(observed: &Observed, attempt: &Attempt) -> bool {
+    let asked = &observed.requested_at;
+    asked.is_some() && *asked != observed.handled_at && *asked != attempt.request
 }
 
 /// Whether what waits for others may go on. After a failure the retry does it.

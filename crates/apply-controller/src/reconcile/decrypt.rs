@@ -35,7 +35,7 @@ pub(super) async fn run(
     };
     // Not on the thread that blocks: the end of the run's time ends it.
     let plain = sources::decrypt(&keys.decryptor, &files).await;
-    let plain = plain.map_err(BuildError::DecryptSources)?;
+    let plain = plain.map_err(|error| BuildError::DecryptSources(error, keys.hint))?;
     let paths: Vec<String> = plain.keys().cloned().collect();
     let mut overlay = MemoryFs::default();
     for (path, content) in plain {
@@ -134,7 +134,7 @@ fn encrypted_files(
     let generated = flux_build::generate(fs, folder, spec)?;
     let mut added = MemoryFs::default();
     added.insert(generated.path, generated.contents);
-    sources::read(&OverlayFs::new(fs, added), folder).map_err(BuildError::DecryptSources)
+    sources::read(&OverlayFs::new(fs, added), folder).map_err(|error| BuildError::DecryptSources(error, ""))
 }
 
 /// What is secret of the objects of a run.
@@ -205,7 +205,7 @@ pub(super) async fn objects(keys: &Keyring, objects: &mut [Object]) -> Result<Hi
             problem,
         };
         let decrypted = object::decrypt(&keys.decryptor, object.value()).await;
-        let Some(decrypted) = decrypted.map_err(|error| failed(error.to_string()))? else {
+        let Some(decrypted) = decrypted.map_err(|error| failed(format!("{error}{}", keys.hint)))? else {
             continue;
         };
         let (id, gvk, public) = (object.id(), object.gvk(), texts_of(object));

@@ -244,6 +244,7 @@ async fn made_by_others(
         },
         url: artifact.url,
         origin_revision: None,
+        request: None,
     };
     let deadline = tokio::time::Instant::now() + LOOKING;
     let tree = tokio::time::timeout_at(deadline, source_tree::fetch(context, &plan)).await;

@@ -17,6 +17,7 @@ use kube_apply::{Action, Applied};
 use kube_health::{Checks, Outcome, Target, WaitRequest};
 use manifest::{GroupVersionKind, ObjectId};
 
+use super::carry_out::CutOff;
 use super::decide::{Decision, Trigger};
 use super::observe::Observed;
 use super::record::Recorder;
@@ -134,7 +135,7 @@ fn watch(
     super::remember(
         &context,
         &key,
-        run.plan.inputs.clone(),
+        run.plan.clone(),
         memory::Outcome::Waiting,
         interval,
     );
@@ -247,6 +248,7 @@ fn failed(run: &Run, report: kube_health::Report, after: Duration) -> Box<Failed
         },
         checksum: Some(run.checksum.clone()),
         inventory: Some(run.inventory.clone()),
+        cut_off: CutOff::default(),
     })
 }
 
@@ -339,10 +341,14 @@ fn applied_targets(applied: Applied) -> Vec<Target> {
     target.collect()
 }
 
+/// What `spec.healthChecks` means without an apiVersion. Flux's client leaves it out.
+const UNNAMED_VERSION: &str = "apps/v1";
+
 fn named_targets(object: &Kustomization) -> Vec<Target> {
     let own = object.metadata.namespace.as_deref().unwrap_or_default();
     let target = object.spec.health_checks.iter().map(|check| {
-        let gvk = GroupVersionKind::new(check.api_version.as_deref().unwrap_or("v1"), &check.kind);
+        let named = check.api_version.as_deref().filter(|version| !version.is_empty());
+        let gvk = GroupVersionKind::new(named.unwrap_or(UNNAMED_VERSION), &check.kind);
         let namespace = check.namespace.as_deref().unwrap_or(own).to_owned();
         Target {
             id: ObjectId {

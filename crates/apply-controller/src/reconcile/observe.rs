@@ -8,6 +8,7 @@ use api::meta::{DependencyReference, HasConditions, ORIGIN_REVISION_KEY, StatusO
 use api::source::{Bucket, ExternalArtifact, GitRepository, OCIRepository, Source as SourceObject};
 use cel_expression::Expression;
 use cluster_access::targets::Placement;
+use controller_kit::dependencies::{cycle, told};
 use controller_kit::runtime::Cache;
 use controller_kit::{ObjectKey, access_from};
 use jiff::Timestamp;
@@ -41,6 +42,10 @@ pub struct Observed {
     pub drifted: bool,
     /// A ConfigMap or Secret that variables are taken from was touched.
     pub variables_touched: bool,
+    /// Others apply objects of ours, and the status does not say so.
+    pub has_rivals_untold: bool,
+    /// What the newest run failed by, a namespace or definition that was being deleted, has ended.
+    pub revived: bool,
     /// The newest prune was refused, and a person has confirmed it since.
     pub prune_confirmed: bool,
     /// Objects wait for their heirs: whether one of those has changed, and until when they wait.
@@ -96,6 +101,8 @@ pub struct DependencyState {
     pub applied_revision: Option<String>,
     /// What `readyExpr` says, if there is one.
     pub expression: Option<Result<bool, cel_expression::Error>>,
+    /// Says so if it waits for us in turn.
+    pub cycle: Option<String>,
 }
 
 /// The caches that watches fill.
@@ -126,24 +133,34 @@ pub fn observe(caches: &Caches, memory: &Memory, key: &ObjectKey) -> Option<Obse
         .status
         .as_ref()
         .and_then(|s| s.last_handled_reconcile_at.clone());
-    let (attempt, waiting, drifted, variables_touched, prune_refused, handing_over) =
-        memory.with(key, |entry| {
-            let waiting = entry.wait.as_ref().map(|wait| Waiting {
-                finished: wait.answer.is_some(),
-                untold: wait.slow && !wait.told,
-            });
-            (
-                entry.attempt.clone(),
-                waiting,
-                entry.drifted,
-                entry.variables_touched,
-                entry.prune_refused.clone(),
-                entry
-                    .handing_over
-                    .as_ref()
-                    .map(|waits| (waits.moved, waits.until())),
-            )
+    let (
+        attempt,
+        waiting,
+        drifted,
+        variables_touched,
+        revived,
+        has_rivals_untold,
+        prune_refused,
+        handing_over,
+    ) = memory.with(key, |entry| {
+        let waiting = entry.wait.as_ref().map(|wait| Waiting {
+            finished: wait.answer.is_some(),
+            untold: wait.slow && !wait.told,
         });
+        (
+            entry.attempt.clone(),
+            waiting,
+            entry.drifted,
+            entry.variables_touched,
+            entry.revived,
+            entry.rivals.untold,
+            entry.prune_refused.clone(),
+            entry
+                .handing_over
+                .as_ref()
+                .map(|waits| (waits.moved, waits.until())),
+        )
+    });
     let prune_confirmed =
         prune_refused.is_some() && prune_refused.as_deref() == super::prune::confirmation(&object);
     Some(Observed {
@@ -156,6 +173,8 @@ pub fn observe(caches: &Caches, memory: &Memory, key: &ObjectKey) -> Option<Obse
         waiting,
         drifted,
         variables_touched,
+        revived,
+        has_rivals_untold,
         prune_confirmed,
         handing_over,
         object,
@@ -249,14 +268,33 @@ fn dependencies(store: &Store<Kustomization>, object: &Kustomization) -> Vec<Dep
         let parsed = Expression::parse_with_variables(text, &["dep", "self"]);
         Some(parsed.and_then(|parsed| parsed.evaluate_boolean(&variables)))
     };
+    let depended_on = |object: &Kustomization| -> Vec<ObjectKey> {
+        let references = object.spec.depends_on.iter();
+        let key = |reference: &DependencyReference| {
+            let namespace = dependency_namespace(object, reference.namespace.as_deref());
+            ObjectKey::new(namespace, &reference.name)
+        };
+        references.map(key).collect()
+    };
+    let of = |key: &ObjectKey| {
+        let found = store.get(&key.object_ref());
+        found.map_or_else(Vec::new, |object| depended_on(&object))
+    };
     let state = |other: &Kustomization, expression| {
         let current =
             other.status().and_then(HasConditions::observed_generation) == other.metadata.generation;
+        let ready = current
+            && other
+                .condition(condition_types::READY)
+                .is_some_and(|c| c.status == "True");
+        let cycle = || cycle(&ObjectKey::of(object), &ObjectKey::of(other), of);
         DependencyState {
-            ready: current
-                && other
-                    .condition(condition_types::READY)
-                    .is_some_and(|c| c.status == "True"),
+            ready,
+            cycle: if ready {
+                None
+            } else {
+                cycle().map(|way| told(&way))
+            },
             same_source: other.spec.source_ref.kind == object.spec.source_ref.kind
                 && other.spec.source_ref.name == object.spec.source_ref.name
                 && source_namespace(other) == source_namespace(object),

@@ -138,10 +138,11 @@ fn error(object: &Kustomization, pruned: &Pruned) -> Option<Error> {
     if pruned.failed.is_empty() {
         return refused.map(Error::PruneRefused);
     }
-    let details = pruned.failed.iter().map(|(_, error)| error.to_string());
+    let errors: Vec<_> = pruned.failed.iter().map(|(_, error)| error.clone()).collect();
+    let details = kube_apply::summarize(&errors).into_iter().chain(refused);
     Some(Error::Prune {
-        count: pruned.failed.len(),
-        details: details.chain(refused).collect::<Vec<_>>().join("\n"),
-        errors: pruned.failed.iter().map(|(_, error)| error.clone()).collect(),
+        count: errors.len(),
+        details: details.collect::<Vec<_>>().join("\n"),
+        errors,
     })
 }

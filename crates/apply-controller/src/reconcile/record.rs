@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::kustomize::{Kustomization, KustomizationStatus, ResourceInventory};
-use api::meta::{KUSTOMIZE_GROUP, condition_types, reasons};
+use api::meta::{KUSTOMIZE_GROUP, RECONCILE_REQUEST_ANNOTATION, condition_types, reasons};
 use controller_kit::ObjectKey;
 use controller_kit::events::Severity;
 use controller_kit::queue::Outcome as Next;
 use controller_kit::{conditions, finalizer, status as status_patch};
 use jiff::Timestamp;
+use kube::ResourceExt as _;
 use kube_apply::{Applied, Pruned};
 use manifest::ObjectId;
 
@@ -28,12 +29,19 @@ const STATUS_MANAGER: &str = "gotk-kustomize-controller";
 pub struct Recorder<'a> {
     context: &'a Context,
     object: Arc<Kustomization>,
+    /// The request that the object had when it was observed. One that came since is left for the next run.
+    requested_at: Option<String>,
 }
 
 impl<'a> Recorder<'a> {
     /// Starts from the object as it was observed.
     pub fn new(context: &'a Context, object: Arc<Kustomization>) -> Self {
-        Self { context, object }
+        let requested_at = object.annotations().get(RECONCILE_REQUEST_ANNOTATION).cloned();
+        Self {
+            context,
+            object,
+            requested_at,
+        }
     }
 
     /// Says whether the object has our finalizer.
@@ -60,12 +68,9 @@ impl<'a> Recorder<'a> {
 
     /// Writes the status that follows from a report. Returns whether it differed.
     pub async fn report(&mut self, report: Report) -> Result<bool, Error> {
-        let requested_at = self.object.metadata.annotations.as_ref();
         let frame = Frame {
             generation: self.object.metadata.generation.unwrap_or_default(),
-            requested_at: requested_at
-                .and_then(|a| a.get(api::meta::RECONCILE_REQUEST_ANNOTATION))
-                .map(String::as_str),
+            requested_at: self.requested_at.as_deref(),
             now: Timestamp::now(),
         };
         let unwritten = KustomizationStatus::default();
@@ -190,7 +195,13 @@ impl<'a> Recorder<'a> {
     }
 
     /// Records a success.
-    pub async fn succeeded(&mut self, run: &Run, health: Health, interval: Duration) -> Result<(), Error> {
+    pub async fn succeeded(
+        &mut self,
+        run: &Run,
+        health: Health,
+        rivals: Option<String>,
+        interval: Duration,
+    ) -> Result<(), Error> {
         let was_unhealthy = conditions::is_false(self.conditions(), condition_types::HEALTHY);
         let took = Timestamp::now().duration_since(run.began).unsigned_abs();
         let report = Report::Succeeded(Success {
@@ -199,6 +210,7 @@ impl<'a> Recorder<'a> {
             inventory: Some(run.inventory.clone()),
             health,
             history: entry(&run.plan, run.checksum.clone(), took).with(run.reports.clone()),
+            rivals,
             quiet: run.quiet(),
         });
         let differed = self.report(report).await?;
@@ -286,7 +298,8 @@ impl<'a> Recorder<'a> {
             tracing::info!(changes = lines.join(", "), "garbage collection completed");
             self.event(plan, Severity::Info, reasons::PROGRESSING, &lines.join("\n"));
         }
-        let errors: Vec<_> = pruned.failed.iter().map(|(_, error)| error.to_string()).collect();
+        let errors: Vec<_> = pruned.failed.iter().map(|(_, error)| error.clone()).collect();
+        let errors = kube_apply::summarize(&errors);
         errors
             .iter()
             .for_each(|error| tracing::error!(error, "failed to delete"));

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use api::kustomize::{KustomizationStatus, ResourceInventory};
-use api::meta::{Snapshot, condition_types, reasons, upsert_snapshot};
+use api::meta::{Snapshot, TRUE, condition_types, reasons, upsert_snapshot};
 use controller_kit::conditions::{self, Fact};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -51,6 +51,8 @@ pub enum Report {
         /// What is waited for, and why it takes so long, once that was looked up.
         present: Option<String>,
     },
+    /// Others apply objects of ours, too.
+    Rivals(Option<String>),
     /// A step failed.
     Failed(Failure),
     /// All is as the source says.
@@ -85,6 +87,8 @@ pub struct Success {
     pub health: Health,
     /// What is put into the history.
     pub history: Entry,
+    /// That others apply objects of ours, too.
+    pub rivals: Option<String>,
     /// Nothing was changed, found or asked for: a status that says all this already stays as it is.
     pub quiet: bool,
 }
@@ -200,6 +204,7 @@ pub fn next(previous: &KustomizationStatus, frame: Frame<'_>, report: Report) ->
             );
             status.last_attempted_revision = Some(revision);
         }
+        Report::Rivals(told) => rivals(&mut status, frame, told.as_deref()),
         Report::Failed(failure) => failed(&mut status, frame, failure),
         Report::Succeeded(success) => succeeded(&mut status, frame, success),
     }
@@ -228,6 +233,27 @@ fn progressing(status: &mut KustomizationStatus, frame: Frame<'_>, message: &str
             with_present(message),
         ),
     );
+}
+
+/// Says of a Ready that holds which objects others apply, too.
+fn rivals(status: &mut KustomizationStatus, frame: Frame<'_>, told: Option<&str>) {
+    let ready = conditions::get(&status.conditions, condition_types::READY);
+    let Some(ready) = ready.filter(|ready| ready.status == TRUE) else {
+        return;
+    };
+    let message = format!(
+        "{}{}",
+        super::rivals::without(&ready.message),
+        told.unwrap_or_default()
+    );
+    let fact = Fact::holds(condition_types::READY, &ready.reason.clone(), message);
+    set(status, frame, fact);
+}
+
+/// What Ready says of a success.
+fn applied(success: &Success) -> String {
+    let rivals = success.rivals.as_deref().unwrap_or_default();
+    format!("Applied revision: {}{rivals}", success.revision)
 }
 
 fn failed(status: &mut KustomizationStatus, frame: Frame<'_>, failure: Failure) {
@@ -284,7 +310,7 @@ fn succeeded(status: &mut KustomizationStatus, frame: Frame<'_>, success: Succes
         }
         Health::Unchanged => {}
     }
-    let message = format!("Applied revision: {}", success.revision);
+    let message = applied(&success);
     set(
         status,
         frame,
@@ -304,6 +330,8 @@ fn succeeded(status: &mut KustomizationStatus, frame: Frame<'_>, success: Succes
 fn says_already(status: &KustomizationStatus, frame: Frame<'_>, success: &Success) -> bool {
     status.observed_generation == Some(frame.generation)
         && conditions::is_ready(&status.conditions)
+        && conditions::get(&status.conditions, condition_types::READY)
+            .is_some_and(|ready| ready.message == applied(success))
         && status.last_applied_revision.as_ref() == Some(&success.revision)
         && status.last_applied_origin_revision == success.origin_revision
         && (success.inventory.is_none() || status.inventory == success.inventory)
@@ -410,6 +438,7 @@ mod tests {
             inventory: Some(inventory(&["a"])),
             health,
             history: entry(revision),
+            rivals: None,
             quiet,
         })
     }

@@ -47,6 +47,8 @@ fn observed(spec: Value) -> Observed {
         waiting: None,
         drifted: false,
         variables_touched: false,
+        revived: false,
+        has_rivals_untold: false,
         prune_confirmed: false,
         handing_over: None,
     }
@@ -56,6 +58,7 @@ fn attempt(outcome: Outcome, seconds_ago: i64) -> Attempt {
     let at = NOW - SignedDuration::from_secs(seconds_ago);
     Attempt {
         inputs: inputs(3, "r1"),
+        request: None,
         outcome,
         at,
         interval: Duration::from_secs(600),
@@ -115,10 +118,35 @@ fn each_change_starts_a_run_and_says_why() {
         case(&|o| o.attempt = Some(attempt(Outcome::Failed, 60))),
         Some(Trigger::Retry)
     );
+    let failed_and_revived = |o: &mut Observed| {
+        o.attempt = Some(attempt(Outcome::Failed, 1));
+        o.revived = true;
+    };
+    assert_eq!(case(&failed_and_revived), Some(Trigger::Retry));
     assert_eq!(
         case(&|o| o.attempt = Some(attempt(Outcome::Succeeded, 600))),
         Some(Trigger::Interval)
     );
+}
+
+#[test]
+fn a_request_is_answered_once_while_health_is_waited_for() {
+    let mut observed = observed(json!({}));
+    observed.requested_at = Some("now".into());
+    observed.attempt = Some(attempt(Outcome::Waiting, 1));
+    observed.waiting = Some(Waiting {
+        finished: false,
+        untold: false,
+    });
+    let Decision::Run(plan) = decided(&observed) else {
+        panic!("a request that came during the wait starts a run");
+    };
+    assert_eq!(plan.trigger, Trigger::Requested);
+    assert_eq!(plan.request.as_deref(), Some("now"));
+    observed.attempt.as_mut().unwrap().request = plan.request;
+    assert_eq!(decided(&observed), Decision::AwaitHealth);
+    observed.requested_at = Some("later".into());
+    assert_eq!(trigger(&observed), Some(Trigger::Requested));
 }
 
 #[test]
@@ -237,6 +265,7 @@ fn a_source_that_is_not_there_or_has_nothing_blocks() {
 fn a_dependency_must_be_there_ready_and_as_far_as_we_are() {
     let state = |ready, same_source, revision: &str| {
         Some(DependencyState {
+            cycle: None,
             ready,
             same_source,
             applied_revision: Some(revision.to_owned()),
@@ -292,6 +321,7 @@ fn an_expression_takes_the_place_of_the_usual_check_or_is_added_to_it() {
     let of = |expression, ready, additive_expressions| {
         let mut observed = observed(json!({}));
         let found = Some(DependencyState {
+            cycle: None,
             ready,
             same_source: false,
             applied_revision: None,
