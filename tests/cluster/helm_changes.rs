@@ -1,9 +1,9 @@
 //! What changes a release, and what does not: values, versions, records and objects that others touch, requests, suspension.
 
 use anyhow::{Context as _, ensure};
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Event, Secret};
 use kube::Api;
-use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
 use serde_json::json;
 use testkit::objects::{self, condition};
 use testkit::wait_for;
@@ -180,6 +180,33 @@ fn a_record_that_somebody_else_deletes_or_writes_is_seen() {
         let is_back = |_: &Secret| true;
         wait_for(&secrets, "sh.helm.release.v1.web.v1", is_back, PATIENCE).await?;
         test.ready().await.map(drop)
+    });
+}
+
+#[test]
+fn what_somebody_does_to_a_release_by_hand_is_named_when_it_is_set_back() {
+    run("helm-by-hand", |test| async move {
+        test.oci_chart("1.0.0", chart("1.0.0", &[])?).await?;
+        test.apply(&test.release(json!({}))).await?;
+        test.ready().await?;
+        let secrets: Api<Secret> = Api::namespaced(test.client.clone(), &test.namespace);
+        // What `helm uninstall` leaves: no record.
+        secrets
+            .delete("sh.helm.release.v1.web.v1", &DeleteParams::default())
+            .await?;
+        let says_why = |object: &DynamicObject| {
+            condition(object, "Ready").is_some_and(|(status, _, message)| {
+                status == "True" && message.contains("web.v1 was uninstalled by someone else)")
+            })
+        };
+        wait_for(&test.releases(), "web", says_why, PATIENCE).await?;
+        let events: Api<Event> = Api::namespaced(test.client.clone(), &test.namespace);
+        let told = events.list(&ListParams::default()).await?.items.into_iter();
+        let told: Vec<_> = told
+            .filter(|event| event.reason.as_deref() == Some("ForeignReleaseChange"))
+            .collect();
+        ensure!(told.len() == 1, "{told:?}");
+        Ok(())
     });
 }
 

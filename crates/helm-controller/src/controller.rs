@@ -12,7 +12,7 @@ use cluster_access::artifact_access;
 use cluster_access::identities::Identities;
 use cluster_access::targets::{self, Targets};
 use controller_kit::events::Recorder as Events;
-use controller_kit::flags::WatchFlags;
+use controller_kit::flags::{ALL_CONFIGS, WatchFlags};
 use controller_kit::metrics::Metrics;
 use controller_kit::queue::{Backoff, Queue, Slot};
 use controller_kit::runtime::{Cache, scoped_api, watch_changes};
@@ -28,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use crate::charts::Charts;
-use crate::flags::{self, Flags, Policy, Settings};
+use crate::flags::{Flags, Policy, Settings};
 use crate::follow::{self, Facts};
 use crate::memory::Memory;
 use crate::reconcile::observe::{Caches, placement};
@@ -210,7 +210,7 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         policy: settings.policy,
         backoff: flags.rate.into(),
         shard: settings.shard,
-        watches_configs: settings.watched_configs.as_deref() == Some(flags::ALL_CONFIGS),
+        watches_configs: settings.watched_configs.as_deref() == Some(ALL_CONFIGS),
         jitter_percentage: flags.jitter.interval_jitter_percentage,
         metrics: kit.metrics,
         shutdown: kit.token.clone(),

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use api::meta::{WATCH_LABEL, WATCH_LABEL_VALUE};
 use artifact::client::ClientOptions;
 use clap::Parser;
 use controller_kit::duration;
@@ -16,9 +15,6 @@ use kube::core::Selector;
 
 /// Flux's name of the controller: of the field manager, the Lease and the reporter of events.
 pub const NAME: &str = "helm-controller";
-
-/// Selects all ConfigMaps and Secrets but Helm's own.
-pub const ALL_CONFIGS: &str = "owner!=helm";
 
 /// Releases charts as HelmReleases say. Takes the flags of Flux's helm-controller.
 #[derive(Debug, Clone, Parser)]
@@ -203,8 +199,7 @@ impl Settings {
                 ..ClientOptions::default()
             },
             shard: parse_label_selector(&flags.watch.watch_label_selector)?,
-            watched_configs: (!gates.enabled("DisableConfigWatchers"))
-                .then(|| watched_configs(&flags.watch.watch_configs_label_selector)),
+            watched_configs: (!gates.enabled("DisableConfigWatchers")).then(|| flags.watch.watched_configs()),
             policy: Policy {
                 no_cross_namespace_refs: flags.acl.no_cross_namespace_refs,
                 additive_expressions: gates.enabled("AdditiveCELDependencyCheck"),
@@ -217,17 +212,6 @@ impl Settings {
                 default_to_retry: gates.enabled("DefaultToRetryOnFailure"),
             },
         })
-    }
-}
-
-/// Chooses the labels of what is watched. Flux's default is to watch only what is labelled for it; here, all that is
-/// referred to is watched unless the flag says otherwise. Helm's own Secrets are watched by themselves.
-fn watched_configs(flag: &str) -> String {
-    let default = format!("{WATCH_LABEL}={WATCH_LABEL_VALUE}");
-    if flag == default {
-        ALL_CONFIGS.to_owned()
-    } else {
-        flag.to_owned()
     }
 }
 

@@ -132,7 +132,8 @@ pub async fn drift(context: Arc<Context>, drifts: impl Stream<Item = Drift>) {
         let Some(object) = context.caches.releases.get(&key.object_ref()) else {
             continue;
         };
-        if drift_rules::is_on(&object) && context.is_ours(&object) {
+        // What another owner applied is left to the interval: both would take it back without end.
+        if drift.by.is_none() && drift_rules::is_on(&object) && context.is_ours(&object) {
             tracing::info!(namespace = key.namespace, name = key.name, object = %drift.object, what = ?drift.what, "drift");
             context.memory.with(&key, |entry| entry.drifted = true);
             context.queue.add(key);

@@ -20,6 +20,7 @@ mod perform;
 mod policy;
 mod requests;
 mod state;
+mod stranger;
 mod summary;
 mod target;
 #[cfg(test)]

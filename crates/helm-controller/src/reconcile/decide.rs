@@ -228,7 +228,11 @@ fn unready(dependency: &Dependency, policy: &Policy) -> Option<Decision> {
     if found.ready {
         None
     } else {
-        waits(format!("dependency '{name}' is not ready"))
+        let cycle = found.cycle.as_ref().map(|cycle| format!(": {cycle}"));
+        waits(format!(
+            "dependency '{name}' is not ready{}",
+            cycle.unwrap_or_default()
+        ))
     }
 }
 

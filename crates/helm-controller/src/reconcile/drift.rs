@@ -50,7 +50,7 @@ pub(super) async fn find(
     Ok(drift)
 }
 
-/// Applies the manifest where it was found to differ; one line for each object that was changed.
+/// Applies the manifest to the objects that were found to differ, and to no others; one line for each that was changed.
 pub(super) async fn correct(
     engine: &Engine,
     owner: &Owner,
@@ -58,16 +58,20 @@ pub(super) async fn correct(
     release: &Release,
     drift: &[Drift],
 ) -> Result<Vec<String>, Failure> {
-    let is_left_alone = |object: &Object| {
-        let mut excluded = drift.iter().filter(|drift| !drift.change.is_drift());
-        excluded.any(|drift| {
+    let has_drifted = |object: &Object| {
+        let mut drifted = drift.iter().filter(|drift| drift.change.is_drift());
+        drifted.any(|drift| {
             drift.kind == object.gvk().kind
                 && drift.name == object.name()
                 && drift.namespace.as_deref().unwrap_or_default() == object.namespace()
         })
     };
-    let prepared = prepare(engine, owner, object, release, |object| !is_left_alone(object)).await?;
-    let applied = engine.apply(prepared, &ApplyOptions::default()).await;
+    let prepared = prepare(engine, owner, object, release, has_drifted).await?;
+    let options = ApplyOptions {
+        partial: true,
+        ..ApplyOptions::default()
+    };
+    let applied = engine.apply(prepared, &options).await;
     let applied = applied.map_err(|error| Failure::new(error.to_string()))?;
     Ok(applied.changed().map(ToString::to_string).collect())
 }

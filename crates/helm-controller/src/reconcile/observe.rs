@@ -11,6 +11,7 @@ use api::source::{ExternalArtifact, HelmChart, OCIRepository};
 use cel_expression::Expression;
 use cluster_access::targets::Placement;
 use controller_kit::ObjectKey;
+use controller_kit::dependencies::{cycle, told};
 use controller_kit::runtime::Cache;
 use kube::core::object::HasStatus as _;
 use kube::runtime::reflector::{ObjectRef, Store};
@@ -79,6 +80,8 @@ pub struct DependencyState {
     pub ready: bool,
     /// What `readyExpr` says, if there is one.
     pub expression: Option<Result<bool, cel_expression::Error>>,
+    /// Says so if it waits for us in turn.
+    pub cycle: Option<String>,
 }
 
 /// The caches that watches fill.
@@ -205,6 +208,17 @@ fn dependencies(store: &Store<HelmRelease>, object: &HelmRelease) -> Vec<Depende
         let parsed = Expression::parse_with_variables(text, &["dep", "self"]);
         Some(parsed.and_then(|parsed| parsed.evaluate_boolean(&variables)))
     };
+    let of = |key: &ObjectKey| -> Vec<ObjectKey> {
+        let Some(object) = store.get(&key.object_ref()) else {
+            return Vec::new();
+        };
+        let key = |reference: &DependencyReference| {
+            let namespace = dependency_namespace(&object, reference.namespace.as_deref());
+            ObjectKey::new(namespace, &reference.name)
+        };
+        object.spec.depends_on.iter().map(key).collect()
+    };
+    let cycle = |other: &HelmRelease| cycle(&ObjectKey::of(object), &ObjectKey::of(other), of);
     let entries = object.spec.depends_on.iter().map(|reference| {
         let namespace = dependency_namespace(object, reference.namespace.as_deref());
         let found = store.get(&ObjectRef::new(&reference.name).within(namespace));
@@ -212,6 +226,11 @@ fn dependencies(store: &Store<HelmRelease>, object: &HelmRelease) -> Vec<Depende
             name: format!("{namespace}/{}", reference.name),
             found: found.map(|other| DependencyState {
                 ready: is_ready(&other),
+                cycle: if is_ready(&other) {
+                    None
+                } else {
+                    cycle(&other).map(|way| told(&way))
+                },
                 expression: expression(reference, &other),
             }),
         }

@@ -10,6 +10,7 @@ use controller_kit::events::Severity;
 use controller_kit::queue::Outcome as Next;
 use controller_kit::{finalizer, status as status_patch};
 use jiff::Timestamp;
+use kube::ResourceExt as _;
 
 use super::progress;
 use super::status::{self, Frame, Report};
@@ -21,12 +22,19 @@ use crate::flags::NAME;
 pub struct Recorder<'a> {
     context: &'a Context,
     object: Arc<HelmRelease>,
+    /// The request that the object had when it was observed. One that came since is left for the next run.
+    requested_at: Option<String>,
 }
 
 impl<'a> Recorder<'a> {
     /// Starts from the object as it was observed.
     pub fn new(context: &'a Context, object: Arc<HelmRelease>) -> Self {
-        Self { context, object }
+        let requested_at = object.annotations().get(RECONCILE_REQUEST_ANNOTATION).cloned();
+        Self {
+            context,
+            object,
+            requested_at,
+        }
     }
 
     /// Says whether the object has our finalizer.
@@ -56,10 +64,9 @@ impl<'a> Recorder<'a> {
         self.object.status.clone().unwrap_or_default()
     }
 
-    /// The value of the annotation that asks for a reconcile.
+    /// The value of the annotation that asks for a reconcile, as it was observed.
     pub fn requested_at(&self) -> Option<&str> {
-        let annotations = self.object.metadata.annotations.as_ref()?;
-        annotations.get(RECONCILE_REQUEST_ANNOTATION).map(String::as_str)
+        self.requested_at.as_deref()
     }
 
     /// Writes the status that follows from a report. Returns whether it differed.

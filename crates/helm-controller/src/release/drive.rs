@@ -18,7 +18,7 @@ use super::outcome;
 use super::perform::{Change, Drift, Failure, FailureKind, Perform, Performed};
 use super::policy::{self, Remediation};
 use super::state::{State, drift_mode, state};
-use super::verify;
+use super::{stranger, verify};
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +58,7 @@ pub async fn drive(
         desired,
         done: Vec::new(),
         last: None,
+        found: None,
     };
     loop {
         if run.world.is_cancelled() {
@@ -82,6 +83,8 @@ struct Run<'a, W> {
     done: Vec<Kind>,
     /// The newest record, if an action has just written it.
     last: Option<Release>,
+    /// What somebody else did to the release, until it is set back.
+    found: Option<String>,
 }
 
 impl<W: Perform> Run<'_, W> {
@@ -89,6 +92,7 @@ impl<W: Perform> Run<'_, W> {
     async fn step(&mut self) -> Result<Option<Ended>, Failure> {
         let last = self.newest().await?;
         let state = self.state(last.as_ref()).await?;
+        self.notice(&state, last.as_ref());
         let finishes = state == State::Uninstalling;
         let (object, desired) = (self.object, self.desired);
         let next = self.write(|ledger| next(ledger, state, last.as_ref(), desired));
@@ -114,6 +118,19 @@ impl<W: Perform> Run<'_, W> {
         }
         self.announce(object, &action).await?;
         self.act(action).await
+    }
+
+    /// Tells what somebody else has done, if so: before it is undone.
+    fn notice(&mut self, state: &State, last: Option<&Release>) {
+        // What a run finds after its own actions is its own.
+        let found = self
+            .done
+            .is_empty()
+            .then(|| stranger::found(self.status, state, last));
+        if let Some(found) = found.flatten() {
+            self.world.publish(stranger::event(&found));
+            self.found = Some(found);
+        }
     }
 
     /// Helm's newest record.
@@ -222,6 +239,11 @@ impl<W: Perform> Run<'_, W> {
         let recorded = self.write(|ledger| outcome::record(ledger, &action, &performed, desired));
         if is_cancelled(&performed) {
             return Ok(Some(Ended::Cancelled));
+        }
+        if action.kind() == Kind::Release
+            && let Some(found) = self.found.take()
+        {
+            self.write(|ledger| outcome::explain(ledger, &found));
         }
         if let Err(failure) = recorded {
             return self.could_not(failure).map(Some);

@@ -11,6 +11,9 @@ mod uninstall;
 mod unlock;
 
 use api::helm::{ReleaseAction, Snapshot};
+use api::meta::condition_types::RELEASED;
+use api::meta::{FALSE, TRUE};
+use controller_kit::conditions::{self, Fact};
 
 use super::desired::Desired;
 use super::history::{full_name, versioned_chart};
@@ -35,6 +38,7 @@ pub(super) mod reasons {
     pub(in super::super) const UNINSTALL_FAILED: &str = "UninstallFailed";
     pub(in super::super) const PENDING_RELEASE: &str = "PendingRelease";
     pub(in super::super) const AWAITING_TESTS: &str = "AwaitingTests";
+    pub(in super::super) const FOREIGN_CHANGE: &str = "ForeignReleaseChange";
     pub(in super::super) const DRIFTED: &str = "Drifted";
     pub(in super::super) const DRIFT_DETECTED: &str = "DriftDetected";
     pub(in super::super) const NO_DRIFT_DETECTED: &str = "NoDriftDetected";
@@ -76,6 +80,21 @@ pub(super) fn record(
 pub(super) fn settled(ledger: &mut Ledger<'_>) {
     summary::summarize(ledger);
     digests::observe(ledger.object, ledger.status);
+}
+
+/// Says with what was released why it was.
+pub(super) fn explain(ledger: &mut Ledger<'_>, found: &str) {
+    let released = conditions::get(&ledger.status.conditions, RELEASED);
+    let Some(fact) = released.map(|released| Fact {
+        type_: released.type_.clone(),
+        status: if released.status == TRUE { TRUE } else { FALSE },
+        reason: released.reason.clone(),
+        message: format!("{} ({found})", released.message),
+    }) else {
+        return;
+    };
+    ledger.state(fact);
+    summary::summarize(ledger);
 }
 
 /// That a revision was made.

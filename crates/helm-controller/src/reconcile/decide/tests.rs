@@ -139,6 +139,7 @@ fn sources_and_dependencies_are_waited_for_in_fluxs_words() {
     let dependency = |found: Option<(bool, Option<bool>)>| Dependency {
         name: "apps/base".to_owned(),
         found: found.map(|(ready, expression)| DependencyState {
+            cycle: None,
             ready,
             expression: expression.map(Ok),
         }),

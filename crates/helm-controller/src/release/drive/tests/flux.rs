@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::super::*;
 use crate::release::testing::{ChartOf, World};
-use crate::release::{begin, delete, history, target, testing};
+use crate::release::{Event, begin, delete, history, target, testing};
 
 #[derive(Deserialize)]
 struct Scenario {
@@ -167,6 +167,16 @@ fn command_storage(world: &mut World, command: &str) {
     world.records.insert(release.version, release);
 }
 
+/// A message without what Flux does not say: that somebody else changed the release.
+fn without_explanation(message: &str) -> &str {
+    let begins = [" (found revision ", " (release "].map(|words| message.find(words));
+    begins
+        .into_iter()
+        .flatten()
+        .min()
+        .map_or(message, |at| &message[..at])
+}
+
 /// Enough of a digest to know it by.
 fn short(digest: &str) -> &str {
     &digest[..digest.len().min(15)]
@@ -187,7 +197,7 @@ fn describe(ended: &str, status: &HelmReleaseStatus, world: &World) -> String {
             condition.status,
             condition.reason,
             condition.observed_generation.unwrap_or_default(),
-            condition.message
+            without_explanation(&condition.message)
         ));
     }
     for snapshot in &status.history {
@@ -244,7 +254,8 @@ fn describe(ended: &str, status: &HelmReleaseStatus, world: &World) -> String {
             release.version, info.status, info.description
         ));
     }
-    for event in &world.events {
+    let known_to_flux = |event: &&Event| event.reason != outcome::reasons::FOREIGN_CHANGE;
+    for event in world.events.iter().filter(known_to_flux) {
         let kind = if event.severity == Severity::Error {
             "Warning"
         } else {
