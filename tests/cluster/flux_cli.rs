@@ -4,14 +4,14 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
-use kube::api::DynamicObject;
+use kube::api::{DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
 use testkit::git::Change;
 use testkit::objects::{self, field, is_ready, text};
 use testkit::tools::Package;
 use testkit::{HelmRepository, ObjectStore, wait_for};
 
-use crate::world::{PATIENCE, SOURCE, Test, config_map, run};
+use crate::world::{PATIENCE, SOURCE, Test, config_map, deployment, run};
 
 #[test]
 fn what_flux_pushes_is_delivered_and_what_it_pulls_is_the_same() {
@@ -221,6 +221,93 @@ fn flux_reconciles_a_kustomization_with_its_source_and_shows_why_one_fails() {
         ensure!(seen.contains("made") && seen.contains("True"), "{seen}");
         let seen = flux.run(&["get", "sources", "external"]).done().await?;
         ensure!(seen.contains("copied") && seen.contains("True"), "{seen}");
+        test.delete_kustomization("app").await
+    });
+}
+
+#[test]
+fn flux_creates_traces_counts_and_compares_a_kustomization() {
+    run("flux-questions", |test| async move {
+        let ns = &test.namespace;
+        let flux = Flux::start(&test).await?;
+        let variable = config_map(ns, "a", "${value}");
+        let web = deployment(ns, "web", "example.com/web:1", 1);
+        let repository = test.repository(&[("deploy/a.yaml", variable), ("deploy/web.yaml", web)])?;
+        test.git_source(&repository).await?;
+        test.apply(
+            &json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "vars", "namespace": ns},
+            "data": {"value": "one"}}),
+        )
+        .await?;
+        let check = format!("--health-check=Deployment/web.{ns}");
+        let said = flux
+            .run(&[
+                "create",
+                "kustomization",
+                "app",
+                "--source=GitRepository/app",
+                "--path=./deploy",
+                "--prune",
+                "--interval=10m",
+                check.as_str(),
+            ])
+            .done()
+            .await?;
+        ensure!(said.contains("applied revision main@sha1:"), "{said}");
+        let from =
+            json!({"spec": {"postBuild": {"substituteFrom": [{"kind": "ConfigMap", "name": "vars"}]}}});
+        test.kustomizations()
+            .patch("app", &PatchParams::default(), &Patch::Merge(from))
+            .await?;
+        test.config_map_has("a", "key", "one").await?;
+
+        let traced = flux.run(&["trace", "configmap", "a"]).done().await?;
+        for words in ["Kustomization:  app", "GitRepository:  app", "Managed by Flux"] {
+            let found = traced.split_whitespace().collect::<Vec<_>>().join(" ");
+            let wanted = words.split_whitespace().collect::<Vec<_>>().join(" ");
+            ensure!(found.contains(&wanted), "{words:?} is not in\n{traced}");
+        }
+        let tree = flux.run(&["tree", "kustomization", "app"]).done().await?;
+        ensure!(tree.contains(&format!("Deployment/{ns}/web")), "{tree}");
+        let counted = flux.run(&["stats"]).done().await?;
+        ensure!(
+            counted.contains("Kustomization") && counted.contains("GitRepository"),
+            "{counted}"
+        );
+        let events = flux.run(&["events", "--for", "Kustomization/app"]).done().await?;
+        ensure!(events.contains("ReconciliationSucceeded"), "{events}");
+        let variables = flux
+            .run(&["debug", "kustomization", "app", "--show-vars"])
+            .done()
+            .await?;
+        ensure!(variables.contains("value=one"), "{variables}");
+        let history = flux
+            .run(&["debug", "kustomization", "app", "--show-history"])
+            .done()
+            .await?;
+        ensure!(history.contains("ReconciliationSucceeded"), "{history}");
+
+        // A checkout in which one object differs.
+        let checkout = tempfile::tempdir()?;
+        let changed = config_map(ns, "a", "${value} and more");
+        std::fs::write(checkout.path().join("a.yaml"), changed)?;
+        let web = deployment(ns, "web", "example.com/web:1", 1);
+        std::fs::write(checkout.path().join("web.yaml"), web)?;
+        let path = format!("--path={}", checkout.path().display());
+        let differs = flux
+            .run(&[
+                "diff",
+                "kustomization",
+                "app",
+                path.as_str(),
+                "--progress-bar=false",
+            ])
+            .fails()
+            .await?;
+        ensure!(
+            differs.contains(&format!("ConfigMap/{ns}/a drifted")) && !differs.contains("web drifted"),
+            "{differs}"
+        );
         test.delete_kustomization("app").await
     });
 }
