@@ -2,16 +2,19 @@
 //! part of what is joined is wrapped into a call that takes its length from what is left.
 
 use std::cell::Cell;
+use std::time::{Duration, Instant};
 
 use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr};
 use cel::common::types::{CelString, DYN_TYPE};
 use cel::common::value::Val;
 use cel::{DeclarationError, Env, ExecutionError};
 
-use crate::texts;
+use crate::{patterns, texts};
 
 /// Steps of all loops of an evaluation; Kubernetes allows some millions of units of cost for one.
 const STEPS: usize = 1_000_000;
+/// How long an evaluation may take. Steps do not tell of everything that is slow: a comparison of large objects is one.
+const TIME: Duration = Duration::from_secs(1);
 /// Bytes of text that count as a step.
 pub(crate) const BYTES: usize = 8;
 /// A name that no text can call.
@@ -24,15 +27,22 @@ const CHARGE_BYTES: &str = "@charge_bytes";
 thread_local! {
     /// What is left for the evaluation on this thread.
     static LEFT: Cell<usize> = const { Cell::new(STEPS) };
+    /// When it ends.
+    static UNTIL: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
 /// Begins an evaluation.
 pub(crate) fn reset() {
     LEFT.set(STEPS);
+    UNTIL.set(Instant::now().checked_add(TIME));
 }
 
 /// Takes from what is left.
 pub(crate) fn take(steps: usize) -> Result<(), ExecutionError> {
+    if UNTIL.get().is_some_and(|until| Instant::now() > until) {
+        let problem = format!("it takes longer than {} s", TIME.as_secs());
+        return Err(ExecutionError::function_error("loop", problem));
+    }
     let left = LEFT.get().checked_sub(steps);
     LEFT.set(left.unwrap_or(0));
     left.map(drop)
@@ -103,6 +113,8 @@ fn wrap(node: &mut IdedExpr) {
                 wrap(part);
             }
             charged(&mut comprehension.iter_range);
+            // At each turn the clock is looked at.
+            charged(&mut comprehension.loop_cond);
         }
         Expr::List(list) => list.elements.iter_mut().for_each(wrap),
         Expr::Map(map) => map
@@ -126,6 +138,7 @@ fn count_texts(call: &mut CallExpr) {
     let counted = match call.func_name.as_str() {
         "replace" => texts::REPLACE,
         "join" => texts::JOIN,
+        "matches" => patterns::MATCHES,
         "split" => {
             // Each character can become a text of its own.
             let target = call.target.as_deref_mut();
@@ -145,6 +158,9 @@ fn count_texts(call: &mut CallExpr) {
     };
     if let Some(target) = call.target.take() {
         call.args.insert(0, *target);
+        call.func_name = counted.to_owned();
+    } else if counted == patterns::MATCHES {
+        // It can be written as a function, too.
         call.func_name = counted.to_owned();
     }
 }

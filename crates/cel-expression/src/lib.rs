@@ -18,6 +18,7 @@ mod answer;
 mod budget;
 mod lists;
 mod names;
+mod patterns;
 mod scope;
 mod sets;
 mod stack;
@@ -183,6 +184,7 @@ static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| {
         .and_then(|()| environment.add_extension(sets::extension))
         .and_then(|()| environment.add_extension(lists::extension))
         .and_then(|()| environment.add_extension(texts::extension))
+        .and_then(|()| environment.add_extension(patterns::extension))
         .and_then(|()| environment.add_extension(budget::extension));
     added.expect("no two extensions have the same name");
     // As cel-go does, the last of two equal keys wins.
