@@ -56,7 +56,10 @@ impl Cluster {
         session: Session<'_>,
         read_kubeconfig: ReadKubeconfig,
     ) -> Result<Endpoint, Error> {
-        if !self.address.is_empty() && !self.authority.is_empty() {
+        // The controller's own token is shown to the cluster that the provider knows by that name, and to nobody whom whoever
+        // wrote the address and authority chose. A ServiceAccount is the writer's own.
+        let is_controller = matches!(identity, Identity::Controller);
+        if !is_controller && !self.address.is_empty() && !self.authority.is_empty() {
             return Ok(self.completed(Endpoint {
                 address: String::new(),
                 authority: Vec::new(),
@@ -70,7 +73,26 @@ impl Cluster {
             }
             Cloud::Gcp => gke::describe(&self.resource, identity, session).await?,
         };
+        if is_controller {
+            return self.only_if_asked_for(described);
+        }
         Ok(self.completed(described))
+    }
+
+    /// What the provider says, unless another address was given.
+    fn only_if_asked_for(&self, described: Endpoint) -> Result<Endpoint, Error> {
+        let host = |address: &str| {
+            let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+            let rest = rest.split(['/', '?', '#']).next().unwrap_or_default();
+            rest.trim_end_matches(":443").trim_end_matches('.').to_lowercase()
+        };
+        if self.address.is_empty() || host(&self.address) == host(&described.address) {
+            return Ok(described);
+        }
+        Err(Error::Configuration(format!(
+            "address '{}' is not that of cluster '{}', which is {}",
+            self.address, self.resource, described.address
+        )))
     }
 
     /// A token for the API server.

@@ -25,6 +25,8 @@ pub struct Identities {
     client: Client,
     access: Access,
     object_level: bool,
+    /// Audiences of services that know this controller.
+    own_audiences: Arc<[String]>,
 }
 
 impl Identities {
@@ -39,7 +41,15 @@ impl Identities {
                 cache: Arc::new(cache),
             },
             object_level,
+            own_audiences: Arc::default(),
         })
+    }
+
+    /// Has no token of the controller for this audience shown to others: a service of ours would take it.
+    #[must_use]
+    pub fn keeping(mut self, audience: &str) -> Self {
+        self.own_audiences = [audience.to_owned()].into();
+        self
     }
 
     /// Nobody is reached by these, for tests.
@@ -63,6 +73,7 @@ impl Identities {
                 cache: Arc::new(Cache::new(0, std::time::Duration::ZERO)),
             },
             object_level: true,
+            own_audiences: Arc::default(),
         }
     }
 
@@ -123,7 +134,7 @@ impl Identities {
     pub fn tokens_of(&self, namespace: &str, account: Option<&str>) -> Tokens {
         match account {
             Some(name) => Tokens::of_account(self.client.clone(), namespace, name),
-            None => Tokens::of_controller(self.client.clone()),
+            None => Tokens::of_controller(self.client.clone(), Arc::clone(&self.own_audiences)),
         }
     }
 

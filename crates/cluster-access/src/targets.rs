@@ -29,6 +29,7 @@ use kube_health::{Hub, Resolve, ResolveError, Resolved};
 use manifest::{GroupVersionKind, ObjectId};
 
 use crate::identities::Identities;
+use described::Asker;
 use kept::{Cluster, Kept};
 use remote::Remote;
 
@@ -297,10 +298,15 @@ impl Targets {
 
     /// Finds the target of an object, which answers now if it is a remote one.
     pub async fn of(&self, placement: Placement<'_>) -> Result<Arc<Target>, Error> {
-        let remote = remote::read(&self.home.client, placement, self.remote_account.as_deref()).await?;
+        let asker = Asker {
+            default_account: self.remote_account.as_deref(),
+            is_locked: self.default_account.is_some(),
+        };
+        let remote = remote::read(&self.home.client, placement, asker).await?;
+        let account = self.account_of(placement);
         let place = Place {
-            remote: remote.as_ref().map(Remote::digest),
-            account: self.account_of(placement),
+            remote: remote.as_ref().map(|remote| remote.digest(account.is_some())),
+            account,
         };
         let (client, engine) = match (remote, place.remote) {
             (Some(remote), Some(digest)) => self.cluster(remote, digest, place.account.is_some()).await?,
@@ -388,6 +394,8 @@ impl Targets {
                     // The account of the spec goes before the one of the kubeconfig.
                     config.auth_info.impersonate = None;
                     config.auth_info.impersonate_groups = None;
+                    config.auth_info.impersonate_uid = None;
+                    config.auth_info.impersonate_user_extra = None;
                 }
                 let server = config.cluster_url.to_string();
                 let client = client::connect_to(config, &unlimited, &self.metrics).await;

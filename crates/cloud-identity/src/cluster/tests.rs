@@ -112,14 +112,8 @@ async fn aks_has_the_address_that_is_wanted() {
         cluster.address = address.to_owned();
         let found = endpoint(&cluster, &world).await.unwrap();
         assert_eq!(found.authority, authority.as_bytes());
-        assert_eq!(
-            found.address,
-            if address.is_empty() {
-                "https://a.azmk8s.io:443"
-            } else {
-                address
-            }
-        );
+        let expected = authority.trim_start_matches("PEM of ");
+        assert_eq!(found.address, expected, "as the provider has it");
         let requests = world.services.requests();
         assert!(
             requests[1].starts_with(&format!("GET https://management.azure.com{AKS}?api-version=")),
@@ -147,7 +141,7 @@ async fn aks_has_the_address_that_is_wanted() {
 }
 
 #[tokio::test]
-async fn what_is_known_is_not_asked_for() {
+async fn what_is_known_is_not_asked_for_by_an_account_and_not_believed_by_the_controller() {
     for (cloud, resource) in [(Cloud::Aws, EKS), (Cloud::Azure, ""), (Cloud::Gcp, "")] {
         let known = Cluster {
             address: "https://mine".to_owned(),
@@ -155,12 +149,37 @@ async fn what_is_known_is_not_asked_for() {
             ..cluster(cloud, resource)
         };
         let world = World::new(&[], &[]);
-        let found = endpoint(&known, &world).await.unwrap();
+        let found = known
+            .endpoint(&account(&[]), world.session(), |_| None)
+            .await
+            .unwrap();
         assert_eq!(
             (found.address.as_str(), found.authority.as_slice()),
             ("https://mine", &b"PEM"[..])
         );
         assert!(world.services.requests().is_empty());
+        // A token of the controller would go to whoever wrote the address.
+        assert!(endpoint(&known, &world).await.is_err());
+    }
+}
+
+#[tokio::test]
+async fn the_controller_asks_no_cluster_at_an_address_that_is_not_the_clusters() {
+    let described = r#"{"endpoint": "1.2.3.4", "masterAuth": {"clusterCaCertificate": "UEVN"}}"#;
+    let answers = [
+        (200, r#"{"access_token": "t", "expires_in": 3600}"#),
+        (200, described),
+    ];
+    for (address, is_taken) in [("https://1.2.3.4", true), ("https://evil.example.com", false)] {
+        let known = Cluster {
+            address: address.to_owned(),
+            authority: "PEM of somebody else".to_owned(),
+            ..cluster(Cloud::Gcp, "projects/a/locations/b/clusters/c")
+        };
+        match endpoint(&known, &World::new(&[], &answers)).await {
+            Ok(found) => assert!(is_taken && found.authority == b"PEM", "{found:?}"),
+            Err(error) => assert!(!is_taken && error.contains("is not that of cluster"), "{error}"),
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! TokenRequest: tokens of a ServiceAccount of this cluster, for whoever trusts this cluster.
 
+use std::sync::Arc;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use cloud_identity::{Future, Issuer};
@@ -22,7 +24,16 @@ pub struct Tokens {
     client: Client,
     /// Namespace and name; None for the controller's own.
     account: Option<(String, String)>,
+    /// Audiences for which the controller's own are not shown to others.
+    kept: Arc<[String]>,
 }
+
+/// Audiences of the clouds' token services: a token of the controller for one of them is its identity there.
+const OF_CLOUDS: [&str; 3] = [
+    "sts.amazonaws.com",
+    "api://AzureADTokenExchange",
+    "iam.googleapis.com",
+];
 
 /// A token and its end.
 pub struct Issued {
@@ -38,14 +49,16 @@ impl Tokens {
         Self {
             client,
             account: Some((namespace.to_owned(), name.to_owned())),
+            kept: Arc::default(),
         }
     }
 
     /// Of the ServiceAccount of the pod that this process runs in.
-    pub fn of_controller(client: Client) -> Self {
+    pub fn of_controller(client: Client, kept: Arc<[String]>) -> Self {
         Self {
             client,
             account: None,
+            kept,
         }
     }
 
@@ -62,10 +75,13 @@ impl Tokens {
     pub async fn request_for_elsewhere(&self, audiences: Vec<String>) -> Result<Issued, String> {
         if self.account.is_none() {
             let own = claims_in(&own_token()?)?.aud;
-            if let Some(audience) = audiences.iter().find(|audience| own.contains(audience)) {
+            if let Some(audience) = audiences
+                .iter()
+                .find(|audience| is_kept(audience, &own, &self.kept))
+            {
                 return Err(format!(
                     "refused to show a token of the controller for audience '{audience}' elsewhere: it would open this \
-                     cluster; choose another audience, or a serviceAccountName"
+                     cluster, a service of it, or a cloud; choose another audience, or a serviceAccountName"
                 ));
             }
         }
@@ -108,6 +124,13 @@ impl Issuer for Tokens {
             Ok(issued.token.to_string())
         })
     }
+}
+
+/// Whether a token of the controller for an audience is for nobody else: those of this cluster, of our own services, and of
+/// clouds.
+fn is_kept(audience: &str, own: &[String], kept: &[String]) -> bool {
+    let is = |other: &String| other == audience;
+    own.iter().any(is) || kept.iter().any(is) || OF_CLOUDS.iter().any(|cloud| audience.contains(cloud))
 }
 
 /// Who this process is in its cluster.
@@ -160,6 +183,27 @@ mod tests {
     fn token(subject: &str) -> String {
         let claims = serde_json::json!({"sub": subject}).to_string();
         format!("header.{}.signature\n", URL_SAFE_NO_PAD.encode(claims))
+    }
+
+    #[test]
+    fn tokens_of_the_controller_for_our_own_services_and_clouds_are_kept() {
+        let (own, kept) = (
+            ["https://kubernetes.default.svc".to_owned()],
+            ["windlass-artifact".to_owned()],
+        );
+        for (audience, expected) in [
+            ("https://kubernetes.default.svc", true),
+            ("windlass-artifact", true),
+            ("sts.amazonaws.com", true),
+            ("api://AzureADTokenExchange", true),
+            (
+                "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/q",
+                true,
+            ),
+            ("https://other.example.com:6443", false),
+        ] {
+            assert_eq!(is_kept(audience, &own, &kept), expected, "{audience}");
+        }
     }
 
     #[test]

@@ -152,7 +152,13 @@ mod tests {
             .iter()
             .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
             .collect();
-        let description = Description::of("apps", "cluster", &data, None).unwrap();
+        let description = Description::of(
+            "apps",
+            "cluster",
+            &data,
+            crate::targets::described::Asker::default(),
+        )
+        .unwrap();
         let identities = Identities::without_clouds(Client::new(api, "default"));
         Tokens::new(description, Arc::new(identities))
     }

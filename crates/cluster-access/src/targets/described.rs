@@ -35,6 +35,15 @@ enum Provider {
     Cloud(Cloud),
 }
 
+/// Who asks clusters that a ConfigMap describes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Asker<'a> {
+    /// The account where the ConfigMap names none.
+    pub(super) default_account: Option<&'a str>,
+    /// There are tenants: never the controller itself.
+    pub(super) is_locked: bool,
+}
+
 /// A token and until when it is good; None when nobody said so.
 pub(super) type Bearer = (zeroize::Zeroizing<String>, Option<jiff::Timestamp>);
 
@@ -44,7 +53,7 @@ impl Description {
         namespace: &str,
         name: &str,
         data: &BTreeMap<String, String>,
-        default_account: Option<&str>,
+        asker: Asker<'_>,
     ) -> Result<Self, String> {
         let text = |key: &str| data.get(key).cloned().unwrap_or_default();
         let provider = match data.get("provider").map_or("", String::as_str) {
@@ -75,8 +84,15 @@ impl Description {
                 .filter(|line| !line.is_empty())
                 .map(str::to_owned)
                 .collect(),
-            account: account.or(default_account.map(str::to_owned)),
+            account: account.or(asker.default_account.map(str::to_owned)),
         };
+        if described.account.is_none() && asker.is_locked {
+            return Err(
+                "it names no serviceAccountName, and the controller's own identity is not for tenants: name one, or set \
+                 --default-kubeconfig-service-account"
+                    .to_owned(),
+            );
+        }
         if provider == Provider::Generic {
             if described.address.is_empty() {
                 return Err("cluster address is required to create a REST config".to_owned());
@@ -246,7 +262,11 @@ mod tests {
         let data = data
             .iter()
             .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
-        Description::of("apps", "cluster", &data.collect(), default_account)
+        let asker = Asker {
+            default_account,
+            is_locked: false,
+        };
+        Description::of("apps", "cluster", &data.collect(), asker)
     }
 
     #[test]

@@ -6,7 +6,7 @@ use controller_kit::check_name;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{Api, Client};
 
-use super::described::Description;
+use super::described::{Asker, Description};
 use super::{Error, Placement};
 use crate::identities::told;
 
@@ -26,12 +26,14 @@ pub(super) struct Kubeconfig {
 }
 
 impl Remote {
-    /// Differs wherever another cluster, or somebody else there, could be meant.
-    pub(super) fn digest(&self) -> Digest {
-        match self {
+    /// Differs wherever another cluster, or somebody else there, could be meant. Who impersonates an account does not have
+    /// the user of a kubeconfig, and the other way round.
+    pub(super) fn digest(&self, impersonates: bool) -> Digest {
+        let what = match self {
             Self::Kubeconfig(found) => Digest::of(&found.bytes),
             Self::Described(description) => description.digest(),
-        }
+        };
+        Digest::of(format!("{impersonates} {what}").as_bytes())
     }
 }
 
@@ -39,7 +41,7 @@ impl Remote {
 pub(super) async fn read(
     client: &Client,
     placement: Placement<'_>,
-    default_account: Option<&str>,
+    asker: Asker<'_>,
 ) -> Result<Option<Remote>, Error> {
     let Some(reference) = placement.kube_config else {
         return Ok(None);
@@ -53,7 +55,7 @@ pub(super) async fn read(
     let Some(map) = &reference.config_map_ref else {
         return Ok(None);
     };
-    let described = description(client, namespace, map.name.clone(), default_account).await?;
+    let described = description(client, namespace, map.name.clone(), asker).await?;
     Ok(Some(Remote::Described(described)))
 }
 
@@ -107,7 +109,7 @@ async fn description(
     client: &Client,
     namespace: String,
     name: String,
-    default_account: Option<&str>,
+    asker: Asker<'_>,
 ) -> Result<Description, Error> {
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), &namespace);
     let found = match check_name(&name) {
@@ -120,12 +122,10 @@ async fn description(
     match found {
         Ok(map) => {
             let data = map.data.unwrap_or_default();
-            Description::of(&namespace, &name, &data, default_account).map_err(|problem| {
-                Error::UseConfigMap {
-                    namespace,
-                    name,
-                    problem,
-                }
+            Description::of(&namespace, &name, &data, asker).map_err(|problem| Error::UseConfigMap {
+                namespace,
+                name,
+                problem,
             })
         }
         Err((problem, missing)) => Err(Error::ReadConfigMap {
