@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use kube::Client;
+use tokio::runtime::Handle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -22,6 +23,8 @@ use crate::{client, leader, process, standby, telemetry};
 /// More threads than this cost memory and gain nothing: what takes long waits for others or runs on blocking
 /// threads.
 const MOST_WORKER_THREADS: usize = 4;
+/// Threads for what must go on whatever the work does: health endpoints and the Lease. Two, so that a long scrape holds neither.
+const VITAL_THREADS: usize = 2;
 /// Events that were published last get this long to be written.
 const LAST_EVENTS_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -95,10 +98,17 @@ where
         .worker_threads(threads)
         .enable_all()
         .build();
-    let result = runtime.map_err(anyhow::Error::from).and_then(|runtime| {
-        let result = runtime.block_on(live(app, addresses, work));
+    let vital = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(VITAL_THREADS)
+        .thread_name("vital")
+        .enable_all()
+        .build();
+    let both = runtime.and_then(|runtime| Ok((runtime, vital?)));
+    let result = both.map_err(anyhow::Error::from).and_then(|(runtime, vital)| {
+        let result = runtime.block_on(live(app, addresses, vital.handle(), work));
         // Blocking work that does not end (a slow disk, a slow remote) must not hold the process.
         runtime.shutdown_background();
+        vital.shutdown_background();
         result
     });
     if let Err(error) = &result {
@@ -107,7 +117,7 @@ where
     process::exit_code(&result)
 }
 
-async fn live<W, F>(app: App, addresses: &[SocketAddr], work: W) -> anyhow::Result<()>
+async fn live<W, F>(app: App, addresses: &[SocketAddr], vital: &Handle, work: W) -> anyhow::Result<()>
 where
     W: FnOnce(Context) -> F,
     F: Future<Output = anyhow::Result<()>>,
@@ -122,13 +132,26 @@ where
     // The endpoints outlive the drain, so that it can be watched.
     let endpoints = CancellationToken::new();
     let _close_endpoints = endpoints.clone().drop_guard();
-    admin::serve(&app.endpoints, metrics.clone(), ready.clone(), &endpoints).await?;
+    let serve = {
+        let (flags, metrics, ready) = (app.endpoints.clone(), metrics.clone(), ready.clone());
+        async move { admin::serve(&flags, metrics, ready, &endpoints).await }
+    };
+    vital.spawn(serve).await??;
     let client = client::connect_counted(&app.client, metrics.rest()).await?;
     let namespace = runtime_namespace(&app.watch, &client);
     let lease = app.watch.lease_name(app.name);
     let (waits, waiting) = (app.leader.enable_leader_election, CancellationToken::new());
     let mut standby = standby::serve(if waits { addresses } else { &[] }, &waiting).await?;
-    let leading = leader::run(client.clone(), &app.leader, &lease, &namespace, token, &metrics).await?;
+    let lead_on = {
+        let (flags, connect) = (app.leader.clone(), app.client.clone());
+        let (namespace, metrics) = (namespace.clone(), metrics.clone());
+        async move {
+            // Connections are kept alive by the runtime that made them.
+            let client = client::connect_counted(&connect, metrics.rest()).await?;
+            anyhow::Ok(leader::run(client, &flags, &lease, &namespace, token, &metrics).await?)
+        }
+    };
+    let leading = vital.spawn(lead_on).await??;
     waiting.cancel();
     while standby.join_next().await.is_some() {}
     let Some(leadership) = leading else { return Ok(()) };
