@@ -38,6 +38,7 @@ fn controllers_that_start_together_share_one_authority() {
             // All of them show certificates of it. Their stores are empty.
             for source in [&one, &two, &three] {
                 let nothing = artifact::client::ArtifactRef {
+                    object: artifact::client::SourceObject::new("GitRepository", &test.namespace, "none"),
                     url: "http://127.0.0.1:1/none".to_owned(),
                     digest: format!("sha256:{}", "0".repeat(64)),
                     revision: String::new(),

@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::{Event, Secret};
 use kube::Api;
 use kube::api::{DynamicObject, ListParams};
 use serde_json::{Value, json};
+use testkit::controller::ControllerOptions;
 use testkit::git::{Change, Repository};
 use testkit::objects::{condition, is_ready};
 use testkit::{Controller, wait_for};
@@ -373,6 +374,23 @@ fn a_commit_beside_what_was_decrypted_costs_no_build() {
     });
 }
 
+/// Controllers find each other's certificates in the namespace where they run.
+fn options_of_source(test: &Test) -> ControllerOptions {
+    let mut options = test.own_shard();
+    options.namespace.clone_from(&test.namespace);
+    options
+}
+
+/// The GitRepository `sharded` for the source-controller of the test's own.
+fn sharded_source(test: &Test, repository: &Repository) -> Value {
+    test.in_own_shard(testkit::objects::git_repository(
+        &test.namespace,
+        "sharded",
+        repository.url(),
+        "main",
+    ))
+}
+
 #[test]
 fn the_age_keys_of_the_controller_are_for_those_that_name_none() {
     run("sops-global", |test| async move {
@@ -386,7 +404,8 @@ fn the_age_keys_of_the_controller_are_for_those_that_name_none() {
         options.namespace = ns.clone();
         options.flags.push("--sops-age-secret=keys".to_owned());
         let kubeconfig = test.world.control_plane.kubeconfig_path();
-        let apply = Controller::start_apply(kubeconfig, &test.world.source, options).await?;
+        let source = Controller::start_source(kubeconfig, options_of_source(&test)).await?;
+        let apply = Controller::start_apply(kubeconfig, &source, options).await?;
         let repository = test.repository(&[
             ("deploy/secret.yaml", Recorded::of("yaml secret")?.encrypted),
             ("vault/a.yaml", Vault::file("http://127.0.0.1:9")?),
@@ -395,8 +414,11 @@ fn the_age_keys_of_the_controller_are_for_those_that_name_none() {
                 json!({"secretGenerator": [{"name": "v", "files": ["a.yaml"]}]}).to_string(),
             ),
         ])?;
-        test.git_source(&repository).await?;
-        let spec = json!({"targetNamespace": ns, "retryInterval": "1h", "decryption": {"provider": "sops"}});
+        test.apply(&sharded_source(&test, &repository)).await?;
+        let spec = json!({
+            "sourceRef": {"kind": "GitRepository", "name": "sharded"}, "targetNamespace": ns, "retryInterval": "1h",
+            "decryption": {"provider": "sops"},
+        });
         let app = test.in_own_shard(test.kustomization("app", spec.clone()));
         test.apply(&app).await?;
         fails(&test, "app", "decryption failed for").await?;
@@ -460,8 +482,13 @@ fn vault_is_asked_with_the_token_of_the_secret_or_as_an_account() {
             "--default-decryption-service-account=nobody".to_owned(),
         ]);
         let kubeconfig = test.world.control_plane.kubeconfig_path();
-        let _apply = Controller::start_apply(kubeconfig, &test.world.source, options).await?;
-        let mut spec = json!({"targetNamespace": ns, "decryption": {"provider": "sops", "serviceAccountName": "decryptor"}});
+        let source = Controller::start_source(kubeconfig, options_of_source(&test)).await?;
+        let _apply = Controller::start_apply(kubeconfig, &source, options).await?;
+        test.apply(&sharded_source(&test, &repository)).await?;
+        let mut spec = json!({
+            "sourceRef": {"kind": "GitRepository", "name": "sharded"}, "targetNamespace": ns,
+            "decryption": {"provider": "sops", "serviceAccountName": "decryptor"},
+        });
         test.apply(&test.in_own_shard(test.kustomization("app", spec.clone())))
             .await?;
         wait_for(&test.kustomizations(), "app", is_ready, PATIENCE).await?;

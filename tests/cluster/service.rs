@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
-use artifact::client::{ArtifactRef, Client, ClientOptions, Error, RemoteTree, Supply};
+use artifact::client::{ArtifactRef, Client, ClientOptions, Error, RemoteTree, SourceObject, Supply};
 use kube::api::DynamicObject;
 use testkit::controller::ControllerOptions;
 use testkit::objects::{is_ready, text};
@@ -53,6 +53,7 @@ pub async fn artifact_of(test: &Test) -> Result<ArtifactRef> {
     let ready = |object: &DynamicObject| is_ready(object);
     let object = wait_for(&test.git_repositories(), "app", ready, PATIENCE).await?;
     Ok(ArtifactRef {
+        object: SourceObject::new("GitRepository", &test.namespace, "app"),
         url: format!("http://127.0.0.1:{}/none", testkit::ports::free_port()?),
         digest: text(&object, "/status/artifact/digest").to_owned(),
         revision: text(&object, "/status/artifact/revision").to_owned(),

@@ -148,6 +148,16 @@ spec:
 {{- $source := include "windlass.name" (dict "settings" .root.Values.source "shard" .shard) -}}
 - --artifact-service=https://{{ $source }}.{{ .root.Release.Namespace }}.svc.cluster.local:9091
 - --artifact-token-file=/var/run/secrets/windlass/token
+{{- $hosts := list }}
+{{- if .root.Values.sharding.shards }}
+{{- range $other := without (concat (list "") .root.Values.sharding.shards) .shard }}
+{{- $name := include "windlass.name" (dict "settings" $.root.Values.source "shard" $other) }}
+{{- $hosts = append $hosts (printf "%s.%s.svc.cluster.local:80" $name $.root.Release.Namespace) }}
+{{- end }}
+{{- end }}
+{{- with $hosts }}
+- --artifact-http-hosts={{ join "," . }}
+{{- end }}
 {{- end }}
 {{- define "windlass.tokenVolume" -}}
 - name: artifact-token

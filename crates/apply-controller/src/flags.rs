@@ -100,6 +100,9 @@ pub struct Flags {
     /// than five objects always go.
     #[arg(long, default_value_t = 100, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
     pub prune_max_share: u8,
+    /// How long an object that left one Kustomization is kept for another that has it, too, but does not apply it
+    #[arg(long, default_value = "5m", value_name = "DURATION", value_parser = controller_kit::duration::parse)]
+    pub handover_patience: Duration,
     /// What happens to a namespace or a custom resource definition that is to be pruned and holds what others made: refuse
     /// (until it is confirmed) or allow.
     #[arg(long, value_enum, default_value_t = PruneForeign::Refuse, value_name = "POLICY")]
@@ -181,6 +184,7 @@ impl Settings {
             },
             artifacts: ClientOptions {
                 grpc_endpoint: flags.artifact.endpoint(),
+                http_hosts: flags.artifact.artifact_http_hosts.clone(),
                 cache_bytes: flags.artifact_cache_bytes,
                 http_retries: flags.http_retry,
                 hostname: flags
@@ -197,6 +201,7 @@ impl Settings {
                 strict_substitutions: gates.enabled("StrictPostBuildSubstitutions"),
                 additive_expressions: gates.enabled("AdditiveCELDependencyCheck"),
                 object_level_identity,
+                external_artifacts: gates.enabled("ExternalArtifact"),
             },
         })
     }

@@ -1,9 +1,10 @@
 //! Reading artifacts: what a consumer asks for, one verified folder or file at a time.
 //!
-//! In comes an [`ArtifactRef`] (status.artifact of a source object); out comes a [`RemoteTree`], whose folders and
-//! files are fetched when they are asked for. The artifact service is asked first, because it gives single blobs; an
-//! artifact that it does not know (another controller made it), or a service that cannot be reached, is no failure:
-//! the archive is downloaded over HTTP, verified, and kept unpacked in an unnamed temporary file.
+//! In comes an [`ArtifactRef`] (a source object and its status.artifact); out comes a [`RemoteTree`], whose folders and
+//! files are fetched when they are asked for. The artifact service is asked whether the object has that archive: a status
+//! is what somebody wrote, and may name what others have. Only where there is no service, and for ExternalArtifacts that the
+//! service does not have (another controller made them), the archive is downloaded over HTTP, verified, and kept unpacked in
+//! an unnamed temporary file; how far such a download may reach is said in `download/guard.rs`.
 //!
 //! Nothing that arrives is believed: a blob or folder is given to the caller and to the cache only when its
 //! bytes have the digest that it was asked by, and those digests come from the folder above, up to the tree that the
@@ -18,6 +19,7 @@ mod supply;
 
 use std::{
     collections::HashMap,
+    fmt,
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
@@ -64,6 +66,9 @@ pub struct ClientOptions {
     pub hostname: Option<String>,
     /// Largest file that is read into memory.
     pub max_file_bytes: u64,
+    /// Hosts (`host:port`) with artifacts of kinds that the service has, beside it: those of other shards. What an object's
+    /// status says is believed if it is there.
+    pub http_hosts: Vec<String>,
     /// What a downloaded archive may contain.
     pub limits: Limits,
     /// Where downloaded archives are unpacked. None: the system's folder for temporary files.
@@ -82,15 +87,56 @@ impl Default for ClientOptions {
             retry_max: Duration::from_secs(5),
             hostname: None,
             max_file_bytes: 64 * 1024 * 1024,
+            http_hosts: Vec::new(),
             limits: Limits::default(),
             spool_folder: None,
         }
     }
 }
 
-/// An artifact as a source object's status names it.
+/// A source object.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct SourceObject {
+    /// Its kind, as in manifests.
+    pub kind: String,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+impl SourceObject {
+    /// Names an object.
+    #[must_use]
+    pub fn new(kind: &str, namespace: &str, name: &str) -> Self {
+        Self {
+            kind: kind.to_owned(),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        }
+    }
+
+    /// Whether others than the controller behind the artifact service make artifacts of its kind.
+    fn is_external(&self) -> bool {
+        self.kind == EXTERNAL_KIND
+    }
+}
+
+impl fmt::Display for SourceObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}/{}", self.kind, self.namespace, self.name)
+    }
+}
+
+/// The kind whose artifacts anybody may make.
+const EXTERNAL_KIND: &str = "ExternalArtifact";
+
+/// An artifact as a source object's status names it. The status is what somebody wrote: only what the artifact service says of the
+/// object itself is believed, or where others make artifacts, what can be downloaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArtifactRef {
+    /// The object.
+    pub object: SourceObject,
     /// status.artifact.url
     pub url: String,
     /// status.artifact.digest
@@ -117,9 +163,12 @@ struct Inner {
 /// What is known of archives. Content-addressed, so it never gets old.
 #[derive(Debug, Default)]
 struct Known {
-    roots: HashMap<Digest, Digest>,
-    downloaded: HashMap<Digest, Weak<LocalArchive>>,
+    roots: HashMap<Held, Digest>,
+    downloaded: HashMap<Held, Weak<LocalArchive>>,
 }
+
+/// An archive of an object: what one object has is not for whoever knows its digest.
+type Held = (SourceObject, Digest);
 
 /// The tree of an open artifact.
 #[derive(Debug, Clone)]
@@ -196,47 +245,50 @@ impl Client {
         }
     }
 
+    /// Whether the artifact service says that the object has the archive, so that what is known of the archive by its digest
+    /// may be used for it. Without a service, and for what others made, only a download tells.
+    ///
+    /// # Errors
+    /// When the service cannot say, or says that the object does not have it and nobody else can.
+    pub async fn is_held(&self, reference: &ArtifactRef) -> Result<bool> {
+        let digest = parse_digest(&reference.digest)?;
+        let mut retries = Retries::new(&self.inner.options);
+        loop {
+            match self.inner.find_root(&reference.object, digest).await {
+                Ok(root) => return Ok(root.is_some()),
+                Err(error) if error.is_transient() => retries.wait_or_give_up(error).await?,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
     async fn try_archive(&self, reference: &ArtifactRef, digest: Digest, limit: u64) -> Result<Bytes> {
-        let refusal = match &self.inner.service {
-            Some(service) => match service.archive(&digest, limit).await {
-                Ok(archive) => return Ok(archive),
-                Err(error @ (Error::TooLarge { .. } | Error::DigestMismatch { .. })) => return Err(error),
-                Err(error) => {
-                    let cause = &error as &dyn std::error::Error;
-                    tracing::debug!(archive = %digest, error = cause, "the artifact service did not give the archive");
-                    error.is_refused().then_some(error)
-                }
-            },
-            None => None,
-        };
-        let downloaded = self.inner.downloader.bytes(reference, digest, limit).await;
-        downloaded.map_err(|error| refusal.unwrap_or(error))
+        if self.inner.find_root(&reference.object, digest).await?.is_some() {
+            return self.inner.service()?.archive(&digest, limit).await;
+        }
+        self.inner.downloader.bytes(reference, digest, limit).await
     }
 
     async fn try_open(&self, reference: &ArtifactRef, digest: Digest) -> Result<RemoteTree> {
-        let refusal = match self.inner.find_root(digest).await {
-            Ok(root) => {
-                return Ok(RemoteTree {
-                    root,
-                    inner: self.inner.clone(),
-                    archive: None,
-                });
-            }
-            Err(refusal) => refusal,
-        };
-        if let Some(archive) = self.inner.known().downloaded.get(&digest).and_then(Weak::upgrade) {
+        if let Some(root) = self.inner.find_root(&reference.object, digest).await? {
+            return Ok(RemoteTree {
+                root,
+                inner: self.inner.clone(),
+                archive: None,
+            });
+        }
+        let held = (reference.object.clone(), digest);
+        if let Some(archive) = self.inner.known().downloaded.get(&held).and_then(Weak::upgrade) {
             return Ok(RemoteTree {
                 root: archive.root(),
                 inner: self.inner.clone(),
                 archive: Some(archive),
             });
         }
-        let downloaded = self.inner.downloader.download(reference, digest).await;
-        // Where nothing is served over HTTP, the service's own words are what helps.
-        let archive = Arc::new(downloaded.map_err(|error| refusal.unwrap_or(error))?);
+        let archive = Arc::new(self.inner.downloader.download(reference, digest).await?);
         let mut known = self.inner.known();
         known.downloaded.retain(|_, archive| archive.strong_count() > 0);
-        known.downloaded.insert(digest, Arc::downgrade(&archive));
+        known.downloaded.insert(held, Arc::downgrade(&archive));
         drop(known);
         Ok(RemoteTree {
             root: archive.root(),
@@ -424,34 +476,38 @@ impl RemoteTree {
 }
 
 impl Inner {
-    /// The root of the archive's tree, if the service knows the archive. A service that cannot say is no failure by
-    /// itself; one that refuses the caller gives its words for the case that there is no other way.
-    async fn find_root(&self, archive: Digest) -> Result<Digest, Option<Error>> {
-        let service = self.service.as_ref().ok_or(None)?;
-        if let Some(root) = self.known().roots.get(&archive) {
-            return Ok(*root);
+    /// The root of the archive's tree, if the service says that the object has the archive. None where the archive is to be
+    /// downloaded: there is no service, or others may have made it and the service does not know it.
+    async fn find_root(&self, object: &SourceObject, archive: Digest) -> Result<Option<Digest>> {
+        let Some(service) = &self.service else {
+            return Ok(None);
+        };
+        let held = (object.clone(), archive);
+        if let Some(root) = self.known().roots.get(&held) {
+            return Ok(Some(*root));
         }
-        let root = match service.stat(&archive).await {
+        let root = match service.stat(object, &archive).await {
             Ok(root) => root,
+            Err(Error::NotFound { .. }) if self.downloader.may_have(object) => {
+                tracing::debug!(%object, %archive, "the artifact service does not have the artifact");
+                return Ok(None);
+            }
             Err(error) => {
-                let is_refused = error.is_refused();
                 let cause = &error as &dyn std::error::Error;
-                if is_refused {
-                    tracing::warn!(%archive, error = cause, "the artifact service refused the call");
-                } else if matches!(error, Error::NotFound { .. }) {
-                    tracing::debug!(%archive, error = cause, "the artifact service does not have the artifact");
+                if matches!(error, Error::NotFound { .. }) {
+                    tracing::debug!(%object, %archive, error = cause, "the artifact service does not have the artifact");
                 } else {
-                    tracing::warn!(%archive, error = cause, "the artifact service cannot be used");
+                    tracing::warn!(%object, %archive, error = cause, "the artifact service cannot be used");
                 }
-                return Err(is_refused.then_some(error));
+                return Err(error);
             }
         };
         let mut known = self.known();
         if known.roots.len() >= MAX_KNOWN_TREES {
             known.roots.clear();
         }
-        known.roots.insert(archive, root);
-        Ok(root)
+        known.roots.insert(held, root);
+        Ok(Some(root))
     }
 
     /// Trees without an archive exist only where there is a service.

@@ -16,6 +16,7 @@ pub mod archive;
 #[cfg(feature = "client")]
 pub mod client;
 pub mod digest;
+pub mod external;
 pub mod ignore;
 pub mod revision;
 #[cfg(feature = "store")]

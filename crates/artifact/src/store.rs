@@ -233,16 +233,13 @@ impl Store {
         Some(stored.record.clone())
     }
 
-    /// The newest artifact whose archive has this digest; several objects may have the same content.
+    /// The artifact of an object whose archive has this digest, if the object has it, or had it until a moment ago.
     #[must_use]
-    pub fn by_digest(&self, digest: &Digest) -> Option<Record> {
+    pub fn held(&self, object: &ObjectKey, digest: &Digest) -> Option<Record> {
         let state = self.inner.lock();
-        let all = state
-            .objects
-            .values()
-            .flatten()
-            .filter(|stored| stored.record.digest == *digest);
-        all.max_by_key(|stored| stored.sequence)
+        let mut stored = state.objects.get(object)?.iter().rev();
+        stored
+            .find(|stored| stored.record.digest == *digest)
             .map(|stored| stored.record.clone())
     }
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use artifact::client::{ArtifactRef, Client};
+use artifact::client::{ArtifactRef, Client, SourceObject};
 use helm_render::chart::{self, Chart};
 use helm_render::{Helm, Renderer};
 use tokio::sync::OnceCell;
@@ -82,7 +82,22 @@ impl Error {
 }
 
 /// What a chart is found by.
-type Key = (String, String);
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Key {
+    /// Whose it is alone; None: the artifact service says who has it.
+    of: Option<SourceObject>,
+    digest: String,
+    revision: String,
+}
+
+fn reference(artifact: &SourceArtifact) -> ArtifactRef {
+    ArtifactRef {
+        object: artifact.object.clone(),
+        url: artifact.url.clone(),
+        digest: artifact.digest.clone(),
+        revision: artifact.revision.clone(),
+    }
+}
 
 /// All charts of the process.
 pub struct Charts {
@@ -112,8 +127,18 @@ impl Charts {
 
     /// The chart of an artifact.
     pub async fn get(&self, artifact: &SourceArtifact) -> Result<Arc<Loaded>, Error> {
+        // What one object has is not for whoever names its digest: it is shared only between those that are known to have it.
+        let held = self.client.is_held(&reference(artifact)).await;
+        let held = held.map_err(|source| Error::Fetch {
+            revision: artifact.revision.clone(),
+            source,
+        })?;
         // The revision says how the version is written.
-        let key = (artifact.digest.clone(), artifact.revision.clone());
+        let key = Key {
+            of: (!held).then(|| artifact.object.clone()),
+            digest: artifact.digest.clone(),
+            revision: artifact.revision.clone(),
+        };
         let cell = {
             let mut kept = self.kept();
             let entry = kept.entry(key.clone()).or_insert_with(|| Kept {
@@ -130,12 +155,7 @@ impl Charts {
     }
 
     async fn load(&self, artifact: &SourceArtifact) -> Result<Arc<Loaded>, Error> {
-        let reference = ArtifactRef {
-            url: artifact.url.clone(),
-            digest: artifact.digest.clone(),
-            revision: artifact.revision.clone(),
-        };
-        let archive = self.client.archive(&reference, MAX_ARCHIVE).await;
+        let archive = self.client.archive(&reference(artifact), MAX_ARCHIVE).await;
         let archive = archive.map_err(|source| Error::Fetch {
             revision: artifact.revision.clone(),
             source,

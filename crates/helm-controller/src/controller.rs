@@ -181,7 +181,8 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     let (external, external_changed) = watch_sources::<ExternalArtifact>(&kit.client, &watch);
     let (artifacts, credentials) = artifact_access::supplied(settings.artifacts, &flags.artifact, &kit);
     let object_level = settings.policy.object_level_identity;
-    let identities = Arc::new(Identities::new(kit.client.clone(), flags.token, object_level)?);
+    let identities = Identities::new(kit.client.clone(), flags.token, object_level)?;
+    let identities = Arc::new(identities.keeping(&flags.artifact.artifact_token_audience));
     let asked = Arc::clone(&identities);
     kit.metrics.token_cache(move || asked.token_cache());
     let options = targets::Options {

@@ -189,6 +189,7 @@ impl Settings {
             },
             artifacts: ClientOptions {
                 grpc_endpoint: flags.artifact.endpoint(),
+                http_hosts: flags.artifact.artifact_http_hosts.clone(),
                 // Charts are fetched as archives and kept as what they are parsed to.
                 cache_bytes: 0,
                 http_retries: flags.http_retry,

@@ -3,7 +3,8 @@
 
 use api::helm::{ChartArtifactKind, HelmRelease};
 use api::meta::{HasConditions, StatusObject, condition_types};
-use api::source::{HelmChart, OCIRepository, Source as SourceObject};
+use api::source::{HelmChart, OCIRepository, Source as SourceKind};
+use artifact::client::SourceObject;
 use controller_kit::{ObjectKey, access_from, conditions};
 use go_semver::Version;
 use kube::ResourceExt as _;
@@ -18,6 +19,8 @@ const DIGITS: usize = 12;
 pub struct SourceArtifact {
     /// The kind of the source.
     pub kind: ChartArtifactKind,
+    /// The source.
+    pub object: SourceObject,
     /// Where the archive is.
     pub url: String,
     /// The archive's digest.
@@ -74,7 +77,7 @@ pub fn reference(object: &HelmRelease) -> Option<Reference> {
 /// has an artifact.
 pub fn of_conditions<K>(object: &K, kind: ChartArtifactKind, from: &str) -> Source
 where
-    K: SourceObject + StatusObject,
+    K: SourceKind + StatusObject,
 {
     if let Some(denied) = denied(object, from) {
         return denied;
@@ -105,11 +108,11 @@ where
 }
 
 /// An ExternalArtifact, of which nobody knows who reconciles it: it is ready when it has an artifact.
-pub fn of_artifact<K: SourceObject>(object: &K, kind: ChartArtifactKind, from: &str) -> Source {
+pub fn of_artifact<K: SourceKind>(object: &K, kind: ChartArtifactKind, from: &str) -> Source {
     denied(object, from).unwrap_or_else(|| with_artifact(object, kind))
 }
 
-fn denied<K: SourceObject>(object: &K, from: &str) -> Option<Source> {
+fn denied<K: SourceKind>(object: &K, from: &str) -> Option<Source> {
     let annotation = object.annotations().get(access_from::ANNOTATION);
     let namespace = object.namespace().unwrap_or_default();
     access_from::check(annotation.map(String::as_str), from, &namespace)
@@ -117,10 +120,15 @@ fn denied<K: SourceObject>(object: &K, from: &str) -> Option<Source> {
         .map(Source::Denied)
 }
 
-fn with_artifact<K: SourceObject>(object: &K, kind: ChartArtifactKind) -> Source {
+fn with_artifact<K: SourceKind>(object: &K, kind: ChartArtifactKind) -> Source {
     match object.artifact() {
         Some(artifact) => Source::Artifact(SourceArtifact {
             kind,
+            object: SourceObject::new(
+                &format!("{kind:?}"),
+                &object.namespace().unwrap_or_default(),
+                &object.name_any(),
+            ),
             url: artifact.url.clone(),
             digest: artifact.digest.clone(),
             revision: artifact.revision.clone(),
@@ -129,7 +137,7 @@ fn with_artifact<K: SourceObject>(object: &K, kind: ChartArtifactKind) -> Source
     }
 }
 
-fn not_ready<K: SourceObject>(object: &K, kind: ChartArtifactKind, why: &str) -> String {
+fn not_ready<K: SourceKind>(object: &K, kind: ChartArtifactKind, why: &str) -> String {
     let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
     format!("{kind:?} '{namespace}/{name}' is not ready: {why}")
 }
@@ -229,6 +237,7 @@ mod tests {
     fn artifact(kind: ChartArtifactKind, revision: &str) -> SourceArtifact {
         SourceArtifact {
             kind,
+            object: SourceObject::new("OCIRepository", "apps", "web"),
             url: String::new(),
             digest: String::new(),
             revision: revision.to_owned(),

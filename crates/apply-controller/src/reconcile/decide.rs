@@ -3,13 +3,16 @@
 //! Everything that makes a reconcile run, wait or rest is decided here, and nowhere else. The steps after it carry the
 //! [`Plan`] out and choose nothing.
 
-use api::kustomize::Kustomization;
+use std::time::Duration;
+
+use api::kustomize::{Kustomization, SourceKind};
 use api::meta::{CustomHealthCheck, reasons};
+use artifact::client::SourceObject;
 use jiff::{SignedDuration, Timestamp};
 use kube_health::{Check, CheckError, Checks};
 
 use super::ignore;
-use super::observe::{Dependency, Observed, Source};
+use super::observe::{Dependency, Observed, Source, source_namespace};
 use crate::memory::{Attempt, Inputs, Outcome, Waiting};
 
 /// What the reconcile does next.
@@ -57,6 +60,8 @@ pub struct Plan {
     pub trigger: Trigger,
     /// What it runs on.
     pub inputs: Inputs,
+    /// Whose artifact it is.
+    pub source: SourceObject,
     /// Where the artifact can be downloaded.
     pub url: String,
     /// The revision at the origin of the source's artifact (an OCI artifact's Git commit), if the source says so.
@@ -99,6 +104,8 @@ pub struct Policy {
     pub strict_substitutions: bool,
     /// A dependency must be ready beside what its expression says (gate `AdditiveCELDependencyCheck`).
     pub additive_expressions: bool,
+    /// ExternalArtifacts may be sources (gate `ExternalArtifact`).
+    pub external_artifacts: bool,
     /// Objects may be ServiceAccounts at cloud providers (gate `ObjectLevelWorkloadIdentity`).
     pub object_level_identity: bool,
 }
@@ -151,6 +158,7 @@ pub fn decide(observed: &Observed, policy: &Policy, now: Timestamp) -> Decision 
     let plan = |trigger| Plan {
         trigger,
         inputs: inputs.clone(),
+        source: source_object(object),
         url: artifact.url.clone(),
         origin_revision: artifact.origin_revision.clone(),
         request: observed.requested_at.clone(),
@@ -170,11 +178,21 @@ pub fn decide(observed: &Observed, policy: &Policy, now: Timestamp) -> Decision 
         }
         (None, Some(attempt)) => due(object, attempt, now).map_or_else(
             |trigger| Decision::Run(plan(trigger)),
-            |until| Decision::Rest { until },
+            |until| Decision::Rest {
+                until: observed
+                    .handing_over
+                    .map_or(until, |(_, patience)| patience.min(until)),
+            },
         ),
         // No wait and no attempt is a first run, which `urgent` has taken.
         (None, None) => Decision::Run(plan(Trigger::Startup)),
     }
+}
+
+/// The source of a Kustomization, as the artifact service is asked for it.
+pub fn source_object(object: &Kustomization) -> SourceObject {
+    let source = &object.spec.source_ref;
+    SourceObject::new(&source.kind.to_string(), source_namespace(object), &source.name)
 }
 
 fn blocked(reason: &'static str, message: String) -> Decision {
@@ -191,6 +209,16 @@ fn refused(object: &Kustomization, policy: &Policy) -> Option<Decision> {
             reason: reasons::ACCESS_DENIED,
             message: format!(
                 "can't access '{}/{namespace}/{}', cross-namespace references have been blocked",
+                source.kind, source.name
+            ),
+        });
+    }
+    if source.kind == SourceKind::ExternalArtifact && !policy.external_artifacts {
+        let namespace = source_namespace(object);
+        return Some(Decision::Stalled {
+            reason: reasons::ACCESS_DENIED,
+            message: format!(
+                "can't access '{}/{namespace}/{}', ExternalArtifact feature gate is disabled",
                 source.kind, source.name
             ),
         });
@@ -319,7 +347,10 @@ fn is_handed_over(observed: &Observed, attempt: &Attempt, now: Timestamp) -> boo
 /// Returns when the next run is due, or why it is due now.
 fn due(object: &Kustomization, attempt: &Attempt, now: Timestamp) -> Result<Timestamp, Trigger> {
     let (after, trigger) = match attempt.outcome {
-        Outcome::Failed => (object.retry_interval().into(), Trigger::Retry),
+        Outcome::Failed => (
+            Duration::from(object.retry_interval()).min(attempt.interval),
+            Trigger::Retry,
+        ),
         Outcome::Succeeded | Outcome::Waiting => (attempt.interval, Trigger::Interval),
     };
     let after = SignedDuration::try_from(after).unwrap_or(SignedDuration::MAX);

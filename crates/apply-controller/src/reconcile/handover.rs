@@ -19,7 +19,7 @@ use jiff::{SignedDuration, Timestamp};
 use kube_apply::Owner;
 use manifest::{Object, ObjectId};
 
-use super::decide::{Plan, Trigger};
+use super::decide::{Plan, Trigger, source_object};
 use super::observe::{self, Source, source_namespace};
 use super::{build, managed_before, source_tree};
 use crate::controller::Context;
@@ -242,6 +242,7 @@ async fn made_by_others(
             revision: artifact.revision,
             digest: artifact.digest,
         },
+        source: source_object(object),
         url: artifact.url,
         origin_revision: None,
         request: None,

@@ -11,6 +11,7 @@ use crate::error::Error;
 /// Opens the tree of the plan's artifact.
 pub(super) async fn fetch(context: &Context, plan: &Plan) -> Result<RemoteTree, Error> {
     let reference = ArtifactRef {
+        object: plan.source.clone(),
         url: plan.url.clone(),
         digest: plan.inputs.digest.clone(),
         revision: plan.inputs.revision.clone(),

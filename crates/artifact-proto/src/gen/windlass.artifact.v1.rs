@@ -40,6 +40,11 @@ pub struct Artifact {
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct StatRequest {
+    /// With an object: not its current artifact, but the one whose archive has this digest. NOT_FOUND if the object has, and
+    /// until a moment ago had, no such archive, whoever else has it. A status can be written by others than the controller that
+    /// stores artifacts; this is how a consumer learns that the object named there really has what its status says.
+    #[prost(string, tag = "3")]
+    pub held: ::prost::alloc::string::String,
     #[prost(oneof = "stat_request::Of", tags = "1, 2")]
     pub of: ::core::option::Option<stat_request::Of>,
 }
@@ -324,7 +329,7 @@ pub mod artifact_service_client {
             self.inner = self.inner.max_encoding_message_size(limit);
             self
         }
-        /// Describes one artifact, by archive digest or as the current artifact of a source object.
+        /// Describes one artifact: by archive digest, as the current artifact of a source object, or as one that it has.
         /// NOT_FOUND if the store has no such artifact (any more).
         pub async fn stat(
             &mut self,
@@ -473,7 +478,7 @@ pub mod artifact_service_server {
     /// Generated trait containing gRPC methods that should be implemented for use with ArtifactServiceServer.
     #[async_trait]
     pub trait ArtifactService: std::marker::Send + std::marker::Sync + 'static {
-        /// Describes one artifact, by archive digest or as the current artifact of a source object.
+        /// Describes one artifact: by archive digest, as the current artifact of a source object, or as one that it has.
         /// NOT_FOUND if the store has no such artifact (any more).
         async fn stat(
             &self,

@@ -2,6 +2,8 @@
 //!
 //! Only the index is in memory. The file has no name, so nothing is left of it when the process ends in any way.
 
+mod guard;
+
 use std::{
     collections::HashMap,
     fs::File,
@@ -15,10 +17,12 @@ use std::{
 use bytes::Bytes;
 use reqwest::{StatusCode, Url, header};
 
-use super::{ArtifactRef, ClientOptions, Error, Result};
+use self::guard::Guard;
+use super::{ArtifactRef, ClientOptions, Error, Result, SourceObject};
 use crate::{
     archive::{self, EntryContent, Limits},
     digest::{Digest, Hasher},
+    external::HEADER,
     tree::{Builder, Directory, Tree},
 };
 
@@ -31,7 +35,12 @@ const RESUMES: u32 = 5;
 /// Downloads archives.
 #[derive(Debug)]
 pub(super) struct Downloader {
+    /// Where there is no artifact service: addresses are followed as in Flux.
     http: reqwest::Client,
+    /// Where there is one.
+    guarded: Option<(Guard, reqwest::Client)>,
+    /// Hosts whose artifacts of other kinds than ExternalArtifact are taken.
+    hosts: Vec<String>,
     hostname: Option<String>,
     limits: Limits,
     spool_folder: Option<PathBuf>,
@@ -49,17 +58,31 @@ pub(super) struct LocalArchive {
 
 impl Downloader {
     pub(super) fn new(options: &ClientOptions) -> Result<Self> {
-        let http = reqwest::Client::builder()
-            .connect_timeout(CONNECT_TIMEOUT)
-            .read_timeout(READ_TIMEOUT)
-            .build()
-            .map_err(Error::SetUpHttp)?;
+        let builder = || {
+            reqwest::Client::builder()
+                .connect_timeout(CONNECT_TIMEOUT)
+                .read_timeout(READ_TIMEOUT)
+        };
+        let guarded = match options.grpc_endpoint.as_deref().and_then(Guard::of) {
+            Some(guard) => {
+                let client = guard.client(builder()).map_err(Error::SetUpHttp)?;
+                Some((guard, client))
+            }
+            None => None,
+        };
         Ok(Self {
-            http,
+            http: builder().build().map_err(Error::SetUpHttp)?,
+            guarded,
+            hosts: options.http_hosts.clone(),
             hostname: options.hostname.clone(),
             limits: options.limits.clone(),
             spool_folder: options.spool_folder.clone(),
         })
+    }
+
+    /// Whether an object may have an artifact that the service does not know.
+    pub(super) fn may_have(&self, object: &SourceObject) -> bool {
+        object.is_external() || !self.hosts.is_empty()
     }
 
     /// Downloads, verifies and unpacks an archive.
@@ -90,10 +113,22 @@ impl Downloader {
     /// Downloads an archive to the disk and verifies it.
     async fn spool(&self, reference: &ArtifactRef, digest: Digest, limit: u64) -> Result<Spool> {
         let url = self.url(&reference.url)?;
+        let object = &reference.object;
+        let http = match &self.guarded {
+            None => &self.http,
+            Some((guard, http)) => {
+                if !object.is_external() && !self.is_of_a_shard(&url) {
+                    let object = object.to_string();
+                    return Err(Error::Forbidden { object });
+                }
+                guard.check(&url, object).await?;
+                http
+            }
+        };
         let mut spool = Spool::new(self.spool_folder.as_deref())?;
         let mut resumes = 0;
         loop {
-            match self.fetch(&url, &mut spool, limit).await {
+            match self.fetch(http, &url, object, &mut spool, limit).await {
                 // Nothing was lost: the rest may come over another connection.
                 Err(Error::Download { .. }) if spool.size > 0 && resumes < RESUMES => resumes += 1,
                 Err(error) => return Err(error),
@@ -112,12 +147,23 @@ impl Downloader {
     }
 
     /// One request, from where the spool stands.
-    async fn fetch(&self, url: &Url, spool: &mut Spool, limit: u64) -> Result<()> {
+    async fn fetch(
+        &self,
+        http: &reqwest::Client,
+        url: &Url,
+        object: &SourceObject,
+        spool: &mut Spool,
+        limit: u64,
+    ) -> Result<()> {
         let failed = |source: reqwest::Error| Error::Download {
             url: url.to_string(),
             source: source.without_url(),
         };
-        let mut request = self.http.get(url.clone());
+        let mut request = http.get(url.clone());
+        let is_guarded = self.guarded.is_some();
+        if is_guarded && object.is_external() {
+            request = request.header(HEADER, format!("{}/{}", object.namespace, object.name));
+        }
         if spool.size > 0 {
             request = request.header(header::RANGE, format!("bytes={}-", spool.size));
         }
@@ -126,6 +172,12 @@ impl Downloader {
             StatusCode::PARTIAL_CONTENT if continues(&response, spool.size) => {}
             // The whole again: this server knows no ranges.
             StatusCode::OK => spool.restart()?,
+            // Whoever wrote the address is not told what answers there.
+            status if is_guarded && !status.is_server_error() => {
+                return Err(Error::NotFound {
+                    what: format!("the artifact of {object} at its address"),
+                });
+            }
             StatusCode::NOT_FOUND => {
                 return Err(Error::NotFound {
                     what: url.to_string(),
@@ -150,6 +202,16 @@ impl Downloader {
             spool.append(&chunk)?;
         }
         Ok(())
+    }
+
+    fn is_of_a_shard(&self, url: &Url) -> bool {
+        let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
+            return false;
+        };
+        let authority = format!("{}:{port}", host.trim_end_matches('.'));
+        self.hosts
+            .iter()
+            .any(|known| known.replacen(".:", ":", 1) == authority)
     }
 
     fn url(&self, text: &str) -> Result<Url> {

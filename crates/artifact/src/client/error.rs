@@ -24,8 +24,9 @@ pub enum Error {
         /// A URL, a path or a digest.
         what: String,
     },
-    /// Other bytes came than were asked for. They are nowhere kept.
-    #[error("failed to verify {what}: expected {expected}, got {actual}")]
+    /// Other bytes came than were asked for. They are nowhere kept, and their digest is not told: with it, somebody could ask for
+    /// them.
+    #[error("failed to verify {what}: its digest is not {expected}")]
     DigestMismatch {
         /// The digest that was asked for.
         expected: Digest,
@@ -33,6 +34,12 @@ pub enum Error {
         actual: Digest,
         /// What was asked for.
         what: String,
+    },
+    /// The address in the status must not be followed for this object.
+    #[error("failed to fetch the artifact of {object}: its address leads to where its artifacts cannot be")]
+    Forbidden {
+        /// Kind, namespace and name.
+        object: String,
     },
     /// The artifact's digest has another form or algorithm.
     #[error("failed to read the digest of the artifact")]

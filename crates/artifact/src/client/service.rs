@@ -10,7 +10,7 @@ use artifact_proto::v1::{self, artifact_service_client::ArtifactServiceClient};
 use bytes::Bytes;
 use tonic::{metadata::AsciiMetadataValue, transport::Channel};
 
-use super::{ClientOptions, Error, Result, Retries, connect};
+use super::{ClientOptions, Error, Result, Retries, SourceObject, connect};
 use crate::{
     digest::Digest,
     tree::{Directory, Entry, EntryKind},
@@ -64,14 +64,24 @@ impl Service {
         Ok(request)
     }
 
-    /// The root of the tree of an archive.
-    pub(super) async fn stat(&self, archive: &Digest) -> Result<Digest> {
+    /// The root of the tree of an archive, if the object has it.
+    pub(super) async fn stat(&self, object: &SourceObject, archive: &Digest) -> Result<Digest> {
         const CALL: &str = "Stat";
-        let of = v1::stat_request::Of::Digest(archive.to_string());
-        let mut request = self.request(v1::StatRequest { of: Some(of) }).await?;
+        let of = v1::stat_request::Of::Object(v1::Object {
+            kind: object.kind.clone(),
+            namespace: object.namespace.clone(),
+            name: object.name.clone(),
+        });
+        let asked = v1::StatRequest {
+            of: Some(of),
+            held: archive.to_string(),
+        };
+        let mut request = self.request(asked).await?;
         request.set_timeout(CALL_TIMEOUT);
         let answer = self.client.clone().stat(request).await;
-        let answer = answer.map_err(Error::call(CALL, || format!("artifact {archive}")))?;
+        let answer = answer.map_err(Error::call(CALL, || {
+            format!("the artifact {archive} among those of {object}")
+        }))?;
         let artifact = answer.into_inner().artifact.unwrap_or_default();
         if artifact.digest != archive.to_string() {
             return Err(Error::answer(CALL, "it is about another artifact"));

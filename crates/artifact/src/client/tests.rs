@@ -73,8 +73,14 @@ impl Fixture {
         bytes
     }
 
+    /// The object that the store has the artifact of.
+    fn object(&self) -> SourceObject {
+        SourceObject::new(&self.record.kind, &self.record.namespace, &self.record.name)
+    }
+
     fn reference(&self, url: &str) -> ArtifactRef {
         ArtifactRef {
+            object: self.object(),
             url: url.to_owned(),
             digest: self.record.digest.to_string(),
             revision: self.record.revision.clone(),
@@ -203,6 +209,7 @@ async fn a_second_artifact_costs_only_what_changed() {
     };
     let digest = ingest.finish(meta).unwrap().digest.to_string();
     let reference = ArtifactRef {
+        object: SourceObject::new("Bucket", "a", "b"),
         digest,
         ..fixture.reference("http://127.0.0.1:1/none")
     };
@@ -301,18 +308,83 @@ async fn a_service_that_fails_for_a_moment_is_asked_again() {
 }
 
 #[tokio::test]
-async fn an_artifact_that_the_service_does_not_know_is_downloaded() {
+async fn what_the_service_does_not_know_is_downloaded_only_of_a_kind_that_others_make() {
     let fixture = fixture();
     let empty = tempfile::tempdir().unwrap();
     let other = FaultyService::start(Store::open(empty.path(), Options::default()).unwrap().0).await;
     let http = HttpServer::start(vec![Answer::ok(&fixture.archive())]).await;
-    for endpoint in [other.endpoint.as_str(), "http://127.0.0.1:1"] {
-        let tree = client(Some(endpoint))
-            .open(&fixture.reference(&http.url))
-            .await
-            .unwrap();
-        assert_is_the_tree(&tree, &fixture).await;
+    let external = ArtifactRef {
+        object: SourceObject::new("ExternalArtifact", "ns", "made"),
+        ..fixture.reference(&http.url)
+    };
+    let tree = client(Some(&other.endpoint)).open(&external).await.unwrap();
+    assert_is_the_tree(&tree, &fixture).await;
+    let heads = http.heads();
+    assert!(
+        heads[0].contains("windlass-external-artifact: ns/made"),
+        "{heads:?}"
+    );
+    // What was downloaded for one is not there for another that knows its digest.
+    let stranger = ArtifactRef {
+        object: SourceObject::new("ExternalArtifact", "theirs", "made"),
+        url: "http://127.0.0.1:1/none".to_owned(),
+        ..external.clone()
+    };
+    assert!(client(Some(&other.endpoint)).open(&stranger).await.is_err());
+    let own = fixture.reference(&http.url);
+    let refused = client(Some(&other.endpoint)).open(&own).await.unwrap_err();
+    assert!(matches!(refused, Error::NotFound { .. }), "{refused}");
+    // Nor is it taken from anywhere when the service cannot be asked.
+    assert!(client(Some("http://127.0.0.1:1")).open(&external).await.is_err());
+    assert_eq!(http.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn an_archive_of_one_object_is_not_for_another_that_names_its_digest() {
+    let fixture = fixture();
+    let service = fixture.service().await;
+    let http = HttpServer::start(vec![Answer::status(404)]).await;
+    let client = client(Some(&service.endpoint));
+    assert_is_the_tree(
+        &client.open(&fixture.reference(&http.url)).await.unwrap(),
+        &fixture,
+    )
+    .await;
+    for kind in ["GitRepository", "ExternalArtifact"] {
+        let thief = ArtifactRef {
+            object: SourceObject::new(kind, "thieves", "den"),
+            ..fixture.reference(&http.url)
+        };
+        let refused = client.open(&thief).await.unwrap_err();
+        assert!(matches!(refused, Error::NotFound { .. }), "{refused}");
+        assert!(client.archive(&thief, 1 << 20).await.is_err());
+        assert!(!client.is_held(&thief).await.unwrap_or_default());
     }
+}
+
+#[tokio::test]
+async fn a_status_that_leads_back_to_the_service_is_not_followed_and_learns_no_digest() {
+    let fixture = fixture();
+    let service = fixture.service().await;
+    let mut external = fixture.reference("");
+    external.object = SourceObject::new("ExternalArtifact", "thieves", "den");
+    external.digest = Digest::of(b"something else").to_string();
+    external.url = format!("{}/latest.tar.gz", service.endpoint);
+    let refused = client(Some(&service.endpoint)).open(&external).await.unwrap_err();
+    assert!(matches!(refused, Error::Forbidden { .. }), "{refused}");
+    // A redirect elsewhere is not followed.
+    let target = HttpServer::start(vec![Answer::ok(&fixture.archive())]).await;
+    let http = HttpServer::start(vec![Answer::redirect(&target.url)]).await;
+    external.url.clone_from(&http.url);
+    assert!(client(Some(&service.endpoint)).open(&external).await.is_err());
+    assert!(target.requests().is_empty());
+    let http = HttpServer::start(vec![Answer::ok(&fixture.archive())]).await;
+    external.url.clone_from(&http.url);
+    let refused = client(Some(&service.endpoint)).open(&external).await.unwrap_err();
+    assert!(
+        !refused.to_string().contains(&fixture.record.digest.hex()),
+        "{refused}"
+    );
 }
 
 #[tokio::test]

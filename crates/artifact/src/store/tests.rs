@@ -104,7 +104,10 @@ fn an_artifact_is_found_by_object_digest_and_path() {
         store.current("gitrepository", "apps", "web").as_ref(),
         Some(&record)
     );
-    assert_eq!(store.by_digest(&record.digest).as_ref(), Some(&record));
+    let web = ObjectKey::new("GitRepository", "apps", "web");
+    assert_eq!(store.held(&web, &record.digest).as_ref(), Some(&record));
+    let other = ObjectKey::new("GitRepository", "apps", "other");
+    assert_eq!(store.held(&other, &record.digest), None);
     assert_eq!(store.by_path(&record.path).as_ref(), Some(&record));
     assert_eq!(
         store.by_path("gitrepository/apps/web/latest.tar.gz").as_ref(),

@@ -8,10 +8,14 @@ use clap::Args;
 #[derive(Args, Debug, Clone, PartialEq, Eq)]
 #[command(args_override_self = true)]
 pub struct ArtifactClientFlags {
-    /// Address of the artifact service, such as https://source-controller:9091. Without it, and for artifacts that the
-    /// service does not know, archives are downloaded over HTTP
+    /// Address of the artifact service, such as https://source-controller:9091. Without it, archives are downloaded over HTTP
+    /// from where the status of a source says; with it, only those of ExternalArtifacts that the service does not know
     #[arg(long, env = "ARTIFACT_SERVICE", default_value = "", value_name = "URL")]
     pub artifact_service: String,
+    /// Hosts (host:port) beside the artifact service from which artifacts of all sources may be downloaded over HTTP, such as the
+    /// source-controllers of other shards
+    #[arg(long, value_delimiter = ',', value_name = "HOST")]
+    pub artifact_http_hosts: Vec<String>,
     /// ConfigMap in this controller's namespace with the authority (ca.crt) of the artifact service
     #[arg(long, default_value = "windlass-artifact-ca", value_name = "NAME")]
     pub artifact_ca_configmap: String,

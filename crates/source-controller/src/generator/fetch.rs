@@ -8,8 +8,6 @@ use artifact::archive::{self, EntryContent, Limits};
 use artifact::digest::Hasher;
 use artifact::store::{self, Ingest, Store};
 use artifact::{Digest, tree};
-use http::HeaderMap;
-use reqwest::Method;
 use tokio::time::Instant;
 use url::Url;
 
@@ -33,12 +31,12 @@ pub(crate) enum Error {
     Download(#[from] transport::Error),
     #[error("failed to download artifact from {url}: larger than {MAX_BYTES} bytes")]
     TooLarge { url: String },
-    #[error("failed to verify artifact: computed digest {found} of {url} does not match '{wanted}'")]
-    Mismatch {
-        url: String,
-        found: Digest,
-        wanted: Digest,
-    },
+    /// Without the digest that was found: with it, somebody could ask for what was there.
+    #[error("failed to verify artifact: the digest of {url} does not match '{wanted}'")]
+    Mismatch { url: String, wanted: Digest },
+    /// Nothing is told of what answers there: the address is a tenant's.
+    #[error("failed to download artifact from {url}: it is not there, or must not be fetched from there")]
+    Refused { url: String },
     #[error("failed to keep the download")]
     Keep(#[from] io::Error),
     #[error("failed to extract archive of source '{alias}'")]
@@ -81,16 +79,19 @@ async fn get(input: &Input, fetcher: &Fetcher) -> Result<std::fs::File, Error> {
     let url = url.filter(|url| matches!(url.scheme(), "http" | "https"));
     let url = url.ok_or_else(|| Error::Url(input.url.chars().take(200).collect()))?;
     let shown = transport::public(&url);
-    let client = fetcher.clients.get(&transport::Settings::default())?;
-    let request = transport::Request {
-        method: Method::GET,
-        url,
-        headers: HeaderMap::new(),
-        authorization: None,
+    check_address(&url).await?;
+    let direct = transport::Settings {
+        direct: true,
+        ..transport::Settings::default()
     };
+    let client = fetcher.clients.get(&direct)?;
     let deadline = Instant::now() + TIMEOUT;
-    let response = transport::send(&client, request, deadline).await?;
-    let mut response = transport::checked(response, deadline).await?;
+    // No redirect is followed, and our own server refuses the header, by whatever address it was reached.
+    let request = client.get(url.clone()).header(artifact::external::HEADER, "1");
+    let mut response = transport::within(deadline, &url, request.send()).await?;
+    if !response.status().is_success() {
+        return Err(Error::Refused { url: shown });
+    }
     let mut file = tempfile::tempfile_in(&fetcher.directory)?;
     let (mut hasher, mut size) = (Hasher::new(), 0);
     while let Some(chunk) = transport::next_chunk(&mut response, deadline).await? {
@@ -103,14 +104,26 @@ async fn get(input: &Input, fetcher: &Fetcher) -> Result<std::fs::File, Error> {
     }
     let found = hasher.finish();
     if found != wanted {
-        return Err(Error::Mismatch {
-            url: shown,
-            found,
-            wanted,
-        });
+        return Err(Error::Mismatch { url: shown, wanted });
     }
     file.rewind()?;
     Ok(file)
+}
+
+/// Refuses addresses at which nobody can have artifacts, whatever name leads there.
+async fn check_address(url: &Url) -> Result<(), Error> {
+    let refused = || Error::Refused {
+        url: transport::public(url),
+    };
+    let host = url.host_str().ok_or_else(refused)?.trim_matches(['[', ']']);
+    let port = url.port_or_known_default().unwrap_or_default();
+    let mut found = tokio::net::lookup_host((host, port))
+        .await
+        .map_err(|_| refused())?;
+    match found.any(|found| artifact::external::leads_nowhere(found.ip())) {
+        true => Err(refused()),
+        false => Ok(()),
+    }
 }
 
 /// Opens all sources. Blocks. What is unpacked is held by `ingest`.

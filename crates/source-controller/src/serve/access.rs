@@ -176,20 +176,24 @@ impl Admitted {
         Ok(false)
     }
 
-    /// Fails unless the caller may get one of the objects that hold some content. Without a holder there is nothing.
+    /// Finds one of the objects that hold some content that the caller may get. Without a holder there is nothing.
     ///
     /// # Errors
     /// `NOT_FOUND`, or `PERMISSION_DENIED`.
-    pub async fn check_holders(&self, what: &str, holders: &BTreeSet<ObjectKey>) -> Result<(), Status> {
+    pub async fn check_holders(
+        &self,
+        what: &str,
+        holders: &BTreeSet<ObjectKey>,
+    ) -> Result<Option<ObjectKey>, Status> {
         if self.who.is_none() {
-            return Ok(());
+            return Ok(holders.first().cloned());
         }
         if holders.is_empty() {
             return Err(Status::not_found(format!("the store has no {what}")));
         }
         for object in holders.iter().take(MOST_HOLDERS) {
             if self.may_get(object).await? {
-                return Ok(());
+                return Ok(Some(object.clone()));
             }
         }
         Err(Status::permission_denied(format!(

@@ -199,19 +199,24 @@ impl ArtifactService for Service {
 impl Service {
     async fn find(&self, request: Request<v1::StatRequest>) -> Result<Response<v1::StatResponse>, Status> {
         let admitted = self.admit(&request).await?;
-        let record = match request.into_inner().of {
+        let v1::StatRequest { of, held } = request.into_inner();
+        let record = match of {
             Some(v1::stat_request::Of::Digest(digest)) => {
                 let digest = convert::digest(&digest)?;
                 let holders = self.store.holders_of_archive(&digest);
-                admitted
+                let holder = admitted
                     .check_holders(&format!("artifact {digest}"), &holders)
                     .await?;
-                self.store.by_digest(&digest)
+                // Equal bytes may be another tree for another object.
+                holder.and_then(|holder| self.store.held(&holder, &digest))
             }
             Some(v1::stat_request::Of::Object(object)) => {
                 let key = ObjectKey::new(&object.kind, &object.namespace, &object.name);
                 admitted.check_object(&key).await?;
-                self.store.current(&object.kind, &object.namespace, &object.name)
+                match held.as_str() {
+                    "" => self.store.current(&object.kind, &object.namespace, &object.name),
+                    held => self.store.held(&key, &convert::digest(held)?),
+                }
             }
             None => {
                 return Err(Status::invalid_argument(

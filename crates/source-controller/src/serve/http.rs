@@ -67,6 +67,10 @@ async fn find(archives: Archives, path: String, request: Request, is_head: bool)
         downloads,
         served,
     } = archives;
+    // Our own controllers follow an address here that a tenant wrote: what they may read, the tenant may not.
+    if request.headers().contains_key(artifact::external::HEADER) {
+        return StatusCode::FORBIDDEN.into_response();
+    }
     if let Some(record) = store.by_path(&path) {
         let peer = request.extensions().get::<ConnectInfo<Peer>>();
         let address = peer.map(|ConnectInfo(Peer(address))| address.ip().to_string());

@@ -301,14 +301,46 @@ fn a_dependency_must_be_there_ready_and_as_far_as_we_are() {
 }
 
 #[test]
+fn what_is_tried_again_sooner_than_the_spec_says_is() {
+    for (seconds, expected) in [(29, None), (30, Some(Trigger::Retry))] {
+        let mut observed = observed(json!({"retryInterval": "1h"}));
+        observed.attempt = Some(Attempt {
+            interval: Duration::from_secs(30),
+            ..attempt(Outcome::Failed, seconds)
+        });
+        assert_eq!(trigger(&observed), expected, "{seconds}");
+    }
+}
+
+#[test]
 fn every_kind_of_source_is_taken() {
     for kind in ["GitRepository", "OCIRepository", "Bucket", "ExternalArtifact"] {
-        let decision = decided(&observed(json!({"sourceRef": {"kind": kind, "name": "a"}})));
+        let policy = Policy {
+            external_artifacts: true,
+            ..Policy::default()
+        };
+        let observed = observed(json!({"sourceRef": {"kind": kind, "name": "a"}}));
+        let decision = decide(&observed, &policy, NOW);
         assert!(
             !matches!(decision, Decision::Stalled { .. }),
             "{kind}: {decision:?}"
         );
     }
+}
+
+#[test]
+fn an_external_artifact_is_refused_without_its_feature_gate() {
+    let decision = decided(&observed(
+        json!({"sourceRef": {"kind": "ExternalArtifact", "name": "a"}}),
+    ));
+    let Decision::Stalled { reason, message } = decision else {
+        panic!("{decision:?}");
+    };
+    assert_eq!(reason, "AccessDenied");
+    assert_eq!(
+        message,
+        "can't access 'ExternalArtifact/ns/a', ExternalArtifact feature gate is disabled"
+    );
 }
 
 #[test]

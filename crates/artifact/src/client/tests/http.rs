@@ -15,6 +15,7 @@ pub(super) struct Answer {
     /// Bytes after which the connection breaks.
     cut: Option<usize>,
     ranges: bool,
+    location: Option<String>,
 }
 
 impl Answer {
@@ -24,6 +25,7 @@ impl Answer {
             body: body.to_vec(),
             cut: None,
             ranges: false,
+            location: None,
         }
     }
 
@@ -31,6 +33,13 @@ impl Answer {
         Self {
             status,
             ..Self::ok(b"")
+        }
+    }
+
+    pub(super) fn redirect(location: &str) -> Self {
+        Self {
+            location: Some(location.to_owned()),
+            ..Self::status(302)
         }
     }
 
@@ -46,9 +55,15 @@ impl Answer {
     }
 }
 
+/// What was asked.
+struct Request {
+    range: String,
+    head: String,
+}
+
 pub(super) struct HttpServer {
     pub(super) url: String,
-    requests: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<Request>>>,
     task: JoinHandle<()>,
 }
 
@@ -72,8 +87,16 @@ impl HttpServer {
     }
 
     /// The Range header of each request; empty for none.
+    /// The ranges that were asked for.
     pub(super) fn requests(&self) -> Vec<String> {
-        self.requests.lock().unwrap().clone()
+        let requests = self.requests.lock().unwrap();
+        requests.iter().map(|request| request.range.clone()).collect()
+    }
+
+    /// Requests with all headers, in small letters.
+    pub(super) fn heads(&self) -> Vec<String> {
+        let requests = self.requests.lock().unwrap();
+        requests.iter().map(|request| request.head.clone()).collect()
     }
 }
 
@@ -83,7 +106,7 @@ impl Drop for HttpServer {
     }
 }
 
-async fn answer(mut stream: TcpStream, answer: &Answer, seen: &Mutex<Vec<String>>) {
+async fn answer(mut stream: TcpStream, answer: &Answer, seen: &Mutex<Vec<Request>>) {
     let mut request = Vec::new();
     while !request.ends_with(b"\r\n\r\n") {
         request.push(stream.read_u8().await.unwrap());
@@ -100,12 +123,15 @@ async fn answer(mut stream: TcpStream, answer: &Answer, seen: &Mutex<Vec<String>
         .parse()
         .ok()
         .filter(|_| answer.ranges);
-    seen.lock().unwrap().push(range);
+    seen.lock().unwrap().push(Request { range, head: request });
 
     let mut head = format!(
         "HTTP/1.1 {} X\r\nconnection: close\r\n",
         start.map_or(answer.status, |_| 206)
     );
+    if let Some(location) = &answer.location {
+        head += &format!("location: {location}\r\n");
+    }
     if let Some(start) = start {
         let length = answer.body.len();
         head += &format!("content-range: bytes {start}-{}/{length}\r\n", length - 1);

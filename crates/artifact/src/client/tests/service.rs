@@ -14,7 +14,11 @@ use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::{Request, Response, Status};
 
-use crate::{Digest, store::Store, tree::EntryKind};
+use crate::{
+    Digest,
+    store::{ObjectKey, Store},
+    tree::EntryKind,
+};
 
 const CHUNK: usize = 16 * 1024;
 
@@ -150,16 +154,15 @@ impl ArtifactService for Server {
 
     async fn stat(&self, request: Request<v1::StatRequest>) -> Result<Response<v1::StatResponse>, Status> {
         self.0.begin("Stat")?;
-        let Some(v1::stat_request::Of::Digest(digest)) = request.into_inner().of else {
+        let v1::StatRequest { of, held } = request.into_inner();
+        let Some(v1::stat_request::Of::Object(object)) = of else {
             unreachable!()
         };
-        let record = self
-            .0
-            .store
-            .by_digest(&digest.parse().unwrap())
-            .ok_or(Status::not_found("unknown"))?;
+        let key = ObjectKey::new(&object.kind, &object.namespace, &object.name);
+        let record = self.0.store.held(&key, &held.parse().unwrap());
+        let record = record.ok_or(Status::not_found("unknown"))?;
         let artifact = v1::Artifact {
-            digest,
+            digest: held,
             tree: record.tree.to_string(),
             ..v1::Artifact::default()
         };

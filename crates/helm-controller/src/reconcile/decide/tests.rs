@@ -40,6 +40,7 @@ fn observed(spec: Value) -> Observed {
 
 fn artifact(revision: &str) -> SourceArtifact {
     SourceArtifact {
+        object: artifact::client::SourceObject::new("OCIRepository", "apps", "web"),
         kind: ChartArtifactKind::OCIRepository,
         url: "http://source/1.tgz".to_owned(),
         digest: "sha256:2".to_owned(),

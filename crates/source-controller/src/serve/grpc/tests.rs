@@ -151,7 +151,10 @@ async fn stat_describes_an_artifact_by_digest_and_by_object() {
     for of in [digest, object("web")] {
         let answer = fixture
             .client
-            .stat(v1::StatRequest { of: Some(of) })
+            .stat(v1::StatRequest {
+                of: Some(of),
+                held: String::new(),
+            })
             .await
             .unwrap()
             .into_inner();
@@ -160,6 +163,24 @@ async fn stat_describes_an_artifact_by_digest_and_by_object() {
         assert_eq!(artifact.path, "gitrepository/apps/web/1.tar.gz");
         assert!(artifact.last_update_time.ends_with('Z') && artifact.last_update_time.len() == 20);
         assert_eq!(artifact.metadata["key"], "value");
+    }
+    // As one that an object has: nothing for an object that does not have it, whoever else has.
+    for (name, held, expected) in [
+        ("web", fixture.record.digest.to_string(), Code::Ok),
+        ("web", digest_of(b"unknown"), Code::NotFound),
+        ("other", fixture.record.digest.to_string(), Code::NotFound),
+        ("web", "sha512:0".to_owned(), Code::InvalidArgument),
+    ] {
+        let asked = v1::StatRequest {
+            of: Some(object(name)),
+            held,
+        };
+        let answer = fixture.client.stat(asked).await;
+        assert_eq!(
+            answer.map_or_else(|status| status.code(), |_| Code::Ok),
+            expected,
+            "{name}"
+        );
     }
     let missing = v1::stat_request::Of::Digest(digest_of(b"unknown"));
     for (of, expected) in [
@@ -171,7 +192,18 @@ async fn stat_describes_an_artifact_by_digest_and_by_object() {
         ),
         (None, Code::InvalidArgument),
     ] {
-        assert_eq!(code(fixture.client.stat(v1::StatRequest { of }).await), expected);
+        assert_eq!(
+            code(
+                fixture
+                    .client
+                    .stat(v1::StatRequest {
+                        of,
+                        held: String::new()
+                    })
+                    .await
+            ),
+            expected
+        );
     }
 }
 
