@@ -291,6 +291,22 @@ fn the_owner_of_a_helm_repository_says_who_may_have_charts_made_of_it() {
             .patch("charts", &PatchParams::default(), &listing("team-*"))
             .await?;
         objects::poke(&releases, "web").await?;
-        denied(&releases, "web").await.map(drop)
+        denied(&releases, "web").await?;
+
+        // The HelmChart that was made is no way round it.
+        let made = format!("{other}-web");
+        test.objects(SOURCE, "HelmChart").get(&made).await?;
+        let reference = json!({"kind": "HelmChart", "name": made, "namespace": ns});
+        let mut around = elsewhere(&test, &other, "around", json!({"chartRef": reference}));
+        around["metadata"]["labels"] = Value::Null;
+        test.apply(&around).await?;
+        let message = denied(&releases, "around").await?;
+        ensure!(
+            message.starts_with(&format!(
+                "can't access 'HelmRepository/{ns}/charts': the annotation"
+            )),
+            "{message}"
+        );
+        Ok(())
     });
 }

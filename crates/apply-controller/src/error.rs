@@ -124,6 +124,14 @@ pub enum BuildError {
 }
 
 impl Error {
+    /// Whether the source does not have, or no longer has, the artifact that its status names.
+    pub fn is_artifact_missing(&self) -> bool {
+        let Self::FetchArtifact { source, .. } = self else {
+            return false;
+        };
+        matches!(source, artifact::client::Error::NotFound { .. })
+    }
+
     /// Returns the reason of the Ready condition.
     pub fn reason(&self) -> &'static str {
         match self {

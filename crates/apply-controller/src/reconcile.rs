@@ -45,6 +45,10 @@ use record::Recorder;
 use report::Reports;
 use status::{Health, Report};
 
+/// When an artifact that is not there is asked for again: the status of its source may be as before when it is there again,
+/// so that nothing wakes us.
+const MISSING_ARTIFACT_RETRY: Duration = Duration::from_secs(30);
+
 /// A run whose objects are applied: all that is left is to wait for health and to record it.
 #[derive(Debug, Clone)]
 pub struct Run {
@@ -75,7 +79,8 @@ impl Run {
 
 /// Reconciles the object that `key` names.
 pub async fn reconcile(context: Arc<Context>, key: ObjectKey) -> Next {
-    let Some(observed) = observe::observe(&context.caches, &context.memory, &key) else {
+    let locked = context.policy.no_cross_namespace_refs;
+    let Some(observed) = observe::observe(&context.caches, &context.memory, &key, locked) else {
         context.forget(&key);
         return Next::Done;
     };
@@ -244,7 +249,10 @@ async fn conclude_failure(
     failed: Failed,
     began: Timestamp,
 ) -> Next {
-    let retry: Duration = observed.object.retry_interval().into();
+    let mut retry: Duration = observed.object.retry_interval().into();
+    if failed.error.is_artifact_missing() {
+        retry = retry.min(MISSING_ARTIFACT_RETRY);
+    }
     remember(context, key, plan.clone(), memory::Outcome::Failed, retry);
     match recorder.failed_run(plan, &failed, began).await {
         Ok(()) => {

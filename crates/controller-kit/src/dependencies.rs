@@ -2,6 +2,8 @@
 
 use std::collections::{HashSet, VecDeque};
 
+use serde_json::{Value, json};
+
 use crate::ObjectKey;
 
 /// At most so many objects are looked at: a cycle that people make by mistake is short.
@@ -48,9 +50,44 @@ pub fn told(way: &[ObjectKey]) -> String {
     format!("they wait for each other: {}", names.join(" → "))
 }
 
+/// What an expression may see of an object in another namespace where references between namespaces are locked: who it is and
+/// how it is, nothing of what it is made of.
+pub fn glimpse(object: &Value) -> Value {
+    let part = |pointer: &str| object.pointer(pointer).cloned().unwrap_or_default();
+    let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
+    let conditions: Vec<Value> = conditions
+        .into_iter()
+        .flatten()
+        .map(|condition| {
+            // Messages quote what others wrote.
+            let mut condition = condition.clone();
+            condition.as_object_mut().map(|fields| fields.remove("message"));
+            condition
+        })
+        .collect();
+    json!({
+        "apiVersion": part("/apiVersion"), "kind": part("/kind"),
+        "metadata": {
+            "name": part("/metadata/name"), "namespace": part("/metadata/namespace"),
+            "generation": part("/metadata/generation"),
+        },
+        "status": {"observedGeneration": part("/status/observedGeneration"), "conditions": conditions},
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_an_object_elsewhere_only_its_name_and_state_are_seen() {
+        let object = json!({"apiVersion": "v1", "kind": "K", "metadata": {"name": "a", "namespace": "b", "generation": 2,
+            "annotations": {"secret": "1"}}, "spec": {"secret": "2"}, "status": {"observedGeneration": 2, "inventory": "3",
+            "conditions": [{"type": "Ready", "status": "True", "reason": "R", "message": "4"}]}});
+        let expected = json!({"apiVersion": "v1", "kind": "K", "metadata": {"name": "a", "namespace": "b", "generation": 2},
+            "status": {"observedGeneration": 2, "conditions": [{"type": "Ready", "status": "True", "reason": "R"}]}});
+        assert_eq!(glimpse(&object), expected);
+    }
 
     fn key(name: &str) -> ObjectKey {
         let (namespace, name) = name.split_once('/').unwrap_or(("ns", name));

@@ -12,6 +12,8 @@ use kube::core::ObjectMeta;
 
 /// What the API server fills in where the spec names no version.
 const ANY_VERSION: &str = "*";
+/// How the annotations begin that Windlass itself reads.
+const OWN_PREFIX: &str = "windlass.dev/";
 
 /// The name and place of an object's HelmChart; None if its spec describes none.
 pub fn key(object: &HelmRelease) -> Option<ObjectKey> {
@@ -34,7 +36,9 @@ fn namespace(object: &HelmRelease, template: &ChartTemplate) -> String {
 pub fn desired(object: &HelmRelease) -> Option<HelmChart> {
     let template = object.spec.chart.as_ref()?;
     let spec = &template.spec;
-    let metadata = template.metadata.clone().unwrap_or_default();
+    let mut metadata = template.metadata.clone().unwrap_or_default();
+    // The HelmChart may be in another namespace, where ours are for its owner to set.
+    metadata.annotations.retain(|key, _| !key.starts_with(OWN_PREFIX));
     let mut labels = metadata.labels;
     labels.extend(owner_labels(object));
     let chart = HelmChartSpec {
@@ -142,7 +146,7 @@ mod tests {
 
     fn template() -> serde_json::Value {
         json!({"interval": "10m", "chart": {
-            "metadata": {"labels": {"team": "a"}, "annotations": {"note": "b"}},
+            "metadata": {"labels": {"team": "a"}, "annotations": {"note": "b", "windlass.dev/access-from": "*"}},
             "spec": {
                 "chart": "podinfo", "version": "6.x", "valuesFiles": ["a.yaml"], "ignoreMissingValuesFiles": true,
                 "sourceRef": {"kind": "HelmRepository", "name": "podinfo", "namespace": "sources"},

@@ -31,7 +31,8 @@ use status::Report;
 
 /// Reconciles the object that `key` names.
 pub async fn reconcile(context: Arc<Context>, key: ObjectKey, slot: Slot) -> Next {
-    let Some(observed) = observe::observe(&context.caches, &context.memory, &key) else {
+    let locked = context.policy.no_cross_namespace_refs;
+    let Some(observed) = observe::observe(&context.caches, &context.memory, &key, locked) else {
         context.forget(&key);
         return Next::Done;
     };
@@ -60,7 +61,9 @@ pub async fn reconcile(context: Arc<Context>, key: ObjectKey, slot: Slot) -> Nex
             None => recorder.blocked(reason, message).await,
         },
         Decision::ApplyChart(chart) => {
-            if let Err(denied) = access::check(&context.client, &observed.object).await {
+            if let Err(denied) =
+                access::check(&context.client, &context.caches.charts, &observed.object).await
+            {
                 return recorder.failed(denied.reason, denied.message).await;
             }
             let applied = async {

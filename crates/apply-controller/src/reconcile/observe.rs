@@ -8,7 +8,7 @@ use api::meta::{DependencyReference, HasConditions, ORIGIN_REVISION_KEY, StatusO
 use api::source::{Bucket, ExternalArtifact, GitRepository, OCIRepository, Source as SourceObject};
 use cel_expression::Expression;
 use cluster_access::targets::Placement;
-use controller_kit::dependencies::{cycle, told};
+use controller_kit::dependencies::{cycle, glimpse, told};
 use controller_kit::runtime::Cache;
 use controller_kit::{ObjectKey, access_from};
 use jiff::Timestamp;
@@ -122,12 +122,15 @@ pub struct Caches {
 }
 
 /// Reads everything about one Kustomization; None if it is gone.
-pub fn observe(caches: &Caches, memory: &Memory, key: &ObjectKey) -> Option<Observed> {
+///
+/// With `locked`, an expression sees of objects in other namespaces only what [`glimpse`](controller_kit::dependencies::glimpse)
+/// shows.
+pub fn observe(caches: &Caches, memory: &Memory, key: &ObjectKey, locked: bool) -> Option<Observed> {
     let object = caches.kustomizations.get(&key.object_ref())?;
     let observed_source = source_of(caches, &object);
     let source = &object.spec.source_ref;
     let source_name = format!("{}/{}/{}", source.kind, source_namespace(&object), source.name);
-    let dependencies = dependencies(caches.kustomizations.store(), &object);
+    let dependencies = dependencies(caches.kustomizations.store(), &object, locked);
     let requested_at = annotation(&object, api::meta::RECONCILE_REQUEST_ANNOTATION);
     let handled_at = object
         .status
@@ -259,12 +262,15 @@ fn observe_source<K: SourceObject + Clone + 'static>(
     }
 }
 
-fn dependencies(store: &Store<Kustomization>, object: &Kustomization) -> Vec<Dependency> {
+fn dependencies(store: &Store<Kustomization>, object: &Kustomization, locked: bool) -> Vec<Dependency> {
     let mut own = None;
     let mut expression = |reference: &DependencyReference, other: &Kustomization| {
         let text = reference.ready_expr.as_deref().filter(|text| !text.is_empty())?;
         let own = own.get_or_insert_with(|| serde_json::to_value(object).unwrap_or_default());
-        let variables = json!({"self": own, "dep": other});
+        let dep = serde_json::to_value(other).unwrap_or_default();
+        let is_foreign = other.metadata.namespace != object.metadata.namespace;
+        let dep = if locked && is_foreign { glimpse(&dep) } else { dep };
+        let variables = json!({"self": own, "dep": dep});
         let parsed = Expression::parse_with_variables(text, &["dep", "self"]);
         Some(parsed.and_then(|parsed| parsed.evaluate_boolean(&variables)))
     };

@@ -1,15 +1,17 @@
 //! Whether the owner of a source in another namespace lets an object have a HelmChart made of it (`windlass.dev/access-from`).
 //!
 //! The HelmChart is made beside its source, where source-controller sees no foreign reference any more: it is asked here,
-//! before one is made and at each run. Sources that a spec refers to without a template are in the caches, and `decide` asks.
+//! before one is made and at each run. So is the source of a HelmChart that `chartRef` names: what its owner says holds for
+//! the charts made of it. Sources that a spec refers to without a template are in the caches, and `decide` asks.
 
 use std::fmt::Debug;
 
-use api::helm::{ChartSourceReference, HelmRelease};
+use api::helm::{ChartArtifactKind, HelmRelease};
 use api::meta::reasons;
-use api::source::{Bucket, ChartSourceKind, GitRepository, HelmRepository};
-use controller_kit::{access_from, check_name};
+use api::source::{Bucket, ChartSourceKind, GitRepository, HelmChart, HelmRepository};
+use controller_kit::{ObjectKey, access_from, check_name};
 use kube::core::NamespaceResourceScope;
+use kube::runtime::reflector::Store;
 use kube::{Api, Client, ResourceExt as _};
 use serde::de::DeserializeOwned;
 
@@ -23,12 +25,17 @@ pub(super) struct Denied {
     pub message: String,
 }
 
-/// Asks for the source of an object's chart template; nothing is asked if it is in the object's own namespace.
-pub(super) async fn check(client: &Client, object: &HelmRelease) -> Result<(), Denied> {
+/// Asks for the source of an object's chart; nothing is asked if it is in the object's own namespace.
+pub(super) async fn check(
+    client: &Client,
+    charts: &Store<HelmChart>,
+    object: &HelmRelease,
+) -> Result<(), Denied> {
     let own = object.metadata.namespace.as_deref().unwrap_or_default();
-    let Some((source, namespace)) = foreign(object) else {
+    let Some(source) = foreign(object, charts) else {
         return Ok(());
     };
+    let namespace = source.namespace.as_str();
     let name = format!("{:?}/{namespace}/{}", source.kind, source.name);
     if let Err(problem) = check_name(&source.name) {
         return Err(Denied {
@@ -58,18 +65,39 @@ pub(super) async fn check(client: &Client, object: &HelmRelease) -> Result<(), D
 }
 
 /// Whether there is somebody to ask, who may say something else at the next run: nothing watches these sources.
-pub(super) fn is_asked(object: &HelmRelease) -> bool {
-    foreign(object).is_some()
+pub(super) fn is_asked(object: &HelmRelease, charts: &Store<HelmChart>) -> bool {
+    foreign(object, charts).is_some()
 }
 
-/// The source of the chart template that is in another namespace, and that namespace.
-fn foreign(object: &HelmRelease) -> Option<(&ChartSourceReference, &str)> {
+/// A source of charts in another namespace.
+struct Foreign {
+    kind: ChartSourceKind,
+    namespace: String,
+    name: String,
+}
+
+/// What the chart is made of, if that is in another namespace: by the template, or by the HelmChart that is referred to.
+fn foreign(object: &HelmRelease, charts: &Store<HelmChart>) -> Option<Foreign> {
+    let is_foreign =
+        |namespace: &&str| !namespace.is_empty() && object.metadata.namespace.as_deref() != Some(*namespace);
+    if let Some(reference) = &object.spec.chart_ref {
+        let namespace = reference.namespace.as_deref().filter(is_foreign)?;
+        if reference.kind != ChartArtifactKind::HelmChart {
+            return None;
+        }
+        let chart = charts.get(&ObjectKey::new(namespace, reference.name.clone()).object_ref())?;
+        return Some(Foreign {
+            kind: chart.spec.source_ref.kind,
+            namespace: namespace.to_owned(),
+            name: chart.spec.source_ref.name.clone(),
+        });
+    }
     let source = &object.spec.chart.as_ref()?.spec.source_ref;
-    let namespace = source
-        .namespace
-        .as_deref()
-        .filter(|namespace| !namespace.is_empty())?;
-    (object.metadata.namespace.as_deref() != Some(namespace)).then_some((source, namespace))
+    Some(Foreign {
+        kind: source.kind,
+        namespace: source.namespace.as_deref().filter(is_foreign)?.to_owned(),
+        name: source.name.clone(),
+    })
 }
 
 /// The annotation of a source; None if it has none, or is not there: the HelmChart then says so.

@@ -11,7 +11,7 @@ use api::source::{ExternalArtifact, HelmChart, OCIRepository};
 use cel_expression::Expression;
 use cluster_access::targets::Placement;
 use controller_kit::ObjectKey;
-use controller_kit::dependencies::{cycle, told};
+use controller_kit::dependencies::{cycle, glimpse, told};
 use controller_kit::runtime::Cache;
 use kube::core::object::HasStatus as _;
 use kube::runtime::reflector::{ObjectRef, Store};
@@ -98,7 +98,10 @@ pub struct Caches {
 }
 
 /// Reads everything about one HelmRelease; None if it is gone.
-pub fn observe(caches: &Caches, memory: &Memory, key: &ObjectKey) -> Option<Observed> {
+///
+/// With `locked`, an expression sees of objects in other namespaces only what [`glimpse`](controller_kit::dependencies::glimpse)
+/// shows.
+pub fn observe(caches: &Caches, memory: &Memory, key: &ObjectKey, locked: bool) -> Option<Observed> {
     let object = caches.releases.get(&key.object_ref())?;
     let has_one = object.spec.chart.is_some() != object.spec.chart_ref.is_some();
     let reference = source::reference(&object).filter(|_| has_one);
@@ -117,7 +120,7 @@ pub fn observe(caches: &Caches, memory: &Memory, key: &ObjectKey) -> Option<Obse
     });
     Some(Observed {
         template: template(caches, &object),
-        dependencies: dependencies(caches.releases.store(), &object),
+        dependencies: dependencies(caches.releases.store(), &object, locked),
         requested_at: annotation(&object, RECONCILE_REQUEST_ANNOTATION),
         reference,
         source,
@@ -199,12 +202,15 @@ fn annotation(object: &HelmRelease, key: &str) -> Option<String> {
     object.metadata.annotations.as_ref()?.get(key).cloned()
 }
 
-fn dependencies(store: &Store<HelmRelease>, object: &HelmRelease) -> Vec<Dependency> {
+fn dependencies(store: &Store<HelmRelease>, object: &HelmRelease, locked: bool) -> Vec<Dependency> {
     let mut own = None;
     let mut expression = |reference: &DependencyReference, other: &HelmRelease| {
         let text = reference.ready_expr.as_deref().filter(|text| !text.is_empty())?;
         let own = own.get_or_insert_with(|| serde_json::to_value(object).unwrap_or_default());
-        let variables = json!({"self": own, "dep": other});
+        let dep = serde_json::to_value(other).unwrap_or_default();
+        let is_foreign = other.metadata.namespace != object.metadata.namespace;
+        let dep = if locked && is_foreign { glimpse(&dep) } else { dep };
+        let variables = json!({"self": own, "dep": dep});
         let parsed = Expression::parse_with_variables(text, &["dep", "self"]);
         Some(parsed.and_then(|parsed| parsed.evaluate_boolean(&variables)))
     };

@@ -74,7 +74,7 @@ fn is_settled(context: &Context, key: &ObjectKey, observed: &Observed, plan: &Pl
         && is_ready
         && is_watched
         && !drift_rules::is_on(&observed.object)
-        && !access::is_asked(&observed.object)
+        && !access::is_asked(&observed.object, &context.caches.charts)
         && (observed.object.spec.values_from.is_empty() || context.watches_configs)
 }
 
@@ -134,7 +134,9 @@ async fn gather(
     object: &HelmRelease,
     plan: &Plan,
 ) -> Result<Parts, Missing> {
-    if let Err(access::Denied { reason, message }) = access::check(&context.client, object).await {
+    if let Err(access::Denied { reason, message }) =
+        access::check(&context.client, &context.caches.charts, object).await
+    {
         return Err(Missing { reason, message });
     }
     let composed = values::of(&context.client, object).await;

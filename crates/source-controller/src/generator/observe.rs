@@ -10,7 +10,7 @@ use api::meta::{Artifact, ORIGIN_REVISION_KEY, SOURCE_GROUP};
 use api::source::Source as _;
 use api::source_extensions::{ArtifactGeneratorSpec, InputKind, InputReference};
 use artifact::Digest;
-use controller_kit::{ObjectKey, access_from};
+use controller_kit::{ObjectKey, access_from, check_name};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Api, ResourceExt as _};
 
@@ -54,7 +54,7 @@ pub(crate) enum Error {
     Address { namespace: String, name: String },
     #[error("can't access '{kind}/{namespace}/{name}'")]
     Denied {
-        kind: InputKind,
+        kind: String,
         namespace: String,
         name: String,
         #[source]
@@ -113,29 +113,61 @@ async fn check_access(
     from: &str,
     context: &Context,
 ) -> Result<(), Error> {
-    let (kind, name) = (source.kind, &source.name);
-    let found = source_api(kind, namespace, context)
-        .0
-        .get_metadata_opt(name)
-        .await;
-    let found = found.map_err(|source| Error::Get {
-        namespace: namespace.to_owned(),
-        name: name.clone(),
-        source: Box::new(source),
-    })?;
-    let annotation = found
+    let (kind, name) = (source.kind, source.name.as_str());
+    let found = read(kind.name(), namespace, name, context).await?;
+    check_annotation(kind.name(), namespace, name, found.as_ref(), from)?;
+    // What the owner of a source says holds for the charts made of it.
+    let of = found
+        .filter(|_| kind == InputKind::HelmChart)
+        .map(|chart| chart.data["spec"]["sourceRef"].clone());
+    if let Some((kind, name)) = of
         .as_ref()
-        .and_then(|found| found.annotations().get(access_from::ANNOTATION));
-    access_from::check(annotation.map(String::as_str), from, namespace).map_err(|source| Error::Denied {
-        kind,
+        .and_then(|of| of["kind"].as_str().zip(of["name"].as_str()))
+    {
+        let found = read(kind, namespace, name, context).await?;
+        check_annotation(kind, namespace, name, found.as_ref(), from)?;
+    }
+    Ok(())
+}
+
+/// A source as the API server has it.
+async fn read(
+    kind: &str,
+    namespace: &str,
+    name: &str,
+    context: &Context,
+) -> Result<Option<DynamicObject>, Error> {
+    let failed = |source| Error::Get {
         namespace: namespace.to_owned(),
-        name: name.clone(),
+        name: name.to_owned(),
+        source: Box::new(source),
+    };
+    let (api, plural) = source_api(kind, namespace, context);
+    if check_name(name).is_err() {
+        let name = name.to_owned();
+        return Err(Error::NotFound { plural, name });
+    }
+    api.get_opt(name).await.map_err(failed)
+}
+
+fn check_annotation(
+    kind: &str,
+    namespace: &str,
+    name: &str,
+    found: Option<&DynamicObject>,
+    from: &str,
+) -> Result<(), Error> {
+    let annotation = found.and_then(|found| found.annotations().get(access_from::ANNOTATION));
+    access_from::check(annotation.map(String::as_str), from, namespace).map_err(|source| Error::Denied {
+        kind: kind.to_owned(),
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
         source,
     })
 }
 
-fn source_api(kind: InputKind, namespace: &str, context: &Context) -> (Api<DynamicObject>, String) {
-    let kind = GroupVersionKind::gvk(SOURCE_GROUP, api::source::VERSION, kind.name());
+fn source_api(kind: &str, namespace: &str, context: &Context) -> (Api<DynamicObject>, String) {
+    let kind = GroupVersionKind::gvk(SOURCE_GROUP, api::source::VERSION, kind);
     let resource = ApiResource::from_gvk(&kind);
     let api = Api::namespaced_with(context.client.clone(), namespace, &resource);
     (api, resource.plural)
@@ -195,7 +227,7 @@ fn input(artifact: &Artifact, content: Content) -> Input {
 /// Why the store has nothing of a source.
 async fn absence(source: &InputReference, namespace: &str, context: &Context) -> Error {
     let (namespace, name, kind) = (namespace.to_owned(), source.name.clone(), source.kind);
-    let (api, plural) = source_api(kind, &namespace, context);
+    let (api, plural) = source_api(kind.name(), &namespace, context);
     match api.get_metadata_opt(&name).await {
         Ok(Some(_)) => Error::NotReady {
             kind,
