@@ -350,7 +350,7 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         flags.token,
         settings.policy.object_level_identity,
     )?;
-    let identities = Arc::new(identities);
+    let identities = Arc::new(identities.keeping(&flags.artifact.artifact_token_audience));
     let asked = Arc::clone(&identities);
     kit.metrics.token_cache(move || asked.token_cache());
     let in_own_namespace = |name: &Option<String>| {
@@ -394,6 +394,7 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
             own_namespace: kit.namespace,
             max_share: flags.prune_max_share,
             foreign: flags.prune_foreign,
+            handover_patience: flags.handover_patience.try_into()?,
         },
         shard: settings.shard,
         jitter_percentage: flags.jitter.interval_jitter_percentage,

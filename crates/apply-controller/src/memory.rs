@@ -197,6 +197,7 @@ mod tests {
         let [old, other, heir] = ["old", "other", "heir"].map(|name| ObjectKey::new("ns", name));
         let waits = |heirs: &ObjectKey| HandOver {
             since: Timestamp::UNIX_EPOCH,
+            patience: jiff::SignedDuration::ZERO,
             heirs: [heirs.clone()].into(),
             moved: false,
         };

@@ -248,8 +248,8 @@ impl Job<'_> {
         let prepared = prepared.confidential(|_| confidential);
         let new = prepared.inventory();
         if afresh {
-            new.iter()
-                .for_each(|(id, _)| target.engine.managed().forget_object(id));
+            let (owner, managed) = (self.owner(), target.engine.managed());
+            new.iter().for_each(|(id, _)| managed.forget_record(&owner, id));
         }
         let old = managed_before(object);
         let all = recorded(&old.union(&new));
@@ -292,17 +292,20 @@ impl Job<'_> {
         Ok((run, applied))
     }
 
+    fn owner(&self) -> Owner {
+        Owner {
+            namespace: self.key.namespace.clone(),
+            name: self.key.name.clone(),
+        }
+    }
+
     async fn prepare(
         &self,
         target: &Target,
         objects: Vec<Object>,
     ) -> Result<Prepared, kube_apply::ApplyError> {
-        let owner = Owner {
-            namespace: self.key.namespace.clone(),
-            name: self.key.name.clone(),
-        };
         let common = common_metadata(self.object());
-        let prepared = target.engine.prepare(&owner, objects, &common).await?;
+        let prepared = target.engine.prepare(&self.owner(), objects, &common).await?;
         Ok(match ignore::rules(self.object()) {
             Ok(rules) => prepared.ignoring(&rules),
             // Stalled, or it would not run.

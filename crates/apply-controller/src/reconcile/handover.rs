@@ -25,8 +25,8 @@ use super::{build, managed_before, source_tree};
 use crate::controller::Context;
 use crate::memory::Inputs;
 
-/// How long an object is kept for an heir that does not come to apply it.
-pub const PATIENCE: SignedDuration = SignedDuration::from_mins(5);
+/// A wait that began within this time is a new one.
+const JUST_BEGUN: SignedDuration = SignedDuration::from_secs(2);
 /// Heirs whose builds are looked into for one prune. Those behind them are waited for without looking.
 const BUILDS: usize = 64;
 /// How long looking may take. What is not known by then is waited for.
@@ -37,6 +37,8 @@ const LOOKING: Duration = Duration::from_secs(60);
 pub struct HandOver {
     /// Since when.
     pub since: Timestamp,
+    /// For how long.
+    pub patience: SignedDuration,
     /// Who is waited for.
     pub heirs: BTreeSet<ObjectKey>,
     /// One of them has changed since it was looked at.
@@ -46,7 +48,7 @@ pub struct HandOver {
 impl HandOver {
     /// When it ends at the latest.
     pub fn until(&self) -> Timestamp {
-        self.since.checked_add(PATIENCE).unwrap_or(Timestamp::MAX)
+        self.since.checked_add(self.patience).unwrap_or(Timestamp::MAX)
     }
 }
 
@@ -59,6 +61,8 @@ pub struct Sorted {
     pub waiting: Vec<(ObjectId, String)>,
     /// Who is waited for.
     pub heirs: BTreeSet<ObjectKey>,
+    /// Those of them that say that they are done, though the objects wear our labels: they have to apply once more.
+    pub settled: BTreeSet<ObjectKey>,
 }
 
 /// Another Kustomization, as far as it matters to who looks for heirs.
@@ -77,14 +81,9 @@ pub async fn sort(
     since: Timestamp,
 ) -> Sorted {
     let others = others(context, object);
-    let impatient = Timestamp::now() >= since.checked_add(PATIENCE).unwrap_or(Timestamp::MAX);
+    let patience = since.checked_add(context.prune.handover_patience);
+    let impatient = Timestamp::now() >= patience.unwrap_or(Timestamp::MAX);
     let mut heirs = in_inventories(&others, &stale);
-    // What is in an inventory that is up to date is left to it, and so is what was waited for long enough.
-    let left: BTreeSet<ObjectId> = heirs
-        .iter()
-        .filter(|(_, heirs)| impatient || heirs.iter().any(|(_, settled)| *settled))
-        .map(|(id, _)| id.clone())
-        .collect();
     if !impatient {
         let unknown: Vec<_> = stale
             .iter()
@@ -103,9 +102,11 @@ pub async fn sort(
     let mut sorted = Sorted::default();
     for (id, version) in stale {
         match heirs.remove(&id) {
-            _ if left.contains(&id) => {}
-            // The prune finds out itself that it has another owner by now.
-            Some(heirs) if target.engine.would_delete(&owner, &id, &version).await => {
+            // An inventory is what somebody says. Only the labels of the object itself tell that an heir has it, which the prune
+            // finds out; else it goes when it was waited for long enough.
+            Some(heirs) if !impatient && target.engine.would_delete(&owner, &id, &version).await => {
+                let settled = heirs.iter().filter(|(_, settled)| *settled);
+                sorted.settled.extend(settled.map(|(heir, _)| heir.clone()));
                 sorted.heirs.extend(heirs.into_iter().map(|(heir, _)| heir));
                 sorted.waiting.push((id, version));
             }
@@ -119,6 +120,7 @@ pub async fn sort(
 pub fn remember(context: &Context, key: &ObjectKey, sorted: &Sorted, since: Timestamp) {
     let waits = (!sorted.waiting.is_empty()).then(|| HandOver {
         since,
+        patience: context.prune.handover_patience,
         heirs: sorted.heirs.clone(),
         moved: false,
     });
@@ -132,16 +134,26 @@ pub fn remember(context: &Context, key: &ObjectKey, sorted: &Sorted, since: Time
         );
     }
     context.memory.with(key, |entry| entry.handing_over = waits);
+    // Once: an heir that cannot apply it would only fail again.
+    if Timestamp::now().duration_since(since) < JUST_BEGUN {
+        sorted.settled.iter().for_each(|heir| nudge(context, heir));
+    }
     // Who got ready while we were looking does not change again.
     let is_settled = |heir: &ObjectKey| {
         let found = context.caches.kustomizations.get(&heir.object_ref());
         found.is_none_or(|object| is_settled(context, &object))
     };
-    if sorted.heirs.iter().any(is_settled) {
+    if sorted.heirs.difference(&sorted.settled).any(is_settled) {
         context.memory.with(key, |entry| {
             entry.handing_over.iter_mut().for_each(|waits| waits.moved = true);
         });
     }
+}
+
+/// Has an heir apply what it has: its objects wear our labels until then.
+fn nudge(context: &Context, heir: &ObjectKey) {
+    context.memory.with(heir, |entry| entry.drifted = true);
+    context.queue.add(heir.clone());
 }
 
 /// The other Kustomizations of the cluster that are there to stay. A suspended one applies nothing, and keeps what it has.
@@ -375,6 +387,7 @@ mod tests {
     #[test]
     fn patience_counts_from_the_beginning_of_the_wait() {
         let waits = HandOver {
+            patience: SignedDuration::from_mins(5),
             since: Timestamp::UNIX_EPOCH,
             heirs: BTreeSet::new(),
             moved: false,

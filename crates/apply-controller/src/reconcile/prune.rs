@@ -7,7 +7,7 @@ use api::kustomize::{Kustomization, ResourceInventory};
 use api::meta::{condition_types, reasons};
 use cluster_access::targets::Target;
 use controller_kit::{ObjectKey, conditions};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt as _;
 use kube_apply::{Guard, Inventory, Owner, PruneOptions, Pruned, Refused, Share, inventory};
 
@@ -31,6 +31,8 @@ pub struct PrunePolicy {
     pub max_share: u8,
     /// Whether namespaces and definitions go together with what others made.
     pub foreign: PruneForeign,
+    /// How long an object is kept for another Kustomization that does not come to apply it.
+    pub handover_patience: SignedDuration,
 }
 
 impl PrunePolicy {

@@ -12,7 +12,7 @@ use controller_kit::queue::Outcome as Next;
 use controller_kit::{conditions, finalizer, status as status_patch};
 use jiff::Timestamp;
 use kube::ResourceExt as _;
-use kube_apply::{Applied, Pruned};
+use kube_apply::{Applied, Pruned, SkipReason};
 use manifest::ObjectId;
 
 use super::decide::Plan;
@@ -297,6 +297,21 @@ impl<'a> Recorder<'a> {
         if !lines.is_empty() {
             tracing::info!(changes = lines.join(", "), "garbage collection completed");
             self.event(plan, Severity::Info, reasons::PROGRESSING, &lines.join("\n"));
+        }
+        let left: Vec<String> = pruned
+            .skipped
+            .iter()
+            .filter_map(|(id, reason)| match reason {
+                SkipReason::OwnedBy(owner) => Some(format!(
+                    "{id} left to Kustomization/{}/{}",
+                    owner.namespace, owner.name
+                )),
+                _ => None,
+            })
+            .collect();
+        if !left.is_empty() {
+            tracing::info!(objects = left.join(", "), "objects were left to their new owners");
+            self.event(plan, Severity::Info, reasons::PROGRESSING, &left.join("\n"));
         }
         let errors: Vec<_> = pruned.failed.iter().map(|(_, error)| error.clone()).collect();
         let errors = kube_apply::summarize(&errors);
