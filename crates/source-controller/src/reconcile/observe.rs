@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use artifact::store::{self, Store};
 use cloud_identity::Identity;
+use controller_kit::check_name;
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::{Secret, ServiceAccount};
 use kube::api::{ListParams, PostParams};
@@ -219,12 +220,14 @@ impl Reader<'_> {
 
     /// Another object.
     pub(crate) async fn object<K: Named>(&self, name: &str) -> Result<K, ReadError> {
-        let api: Api<K> = Api::namespaced(self.client.clone(), self.namespace);
-        api.get(name).await.map_err(|error| ReadError::Object {
+        let failed = |problem| ReadError::Object {
             namespace: self.namespace.to_owned(),
             name: name.to_owned(),
-            problem: problem(&error),
-        })
+            problem,
+        };
+        check_name(name).map_err(failed)?;
+        let api: Api<K> = Api::namespaced(self.client.clone(), self.namespace);
+        api.get(name).await.map_err(|error| failed(problem(&error)))
     }
 
     /// Whether ServiceAccounts may be used at providers; if not, that is an error.
@@ -261,12 +264,14 @@ impl Reader<'_> {
     }
 
     async fn service_account(&self, name: &str) -> Result<ServiceAccount, ReadError> {
-        let api: Api<ServiceAccount> = Api::namespaced(self.client.clone(), self.namespace);
-        api.get(name).await.map_err(|error| ReadError::ServiceAccount {
+        let failed = |problem| ReadError::ServiceAccount {
             namespace: self.namespace.to_owned(),
             name: name.to_owned(),
-            problem: problem(&error),
-        })
+            problem,
+        };
+        check_name(name).map_err(failed)?;
+        let api: Api<ServiceAccount> = Api::namespaced(self.client.clone(), self.namespace);
+        api.get(name).await.map_err(|error| failed(problem(&error)))
     }
 
     /// All objects of a kind.
@@ -283,13 +288,15 @@ impl Reader<'_> {
 
     /// The data of a Secret.
     pub(crate) async fn secret(&self, name: &str) -> Result<SecretData, ReadError> {
-        self.reading.note(self.namespace, name);
-        let api: Api<Secret> = Api::namespaced(self.client.clone(), self.namespace);
-        let secret = api.get(name).await.map_err(|error| ReadError::Secret {
+        let failed = |problem| ReadError::Secret {
             namespace: self.namespace.to_owned(),
             name: name.to_owned(),
-            problem: problem(&error),
-        })?;
+            problem,
+        };
+        check_name(name).map_err(failed)?;
+        self.reading.note(self.namespace, name);
+        let api: Api<Secret> = Api::namespaced(self.client.clone(), self.namespace);
+        let secret = api.get(name).await.map_err(|error| failed(problem(&error)))?;
         Ok(secret
             .data
             .unwrap_or_default()
@@ -300,6 +307,7 @@ impl Reader<'_> {
 
     /// Whether there is an object of the kind with this name; else what the API server said.
     pub(crate) async fn exists<K: Kind>(&self, name: &str) -> Result<(), String> {
+        check_name(name)?;
         let api: Api<K> = Api::namespaced(self.client.clone(), self.namespace);
         let found = api.get_metadata(name).await;
         found.map(drop).map_err(|error| problem(&error))

@@ -315,7 +315,11 @@ impl Repository {
         if response.status() != StatusCode::UNAUTHORIZED {
             return Ok(http::checked(response, self.deadline).await?);
         }
-        let Some(challenge) = self.challenge(&response) else {
+        // Credentials are for the registry that was asked, not for where it sends us.
+        let asked = self.url(response.url().scheme(), path)?;
+        let is_the_registry = http::same_origin(response.url(), &asked);
+        let challenge = self.challenge(&response).filter(|_| is_the_registry);
+        let Some(challenge) = challenge else {
             return Ok(http::checked(response, self.deadline).await?);
         };
         drop(response);

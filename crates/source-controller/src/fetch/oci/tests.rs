@@ -1,6 +1,7 @@
 //! Pulling from the real distribution registry.
 
 use std::io::Read as _;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use testkit::Registry;
@@ -350,6 +351,45 @@ async fn registries_are_shown_what_they_ask_for_and_are_then_known() {
         );
         assert_eq!(peer.kinds(), [Kind::ManifestHead], "{access:?}");
     }
+}
+
+#[tokio::test]
+async fn where_a_registry_sends_us_gets_no_credentials() {
+    let elsewhere = Arc::new(OnceLock::new());
+    let thief = StandIn::start(StandInContent {
+        hook: Some({
+            let address = Arc::clone(&elsewhere);
+            Box::new(move |_| {
+                let realm = format!(r#"Bearer realm="http://{}/token""#, address.get()?);
+                Some((401, vec![("www-authenticate", realm)], Vec::new()))
+            })
+        }),
+        ..StandInContent::default()
+    })
+    .await;
+    elsewhere.set(thief.repository().name.registry).unwrap();
+    let registry = StandIn::start(StandInContent {
+        hook: Some(Box::new(move |path| {
+            let location = format!("http://{}{path}", elsewhere.get()?);
+            Some((307, vec![("location", location)], Vec::new()))
+        })),
+        ..StandInContent::default()
+    })
+    .await;
+    let request = Request {
+        repository: Repository {
+            credentials: Some(Credentials::Basic("u".to_owned(), "p".to_owned())),
+            ..registry.repository()
+        },
+        url: "oci://registry/org/app".to_owned(),
+        reference: tag("latest"),
+        layer_media_type: None,
+    };
+    let error = pull_all(&request, None).await.unwrap_err();
+    assert!(error.contains("401"), "{error}");
+    let asked = thief.requests();
+    assert!(!asked.is_empty());
+    assert!(!asked.iter().any(|path| path.starts_with("/token")), "{asked:?}");
 }
 
 #[tokio::test]
