@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
+use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
 use kube::api::{DynamicObject, PostParams};
 use kube::{Api, Client, ResourceExt as _};
@@ -97,6 +98,44 @@ async fn locked_down_controllers_deliver_with_the_roles_of_the_chart() {
     for name in ["delivered", "released"] {
         maps.get(name).await.unwrap();
     }
+    statuses_are_not_the_tenants(&cluster.client).await.unwrap();
+}
+
+/// Whoever has the role edit in a namespace writes specs there, and no status: consumers believe those.
+async fn statuses_are_not_the_tenants(client: &Client) -> Result<()> {
+    let binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+        "metadata": {"name": "mallory", "namespace": TENANT},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "mallory"}],
+    });
+    objects::apply(client, &binding).await?;
+    let reviews: Api<SubjectAccessReview> = Api::all(client.clone());
+    let may = async |group: &str, resource: &str, subresource: &str| -> Result<bool> {
+        let review = serde_json::from_value(
+            json!({"metadata": {}, "spec": {"user": "mallory", "resourceAttributes": {
+            "namespace": TENANT, "verb": "patch", "group": group, "resource": resource, "subresource": subresource}}}),
+        )?;
+        let answer = reviews.create(&PostParams::default(), &review).await?;
+        Ok(answer.status.is_some_and(|status| status.allowed))
+    };
+    for definition in api::crd::all() {
+        let (group, resource) = (&definition.spec.group, &definition.spec.names.plural);
+        // The role is put together a moment after the chart was installed.
+        let deadline = std::time::Instant::now() + PATIENCE;
+        while !may(group, resource, "").await? {
+            ensure!(
+                std::time::Instant::now() < deadline,
+                "{resource} cannot be written"
+            );
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        }
+        ensure!(
+            !may(group, resource, "status").await?,
+            "{resource}/status can be written"
+        );
+    }
+    Ok(())
 }
 
 fn release() -> Value {

@@ -12,7 +12,10 @@
 - apiGroups: [""]
   resources: [secrets, configmaps, serviceaccounts]
   verbs: [get, list, watch]
-# Identity at cloud providers, Vault and other clusters: tokens of the service accounts that objects name.
+{{- end }}
+
+{{/* Identity at cloud providers, Vault and other clusters: tokens of the service accounts that objects name. */}}
+{{- define "windlass.rules.tokens" -}}
 - apiGroups: [""]
   resources: [serviceaccounts/token]
   verbs: [create]
@@ -21,6 +24,7 @@
 {{- define "windlass.rules.source" -}}
 {{ include "windlass.rules.common" . }}
 {{ include "windlass.rules.references" . }}
+{{ include "windlass.rules.tokens" . }}
 - apiGroups: [source.toolkit.fluxcd.io, source.extensions.fluxcd.io]
   resources: ["*"]
   verbs: [get, list, watch, create, update, patch, delete]
@@ -29,6 +33,7 @@
 {{- define "windlass.rules.apply" -}}
 {{ include "windlass.rules.common" . }}
 {{ include "windlass.rules.references" . }}
+{{ include "windlass.rules.tokens" . }}
 - apiGroups: [kustomize.toolkit.fluxcd.io]
   resources: ["*"]
   verbs: [get, list, watch, update, patch]
@@ -43,6 +48,7 @@
 {{- define "windlass.rules.helm" -}}
 {{ include "windlass.rules.common" . }}
 {{ include "windlass.rules.references" . }}
+{{ include "windlass.rules.tokens" . }}
 - apiGroups: [helm.toolkit.fluxcd.io]
   resources: ["*"]
   verbs: [get, list, watch, update, patch]
@@ -63,6 +69,10 @@
   resources: [events]
   verbs: [get, list, watch, create, patch]
 {{ include "windlass.rules.references" . }}
+{{- /* Without the gate no Provider can name an account. */}}
+{{- if contains "ObjectLevelWorkloadIdentity=true" (join " " .Values.notification.extraArgs) }}
+{{ include "windlass.rules.tokens" . }}
+{{- end }}
 {{- if .Values.watch.allNamespaces }}
 # Which of the kinds that Alerts and Receivers name are there.
 - apiGroups: [apiextensions.k8s.io]
