@@ -1,6 +1,6 @@
 //! Compares the expansion of variables with what Flux's library answered.
 //!
-//! `substitute.jsonl` has one question with its answer a line; `hack/oracle/envsubst` wrote the answers (envsubst 1.7.0,
+//! `substitute.jsonl` has one question with its answer a line; `hack/oracle/envsubst` wrote the answers (envsubst 1.7.1,
 //! Go 1.26): `GOTOOLCHAIN=go1.26.8 go run . < substitute.jsonl`. It also makes questions up, for the ignored test.
 
 use std::{

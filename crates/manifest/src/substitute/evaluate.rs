@@ -137,7 +137,8 @@ fn gives_default(operator: &str) -> bool {
     matches!(operator, "=" | ":=" | ":-" | ":+" | ":?")
 }
 
-/// A text whose position or length is no number stays whole, as in bash.
+/// A text whose position or length is no number stays whole, as in bash. Negative ones count from the end, and an end
+/// before the start leaves nothing.
 fn substring(value: &[u8], start: &[u8], length: Option<&Vec<u8>>) -> Result<Vec<u8>, Error> {
     let size = i64::try_from(value.len()).map_err(|_| Error::TooLarge)?;
     let Some(start) = integer(start) else {
@@ -147,12 +148,12 @@ fn substring(value: &[u8], start: &[u8], length: Option<&Vec<u8>>) -> Result<Vec
     let end = match length.map(|length| integer(length)) {
         None => size,
         Some(None) => return Ok(value.to_vec()),
-        // Go's sum wraps around, and then it panics.
-        Some(Some(length)) => start.wrapping_add(length).min(size),
+        Some(Some(length)) if length < 0 => size.saturating_add(length),
+        Some(Some(length)) => match start.checked_add(length) {
+            Some(end) => end.min(size),
+            None => return Err(Error::Substring { start, length }),
+        },
     };
-    if end < size && end < start {
-        return Err(Error::Substring { start, end });
-    }
     let bytes = usize::try_from(start).ok().zip(usize::try_from(end).ok());
     let bytes = bytes.and_then(|(start, end)| value.get(start..end));
     Ok(bytes.unwrap_or_default().to_vec())
