@@ -3,6 +3,7 @@
 
 mod orders;
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -187,8 +188,8 @@ impl Platform {
         self.ended(outcome, "uninstall").map(drop)
     }
 
-    /// Works until Ctrl-C, or until the lock is lost. A release that is being made is not left in the middle: its waits end, and its record says that it
-    /// failed.
+    /// Works until Ctrl-C, or until the lock is lost. A release that is being made is not left in the middle: its waits end,
+    /// and its record says that it failed. A panic is an error like others, so that the lock is given up.
     pub(crate) async fn interruptible<T>(
         &self,
         lock: Option<&Lock>,
@@ -212,7 +213,7 @@ impl Platform {
             }
         };
         tokio::select! {
-            done = work => done,
+            done = caught(work) => done,
             interrupted = interrupted => Err(interrupted),
             // Not even its record may be written then: somebody else may be at it.
             lost = lost => Err(lost),
@@ -298,6 +299,18 @@ impl Resolve for Mapper {
     }
 }
 
+/// A panic, which was told already, as an error.
+async fn caught<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let panicked = |_| Failure::Request {
+        what: "change the installation".to_owned(),
+        why:
+            "the command has a fault and stopped midway; please report it, and run the command again to go on"
+                .to_owned(),
+    };
+    let done = AssertUnwindSafe(work).catch_unwind().await;
+    done.unwrap_or_else(|payload| Err(panicked(payload)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -308,5 +321,13 @@ mod tests {
         let late = "Deployment/n/a termination timeout error: it is still there";
         assert!(matches!(of(late), Failure::TimedOut(_)));
         assert!(matches!(of("forbidden"), Failure::Request { .. }));
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_an_error_so_that_the_lock_is_given_up() {
+        let work = async { Err::<(), _>(Failure::Interrupted) };
+        assert!(matches!(caught(work).await, Err(Failure::Interrupted)));
+        let failure = caught::<()>(async { panic!("on purpose") }).await.unwrap_err();
+        assert!(failure.to_string().contains("run the command again"), "{failure}");
     }
 }
