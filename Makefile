@@ -9,7 +9,7 @@ MDBOOK = $(or $(shell command -v mdbook),$(TARGET)/tools/bin/mdbook)
 XTASK = $(TARGET)/debug/xtask
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint deny fmt generate generate-schema record-cases record-flux-cases record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source fuzz-notify bench-chain bench-rest bench-releases bench-notify bench-idle images docs chaos record-takeover clean
+.PHONY: help build test attack lint deny fmt generate generate-schema record-cases record-flux-cases record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source fuzz-notify bench-chain bench-rest bench-releases bench-notify bench-idle images docs chaos record-takeover clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -23,6 +23,9 @@ tools: build ## Build and install what tests and the demo speak to (once; about 
 
 test: tools ## Run all tests: unit, conformance (where ../shared is there), and on the real control plane
 	$(CARGO) test --workspace --locked
+
+attack: tools ## Play what a hostile tenant tries, on the real control plane (tests/attacks)
+	$(CARGO) test --workspace --locked --test attacks
 
 chaos: tools ## Push REVISIONS=200 while controllers, API server and etcd fail at random; SEED=n repeats the choices of a run
 	REVISIONS=$(or $(REVISIONS),200) SEED=$(or $(SEED),$$(date +%s)) $(CARGO) test --workspace --locked --test chaos -- --nocapture

@@ -1,0 +1,188 @@
+//! What every story starts from: locked-down controllers, a victim's namespace and an attacker's.
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use kube::api::{DynamicObject, Patch, PatchParams};
+use kube::{Api, Client};
+use serde_json::{Value, json};
+use testkit::controller::ControllerOptions;
+use testkit::git::{Change, Repository};
+use testkit::objects::{self, condition};
+use testkit::{ControlPlane, Controller, GitServer, install_crds, wait_for};
+use tokio::runtime::Runtime;
+use tokio::sync::OnceCell;
+
+pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const SOURCE: &str = "source.toolkit.fluxcd.io/v1";
+pub const KUSTOMIZE: &str = "kustomize.toolkit.fluxcd.io/v1";
+pub const HELM: &str = "helm.toolkit.fluxcd.io/v2";
+
+/// As docs/tenancy.md has it; the gate lets everything in that can be attacked.
+const LOCKDOWN: [&str; 3] = [
+    "--default-service-account=deployer",
+    "--no-cross-namespace-refs",
+    "--feature-gates=ExternalArtifact=true",
+];
+
+static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().expect("a runtime can be made"));
+
+/// The processes that all stories share.
+pub struct World {
+    pub control_plane: &'static ControlPlane,
+    pub git: GitServer,
+    pub source: Controller,
+    pub apply: Controller,
+    pub helm: Controller,
+}
+
+impl World {
+    async fn start() -> Result<Self> {
+        let control_plane = ControlPlane::shared().await?;
+        install_crds(&control_plane.client()).await?;
+        let kubeconfig = control_plane.kubeconfig_path();
+        let options = |flags: &[&str]| ControllerOptions {
+            flags: flags.iter().map(|&flag| flag.to_owned()).collect(),
+            ..ControllerOptions::default()
+        };
+        let source = Controller::start_source(kubeconfig, options(&["--no-cross-namespace-refs"])).await?;
+        Ok(Self {
+            control_plane,
+            git: GitServer::start().await?,
+            apply: {
+                let flags = [&LOCKDOWN[..], &["--handover-patience=3s"]].concat();
+                Controller::start_apply(kubeconfig, &source, options(&flags)).await?
+            },
+            helm: Controller::start_helm(kubeconfig, &source, options(&LOCKDOWN)).await?,
+            source,
+        })
+    }
+}
+
+/// One story's place in the world.
+pub struct Scene {
+    pub world: &'static World,
+    pub client: Client,
+    /// Whoever is attacked.
+    pub victim: String,
+    /// A tenant, with an account `deployer` that may do everything in this namespace.
+    pub attacker: String,
+}
+
+/// Plays a story; on failure the controllers' logs about it are printed.
+pub fn play<F>(name: &str, story: impl FnOnce(Scene) -> F)
+where
+    F: Future<Output = Result<()>>,
+{
+    static WORLD: OnceCell<World> = OnceCell::const_new();
+    let outcome = RUNTIME.block_on(async {
+        let world = WORLD.get_or_try_init(World::start).await?;
+        let client = world.control_plane.client();
+        let victim = world.control_plane.namespace(&format!("{name}-victim")).await?;
+        let attacker = world.control_plane.namespace(&format!("{name}-thief")).await?;
+        for namespace in [&victim, &attacker] {
+            deployer(&client, namespace).await?;
+        }
+        let scene = Scene {
+            world,
+            client,
+            victim: victim.clone(),
+            attacker: attacker.clone(),
+        };
+        let outcome = story(scene).await;
+        if outcome.is_err() {
+            for controller in [&world.source, &world.apply, &world.helm] {
+                let log = controller.log();
+                let is_about = |line: &&str| line.contains(&victim) || line.contains(&attacker);
+                let lines: Vec<_> = log.lines().filter(is_about).collect();
+                eprintln!("{}:\n{}", controller.name(), lines.join("\n"));
+            }
+        }
+        outcome
+    });
+    if let Err(error) = outcome {
+        panic!("{error:#}");
+    }
+}
+
+/// An account that may do everything in its namespace.
+async fn deployer(client: &Client, namespace: &str) -> Result<()> {
+    let metadata = json!({"name": "deployer", "namespace": namespace});
+    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata});
+    objects::apply(client, &account).await?;
+    let binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": metadata,
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"kind": "ServiceAccount", "name": "deployer", "namespace": namespace}],
+    });
+    objects::apply(client, &binding).await?;
+    Ok(())
+}
+
+impl Scene {
+    pub async fn apply(&self, object: &Value) -> Result<()> {
+        objects::apply(&self.client, object).await.map(drop)
+    }
+
+    pub fn api(&self, api_version: &str, kind: &str, namespace: &str) -> Api<DynamicObject> {
+        objects::api(&self.client, api_version, kind, namespace)
+    }
+
+    /// The victim's repository `app`, fetched, with what nobody else may have. Returns the ready source.
+    pub async fn secret_source(&self) -> Result<(Repository, DynamicObject)> {
+        let repository = self.world.git.create_repository(&self.victim)?;
+        let manifest = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "stolen"},
+            "data": {"plan": "of the victim"}});
+        let chart = "apiVersion: v2\nname: stolen\nversion: 1.0.0\n";
+        let files = [
+            Change::write("deploy/map.yaml", manifest.to_string()),
+            Change::write("chart/Chart.yaml", chart),
+            Change::write("chart/templates/map.yaml", manifest.to_string()),
+        ];
+        repository.commit("main", "secret", &files)?;
+        self.apply(&objects::git_repository(
+            &self.victim,
+            "app",
+            repository.url(),
+            "main",
+        ))
+        .await?;
+        let sources = self.api(SOURCE, "GitRepository", &self.victim);
+        let ready = wait_for(&sources, "app", objects::is_ready, PATIENCE).await?;
+        Ok((repository, ready))
+    }
+
+    /// A Kustomization of the attacker, of `./deploy` in a source.
+    pub fn kustomization(&self, name: &str, source: (&str, &str)) -> Value {
+        let object = objects::kustomization(&self.attacker, name, source, "./deploy");
+        let spec = json!({"targetNamespace": self.attacker, "retryInterval": "1s"});
+        objects::with_spec(object, spec)
+    }
+
+    /// Writes a status, as who may do that.
+    pub async fn write_status(&self, api: &Api<DynamicObject>, name: &str, status: Value) -> Result<()> {
+        let patch = Patch::Merge(json!({"status": status}));
+        api.patch_status(name, &PatchParams::default(), &patch).await?;
+        Ok(())
+    }
+
+    /// Waits until an object of the attacker is refused; returns the message of Ready.
+    pub async fn refused(&self, api: &Api<DynamicObject>, name: &str) -> Result<String> {
+        let is_refused =
+            |object: &DynamicObject| condition(object, "Ready").is_some_and(|(status, ..)| status == "False");
+        let object = wait_for(api, name, is_refused, PATIENCE).await?;
+        let ready = condition(&object, "Ready").context("no condition Ready")?;
+        Ok(ready.2.to_owned())
+    }
+
+    /// Fails if what is the victim's has arrived at the attacker's.
+    pub async fn nothing_is_stolen(&self) -> Result<()> {
+        let maps = self.api("v1", "ConfigMap", &self.attacker);
+        ensure!(
+            maps.get_opt("stolen").await?.is_none(),
+            "the victim's object is the attacker's"
+        );
+        Ok(())
+    }
+}
