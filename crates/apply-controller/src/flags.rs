@@ -100,7 +100,7 @@ pub struct Flags {
     /// than five objects always go.
     #[arg(long, default_value_t = 100, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
     pub prune_max_share: u8,
-    /// How long an object that left one Kustomization is kept for another that has it, too, but does not apply it
+    /// How long to keep an object that was removed from one Kustomization for another one that lists it but has not applied it
     #[arg(long, default_value = "5m", value_name = "DURATION", value_parser = controller_kit::duration::parse)]
     pub handover_patience: Duration,
     /// What happens to a namespace or a custom resource definition that is to be pruned and holds what others made: refuse

@@ -134,7 +134,7 @@ pub struct Entry {
     pub prune_refused: Option<String>,
     /// What left its inventory and waits for others to take it over.
     pub handing_over: Option<HandOver>,
-    /// Objects of ours that others apply, too, and whether the status is still to tell of that.
+    /// Objects of ours that another owner applies as well, and whether the status already says so.
     pub rivals: Rivals,
     /// Since when it waits for another object.
     pub blocked_since: Option<Timestamp>,

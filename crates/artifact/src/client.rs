@@ -1,10 +1,10 @@
 //! Reading artifacts: what a consumer asks for, one verified folder or file at a time.
 //!
 //! In comes an [`ArtifactRef`] (a source object and its status.artifact); out comes a [`RemoteTree`], whose folders and
-//! files are fetched when they are asked for. The artifact service is asked whether the object has that archive: a status
-//! is what somebody wrote, and may name what others have. Only where there is no service, and for ExternalArtifacts that the
-//! service does not have (another controller made them), the archive is downloaded over HTTP, verified, and kept unpacked in
-//! an unnamed temporary file; how far such a download may reach is said in `download/guard.rs`.
+//! files are fetched when they are asked for. The artifact service is asked whether the object has that archive, because
+//! a status can be forged to name another object's artifact. The archive is downloaded over HTTP only if there is no service,
+//! or for an ExternalArtifact that another controller made. It is then verified, and kept unpacked in an unnamed temporary
+//! file. `download/guard.rs` limits what such a download may reach.
 //!
 //! Nothing that arrives is believed: a blob or folder is given to the caller and to the cache only when its
 //! bytes have the digest that it was asked by, and those digests come from the folder above, up to the tree that the
@@ -131,8 +131,8 @@ impl fmt::Display for SourceObject {
 /// The kind whose artifacts anybody may make.
 const EXTERNAL_KIND: &str = "ExternalArtifact";
 
-/// An artifact as a source object's status names it. The status is what somebody wrote: only what the artifact service says of the
-/// object itself is believed, or where others make artifacts, what can be downloaded.
+/// An artifact as a source object's status names it. The status can be forged: only the artifact service, or for the kinds that
+/// others make a download, proves that the object has the artifact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArtifactRef {
     /// The object.

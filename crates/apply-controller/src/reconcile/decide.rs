@@ -40,7 +40,7 @@ pub enum Decision {
     AwaitHealth,
     /// The wait takes so long that the status should tell of it.
     TellOfWait,
-    /// Others apply objects of ours: the status should tell of it.
+    /// Another owner applies objects of ours, and the status does not say so yet.
     TellOfRivals,
     /// The wait for health of these inputs ended: write what came of it.
     Conclude(Plan),

@@ -102,8 +102,8 @@ pub async fn sort(
     let mut sorted = Sorted::default();
     for (id, version) in stale {
         match heirs.remove(&id) {
-            // An inventory is what somebody says. Only the labels of the object itself tell that an heir has it, which the prune
-            // finds out; else it goes when it was waited for long enough.
+            // Anybody can write an inventory. Only the labels of the object itself prove that an heir has applied it, and the
+            // prune reads them. Without them the object is deleted when the patience is over.
             Some(heirs) if !impatient && target.engine.would_delete(&owner, &id, &version).await => {
                 let settled = heirs.iter().filter(|(_, settled)| *settled);
                 sorted.settled.extend(settled.map(|(heir, _)| heir.clone()));

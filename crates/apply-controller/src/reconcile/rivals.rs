@@ -16,7 +16,7 @@ const NAMED: usize = 3;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rivals {
     objects: BTreeMap<ObjectId, ObjectKey>,
-    /// The status does not tell of them yet.
+    /// Whether the status still has to name them.
     pub untold: bool,
 }
 
@@ -59,7 +59,8 @@ pub(super) fn took(context: &Context, key: &ObjectKey, applied: &Applied) {
     context.memory.with(key, |entry| entry.rivals = rivals);
 }
 
-/// Takes in that another has applied an object of ours. Says whether the status is to tell of it: not if we hand it over.
+/// Notes that another owner applied an object of ours. Returns whether the status has to say so, which it does not while we
+/// hand the object over.
 pub fn lost(context: &Context, key: &ObjectKey, id: &ObjectId, by: &Owner) -> bool {
     let other = key_of(by);
     if !is_rival(context, &other, id) {

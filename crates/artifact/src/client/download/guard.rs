@@ -62,22 +62,19 @@ impl Guard {
             return Ok(());
         };
         let port = url.port_or_known_default().unwrap_or_default();
-        let own = self.own_addresses().await;
-        match self.refuses(address, port, &own) {
-            true => Err(Error::Forbidden {
+        match self.own_addresses().await {
+            Ok(own) if !self.refuses(address, port, &own) => Ok(()),
+            _ => Err(Error::Forbidden {
                 object: object.to_string(),
             }),
-            false => Ok(()),
         }
     }
 
-    async fn own_addresses(&self) -> Vec<IpAddr> {
+    /// The addresses of the service. Without them nothing may be downloaded.
+    async fn own_addresses(&self) -> io::Result<Vec<IpAddr>> {
         let (host, port) = &self.service;
-        let found = tokio::net::lookup_host((host.as_str(), *port)).await;
-        found.map_or_else(
-            |_| Vec::new(),
-            |found| found.map(|found| canonical(found.ip())).collect(),
-        )
+        let found = tokio::net::lookup_host((host.as_str(), *port)).await?;
+        Ok(found.map(|found| canonical(found.ip())).collect())
     }
 
     /// An address of the service's host, whatever the port, except that on this very machine other programs are others.
@@ -99,7 +96,7 @@ impl Resolve for Guarded {
     fn resolve(&self, name: Name) -> Resolving {
         let guard = self.0.clone();
         Box::pin(async move {
-            let own = guard.own_addresses().await;
+            let own = guard.own_addresses().await?;
             let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
             // The port is not known here: on loopback it is looked at by the service itself.
             let allowed: Vec<SocketAddr> = found
@@ -142,6 +139,16 @@ mod tests {
         let local = Guard::of("http://127.0.0.1:9091").unwrap();
         let own = ["127.0.0.1".parse().unwrap()];
         assert!(local.refuses(own[0], 9091, &own) && !local.refuses(own[0], 8080, &own));
+    }
+
+    #[tokio::test]
+    async fn nothing_is_reached_while_the_service_cannot_be_resolved() {
+        let guard = Guard::of("https://no-such-host.invalid:9091").unwrap();
+        let object = SourceObject::new("ExternalArtifact", "a", "b");
+        let literal = Url::parse("http://192.0.2.1/x").unwrap();
+        assert!(guard.check(&literal, &object).await.is_err());
+        let resolved = Guarded(guard).resolve("localhost".parse().unwrap()).await;
+        assert!(resolved.is_err());
     }
 
     #[tokio::test]
