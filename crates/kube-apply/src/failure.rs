@@ -10,6 +10,7 @@ use kube::core::Status;
 use manifest::{ObjectId, Origin};
 
 use crate::Change;
+use crate::inventory::Inventory;
 
 /// Tells failures apart by what helps against them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -372,11 +373,14 @@ impl ApplyError {
         self.changes.is_empty() && self.errors.iter().all(only_asked)
     }
 
-    /// Returns the objects that failed because their namespace or definition is being deleted, or their namespace is gone.
-    pub fn cut_off(&self) -> Vec<ObjectId> {
+    /// Returns the objects that failed because their namespace or definition is being deleted, or because their
+    /// namespace, or a definition that is in `own`, is gone.
+    pub fn cut_off(&self, own: &Inventory) -> Vec<ObjectId> {
         let is_cut_off = |e: &&ObjectError| match e.class {
             Class::Terminating => true,
             Class::NotFound => !e.id.namespace.is_empty(),
+            // The definition vanished between the moment it was applied and the moment its object was.
+            Class::NotServed => own.definitions_of(&e.id.group).next().is_some(),
             _ => false,
         };
         self.errors
@@ -608,6 +612,26 @@ mod tests {
             "Thing/a/three delete failed: held",
         ];
         assert_eq!(summarize(&errors), expected);
+    }
+
+    #[test]
+    fn what_is_not_served_is_cut_off_where_its_definition_is_applied_too() {
+        let id = |group: &str, kind: &str, name: &str| ObjectId {
+            group: group.into(),
+            kind: kind.into(),
+            namespace: String::new(),
+            name: name.into(),
+        };
+        let thing = id("example.com", "Thing", "one");
+        let failure = Failure::new(Class::NotServed, "away");
+        let error = ApplyError::from(ObjectError::new(thing.clone(), None, Step::DryRun, failure));
+        let own = |name: &str| {
+            let definition = id("apiextensions.k8s.io", "CustomResourceDefinition", name);
+            Inventory::from_iter([(definition, "v1".to_owned())])
+        };
+        assert_eq!(error.cut_off(&own("things.example.com")), [thing]);
+        assert!(error.cut_off(&own("things.other.example.com")).is_empty());
+        assert!(error.cut_off(&Inventory::default()).is_empty());
     }
 
     #[test]

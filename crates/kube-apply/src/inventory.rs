@@ -77,6 +77,16 @@ impl Inventory {
         all
     }
 
+    /// Returns the names of the definitions of an API group's kinds.
+    pub(crate) fn definitions_of<'a>(&'a self, group: &'a str) -> impl Iterator<Item = &'a str> {
+        let defines = move |id: &&ObjectId| {
+            id.group == "apiextensions.k8s.io"
+                && id.kind == "CustomResourceDefinition"
+                && id.name.split_once('.').is_some_and(|(_, of)| of == group)
+        };
+        self.entries.keys().filter(defines).map(|id| id.name.as_str())
+    }
+
     /// Returns what is in either; where both know an object, the version of `newer` wins.
     pub fn union(&self, newer: &Inventory) -> Inventory {
         let mut entries = self.entries.clone();

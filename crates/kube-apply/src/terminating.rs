@@ -32,7 +32,9 @@ impl Engine {
             if !object.namespace.is_empty() {
                 needed.insert(("Namespace", object.namespace.clone()));
             }
-            if let Some(definition) = self.definition_of(object) {
+            // A kind that is not served any more may be forgotten here, too.
+            let definitions = own.definitions_of(&object.group).map(str::to_owned);
+            for definition in self.definition_of(object).into_iter().chain(definitions) {
                 needed.insert(("CustomResourceDefinition", definition));
             }
         }

@@ -264,7 +264,7 @@ impl Job<'_> {
                 false => all.clone(),
             };
             let cut_off = CutOff {
-                objects: error.cut_off(),
+                objects: error.cut_off(&new),
                 own: new.clone(),
             };
             Box::new(Failed {
