@@ -187,6 +187,9 @@ pub enum Error {
         /// What the reader said.
         source: io::Error,
     },
+    /// The caller said that nobody waits for the artifact any more, see [`Ingest::until`].
+    #[error("failed to finish the artifact: it was told to stop")]
+    Stopped,
     /// A file cannot stand in a tree.
     #[error("failed to add a file to the artifact")]
     AddFile(#[source] tree::BuildError),

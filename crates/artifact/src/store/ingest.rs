@@ -6,7 +6,10 @@
 use std::{
     borrow::Cow,
     io::{self, BufWriter, Read, Write},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use super::{
@@ -32,6 +35,7 @@ pub struct Ingest {
     files: tree::Builder,
     archive: Option<Written>,
     held: Held,
+    stopped: Arc<AtomicBool>,
 }
 
 /// What the ingest has counted, to let go of it in the end.
@@ -49,7 +53,15 @@ impl Ingest {
             files: tree::Builder::new(),
             archive: None,
             held: Held::default(),
+            stopped: Arc::default(),
         }
+    }
+
+    /// Ends whatever is being added or finished with [`Error::Stopped`] once this is true.
+    #[must_use]
+    pub fn until(mut self, stopped: Arc<AtomicBool>) -> Self {
+        self.stopped = stopped;
+        self
     }
 
     /// Adds a file; a later file of the same path replaces it.
@@ -121,7 +133,7 @@ impl Ingest {
     /// When the reader or the disk fails.
     pub fn set_archive(&mut self, mut reader: impl Read) -> Result<()> {
         let mut file = self.inner.files.temporary()?;
-        let (digest, size) = copy(&mut reader, &mut file, "the archive")?;
+        let (digest, size) = copy(&mut reader, &mut file, "the archive", &self.stopped)?;
         self.place_archive(file, digest, size)?;
         self.archive = Some(Written { digest, size });
         Ok(())
@@ -188,6 +200,7 @@ impl Ingest {
             path: path.to_owned(),
             source,
         };
+        check(&self.stopped)?;
         reader
             .by_ref()
             .take(SMALL as u64)
@@ -200,7 +213,12 @@ impl Ingest {
             }
         }
         let mut file = self.inner.files.temporary()?;
-        let (digest, size) = copy(&mut start.as_slice().chain(reader), &mut file, path)?;
+        let (digest, size) = copy(
+            &mut start.as_slice().chain(reader),
+            &mut file,
+            path,
+            &self.stopped,
+        )?;
         let mut state = self.inner.lock();
         if !state.references.hold_blob(&digest) {
             self.inner.files.place(file, Kind::Blob, &digest)?;
@@ -250,8 +268,11 @@ impl Ingest {
         let content = TreeContent {
             tree,
             files: &self.inner.files,
+            stopped: &self.stopped,
         };
-        let written = archive::write(&mut output, &tree.root(), &content).map_err(Error::of_archive)?;
+        let written = archive::write(&mut output, &tree.root(), &content);
+        check(&self.stopped)?;
+        let written = written.map_err(Error::of_archive)?;
         let file = output
             .into_inner()
             .map_err(|error| Error::io("write an archive")(error.into_error()))?;
@@ -357,11 +378,12 @@ impl State {
 struct TreeContent<'a> {
     tree: &'a Tree,
     files: &'a Files,
+    stopped: &'a AtomicBool,
 }
 
-impl archive::Content for TreeContent<'_> {
+impl<'a> archive::Content for TreeContent<'a> {
     type Error = Error;
-    type Blob = Content;
+    type Blob = Watched<'a>;
 
     fn directory(&self, digest: &Digest) -> Result<Cow<'_, Directory>> {
         let what = super::What::Directory;
@@ -374,17 +396,46 @@ impl archive::Content for TreeContent<'_> {
             })
     }
 
-    fn blob(&self, digest: &Digest) -> Result<Content> {
-        self.files.content(Kind::Blob, digest, 0)
+    fn blob(&self, digest: &Digest) -> Result<Watched<'a>> {
+        Ok(Watched {
+            content: self.files.content(Kind::Blob, digest, 0)?,
+            stopped: self.stopped,
+        })
+    }
+}
+
+/// Content that ends with an error when the ingest is told to stop.
+struct Watched<'a> {
+    content: Content,
+    stopped: &'a AtomicBool,
+}
+
+impl Read for Watched<'_> {
+    fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
+        check(self.stopped).map_err(io::Error::other)?;
+        self.content.read(target)
+    }
+}
+
+fn check(stopped: &AtomicBool) -> Result<()> {
+    match stopped.load(Ordering::Relaxed) {
+        true => Err(Error::Stopped),
+        false => Ok(()),
     }
 }
 
 /// Writes all that the reader gives, and returns digest and size of it.
-fn copy(reader: &mut impl Read, file: &mut Temporary, path: &str) -> Result<(Digest, u64)> {
+fn copy(
+    reader: &mut impl Read,
+    file: &mut Temporary,
+    path: &str,
+    stopped: &AtomicBool,
+) -> Result<(Digest, u64)> {
     let mut hasher = Hasher::new();
     let mut size = 0;
     let mut buffer = vec![0; SMALL];
     loop {
+        check(stopped)?;
         let piece = match reader.read(&mut buffer) {
             Ok(0) => return Ok((hasher.finish(), size)),
             Ok(read) => &buffer[..read],
