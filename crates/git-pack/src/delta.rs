@@ -1,5 +1,13 @@
 //! Deltas: how an object is made of another one.
 
+const CUT: &str = "its delta ends in the middle of an instruction";
+
+/// How large the object becomes, as the instructions say it.
+pub(crate) fn size_of_result(instructions: &[u8]) -> Result<u64, &'static str> {
+    let mut rest = instructions;
+    size(&mut rest).and_then(|_| size(&mut rest)).ok_or(CUT)
+}
+
 /// Writes what `instructions` make of `base` over what is in `result`. The error says what is wrong with them.
 pub(crate) fn apply(
     base: &[u8],
@@ -7,7 +15,6 @@ pub(crate) fn apply(
     limit: u64,
     result: &mut Vec<u8>,
 ) -> Result<(), &'static str> {
-    const CUT: &str = "its delta ends in the middle of an instruction";
     let mut rest = instructions;
     let base_size = size(&mut rest).ok_or(CUT)?;
     let size = size(&mut rest).ok_or(CUT)?;
@@ -18,6 +25,7 @@ pub(crate) fn apply(
         return Err("it is larger than the limit of one object");
     }
     result.clear();
+    crate::reserve(result, size);
     while let Some((&instruction, tail)) = rest.split_first() {
         rest = tail;
         let bytes = match instruction {

@@ -2,14 +2,14 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufWriter, Read, Write as _};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use gix_hash::{Hasher, Kind as Hash, ObjectId};
 
 use crate::entry::{self, Base, Entry, Kind};
 use crate::error::Error;
 use crate::inflate::Inflater;
-use crate::{Limits, Pack, resolve};
+use crate::{Limits, Pack, Settings, resolve};
 
 const CHECKSUM: usize = 20;
 const BUFFER: usize = 64 << 10;
@@ -27,29 +27,25 @@ pub(crate) struct Seen {
 
 impl Pack {
     /// Receives a pack into the empty `file`, and no byte beyond its end. The file must be open for reading too.
-    pub fn receive(
-        stream: &mut dyn BufRead,
-        file: File,
-        limits: &Limits,
-        cancelled: &AtomicBool,
-    ) -> Result<Self, Error> {
+    pub fn receive(stream: &mut dyn BufRead, file: File, settings: &Settings) -> Result<Self, Error> {
+        let limits = &settings.limits;
         let mut input = Input::new(stream, &file)?;
         let count = head(&mut input, limits)?;
         let mut seen = Seen::default();
         let mut inflater = Inflater::default();
         for _ in 0..count {
-            if cancelled.load(Ordering::Relaxed) {
+            if settings.cancelled.load(Ordering::Relaxed) {
                 return Err(Error::Cancelled);
             }
             seen.next(&mut input, &mut inflater, limits)?;
         }
         let bytes = input.end()?;
-        let objects = resolve::resolve(&file, seen, limits, cancelled)?;
+        let objects = resolve::resolve(&file, seen, settings)?;
         Ok(Self {
             file,
             objects,
             bytes,
-            limits: *limits,
+            settings: settings.clone(),
         })
     }
 }
@@ -89,6 +85,11 @@ impl Seen {
             }
             Entry::Delta(header) => {
                 self.count(header.size, limits)?;
+                if header.size > limits.delta_bytes {
+                    let what = "the size in bytes of one of its deltas";
+                    let limit = limits.delta_bytes;
+                    return Err(Error::TooLarge { what, limit });
+                }
                 inflater.run(input, offset, header.size, &mut |_| Ok(()))?;
                 self.deltas.push((header.kind, offset));
             }

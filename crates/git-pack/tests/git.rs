@@ -1,12 +1,13 @@
 //! Packs that the real git made, and broken ones.
 
 use std::fs::File;
-use std::io::{Cursor, Write as _};
+use std::io::{Cursor, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use git_pack::{Error, Limits, Pack};
+use git_pack::{Error, Limits, Pack, Settings};
 use gix_hash::ObjectId;
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -95,7 +96,11 @@ fn deltas(pack: &[u8]) -> bool {
 
 fn receive(bytes: &[u8], limits: &Limits) -> Result<Pack, Error> {
     let file: File = tempfile::tempfile().expect("a file");
-    Pack::receive(&mut Cursor::new(bytes), file, limits, &AtomicBool::new(false))
+    let settings = Settings {
+        limits: *limits,
+        ..Settings::default()
+    };
+    Pack::receive(&mut Cursor::new(bytes), file, &settings)
 }
 
 #[test]
@@ -123,13 +128,14 @@ fn reads_every_object_as_git_does() {
             let id = ObjectId::from_hex(name.as_bytes()).expect("a name");
             let (mut read, mut copied) = (vec![1], Vec::new());
             assert_eq!(
-                pack.read(&id, &mut read)
+                pack.read(&id, 1 << 20, &mut read)
                     .expect("readable")
                     .map(git_pack::Kind::word),
                 Some(kind)
             );
             assert_eq!(read, git(path, &["cat-file", kind, name], b""), "{line}");
-            assert!(pack.copy(&id, &mut copied).expect("readable").is_some());
+            let (_, mut content) = pack.open(&id).expect("readable").expect("it is there");
+            content.read_to_end(&mut copied).expect("readable");
             assert_eq!(copied, read, "{line}");
         }
         assert!(!pack.contains(&ObjectId::null(gix_hash::Kind::Sha1)));
@@ -143,7 +149,7 @@ fn takes_nothing_beyond_the_end() {
     bytes.extend(b"0000");
     let mut stream = Cursor::new(bytes.as_slice());
     let file = tempfile::tempfile().expect("a file");
-    Pack::receive(&mut stream, file, &Limits::default(), &AtomicBool::new(false)).expect("a good pack");
+    Pack::receive(&mut stream, file, &Settings::default()).expect("a good pack");
     assert_eq!(stream.position() as usize, bytes.len() - 4);
 }
 
@@ -259,36 +265,130 @@ fn a_chain_that_git_would_not_make_is_refused() {
     );
 }
 
+/// The size of an entry, as the first bytes of one say it.
+fn head(kind: u8, mut size: usize) -> Vec<u8> {
+    let mut bytes = vec![kind << 4 | (size & 0x0f) as u8];
+    size >>= 4;
+    while size > 0 {
+        *bytes.last_mut().expect("not empty") |= 0x80;
+        bytes.push((size & 0x7f) as u8);
+        size >>= 7;
+    }
+    bytes
+}
+
+fn number(mut value: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while value >= 0x80 {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+    bytes
+}
+
+/// A delta of the object that begins `distance` before, of `size` bytes, that makes as many: another first byte, and the
+/// rest of the base.
+fn changed(distance: usize, size: usize, first: u8) -> Vec<u8> {
+    let mut delta = [number(size), number(size), vec![1, first]].concat();
+    let mut at = 1;
+    while at < size {
+        let length = (size - at).min(0x00ff_ffff);
+        delta.push(0xff);
+        delta.extend(&u32::try_from(at).expect("short").to_le_bytes());
+        delta.extend(&length.to_le_bytes()[..3]);
+        at += length;
+    }
+    let mut entry = head(6, delta.len());
+    let mut back = vec![(distance & 0x7f) as u8];
+    let mut rest = distance >> 7;
+    while rest > 0 {
+        rest -= 1;
+        back.insert(0, 0x80 | (rest & 0x7f) as u8);
+        rest >>= 7;
+    }
+    entry.extend(back);
+    deflated(&entry, &delta)
+}
+
+/// A blob and so many others, each made of the one before.
+fn chain(size: usize, length: usize) -> Vec<Vec<u8>> {
+    let mut entries = vec![deflated(&head(3, size), &vec![0; size])];
+    for link in 1..=length {
+        let distance = entries.last().expect("not empty").len();
+        entries.push(changed(distance, size, link as u8));
+    }
+    entries
+}
+
 #[test]
-fn chains_are_bounded_by_what_they_hold_and_siblings_are_no_chains() {
-    let zeros = vec![0; 3_000];
-    // Of 3,000 bytes, makes 3,000: copies the first 3,000.
-    let copy = [0xb8, 0x17, 0xb8, 0x17, 0xb0, 0xb8, 0x0b];
+fn deltas_are_bounded_by_their_size_and_that_of_what_they_are_made_of() {
     let limits = Limits {
-        object_bytes: 4_000,
+        delta_bytes: 4_000,
         ..Limits::default()
     };
-    let whole = deflated(&[0xb8, 0xbb, 0x01], &zeros);
-    let size = |entry: &Vec<u8>| u8::try_from(entry.len()).expect("short");
-    let child = deflated(&[0x67, size(&whole)], &copy);
-    let grandchild = deflated(&[0x67, size(&child)], &copy);
-    let great_grandchild = deflated(&[0x67, size(&grandchild)], &copy);
-    let chain = crafted(&[whole.clone(), child.clone(), grandchild, great_grandchild]);
-    let error = receive(&chain, &limits).expect_err("too large").to_string();
-    let expected =
-        "refused the pack: the size in bytes of objects that are made of each other is more than 8000";
-    assert_eq!(error, expected);
-    let sibling = deflated(&[0x67, size(&whole) + size(&child)], &copy);
-    assert!(receive(&crafted(&[whole.clone(), child, sibling]), &limits).is_ok());
+    assert!(receive(&crafted(&chain(4_000, 5)), &limits).is_ok());
+    let expected = "refused the pack: the size in bytes of an object that is a delta, or that one is made of, is more \
+                    than 4000";
+    let error = receive(&crafted(&chain(4_001, 1)), &limits).expect_err("too large");
+    assert_eq!(error.to_string(), expected);
     // What it would make is too large: it is not made.
-    let bomb = deflated(&[0x67, size(&whole)], &[0xb8, 0x17, 0x80, 0x80, 0x80, 0x01, 0xb0]);
-    let error = receive(&crafted(&[whole, bomb]), &limits)
-        .expect_err("too large")
-        .to_string();
+    let whole = deflated(&head(3, 3_000), &vec![0; 3_000]);
+    let bomb = deflated(
+        &[0x67, u8::try_from(whole.len()).expect("short")],
+        &[0xb8, 0x17, 0x80, 0x80, 0x80, 0x01, 0xb0],
+    );
+    let error = receive(&crafted(&[whole, bomb]), &limits).expect_err("too large");
+    assert_eq!(error.to_string(), expected);
+}
+
+#[test]
+fn a_chain_that_is_larger_than_what_is_kept_of_it_is_made_again_where_it_is_needed() {
+    // 10 objects of 30 MB, and for each of the first ones a second delta that comes back to it.
+    const SIZE: usize = 30_000_000;
+    let mut entries = chain(SIZE, 9);
+    let start = |entries: &[Vec<u8>], place: usize| entries[..place].iter().map(Vec::len).sum::<usize>();
+    for place in [0, 3, 4] {
+        let distance = start(&entries, entries.len()) - start(&entries, place);
+        entries.push(changed(distance, SIZE, 100 + place as u8));
+    }
+    let pack = receive(&crafted(&entries), &Limits::default()).expect("a good pack");
+    assert_eq!(pack.len(), 13);
+    for first in [0, 1, 5, 9, 100, 103, 104] {
+        let mut hasher = gix_hash::hasher(gix_hash::Kind::Sha1);
+        hasher.update(format!("blob {SIZE}\0").as_bytes());
+        hasher.update(&[first]);
+        hasher.update(&vec![0; SIZE - 1]);
+        let id = hasher.try_finalize().expect("no collision");
+        assert!(pack.contains(&id), "{first}");
+    }
+    // Each time it is made again counts as work.
+    let limits = Limits {
+        inflated_bytes: 14 * SIZE as u64,
+        ..Limits::default()
+    };
+    let error = receive(&crafted(&entries), &limits).expect_err("too much work");
     assert!(
-        error.ends_with("it is larger than the limit of one object"),
+        error.to_string().contains("the size in bytes of all its objects"),
         "{error}"
     );
+}
+
+#[test]
+fn what_is_read_is_bounded_and_what_is_a_stream_is_not_held() {
+    let pack = receive(&crafted(&chain(100_000, 1)), &Limits::default()).expect("a good pack");
+    let mut buffer = Vec::new();
+    for name in pack.names() {
+        let error = pack.read(name, 99_999, &mut buffer).expect_err("too large");
+        assert!(matches!(error, Error::TooLarge { limit: 99_999, .. }), "{error}");
+        pack.read(name, 100_000, &mut buffer)
+            .expect("as large as allowed");
+        let (_, mut content) = pack.open(name).expect("readable").expect("it is there");
+        assert_eq!(content.left(), 100_000);
+        let mut read = Vec::new();
+        content.read_to_end(&mut read).expect("readable");
+        assert!(read == buffer && content.left() == 0);
+    }
 }
 
 #[test]
@@ -313,12 +413,11 @@ fn a_cancelled_receiver_stops() {
     let repository = repository();
     let bytes = pack_of(repository.path(), &[]);
     let file = tempfile::tempfile().expect("a file");
-    let received = Pack::receive(
-        &mut Cursor::new(bytes),
-        file,
-        &Limits::default(),
-        &AtomicBool::new(true),
-    );
+    let settings = Settings {
+        cancelled: Arc::new(AtomicBool::new(true)),
+        ..Settings::default()
+    };
+    let received = Pack::receive(&mut Cursor::new(bytes), file, &settings);
     assert!(matches!(received, Err(Error::Cancelled)));
 }
 

@@ -144,6 +144,12 @@ pub(crate) enum Error {
     /// What was received cannot be read.
     #[error("failed to read the content of the repository")]
     ReadCommit(#[from] git::pack::Error),
+    /// More becomes part of the artifact than is taken of anybody.
+    #[error("refused the content of the repository: {0}; leave out what is not needed with spec.ignore")]
+    ContentTooLarge(String),
+    /// The time was over before the artifact was made.
+    #[error("timed out: failed to store the artifact in time")]
+    StoreInTime(#[from] http::TimedOut),
     /// The artifact could not be pulled.
     #[error(transparent)]
     Pull(#[from] oci::Error),
@@ -373,6 +379,7 @@ impl Error {
             | Self::ResolveReference(_)
             | Self::SparseCheckout(_)
             | Self::Submodules(_)
+            | Self::ContentTooLarge(_)
             | Self::ReadCommit(_) => (FETCH_FAILED, reasons::GIT_OPERATION_FAILED),
             Self::VerifyGit(error) => (condition_types::SOURCE_VERIFIED, error.reason()),
             Self::Include(error) => error.condition(),
@@ -396,7 +403,9 @@ impl Error {
             Self::HelmRepository(error) => (FETCH_FAILED, error.reason()),
             Self::LoadIgnore(_) => (STORAGE_OPERATION_FAILED, "SourceIgnoreError"),
             Self::Store(artifact::store::Error::Full { .. }) => (STORAGE_OPERATION_FAILED, STORAGE_FULL),
-            Self::Store(_) => (STORAGE_OPERATION_FAILED, reasons::ARCHIVE_OPERATION_FAILED),
+            Self::Store(_) | Self::StoreInTime(_) => {
+                (STORAGE_OPERATION_FAILED, reasons::ARCHIVE_OPERATION_FAILED)
+            }
             Self::MakeDirectory(_) => (STORAGE_OPERATION_FAILED, reasons::DIRECTORY_CREATION_FAILED),
             Self::Abandoned => (STORAGE_OPERATION_FAILED, reasons::FAILED),
         };

@@ -15,3 +15,4 @@ pub(crate) mod nearest;
 pub(crate) mod oci;
 pub(crate) mod received;
 pub(crate) mod semver;
+pub(crate) mod stop;

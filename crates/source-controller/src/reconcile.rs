@@ -133,7 +133,7 @@ async fn update<K: Kind>(object: Arc<K>, key: &ObjectKey, context: &Context<K>) 
     let (object, progress, ending) = match decide(observed) {
         Decision::Fetch(plan) => match carry_out(object, key, plan, context).await? {
             Some(done) => done,
-            None => return Ok(Outcome::Done), // the process ends; the next one begins anew
+            None => return Ok(Outcome::Done), // whoever comes next begins anew
         },
         Decision::Fail(failure, progress) => (object, progress, Ending::Failed(failure)),
     };
@@ -146,7 +146,8 @@ async fn update<K: Kind>(object: Arc<K>, key: &ObjectKey, context: &Context<K>) 
 
 type Done<K> = (Arc<K>, Progress, Ending);
 
-/// Fetches and stores. Tells of it in the status when it takes long. None when the process ends meanwhile.
+/// Fetches and stores. Tells of it in the status when it takes long. None when the process ends meanwhile, or somebody
+/// deletes the object.
 async fn carry_out<K: Kind>(
     mut object: Arc<K>,
     key: &ObjectKey,
@@ -160,20 +161,23 @@ async fn carry_out<K: Kind>(
     } = plan;
     let spec = object.clone();
     let began = Instant::now();
+    let fetcher = context.fetcher.for_run(K::HAS_TIMEOUT.then(|| spec.timeout()));
+    // Whatever still runs on other threads ends with this function.
+    let _stop = fetcher.stop.when_dropped();
     let work = received::counting(context.fetches.received.clone(), async {
-        let mut fetched = match spec.fetch(&references, unless_revision, &context.fetcher).await {
+        let mut fetched = match spec.fetch(&references, unless_revision, &fetcher).await {
             Ok(Fetch::Unchanged { revision }) => return Ending::UpToDate { revision },
             Ok(Fetch::New(fetched)) => fetched,
             Err(failure) => return late(&*spec, failure),
         };
-        let verified = match verify(&*spec, &references, &mut fetched, &context.fetcher).await {
+        let verified = match verify(&*spec, &references, &mut fetched, &fetcher).await {
             Ok(verified) => verified,
             Err(failure) => return late(&*spec, failure),
         };
         let headline = fetched.headline.clone();
         let included = K::included(&references);
         let build = K::build(&fetched.content);
-        match store::store::<K>(key, fetched, &context.store).await {
+        match store::store::<K>(key, fetched, &context.store, &fetcher).await {
             Ok(record) => Ending::Stored {
                 record,
                 included,
@@ -194,12 +198,26 @@ async fn carry_out<K: Kind>(
                 return Ok(Some((object, progress, ending)));
             }
             () = context.shutdown.cancelled() => return Ok(None),
+            // The queue has the key again, because of the deletion.
+            () = deleted(key, context) => return Ok(None),
             () = tokio::time::sleep_until(patience.unwrap_or_else(Instant::now)), if patience.is_some() => {
                 patience = None;
                 let status = status::in_progress(&*object, &progress, &context.address, Timestamp::now());
                 object = record::write_status(object, &status, context).await?;
             }
         }
+    }
+}
+
+/// Returns when the object is gone, or is to go.
+async fn deleted<K: Kind>(key: &ObjectKey, context: &Context<K>) {
+    const LOOK: Duration = Duration::from_millis(500);
+    let is_wanted = || {
+        let object = context.cache.get(&key.object_ref());
+        object.is_some_and(|object| object.meta().deletion_timestamp.is_none())
+    };
+    while is_wanted() {
+        tokio::time::sleep(LOOK).await;
     }
 }
 

@@ -15,14 +15,11 @@ pub(crate) mod ssh;
 mod transport;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use gix::ObjectId;
 use gix::protocol::handshake::Ref;
 use reqwest::header::HeaderValue;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use self::pack::Pack;
@@ -34,6 +31,7 @@ use super::http;
 use super::nearest::Nearest;
 use super::received::Received;
 use super::semver;
+use super::stop::Stop;
 
 /// Why a repository could not be fetched.
 #[derive(Debug, thiserror::Error)]
@@ -207,8 +205,12 @@ pub(crate) struct Request {
     pub(crate) unless_revision: Option<String>,
     /// Where temporary packs go.
     pub(crate) directory: PathBuf,
+    /// How packs are received.
+    pub(crate) packs: git_pack::Settings,
     /// All must be over by then.
     pub(crate) deadline: Instant,
+    /// Ends the fetch before that.
+    pub(crate) stop: Stop,
 }
 
 /// What the remote has.
@@ -230,12 +232,11 @@ pub(crate) struct Checkout {
 
 /// Fetches on a blocking thread. When the deadline passes, or nobody waits any more, the thread is told to end.
 pub(crate) async fn fetch(request: Request) -> Result<Outcome, Error> {
-    let stop = Stop::default();
-    let deadline = request.deadline;
+    let (stop, deadline) = (request.stop.clone(), request.deadline);
+    let waiting = stop.when_dropped();
     let mut fetching = {
-        let (interrupt, cancel) = (stop.interrupt.clone(), stop.cancel.clone());
         let received = Received::here();
-        let fetch = move || fetch_blocking(&request, &interrupt, &cancel);
+        let fetch = move || fetch_blocking(&request);
         tokio::task::spawn_blocking(move || received.within(fetch))
     };
     let result = tokio::select! {
@@ -245,41 +246,18 @@ pub(crate) async fn fetch(request: Request) -> Result<Outcome, Error> {
             fetching.await
         }
     };
+    waiting.disarm();
     match result.map_err(|_| Error::Abandoned)? {
         // The transport knows what was waited for; whatever else fails when it is told to end says nothing.
         Err(error @ Error::Request(http::Error::Wait { .. })) => Err(error),
-        Err(_) if stop.interrupt.load(Ordering::Relaxed) => Err(Error::Wait(http::TimedOut)),
+        Err(_) if stop.check().is_err() => Err(Error::Wait(http::TimedOut)),
         result => result,
     }
 }
 
-/// Ends a fetch on its thread, when dropped at the latest.
-#[derive(Default)]
-struct Stop {
-    interrupt: Arc<AtomicBool>,
-    cancel: CancellationToken,
-}
-
-impl Stop {
-    fn now(&self) {
-        self.interrupt.store(true, Ordering::Relaxed);
-        self.cancel.cancel();
-    }
-}
-
-impl Drop for Stop {
-    fn drop(&mut self) {
-        self.now();
-    }
-}
-
-fn fetch_blocking(
-    request: &Request,
-    interrupt: &AtomicBool,
-    cancel: &CancellationToken,
-) -> Result<Outcome, Error> {
+fn fetch_blocking(request: &Request) -> Result<Outcome, Error> {
     request.reference.check()?;
-    let mut session = Session::open(request, cancel)?;
+    let mut session = Session::open(request)?;
     let refs = session.list_refs(&request.reference)?;
     let resolved = resolve(&mut session, &request.reference, &refs)?;
     let branch = request.reference.branch_of_commit(&refs);
@@ -291,12 +269,12 @@ fn fetch_blocking(
         .prefix("git-")
         .tempdir_in(&request.directory)
         .map_err(Error::MakeDirectory)?;
-    let pack = receive(&mut session, request, &resolved, directory.path(), interrupt)?;
+    let pack = receive(&mut session, request, &resolved, directory.path())?;
     drop(session);
     if let Some((branch, head)) = branch.filter(|(_, head)| *head != resolved.commit) {
-        history::check(request, &resolved, &branch, head, interrupt, cancel)?;
+        history::check(request, &resolved, &branch, head)?;
     }
-    let subject = pack.subject();
+    let subject = pack.subject().to_owned();
     Ok(Outcome::Fetched(Box::new(Checkout {
         resolved,
         subject,
@@ -324,18 +302,17 @@ fn receive(
     request: &Request,
     resolved: &Resolved,
     directory: &Path,
-    interrupt: &AtomicBool,
 ) -> Result<Pack, Error> {
     let sparse = request
         .sparse
         .as_ref()
         .filter(|sparse| !sparse.is_everything() && session.is_partial());
     let filter = sparse.map(|_| sparse::NO_BLOBS);
-    let received = session.receive_commit(resolved, filter, directory, interrupt)?;
-    let mut pack = Pack::open(received, resolved.commit)?;
+    let received = session.receive_commit(resolved, filter, directory, &request.packs)?;
+    let mut pack = Pack::open(received, resolved.commit, request.stop.clone())?;
     if let Some(sparse) = sparse {
         for blobs in sparse.blobs(&pack)?.chunks(sparse::BATCH) {
-            if let Some(received) = session.receive_objects(blobs, directory, interrupt)? {
+            if let Some(received) = session.receive_objects(blobs, directory, &request.packs)? {
                 pack.add(received);
             }
         }

@@ -139,7 +139,9 @@ impl Kind for GitRepository {
             sparse: Some(Sparse::new(&self.spec.sparse_checkout)),
             unless_revision,
             directory: fetcher.directory.clone(),
+            packs: fetcher.packs(),
             deadline: fetcher.deadline(self.timeout()),
+            stop: fetcher.stop.clone(),
         };
         let deadline = request.deadline;
         let shown = remotes.shown();
@@ -169,6 +171,7 @@ impl Kind for GitRepository {
             ignore: self.spec.ignore.clone(),
             sparse: Sparse::new(&self.spec.sparse_checkout),
             inclusions: references.inclusions.clone(),
+            stop: fetcher.stop.clone(),
             resolved,
         };
         let filename = format!("{}.tar.gz", content.resolved.commit);

@@ -6,6 +6,7 @@ use git_ssh::algorithms::Algorithms;
 use tokio::time::Instant;
 
 use crate::fetch::identity::Identities;
+use crate::fetch::stop::Stop;
 use crate::fetch::{helm_repository, http, oci};
 
 /// What fetching needs besides the object: shared by all objects, and holding the credentials of none.
@@ -24,6 +25,12 @@ pub(crate) struct Fetcher {
     pub(crate) indexes: PathBuf,
     /// Tokens of cloud providers.
     pub(crate) identities: Identities,
+    /// The memory of the process for large objects of Git.
+    memory: git_pack::Memory,
+    /// Ends the run's work on other threads.
+    pub(crate) stop: Stop,
+    /// When the run must be over.
+    end: Option<Instant>,
 }
 
 impl Fetcher {
@@ -38,6 +45,18 @@ impl Fetcher {
             charts: helm_package::Limits::default(),
             indexes,
             identities,
+            memory: git_pack::Memory::default(),
+            stop: Stop::default(),
+            end: None,
+        }
+    }
+
+    /// The fetcher of one run, which must be over in this time if one is given.
+    pub(crate) fn for_run(&self, timeout: Option<api::meta::Duration>) -> Self {
+        Self {
+            stop: Stop::default(),
+            end: timeout.map(|timeout| Instant::now() + timeout.to_std()),
+            ..self.clone()
         }
     }
 
@@ -50,6 +69,21 @@ impl Fetcher {
 
     /// When a fetch that begins now must be over.
     pub(crate) fn deadline(&self, timeout: api::meta::Duration) -> Instant {
-        Instant::now() + timeout.to_std()
+        let deadline = Instant::now() + timeout.to_std();
+        self.end.map_or(deadline, |end| end.min(deadline))
+    }
+
+    /// When the run must be over.
+    pub(crate) fn end(&self) -> Option<Instant> {
+        self.end
+    }
+
+    /// How packs are received.
+    pub(crate) fn packs(&self) -> git_pack::Settings {
+        git_pack::Settings {
+            limits: git_pack::Limits::default(),
+            memory: self.memory.clone(),
+            cancelled: self.stop.flag().clone(),
+        }
     }
 }

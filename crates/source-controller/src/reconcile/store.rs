@@ -6,13 +6,17 @@ use controller_kit::ObjectKey;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::error::Error;
+use crate::fetch::http::TimedOut;
 use crate::kind::{Failure, Fetched, Kind};
+use crate::reconcile::fetch::Fetcher;
 
-/// Stores content on a blocking thread. The artifact is the current one of its object when this returns.
+/// Stores content on a blocking thread, before the end of the run. The artifact is the current one of its object when
+/// this returns.
 pub(crate) async fn store<K: Kind>(
     key: &ObjectKey,
     fetched: Fetched<K::Content>,
     store: &Store,
+    fetcher: &Fetcher,
 ) -> Result<Record, Failure> {
     let Fetched {
         seen,
@@ -29,13 +33,32 @@ pub(crate) async fn store<K: Kind>(
         filename,
         metadata,
     };
-    let store = store.clone();
-    let stored = tokio::task::spawn_blocking(move || {
-        let mut ingest = store.ingest();
+    let (store, stop) = (store.clone(), &fetcher.stop);
+    let waiting = stop.when_dropped();
+    let stopped = stop.flag().clone();
+    let mut storing = tokio::task::spawn_blocking(move || {
+        let mut ingest = store.ingest().until(stopped);
         K::fill(content, &mut ingest)?;
         Ok(ingest.finish(meta)?)
     });
-    let stored = stored.await.unwrap_or(Err(Error::Abandoned));
+    let end = async {
+        match fetcher.end() {
+            Some(end) => tokio::time::sleep_until(end).await,
+            None => std::future::pending().await,
+        }
+    };
+    let stored = tokio::select! {
+        stored = &mut storing => stored,
+        () = end => {
+            stop.now();
+            storing.await
+        }
+    };
+    waiting.disarm();
+    let stored = match stored.unwrap_or(Err(Error::Abandoned)) {
+        Err(_) if stop.check().is_err() => Err(Error::StoreInTime(TimedOut)),
+        stored => stored,
+    };
     stored.map_err(|error| Failure {
         error,
         seen: Some(seen),

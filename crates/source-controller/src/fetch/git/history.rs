@@ -4,17 +4,14 @@
 //! lead to the head and not to the commit, without their content: the branch leads to the commit exactly if it is a parent
 //! of one of these. A server that cannot leave content out is asked for the whole branch, as Flux asks all servers.
 
-use std::sync::atomic::AtomicBool;
-
 use git_pack::Kind;
 use gix::ObjectId;
 use gix::objs::CommitRefIter;
-use tokio_util::sync::CancellationToken;
 
 use super::reference::Resolved;
 use super::session::Session;
 use super::{Error, Request};
-use crate::fetch::git::pack::{self, SHA1};
+use crate::fetch::git::pack::{self, MAX_META_BYTES, SHA1};
 
 /// Refuses a commit that the branch does not lead to.
 pub(super) fn check(
@@ -22,8 +19,6 @@ pub(super) fn check(
     resolved: &Resolved,
     branch: &str,
     head: ObjectId,
-    interrupt: &AtomicBool,
-    cancel: &CancellationToken,
 ) -> Result<(), Error> {
     let commit = resolved.commit;
     let directory = tempfile::Builder::new()
@@ -31,8 +26,8 @@ pub(super) fn check(
         .tempdir_in(&request.directory)
         .map_err(Error::MakeDirectory)?;
     // Servers of protocol 0 and 1 have hung up, and one that was shown as shallow what we have would count otherwise.
-    let mut session = Session::open(request, cancel)?;
-    let received = session.receive_history(head, commit, directory.path(), interrupt)?;
+    let mut session = Session::open(request)?;
+    let received = session.receive_history(head, commit, directory.path(), &request.packs)?;
     let leads_there = match received {
         Some(pack) => has_or_continues(&pack, commit).map_err(pack::Error::from)?,
         None => false,
@@ -54,7 +49,7 @@ fn has_or_continues(pack: &git_pack::Pack, commit: ObjectId) -> Result<bool, git
     }
     let mut buffer = Vec::new();
     for name in pack.names() {
-        let is_commit = pack.read(name, &mut buffer)? == Some(Kind::Commit);
+        let is_commit = pack.read(name, MAX_META_BYTES, &mut buffer)? == Some(Kind::Commit);
         let mut parents = CommitRefIter::from_bytes(&buffer, SHA1).parent_ids();
         if is_commit && parents.any(|id| id == commit) {
             return Ok(true);

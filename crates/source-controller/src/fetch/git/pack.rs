@@ -4,14 +4,25 @@
 //! names that would lead out of the tree are refused, depth and number of entries are bounded. A depth-1 pack holds all
 //! that it needs, or the blobs lie in further packs beside it, so no object database is opened.
 
+use std::io::Read;
+
 use git_pack::Kind;
 use gix::ObjectId;
 use gix::objs::bstr::ByteSlice;
 use gix::objs::tree::EntryKind;
 use gix::objs::{CommitRef, TreeRefIter};
 
+use crate::fetch::http::TimedOut;
+use crate::fetch::stop::Stop;
+
 /// Trees may share subtrees, so that a small pack can unfold into any number of paths.
 const MAX_ENTRIES: usize = 2_000_000;
+/// A commit, a tag or one folder; a folder of this size has some 200,000 entries. In bytes.
+pub(super) const MAX_META_BYTES: u64 = 8 << 20;
+/// All folders from the root to where a walk is, in bytes.
+const MAX_OPEN_BYTES: usize = 16 << 20;
+/// More of a commit's message is not kept, in bytes: a repository may have hundreds of submodules.
+const MAX_SUBJECT_BYTES: usize = 1024;
 /// Longer paths cannot be stored on any file system.
 const MAX_PATH_BYTES: usize = 4096;
 pub(super) const SHA1: gix::hash::Kind = gix::hash::Kind::Sha1;
@@ -21,7 +32,10 @@ pub(super) const SHA1: gix::hash::Kind = gix::hash::Kind::Sha1;
 pub(crate) enum Error {
     /// It is no pack, or one that nobody should send.
     #[error(transparent)]
-    Receive(#[from] git_pack::Error),
+    Receive(git_pack::Error),
+    /// The time is over.
+    #[error("timed out: failed to read the commit in time")]
+    Wait(#[from] TimedOut),
     /// An object is not in the pack, or broken.
     #[error("failed to read object {id}: {problem}")]
     ReadObject {
@@ -43,14 +57,24 @@ pub(crate) enum Error {
     RefuseTree(&'static str),
 }
 
+impl From<git_pack::Error> for Error {
+    fn from(error: git_pack::Error) -> Self {
+        match error {
+            git_pack::Error::Cancelled => Self::Wait(TimedOut),
+            error => Self::Receive(error),
+        }
+    }
+}
+
 /// A received commit.
 pub(crate) struct Pack {
     /// The one with the commit first.
     packs: Vec<git_pack::Pack>,
     commit: ObjectId,
     tree: ObjectId,
-    message: Vec<u8>,
+    subject: String,
     committed_at: Option<i64>,
+    stop: Stop,
 }
 
 /// One entry of the commit's tree. The path is relative, with `/` between names that are safe to use.
@@ -78,23 +102,27 @@ pub(crate) enum Node {
 }
 
 impl Pack {
-    pub(super) fn open(received: git_pack::Pack, commit: ObjectId) -> Result<Self, Error> {
+    pub(super) fn open(received: git_pack::Pack, commit: ObjectId, stop: Stop) -> Result<Self, Error> {
         let mut pack = Self {
             packs: vec![received],
             commit,
             tree: commit,
-            message: Vec::new(),
+            subject: String::new(),
             committed_at: None,
+            stop,
         };
         let mut buffer = Vec::new();
-        pack.read(commit, Kind::Commit, &mut buffer)?;
+        pack.read(commit, Kind::Commit, MAX_META_BYTES, &mut buffer)?;
         let problem = |error: gix::Error| Error::ReadObject {
             id: commit,
             problem: super::chain(&error),
         };
         let decoded = CommitRef::from_bytes(&buffer, SHA1).map_err(problem)?;
         pack.tree = decoded.tree();
-        pack.message = decoded.message.to_vec();
+        let subject = decoded.message.lines().next().unwrap_or_default();
+        pack.subject = subject[..subject.len().min(MAX_SUBJECT_BYTES)]
+            .to_str_lossy()
+            .into_owned();
         pack.committed_at = decoded.time().ok().map(|time| time.seconds);
         Ok(pack)
     }
@@ -112,13 +140,8 @@ impl Pack {
     }
 
     /// First line of the commit message.
-    pub(crate) fn subject(&self) -> String {
-        self.message
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .to_str_lossy()
-            .into_owned()
+    pub(crate) fn subject(&self) -> &str {
+        &self.subject
     }
 
     /// When the commit was made, in seconds of Unix, if it can be read.
@@ -129,14 +152,14 @@ impl Pack {
     /// The commit as it lies in the repository.
     pub(crate) fn commit(&self) -> Result<Vec<u8>, Error> {
         let mut buffer = Vec::new();
-        self.read(self.commit, Kind::Commit, &mut buffer)?;
+        self.read(self.commit, Kind::Commit, MAX_META_BYTES, &mut buffer)?;
         Ok(buffer)
     }
 
     /// An annotated tag as it lies in the repository.
     pub(crate) fn tag(&self, id: ObjectId) -> Result<Vec<u8>, Error> {
         let mut buffer = Vec::new();
-        self.read(id, Kind::Tag, &mut buffer)?;
+        self.read(id, Kind::Tag, MAX_META_BYTES, &mut buffer)?;
         Ok(buffer)
     }
 
@@ -145,11 +168,17 @@ impl Pack {
         let mut tree = self.tree;
         let mut names = path.split('/').peekable();
         while let Some(name) = names.next() {
-            let entries = self.tree_entries(tree)?;
-            let found = entries.into_iter().find(|(entry, ..)| entry == name);
+            let mut entries = self.folder(tree)?;
+            let found = loop {
+                match entries.next()? {
+                    Some((found, kind, id)) if found == name => break Some((kind, id)),
+                    Some(_) => {}
+                    None => break None,
+                }
+            };
             match found {
-                Some((_, kind, id)) if names.peek().is_none() => return Ok(Some((kind, id))),
-                Some((_, Node::Directory, id)) => tree = id,
+                Some((kind, id)) if names.peek().is_none() => return Ok(Some((kind, id))),
+                Some((Node::Directory, id)) => tree = id,
                 _ => return Ok(None),
             }
         }
@@ -164,17 +193,20 @@ impl Pack {
     ) -> Result<(), E> {
         let mut path = String::new();
         let mut count = 0;
-        let mut open = vec![(0, self.tree_entries(self.tree)?.into_iter())];
-        while let Some((length, entries)) = open.last_mut() {
+        let mut open = vec![(0, self.folder(self.tree)?)];
+        let mut open_bytes = open[0].1.bytes.len();
+        while let Some((length, folder)) = open.last_mut() {
+            self.stop.check().map_err(Error::Wait)?;
             path.truncate(*length);
-            let Some((name, kind, id)) = entries.next() else {
+            let Some((name, kind, id)) = folder.next()? else {
+                open_bytes -= folder.bytes.len();
                 open.pop();
                 continue;
             };
             if !path.is_empty() {
                 path.push('/');
             }
-            path.push_str(&name);
+            path.push_str(name);
             count += 1;
             if count > MAX_ENTRIES {
                 return Err(Error::RefuseTree("it has too many entries").into());
@@ -188,57 +220,112 @@ impl Pack {
                 id,
             })? && kind == Node::Directory
             {
-                let entries = self.tree_entries(id)?;
-                open.push((path.len(), entries.into_iter()));
+                let folder = self.folder(id)?;
+                open_bytes += folder.bytes.len();
+                if open_bytes > MAX_OPEN_BYTES {
+                    return Err(
+                        Error::RefuseTree("a folder and those above it have too many entries").into(),
+                    );
+                }
+                open.push((path.len(), folder));
             }
         }
         Ok(())
     }
 
-    /// Reads the content of a file or link into the buffer, over what is in it.
-    pub(crate) fn read_blob(&self, id: ObjectId, buffer: &mut Vec<u8>) -> Result<(), Error> {
-        self.read(id, Kind::Blob, buffer)
+    /// Reads the content of a file or link into the buffer, over what is in it, if it has no more bytes than that.
+    pub(crate) fn read_blob(&self, id: ObjectId, limit: u64, buffer: &mut Vec<u8>) -> Result<(), Error> {
+        self.read(id, Kind::Blob, limit, buffer)
     }
 
-    fn tree_entries(&self, tree: ObjectId) -> Result<Vec<(String, Node, ObjectId)>, Error> {
-        let mut buffer = Vec::new();
-        self.read(tree, Kind::Tree, &mut buffer)?;
-        let mut entries = Vec::new();
-        for entry in TreeRefIter::from_bytes(&buffer, SHA1) {
-            let entry = entry.map_err(|error| Error::ReadObject {
-                id: tree,
-                problem: super::chain(&error),
-            })?;
-            let name = entry.filename.to_str().ok().filter(|name| is_safe(name));
-            let name = name.ok_or_else(|| Error::RefuseName {
-                tree,
-                name: entry.filename.to_str_lossy().escape_debug().to_string(),
-            })?;
-            let kind = match entry.mode.kind() {
-                EntryKind::Tree => Node::Directory,
-                EntryKind::Blob => Node::File { executable: false },
-                EntryKind::BlobExecutable => Node::File { executable: true },
-                EntryKind::Link => Node::Symlink,
-                EntryKind::Commit => Node::Submodule,
-            };
-            entries.push((name.to_owned(), kind, entry.oid.to_owned()));
-        }
-        Ok(entries)
-    }
-
-    fn read(&self, id: ObjectId, kind: Kind, buffer: &mut Vec<u8>) -> Result<(), Error> {
-        let problem = |problem: String| Error::ReadObject { id, problem };
+    /// Opens the content of a file, and says how many bytes it has.
+    pub(crate) fn open_blob(&self, id: ObjectId) -> Result<(impl Read, u64), Error> {
         for pack in &self.packs {
-            match pack.read(&id, buffer)? {
-                Some(found) if found == kind => return Ok(()),
-                Some(found) => {
-                    let (found, kind) = (found.word(), kind.word());
-                    return Err(problem(format!("it is a {found} where a {kind} is expected")));
-                }
-                None => {}
+            if let Some((found, content)) = pack.open(&id)? {
+                is_kind(id, found, Kind::Blob)?;
+                let size = content.left();
+                return Ok((content, size));
             }
         }
-        Err(problem("it was not sent".to_owned()))
+        Err(not_sent(id))
+    }
+
+    /// Objects that came over the wire.
+    pub(crate) fn objects(&self) -> usize {
+        self.packs.iter().map(git_pack::Pack::len).sum()
+    }
+
+    fn folder(&self, tree: ObjectId) -> Result<Folder, Error> {
+        let mut bytes = Vec::new();
+        self.read(tree, Kind::Tree, MAX_META_BYTES, &mut bytes)?;
+        bytes.shrink_to_fit();
+        Ok(Folder { tree, bytes, next: 0 })
+    }
+
+    fn read(&self, id: ObjectId, kind: Kind, limit: u64, buffer: &mut Vec<u8>) -> Result<(), Error> {
+        for pack in &self.packs {
+            let found = pack.read(&id, limit, buffer).map_err(|error| match error {
+                git_pack::Error::TooLarge { limit, .. } => Error::ReadObject {
+                    id,
+                    problem: format!("it, or what it is made of, has more than {limit} bytes"),
+                },
+                error => error.into(),
+            });
+            if let Some(found) = found? {
+                return is_kind(id, found, kind);
+            }
+        }
+        Err(not_sent(id))
+    }
+}
+
+fn is_kind(id: ObjectId, found: Kind, expected: Kind) -> Result<(), Error> {
+    if found == expected {
+        return Ok(());
+    }
+    let (found, expected) = (found.word(), expected.word());
+    let problem = format!("it is a {found} where a {expected} is expected");
+    Err(Error::ReadObject { id, problem })
+}
+
+fn not_sent(id: ObjectId) -> Error {
+    let problem = "it was not sent".to_owned();
+    Error::ReadObject { id, problem }
+}
+
+/// The entries of a folder, as they lie in its tree: two thirds of what a list of them takes.
+struct Folder {
+    tree: ObjectId,
+    bytes: Vec<u8>,
+    next: usize,
+}
+
+impl Folder {
+    fn next(&mut self) -> Result<Option<(&str, Node, ObjectId)>, Error> {
+        let rest = &self.bytes[self.next..];
+        let mut entries = TreeRefIter::from_bytes(rest, SHA1);
+        let Some(entry) = entries.next() else {
+            return Ok(None);
+        };
+        let tree = self.tree;
+        let entry = entry.map_err(|error| Error::ReadObject {
+            id: tree,
+            problem: super::chain(&error),
+        })?;
+        self.next += entries.offset_to_next_entry(rest);
+        let name = entry.filename.to_str().ok().filter(|name| is_safe(name));
+        let name = name.ok_or_else(|| Error::RefuseName {
+            tree,
+            name: entry.filename.to_str_lossy().escape_debug().to_string(),
+        })?;
+        let kind = match entry.mode.kind() {
+            EntryKind::Tree => Node::Directory,
+            EntryKind::Blob => Node::File { executable: false },
+            EntryKind::BlobExecutable => Node::File { executable: true },
+            EntryKind::Link => Node::Symlink,
+            EntryKind::Commit => Node::Submodule,
+        };
+        Ok(Some((name, kind, entry.oid.to_owned())))
     }
 }
 

@@ -8,9 +8,8 @@ use std::io;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::rc::Rc;
-use std::sync::atomic::AtomicBool;
 
-use git_pack::{Limits, Pack};
+use git_pack::{Pack, Settings};
 use git_ssh::Bounds;
 use gix::protocol::fetch::{Arguments, Negotiate, Response, Shallow, Tags, negotiate};
 use gix::protocol::handshake::Ref;
@@ -20,14 +19,14 @@ use gix::protocol::transport::client::blocking_io::http::Transport as HttpTransp
 use gix::protocol::transport::{Protocol, Service};
 use gix::protocol::{Handshake, LsRefsCommand};
 use gix::{ObjectId, progress};
-use tokio_util::sync::CancellationToken;
 
 use super::reference::{Reference, Resolved};
 use super::transport::{Connection, Failure};
 use super::{Error, Request, Way, chain, ssh};
 
-/// Nothing larger is received: it guards the disk, not the memory, which does not grow with the pack.
-const MAX_RECEIVED: u64 = 8 << 30;
+/// Nothing larger is received: it guards the disk, not the memory, which does not grow with the pack. What becomes an
+/// artifact has half of it at most; the rest may be left out of it.
+const MAX_RECEIVED: u64 = 2 << 30;
 /// Refs are held in memory: about a million of them.
 const MAX_REFS_BYTES: u64 = 128 << 20;
 /// Trees and blobs are left out.
@@ -50,7 +49,7 @@ enum Trouble {
 }
 
 impl Session {
-    pub(super) fn open(request: &Request, cancel: &CancellationToken) -> Result<Self, Error> {
+    pub(super) fn open(request: &Request) -> Result<Self, Error> {
         let (transport, trouble) = match &request.remote.way {
             Way::Http {
                 client,
@@ -75,7 +74,7 @@ impl Session {
                 let bounds = Bounds {
                     deadline: request.deadline,
                     received: MAX_REFS_BYTES,
-                    cancel: cancel.clone(),
+                    cancel: request.stop.token().clone(),
                 };
                 let access = settings.access()?;
                 let (connection, outcome) = ssh::open(&request.remote.url, &access, &bounds)?;
@@ -155,13 +154,13 @@ impl Session {
         &mut self,
         objects: &[ObjectId],
         directory: &Path,
-        interrupt: &AtomicBool,
+        packs: &Settings,
     ) -> Result<Option<Pack>, Error> {
         let want = Want {
             objects: objects.to_vec(),
             ..Want::default()
         };
-        self.receive(want, &Shallow::NoChange, directory, interrupt)
+        self.receive(want, &Shallow::NoChange, directory, packs)
     }
 
     /// Receives the commits that lead to one, without their content if the server can leave that out: those that do not
@@ -171,7 +170,7 @@ impl Session {
         head: ObjectId,
         until: ObjectId,
         directory: &Path,
-        interrupt: &AtomicBool,
+        packs: &Settings,
     ) -> Result<Option<Pack>, Error> {
         let filters = self.is_partial();
         let want = Want {
@@ -180,7 +179,7 @@ impl Session {
             filter: Some(NO_CONTENT).filter(|_| filters),
             rounds: 0,
         };
-        self.receive(want, &Shallow::NoChange, directory, interrupt)
+        self.receive(want, &Shallow::NoChange, directory, packs)
     }
 
     /// Receives the commit without its history, and the tag that led to it.
@@ -189,7 +188,7 @@ impl Session {
         resolved: &Resolved,
         filter: Option<&'static str>,
         directory: &Path,
-        interrupt: &AtomicBool,
+        packs: &Settings,
     ) -> Result<Pack, Error> {
         let commit = resolved.commit;
         let tag = resolved.tag.as_ref().and_then(|tag| tag.object);
@@ -199,7 +198,7 @@ impl Session {
             ..Want::default()
         };
         let depth = Shallow::DepthAtRemote(std::num::NonZeroU32::MIN);
-        let index = self.receive(want, &depth, directory, interrupt);
+        let index = self.receive(want, &depth, directory, packs);
         index
             .map_err(|error| match error {
                 // upload-pack's words for an object that it does not have or does not give.
@@ -214,14 +213,14 @@ impl Session {
         mut want: Want,
         shallow: &Shallow,
         directory: &Path,
-        interrupt: &AtomicBool,
+        packs: &Settings,
     ) -> Result<Option<Pack>, Error> {
         self.trouble.allow(MAX_RECEIVED);
         let mut outcome = None;
         let received = gix::protocol::fetch(
             &mut want,
-            |bytes, _progress, interrupt| {
-                let received = write(bytes, directory, interrupt);
+            |bytes, _progress, _interrupt| {
+                let received = write(bytes, directory, packs);
                 let is_received = received.is_ok();
                 outcome = Some(received);
                 // The reason is in the outcome: gix's errors have no place for it.
@@ -229,7 +228,7 @@ impl Session {
                 is_received.then_some(true).ok_or_else(refused)
             },
             progress::Discard,
-            interrupt,
+            &packs.cancelled,
             gix::protocol::fetch::Context {
                 handshake: &mut self.handshake,
                 transport: &mut self.transport,
@@ -257,13 +256,9 @@ impl Session {
 }
 
 /// Receives a pack into a file that nobody else can find, and that is gone with the pack.
-fn write(
-    bytes: &mut dyn io::BufRead,
-    directory: &Path,
-    interrupt: &AtomicBool,
-) -> Result<Pack, git_pack::Error> {
+fn write(bytes: &mut dyn io::BufRead, directory: &Path, packs: &Settings) -> Result<Pack, git_pack::Error> {
     let file = tempfile::tempfile_in(directory).map_err(git_pack::Error::Write)?;
-    Pack::receive(bytes, file, &Limits::default(), interrupt)
+    Pack::receive(bytes, file, packs)
 }
 
 impl Trouble {

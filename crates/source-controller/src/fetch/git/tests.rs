@@ -67,6 +67,8 @@ impl Peer {
             sparse: None,
             unless_revision: known.map(str::to_owned),
             directory: self.directory.path().to_owned(),
+            packs: git_pack::Settings::default(),
+            stop: Stop::default(),
             deadline: Instant::now() + Duration::from_secs(30),
         }
     }
@@ -118,7 +120,7 @@ fn files(pack: &Pack) -> Result<Vec<String>, pack::Error> {
         };
         let mut line = format!("{}{mark}", entry.path);
         if !matches!(entry.kind, pack::Node::Directory | pack::Node::Submodule) {
-            pack.read_blob(entry.id, &mut content)?;
+            pack.read_blob(entry.id, 1 << 20, &mut content)?;
             line = format!("{line} {}", String::from_utf8_lossy(&content));
         }
         lines.push(line);

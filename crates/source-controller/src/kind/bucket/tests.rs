@@ -113,8 +113,13 @@ impl World {
             Fetch::Unchanged { revision } => return Ok(Taken::Unchanged(revision)),
             Fetch::New(fetched) => fetched,
         };
-        let stored =
-            crate::reconcile::store::store::<Bucket>(&ObjectKey::of(&object), fetched, &self.store).await;
+        let stored = crate::reconcile::store::store::<Bucket>(
+            &ObjectKey::of(&object),
+            fetched,
+            &self.store,
+            &self.fetcher,
+        )
+        .await;
         assert_eq!(
             std::fs::read_dir(&self.fetcher.directory).unwrap().count(),
             0,

@@ -4,6 +4,9 @@
 //! In: packs and stored trees, each with the folder where it belongs. Out: one walk over all of them, and an ingest filled
 //! with what is not ignored. Nothing is unpacked on the way, so memory does not grow with the content.
 
+use std::io::Read;
+
+use artifact::archive::Limits;
 use artifact::digest::Digest;
 use artifact::ignore::{IGNORE_FILE, Matcher};
 use artifact::store::{self, Ingest, Store};
@@ -16,10 +19,11 @@ use crate::fetch::git::pack::{self, Node, Pack};
 use crate::fetch::git::reference::Resolved;
 use crate::fetch::git::sparse::Sparse;
 use crate::fetch::ignore;
+use crate::fetch::stop::Stop;
 
 /// A stored tree has less; this ends a walk over one that does not.
 const MAX_DEPTH: usize = 2048;
-/// More of one `.sourceignore` file is not read.
+/// A larger `.sourceignore` file is refused; of one in a stored artifact no more is read.
 const MAX_IGNORE_BYTES: u64 = 1 << 20;
 
 /// A commit, and what of it becomes the artifact.
@@ -30,6 +34,7 @@ pub(crate) struct Content {
     pub(super) ignore: Option<String>,
     pub(super) sparse: Sparse,
     pub(super) inclusions: Vec<Inclusion>,
+    pub(super) stop: Stop,
 }
 
 /// Some content and where it belongs.
@@ -81,15 +86,18 @@ impl Content {
             self.parts.push(part);
         }
         let matcher = self.load_ignore()?;
-        let mut bytes = Vec::new();
-        let Self { parts, sparse, .. } = &mut self;
+        let mut room = Room::default();
+        let Self {
+            parts, sparse, stop, ..
+        } = &mut self;
         for (index, part) in parts.iter().enumerate() {
             add_ancestors(&part.prefix, &matcher, ingest)?;
             part.walk(|entry| {
+                stop.check()?;
                 let (wanted, descend) = look_at(sparse, index, &entry);
                 let is_directory = matches!(entry.kind, Node::Directory | Node::Submodule);
                 if wanted && !matcher.is_ignored(entry.path, is_directory) {
-                    add(&entry, ingest, &mut bytes)?;
+                    add(&entry, ingest, &mut room)?;
                 }
                 Ok(descend)
             })?;
@@ -105,9 +113,12 @@ impl Content {
         ignore::warn("spec.ignore", self.ignore.as_deref().unwrap_or_default());
         let mut matcher = Matcher::new(self.ignore.as_deref());
         let mut bytes = Vec::new();
-        let Self { parts, sparse, .. } = self;
+        let Self {
+            parts, sparse, stop, ..
+        } = self;
         for (index, part) in parts.iter().enumerate() {
             part.walk(|entry| {
+                stop.check()?;
                 let (wanted, descend) = look_at(sparse, index, &entry);
                 let (folder, name) = entry.path.rsplit_once('/').unwrap_or(("", entry.path));
                 if wanted && name == IGNORE_FILE && matches!(entry.kind, Node::File { .. }) {
@@ -142,19 +153,62 @@ fn add_ancestors(prefix: &str, matcher: &Matcher, ingest: &mut Ingest) -> Result
     Ok(())
 }
 
-fn add(entry: &Entry<'_>, ingest: &mut Ingest, bytes: &mut Vec<u8>) -> Result<(), Error> {
+/// What may still become part of the artifact: as much as of an archive.
+struct Room {
+    limits: Limits,
+    entries: u64,
+    bytes: u64,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        let limits = Limits::default();
+        Self {
+            entries: limits.max_entries,
+            bytes: limits.max_total_bytes,
+            limits,
+        }
+    }
+}
+
+impl Room {
+    fn entry(&mut self) -> Result<(), Error> {
+        let left = self.entries.checked_sub(1);
+        let limit = self.limits.max_entries;
+        self.entries =
+            left.ok_or_else(|| Error::ContentTooLarge(format!("it has more than {limit} entries")))?;
+        Ok(())
+    }
+
+    fn file(&mut self, path: &str, size: u64) -> Result<(), Error> {
+        let limit = self.limits.max_file_bytes;
+        if size > limit {
+            let problem = format!("'{path}' has more than {limit} bytes");
+            return Err(Error::ContentTooLarge(problem));
+        }
+        let left = self.bytes.checked_sub(size);
+        let limit = self.limits.max_total_bytes;
+        self.bytes = left.ok_or_else(|| Error::ContentTooLarge(format!("it has more than {limit} bytes")))?;
+        Ok(())
+    }
+}
+
+fn add(entry: &Entry<'_>, ingest: &mut Ingest, room: &mut Room) -> Result<(), Error> {
+    room.entry()?;
     match (entry.kind, &entry.blob) {
         // Flux's checkout leaves an empty folder where another repository belongs.
         (Node::Directory | Node::Submodule, _) => ingest.add_directory(entry.path)?,
         // As in Flux's archives: a link would point out of the artifact, or to what is in it anyway.
         (Node::Symlink, _) => {}
         (Node::File { executable }, Blob::Git(pack, id)) => {
-            pack.read_blob(*id, bytes)?;
-            ingest.add_file(entry.path, executable, bytes.as_slice())?;
+            let (content, size) = pack.open_blob(*id)?;
+            room.file(entry.path, size)?;
+            ingest.add_file(entry.path, executable, content)?;
         }
         (Node::File { executable }, Blob::Stored(store, digest)) => {
-            let content = store.read_blob(digest, 0)?.into_file();
-            ingest.add_file(entry.path, executable, content)?;
+            let content = store.read_blob(digest, 0)?;
+            room.file(entry.path, content.size)?;
+            ingest.add_file(entry.path, executable, content.into_file())?;
         }
     }
     Ok(())
@@ -164,9 +218,8 @@ impl Blob<'_> {
     /// Reads an ignore file.
     fn read(&self, bytes: &mut Vec<u8>) -> Result<(), Error> {
         match self {
-            Self::Git(pack, id) => pack.read_blob(*id, bytes)?,
+            Self::Git(pack, id) => pack.read_blob(*id, MAX_IGNORE_BYTES, bytes)?,
             Self::Stored(store, digest) => {
-                use std::io::Read as _;
                 bytes.clear();
                 let mut content = store.read_blob(digest, 0)?.into_file().take(MAX_IGNORE_BYTES);
                 content
@@ -296,5 +349,42 @@ fn node(kind: EntryKind) -> Node {
         EntryKind::Directory => Node::Directory,
         EntryKind::File => Node::File { executable: false },
         EntryKind::Executable => Node::File { executable: true },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_much_becomes_part_of_an_artifact_as_of_an_archive() {
+        let limits = Limits {
+            max_entries: 3,
+            max_total_bytes: 100,
+            max_file_bytes: 60,
+            ..Limits::default()
+        };
+        let mut room = Room {
+            entries: limits.max_entries,
+            bytes: limits.max_total_bytes,
+            limits,
+        };
+        let said = |result: Result<(), Error>| result.map_err(|error| error.message());
+        let refused = |problem: &str| {
+            Err(format!(
+                "refused the content of the repository: {problem}; leave out what is not needed with spec.ignore"
+            ))
+        };
+        assert_eq!(said(room.file("a", 60)), Ok(()));
+        assert_eq!(
+            said(room.file("a/b", 61)),
+            refused("'a/b' has more than 60 bytes")
+        );
+        assert_eq!(said(room.file("c", 40)), Ok(()));
+        assert_eq!(said(room.file("d", 1)), refused("it has more than 100 bytes"));
+        for _ in 0..3 {
+            assert_eq!(said(room.entry()), Ok(()));
+        }
+        assert_eq!(said(room.entry()), refused("it has more than 3 entries"));
     }
 }

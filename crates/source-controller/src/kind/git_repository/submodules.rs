@@ -21,7 +21,7 @@ use crate::reconcile::fetch::Fetcher;
 
 const FILE: &str = ".gitmodules";
 /// Larger files are refused.
-const MAX_FILE: usize = 1 << 20;
+const MAX_FILE: u64 = 1 << 20;
 /// As in go-git.
 const MAX_DEPTH: usize = 10;
 /// All levels together.
@@ -61,6 +61,7 @@ pub(super) async fn fetch(
     deadline: Instant,
 ) -> Result<(), crate::error::Error> {
     let mut queue = Queue::default();
+    let mut packs = fetcher.packs();
     let mut current = (pack, remotes.url.clone(), None);
     loop {
         let (pack, url, of) = current;
@@ -71,6 +72,11 @@ pub(super) async fn fetch(
         });
         let (rest, pack, of) = reading.await.map_err(|_| crate::error::Error::Abandoned)??;
         queue = rest;
+        // All of them together are held.
+        packs.limits.objects = packs
+            .limits
+            .objects
+            .saturating_sub(u32::try_from(pack.objects()).unwrap_or(u32::MAX));
         content.parts.push(Part {
             prefix: of.map(|submodule| submodule.path).unwrap_or_default(),
             source: Source::Commit(Box::new(pack)),
@@ -89,7 +95,9 @@ pub(super) async fn fetch(
             sparse: None,
             unless_revision: None,
             directory: fetcher.directory.clone(),
+            packs: packs.clone(),
             deadline,
+            stop: fetcher.stop.clone(),
         };
         let fetched = git::fetch(request).await;
         let outcome = fetched.map_err(|error| crate::error::Error::of_git(shown, error))?;
@@ -130,7 +138,7 @@ impl Queue {
             return Ok(()); // without addresses they stay empty folders, as in Flux
         };
         let mut bytes = Vec::new();
-        pack.read_blob(file, &mut bytes)?;
+        pack.read_blob(file, MAX_FILE, &mut bytes)?;
         let addresses = read_addresses(&bytes)?;
         let (prefix, depth) = of.map_or(("", 0), |submodule| (submodule.path.as_str(), submodule.depth));
         let mut found = Vec::new();
@@ -181,9 +189,6 @@ pub(super) fn is_same_server(one: &Url, other: &Url) -> bool {
 
 /// The address of each submodule by its folder.
 fn read_addresses(file: &[u8]) -> Result<BTreeMap<String, String>, Error> {
-    if file.len() > MAX_FILE {
-        return Err(Error::ReadFile("it is too large"));
-    }
     let text: &BStr = file.as_bstr();
     let config = gix::config::File::try_from(text)
         .map_err(|_| Error::ReadFile("it is not in the format of git config"))?;

@@ -97,7 +97,7 @@ impl World {
             String::new()
         };
         let key = ObjectKey::of(&object);
-        let record = store::<GitRepository>(&key, fetched, &self.peer.store)
+        let record = store::<GitRepository>(&key, fetched, &self.peer.store, &self.peer.fetcher)
             .await
             .map_err(error)?;
         Ok((record, message))

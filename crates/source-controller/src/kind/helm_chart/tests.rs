@@ -106,7 +106,7 @@ impl World {
             .await
             .unwrap_or_else(|failure| panic!("{}", failure.error.message()));
         let build = HelmChart::build(&fetched.content).unwrap();
-        let record = store::<HelmChart>(&ObjectKey::of(object), fetched, &self.store).await;
+        let record = store::<HelmChart>(&ObjectKey::of(object), fetched, &self.store, &self.fetcher).await;
         (
             record.unwrap_or_else(|failure| panic!("{}", failure.error.message())),
             build,

@@ -133,7 +133,7 @@ async fn refresh(
         namespace: key.namespace.clone(),
         name: key.name.clone(),
     };
-    store::store::<HelmRepository>(&object_key, content, store)
+    store::store::<HelmRepository>(&object_key, content, store, fetcher)
         .await
         .map_err(|failure| Error::Store(Box::new(failure.error)))?;
     fetcher

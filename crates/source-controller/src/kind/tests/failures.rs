@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use api::source::{Bucket, HelmRepository};
+use api::source::{Bucket, HelmRepository, Source as _};
 use axum::Router;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Redirect, Response};
@@ -324,7 +324,7 @@ async fn an_archive_that_is_refused_is_told_with_the_entry() {
         let Fetch::New(fetched) = fetched else {
             panic!("nothing is known yet")
         };
-        let failure = store::<OCIRepository>(&ObjectKey::of(&object), fetched, &peer.store)
+        let failure = store::<OCIRepository>(&ObjectKey::of(&object), fetched, &peer.store, &peer.fetcher)
             .await
             .unwrap_err();
         let message = failure.error.message();
@@ -333,4 +333,53 @@ async fn an_archive_that_is_refused_is_told_with_the_entry() {
         assert_eq!(failure.error.condition(), condition, "{message}");
         assert_eq!(peer.store.records().len(), 0, "{message}");
     }
+}
+
+#[tokio::test]
+async fn an_artifact_is_not_made_when_the_time_of_its_run_is_over() {
+    let (peer, _server, repository) = git().await;
+    repository
+        .commit("main", "one", &[Change::write("app.yaml", "a")])
+        .unwrap();
+    let spec = json!({"url": repository.url(), "ref": {"branch": "main"}, "interval": "1m"});
+    let object = json!({"metadata": {"name": "app", "namespace": "apps"}, "spec": spec});
+    let object: GitRepository = serde_json::from_value(object).unwrap();
+    // Whether or not what was fetched belongs to the run that is over, nothing of it is stored.
+    let fetch = || async {
+        let run = peer.fetcher.for_run(None);
+        let fetch = object.fetch(&Default::default(), None, &run).await;
+        let Ok(Fetch::New(fetched)) = fetch.map_err(|failure| failure.error.message()) else {
+            panic!("nothing is known yet")
+        };
+        (run, fetched)
+    };
+    let key = ObjectKey::of(&object);
+    let (_, fetched) = fetch().await;
+    let over = peer.fetcher.for_run(None);
+    over.stop.now();
+    let failure = store::<GitRepository>(&key, fetched, &peer.store, &over)
+        .await
+        .unwrap_err();
+    let late = failure.error.after(object.timeout());
+    assert_eq!(
+        late.message(),
+        "timed out: failed to store the artifact in time: context deadline exceeded; spec.timeout is 1m0s"
+    );
+    let (run, fetched) = fetch().await;
+    run.stop.now();
+    let failure = store::<GitRepository>(&key, fetched, &peer.store, &run)
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(failure.error, Error::StoreInTime(_)),
+        "{}",
+        failure.error.message()
+    );
+    assert!(peer.store.records().is_empty());
+    let (run, fetched) = fetch().await;
+    assert!(
+        store::<GitRepository>(&key, fetched, &peer.store, &run)
+            .await
+            .is_ok()
+    );
 }

@@ -39,7 +39,7 @@ fn converse(answers: &[u8], reference: &Reference) -> Result<usize, Error> {
     let resolved = reference.resolve(&refs)?;
     let directory = tempfile::tempdir().unwrap();
     let filter = session.is_partial().then_some(NO_CONTENT);
-    session.receive_commit(&resolved, filter, directory.path(), &AtomicBool::new(false))?;
+    session.receive_commit(&resolved, filter, directory.path(), &Settings::default())?;
     Ok(refs.len())
 }
 

@@ -45,7 +45,7 @@ impl Peer {
 fn content(pack: &Pack, path: &str) -> Result<String, pack::Error> {
     let (_, id) = pack.entry(path)?.expect(path);
     let mut bytes = Vec::new();
-    pack.read_blob(id, &mut bytes)?;
+    pack.read_blob(id, 1 << 20, &mut bytes)?;
     Ok(String::from_utf8(bytes).unwrap())
 }
 

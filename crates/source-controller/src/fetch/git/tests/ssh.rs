@@ -54,6 +54,8 @@ impl SshPeer {
             sparse: None,
             unless_revision: None,
             directory: self.directory.path().to_owned(),
+            packs: git_pack::Settings::default(),
+            stop: Stop::default(),
             deadline: Instant::now() + Duration::from_secs(60),
         }
     }

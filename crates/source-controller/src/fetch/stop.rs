@@ -1,0 +1,63 @@
+//! Ends work on other threads when nobody waits for it any more: its time is over, its object is gone, or the process ends.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio_util::sync::CancellationToken;
+
+use super::http;
+
+/// Tells threads to end. Clones tell the same ones.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Stop {
+    interrupt: Arc<AtomicBool>,
+    cancel: CancellationToken,
+}
+
+impl Stop {
+    pub(crate) fn now(&self) {
+        self.interrupt.store(true, Ordering::Relaxed);
+        self.cancel.cancel();
+    }
+
+    /// Whether the work was told to end.
+    pub(crate) fn check(&self) -> Result<(), http::TimedOut> {
+        match self.interrupt.load(Ordering::Relaxed) {
+            true => Err(http::TimedOut),
+            false => Ok(()),
+        }
+    }
+
+    /// For threads that look from time to time.
+    pub(crate) fn flag(&self) -> &Arc<AtomicBool> {
+        &self.interrupt
+    }
+
+    /// For tasks that wait.
+    pub(crate) fn token(&self) -> &CancellationToken {
+        &self.cancel
+    }
+
+    /// Tells the threads to end when what is answered is dropped.
+    pub(crate) fn when_dropped(&self) -> StopWhenDropped {
+        StopWhenDropped(Some(self.clone()))
+    }
+}
+
+/// See [`Stop::when_dropped`].
+pub(crate) struct StopWhenDropped(Option<Stop>);
+
+impl StopWhenDropped {
+    /// The work has ended by itself.
+    pub(crate) fn disarm(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for StopWhenDropped {
+    fn drop(&mut self) {
+        if let Some(stop) = &self.0 {
+            stop.now();
+        }
+    }
+}
