@@ -5,6 +5,7 @@
 #![expect(clippy::print_stderr, reason = "a test's output is shown when it fails")]
 
 mod expressions_that_hold;
+mod git_bombs;
 mod kept_alive;
 mod read_by_expression;
 mod scene;
