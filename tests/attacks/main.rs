@@ -7,6 +7,7 @@
 mod expressions_that_hold;
 mod git_bombs;
 mod kept_alive;
+mod own_identity;
 mod read_by_expression;
 mod scene;
 mod stolen_artifacts;

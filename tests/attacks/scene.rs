@@ -19,6 +19,9 @@ pub const SOURCE: &str = "source.toolkit.fluxcd.io/v1";
 pub const KUSTOMIZE: &str = "kustomize.toolkit.fluxcd.io/v1";
 pub const HELM: &str = "helm.toolkit.fluxcd.io/v2";
 
+/// What source-controller has at a cloud.
+pub const SESSION_TOKEN: &str = "session-of-the-controller";
+
 /// As docs/tenancy.md has it; the gate lets everything in that can be attacked.
 const LOCKDOWN: [&str; 3] = [
     "--default-service-account=deployer",
@@ -46,7 +49,17 @@ impl World {
             flags: flags.iter().map(|&flag| flag.to_owned()).collect(),
             ..ControllerOptions::default()
         };
-        let source = Controller::start_source(kubeconfig, options(&["--no-cross-namespace-refs"])).await?;
+        let keys = [
+            ("AWS_REGION", "eu-west-1"),
+            ("AWS_ACCESS_KEY_ID", "AKIAOFTHECONTROLLER"),
+            ("AWS_SECRET_ACCESS_KEY", "secret-of-the-controller"),
+            ("AWS_SESSION_TOKEN", SESSION_TOKEN),
+        ];
+        let source = ControllerOptions {
+            environment: keys.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
+            ..options(&["--no-cross-namespace-refs"])
+        };
+        let source = Controller::start_source(kubeconfig, source).await?;
         Ok(Self {
             control_plane,
             git: GitServer::start().await?,

@@ -88,6 +88,7 @@ fn target(provider: &Provider, secrets: Secrets, policy: &Policy) -> Result<Targ
         .service_account_name
         .clone()
         .or_else(|| policy.default_service_account.clone());
+    target.locked = policy.no_cross_namespace_refs;
     target.provider = ProviderRef {
         name: provider.name_any(),
         namespace: provider.namespace().unwrap_or_default(),

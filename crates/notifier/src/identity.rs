@@ -1,13 +1,18 @@
 //! Tokens of clouds and of GitHub Apps: asked for through the target's proxy, kept by the owner of the edge.
 
 use cloud_identity::github::App;
-use cloud_identity::{Answer, Future, Reach, SendError, Session, access_token, azure, gcp};
+use cloud_identity::{Answer, Future, Identity, Reach, SendError, Session, access_token, azure, gcp};
 use http::Method;
 
 use crate::edge::Http;
 use crate::error::{Error, Retry};
 use crate::request::Request;
 use crate::target::Target;
+
+/// Whoever chose the way could take the credentials there.
+const OWN_IDENTITY: &str = "the controller's own identity at a cloud is not used together with a proxy or certificates of the Provider while \
+     references between namespaces are locked (--no-cross-namespace-refs): leave them out, or name a ServiceAccount in \
+     spec.serviceAccountName";
 
 /// A token of an installation of the App.
 pub(crate) async fn github_app(http: Http<'_>, app: &App) -> Result<String, Error> {
@@ -60,6 +65,10 @@ async fn cloud(http: Http<'_>, provider: &impl cloud_identity::Provider) -> Resu
         .identities
         .of(&target.provider.namespace, target.service_account.as_deref());
     let who = who.await.map_err(Error::passing)?;
+    let chose_the_way = target.proxy.is_some() || target.tls.is_some();
+    if target.locked && chose_the_way && matches!(who, Identity::Controller) {
+        return Err(Error::invalid(OWN_IDENTITY));
+    }
     let target = without_certificates(target);
     let exchange = Exchange(Http {
         target: &target,

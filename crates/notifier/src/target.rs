@@ -35,6 +35,8 @@ pub struct Target {
     pub provider: ProviderRef,
     /// The ServiceAccount whose identity at a cloud provider is used; None is the controller's own.
     pub service_account: Option<String>,
+    /// The controller's own identity is not shown through the proxy, or under the certificates, of the target.
+    pub locked: bool,
 }
 
 /// Certificates that are not the system's, in PEM.
@@ -73,6 +75,7 @@ impl Target {
             secret: BTreeMap::new(),
             provider: ProviderRef::default(),
             service_account: None,
+            locked: false,
         }
     }
 

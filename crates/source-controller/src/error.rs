@@ -102,6 +102,15 @@ pub(crate) enum Error {
         #[source]
         source: cloud_identity::Error,
     },
+    /// The controller's own identity, on a way that the object's owner chose: they could take the credentials there.
+    #[error(
+        "the controller's own identity at a cloud is not used together with {field} while references between namespaces \
+         are locked (--no-cross-namespace-refs): leave {field} out, or use a ServiceAccount or a Secret"
+    )]
+    OwnIdentity {
+        /// What leads elsewhere.
+        field: &'static str,
+    },
     /// `spec.proxySecretRef`.
     #[error("failed to configure proxy options")]
     ConfigureProxy(#[source] observe::ProxyError),
@@ -363,6 +372,7 @@ impl Error {
             | Self::MissingPassphrase { .. }
             | Self::ConfigureProvider(_)
             | Self::ProviderCredential { .. }
+            | Self::OwnIdentity { .. }
             | Self::ConfigureProxy(_)
             | Self::GenerateTransport { .. } => (FETCH_FAILED, reasons::AUTHENTICATION_FAILED),
             Self::Bucket(bucket::Error::Disk(_)) => {

@@ -188,7 +188,8 @@ impl Settings {
                 flags.token.token_cache_max_duration,
                 features.enabled("ObjectLevelWorkloadIdentity"),
                 &flags.default_service_account,
-            ),
+            )
+            .locked(flags.acl.no_cross_namespace_refs),
         })
     }
 }

@@ -28,6 +28,8 @@ pub(crate) struct Identities {
     pub(crate) object_level: bool,
     /// `--default-service-account`: who objects are that name no ServiceAccount. None: they are the controller.
     pub(crate) default_service_account: Option<String>,
+    /// `--no-cross-namespace-refs`: the controller's own identity is not shown on a way that an object's owner chose.
+    pub(crate) locked: bool,
     /// `STORAGE_EMULATOR_HOST`: where Google's object store is instead of there, and wants no tokens.
     pub(crate) storage_emulator: Option<String>,
 }
@@ -45,11 +47,17 @@ impl Identities {
             cache: Arc::new(Cache::new(capacity, longest)),
             environment: Arc::new(Environment::of_process()),
             object_level,
+            locked: false,
             default_service_account: Some(name).filter(|name| !name.is_empty()),
             storage_emulator: std::env::var("STORAGE_EMULATOR_HOST")
                 .ok()
                 .filter(|host| !host.is_empty()),
         }
+    }
+
+    /// The same, for a controller that tenants share.
+    pub(crate) fn locked(self, locked: bool) -> Self {
+        Self { locked, ..self }
     }
 
     /// What the cache of tokens did so far.

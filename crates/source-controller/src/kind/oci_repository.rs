@@ -78,7 +78,12 @@ impl Kind for OCIRepository {
         if self.provider() != OCIProvider::Generic {
             // As in Flux, a Secret goes before the provider.
             if pull_secrets.is_empty() {
-                identity = reader.identity(account).await?.map_err(failed)?;
+                let ways = [
+                    ("spec.proxySecretRef", spec.proxy_secret_ref.is_some()),
+                    ("spec.certSecretRef", spec.cert_secret_ref.is_some()),
+                    ("spec.insecure", spec.insecure),
+                ];
+                identity = reader.identity(account, &ways).await?.map_err(failed)?;
             }
         } else if let Some(account) = account {
             pull_secrets.extend(reader.pull_secrets(account).await.map_err(failed)?);

@@ -239,14 +239,19 @@ impl Reader<'_> {
     }
 
     /// Who an object is at its provider: the ServiceAccount that it names, else the default one, else the controller.
-    /// The outer error says that the controller does not allow it.
+    /// The outer error says that the controller does not allow it. `ways` are fields with which the object's owner decides
+    /// who sees what is sent, and whether they are there.
     pub(crate) async fn identity(
         &self,
         service_account: Option<&str>,
+        ways: &[(&'static str, bool)],
     ) -> Result<Result<Identity, ReadError>, Error> {
         let default = self.identities.default_service_account.as_deref();
         let Some(name) = service_account.or(default) else {
-            return Ok(Ok(Identity::Controller));
+            return match ways.iter().find(|(_, given)| *given && self.identities.locked) {
+                Some((field, _)) => Err(Error::OwnIdentity { field }),
+                None => Ok(Ok(Identity::Controller)),
+            };
         };
         self.check_object_level_identity()?;
         let account = self.service_account(name).await;

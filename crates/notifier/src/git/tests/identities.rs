@@ -88,6 +88,21 @@ async fn an_event_hub_takes_the_identity_of_the_controller() {
 }
 
 #[tokio::test]
+async fn the_identity_of_the_controller_goes_no_way_that_a_tenant_chose() {
+    let world = World::start(&HOSTS, answer).await;
+    let mut target = world.within(target(Type::AzureEventHub, "hub"));
+    target.token.clear();
+    target.channel = "ns".to_owned();
+    target.locked = true;
+    let refused = send(&azure(), &target, &failed()).await.unwrap_err().to_string();
+    assert!(refused.contains("own identity at a cloud is not used together with a proxy"), "{refused}");
+    target.proxy = None;
+    let refused = send(&azure(), &target, &failed()).await.unwrap_err().to_string();
+    assert!(refused.contains("or certificates of the Provider"), "{refused}");
+    assert!(world.take().is_empty(), "nobody was asked");
+}
+
+#[tokio::test]
 async fn pubsub_takes_the_token_that_a_key_gets() {
     let world = World::start(&HOSTS, answer).await;
     let mut target = world.within(target(Type::GooglePubSub, "my-project"));

@@ -190,7 +190,13 @@ pub(super) async fn read(object: &Bucket, reader: &Reader<'_>) -> Result<Referen
     let sts_tls = certificates(sts.and_then(|sts| sts.cert_secret_ref.as_ref()), reader).await;
     let identity = if knows_accounts && secret.is_none() {
         let account = spec.service_account_name.as_deref();
-        let identity = reader.identity(account).await?;
+        let is_plain = spec.insecure || spec.endpoint.starts_with("http://");
+        let ways = [
+            ("spec.proxySecretRef", spec.proxy_secret_ref.is_some()),
+            ("spec.certSecretRef", spec.cert_secret_ref.is_some()),
+            ("spec.insecure, or an endpoint without TLS,", is_plain),
+        ];
+        let identity = reader.identity(account, &ways).await?;
         identity.map_err(|error| denied(AccessError::Identity(error)))?
     } else {
         Identity::Controller

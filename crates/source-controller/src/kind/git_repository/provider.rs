@@ -31,9 +31,16 @@ pub(super) async fn identity(
     reader: &Reader<'_>,
 ) -> Result<cloud_identity::Identity, Error> {
     match object.provider() {
-        GitProvider::Aws | GitProvider::Azure => Ok(reader
-            .identity(object.spec.service_account_name.as_deref())
-            .await??),
+        GitProvider::Aws | GitProvider::Azure => {
+            let spec = &object.spec;
+            let ways = [
+                ("spec.proxySecretRef", spec.proxy_secret_ref.is_some()),
+                // It may hold certificates.
+                ("spec.secretRef", spec.secret_ref.is_some()),
+            ];
+            let account = spec.service_account_name.as_deref();
+            Ok(reader.identity(account, &ways).await??)
+        }
         GitProvider::Generic | GitProvider::Github => Ok(cloud_identity::Identity::Controller),
     }
 }

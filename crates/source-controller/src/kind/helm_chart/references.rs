@@ -142,7 +142,11 @@ pub(super) async fn repository(
     let login = match (provider, &spec.secret_ref) {
         (OCIProvider::Generic, _) | (_, Some(_)) => None,
         (provider, None) => {
-            let identity = reader.identity(None).await?;
+            let ways = [
+                ("spec.certSecretRef", spec.cert_secret_ref.is_some()),
+                ("spec.insecure", spec.insecure),
+            ];
+            let identity = reader.identity(None, &ways).await?;
             let identity = identity.map_err(|error| Error::GetCredential(CredentialError::Read(error)))?;
             Some(Login { provider, identity })
         }
