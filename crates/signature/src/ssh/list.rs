@@ -137,11 +137,43 @@ fn limit(line: usize, option: &str) -> Result<Option<Limit>, Error> {
         "valid-after" => Some(Limit::NotBefore(time()?)),
         "valid-before" | "expiry-time" => Some(Limit::NotAfter(time()?)),
         "cert-authority" => Some(Limit::Authority),
-        "namespaces" if !value.split(',').any(|pattern| matches!(pattern, "git" | "*")) => {
-            Some(Limit::OtherNamespace)
-        }
+        "namespaces" if !is_in_list("git", value) => Some(Limit::OtherNamespace),
         _ => None,
     })
+}
+
+/// Whether a list of patterns has the name, as ssh-keygen reads it: a pattern behind `!` that matches speaks against all
+/// others, wherever it stands, and a list of such patterns alone has nothing.
+fn is_in_list(name: &str, patterns: &str) -> bool {
+    let mut found = false;
+    for pattern in patterns.split(',') {
+        match pattern.strip_prefix('!') {
+            Some(pattern) if matches(name.as_bytes(), pattern.as_bytes()) => return false,
+            Some(_) => {}
+            None => found |= matches(name.as_bytes(), pattern.as_bytes()),
+        }
+    }
+    found
+}
+
+/// `*` stands for any number of characters and `?` for one.
+fn matches(name: &[u8], pattern: &[u8]) -> bool {
+    // How much of the pattern matches so far, for each length of the name; the name is short.
+    let mut reached = vec![false; name.len() + 1];
+    reached[0] = true;
+    for &symbol in pattern {
+        if symbol == b'*' {
+            for length in 0..name.len() {
+                reached[length + 1] |= reached[length];
+            }
+            continue;
+        }
+        for length in (0..name.len()).rev() {
+            reached[length + 1] = reached[length] && (symbol == b'?' || symbol == name[length]);
+        }
+        reached[0] = false;
+    }
+    reached[name.len()]
 }
 
 /// `YYYYMMDD` with `HHMM` or `HHMMSS` behind it, and `Z`. Local time is UTC here.
@@ -208,6 +240,32 @@ mod tests {
             limits(&format!("a@b namespaces=\"file\" {KEY}")),
             [Limit::OtherNamespace]
         );
+    }
+
+    #[test]
+    fn namespaces_are_patterns_of_which_some_exclude() {
+        let cases = [
+            ("git", true),
+            ("*", true),
+            ("g*", true),
+            ("?it", true),
+            ("*i*,file", true),
+            ("file,git", true),
+            ("!git,*", false),
+            ("*,!git", false),
+            ("*,!g?t", false),
+            ("!file,*", true),
+            ("!file", false),
+            ("gi", false),
+            ("gitt", false),
+            ("????", false),
+            ("**t", true),
+            ("", false),
+        ];
+        for (patterns, is_ours) in cases {
+            let found = limits(&format!("a@b namespaces=\"{patterns}\" {KEY}"));
+            assert_eq!(found.is_empty(), is_ours, "{patterns}");
+        }
     }
 
     #[test]
