@@ -64,6 +64,11 @@ pub fn is_bundle(json: &[u8]) -> bool {
     bundle::is_supported(json)
 }
 
+/// Whether a bundle holds an attestation instead of a signature, by its own words: nothing is verified.
+pub fn is_attestation(json: &[u8]) -> bool {
+    bundle::is_attestation(json)
+}
+
 /// A signature that is not good, or a demand that makes no sense.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -97,6 +102,12 @@ pub enum Error {
     /// A form of bundle that says nothing about images.
     #[error("bundle does not contain a DSSE envelope")]
     NotAStatement,
+    /// It says something about the artifact, and not that it is signed.
+    #[error("the bundle is an attestation of type '{predicate_type}', and no signature")]
+    Attestation {
+        /// As the statement has it.
+        predicate_type: String,
+    },
     /// The signature is about something else.
     #[error("invalid or missing digest in claim: '{found}' instead of '{expected}'")]
     MatchDigest {

@@ -9,6 +9,9 @@ use super::{Error, Identity, PublicKey, TrustedRoot};
 
 /// The only kind of payload that speaks of digests.
 const STATEMENT: &str = "application/vnd.in-toto+json";
+/// What cosign says where it signs. Statements of other types say something about an artifact (how it was built, what a
+/// scanner found), perhaps with the same key, and perhaps nothing good.
+const SIGNATURE: &str = "https://sigstore.dev/cosign/sign/v1";
 /// The versions that cosign takes from registries.
 const MEDIA_TYPES: [&str; 2] = [
     "application/vnd.dev.sigstore.bundle.v0.3+json",
@@ -45,7 +48,10 @@ struct Signature {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Statement {
+    #[serde(default)]
+    predicate_type: String,
     #[serde(default)]
     subject: Vec<Subject>,
 }
@@ -69,6 +75,20 @@ pub(super) fn is_supported(json: &[u8]) -> bool {
         media_type: String,
     }
     serde_json::from_slice::<Any>(json).is_ok_and(|bundle| MEDIA_TYPES.contains(&&*bundle.media_type))
+}
+
+/// Whether it holds a statement of another type than a signature's. Nothing is verified.
+pub(super) fn is_attestation(json: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Any {
+        dsse_envelope: Envelope,
+    }
+    let Ok(Any { dsse_envelope }) = serde_json::from_slice::<Any>(json) else {
+        return false;
+    };
+    let payload = decoded(&dsse_envelope.payload).unwrap_or_default();
+    serde_json::from_slice::<Statement>(&payload).is_ok_and(|statement| statement.predicate_type != SIGNATURE)
 }
 
 /// The transparency log is not asked for, as in Flux.
@@ -103,19 +123,23 @@ pub(super) fn verify_keyless(
 ) -> Result<(), Error> {
     let text = std::str::from_utf8(json).map_err(|_| unreadable("the bundle"))?;
     let bundle = Bundle::from_json(text).map_err(|_| unreadable("the bundle"))?;
-    if !matches!(bundle.content, SignatureContent::DsseEnvelope(_)) {
+    let SignatureContent::DsseEnvelope(envelope) = &bundle.content else {
         return Err(Error::NotAStatement);
-    }
+    };
+    let payload = envelope.payload.as_bytes().to_vec();
     let hash = digest
         .strip_prefix("sha256:")
         .and_then(|hex| Sha256Hash::from_hex(hex).ok());
     let hash = hash.ok_or_else(|| unreadable("the digest"))?;
-    root.verify(hash, &bundle, identities)
+    root.verify(hash, &bundle, identities)?;
+    // Only now is it known who says so.
+    check_type(&read_statement(&payload)?)
 }
 
 /// One of the things that the statement is about must be the artifact.
 fn check_subject(statement: &[u8], digest: &str) -> Result<(), Error> {
-    let statement: Statement = serde_json::from_slice(statement).map_err(|_| unreadable("the statement"))?;
+    let statement = read_statement(statement)?;
+    check_type(&statement)?;
     let mut found = statement
         .subject
         .into_iter()
@@ -133,6 +157,19 @@ fn check_subject(statement: &[u8], digest: &str) -> Result<(), Error> {
     Err(Error::MatchDigest {
         found: first.unwrap_or_default(),
         expected: digest.to_owned(),
+    })
+}
+
+fn read_statement(payload: &[u8]) -> Result<Statement, Error> {
+    serde_json::from_slice(payload).map_err(|_| unreadable("the statement"))
+}
+
+fn check_type(statement: &Statement) -> Result<(), Error> {
+    if statement.predicate_type == SIGNATURE {
+        return Ok(());
+    }
+    Err(Error::Attestation {
+        predicate_type: statement.predicate_type.chars().take(200).collect(),
     })
 }
 

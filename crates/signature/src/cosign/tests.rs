@@ -18,6 +18,9 @@ const DIGEST: &str = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca49
 const OTHER: &str = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
 /// What the recorded attestations are about.
 const RECORDED: &str = "sha256:54303491a8418fbed24344b513546182c29b43bf282ceb433af65e2299f9271f";
+/// What is said last of a bundle in which all else is right: these are attestations, as there are few public signatures.
+const ATTESTED: &str = "the bundle is an attestation of type \
+                        'https://schemas.conda.org/attestations-publish-1.schema.json', and no signature";
 const REKOR_1: &str = include_str!("../../testdata/cosign/public-rekor1.json");
 const REKOR_2: &str = include_str!("../../testdata/cosign/public-rekor2.json");
 const BLOB_BUNDLE: &str = include_str!("../../testdata/cosign/public-blob.json");
@@ -87,10 +90,14 @@ impl Signer {
     }
 
     fn bundle(&self, digest: &str) -> Value {
+        self.statement(digest, "https://sigstore.dev/cosign/sign/v1")
+    }
+
+    fn statement(&self, digest: &str, predicate_type: &str) -> Value {
         let statement = json!({
             "_type": "https://in-toto.io/Statement/v1",
             "subject": [{"digest": {"sha256": digest.strip_prefix("sha256:").unwrap()}}],
-            "predicateType": "https://sigstore.dev/cosign/sign/v1",
+            "predicateType": predicate_type,
             "predicate": {},
         });
         let (kind, payload) = ("application/vnd.in-toto+json", statement.to_string());
@@ -245,6 +252,31 @@ fn nonsense_is_named() {
 }
 
 #[test]
+fn what_a_key_says_of_an_artifact_is_no_signature() {
+    let signer = Signer::ecdsa(&ECDSA_P256_SHA256_ASN1_SIGNING);
+    let key = signer.public_key();
+    let authority = Authority::Key(&key);
+    let told_of = |predicate_type: &str| {
+        let json = signer.statement(DIGEST, predicate_type).to_string();
+        let verdict = told(authority.verify_bundle(json.as_bytes(), DIGEST));
+        (is_attestation(json.as_bytes()), verdict)
+    };
+    for predicate_type in [
+        "https://cosign.sigstore.dev/attestation/vuln/v1",
+        "https://slsa.dev/provenance/v1",
+        "",
+    ] {
+        let refused = format!("the bundle is an attestation of type '{predicate_type}', and no signature");
+        assert_eq!(told_of(predicate_type), (true, refused));
+    }
+    assert_eq!(
+        told_of("https://sigstore.dev/cosign/sign/v1"),
+        (false, "good".to_owned())
+    );
+    assert!(!is_attestation(b"nonsense"));
+}
+
+#[test]
 fn keys_that_are_none_are_named() {
     let problem = |pem: &str| PublicKey::from_pem(pem.as_bytes()).unwrap_err().to_string();
     assert_eq!(problem("nonsense"), "PEM decoding failed");
@@ -271,8 +303,9 @@ fn bundles_of_the_public_installation_are_verified_without_a_network() {
         (&staging, REKOR_2, person, actions),
     ] {
         assert!(is_bundle(json.as_bytes()));
-        assert_eq!(keyless(root, json, RECORDED, &[]), "good");
-        assert_eq!(keyless(root, json, RECORDED, &[other, who]), "good");
+        assert_eq!(keyless(root, json, RECORDED, &[]), ATTESTED);
+        assert_eq!(keyless(root, json, RECORDED, &[other, who]), ATTESTED);
+        assert!(is_attestation(json.as_bytes()));
         let refused = keyless(root, json, RECORDED, &[other, (who.0, "^nobody$")]);
         assert!(
             refused.starts_with("none of the expected identities matched"),
@@ -443,7 +476,7 @@ fn only_the_given_installation_is_trusted() {
         };
         told(authority.verify_bundle(REKOR_1.as_bytes(), RECORDED))
     };
-    assert_eq!(verdict(SigstoreInstance::PublicGood), "good");
+    assert_eq!(verdict(SigstoreInstance::PublicGood), ATTESTED);
     let refused = verdict(SigstoreInstance::Staging);
     assert!(refused.contains("No log key"), "{refused}");
 }

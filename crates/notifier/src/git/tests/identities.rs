@@ -95,7 +95,10 @@ async fn the_identity_of_the_controller_goes_no_way_that_a_tenant_chose() {
     target.channel = "ns".to_owned();
     target.locked = true;
     let refused = send(&azure(), &target, &failed()).await.unwrap_err().to_string();
-    assert!(refused.contains("own identity at a cloud is not used together with a proxy"), "{refused}");
+    assert!(
+        refused.contains("own identity at a cloud is not used together with a proxy"),
+        "{refused}"
+    );
     target.proxy = None;
     let refused = send(&azure(), &target, &failed()).await.unwrap_err().to_string();
     assert!(refused.contains("or certificates of the Provider"), "{refused}");

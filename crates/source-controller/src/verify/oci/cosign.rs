@@ -5,7 +5,9 @@
 
 use api::source::ArtifactVerification;
 use artifact::digest::Digest;
-use signature::cosign::{Authority, Identity, PublicKey, SimpleSignature, TrustedRoot, is_bundle};
+use signature::cosign::{
+    Authority, Identity, PublicKey, SimpleSignature, TrustedRoot, is_attestation, is_bundle,
+};
 
 use super::{Cause, Error, Material, NamedSecret, Outcome, no_match, not_found};
 use crate::fetch::oci::manifest::Manifest;
@@ -108,11 +110,17 @@ fn public_keys(secret: &NamedSecret) -> Result<Vec<PublicKey>, Error> {
 async fn find(repository: &Repository, digest: Digest) -> Result<Signatures, Error> {
     let failed = |source: PullError| not_found(repository, digest, source);
     let bundles = bundles(repository, digest).await.map_err(failed)?;
+    let (attestations, bundles): (Vec<_>, Vec<_>) =
+        bundles.into_iter().partition(|json| is_attestation(json));
     if !bundles.is_empty() {
         return Ok(Signatures::Bundles(bundles));
     }
     let simple = simple_signatures(repository, digest).await.map_err(failed)?;
-    Ok(Signatures::Simple(simple))
+    // Where there is nothing else, the message says what they are.
+    Ok(match simple.is_empty() {
+        true => Signatures::Bundles(attestations),
+        false => Signatures::Simple(simple),
+    })
 }
 
 async fn bundles(repository: &Repository, digest: Digest) -> Result<Vec<bytes::Bytes>, PullError> {
