@@ -4,6 +4,7 @@
 
 #![expect(clippy::print_stderr, reason = "a test's output is shown when it fails")]
 
+mod endless_answers;
 mod expressions_that_hold;
 mod git_bombs;
 mod kept_alive;

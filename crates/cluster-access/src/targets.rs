@@ -5,6 +5,7 @@
 //! account. Both are kept while they are used, up to a bound. A cluster that does not answer is found out by one short
 //! question, whose answer all objects of that cluster share for a while, so that it holds no workers.
 
+mod answers;
 mod bearer;
 mod described;
 mod kept;
@@ -29,6 +30,7 @@ use kube_health::{Hub, Resolve, ResolveError, Resolved};
 use manifest::{GroupVersionKind, ObjectId};
 
 use crate::identities::Identities;
+use answers::Answers;
 use described::Asker;
 use kept::{Cluster, Kept};
 use remote::Remote;
@@ -232,6 +234,7 @@ pub struct Targets {
     identities: Arc<Identities>,
     remote_account: Option<String>,
     drifts: UnboundedSender<Drift>,
+    answers: Answers,
     kept: Mutex<Kept>,
 }
 
@@ -270,6 +273,7 @@ impl Targets {
             identities: options.identities,
             remote_account: options.remote_account.filter(|name| !name.is_empty()),
             drifts,
+            answers: Answers::default(),
             kept: Mutex::default(),
         };
         targets.tell_drift_of(&engine);
@@ -399,7 +403,9 @@ impl Targets {
                 }
                 let server = config.cluster_url.to_string();
                 let client = client::connect_to(config, &unlimited, &self.metrics).await;
-                let client = client.map_err(|error| unusable(chain(&error)))?;
+                let client = self
+                    .answers
+                    .limit(&client.map_err(|error| unusable(chain(&error)))?);
                 let engine = Engine::new(client.clone(), self.settings.clone());
                 Ok(Cluster::new(server, client, engine, None))
             }
@@ -413,7 +419,9 @@ impl Targets {
                 let config = description.config(&self.identities).await.map_err(unusable)?;
                 let server = config.cluster_url.to_string();
                 let client = client::connect_to(config, &unlimited, &self.metrics).await;
-                let client = client.map_err(|error| unusable(chain(&error)))?;
+                let client = self
+                    .answers
+                    .limit(&client.map_err(|error| unusable(chain(&error)))?);
                 let tokens = Arc::new(bearer::Tokens::new(description, Arc::clone(&self.identities)));
                 let client = bearer::with_tokens(&client, Arc::clone(&tokens));
                 let engine = Engine::new(client.clone(), self.settings.clone());

@@ -12,6 +12,7 @@ use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
 use jiff::Timestamp;
+use manifest::json::ValueCounter;
 use serde::de;
 
 use crate::go_json;
@@ -26,8 +27,11 @@ pub const OWNER: (&str, &str) = ("owner", "helm");
 
 /// What an API server takes for the data of a Secret (`MaxSecretSize`), in bytes.
 pub const MAX_SIZE: usize = 1 << 20;
-/// No release is larger when it is unpacked: a tenant may write a Secret that grows without end.
-const MAX_UNPACKED: u64 = 128 << 20;
+/// No release is larger when it is unpacked: a tenant may write a Secret that grows without end. What a Secret holds is
+/// eight to fifteen times of it when Helm made it.
+const MAX_UNPACKED: u64 = 64 << 20;
+/// Nor has one more values: empty ones take a hundred times the memory of their text.
+const MAX_VALUES: u64 = 1_000_000;
 
 /// Labels that Helm itself sets; all others are the user's.
 const SYSTEM_LABELS: [&str; 6] = ["name", "owner", "status", "version", "createdAt", "modifiedAt"];
@@ -46,7 +50,7 @@ pub enum Error {
     #[error("failed to unpack the release")]
     Unpack(#[source] std::io::Error),
     /// It is too large.
-    #[error("failed to unpack the release: it has more than {MAX_UNPACKED} bytes")]
+    #[error("failed to unpack the release: it has more than {MAX_UNPACKED} bytes or {MAX_VALUES} values")]
     TooLargeToRead,
     /// It is not a release.
     #[error("failed to parse the release")]
@@ -165,6 +169,9 @@ fn parse(json: &[u8]) -> Result<Release, Error> {
     // A list would be taken for the fields in their order.
     if !json.trim_ascii_start().starts_with(b"{") {
         return Err(Error::Parse(de::Error::custom("it is no object")));
+    }
+    if ValueCounter::default().feed(json) > MAX_VALUES {
+        return Err(Error::TooLargeToRead);
     }
     serde_json::from_slice(json).map_err(Error::Parse)
 }

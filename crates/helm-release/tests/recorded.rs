@@ -105,7 +105,14 @@ fn bad_data_is_refused_with_what_is_wrong() {
         (base64(b"secret"), "failed to parse the release"),
         (
             base64(&gzip(&[b' '; 1 << 20]).repeat(129)),
-            "failed to unpack the release: it has more than 134217728 bytes",
+            "failed to unpack the release: it has more than 67108864 bytes or 1000000 values",
+        ),
+        (
+            // Ten kilobytes that would be half a million hooks.
+            base64(&gzip(
+                format!(r#"{{"hooks":[{}]}}"#, vec!["{}"; 500_000].join(",")).as_bytes(),
+            )),
+            "failed to unpack the release: it has more than 67108864 bytes or 1000000 values",
         ),
     ] {
         let error = record::decode(data.as_bytes()).unwrap_err();

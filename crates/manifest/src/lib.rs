@@ -4,6 +4,7 @@
 //! came from go out. Nothing here does I/O or knows a cluster.
 
 mod id;
+pub mod json;
 pub mod labels;
 mod object;
 pub mod order;
