@@ -34,6 +34,7 @@ const VALUES: [&[&str]; 7] = [
         "monitoring.serviceMonitor.interval=30s",
         "source.httpDownloads=false",
         "source.storage.emptyDirSizeLimit=5Gi",
+        "source.sigstoreTrustedRootSecret=sigstore",
         "networkPolicy.create=false",
     ],
     &[

@@ -232,6 +232,7 @@ async fn open(settings: &Settings) -> anyhow::Result<(Store, Fetcher)> {
     );
     let mut fetcher = Fetcher::new(directory, indexes, settings.identities.clone());
     fetcher.helm.limits = settings.helm;
+    fetcher.sigstore = settings.sigstore.clone();
     fetcher.ssh_algorithms = settings.ssh_algorithms.clone();
     fetcher.charts = settings.charts;
     Ok((store, fetcher))

@@ -20,6 +20,7 @@ use git_ssh::algorithms::Algorithms;
 use crate::fetch::helm_repository;
 
 use crate::fetch::identity::Identities;
+use crate::verify::oci::SigstoreRoot;
 
 use self::artifact_service::{ArtifactService, ArtifactServiceFlags};
 
@@ -85,6 +86,10 @@ pub(crate) struct Flags {
     /// Host key algorithms of ssh, most preferred first; an empty list offers what Flux offers
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub(crate) ssh_hostkey_algos: Vec<String>,
+    /// File with the Sigstore installation that signatures without keys are verified against where spec.verify names none
+    /// (trusted_root.json; read at each verification); the public one as it was at the release if empty
+    #[arg(long, value_name = "PATH")]
+    pub(crate) sigstore_trusted_root: Option<PathBuf>,
     /// Service account for workload identity of objects that name none
     #[arg(long, default_value = "", value_name = "NAME")]
     pub(crate) default_service_account: String,
@@ -154,6 +159,8 @@ pub(crate) struct Settings {
     pub(crate) artifact_service: ArtifactService,
     /// How much is read of charts.
     pub(crate) charts: helm_package::Limits,
+    /// Where the trusted Sigstore installation is described.
+    pub(crate) sigstore: SigstoreRoot,
     /// Host and port, or URL, under which others reach the archives.
     pub(crate) advertised: String,
     /// What is offered to ssh servers.
@@ -183,6 +190,7 @@ impl Settings {
             advertised,
             ssh_algorithms: Algorithms::new(&flags.ssh_kex_algos, &flags.ssh_hostkey_algos)?,
             charts: chart_limits(&flags.helm)?,
+            sigstore: SigstoreRoot::new(flags.sigstore_trusted_root.clone()),
             identities: Identities::new(
                 flags.token.token_cache_max_size,
                 flags.token.token_cache_max_duration,

@@ -86,9 +86,9 @@ impl Kind for HelmChart {
         &self,
         references: &References,
         fetched: &mut Fetched<Content>,
-        _fetcher: &Fetcher,
+        fetcher: &Fetcher,
     ) -> Result<Verified, Error> {
-        references::verify(self, references, fetched).await
+        references::verify(self, references, fetched, fetcher).await
     }
 
     fn fill(mut content: Content, ingest: &mut Ingest) -> Result<(), Error> {

@@ -190,7 +190,14 @@ impl Kind for OCIRepository {
         let wanted = self.spec.verification.clone().unwrap_or_default();
         let request = request(self, references, fetcher).await?;
         let (repository, digest) = (&request.repository, fetched.content.manifest);
-        let verified = verification::verify(repository, digest, &wanted, &references.verification).await;
+        let verified = verification::verify(
+            repository,
+            digest,
+            &wanted,
+            &references.verification,
+            &fetcher.sigstore,
+        )
+        .await;
         match verified.map_err(|source| unverified(&wanted, source))? {
             Outcome::Verified => Ok(Verified {
                 message: format!("verified signature of revision {}", fetched.seen.revision),

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use crate::fetch::identity::Identities;
 use crate::fetch::stop::Stop;
 use crate::fetch::{helm_repository, http, oci};
+use crate::verify::oci::SigstoreRoot;
 
 /// What fetching needs besides the object: shared by all objects, and holding the credentials of none.
 #[derive(Clone)]
@@ -21,6 +22,8 @@ pub(crate) struct Fetcher {
     pub(crate) directory: PathBuf,
     /// How much is read of charts.
     pub(crate) charts: helm_package::Limits,
+    /// Who says who signed without a key.
+    pub(crate) sigstore: SigstoreRoot,
     /// Where the indexes of buckets are kept.
     pub(crate) indexes: PathBuf,
     /// Tokens of cloud providers.
@@ -43,6 +46,7 @@ impl Fetcher {
             ssh_algorithms: Algorithms::default(),
             directory,
             charts: helm_package::Limits::default(),
+            sigstore: SigstoreRoot::default(),
             indexes,
             identities,
             memory: git_pack::Memory::default(),

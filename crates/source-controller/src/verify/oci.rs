@@ -7,8 +7,11 @@
 mod cosign;
 mod notation;
 
+use std::path::PathBuf;
+
 use api::source::{ArtifactVerification, SignatureProvider};
 use artifact::digest::Digest;
+use signature::cosign::TrustedRoot;
 
 use crate::fetch::git::auth::SecretData;
 use crate::fetch::oci::PullError;
@@ -48,6 +51,15 @@ pub(crate) enum Error {
         /// Why not.
         #[source]
         source: signature::cosign::KeyError,
+    },
+    /// The file of `--sigstore-trusted-root` cannot be read.
+    #[error("failed to read the trusted root of Sigstore, '{path}' (--sigstore-trusted-root)")]
+    ReadRoot {
+        /// The flag's value.
+        path: String,
+        /// Why not.
+        #[source]
+        source: std::io::Error,
     },
     /// Identities or a trusted root that make no sense.
     #[error(transparent)]
@@ -135,6 +147,29 @@ pub(crate) struct Material {
     pub(crate) trusted_root: Option<NamedSecret>,
 }
 
+/// The Sigstore installation that is trusted where an object names none: that of a file, else the public one.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SigstoreRoot(Option<PathBuf>);
+
+impl SigstoreRoot {
+    /// As `--sigstore-trusted-root` says.
+    pub(crate) fn new(file: Option<PathBuf>) -> Self {
+        Self(file.filter(|file| !file.as_os_str().is_empty()))
+    }
+
+    /// Reads the file anew each time: whoever refreshes it does not restart the controller.
+    async fn load(&self) -> Result<TrustedRoot, Error> {
+        let Some(file) = &self.0 else {
+            return TrustedRoot::public_good().map_err(Error::Trust);
+        };
+        let json = tokio::fs::read(file).await.map_err(|source| Error::ReadRoot {
+            path: file.display().to_string(),
+            source,
+        })?;
+        TrustedRoot::from_json(&json).map_err(Error::Trust)
+    }
+}
+
 /// A Secret as it was read.
 #[derive(Clone)]
 pub(crate) struct NamedSecret {
@@ -181,9 +216,12 @@ pub(crate) async fn verify(
     digest: Digest,
     specification: &ArtifactVerification,
     material: &Material,
+    sigstore: &SigstoreRoot,
 ) -> Result<Outcome, Error> {
     match specification.provider {
-        SignatureProvider::Cosign => cosign::verify(repository, digest, specification, material).await,
+        SignatureProvider::Cosign => {
+            cosign::verify(repository, digest, specification, material, sigstore).await
+        }
         SignatureProvider::Notation => notation::verify(repository, digest, material).await,
     }
 }

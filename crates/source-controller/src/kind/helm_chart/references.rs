@@ -13,6 +13,7 @@ use crate::error::{CredentialError, Error};
 use crate::fetch::helm_chart::{Access, Login};
 use crate::fetch::helm_repository::Secrets;
 use crate::kind::{Fetched, Kind as _, Verified};
+use crate::reconcile::fetch::Fetcher;
 use crate::reconcile::observe::{Lookup, Named, Reader};
 use crate::verify::{self, oci::Outcome};
 
@@ -170,6 +171,7 @@ pub(super) async fn verify(
     object: &HelmChart,
     references: &References,
     fetched: &mut Fetched<Content>,
+    fetcher: &Fetcher,
 ) -> Result<Verified, Error> {
     let Some(verification) = &object.spec.verification else {
         return Err(Error::Abandoned);
@@ -178,9 +180,15 @@ pub(super) async fn verify(
     let Some((repository, digest)) = &fetched.content.origin else {
         return Err(Error::VerifyUnsupported);
     };
-    let outcome = verify::oci::verify(repository, *digest, &specification, &references.signatures)
-        .await
-        .map_err(|source| unverified(&specification, source))?;
+    let outcome = verify::oci::verify(
+        repository,
+        *digest,
+        &specification,
+        &references.signatures,
+        &fetcher.sigstore,
+    )
+    .await
+    .map_err(|source| unverified(&specification, source))?;
     Ok(Verified {
         message: match outcome {
             Outcome::Verified => format!("verified signature of version {}", fetched.seen.revision),

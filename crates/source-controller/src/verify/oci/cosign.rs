@@ -9,7 +9,7 @@ use signature::cosign::{
     Authority, Identity, PublicKey, SimpleSignature, TrustedRoot, is_attestation, is_bundle,
 };
 
-use super::{Cause, Error, Material, NamedSecret, Outcome, no_match, not_found};
+use super::{Cause, Error, Material, NamedSecret, Outcome, SigstoreRoot, no_match, not_found};
 use crate::fetch::oci::manifest::Manifest;
 use crate::fetch::oci::registry::Repository;
 use crate::fetch::oci::{PullError, verified_manifest};
@@ -35,6 +35,7 @@ pub(super) async fn verify(
     digest: Digest,
     specification: &ArtifactVerification,
     material: &Material,
+    sigstore: &SigstoreRoot,
 ) -> Result<Outcome, Error> {
     // What is wrong with the demand is said before anybody is asked.
     let own_root = material.trusted_root.as_ref();
@@ -52,10 +53,9 @@ pub(super) async fn verify(
         let identities = identities.map(|wanted| Identity::new(&wanted.issuer, &wanted.subject));
         let identities: Vec<_> = identities.collect::<Result<_, _>>().map_err(Error::Trust)?;
         let root = match own_root {
-            Some(json) => TrustedRoot::from_json(json),
-            None => TrustedRoot::public_good(),
+            Some(json) => TrustedRoot::from_json(json).map_err(Error::Trust)?,
+            None => sigstore.load().await?,
         };
-        let root = root.map_err(Error::Trust)?;
         let authority = Authority::Keyless {
             root: &root,
             identities: &identities,

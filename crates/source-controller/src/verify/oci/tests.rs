@@ -40,8 +40,25 @@ async fn told(
     specification: &ArtifactVerification,
     material: &Material,
 ) -> Result<Outcome, String> {
+    told_with(
+        registry,
+        digest,
+        specification,
+        material,
+        &SigstoreRoot::default(),
+    )
+    .await
+}
+
+async fn told_with(
+    registry: &StandIn,
+    digest: Digest,
+    specification: &ArtifactVerification,
+    material: &Material,
+    sigstore: &SigstoreRoot,
+) -> Result<Outcome, String> {
     let repository = registry.repository();
-    let verified = verify(&repository, digest, specification, material).await;
+    let verified = verify(&repository, digest, specification, material, sigstore).await;
     verified.map_err(|error| crate::error::chain(&error).replace(&repository.name.registry, "h.io"))
 }
 
@@ -244,6 +261,35 @@ async fn what_is_missing_for_cosign_is_named() {
         .await
         .unwrap_err();
     assert!(error.starts_with("malformed issuer in identity: ("), "{error}");
+}
+
+#[tokio::test]
+async fn the_trusted_root_may_come_from_a_file_that_changes() {
+    let mut content = Content::default();
+    let digest = content.manifest(b"{}");
+    let registry = StandIn::start(content).await;
+    let keyless = wants(SignatureProvider::Cosign, false);
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("trusted_root.json");
+    let sigstore = SigstoreRoot::new(Some(file.clone()));
+    let told = async || {
+        let material = Material::default();
+        told_with(&registry, digest, &keyless, &material, &sigstore)
+            .await
+            .unwrap_err()
+    };
+    let missing = told().await;
+    assert!(
+        missing.contains("(--sigstore-trusted-root): No such file"),
+        "{missing}"
+    );
+    std::fs::write(&file, "{").unwrap();
+    let broken = told().await;
+    assert!(broken.starts_with("unable to parse trusted root: "), "{broken}");
+    let empty = json!({"mediaType": "application/vnd.dev.sigstore.trustedroot+json;version=0.1", "tlogs": [],
+        "certificateAuthorities": [], "ctlogs": [], "timestampAuthorities": []});
+    std::fs::write(&file, empty.to_string()).unwrap();
+    assert!(told().await.ends_with("no signatures found"));
 }
 
 #[tokio::test]
