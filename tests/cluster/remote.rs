@@ -127,7 +127,7 @@ fn a_kubeconfig_that_cannot_be_used_is_answered_with_the_reason() {
             &with(json!({"tokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token"})),
         )
         .await?;
-        refused("refused the kubeconfig: tokenFile is not allowed").await?;
+        refused("references a tokenFile, only an inline token is supported").await?;
         let start = Instant::now();
         kubeconfig_secret(&test, &with(json!({"token": "a"}))).await?;
         refused("failed to reach the remote cluster https://127.0.0.1:9/").await?;

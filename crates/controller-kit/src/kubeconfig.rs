@@ -15,6 +15,18 @@ pub enum Error {
     /// It is not one, or its current context is not there.
     #[error("failed to read the kubeconfig: {0}")]
     Read(String),
+    /// It names a file, which would be one of this process. In Flux's words.
+    #[error("refused the kubeconfig: {entry} '{name}' references a {field}, only {instead} is supported")]
+    File {
+        /// `cluster` or `user`.
+        entry: &'static str,
+        /// Its name.
+        name: String,
+        /// What names the file.
+        field: &'static str,
+        /// The field for the content.
+        instead: &'static str,
+    },
     /// It asks for something that it must not have.
     #[error("refused the kubeconfig: {field} is not allowed, {remedy}")]
     Refused {
@@ -46,22 +58,19 @@ pub async fn read(bytes: &[u8], flags: &KubeconfigFlags) -> Result<Config, Error
 }
 
 fn check(kubeconfig: &Kubeconfig, flags: &KubeconfigFlags) -> Result<(), Error> {
-    const INLINE: &str = "put the content itself into the kubeconfig";
     let refused = |field, remedy| Err(Error::Refused { field, remedy });
-    for cluster in kubeconfig
-        .clusters
-        .iter()
-        .filter_map(|named| named.cluster.as_ref())
-    {
-        if cluster.certificate_authority.is_some() {
-            return refused("certificate-authority", INLINE);
+    for named in &kubeconfig.clusters {
+        let authority = named
+            .cluster
+            .as_ref()
+            .and_then(|cluster| cluster.certificate_authority.as_ref());
+        if authority.is_some() {
+            let (field, instead) = ("certificate-authority file", "certificate-authority-data");
+            return file("cluster", &named.name, field, instead);
         }
     }
-    for user in kubeconfig
-        .auth_infos
-        .iter()
-        .filter_map(|named| named.auth_info.as_ref())
-    {
+    for named in &kubeconfig.auth_infos {
+        let Some(user) = &named.auth_info else { continue };
         if user.exec.is_some() && !flags.insecure_kubeconfig_exec {
             return refused(
                 "exec",
@@ -72,15 +81,29 @@ fn check(kubeconfig: &Kubeconfig, flags: &KubeconfigFlags) -> Result<(), Error> 
             return refused("auth-provider", "use a token");
         }
         let files = [
-            ("tokenFile", user.token_file.is_some()),
-            ("client-certificate", user.client_certificate.is_some()),
-            ("client-key", user.client_key.is_some()),
+            (&user.token_file, "tokenFile", "an inline token"),
+            (
+                &user.client_certificate,
+                "client-certificate file",
+                "client-certificate-data",
+            ),
+            (&user.client_key, "client-key file", "client-key-data"),
         ];
-        if let Some((field, _)) = files.into_iter().find(|(_, used)| *used) {
-            return refused(field, INLINE);
+        if let Some((_, field, instead)) = files.into_iter().find(|(path, ..)| path.is_some()) {
+            return file("user", &named.name, field, instead);
         }
     }
     Ok(())
+}
+
+fn file(entry: &'static str, name: &str, field: &'static str, instead: &'static str) -> Result<(), Error> {
+    const LONGEST: usize = 100;
+    Err(Error::File {
+        entry,
+        name: name.chars().take(LONGEST).collect(),
+        field,
+        instead,
+    })
 }
 
 /// The kind of error, with none of what is in the kubeconfig.
@@ -142,13 +165,16 @@ mod tests {
             ),
             (
                 json!({"tokenFile": "/var/run/secrets/token"}),
-                "tokenFile is not allowed, put the content itself",
+                "user 'u' references a tokenFile, only an inline token is supported",
             ),
             (
                 json!({"client-certificate": "/a"}),
-                "client-certificate is not allowed",
+                "user 'u' references a client-certificate file, only client-certificate-data is supported",
             ),
-            (json!({"client-key": "/a"}), "client-key is not allowed"),
+            (
+                json!({"client-key": "/a"}),
+                "user 'u' references a client-key file, only client-key-data is supported",
+            ),
         ] {
             let message = refusal(&kubeconfig(server.clone(), user), &STRICT).await;
             assert!(message.contains(words), "{message}");
@@ -156,7 +182,9 @@ mod tests {
         let file = json!({"server": "https://127.0.0.1:1", "certificate-authority": "/etc/passwd"});
         let message = refusal(&kubeconfig(file, json!({"token": "secret"})), &STRICT).await;
         assert!(
-            message.contains("certificate-authority is not allowed"),
+            message.contains(
+                "cluster 'c' references a certificate-authority file, only certificate-authority-data is supported"
+            ),
             "{message}"
         );
     }

@@ -50,7 +50,7 @@ impl Package {
             Self::Moto => "5.2.1",
             Self::Azurite => "3.35.0",
             Self::FakeGcsServer => "v1.56.1",
-            Self::Flux => "v2.9.4",
+            Self::Flux => "v2.9.5",
         }
     }
 
