@@ -4,6 +4,8 @@
 
 #![expect(clippy::print_stderr, reason = "a test's output is shown when it fails")]
 
+mod copied_annotations;
+mod described_clusters;
 mod endless_answers;
 mod expressions_that_hold;
 mod git_bombs;
@@ -11,4 +13,5 @@ mod kept_alive;
 mod own_identity;
 mod read_by_expression;
 mod scene;
+mod slow_webhooks;
 mod stolen_artifacts;

@@ -38,6 +38,7 @@ pub struct World {
     pub source: Controller,
     pub apply: Controller,
     pub helm: Controller,
+    pub notification: Controller,
 }
 
 impl World {
@@ -68,6 +69,8 @@ impl World {
                 Controller::start_apply(kubeconfig, &source, options(&flags)).await?
             },
             helm: Controller::start_helm(kubeconfig, &source, options(&LOCKDOWN)).await?,
+            notification: Controller::start_notification(kubeconfig, options(&["--no-cross-namespace-refs"]))
+                .await?,
             source,
         })
     }
@@ -105,7 +108,7 @@ where
         };
         let outcome = story(scene).await;
         if outcome.is_err() {
-            for controller in [&world.source, &world.apply, &world.helm] {
+            for controller in [&world.source, &world.apply, &world.helm, &world.notification] {
                 let log = controller.log();
                 let is_about = |line: &&str| line.contains(&victim) || line.contains(&attacker);
                 let lines: Vec<_> = log.lines().filter(is_about).collect();
