@@ -9,7 +9,7 @@ MDBOOK = $(or $(shell command -v mdbook),$(TARGET)/tools/bin/mdbook)
 XTASK = $(TARGET)/debug/xtask
 
 .DEFAULT_GOAL := help
-.PHONY: help build test attack lint deny fmt generate generate-schema record-cases record-flux-cases record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source fuzz-notify bench-chain bench-rest bench-releases bench-notify bench-idle images docs chaos record-takeover clean
+.PHONY: help build test attack lint audit fmt generate generate-schema record-cases record-flux-cases record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source fuzz-notify bench-chain bench-rest bench-releases bench-notify bench-idle images docs chaos record-takeover clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -36,8 +36,14 @@ lint: build ## Formatting, clippy, generated files, and the dependency rules
 	$(XTASK) generate --check
 	hack/check-dependencies
 
-deny: ## Licences, bans and sources of every dependency, with cargo-deny (cargo install cargo-deny --locked)
-	$(CARGO) deny check bans licenses sources
+audit: $(TARGET)/tools/bin/cargo-deny $(TARGET)/tools/bin/cargo-cyclonedx ## Licences, bans, sources and RustSec's advisories of every dependency, and a bill of materials of each program in target/sbom; ADVISORIES=skip where their database cannot be reached
+	ADVISORIES=$(ADVISORIES) hack/audit $(TARGET)/tools/bin $(TARGET)/sbom
+
+# Both are installed from crates.io if they are not there.
+$(TARGET)/tools/bin/cargo-deny:
+	$(CARGO) install cargo-deny@0.20.2 --locked --root $(TARGET)/tools --target-dir $(TARGET)/tools/build
+$(TARGET)/tools/bin/cargo-cyclonedx:
+	$(CARGO) install cargo-cyclonedx@0.5.9 --locked --root $(TARGET)/tools --target-dir $(TARGET)/tools/build
 
 fmt: ## Format all Rust code
 	$(CARGO) fmt --all
