@@ -114,12 +114,17 @@ impl Access {
     /// Where the token service is. One that the object names must be Amazon's: the token of the ServiceAccount goes
     /// there.
     fn sts_url(&self, region: &str, environment: &Environment) -> Result<Url, Error> {
-        match &self.sts_endpoint {
-            Some(endpoint) if STS.is_match(endpoint) => parse_url(endpoint),
-            Some(endpoint) => Err(Error::Configuration(format!(
-                "invalid STS endpoint: '{endpoint}'. must match {STS_PATTERN}"
+        let Some(endpoint) = &self.sts_endpoint else {
+            return service_url(environment, "STS", "sts", region);
+        };
+        // The pattern is about the text: `https://other.example/x.sts.amazonaws.com` matches, and so does
+        // `https://other.example?.sts.amazonaws.com`. Nothing but a host may stand there.
+        let host = endpoint.strip_prefix("https://").unwrap_or_default();
+        match parse_url(endpoint) {
+            Ok(url) if STS.is_match(endpoint) && url.host_str() == Some(host) => Ok(url),
+            _ => Err(Error::Configuration(format!(
+                "invalid STS endpoint: '{endpoint}'. must match {STS_PATTERN}, without a path"
             ))),
-            None => service_url(environment, "STS", "sts", region),
         }
     }
 }

@@ -57,6 +57,10 @@ pub async fn login(
     }
 }
 
+fn is_amazons(domain: &str) -> bool {
+    !domain.starts_with("amazonaws.com") || matches!(domain, "amazonaws.com" | "amazonaws.com.cn")
+}
+
 fn invalid(cloud: &str, host: &str, pattern: &str) -> Error {
     Error::Configuration(format!(
         "invalid {cloud} registry: '{host}'. must match {pattern}"
@@ -76,7 +80,11 @@ async fn ecr(host: &str, identity: &Identity, session: Session<'_>) -> Result<To
     let region = match ECR.captures(host) {
         _ if is_public => PUBLIC_ECR_REGION,
         // The host is Amazon's whole: what stands before and after must not make it somebody else's.
-        Some(found) if found.get(0).is_some_and(|all| all.as_str() == host) => {
+        // The pattern takes more than Amazon has: `amazonaws.com.cc`.
+        Some(found)
+            if found.get(0).is_some_and(|all| all.as_str() == host)
+                && found.get(3).is_none_or(|domain| is_amazons(domain.as_str())) =>
+        {
             found.get(2).map_or("", |region| region.as_str())
         }
         _ => return Err(invalid("AWS", host, ECR_PATTERN)),

@@ -137,10 +137,11 @@ async fn the_instance_is_asked_with_a_session_of_its_metadata() {
 #[tokio::test]
 async fn what_is_not_configured_well_is_told() {
     let full = [("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://evil.example.com/")];
-    let theirs = Access {
+    let at = |endpoint: &str| Access {
         region: Some("eu-west-1".to_owned()),
-        sts_endpoint: Some("https://sts.evil.example.com".to_owned()),
+        sts_endpoint: Some(endpoint.to_owned()),
     };
+    let theirs = at("https://sts.evil.example.com");
     let role = account(&[("eks.amazonaws.com/role-arn", ROLE)]);
     let world = |variables| {
         World::new(
@@ -160,6 +161,55 @@ async fn what_is_not_configured_well_is_told() {
         (
             keys(&theirs, &role, &world(&[])).await,
             "invalid STS endpoint: 'https://sts.evil.example.com'",
+        ),
+        (
+            keys(
+                &at("https://evil.example.com/x.sts.amazonaws.com"),
+                &role,
+                &world(&[]),
+            )
+            .await,
+            "invalid STS endpoint: 'https://evil.example.com/x.sts.amazonaws.com'",
+        ),
+        (
+            keys(
+                &at("https://evil.example.com?.sts.amazonaws.com"),
+                &Identity::Controller,
+                &world(&[]),
+            )
+            .await,
+            "invalid STS endpoint: ",
+        ),
+        (
+            keys(&at("https://sts.evil/x.amazonaws.com"), &role, &world(&[])).await,
+            "invalid STS endpoint: ",
+        ),
+        (
+            keys(
+                &at("https://evil.example.com#.sts.amazonaws.com"),
+                &role,
+                &world(&[]),
+            )
+            .await,
+            "invalid STS endpoint: ",
+        ),
+        (
+            keys(
+                &at("https://sts.amazonaws.com@evil.example.com/.sts.amazonaws.com"),
+                &role,
+                &world(&[]),
+            )
+            .await,
+            "invalid STS endpoint: ",
+        ),
+        (
+            keys(
+                &at("https://vpce-1.sts.eu-west-1.vpce.amazonaws.com"),
+                &role,
+                &world(&[]),
+            )
+            .await,
+            "'https://vpce-1.sts.eu-west-1.vpce.amazonaws.com/' answered 403 Forbidden",
         ),
         (
             keys(&Access::default(), &role, &world(&[])).await,
