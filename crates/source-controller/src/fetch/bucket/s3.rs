@@ -39,6 +39,9 @@ pub(crate) enum Error {
         "Endpoint: {0} does not follow ip address or domain name standards: give host and port without a scheme or path"
     )]
     Endpoint(String),
+    /// A region becomes a part of host names.
+    #[error("Region: {0} is not the name of a region")]
+    Region(String),
     /// Its name has characters that no bucket has.
     #[error("Bucket name contains invalid characters")]
     BucketName,
@@ -79,8 +82,11 @@ impl S3 {
         if !bucket.bytes().all(is_name) || bucket.bytes().all(|b| b == b'.') {
             return Err(Error::BucketName);
         }
-        let region = address
-            .region
+        let given = address.region.filter(|region| !region.is_empty());
+        if let Some(region) = given.filter(|region| !is_region(region)) {
+            return Err(Error::Region(region.to_owned()));
+        }
+        let region = given
             .map(str::to_owned)
             .or_else(|| region_of_host(&host))
             .unwrap_or_else(|| DEFAULT_REGION.to_owned());
@@ -315,6 +321,15 @@ mod tests {
             let bucket = bucket(endpoint, name, insecure, region).unwrap();
             assert_eq!(bucket.url("k").unwrap().as_str(), url);
         }
+    }
+
+    #[test]
+    fn a_region_is_no_place_for_another_host() {
+        for region in ["evil.example/", "a.b", "x#", "eu west"] {
+            let refused = bucket("s3.amazonaws.com", "app", false, Some(region)).map(drop);
+            assert_eq!(refused, Err(Error::Region(region.to_owned())));
+        }
+        assert!(bucket("s3.amazonaws.com", "app", false, Some("")).is_ok());
     }
 
     #[test]
