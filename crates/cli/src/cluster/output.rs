@@ -1,5 +1,6 @@
 //! In which form an answer is printed: tables for people, JSON and YAML for programs, names for other commands.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use clap::ValueEnum;
@@ -165,12 +166,40 @@ fn reference(object: &Value) -> String {
     }
 }
 
-/// Prints an answer.
+/// Prints an answer. To a terminal, what a cluster or a file said cannot steer it.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
+    let text = match out.is_terminal() {
+        true => harmless(text),
+        false => Cow::Borrowed(text),
+    };
     out.write_all(text.as_bytes())
         .and_then(|()| out.flush())
         .map_err(Failure::Print)
+}
+
+/// The text without control characters, except for ends of lines, tabs and our own colours.
+fn harmless(text: &str) -> Cow<'_, str> {
+    const COLOURS: [&str; 4] = ["\u{1b}[31m", "\u{1b}[32m", "\u{1b}[33m", "\u{1b}[0m"];
+    let is_harmful = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if !text.contains(is_harmful) {
+        return Cow::Borrowed(text);
+    }
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(is_harmful) {
+        kept.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let colour = COLOURS
+            .into_iter()
+            .find(|colour| rest.starts_with(colour))
+            .unwrap_or_default();
+        kept.push_str(colour);
+        let skipped = rest.chars().next().map_or(0, char::len_utf8).max(colour.len());
+        rest = &rest[skipped..];
+    }
+    kept.push_str(rest);
+    Cow::Owned(kept)
 }
 
 /// How long ago something was, as kubectl says it.
@@ -190,6 +219,21 @@ pub(crate) fn age(time: &str, now: jiff::Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_others_wrote_does_not_steer_the_terminal() {
+        let painted = Colours(true).paint("False", Tone::Bad);
+        for (text, kept) in [
+            ("a\tb\nc", "a\tb\nc"),
+            (painted.as_str(), painted.as_str()),
+            ("a\u{1b}]0;title\u{7}b", "a]0;titleb"),
+            ("a\u{1b}[2Jb\rc\u{9b}d", "a[2Jbcd"),
+            ("\u{1b}\u{1b}[31mx", "\u{1b}[31mx"),
+            ("é\u{8}\u{8}", "é"),
+        ] {
+            assert_eq!(harmless(text), kept);
+        }
+    }
 
     #[test]
     fn columns_are_as_wide_as_their_widest_cell_and_lines_end_without_spaces() {
