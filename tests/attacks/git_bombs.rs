@@ -1,16 +1,15 @@
 //! A tenant's repositories unfold to far more than was sent.
 //!
-//! They hold: repositories of a few hundred kilobytes, with large files of zeros, some of them sent as deltas of each other,
-//! and as many GitRepositories as they like. The controller must not take the memory of its Pod for them, which would take
+//! They hold: repositories of a few hundred kilobytes, with large files of one byte each, some of them sent as deltas of each
+//! other, and as many GitRepositories as they like. The controller must not take the memory of its Pod for them, which would take
 //! everybody's sources away, and the victim's repository must become Ready meanwhile.
 
 use std::process::{Command, Stdio};
 
 use anyhow::{Result, ensure};
-use kube::api::DynamicObject;
 use serde_json::json;
 use testkit::git::Change;
-use testkit::objects::{self, condition};
+use testkit::objects;
 use testkit::wait_for;
 
 use crate::scene::{PATIENCE, SOURCE, play};
@@ -26,18 +25,20 @@ fn repositories_that_unfold_take_no_more_memory_than_one() {
     play("bombs", |scene| async move {
         let before = scene.world.source.usage()?.peak_resident_bytes;
         let repository = scene.world.git.create_repository(&scene.attacker)?;
-        let zeros = |size: usize, first: u8| {
-            let mut zeros = vec![0; size];
-            zeros[0] = first;
-            zeros
+        let filled = |size: usize, byte: u8, first: u8| {
+            let mut bytes = vec![byte; size];
+            bytes[0] = first;
+            bytes
         };
         let files = [
-            Change::write("large", zeros(240 * MIB, 1)),
-            Change::write("deltas/a", zeros(90 * MIB, 2)),
-            Change::write("deltas/b", zeros(90 * MIB, 3)),
+            Change::write("large", filled(240 * MIB, 1, 1)),
+            Change::write("deltas/a", filled(90 * MIB, 0, 2)),
+            Change::write("deltas/b", filled(90 * MIB, 0, 3)),
         ];
-        repository.commit("main", "zeros", &files)?;
+        repository.commit("main", "large", &files)?;
         repository.git(&["repack", "-adq"])?;
+        let pack = repository.git(&["count-objects", "-v"])?;
+        ensure!(pack.contains("packs: 1"), "{pack}");
         for number in 0..BOMBS {
             let name = format!("bomb-{number}");
             let bomb = objects::git_repository(&scene.attacker, &name, repository.url(), "main");
@@ -48,7 +49,7 @@ fn repositories_that_unfold_take_no_more_memory_than_one() {
         scene.secret_source().await?;
         let bombs = scene.api(SOURCE, "GitRepository", &scene.attacker);
         for number in 0..BOMBS {
-            wait_for(&bombs, &format!("bomb-{number}"), has_ended, 3 * PATIENCE).await?;
+            wait_for(&bombs, &format!("bomb-{number}"), objects::is_ready, 3 * PATIENCE).await?;
         }
         let peak = scene.world.source.usage()?.peak_resident_bytes;
         ensure!(
@@ -84,10 +85,6 @@ fn a_tree_that_unfolds_is_refused() {
         ensure!(message.contains("more than 100000 entries"), "{message}");
         Ok(())
     });
-}
-
-fn has_ended(object: &DynamicObject) -> bool {
-    condition(object, "Ready").is_some_and(|(status, ..)| status != "Unknown")
 }
 
 /// A tree with an object a hundred times.
