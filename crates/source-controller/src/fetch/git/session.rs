@@ -95,12 +95,10 @@ impl Session {
                 &mut progress::Discard,
             )
         };
-        // gix-protocol 0.68 panics on a list of protocol 0 or 1 whose symbolic refs are not what was announced.
-        let Ok(handshake) = std::panic::catch_unwind(AssertUnwindSafe(greet)) else {
-            let nonsense = "the server's list of references contradicts what it announces";
-            return Err(Error::Talk(nonsense.to_owned()));
-        };
-        match handshake {
+        match sane(
+            "the server's list of references contradicts what it announces",
+            greet,
+        )? {
             Ok(handshake) => Ok(Self {
                 transport,
                 handshake,
@@ -122,9 +120,14 @@ impl Session {
         }
         let mut prefixes = RefPrefixes::new();
         prefixes.extend(reference.prefixes().into_iter().map(Into::into));
-        LsRefsCommand::new(Some(prefixes), &self.handshake.capabilities, agent())
-            .invoke_blocking(&mut self.transport, &mut progress::Discard, false)
-            .map_err(|error| self.trouble.explain(error))
+        let listed = sane(NO_LIST, || {
+            LsRefsCommand::new(Some(prefixes), &self.handshake.capabilities, agent()).invoke_blocking(
+                &mut self.transport,
+                &mut progress::Discard,
+                false,
+            )
+        });
+        listed?.map_err(|error| self.trouble.explain(error))
     }
 
     /// Lists the refs that could have been meant when one is not there; none if the remote does not say.
@@ -134,9 +137,14 @@ impl Session {
         };
         let mut prefixes = RefPrefixes::new();
         prefixes.extend([prefix.into()]);
-        LsRefsCommand::new(Some(prefixes), &self.handshake.capabilities, agent())
-            .invoke_blocking(&mut self.transport, &mut progress::Discard, false)
-            .unwrap_or_default()
+        let listed = sane(NO_LIST, || {
+            LsRefsCommand::new(Some(prefixes), &self.handshake.capabilities, agent()).invoke_blocking(
+                &mut self.transport,
+                &mut progress::Discard,
+                false,
+            )
+        });
+        listed.ok().and_then(Result::ok).unwrap_or_default()
     }
 
     /// Whether the server leaves out what it is not asked for, and gives it later.
@@ -217,31 +225,34 @@ impl Session {
     ) -> Result<Option<Pack>, Error> {
         self.trouble.allow(MAX_RECEIVED);
         let mut outcome = None;
-        let received = gix::protocol::fetch(
-            &mut want,
-            |bytes, _progress, _interrupt| {
-                let received = write(bytes, directory, packs);
-                let is_received = received.is_ok();
-                outcome = Some(received);
-                // The reason is in the outcome: gix's errors have no place for it.
-                let refused = || gix::Error::from_error(io::Error::other("the pack is refused"));
-                is_received.then_some(true).ok_or_else(refused)
-            },
-            progress::Discard,
-            &packs.cancelled,
-            gix::protocol::fetch::Context {
-                handshake: &mut self.handshake,
-                transport: &mut self.transport,
-                user_agent: agent(),
-                trace_packetlines: false,
-            },
-            gix::protocol::fetch::Options {
-                shallow_file: directory.join("shallow"),
-                shallow,
-                tags: Tags::None,
-                reject_shallow_remote: false,
-            },
-        );
+        let fetch = || {
+            gix::protocol::fetch(
+                &mut want,
+                |bytes, _progress, _interrupt| {
+                    let received = write(bytes, directory, packs);
+                    let is_received = received.is_ok();
+                    outcome = Some(received);
+                    // The reason is in the outcome: gix's errors have no place for it.
+                    let refused = || gix::Error::from_error(io::Error::other("the pack is refused"));
+                    is_received.then_some(true).ok_or_else(refused)
+                },
+                progress::Discard,
+                &packs.cancelled,
+                gix::protocol::fetch::Context {
+                    handshake: &mut self.handshake,
+                    transport: &mut self.transport,
+                    user_agent: agent(),
+                    trace_packetlines: false,
+                },
+                gix::protocol::fetch::Options {
+                    shallow_file: directory.join("shallow"),
+                    shallow,
+                    tags: Tags::None,
+                    reject_shallow_remote: false,
+                },
+            )
+        };
+        let received = sane("the server's answer makes no sense", fetch)?;
         match (received, outcome) {
             (Ok(_), Some(Ok(pack))) => Ok(Some(pack).filter(|pack| !pack.is_empty())),
             (Ok(_), None) => Ok(None),
@@ -253,6 +264,16 @@ impl Session {
             (_, Some(Err(error))) => Err(Error::ReadPack(error.into())),
         }
     }
+}
+
+/// What a list of references is that cannot be read.
+const NO_LIST: &str = "the server's list of references makes no sense";
+
+/// Has gix talk. gix-protocol 0.68 panics on some answers that contradict themselves: on a list of protocol 0 or 1 whose
+/// symbolic refs are not what was announced, and on lines where it expects the end of a section.
+fn sane<T>(nonsense: &str, talk: impl FnOnce() -> T) -> Result<T, Error> {
+    let talked = std::panic::catch_unwind(AssertUnwindSafe(talk));
+    talked.map_err(|_| Error::Talk(nonsense.to_owned()))
 }
 
 /// Receives a pack into a file that nobody else can find, and that is gone with the pack.

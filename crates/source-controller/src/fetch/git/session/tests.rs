@@ -122,6 +122,21 @@ fn what_a_server_would_say_is_understood_up_to_the_pack() {
     );
 }
 
+/// Found by the properties below after 90,000 cases: gix panics on some of these.
+#[test]
+fn no_single_wrong_byte_makes_it_panic() {
+    for version in 0..3 {
+        let answers = [advertisement(version), pack()].concat();
+        for at in 0..answers.len() {
+            for byte in *b"014\n" {
+                let mut changed = answers.clone();
+                changed[at] = byte;
+                let _ = converse(&changed, &main());
+            }
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn no_bytes_make_it_panic(answers in any::<Vec<u8>>(), reference in references()) {
