@@ -117,8 +117,8 @@ pub(crate) struct Request {
     pub(crate) has_prefix: bool,
     pub(crate) ignore: Option<String>,
     pub(crate) memory: Memory,
-    /// Listing, and then getting, may each take this long.
-    pub(crate) timeout: std::time::Duration,
+    /// When listing and downloading must be complete.
+    pub(crate) deadline: Instant,
     /// Where temporary files go.
     pub(crate) directory: PathBuf,
 }
@@ -171,7 +171,7 @@ struct Listing {
 }
 
 async fn list(request: &mut Request) -> Result<Listing, Error> {
-    let deadline = Instant::now() + request.timeout;
+    let deadline = request.deadline;
     let bucket = request.bucket.clone();
     let first = request.remote.list(None, deadline).await;
     let mut page = first.map_err(|source| {
@@ -266,7 +266,7 @@ async fn gather(request: &Request, listing: Listing) -> Result<Content, Error> {
             None => wanted.push(key.clone()),
         }
     }
-    let deadline = Instant::now() + request.timeout;
+    let deadline = request.deadline;
     for key in &wanted {
         index.etags.remove(key);
     }

@@ -60,7 +60,7 @@ impl Kind for Bucket {
             has_prefix: self.spec.prefix.is_some(),
             ignore: self.spec.ignore.clone(),
             memory: memory.clone(),
-            timeout: self.timeout().to_std(),
+            deadline: fetcher.deadline(self.timeout()),
             directory: fetcher.directory.clone(),
         };
         let fetched = bucket::fetch(request, unless_revision.as_deref()).await;

@@ -507,7 +507,7 @@ async fn the_key_of_an_account_opens_its_containers() {
         has_prefix: true,
         ignore: None,
         memory: Memory::of(&fetcher.indexes, "apps", "app", store.clone()),
-        timeout: Duration::from_secs(20),
+        deadline: tokio::time::Instant::now() + Duration::from_secs(20),
         directory: fetcher.directory.clone(),
     };
     let bucket::Fetched::Changed(content) = bucket::fetch(request, None).await.unwrap() else {
