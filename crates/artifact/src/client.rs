@@ -249,7 +249,7 @@ impl Client {
     /// may be used for it. Without a service, and for what others made, only a download tells.
     ///
     /// # Errors
-    /// When the service cannot say, or says that the object does not have it and nobody else can.
+    /// When the service cannot be reached or fails, or when the object does not have the artifact and no other server may.
     pub async fn is_held(&self, reference: &ArtifactRef) -> Result<bool> {
         let digest = parse_digest(&reference.digest)?;
         let mut retries = Retries::new(&self.inner.options);

@@ -187,8 +187,8 @@ pub enum Error {
         /// What the reader said.
         source: io::Error,
     },
-    /// The caller said that nobody waits for the artifact any more, see [`Ingest::until`].
-    #[error("failed to finish the artifact: it was told to stop")]
+    /// The caller cancelled the ingest, see [`Ingest::until`].
+    #[error("failed to finish the artifact: cancelled")]
     Stopped,
     /// A file cannot stand in a tree.
     #[error("failed to add a file to the artifact")]

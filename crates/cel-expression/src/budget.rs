@@ -13,7 +13,7 @@ use crate::{patterns, texts};
 
 /// Steps of all loops of an evaluation; Kubernetes allows some millions of units of cost for one.
 const STEPS: usize = 1_000_000;
-/// How long an evaluation may take. Steps do not tell of everything that is slow: a comparison of large objects is one.
+/// Time limit of one evaluation. Counting steps does not catch all slow operations: comparing two large objects is one step.
 const TIME: Duration = Duration::from_secs(1);
 /// Bytes of text that count as a step.
 pub(crate) const BYTES: usize = 8;

@@ -1,8 +1,8 @@
-//! How much memory objects may take, for all packs of the process together.
+//! Limits the memory that Git objects take, across all packs of the process.
 //!
-//! What is small is free. Whoever needs more waits for the one turn that there is, and gives it back with the bytes: so
-//! what is held at any time is bounded by the limits of one pack and little more, whatever number of packs is read.
-//! Nobody waits for the network while holding the turn.
+//! Small objects need no permission. A reader that needs more takes the single turn, and returns it together with the
+//! memory. However many packs are read at the same time, the total is therefore bounded by the limits of one pack, plus a small
+//! amount for each reader. No reader waits for the network while it holds the turn.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};

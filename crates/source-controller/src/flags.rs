@@ -86,8 +86,8 @@ pub(crate) struct Flags {
     /// Host key algorithms of ssh, most preferred first; an empty list offers what Flux offers
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub(crate) ssh_hostkey_algos: Vec<String>,
-    /// File with the Sigstore installation that signatures without keys are verified against where spec.verify names none
-    /// (trusted_root.json; read at each verification); the public one as it was at the release if empty
+    /// File with the Sigstore trusted root (trusted_root.json) for keyless signatures, unless spec.verify names another one;
+    /// read at each verification. Default: the public root that this release includes
     #[arg(long, value_name = "PATH")]
     pub(crate) sigstore_trusted_root: Option<PathBuf>,
     /// Service account for workload identity of objects that name none

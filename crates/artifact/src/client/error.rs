@@ -24,8 +24,8 @@ pub enum Error {
         /// A URL, a path or a digest.
         what: String,
     },
-    /// Other bytes came than were asked for. They are nowhere kept, and their digest is not told: with it, somebody could ask for
-    /// them.
+    /// The received bytes have another digest than the requested one. They are discarded, and the message omits their digest:
+    /// a tenant could use it to request them.
     #[error("failed to verify {what}: its digest is not {expected}")]
     DigestMismatch {
         /// The digest that was asked for.

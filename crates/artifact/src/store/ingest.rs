@@ -57,7 +57,7 @@ impl Ingest {
         }
     }
 
-    /// Ends whatever is being added or finished with [`Error::Stopped`] once this is true.
+    /// Cancels the ingest once the flag is true: all methods then fail with [`Error::Stopped`].
     #[must_use]
     pub fn until(mut self, stopped: Arc<AtomicBool>) -> Self {
         self.stopped = stopped;
@@ -404,7 +404,7 @@ impl<'a> archive::Content for TreeContent<'a> {
     }
 }
 
-/// Content that ends with an error when the ingest is told to stop.
+/// Reads a blob until the ingest is cancelled, then fails.
 struct Watched<'a> {
     content: Content,
     stopped: &'a AtomicBool,

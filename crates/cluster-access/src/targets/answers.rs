@@ -1,8 +1,8 @@
-//! What remote clusters answer, bounded: whoever writes a kubeconfig may run the server that it names.
+//! Limits the responses of remote clusters: the author of a kubeconfig may run the API server that it names.
 //!
-//! An answer is collected before it is read, and so is each event of a watch. Both have a limit in bytes and one in JSON
-//! values, since a list of empty objects takes a hundred times the memory of its text; and all that is being collected
-//! from all remote clusters at once has one. What is above fails the request, with the number.
+//! A response is buffered before it is parsed, and so is each event of a watch. Both are limited in bytes and in JSON values,
+//! since a list of empty objects takes a hundred times the memory of its text. A third limit holds for everything that is
+//! buffered from all remote clusters at the same time. A request that exceeds a limit fails; the error states the limit.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -50,7 +50,10 @@ enum TooMuch {
     Bytes { what: &'static str, limit: u64 },
     #[error("{what} has more than {limit} values")]
     Values { what: &'static str, limit: u64 },
-    #[error("remote clusters send more than {} bytes at once; it is tried again", AT_ONCE)]
+    #[error(
+        "remote clusters send more than {} bytes at once; the request will be retried",
+        AT_ONCE
+    )]
     AtOnce,
 }
 

@@ -1,4 +1,4 @@
-//! Ends work on other threads when nobody waits for it any more: its time is over, its object is gone, or the process ends.
+//! Cancels a run's work on other threads: on timeout, when the object is deleted, and at shutdown.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +20,7 @@ impl Stop {
         self.cancel.cancel();
     }
 
-    /// Whether the work was told to end.
+    /// Fails once the work is cancelled.
     pub(crate) fn check(&self) -> Result<(), http::TimedOut> {
         match self.interrupt.load(Ordering::Relaxed) {
             true => Err(http::TimedOut),

@@ -1,4 +1,4 @@
-//! How far a download may reach whose address somebody wrote into a status.
+//! Limits which hosts a download may reach when its address comes from an object's status.
 //!
 //! Beside an artifact service, an address counts only for ExternalArtifacts, which anybody may make, and for the hosts of other
 //! shards. Such a download must not lead back to the service, which would answer *us* what the writer may not read: its host's
