@@ -1,5 +1,6 @@
 //! A page of Markdown: what it tells to type and to apply, in its order.
 
+use std::borrow::Cow;
 use std::fs;
 
 use anyhow::{Result, ensure};
@@ -15,10 +16,10 @@ pub enum Piece {
 }
 
 /// What is done with a command that does not simply run to its end.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub enum Treatment {
-    /// It serves until the test ends; this address answers when it is ready.
-    Serves(&'static str),
+    /// It serves until the test ends; this address, in which placeholders are filled, answers when it is ready.
+    Serves(Cow<'static, str>),
     /// It goes on for ever, and is ended once it has printed this.
     Prints(&'static str),
     /// It ends with this code, and has said this.
@@ -53,11 +54,19 @@ pub fn read(
         );
     }
     for (placeholder, _) in placeholders {
-        ensure!(text.contains(placeholder), "{path} has no {placeholder} any more");
+        let is_in_address = |(_, treatment): &(&str, Treatment)| matches!(treatment, Treatment::Serves(address) if address.contains(placeholder));
+        ensure!(
+            text.contains(placeholder) || treatments.iter().any(is_in_address),
+            "{path} has no {placeholder} any more"
+        );
     }
     let fill = |text: &str| {
         let fill = |text: String, (from, to): &(&str, &str)| text.replace(from, to);
         placeholders.iter().fold(text.to_owned(), fill)
+    };
+    let filled = |treatment: &Treatment| match treatment {
+        Treatment::Serves(address) => Treatment::Serves(fill(address).into()),
+        other => other.clone(),
     };
     let step = |piece: &Piece| match piece {
         Piece::Command(text) => Step {
@@ -65,7 +74,7 @@ pub fn read(
             treatment: treatments
                 .iter()
                 .find(|(command, _)| command == text)
-                .map(|(_, treatment)| *treatment),
+                .map(|(_, treatment)| filled(treatment)),
         },
         Piece::Manifests(text) => Step {
             piece: Piece::Manifests(fill(text)),

@@ -1,5 +1,6 @@
 //! README.md.
 
+use std::borrow::Cow;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::time::Duration;
@@ -8,6 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use testkit::artifact_access::{READER, allow_all};
 use testkit::git::{Change, Repository};
 use testkit::objects::{self, is_ready};
+use testkit::ports::free_port;
 use testkit::registry::tar_gz;
 use testkit::tools::repository_root;
 use testkit::{ControlPlane, GitServer, Options, Registry, wait_for};
@@ -26,6 +28,11 @@ const TREATMENTS: &[(&str, Treatment)] = &[
     ("make demo", OF_CI),
     ("make test", OF_CI),
     ("make lint", OF_CI),
+    ("make attack", OF_CI),
+    (
+        "make audit",
+        Treatment::Skipped("it installs two programs and asks for the advisories of the day"),
+    ),
     (
         "make generate",
         Treatment::Skipped("it would write into the repository; make lint runs it with --check"),
@@ -52,21 +59,21 @@ const TREATMENTS: &[(&str, Treatment)] = &[
     ),
     (
         "source-controller --storage-path=/data --storage-adv-addr=HOST:9090",
-        Treatment::Serves("http://127.0.0.1:9440/readyz"),
+        Treatment::Serves(Cow::Borrowed("http://127.0.0.1:9440/readyz")),
     ),
     (
         "apply-controller --artifact-service=https://HOST:9091 --artifact-service-account=NAME --metrics-addr=:8081 \
          --health-addr=:9441",
-        Treatment::Serves("http://127.0.0.1:9441/readyz"),
+        Treatment::Serves(Cow::Borrowed("http://127.0.0.1:9441/readyz")),
     ),
     (
         "helm-controller --artifact-service=https://HOST:9091 --artifact-service-account=NAME --metrics-addr=:8082 \
          --health-addr=:9442",
-        Treatment::Serves("http://127.0.0.1:9442/readyz"),
+        Treatment::Serves(Cow::Borrowed("http://127.0.0.1:9442/readyz")),
     ),
     (
         "notification-controller --events-addr=:9093 --metrics-addr=:8083 --health-addr=:9443",
-        Treatment::Serves("http://127.0.0.1:9443/readyz"),
+        Treatment::Serves(Cow::Borrowed("http://127.0.0.1:9443/readyz")),
     ),
     ("make bench-sync N=100", BENCHMARK),
     ("make bench-source PEER=/path/to/flux/binaries", BENCHMARK),
@@ -102,6 +109,13 @@ fn repository(git: &GitServer) -> Result<Repository> {
     Ok(repository)
 }
 
+/// The ports of the page, each with one that nobody listens at: another program on this machine may have the page's.
+fn free_ports() -> Result<Vec<(String, String)>> {
+    let ports = [8081, 8082, 8083, 9090, 9091, 9093, 9440, 9441, 9442, 9443];
+    let own = ports.map(|port| Ok((format!(":{port}"), format!(":{}", free_port()?))));
+    own.into_iter().collect()
+}
+
 const CHART: &str = "apiVersion: v2\nname: chart\nversion: 1.2.3\n";
 const TEMPLATE: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\ndata: {replicas: \"{{ .Values.replicas }}\"}\n";
 
@@ -129,10 +143,15 @@ async fn what_the_readme_says_to_type_works() -> Result<()> {
         symlink(repository_root().join(part), shell.folder.join(part))?;
     }
     let data = testkit::scratch::directory("data")?;
-    let storage = format!("--storage-path={}", data.path().display());
+    // What it listens at by default, so that the ports become free ones below.
+    let storage = format!(
+        "--metrics-addr=0 --health-addr=:9440 --storage-addr=:9090 --grpc-addr=:9091 --storage-path={}",
+        data.path().display()
+    );
+    let ports = free_ports()?;
     let account = format!("--artifact-service-account={READER}");
     let artifact = format!("artifact --insecure-registry oci://{}", registry.address());
-    let placeholders = [
+    let mut placeholders = vec![
         ("HOST:", "127.0.0.1:"),
         ("--storage-path=/data", storage.as_str()),
         ("--artifact-service-account=NAME", account.as_str()),
@@ -141,6 +160,7 @@ async fn what_the_readme_says_to_type_works() -> Result<()> {
         // What `make cli` builds is the same program.
         ("cargo run --release -p cli --", "windlass"),
     ];
+    placeholders.extend(ports.iter().map(|(from, to)| (from.as_str(), to.as_str())));
     let steps = read("README.md", &[], &placeholders, TREATMENTS)?;
     ensure!(steps.len() > 25, "only {} steps were found", steps.len());
     for step in &steps {

@@ -72,14 +72,14 @@ impl Shell {
 
     /// Takes a step as its treatment says.
     pub async fn take(&mut self, step: &Step) -> Result<()> {
-        match (&step.piece, step.treatment) {
+        match (&step.piece, &step.treatment) {
             (Piece::Manifests(text), _) => self.apply(text).await.map(drop),
             (Piece::Command(text), None) => self.run(text).await.map(drop),
             (Piece::Command(text), Some(Treatment::Serves(address))) => self.serve(text, address).await,
             (Piece::Command(text), Some(Treatment::Prints(expected))) => self.watch(text, expected).await,
             (Piece::Command(text), Some(Treatment::Ends(code, expected))) => {
                 let (ended, said) = self.end(text).await?;
-                let is_it = ended.code() == Some(code) && said.contains(expected);
+                let is_it = ended.code() == Some(*code) && said.contains(*expected);
                 ensure!(is_it, "`{text}` ends with {ended}:\n{said}");
                 Ok(())
             }
