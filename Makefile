@@ -8,6 +8,9 @@ MDBOOK = $(or $(shell command -v mdbook),$(TARGET)/tools/bin/mdbook)
 # As the workspace builds it: built alone, its dependencies would have other features and be compiled once more.
 XTASK = $(TARGET)/debug/xtask
 
+# A test that fails says why; fifty frames of a stack below each error would push that out of sight.
+export RUST_LIB_BACKTRACE ?= 0
+
 .DEFAULT_GOAL := help
 .PHONY: help build test attack lint audit fmt generate generate-schema record-cases record-flux-cases record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source fuzz-notify bench-chain bench-rest bench-releases bench-notify bench-idle images docs chaos record-takeover clean
 
@@ -22,7 +25,7 @@ tools: build ## Build and install what tests and the demo speak to (once; about 
 	$(XTASK) tools
 
 test: tools ## Run all tests: unit, conformance (where ../shared is there), and on the real control plane
-	$(CARGO) test --workspace --locked
+	$(CARGO) test --workspace --locked --no-fail-fast
 
 attack: tools ## Play what a hostile tenant tries, on the real control plane (tests/attacks)
 	$(CARGO) test --workspace --locked --test attacks
