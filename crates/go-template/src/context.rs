@@ -4,6 +4,7 @@ use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use crate::stack::Floor;
 use crate::templates::{Layers, Templates, parse_with};
@@ -155,6 +156,9 @@ pub(crate) struct Work {
     pub(crate) missing_key: MissingKey,
     pub(crate) floor: Floor,
     limits: Limits,
+    until: Option<Instant>,
+    /// Where it is this render's turn to make much.
+    turn: Option<Box<dyn Any>>,
     steps: u64,
     bytes: usize,
     mutated: Vec<Map>,
@@ -177,6 +181,11 @@ impl Work {
             missing_key: options.missing_key,
             floor: Floor::below_here(options.limits.stack),
             limits: options.limits.clone(),
+            until: options
+                .limits
+                .time
+                .and_then(|time| Instant::now().checked_add(time)),
+            turn: None,
             steps: 0,
             bytes: 0,
             mutated: Vec::new(),
@@ -191,8 +200,24 @@ impl Work {
         if self.steps > self.limits.steps {
             return Err(self.limit(format!("exceeded {} steps", self.limits.steps)));
         }
-        if self.steps.is_multiple_of(256) && self.is_cancelled() {
+        if self.steps.is_multiple_of(256) {
+            self.check_end()?;
+        }
+        Ok(())
+    }
+
+    /// Fails when the render was cancelled or has taken too long. Asked before each call of a function, since a single one
+    /// may take as long as many steps (keys, passwords, patterns over long texts).
+    #[inline]
+    pub(crate) fn check_end(&self) -> Result<(), Error> {
+        if self.is_cancelled() {
             return Err(self.limit("cancelled".to_owned()));
+        }
+        if let Some(until) = self.until
+            && Instant::now() >= until
+        {
+            let time = self.limits.time.unwrap_or_default();
+            return Err(self.limit(format!("took longer than {} seconds", time.as_secs_f32())));
         }
         Ok(())
     }
@@ -208,7 +233,32 @@ impl Work {
         if self.bytes > self.limits.bytes {
             return Err(self.limit(format!("exceeded {} bytes of output", self.limits.bytes)));
         }
+        if let Some(turn) = &self.limits.turn
+            && self.bytes > turn.above
+            && self.turn.is_none()
+        {
+            let asked = Instant::now();
+            self.turn = Some((turn.take)());
+            self.until = self.until.and_then(|until| until.checked_add(asked.elapsed()));
+        }
         Ok(())
+    }
+
+    /// How many bytes have been made so far.
+    pub(crate) fn made(&self) -> usize {
+        self.bytes
+    }
+
+    /// Charges for what a function has made, as far as it has not done so itself since `before`. What something else holds
+    /// as well was not made by it.
+    pub(crate) fn charge_made(&mut self, value: &Value, before: usize) -> Result<(), Error> {
+        let made = match value {
+            Value::String(text) | Value::Bytes(text) if text.is_unshared() => text.len(),
+            Value::List(list) if list.is_unshared() => list.len() * size_of::<Value>(),
+            Value::Map(map) if map.is_unshared() => map.len() * size_of::<(Str, Value)>(),
+            _ => return Ok(()),
+        };
+        self.charge(made.saturating_sub(self.bytes - before))
     }
 
     /// Returns how much may be printed at once.

@@ -8,3 +8,21 @@ mod encode;
 
 pub use decode::{Decoded, decode, decode_as};
 pub use encode::{Style, encode};
+
+use crate::{Context, Error, Value};
+
+/// Charges a render for the values of a text, before they are made: at most one for each comma, bracket, equals sign and
+/// line outside of strings, in JSON and in TOML.
+pub fn charge_values(context: &mut Context<'_>, text: &[u8]) -> Result<(), Error> {
+    let (mut values, mut in_string, mut escaped) = (0_usize, false, false);
+    for byte in text {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b',' | b'[' | b'{' | b'=' | b'\n' if !in_string => values += 1,
+            _ => {}
+        }
+    }
+    context.charge(values.saturating_mul(size_of::<Value>()))
+}

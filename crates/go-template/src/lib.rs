@@ -54,7 +54,7 @@ mod value;
 pub use context::{Context, Render};
 pub use error::{Error, ErrorKind};
 pub use function::{Call, Function, Functions, PlainCall};
-pub use limits::{Limits, MissingKey, Options};
+pub use limits::{Limits, MissingKey, Options, Turn};
 pub use parser::parse;
 pub use stack::on_stack;
 pub use templates::{Templates, parse_with};

@@ -73,6 +73,8 @@ impl<'a> Exec<'a> {
             let parameter = parameter(call.function, arguments.len());
             values.push(self.validate(last, parameter)?);
         }
+        self.context.work.check_end()?;
+        let before = self.context.work.made();
         let result = if call.builtin && call.name == "call" {
             let callee = match arguments.first() {
                 Some(callee) => self.text_of(NodeRef::Operand(callee)),
@@ -82,6 +84,10 @@ impl<'a> Exec<'a> {
         } else {
             call.function.call(&mut self.context, &values)
         };
+        let result = result.and_then(|value| {
+            self.context.work.charge_made(&value, before)?;
+            Ok(value)
+        });
         result.map_err(|cause| {
             self.at(call.node);
             let words = self.place(&format!("error calling {}: ", call.name));

@@ -1,7 +1,8 @@
 //! Execution beside what Go answers, and bounds that Go does not have.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
 
 use crate::{
     Context, Error, Function, Functions, Kind, Limits, List, Map, MissingKey, Options, Templates, Type,
@@ -469,12 +470,79 @@ fn endless_work_is_stopped() {
         ..Limits::default()
     };
     check_limit("{{range 1000000000000}}{{end}}", cancelled, "cancelled");
+    let time = Limits {
+        time: Some(Duration::ZERO),
+        ..Limits::default()
+    };
+    check_limit(
+        "{{range 1000000000000}}{{end}}",
+        time.clone(),
+        "took longer than 0 seconds",
+    );
+    // A single function may work for long, so that the clock is asked before each.
+    check_limit(r#"{{printf "%d" 1}}"#, time, "took longer than 0 seconds");
+}
+
+#[test]
+fn who_makes_much_waits_for_its_turn_once_and_keeps_it_to_the_end() {
+    let (taken, given_back) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+    struct Mine(Arc<AtomicU32>);
+    impl Drop for Mine {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    let take = {
+        let (taken, given_back) = (Arc::clone(&taken), Arc::clone(&given_back));
+        move || {
+            taken.fetch_add(1, Ordering::Relaxed);
+            Box::new(Mine(Arc::clone(&given_back))) as Box<dyn std::any::Any>
+        }
+    };
+    let turn = crate::Turn {
+        above: 1000,
+        take: Arc::new(take),
+    };
+    let options = Options {
+        limits: Limits {
+            turn: Some(turn),
+            ..Limits::default()
+        },
+        ..Options::default()
+    };
+    let turns = || (taken.load(Ordering::Relaxed), given_back.load(Ordering::Relaxed));
+    run("{{range 50}}some text{{end}}", &options).unwrap();
+    assert_eq!(turns(), (0, 0));
+    run("{{range 5000}}some text{{end}}", &options).unwrap();
+    assert_eq!(turns(), (1, 1));
+}
+
+#[test]
+fn what_a_function_made_is_counted_and_what_it_passed_on_is_not() {
+    let limits = Limits {
+        bytes: 50_000,
+        ..Limits::default()
+    };
+    check_limit(
+        r#"{{$t := printf "%10000d" 1}}{{range 10}}{{$x := js $t}}{{end}}"#,
+        limits.clone(),
+        "exceeded 50000 bytes",
+    );
+    let options = Options {
+        limits,
+        ..Options::default()
+    };
+    run(
+        r#"{{$t := printf "%10000d" 1}}{{range 1000}}{{$x := and true $t}}{{end}}"#,
+        &options,
+    )
+    .unwrap();
 }
 
 #[test]
 fn values_too_deep_or_too_large_to_print_are_refused() {
     let limits = || Limits {
-        bytes: 100_000,
+        bytes: 10_000_000,
         ..Limits::default()
     };
     check_limit(

@@ -32,6 +32,13 @@ impl From<Vec<Value>> for Items {
 }
 
 impl List {
+    /// Whether nothing else holds the items.
+    pub(crate) fn is_unshared(&self) -> bool {
+        self.items
+            .as_ref()
+            .is_some_and(|items| Rc::strong_count(items) == 1)
+    }
+
     /// Makes a slice of a type; the elements must be of its element type.
     pub fn new(type_: Type, items: Vec<Value>) -> Self {
         Self {

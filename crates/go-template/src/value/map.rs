@@ -54,6 +54,13 @@ impl Map {
         self.type_
     }
 
+    /// Whether nothing else holds the entries.
+    pub(crate) fn is_unshared(&self) -> bool {
+        self.entries
+            .as_ref()
+            .is_some_and(|entries| Rc::strong_count(entries) == 1)
+    }
+
     /// Tells whether it is a nil map.
     pub fn is_nil(&self) -> bool {
         self.entries.is_none()

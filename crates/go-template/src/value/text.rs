@@ -13,6 +13,11 @@ use std::sync::Arc;
 pub struct Str(Arc<[u8]>);
 
 impl Str {
+    /// Whether nothing else holds the text.
+    pub(crate) fn is_unshared(&self) -> bool {
+        Arc::strong_count(&self.0) == 1
+    }
+
     /// Returns the bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0

@@ -63,6 +63,7 @@ impl Template {
                     bytes: MOST_MADE_BYTES,
                     steps: MOST_STEPS,
                     cancelled: Some(cancelled),
+                    ..Limits::default()
                 },
                 ..Options::default()
             };
