@@ -1,6 +1,6 @@
 //! `toJson`, `fromJson` and their kin.
 
-use go_template::json::{Style, decode, decode_as, encode};
+use go_template::json::{Style, charge_values, decode, decode_as, encode};
 use go_template::{Context, Error, Functions, Type, Value};
 
 use crate::arguments::{add, any, text};
@@ -31,12 +31,16 @@ pub(crate) fn register(functions: &mut Functions) {
             ("mustToRawJson", ONE, |context, arguments| {
                 to_json(context, arguments, Style::RAW)
             }),
-            ("fromJson", TEXT, |_, arguments| {
+            ("fromJson", TEXT, |context, arguments| {
+                charge_values(context, text(arguments, 0))?;
                 Ok(decode_as(text(arguments, 0), Type::ANY)
                     .value
                     .unwrap_or(Value::Nil))
             }),
-            ("mustFromJson", TEXT, |_, arguments| decode(text(arguments, 0))),
+            ("mustFromJson", TEXT, |context, arguments| {
+                charge_values(context, text(arguments, 0))?;
+                decode(text(arguments, 0))
+            }),
         ],
     );
 }

@@ -1,6 +1,6 @@
 //! `toJson`, `fromJson` and their kin, as Helm has them: errors are empty texts or part of the result.
 
-use go_template::json::{Decoded, Style, decode_as, encode};
+use go_template::json::{Decoded, Style, charge_values, decode_as, encode};
 use go_template::{Error, Function, Functions, List, Map, Type, Value};
 
 use crate::Helm;
@@ -22,13 +22,15 @@ pub(super) fn register(functions: &mut Functions, helm: Helm) {
     }
     functions.add(
         "fromJson",
-        Function::new(&[Type::STRING], |_, arguments| {
+        Function::new(&[Type::STRING], |context, arguments| {
+            charge_values(context, text(&arguments[0]))?;
             Ok(map_of(decode_as(text(&arguments[0]), Type::MAP_ANY)))
         }),
     );
     functions.add(
         "fromJsonArray",
-        Function::new(&[Type::STRING], |_, arguments| {
+        Function::new(&[Type::STRING], |context, arguments| {
+            charge_values(context, text(&arguments[0]))?;
             Ok(list_of(decode_as(text(&arguments[0]), Type::LIST_ANY)))
         }),
     );

@@ -7,6 +7,7 @@ mod number;
 mod reader;
 mod string;
 
+use go_template::json::charge_values;
 use go_template::{Error, Function, Functions, Type, Value};
 
 use super::json;
@@ -17,10 +18,7 @@ pub(super) fn register(functions: &mut Functions, helm: Helm) {
         "toToml",
         Function::new(&[Type::ANY], |context, arguments| {
             match encode::encode(context, &arguments[0])? {
-                Ok(text) => {
-                    context.charge(text.len())?;
-                    Ok(Value::String(text.into()))
-                }
+                Ok(text) => Ok(Value::String(text.into())),
                 // What cannot be written is told in the output.
                 Err(problem) => Ok(problem.into()),
             }
@@ -28,7 +26,8 @@ pub(super) fn register(functions: &mut Functions, helm: Helm) {
     );
     functions.add(
         "fromToml",
-        Function::new(&[Type::STRING], |_, arguments| {
+        Function::new(&[Type::STRING], |context, arguments| {
+            charge_values(context, json::text(&arguments[0]))?;
             let decoded = decode::decode(json::text(&arguments[0]));
             Ok(decoded.unwrap_or_else(|problem| json::error_map(&Error::new(problem))))
         }),
@@ -38,7 +37,6 @@ pub(super) fn register(functions: &mut Functions, helm: Helm) {
             "mustToToml",
             Function::new(&[Type::ANY], |context, arguments| {
                 let text = encode::encode(context, &arguments[0])?.map_err(Error::new)?;
-                context.charge(text.len())?;
                 Ok(Value::String(text.into()))
             }),
         );

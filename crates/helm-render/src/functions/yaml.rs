@@ -4,7 +4,7 @@ mod marshal;
 
 use go_template::json::Decoded;
 use go_template::{Context, Error, Function, Functions, List, Map, Type, Value};
-use manifest::yaml::{self, Dialect, Nodes};
+use manifest::yaml::{self, Dialect, Node, Nodes};
 use serde_json::Value as Plain;
 
 pub(crate) use marshal::marshal;
@@ -29,14 +29,22 @@ pub(super) fn register(functions: &mut Functions, helm: Helm) {
     }
     functions.add(
         "fromYaml",
-        Function::new(&[Type::STRING], |_, arguments| {
-            Ok(json::map_of(read(json::text(&arguments[0]), Type::MAP_ANY)))
+        Function::new(&[Type::STRING], |context, arguments| {
+            Ok(json::map_of(read(
+                context,
+                json::text(&arguments[0]),
+                Type::MAP_ANY,
+            )?))
         }),
     );
     functions.add(
         "fromYamlArray",
-        Function::new(&[Type::STRING], |_, arguments| {
-            Ok(json::list_of(read(json::text(&arguments[0]), Type::LIST_ANY)))
+        Function::new(&[Type::STRING], |context, arguments| {
+            Ok(json::list_of(read(
+                context,
+                json::text(&arguments[0]),
+                Type::LIST_ANY,
+            )?))
         }),
     );
 }
@@ -58,7 +66,19 @@ fn without_end(mut text: String) -> String {
 }
 
 /// Reads the first document of a text: `yaml.Unmarshal` into a map or list.
-fn read(text: &[u8], type_: Type) -> Decoded {
+fn read(context: &mut Context<'_>, text: &[u8], type_: Type) -> Result<Decoded, Error> {
+    // Before they are made: a text of two bytes for each has sixty times its size as nodes.
+    context.charge(nodes_of(text).saturating_mul(size_of::<Node>()))?;
+    Ok(decoded(text, type_))
+}
+
+/// At most how many nodes a text has, but for what takes its place in strings: one for each of its separators.
+fn nodes_of(text: &[u8]) -> usize {
+    let is_separator = |byte: &&u8| matches!(byte, b',' | b'[' | b'{' | b':' | b'\n');
+    text.iter().filter(is_separator).count().min(yaml::MAX_NODES)
+}
+
+fn decoded(text: &[u8], type_: Type) -> Decoded {
     let refused = |message: String| Decoded {
         value: None,
         error: Some(Error::new(message)),

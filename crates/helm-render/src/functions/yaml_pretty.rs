@@ -23,7 +23,6 @@ fn to_yaml_pretty(context: &mut Context<'_>, value: &Value) -> Result<String, Er
     let mut nodes = Nodes::default();
     let root = node(context, &mut nodes, value, 0)?;
     let mut text = yaml::write_tree_indented(&nodes, root);
-    context.charge(text.len())?;
     if text.ends_with('\n') {
         text.pop();
     }
@@ -36,6 +35,13 @@ const MAX_DEPTH: usize = 1_000;
 fn node(context: &mut Context<'_>, nodes: &mut Nodes, value: &Value, depth: usize) -> Result<NodeId, Error> {
     context.descend()?;
     context.step()?;
+    let text = match value {
+        Value::String(text) => text.len(),
+        Value::Bytes(bytes) => bytes.len().saturating_mul(size_of::<Node>()),
+        _ => 0,
+    };
+    // Its line begins with two spaces for each level.
+    context.charge(size_of::<Node>() + 2 * depth + text)?;
     if depth > MAX_DEPTH {
         return Err(Error::new("toYamlPretty: the value is nested too deeply"));
     }

@@ -16,6 +16,10 @@ pub(super) fn deep_copy(context: &mut Context<'_>, arguments: &[Value]) -> Resul
     }
 }
 
+/// What an empty map takes, and each entry in it, with what its table keeps free.
+const MAP_BYTES: usize = 256;
+const ENTRY_BYTES: usize = 2 * size_of::<(Str, Value)>();
+
 /// A map or slice that is being copied. They stand on a list, so that deep values need no stack.
 enum Open {
     Map {
@@ -100,7 +104,7 @@ fn copy(context: &mut Context<'_>, mut value: Value) -> Result<Value, Error> {
 fn open(context: &mut Context<'_>, value: &Value) -> Result<Option<Open>, Error> {
     Ok(match value {
         Value::Map(map) if !map.is_nil() => {
-            context.charge(map.len() * size_of::<(Str, Value)>())?;
+            context.charge(MAP_BYTES + map.len() * ENTRY_BYTES)?;
             Some(Open::Map {
                 copied: Map::of(map.type_(), Default::default()),
                 key: Str::default(),
@@ -108,7 +112,7 @@ fn open(context: &mut Context<'_>, value: &Value) -> Result<Option<Open>, Error>
             })
         }
         Value::List(list) if !list.is_nil() => {
-            context.charge(list.len() * size_of::<Value>())?;
+            context.charge(size_of::<List>() + list.len() * size_of::<Value>())?;
             Some(Open::List {
                 copied: Vec::with_capacity(list.len()),
                 rest: list.clone(),

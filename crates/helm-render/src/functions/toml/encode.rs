@@ -12,8 +12,10 @@ pub(super) fn encode(context: &mut Context<'_>, value: &Value) -> Result<Result<
     let mut encoder = Encoder {
         context,
         out: Vec::new(),
+        charged: 0,
     };
-    match encoder.value(&mut Vec::new(), value) {
+    let written = encoder.value(&mut Vec::new(), value);
+    match written.and_then(|()| encoder.charge()) {
         Ok(()) => Ok(Ok(encoder.out)),
         Err(Stop::Refused(problem)) => Ok(Err(problem)),
         Err(Stop::Bound(error)) => Err(error),
@@ -54,13 +56,23 @@ impl Shape {
 struct Encoder<'c, 'a> {
     context: &'c mut Context<'a>,
     out: Vec<u8>,
+    /// How much of `out` the render has been charged for.
+    charged: usize,
 }
 
 impl Encoder<'_, '_> {
+    /// Charges for what was written since the last time: a table that holds another twice, and so on, has no end as text.
+    fn charge(&mut self) -> Result<(), Stop> {
+        self.context.charge(self.out.len() - self.charged)?;
+        self.charged = self.out.len();
+        Ok(())
+    }
+
     /// Writes a value under a key; the document itself has an empty one.
     fn value(&mut self, key: &mut Vec<Str>, value: &Value) -> Result<(), Stop> {
         self.context.descend()?;
         self.context.step()?;
+        self.charge()?;
         match self.shape(value)? {
             Shape::Nothing => Ok(()),
             Shape::Table => self.table(key, value),
@@ -162,6 +174,7 @@ impl Encoder<'_, '_> {
     fn element(&mut self, value: &Value) -> Result<(), Stop> {
         self.context.descend()?;
         self.context.step()?;
+        self.charge()?;
         match value {
             Value::Bool(truth) => self.text(&truth.to_string()),
             Value::Int(number, _) => self.text(&number.to_string()),

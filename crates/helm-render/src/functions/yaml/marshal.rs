@@ -6,7 +6,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use go_template::json::{Style, encode};
-use go_template::{Context, Error, Value};
+use go_template::{Context, Error, ErrorKind, Value};
+use manifest::json::ValueCounter;
 use manifest::yaml::{self, number};
 use serde_json::{Map as PlainMap, Value as Plain};
 
@@ -16,6 +17,9 @@ const MAX_DEPTH: usize = 200;
 /// How many bytes are made here before the encoder, which has a bound of its own, is asked instead: a list that holds
 /// another twice, and so on, is small as a value and without end as text.
 const MAX_BYTES: usize = 64 << 20;
+
+/// What a node takes in memory, without its text.
+const NODE_BYTES: usize = 64;
 
 /// Writes a value as YAML, ending in a newline.
 pub(crate) fn marshal(context: &mut Context<'_>, value: &Value) -> Result<String, Error> {
@@ -33,7 +37,30 @@ fn through_json(value: &Value) -> Result<Plain, Error> {
         true => error,
         false => Error::new(format!("error marshaling into JSON: {error}")),
     })?;
-    serde_json::from_str(&text).map_err(|error| Error::new(error.to_string()))
+    let values = ValueCounter::default().feed(text.as_bytes());
+    if values > (MAX_BYTES / NODE_BYTES) as u64 {
+        return Err(too_large("values"));
+    }
+    let plain = serde_json::from_str(&text).map_err(|error| Error::new(error.to_string()))?;
+    match indentation(&plain, 0) > MAX_BYTES {
+        true => Err(too_large("levels of indentation")),
+        false => Ok(plain),
+    }
+}
+
+fn too_large(of: &str) -> Error {
+    Error::of(ErrorKind::Limit, format!("yaml: the value has too many {of}"))
+}
+
+/// How much of the text will be spaces: two for each level, on each line.
+fn indentation(value: &Plain, depth: usize) -> usize {
+    let below = |value: &Plain| indentation(value, depth + 1);
+    2 * depth
+        + match value {
+            Plain::Array(items) => items.iter().map(below).sum(),
+            Plain::Object(fields) => fields.values().map(below).sum(),
+            _ => 0,
+        }
 }
 
 /// Makes JSON of a value, of no more than `left` bytes. None for what has to go through the encoder.
@@ -45,8 +72,8 @@ fn plain(value: &Value, depth: usize, left: &mut usize) -> Option<Plain> {
         Value::String(text) | Value::Bytes(text) => text.len(),
         _ => 0,
     };
-    // What a node costs in memory here, rather than in text.
-    *left = left.checked_sub(text + 16)?;
+    // Its line begins with two spaces for each level.
+    *left = left.checked_sub(text + NODE_BYTES + 2 * depth)?;
     Some(match value {
         Value::Invalid | Value::Nil => Plain::Null,
         Value::Bool(truth) => Plain::Bool(*truth),
