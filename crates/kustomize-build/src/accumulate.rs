@@ -4,13 +4,14 @@ mod go_syntax;
 mod refusal;
 mod target;
 
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
-use manifest::Object;
-use manifest::yaml;
+use manifest::yaml::{self, Exhausted};
+use manifest::{Object, json};
 use serde_json::Value;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Fetch, NoFetch};
 use crate::field_spec::{FieldSpec, TransformerConfig};
 use crate::fs::FileSystem;
@@ -42,9 +43,8 @@ pub fn build_fetching(
     fetch: &dyn Fetch,
 ) -> Result<Built> {
     let source = Source::new(fs, options, fetch);
-    let mut nodes = Nodes::default();
-    nodes.schemas = Schemas::new(options.built_in_schema);
-    let built = build_objects(&mut nodes, &source, folder, options);
+    let mut nodes = Nodes::new(Schemas::new(options.built_in_schema), options.budget);
+    let built = within_budget(|| build_objects(&mut nodes, &source, folder, options));
     let trace = source.into_trace();
     match built {
         Ok(objects) => Ok(Built {
@@ -55,6 +55,18 @@ pub fn build_fetching(
         }),
         Err(error) => Err(error.after(trace)),
     }
+}
+
+/// Makes an error of a budget that is exhausted.
+fn within_budget<T>(build: impl FnOnce() -> Result<T>) -> Result<T> {
+    // What was half done is dropped with the error.
+    panic::catch_unwind(AssertUnwindSafe(build)).unwrap_or_else(|cause| match cause.downcast_ref() {
+        Some(Exhausted { bytes }) => Err(Error::new(
+            ErrorKind::Limit,
+            format!("the build makes more than {} MiB of objects", bytes >> 20),
+        )),
+        None => panic::resume_unwind(cause),
+    })
 }
 
 /// What one kustomization hands on to the one that includes it.
@@ -126,7 +138,11 @@ fn finish(nodes: &mut Nodes, map: ResourceMap, kustomization: &Kustomization) ->
     for resource in map.into_list() {
         let Some(root) = resource.root else { continue };
         set_final_annotations(nodes, root, &resource, origins, transformations)?;
-        objects.push(to_object(nodes, root, &resource)?);
+        let object = to_object(nodes, root, &resource)?;
+        // An alias is a node, and as an object all that it stands for.
+        let values = object.value().values().map(json::count).sum::<usize>();
+        nodes.charge(values * size_of::<Value>());
+        objects.push(object);
     }
     Ok(objects)
 }

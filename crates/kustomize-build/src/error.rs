@@ -42,6 +42,8 @@ pub enum ErrorKind {
     Io,
     /// A server has no file at a URL.
     Fetch,
+    /// The build makes more than its budget.
+    Limit,
 }
 
 pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;

@@ -63,6 +63,9 @@ pub struct Options {
     pub shown_root: String,
     /// Adds the label that `buildMetadata: [managedByLabel]` adds, also when the kustomization does not ask for it.
     pub managed_by_label: bool,
+    /// How many bytes the build may make: all that it reads, copies and changes on the way. kustomize has no bound; what
+    /// is built for others needs one, since a patch of a line may double an object.
+    pub budget: Option<usize>,
     /// What is known of the built-in types.
     pub built_in_schema: BuiltInSchema,
     /// The version that `buildMetadata: [managedByLabel]` names, as `kustomize-<version>`.

@@ -16,6 +16,14 @@ pub(crate) struct Nodes {
     pub(crate) schemas: Schemas,
 }
 
+impl Nodes {
+    /// Makes the arena of a build.
+    pub(crate) fn new(schemas: Schemas, budget: Option<usize>) -> Self {
+        let nodes = budget.map_or_else(yaml::Nodes::default, yaml::Nodes::with_budget);
+        Self { nodes, schemas }
+    }
+}
+
 impl Deref for Nodes {
     type Target = yaml::Nodes;
 

@@ -303,3 +303,67 @@ fn a_caller_may_ask_for_the_label_of_the_builder() {
         Some("kustomize-v5.8.3")
     );
 }
+
+#[test]
+fn a_build_with_a_budget_ends_when_it_makes_more() {
+    let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: some, b: text}\n";
+    let doubled = |from: &str, to: &str, number: usize| {
+        format!(
+            "- source: {{kind: ConfigMap, name: a, fieldPath: data.{from}}}\n  targets:\n  - select: {{name: a}}\n    \
+             fieldPaths: [data.{to}]\n    options: {{delimiter: ',', index: {}}}\n",
+            1000 + number
+        )
+    };
+    let replacements = (0..40).map(|number| doubled("a", "b", number) + &doubled("b", "a", number));
+    let copies = (0..40).map(|number| {
+        format!(
+            "    - {{op: copy, from: /data, path: /new}}\n    - {{op: move, from: /new, path: /data/k{number}}}\n"
+        )
+    });
+    let labels = format!("labels: [{{pairs: {{a: \"{}\"}}}}]\n", "x".repeat(100_000));
+    let many = (0..1000).map(|number| map.replace("name: a", &format!("name: a{number}")));
+    let anchors = "a: &a [x,x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b]\n\
+                   d: [*c,*c,*c,*c,*c,*c,*c,*c]\n";
+    let aliases = (0..100)
+        .map(|number| format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a{number}}}\n{anchors}"));
+    for (what, kustomization, resources) in [
+        (
+            "text that doubles",
+            format!("replacements:\n{}", replacements.collect::<String>()),
+            map.to_owned(),
+        ),
+        (
+            "values that double",
+            format!(
+                "patches:\n- target: {{kind: ConfigMap}}\n  patch: |\n{}",
+                copies.collect::<String>()
+            ),
+            map.to_owned(),
+        ),
+        ("a label of each", labels, many.collect::<Vec<_>>().join("---\n")),
+        (
+            "what aliases stand for",
+            String::new(),
+            aliases.collect::<Vec<_>>().join("---\n"),
+        ),
+    ] {
+        let tree = tree(&[
+            (
+                "kustomization.yaml",
+                &format!("resources: [all.yaml]\n{kustomization}"),
+            ),
+            ("all.yaml", &resources),
+        ]);
+        let options = Options {
+            budget: Some(16 << 20),
+            ..Options::default()
+        };
+        let error = build(&tree, "", &options).expect_err(what);
+        assert_eq!(
+            (error.kind(), error.to_string().as_str()),
+            (ErrorKind::Limit, "the build makes more than 16 MiB of objects"),
+            "{what}"
+        );
+        assert!(error.reads().contains("all.yaml"), "{what}");
+    }
+}

@@ -1,4 +1,6 @@
-//! How much a JSON text holds, before it is read.
+//! How much a JSON text holds, before it is read and after.
+
+use serde_json::Value;
 
 /// Counts the values of a JSON text that comes in pieces. Read into memory, a value takes up to some hundred bytes,
 /// however few its text has; so this bounds what reading the text takes. Where the text is no JSON, the count means nothing
@@ -32,6 +34,15 @@ impl ValueCounter {
             }
         }
         self.values
+    }
+}
+
+/// How many values a value is made of: itself, and all below it.
+pub fn count(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(count).sum::<usize>(),
+        Value::Object(fields) => 1 + fields.values().map(count).sum::<usize>(),
+        _ => 1,
     }
 }
 

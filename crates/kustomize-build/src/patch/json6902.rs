@@ -57,10 +57,11 @@ impl Operations {
         self.list.is_empty()
     }
 
-    fn apply(&self, document: &mut Json) -> Result<()> {
+    /// `copied` is told how large a value is before an operation copies it.
+    fn apply(&self, document: &mut Json, copied: &mut dyn FnMut(usize)) -> Result<()> {
         self.list
             .iter()
-            .try_for_each(|operation| operation.apply(document))
+            .try_for_each(|operation| operation.apply(document, copied))
     }
 }
 
@@ -94,7 +95,7 @@ fn change(nodes: &mut Nodes, resource: &mut Resource, operations: &Operations) -
         yaml::json::decode_kyaml(nodes, root).map_err(|problem| Error::patch(problem.to_string()))?;
     let has_origin = resource.origin.is_some() && mark(&mut value);
     let mut document = Json::from_value(value);
-    operations.apply(&mut document)?;
+    operations.apply(&mut document, &mut |bytes| nodes.charge(bytes))?;
     if !matches!(document, Json::Object(_)) {
         return Err(document.mistaken_for("map[string]interface {}"));
     }
@@ -148,7 +149,7 @@ mod tests {
         let operations = Operations::parse(patch, |_| String::new()).map_err(|error| error.to_string())?;
         let mut document = Json::from_value(document);
         operations
-            .apply(&mut document)
+            .apply(&mut document, &mut |_| {})
             .and_then(|()| document.to_value())
             .map_err(|error| error.to_string())
     }

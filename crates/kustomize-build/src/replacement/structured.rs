@@ -42,6 +42,7 @@ pub(super) fn set(
         }
     }
     let trimmed = text.trim_start();
+    nodes.charge(text.len());
     let written = if trimmed.starts_with(['{', '[']) {
         match yaml::json::decode_kyaml(nodes, document) {
             Ok(json) if text.contains('\n') && text.contains("  ") => indented(&json, 0),

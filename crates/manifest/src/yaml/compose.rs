@@ -63,7 +63,8 @@ fn compose(
     }
     let mut composer = Composer {
         dialect,
-        limit: nodes.len() + MAX_NODES,
+        most: nodes.limit(),
+        limit: nodes.len() + nodes.limit(),
         nodes,
         open: Vec::new(),
         anchors: HashMap::new(),
@@ -85,6 +86,8 @@ fn compose(
 }
 
 struct Composer<'n, 'a> {
+    /// How many nodes the text may have, and up to how many in the arena that is.
+    most: usize,
     dialect: Dialect,
     nodes: &'n mut Nodes,
     limit: usize,
@@ -149,7 +152,7 @@ impl<'a> Composer<'_, 'a> {
     #[inline]
     fn place(&mut self, mut node: Node, anchor: Option<&'a str>, line: u32) -> Result<NodeId, Problem> {
         if self.nodes.len() >= self.limit {
-            let text = format!("document has more than {MAX_NODES} nodes");
+            let text = format!("document has more than {} nodes", self.most);
             return Err(Problem::in_node(line, text));
         }
         node.line = line;

@@ -231,6 +231,16 @@ pub struct NodeId(u32);
 #[derive(Clone, Debug, Default)]
 pub struct Nodes {
     nodes: Vec<Node>,
+    per_text: Option<usize>,
+    bytes: usize,
+    most_bytes: Option<usize>,
+}
+
+/// What unwinds when an arena would hold more than it may, see [`Nodes::with_budget`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exhausted {
+    /// How many bytes it may hold.
+    pub bytes: usize,
 }
 
 impl Index<NodeId> for Nodes {
@@ -247,7 +257,47 @@ impl IndexMut<NodeId> for Nodes {
     }
 }
 
+#[cold]
+fn exhausted(bytes: usize) -> ! {
+    // No panic: nothing is reported, and hooks stay silent.
+    std::panic::resume_unwind(Box::new(Exhausted { bytes }))
+}
+
 impl Nodes {
+    /// Makes an arena that takes fewer nodes of a text than [`super::MAX_NODES`].
+    pub fn with_limit(nodes: usize) -> Self {
+        Self {
+            per_text: Some(nodes),
+            ..Self::default()
+        }
+    }
+
+    /// Makes an arena that holds no more than so many bytes. What would make it hold more unwinds with [`Exhausted`], to
+    /// be caught by whoever sets the budget: a build adds nodes in a thousand places, and in none of them is there
+    /// anything else to do.
+    pub fn with_budget(bytes: usize) -> Self {
+        Self {
+            most_bytes: Some(bytes),
+            ..Self::default()
+        }
+    }
+
+    /// Counts bytes that are made beside the nodes.
+    #[inline]
+    pub fn charge(&mut self, bytes: usize) {
+        self.bytes = self.bytes.saturating_add(bytes);
+        if let Some(most) = self.most_bytes
+            && self.bytes > most
+        {
+            exhausted(most);
+        }
+    }
+
+    /// How many nodes of a text it takes.
+    pub(super) fn limit(&self) -> usize {
+        self.per_text.unwrap_or(super::MAX_NODES).min(super::MAX_NODES)
+    }
+
     /// Puts a node into the arena.
     ///
     /// # Panics
@@ -257,6 +307,7 @@ impl Nodes {
         let id = NodeId(
             u32::try_from(self.nodes.len()).expect("readers bound the number of nodes far below 2^32"),
         );
+        self.charge(size_of::<Node>() + node.value.len());
         self.nodes.push(node);
         id
     }

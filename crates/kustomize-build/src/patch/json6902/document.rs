@@ -55,6 +55,17 @@ impl Json {
         })
     }
 
+    /// How many bytes the value takes.
+    pub(super) fn size(&self) -> usize {
+        size_of::<Self>()
+            + match self {
+                Self::Null => 0,
+                Self::Scalar(text) => text.len(),
+                Self::Array(elements) => elements.iter().map(Self::size).sum(),
+                Self::Object(fields) => fields.iter().map(|(key, value)| key.len() + value.size()).sum(),
+            }
+    }
+
     /// Reads a string; None for anything else.
     pub(super) fn as_string(&self) -> Option<String> {
         match self {

@@ -47,13 +47,13 @@ impl Operation {
     }
 
     /// Carries the operation out.
-    pub(super) fn apply(&self, document: &mut Json) -> Result<()> {
+    pub(super) fn apply(&self, document: &mut Json, copied: &mut dyn FnMut(usize)) -> Result<()> {
         match self.name.as_deref().unwrap_or("unknown") {
             "add" => self.add(document),
             "remove" => self.remove(document),
             "replace" => self.replace(document),
             "move" => self.move_value(document),
-            "copy" => self.copy(document),
+            "copy" => self.copy(document, copied),
             "test" => self.test(document),
             other => Err(Error::patch(format!("Unexpected kind: {other}"))),
         }
@@ -147,15 +147,16 @@ impl Operation {
             .map_err(|error| error.context(format!("error in move for path: '{path}'")))
     }
 
-    fn copy(&self, document: &mut Json) -> Result<()> {
+    fn copy(&self, document: &mut Json, copied: &mut dyn FnMut(usize)) -> Result<()> {
         let from = self.from("copy")?;
         let (container, key) = document
             .container(from)
             .ok_or_else(|| missing("copy", &format!("from path: {from}")))?;
         let value = container
             .get(&key)
-            .map_err(|error| error.context(format!("error in copy for from: '{from}'")))?
-            .clone();
+            .map_err(|error| error.context(format!("error in copy for from: '{from}'")))?;
+        copied(value.size());
+        let value = value.clone();
         let path = self.path("copy", true)?;
         let (container, key) = document
             .container(path)
