@@ -1,18 +1,40 @@
 //! From a chart and values to the record of a revision: rendered for this cluster, on a thread of its own.
 
-use std::sync::Arc;
+use std::any::Any;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use helm_release::{Record, made};
 use helm_render::capabilities::{Capabilities, HelmVersion, KubeVersion};
 use helm_render::chart::Chart;
-use helm_render::{Helm, Options, Rendered};
+use helm_render::{Helm, Limits, Options, OutputLimits, Rendered, Turn};
 use kube::Client;
 use kube_apply::Engine;
 use memchr::memmem;
 use serde_json::{Map, Value};
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
 
 use crate::lookup::ClusterLookup;
 use crate::{Content, Context, Error, ErrorKind};
+
+/// How long templates may take. Those of public charts take less than a second.
+const TIME: Duration = Duration::from_secs(60);
+/// How many bytes templates may make, in all steps together; the process takes about twice of it. Of 1,500 public charts
+/// the largest makes 36 MB.
+const BYTES: usize = 128 << 20;
+/// What every render may make at once with others. Beyond it they take turns, so that those of one tenant cannot take the
+/// memory of all.
+const BYTES_AT_ONCE: usize = 48 << 20;
+/// What a rendering may give: a record of more could not be read back (see [`helm_release::record`]), and all of it is
+/// applied in one go.
+const OUTPUT: OutputLimits = OutputLimits {
+    bytes: 32 << 20,
+    values: 500_000,
+};
+
+/// The one turn to make more than [`BYTES_AT_ONCE`].
+static TURN: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore::new(1)));
 
 /// For which revision a chart is rendered.
 #[derive(Clone, Debug)]
@@ -96,8 +118,27 @@ async fn options(
         post_render_strategy: content.post_render_strategy,
         skip_schema_validation: content.skip_schema_validation,
         chart_values: revision.chart_values.clone(),
-        ..Options::new(release)
+        output: OUTPUT,
+        ..within_limits(Options::new(release))
     })
+}
+
+fn within_limits(options: Options) -> Options {
+    let runtime = Handle::current();
+    let take = move || {
+        let turn = runtime.block_on(Arc::clone(&TURN).acquire_owned());
+        Box::new(turn) as Box<dyn Any>
+    };
+    let limits = Limits {
+        bytes: BYTES,
+        turn: Some(Turn {
+            above: BYTES_AT_ONCE,
+            take: Arc::new(take),
+        }),
+        time: Some(TIME),
+        ..options.limits
+    };
+    Options { limits, ..options }
 }
 
 async fn capabilities(engine: &Engine, content: &Content) -> Result<Capabilities, Error> {

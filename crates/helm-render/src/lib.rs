@@ -54,8 +54,9 @@ mod warning;
 
 pub use error::{Error, ErrorKind};
 pub use functions::Lookup;
+pub use go_template::{Limits, Turn};
 pub use post_render::{PostRender, PostRenderStrategy};
-pub use render::{Crd, Options, Release, Rendered, Renderer, name_from_template};
+pub use render::{Crd, Options, OutputLimits, Release, Rendered, Renderer, name_from_template};
 pub use warning::Warning;
 
 /// Whose behaviour is followed where Helm 3 and Helm 4 differ.

@@ -42,6 +42,8 @@ pub struct Sorted {
     pub hooks: Vec<Hook>,
     /// What Helm logs: hooks of unknown events, which are left out.
     pub warnings: Vec<Warning>,
+    /// How many values all of it has.
+    pub values: usize,
 }
 
 /// A document that is no YAML, or whose head is none of an object; displayed in Helm's words.
@@ -61,13 +63,24 @@ pub type Files = BTreeMap<Arc<str>, Vec<u8>>;
 ///
 /// Partials (`_helpers.tpl`) and blank files are left out.
 pub fn sort(files: &Files, order: KindOrder, helm: Helm) -> Result<Sorted, ReadError> {
+    sort_within(files, order, helm, usize::MAX)
+}
+
+/// Does it for documents that have no more than so many values together.
+pub(crate) fn sort_within(
+    files: &Files,
+    order: KindOrder,
+    helm: Helm,
+    values: usize,
+) -> Result<Sorted, ReadError> {
     let mut sorted = Sorted::default();
     for (path, content) in files {
         if base(path).starts_with('_') {
             continue;
         }
         for document in split(content, helm) {
-            add(&mut sorted, path, document, helm)?;
+            let left = values.saturating_sub(sorted.values);
+            add(&mut sorted, path, document, helm, left)?;
         }
     }
     sorted.manifests.sort_by(|a, b| order.compare(&a.kind, &b.kind));
@@ -75,11 +88,18 @@ pub fn sort(files: &Files, order: KindOrder, helm: Helm) -> Result<Sorted, ReadE
     Ok(sorted)
 }
 
-fn add(sorted: &mut Sorted, path: &Arc<str>, document: &[u8], helm: Helm) -> Result<(), ReadError> {
-    let head = Head::read(document, helm).map_err(|problem| ReadError {
+fn add(
+    sorted: &mut Sorted,
+    path: &Arc<str>,
+    document: &[u8],
+    helm: Helm,
+    values: usize,
+) -> Result<(), ReadError> {
+    let head = Head::read(document, helm, values).map_err(|problem| ReadError {
         path: path.clone(),
         problem,
     })?;
+    sorted.values += head.values;
     let content = String::from_utf8_lossy(document).into_owned();
     if !head.annotations.contains_key(hook::EVENTS) {
         sorted.manifests.push(Manifest {

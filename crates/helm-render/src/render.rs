@@ -79,6 +79,8 @@ pub struct Options {
     pub lint: bool,
     /// What templates may use.
     pub limits: Limits,
+    /// How large manifests, hooks and notes may be together.
+    pub output: OutputLimits,
 }
 
 impl Options {
@@ -99,7 +101,40 @@ impl Options {
                 stack: STACK,
                 ..Limits::default()
             },
+            output: OutputLimits::default(),
         }
+    }
+}
+
+/// Bounds of what a rendering gives. Helm has none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutputLimits {
+    /// Bytes of text.
+    pub bytes: usize,
+    /// Values of the manifests, with those that aliases repeat: empty ones take a hundred times the memory of their text.
+    pub values: usize,
+}
+
+impl Default for OutputLimits {
+    fn default() -> Self {
+        Self {
+            bytes: usize::MAX,
+            values: usize::MAX,
+        }
+    }
+}
+
+impl OutputLimits {
+    fn check_text(self, files: &Files) -> Result<(), Error> {
+        let bytes: usize = files.values().map(Vec::len).sum();
+        if bytes <= self.bytes {
+            return Ok(());
+        }
+        let text = format!(
+            "the chart makes manifests of {bytes} bytes, which is more than {}",
+            self.bytes
+        );
+        Err(Error::new(ErrorKind::Limit, text))
     }
 }
 
@@ -223,13 +258,16 @@ impl Renderer {
         mut warnings: Vec<Warning>,
         options: &Options,
     ) -> Result<Rendered, Error> {
+        options.output.check_text(&files)?;
         let notes = notes::take(&mut files, chart.name(), options.with_notes_of_dependencies);
         if let Some(post_render) = &options.post_render
             && self.helm == Helm::V4
         {
             files = post_render::run(files, &**post_render, options.post_render_strategy)?;
+            options.output.check_text(&files)?;
         }
-        let sorted = manifest::sort(&files, KindOrder::install(self.helm), self.helm);
+        let order = KindOrder::install(self.helm);
+        let sorted = manifest::sort_within(&files, order, self.helm, options.output.values);
         let mut sorted = sorted.map_err(|error| {
             let path = error.path.clone();
             let error = Error::new(ErrorKind::Manifest, error.to_string()).in_file(&path, None);

@@ -21,19 +21,29 @@ pub(super) struct Head {
     pub(super) kind: String,
     pub(super) name: String,
     pub(super) annotations: BTreeMap<String, String>,
+    /// How many values the document has, with those that aliases repeat.
+    pub(super) values: usize,
 }
 
 impl Head {
     /// Reads the head of a document.
-    pub(super) fn read(document: &[u8], helm: Helm) -> Result<Self, String> {
-        let mut nodes = Nodes::default();
+    pub(super) fn read(document: &[u8], helm: Helm, most_values: usize) -> Result<Self, String> {
+        // A key is a node, too.
+        let mut nodes = Nodes::with_limit(most_values.saturating_mul(2).saturating_add(1));
         let value = yaml::compose_first(document, &mut nodes, Dialect::Sigs)
             .and_then(|root| root.map_or(Ok(Value::Null), |root| yaml::json::decode(&nodes, root)))
             .map_err(|problem| format!("error converting YAML to JSON: {problem}"))?;
         let mut decoder = Decoder::default();
+        let values = manifest::json::count(&value);
+        if values > most_values {
+            return Err(format!(
+                "the manifests of the chart have {} values too many",
+                values - most_values
+            ));
+        }
         let head = decoder.head(value, helm);
         match decoder.problem {
-            None => Ok(head),
+            None => Ok(Self { values, ..head }),
             Some(problem) => Err(format!(
                 "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {problem}"
             )),
@@ -151,14 +161,14 @@ mod tests {
 
     #[track_caller]
     fn refused(text: &str, end: &str) {
-        let problem = Head::read(text.as_bytes(), Helm::V4).expect_err("it is no head");
+        let problem = Head::read(text.as_bytes(), Helm::V4, usize::MAX).expect_err("it is no head");
         assert!(problem.ends_with(end), "{problem}");
     }
 
     #[test]
     fn scalars_are_strings() {
         let text = "kind: 5\napiVersion: 1.5\nMETADATA: {name: true, annotations: {a: 5, d: null}}";
-        let head = Head::read(text.as_bytes(), Helm::V4).expect("it is a head");
+        let head = Head::read(text.as_bytes(), Helm::V4, usize::MAX).expect("it is a head");
         assert_eq!(
             (&*head.kind, &*head.api_version, &*head.name),
             ("5", "1.5", "true")
