@@ -33,6 +33,9 @@ pub fn build(fs: &dyn FileSystem, folder: &str, spec: &KustomizationSpec) -> Res
     }
 }
 
+/// How many bytes a build may make. Of 800 public kustomizations the largest makes 2 MB.
+pub const BUDGET: usize = 96 << 20;
+
 /// How Flux runs kustomize.
 fn options() -> Options {
     Options {
@@ -42,6 +45,7 @@ fn options() -> Options {
         default_order: DefaultOrder::Fifo,
         // The library does not find its version in a program that is not kustomize.
         version: Version("(devel)".to_owned()),
+        budget: Some(BUDGET),
         ..Options::default()
     }
 }

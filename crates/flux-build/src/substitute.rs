@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use api::kustomize::{PostBuild, SubstituteReference, SubstituteStrategy};
 use manifest::substitute::{self as engine, Mode};
 use manifest::yaml::{self, Dialect, Nodes};
-use manifest::{GroupVersionKind, Object};
+use manifest::{GroupVersionKind, Object, json};
 use serde_json::{Map, Value};
 
 use crate::build::incomplete;
@@ -54,6 +54,7 @@ pub fn substitute(
     data: &dyn Fn(&SubstituteReference) -> Data,
 ) -> Result<(), Error> {
     let mut variables = None;
+    let mut room = Room::default();
     for object in objects.iter_mut().filter(|object| !is_disabled(object)) {
         let variables = match &mut variables {
             Some(variables) => variables,
@@ -62,7 +63,7 @@ pub fn substitute(
         if variables.is_empty() && post_build.substitute_strategy != Some(SubstituteStrategy::Always) {
             return Ok(());
         }
-        let value = expand(object, variables, mode).map_err(|source| failed(object, source))?;
+        let value = expand(object, variables, mode, &mut room).map_err(|source| failed(object, source))?;
         *object.value_mut() = value;
         if let Some(error) = incomplete(object) {
             return Err(error);
@@ -102,10 +103,26 @@ fn load(
     Ok(variables)
 }
 
+/// What the variables of all objects may still make.
+struct Room {
+    bytes: usize,
+    values: usize,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self {
+            bytes: engine::MAXIMUM_BYTES,
+            values: yaml::MAX_NODES,
+        }
+    }
+}
+
 fn expand(
     object: &Object,
     variables: &BTreeMap<String, Vec<u8>>,
     mode: Mode,
+    room: &mut Room,
 ) -> Result<Map<String, Value>, SubstituteError> {
     for name in variables.keys() {
         engine::check_name(name).map_err(SubstituteError::Name)?;
@@ -113,16 +130,25 @@ fn expand(
     let text = yaml::write(&Value::Object(object.value().clone()))
         .map_err(|error| SubstituteError::Read(error.to_string()))?;
     let lookup = |name: &str| variables.get(name).map(Vec::as_slice);
-    let text = engine::substitute(&text, &lookup, mode).map_err(SubstituteError::Expand)?;
-    read(&text)
+    let expanded = engine::substitute(&text, &lookup, mode).map_err(SubstituteError::Expand)?;
+    let made = expanded.len().saturating_sub(text.len());
+    let left = room.bytes.checked_sub(made);
+    room.bytes = left.ok_or(SubstituteError::Expand(engine::Error::TooLarge))?;
+    read(&expanded, room)
 }
 
-fn read(text: &str) -> Result<Map<String, Value>, SubstituteError> {
-    let mut nodes = Nodes::default();
+fn read(text: &str, room: &mut Room) -> Result<Map<String, Value>, SubstituteError> {
+    // A key is a node, too.
+    let mut nodes = Nodes::with_limit(2 * room.values);
     let refused = |problem: yaml::Problem| SubstituteError::Read(problem.to_string());
     let root = yaml::compose_first(text, &mut nodes, Dialect::Sigs).map_err(refused)?;
     let value = root.map_or(Ok(Value::Null), |root| yaml::json::decode(&nodes, root));
-    match value.map_err(refused)? {
+    let value = value.map_err(refused)?;
+    let left = room.values.checked_sub(json::count(&value));
+    room.values = left.ok_or_else(|| {
+        SubstituteError::Read(format!("the objects have more than {} values", yaml::MAX_NODES))
+    })?;
+    match value {
         Value::Object(fields) => Ok(fields),
         _ => Err(SubstituteError::Read("the result is no mapping".to_owned())),
     }

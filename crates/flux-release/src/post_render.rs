@@ -103,12 +103,16 @@ impl Stage {
             load_restrictions: LoadRestrictions::None,
             default_order: DefaultOrder::Fifo,
             version: Version("(devel)".to_owned()),
+            budget: Some(BUDGET),
             ..Options::default()
         };
         let built = kustomize_build::build(&files, "", &options).map_err(|error| chain(&error))?;
         Ok(built.to_yaml())
     }
 }
+
+/// How many bytes post-renderers may make, as for a Kustomization.
+const BUDGET: usize = 96 << 20;
 
 fn labels(name: &str, labels: &BTreeMap<String, String>) -> Value {
     json!({
