@@ -4,6 +4,8 @@
 
 #![expect(clippy::print_stderr, reason = "a test's output is shown when it fails")]
 
+mod build_bombs;
+mod chart_bombs;
 mod copied_annotations;
 mod described_clusters;
 mod endless_answers;
