@@ -17,6 +17,8 @@ use controller_kit::flags::{
 };
 use git_ssh::algorithms::Algorithms;
 
+use url::Url;
+
 use crate::fetch::helm_repository;
 
 use crate::fetch::identity::Identities;
@@ -90,6 +92,10 @@ pub(crate) struct Flags {
     /// read at each verification. Default: the public root that this release includes
     #[arg(long, value_name = "PATH")]
     pub(crate) sigstore_trusted_root: Option<PathBuf>,
+    /// Repository (The Update Framework) from which the public Sigstore trusted root is refreshed once a day, when a keyless
+    /// signature is verified. If it cannot be reached, the last one or the built-in one is used. Empty: built-in only
+    #[arg(long, default_value = "https://tuf-repo-cdn.sigstore.dev", value_name = "URL")]
+    pub(crate) sigstore_tuf_mirror: String,
     /// Service account for workload identity of objects that name none
     #[arg(long, default_value = "", value_name = "NAME")]
     pub(crate) default_service_account: String,
@@ -190,7 +196,10 @@ impl Settings {
             advertised,
             ssh_algorithms: Algorithms::new(&flags.ssh_kex_algos, &flags.ssh_hostkey_algos)?,
             charts: chart_limits(&flags.helm)?,
-            sigstore: SigstoreRoot::new(flags.sigstore_trusted_root.clone()),
+            sigstore: SigstoreRoot::new(
+                flags.sigstore_trusted_root.clone(),
+                mirror("--sigstore-tuf-mirror", &flags.sigstore_tuf_mirror)?,
+            ),
             identities: Identities::new(
                 flags.token.token_cache_max_size,
                 flags.token.token_cache_max_duration,
@@ -205,6 +214,17 @@ impl Settings {
 fn limit(flag: &str, bytes: i64) -> anyhow::Result<u64> {
     let limit = u64::try_from(bytes).ok().filter(|limit| *limit > 0);
     limit.with_context(|| format!("{flag} must be greater than zero, not {bytes}"))
+}
+
+/// The address of a repository; none if it is empty.
+fn mirror(flag: &str, url: &str) -> anyhow::Result<Option<Url>> {
+    if url.is_empty() {
+        return Ok(None);
+    }
+    let parsed = Url::parse(url).ok();
+    let parsed = parsed.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    let parsed = parsed.with_context(|| format!("{flag} must be an http or https URL, not {url:?}"));
+    parsed.map(Some)
 }
 
 fn chart_limits(flags: &HelmFlags) -> anyhow::Result<helm_package::Limits> {

@@ -2,21 +2,21 @@
 //!
 //! In: the repository, the digest of the manifest, `spec.verify` ([`ArtifactVerification`], which a chart's converts
 //! into) and what its Secrets hold ([`Material`]). Out: an [`Outcome`]. Signatures are looked for in the same repository,
-//! and nothing else is asked over the network. What signatures mean is the crate `signature`'s.
+//! and nothing else is asked over the network, but for the roots of Sigstore ([`sigstore_root`]). What signatures mean is the crate `signature`'s.
 
 mod cosign;
 mod notation;
-
-use std::path::PathBuf;
+mod sigstore_root;
 
 use api::source::{ArtifactVerification, SignatureProvider};
 use artifact::digest::Digest;
-use signature::cosign::TrustedRoot;
 
 use crate::fetch::git::auth::SecretData;
 use crate::fetch::oci::PullError;
 use crate::fetch::oci::registry::Repository;
 use crate::reconcile::observe::{ReadError, Reader};
+
+pub(crate) use sigstore_root::SigstoreRoot;
 
 /// What a verification that did not fail came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,29 +145,6 @@ pub(crate) struct Material {
     pub(crate) secret: Option<NamedSecret>,
     /// Of `trustedRootSecretRef`: a Sigstore installation of one's own.
     pub(crate) trusted_root: Option<NamedSecret>,
-}
-
-/// The Sigstore installation that is trusted where an object names none: that of a file, else the public one.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct SigstoreRoot(Option<PathBuf>);
-
-impl SigstoreRoot {
-    /// As `--sigstore-trusted-root` says.
-    pub(crate) fn new(file: Option<PathBuf>) -> Self {
-        Self(file.filter(|file| !file.as_os_str().is_empty()))
-    }
-
-    /// Reads the file anew each time: whoever refreshes it does not restart the controller.
-    async fn load(&self) -> Result<TrustedRoot, Error> {
-        let Some(file) = &self.0 else {
-            return TrustedRoot::public_good().map_err(Error::Trust);
-        };
-        let json = tokio::fs::read(file).await.map_err(|source| Error::ReadRoot {
-            path: file.display().to_string(),
-            source,
-        })?;
-        TrustedRoot::from_json(&json).map_err(Error::Trust)
-    }
 }
 
 /// A Secret as it was read.

@@ -271,7 +271,7 @@ async fn the_trusted_root_may_come_from_a_file_that_changes() {
     let keyless = wants(SignatureProvider::Cosign, false);
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("trusted_root.json");
-    let sigstore = SigstoreRoot::new(Some(file.clone()));
+    let sigstore = SigstoreRoot::new(Some(file.clone()), None);
     let told = async || {
         let material = Material::default();
         told_with(&registry, digest, &keyless, &material, &sigstore)
