@@ -14,6 +14,7 @@ mod git_bombs;
 mod kept_alive;
 mod own_identity;
 mod read_by_expression;
+mod redirected_credentials;
 mod scene;
 mod slow_webhooks;
 mod stolen_artifacts;
