@@ -60,7 +60,7 @@ pub(crate) fn incomplete(name: &Str) -> Error {
 pub(crate) fn quoted(name: &[u8]) -> String {
     let mut out = Vec::new();
     quote::quote(name, &mut out);
-    String::from_utf8_lossy(&out).into_owned()
+    crate::valid_text(&out).into_owned()
 }
 
 /// A value in a place that may be of type `interface {}`: what a loop over `[]interface {}` gives, or a field of a map. Only
@@ -272,6 +272,6 @@ impl<'a> Exec<'a> {
 
     /// Returns a node as errors show it.
     fn text_of(&self, node: NodeRef<'a>) -> String {
-        String::from_utf8_lossy(&self.tree.node_text(node)).into_owned()
+        crate::valid_text(&self.tree.node_text(node)).into_owned()
     }
 }

@@ -59,4 +59,4 @@ pub use parser::parse;
 pub use stack::on_stack;
 pub use templates::{Templates, parse_with};
 pub use types::{Kind, Type, TypeInfo};
-pub use value::{List, Map, Object, Str, Value};
+pub use value::{List, Map, Object, Str, Value, valid_text};

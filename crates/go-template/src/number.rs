@@ -221,7 +221,7 @@ pub fn parse_error(function: &str, text: &[u8], error: NumeralError) -> String {
     let _ = write!(
         out,
         "strconv.{function}: parsing {}: {error}",
-        String::from_utf8_lossy(&quoted)
+        crate::valid_text(&quoted)
     );
     out
 }

@@ -192,7 +192,7 @@ fn span(token: Item) -> Span {
 fn quoted(text: &[u8]) -> String {
     let mut out = Vec::new();
     crate::quote::quote(text, &mut out);
-    String::from_utf8_lossy(&out).into_owned()
+    crate::valid_text(&out).into_owned()
 }
 
 #[cfg(test)]

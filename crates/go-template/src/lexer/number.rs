@@ -23,7 +23,7 @@ impl Lexer<'_> {
     fn fail_at_bad_number(&mut self) -> Item {
         let mut quoted = Vec::new();
         quote(&self.source[self.start..self.at], &mut quoted);
-        self.fail(format!("bad number syntax: {}", String::from_utf8_lossy(&quoted)))
+        self.fail(format!("bad number syntax: {}", crate::valid_text(&quoted)))
     }
 
     /// Returns whether what follows the number may follow one; if not, the character there is read too.

@@ -328,7 +328,7 @@ impl Parser<'_> {
 
     /// Returns the text of a word, of which the lexer has read every character.
     fn word(&self, item: Item) -> Box<str> {
-        String::from_utf8_lossy(self.text(item)).into()
+        crate::valid_text(self.text(item)).into()
     }
 }
 

@@ -123,7 +123,7 @@ impl Parser<'_> {
             return "EOF".to_owned();
         }
         if item.kind.is_keyword() {
-            return format!("<{}>", String::from_utf8_lossy(text));
+            return format!("<{}>", crate::valid_text(text));
         }
         let mut out = Vec::new();
         if text.len() > 10 {
@@ -132,7 +132,7 @@ impl Parser<'_> {
         } else {
             quote(text, &mut out);
         }
-        String::from_utf8_lossy(&out).into_owned()
+        crate::valid_text(&out).into_owned()
     }
 }
 

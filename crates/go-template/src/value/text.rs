@@ -8,6 +8,20 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
+/// Returns bytes as text. Each byte that is no UTF-8 becomes a replacement character, as in Go's JSON; Rust's own way makes
+/// one of several.
+pub fn valid_text(bytes: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return Cow::Borrowed(text);
+    }
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
+    }
+    Cow::Owned(text)
+}
+
 /// A string as Go has it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Str(Arc<[u8]>);
@@ -23,9 +37,9 @@ impl Str {
         &self.0
     }
 
-    /// Returns the text; each run of bytes that is no UTF-8 becomes a replacement character.
+    /// Returns the text, as [`valid_text`] does.
     pub fn to_text(&self) -> Cow<'_, str> {
-        String::from_utf8_lossy(&self.0)
+        valid_text(&self.0)
     }
 
     /// Returns the text where it is valid UTF-8.
@@ -117,5 +131,17 @@ impl fmt::Display for Str {
 impl fmt::Debug for Str {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", self.to_text())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::valid_text;
+
+    #[test]
+    fn each_byte_that_is_no_text_is_replaced() {
+        assert_eq!(valid_text("ué".as_bytes()), "ué");
+        // The beginning of a character of three bytes.
+        assert_eq!(valid_text(b"u\xe7\xa7"), "u\u{fffd}\u{fffd}");
     }
 }

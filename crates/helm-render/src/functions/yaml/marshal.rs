@@ -6,7 +6,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use go_template::json::{Style, encode};
-use go_template::{Context, Error, ErrorKind, Value};
+use go_template::{Context, Error, ErrorKind, Value, valid_text};
 use manifest::json::ValueCounter;
 use manifest::yaml::{self, number};
 use serde_json::{Map as PlainMap, Value as Plain};
@@ -115,15 +115,5 @@ fn plain(value: &Value, depth: usize, left: &mut usize) -> Option<Plain> {
 
 /// Returns a text; each byte that is no UTF-8 becomes a replacement character, as in Go's JSON.
 fn string(bytes: &[u8]) -> String {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => text.to_owned(),
-        Err(_) => {
-            let mut text = String::with_capacity(bytes.len());
-            for chunk in bytes.utf8_chunks() {
-                text.push_str(chunk.valid());
-                text.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
-            }
-            text
-        }
-    }
+    valid_text(bytes).into_owned()
 }
