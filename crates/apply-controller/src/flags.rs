@@ -14,7 +14,7 @@ use kube::core::Selector;
 
 use crate::reconcile::decide::Policy;
 
-/// Brings clusters to what Kustomizations say. Takes the flags of Flux's kustomize-controller.
+/// Reconciles Kustomizations. Accepts the flags of Flux's kustomize-controller.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "apply-controller", version)]
 pub struct Flags {
@@ -55,63 +55,65 @@ pub struct Flags {
     #[command(flatten)]
     pub token: TokenCacheFlags,
 
-    /// The number of Kustomizations that are reconciled at once.
+    /// Maximum number of Kustomizations that are reconciled concurrently.
     #[arg(long, default_value_t = 4, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub concurrent: u16,
-    /// The number of objects of one Kustomization that are applied at once.
+    /// Maximum number of objects of one Kustomization that are applied concurrently.
     #[arg(long, default_value_t = 4, value_name = "N")]
     pub concurrent_ssa: usize,
-    /// Accepted for Flux's manifests. Dependencies are watched, so that nothing is polled at this interval.
+    /// Accepted for compatibility with Flux; has no effect, because dependencies are watched instead of polled.
     #[arg(long, default_value = "30s", value_name = "DURATION", value_parser = duration::parse, hide_short_help = true)]
     pub requeue_dependency: Duration,
-    /// Refuse remote bases in kustomizations. They are refused in any case; accepted for Flux's manifests.
+    /// Reject remote bases in kustomizations. Accepted for compatibility with Flux; they are always rejected.
     #[arg(long, value_parser = parse_bool, action = ArgAction::Set, default_value = "false",
           num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub no_remote_bases: bool,
-    /// The number of times that the download of an artifact is tried again.
+    /// Number of retries when an artifact download fails.
     #[arg(long, default_value_t = 9, value_name = "N")]
     pub http_retry: u32,
-    /// Field managers besides kubectl whose fields are taken over.
+    /// Field managers, in addition to kubectl, whose fields are taken over.
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     pub override_manager: Vec<String>,
-    /// Kinds that are applied and waited for before all others, as Kind.group.
+    /// Kinds, as Kind.group, that are applied and waited for before all others.
     #[arg(long, value_delimiter = ',', value_name = "KIND.GROUP")]
     pub custom_apply_stage_kinds: Vec<String>,
-    /// The service account of Kustomizations that name none, in their own namespaces. Without it, they are applied with
-    /// the rights of the controller.
+    /// Service account, in the namespace of the Kustomization, used when spec.serviceAccountName is empty. If unset,
+    /// such Kustomizations are applied with the controller's own permissions.
     #[arg(long, value_name = "NAME")]
     pub default_service_account: Option<String>,
-    /// The service account, in their own namespaces, of Kustomizations that name none for decryption: it asks cloud
-    /// providers and Vault instead of the controller.
+    /// Service account, in the namespace of the Kustomization, that authenticates to cloud providers and Vault for
+    /// decryption when the Kustomization names none.
     #[arg(long, value_name = "NAME")]
     pub default_decryption_service_account: Option<String>,
-    /// The service account, in the namespaces of the objects, that asks remote clusters whose ConfigMap names none.
+    /// Service account, in the namespace of the object, used to authenticate to remote clusters whose ConfigMap names
+    /// none.
     #[arg(long, value_name = "NAME")]
     pub default_kubeconfig_service_account: Option<String>,
-    /// A Secret in the controller's namespace with age keys, for decryption that names no Secret.
+    /// Secret in the controller's namespace with age keys, used when spec.decryption.secretRef is empty.
     #[arg(long, value_name = "NAME")]
     pub sops_age_secret: Option<String>,
-    /// A ConfigMap in the controller's namespace with the Vault servers that are logged in to for decryption. All
-    /// others get no token of a service account.
+    /// ConfigMap in the controller's namespace that lists the Vault servers to log in to for decryption. No other
+    /// server receives a service account token.
     #[arg(long, value_name = "NAME")]
     pub sops_vault_configmap: Option<String>,
 
-    /// How much of its inventory a Kustomization may prune at once, in percent. More is refused until it is confirmed; fewer
-    /// than five objects always go.
+    /// Maximum percentage of its inventory that a Kustomization may prune at once. A larger prune is refused until it
+    /// is confirmed; fewer than five objects are always pruned.
     #[arg(long, default_value_t = 100, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
     pub prune_max_share: u8,
-    /// How long to keep an object that was removed from one Kustomization for another one that lists it but has not applied it
+    /// How long to keep an object that was removed from one Kustomization while another one that lists it has not
+    /// applied it yet
     #[arg(long, default_value = "5m", value_name = "DURATION", value_parser = controller_kit::duration::parse)]
     pub handover_patience: Duration,
-    /// What happens to a namespace or a custom resource definition that is to be pruned and holds what others made: refuse
-    /// (until it is confirmed) or allow.
+    /// Whether to prune a Namespace or CustomResourceDefinition that contains objects of others: refuse (until the
+    /// prune is confirmed) or allow.
     #[arg(long, value_enum, default_value_t = PruneForeign::Refuse, value_name = "POLICY")]
     pub prune_foreign: PruneForeign,
 
-    /// Host to download archives from instead of the one in their URLs, for running outside of the cluster.
+    /// Host that replaces the one in artifact URLs, for running outside of the cluster.
     #[arg(long, env = "SOURCE_CONTROLLER_LOCALHOST", value_name = "HOST")]
     pub source_controller_localhost: Option<String>,
-    /// How many bytes of manifests are kept in memory, so that a new revision fetches only what it changed.
+    /// Size of the in-memory cache of manifests, in bytes; a new revision fetches only what changed.
     #[arg(long, default_value_t = 16 << 20, value_name = "BYTES")]
     pub artifact_cache_bytes: usize,
 }
@@ -119,9 +121,9 @@ pub struct Flags {
 /// What may be pruned together with what others made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum PruneForeign {
-    /// Nothing, until it is confirmed.
+    /// Refuse the prune until it is confirmed.
     Refuse,
-    /// Everything, as in Flux.
+    /// Prune everything, as Flux does.
     Allow,
 }
 

@@ -14,11 +14,11 @@ use crate::platform::{Place, Platform};
 /// What was typed.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
-    /// Only what has to be so before an installation
+    /// Check only the prerequisites of an installation
     #[arg(long)]
     pre: bool,
 
-    /// In which form
+    /// Output format
     #[arg(long, short, value_enum, default_value_t)]
     output: Form,
 
@@ -28,7 +28,7 @@ pub(crate) struct Flags {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Form {
-    /// Lines for people
+    /// Human-readable lines
     #[default]
     Text,
     Json,

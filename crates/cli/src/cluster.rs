@@ -26,15 +26,15 @@ pub(crate) use read::{Change, Told};
 /// Which cluster, and where in it.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ClusterFlags {
-    /// The kubeconfig file; without it $KUBECONFIG, ~/.kube/config, or the pod's service account
+    /// Kubeconfig file; defaults to $KUBECONFIG, ~/.kube/config, or the Pod's service account
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
 
-    /// The context in the kubeconfig; without it the current one
+    /// Kubeconfig context; defaults to the current one
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
 
-    /// The namespace; without it the context's own, and flux-system if it has none
+    /// Namespace; defaults to that of the context, or flux-system
     #[arg(long, short, value_name = "NAME")]
     namespace: Option<String>,
 }
@@ -60,7 +60,7 @@ pub(crate) struct Scope {
     #[command(flatten)]
     pub(crate) cluster: ClusterFlags,
 
-    /// In all namespaces
+    /// Include all namespaces
     #[arg(long, short = 'A')]
     pub(crate) all_namespaces: bool,
 }

@@ -8,7 +8,7 @@ use clap_complete::{Shell, generate};
 /// What was typed.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
-    /// For which shell
+    /// Shell to complete for
     #[arg(value_enum)]
     shell: Shell,
 }

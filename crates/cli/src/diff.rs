@@ -40,48 +40,49 @@ use world::World;
 /// What was typed.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
-    /// KIND/NAME, or KIND NAME…, of Kustomizations and HelmReleases
+    /// Kustomizations and HelmReleases, as KIND/NAME or KIND NAME…
     #[arg(value_name = "OBJECT")]
     words: Vec<String>,
 
-    /// All Kustomizations and HelmReleases that are made of the checkout
+    /// Compare all Kustomizations and HelmReleases whose source is the checkout
     #[arg(long)]
     all: bool,
 
-    /// The folder that stands for spec.path; for one Kustomization
+    /// Local directory to use as spec.path, for a single Kustomization
     #[arg(long, value_name = "FOLDER")]
     path: Option<PathBuf>,
 
-    /// The root of the checkout; without it that of the Git repository around --path or the working directory
+    /// Root of the checkout; defaults to the Git repository that contains --path or the working directory
     #[arg(long, value_name = "FOLDER")]
     checkout: Option<PathBuf>,
 
-    /// The source that the checkout stands for, as KIND/NAME or KIND/NAMESPACE/NAME; without it that of the object, or with --all
-    /// those with the address of a remote
+    /// Source that the checkout replaces, as KIND/NAME or KIND/NAMESPACE/NAME; defaults to the object's source, or with
+    /// --all to sources that have the URL of a Git remote
     #[arg(long, value_name = "SOURCE")]
     source: Vec<String>,
 
-    /// The chart of a HelmRelease, as NAMESPACE/NAME=PATH: a folder or archive, for one that the cluster does not have yet
+    /// Local chart (directory or archive) of a HelmRelease, as NAMESPACE/NAME=PATH, if the cluster has not fetched it
+    /// yet
     #[arg(long, value_name = "RELEASE=PATH", value_parser = chart_of)]
     chart: Vec<(String, PathBuf)>,
 
-    /// Look as well at the Kustomizations and HelmReleases that these apply
+    /// Also compare the Kustomizations and HelmReleases that are applied by these
     #[arg(long, short)]
     recursive: bool,
 
-    /// Take variables without a value for errors
+    /// Fail on variables without a value
     #[arg(long)]
     strict_substitute: bool,
 
-    /// End with 5 when there are changes
+    /// Exit with 5 if there are changes
     #[arg(long)]
     exit_code: bool,
 
-    /// Do not tell what is under way
+    /// Do not show progress
     #[arg(long, short)]
     quiet: bool,
 
-    /// In which form
+    /// Output format
     #[arg(long, short, value_enum, default_value_t)]
     output: Form,
 
@@ -90,9 +91,9 @@ pub(crate) struct Flags {
 }
 
 /// What the help says besides.
-pub(crate) const AFTER_HELP: &str = "Nothing is written to the cluster: it is asked by dry runs, which need the permission to get \
-     and to patch. Exit codes: 0 compared, whether there are changes or not; 5 with --exit-code, when there are changes; 1 failed, or \
-     something could not be compared, which is named.";
+pub(crate) const AFTER_HELP: &str = "The cluster is not changed: the comparison uses server-side dry runs, which require permission to \
+     get and patch the objects. Exit codes: 0 compared, with or without changes; 5 changes found, with --exit-code; 1 failure, or some \
+     objects could not be compared, which are named.";
 
 /// Compares, and prints.
 pub(crate) fn run(flags: &Flags) -> Result<(), Failure> {

@@ -14,19 +14,19 @@ use crate::cluster::{self, Cluster, Failure, Output, Scope, Told, print};
 /// What was typed.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
-    /// KIND/NAME, or KIND NAME; without it all objects of Flux
+    /// KIND/NAME or KIND NAME; defaults to all Flux objects
     #[arg(value_name = "OBJECT")]
     words: Vec<String>,
 
-    /// Only these types, for example Warning
+    /// Show only events of these types, e.g. Warning
     #[arg(long, value_name = "TYPE", value_delimiter = ',')]
     types: Vec<String>,
 
-    /// Go on with what is told from now on
+    /// Watch for new events
     #[arg(long, short)]
     watch: bool,
 
-    /// In which form
+    /// Output format
     #[arg(long, short, value_enum, default_value_t)]
     output: Output,
 

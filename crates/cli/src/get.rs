@@ -16,15 +16,15 @@ pub(crate) struct Flags {
     #[arg(value_name = "OBJECT")]
     words: Vec<String>,
 
-    /// Only those with this condition, for example ready=false
+    /// Show only objects with this condition, e.g. ready=false
     #[arg(long, value_name = "TYPE=STATUS", value_parser = parse_status_selector)]
     status_selector: Option<StatusSelector>,
 
-    /// Only those with these labels
+    /// Show only objects that match this label selector
     #[arg(long, short = 'l', value_name = "LABELS")]
     label_selector: Option<String>,
 
-    /// In which form
+    /// Output format
     #[arg(long, short, value_enum, default_value_t)]
     output: Output,
 

@@ -22,7 +22,7 @@ use crate::uninstall;
 /// What was typed.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
-    /// How long to wait for the controllers, and again for all objects
+    /// Timeout for the controllers, and again for all objects
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = parse_timeout)]
     timeout: Duration,
 

@@ -27,15 +27,15 @@ pub(crate) struct Flags {
     #[command(flatten)]
     values: ValueFlags,
 
-    /// Say what would change, and change nothing
+    /// Show what would change without changing anything
     #[arg(long)]
     dry_run: bool,
 
-    /// How long to wait until the controllers are ready
+    /// Timeout for the controllers to become ready
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = parse_timeout)]
     timeout: Duration,
 
-    /// Take objects that are there and not the release's, Flux's own of the same names too
+    /// Take ownership of existing objects that do not belong to the release, including Flux's
     #[arg(long)]
     take_ownership: bool,
 

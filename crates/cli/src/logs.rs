@@ -17,35 +17,35 @@ use read::Since;
 /// What was typed.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
-    /// Lines about objects of this kind
+    /// Show only logs about objects of this kind
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
 
-    /// Lines about the object of this name
+    /// Show only logs about the object with this name
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 
-    /// Lines of this level, and those that are worse
+    /// Minimum level of log lines
     #[arg(long, value_enum)]
     level: Option<Level>,
 
-    /// Go on with what is logged from now on
+    /// Stream new log lines
     #[arg(long, short)]
     follow: bool,
 
-    /// Lines that are not older than this, for example 5m
+    /// Show only logs newer than this duration, e.g. 5m
     #[arg(long, value_name = "DURATION", value_parser = parse_timeout)]
     since: Option<Duration>,
 
-    /// So many of the last lines of each controller
+    /// Number of recent log lines per controller
     #[arg(long, value_name = "LINES")]
     tail: Option<i64>,
 
-    /// The namespace of the controllers
+    /// Namespace of the controllers
     #[arg(long, value_name = "NAME", default_value = "flux-system")]
     flux_namespace: String,
 
-    /// In which form
+    /// Output format
     #[arg(long, short, value_enum, default_value_t)]
     output: Form,
 
@@ -56,10 +56,10 @@ pub(crate) struct Flags {
 /// The forms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Form {
-    /// For people
+    /// Human-readable
     #[default]
     Text,
-    /// The lines as they were logged
+    /// Log lines as written by the controllers
     Json,
 }
 

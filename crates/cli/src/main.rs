@@ -58,42 +58,42 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
-    /// Show objects of Flux and how they are.
+    /// Show Flux objects and their status.
     Get(Box<get::Flags>),
-    /// Say why an object is not ready, down to the cause.
+    /// Explain why an object is not ready.
     Why(Box<why::Flags>),
-    /// Show what delivers an object, and the commit that it came from.
+    /// Show which Kustomization or HelmRelease manages an object, and from which commit.
     Trace(Box<trace::Flags>),
-    /// Show what a Kustomization or HelmRelease has applied, and how it is.
+    /// Show the objects that a Kustomization or HelmRelease manages, and their status.
     Tree(Box<tree::Flags>),
-    /// Show what was told about objects of Flux.
+    /// Show events of Flux objects.
     Events(Box<events::Flags>),
-    /// Show what the controllers have logged.
+    /// Show the logs of the controllers.
     Logs(Box<logs::Flags>),
-    /// Ask for a reconcile now, and wait for it.
+    /// Reconcile an object now and wait for the result.
     Reconcile(Box<reconcile::Flags>),
-    /// Have objects left alone.
+    /// Suspend reconciliation of objects.
     Suspend(Box<suspend::Suspend>),
-    /// Have suspended objects looked at again.
+    /// Resume reconciliation of objects.
     Resume(Box<suspend::Resume>),
-    /// Wait until everything that should run a revision does.
+    /// Wait until a revision is applied everywhere.
     Wait(Box<wait::Flags>),
-    /// Show what a local checkout would change on the cluster.
+    /// Show what a local checkout would change in the cluster.
     #[command(after_help = diff::AFTER_HELP)]
     Diff(Box<diff::Flags>),
-    /// Push content that sources of the cluster read.
+    /// Push artifacts to registries.
     Push(Box<push::Flags>),
-    /// Install or upgrade the controllers, from the chart in this program.
+    /// Install or upgrade the controllers.
     Install(Box<install::Flags>),
-    /// Take the controllers away; what they delivered stays.
+    /// Uninstall the controllers; delivered objects stay.
     Uninstall(Box<uninstall::Flags>),
-    /// Take the place of Flux's own controllers, and check that nothing was made anew.
+    /// Replace Flux's controllers, and verify that no object was re-created.
     Takeover(Box<takeover::Flags>),
-    /// Give Flux its place back, as it was before `takeover`.
+    /// Restore Flux's controllers as they were before `takeover`.
     Giveback(Box<giveback::Flags>),
-    /// Say whether a cluster is one for the controllers, and how they are.
+    /// Check the prerequisites of the controllers and their health.
     Check(Box<check::Flags>),
-    /// Print the script that completes this command's words in a shell.
+    /// Print a shell completion script.
     Completion(completion::Flags),
 }
 

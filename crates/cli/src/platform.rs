@@ -31,15 +31,15 @@ pub(crate) const RELEASE: &str = "windlass";
 /// Which cluster, and where in it the controllers are.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Place {
-    /// The kubeconfig file; without it $KUBECONFIG, ~/.kube/config, or the pod's service account
+    /// Kubeconfig file; defaults to $KUBECONFIG, ~/.kube/config, or the Pod's service account
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
 
-    /// The context in the kubeconfig; without it the current one
+    /// Kubeconfig context; defaults to the current one
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
 
-    /// The namespace of the controllers, whatever the context says
+    /// Namespace of the controllers; the context's namespace is not used
     #[arg(long, short, value_name = "NAME", default_value = "flux-system")]
     pub(crate) namespace: String,
 }

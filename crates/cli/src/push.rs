@@ -28,7 +28,7 @@ pub(crate) struct Flags {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Push a folder or file as an artifact that an OCIRepository reads.
+    /// Push a directory or file as an OCI artifact for an OCIRepository.
     Artifact(Box<Artifact>),
 }
 
@@ -38,15 +38,15 @@ struct Artifact {
     #[arg(value_name = "URL")]
     url: String,
 
-    /// The folder or file
+    /// Directory or file to push
     #[arg(long, short = 'f', value_name = "PATH")]
     path: PathBuf,
 
-    /// Where the content comes from, for example the address of the Git repository
+    /// Origin of the content, e.g. the URL of the Git repository
     #[arg(long, value_name = "URL")]
     source: String,
 
-    /// The revision of it, as BRANCH@sha1:COMMIT or TAG@sha1:COMMIT
+    /// Revision of the content, as BRANCH@sha1:COMMIT or TAG@sha1:COMMIT
     #[arg(long, value_name = "REVISION")]
     revision: String,
 
@@ -54,15 +54,15 @@ struct Artifact {
     #[arg(long, short, value_name = "KEY=VALUE", value_parser = annotation)]
     annotations: Vec<(String, String)>,
 
-    /// When it was made, as 2026-01-02T03:04:05Z; without it $SOURCE_DATE_EPOCH, or the beginning of 1970
+    /// Creation time, e.g. 2026-01-02T03:04:05Z; defaults to $SOURCE_DATE_EPOCH, or 1970-01-01T00:00:00Z
     #[arg(long, value_name = "TIME")]
     created: Option<jiff::Timestamp>,
 
-    /// What is left out, as .gitignore has it, in place of Git's own files, pictures, films and archives. Files .sourceignore go on top
+    /// Paths to exclude, in .gitignore syntax, in addition to .sourceignore files
     #[arg(long, value_name = "PATTERN", value_delimiter = ',', default_value = folder::IGNORED)]
     ignore_paths: Vec<String>,
 
-    /// User and password, as USER:PASSWORD; without it what `docker login` has left
+    /// Registry credentials, as USER:PASSWORD; defaults to those of `docker login`
     #[arg(
         long,
         value_name = "USER:PASSWORD",
@@ -71,15 +71,15 @@ struct Artifact {
     )]
     creds: Option<String>,
 
-    /// Speak http to a registry that has no https
+    /// Allow connections to the registry over HTTP
     #[arg(long)]
     insecure_registry: bool,
 
-    /// Do not tell what is under way
+    /// Do not show progress
     #[arg(long, short)]
     quiet: bool,
 
-    /// In which form
+    /// Output format
     #[arg(long, short, value_enum, default_value_t)]
     output: Form,
 }

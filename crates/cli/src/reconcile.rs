@@ -18,28 +18,28 @@ pub(crate) struct Flags {
     #[arg(value_name = "OBJECT", required = true)]
     words: Vec<String>,
 
-    /// Its source first, and the source of that
+    /// Reconcile the source of the object first
     #[arg(long)]
     with_source: bool,
 
-    /// Wait until it is done
+    /// Wait for the result
     #[arg(long, value_name = "BOOL", action = ArgAction::Set, num_args = 0..=1, require_equals = true,
           default_missing_value = "true", default_value = "true")]
     wait: bool,
 
-    /// How long to wait for each object
+    /// Timeout per object
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = parse_timeout)]
     timeout: Duration,
 
-    /// HelmRelease: install or upgrade once even if nothing changed
+    /// HelmRelease: install or upgrade once, even if nothing changed
     #[arg(long)]
     force: bool,
 
-    /// HelmRelease: forget how often it failed
+    /// HelmRelease: reset the failure counts
     #[arg(long)]
     reset: bool,
 
-    /// Do not tell what is under way
+    /// Do not show progress
     #[arg(long, short)]
     quiet: bool,
 

@@ -25,16 +25,16 @@ pub(crate) struct Resume {
     #[command(flatten)]
     objects: Objects,
 
-    /// Wait until they are ready again
+    /// Wait until the objects are ready
     #[arg(long, value_name = "BOOL", action = ArgAction::Set, num_args = 0..=1, require_equals = true,
           default_missing_value = "true", default_value = "true")]
     wait: bool,
 
-    /// How long to wait for each
+    /// Timeout per object
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = parse_timeout)]
     timeout: Duration,
 
-    /// Do not tell what is under way
+    /// Do not show progress
     #[arg(long, short)]
     quiet: bool,
 }
@@ -45,7 +45,7 @@ struct Objects {
     #[arg(value_name = "OBJECT", required = true)]
     words: Vec<String>,
 
-    /// All objects of the kind in the namespace
+    /// Select all objects of the kind in the namespace
     #[arg(long)]
     all: bool,
 

@@ -38,15 +38,15 @@ pub(crate) struct Flags {
     #[command(flatten)]
     values: ValueFlags,
 
-    /// Suspend what delivers Flux itself, such as the Kustomization of `flux bootstrap`
+    /// Suspend the objects that deliver Flux itself, such as the Kustomization of `flux bootstrap`
     #[arg(long)]
     suspend_self: bool,
 
-    /// Say what would be done, and do nothing
+    /// Show what would be done without doing it
     #[arg(long)]
     dry_run: bool,
 
-    /// How long to wait for the controllers, and again for all objects
+    /// Timeout for the controllers, and again for all objects
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = parse_timeout)]
     timeout: Duration,
 

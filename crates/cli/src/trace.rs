@@ -13,11 +13,11 @@ use climb::climb;
 /// What was typed.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
-    /// KIND/NAME, or KIND NAME; of any kind
+    /// KIND/NAME or KIND NAME, of any kind
     #[arg(value_name = "OBJECT", required = true)]
     words: Vec<String>,
 
-    /// In which form
+    /// Output format
     #[arg(long, short, value_enum, default_value_t)]
     output: Output,
 

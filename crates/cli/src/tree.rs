@@ -22,11 +22,11 @@ pub(crate) struct Flags {
     #[arg(value_name = "OBJECT", required = true)]
     words: Vec<String>,
 
-    /// Only Kustomizations and HelmReleases
+    /// Show only Kustomizations and HelmReleases
     #[arg(long)]
     compact: bool,
 
-    /// In which form
+    /// Output format
     #[arg(long, short, value_enum, default_value_t)]
     output: Output,
 

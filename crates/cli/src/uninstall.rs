@@ -14,15 +14,16 @@ use crate::takeover::record;
 /// What was typed.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
-    /// Delete the definitions too, and with them all sources, Kustomizations, HelmReleases and so on; needs --yes
+    /// Also delete the CustomResourceDefinitions, and with them all sources, Kustomizations, HelmReleases and so on;
+    /// requires --yes
     #[arg(long)]
     crds: bool,
 
-    /// That --crds is meant
+    /// Confirm --crds
     #[arg(long)]
     yes: bool,
 
-    /// How long to wait until everything is gone
+    /// Timeout for the deletion
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = parse_timeout)]
     timeout: Duration,
 

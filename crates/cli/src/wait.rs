@@ -17,19 +17,19 @@ use delivery::{Delivery, Objects, Progress};
 /// What was typed.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
-    /// The commit, digest or tag, or the beginning of one (at least 7 characters of a commit or digest)
+    /// Commit, digest or tag; a commit or digest may be shortened to at least 7 characters
     #[arg(long, value_name = "REVISION", required = true)]
     revision: String,
 
-    /// How long to wait
+    /// Timeout
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = parse_timeout)]
     timeout: Duration,
 
-    /// End when anything has failed, though it may be tried again
+    /// Stop at the first failure, even if it will be retried
     #[arg(long)]
     fail_fast: bool,
 
-    /// Do not tell what is under way
+    /// Do not show progress
     #[arg(long, short)]
     quiet: bool,
 

@@ -27,10 +27,10 @@ use crate::duration;
 #[derive(Args, Debug, Clone, PartialEq)]
 #[command(args_override_self = true)]
 pub struct ClientFlags {
-    /// Highest number of requests per second to the Kubernetes API; negative for no limit
+    /// Maximum requests per second to the Kubernetes API; a negative value disables the limit
     #[arg(long, default_value_t = 50.0, allow_negative_numbers = true)]
     pub kube_api_qps: f32,
-    /// Number of requests that may be sent at once before --kube-api-qps holds
+    /// Maximum burst of requests to the Kubernetes API before --kube-api-qps applies
     #[arg(long, default_value_t = 300, allow_negative_numbers = true)]
     pub kube_api_burst: i32,
 }
@@ -39,33 +39,33 @@ pub struct ClientFlags {
 #[derive(Args, Debug, Clone, PartialEq, Eq)]
 #[command(args_override_self = true)]
 pub struct LogFlags {
-    /// Shape of log lines
+    /// Log format
     #[arg(long, value_enum, default_value_t = LogEncoding::Json)]
     pub log_encoding: LogEncoding,
-    /// Least severe level that is logged
+    /// Minimum severity of log messages
     #[arg(long, value_enum, default_value_t = LogLevel::Info)]
     pub log_level: LogLevel,
 }
 
-/// Shape of log lines.
+/// Log format.
 #[derive(clap::ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogEncoding {
-    /// One JSON object per line, as zap writes it.
+    /// One JSON object per line, in the format of zap.
     Json,
-    /// Tab-separated columns, for people.
+    /// Tab-separated columns for human readers.
     Console,
 }
 
-/// Least severe level that is logged.
+/// Minimum severity of log messages.
 #[derive(clap::ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogLevel {
     /// Everything.
     Trace,
-    /// What helps to find a fault.
+    /// Details for troubleshooting.
     Debug,
-    /// What was done.
+    /// Normal operation.
     Info,
-    /// Only what went wrong.
+    /// Errors only.
     Error,
 }
 
@@ -73,21 +73,21 @@ pub enum LogLevel {
 #[derive(Args, Debug, Clone, PartialEq, Eq)]
 #[command(args_override_self = true)]
 pub struct LeaderElectionFlags {
-    /// Work only while holding the Lease, so that of several replicas one is active
+    /// Run only while holding the leader election Lease, so that one of several replicas is active
     #[arg(long, value_parser = parse_bool, action = ArgAction::Set, default_value = "false",
           num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub enable_leader_election: bool,
-    /// Give the Lease up on shutdown, so that the next replica need not wait for it to expire
+    /// Release the Lease on shutdown, so that the next replica need not wait until it expires
     #[arg(long, value_parser = parse_bool, action = ArgAction::Set, default_value = "true",
           num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub leader_election_release_on_cancel: bool,
-    /// How long others wait after the last renewal they saw before they take the Lease
+    /// How long a standby replica waits after the last observed renewal before it acquires the Lease
     #[arg(long, value_parser = duration::parse, default_value = "35s")]
     pub leader_election_lease_duration: Duration,
-    /// How long the holder tries to renew the Lease before it stops working
+    /// How long the leader tries to renew the Lease before it gives up leadership
     #[arg(long, value_parser = duration::parse, default_value = "30s")]
     pub leader_election_renew_deadline: Duration,
-    /// Pause between two attempts to get or renew the Lease
+    /// Interval between attempts to acquire or renew the Lease
     #[arg(long, value_parser = duration::parse, default_value = "5s")]
     pub leader_election_retry_period: Duration,
 }
@@ -96,10 +96,10 @@ pub struct LeaderElectionFlags {
 #[derive(Args, Debug, Clone, Copy, PartialEq, Eq)]
 #[command(args_override_self = true)]
 pub struct RateLimiterFlags {
-    /// Wait after the first failure of an object; doubles with each further one
+    /// Delay before the first retry of a failed object; doubles with each further failure
     #[arg(long, value_parser = duration::parse, default_value = "750ms")]
     pub min_retry_delay: Duration,
-    /// Longest wait between two attempts
+    /// Maximum delay between two retries
     #[arg(long, value_parser = duration::parse, default_value = "15m")]
     pub max_retry_delay: Duration,
 }
@@ -108,14 +108,14 @@ pub struct RateLimiterFlags {
 #[derive(Args, Debug, Clone, PartialEq, Eq)]
 #[command(args_override_self = true)]
 pub struct WatchFlags {
-    /// Watch all namespaces; if false, only the one in RUNTIME_NAMESPACE
+    /// Watch all namespaces; if false, watch only the namespace in RUNTIME_NAMESPACE
     #[arg(long, value_parser = parse_bool, action = ArgAction::Set, default_value = "true",
           num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub watch_all_namespaces: bool,
-    /// Watch only objects with these labels, e.g. 'sharding.fluxcd.io/shard=shard1'
+    /// Watch only objects that match this label selector, e.g. 'sharding.fluxcd.io/shard=shard1'
     #[arg(long, value_parser = label_selector::checked, default_value = "")]
     pub watch_label_selector: String,
-    /// Watch ConfigMaps and Secrets with these labels
+    /// Watch only ConfigMaps and Secrets that match this label selector
     #[arg(long, value_parser = label_selector::checked, default_value = "reconcile.fluxcd.io/watch=Enabled")]
     pub watch_configs_label_selector: String,
     /// Namespace in which this process runs
@@ -162,7 +162,7 @@ impl WatchFlags {
 #[derive(Args, Debug, Clone, Copy, PartialEq, Eq)]
 #[command(args_override_self = true)]
 pub struct JitterFlags {
-    /// Each interval is made up to this many percent longer or shorter; less than 100
+    /// Percentage by which each interval is randomly lengthened or shortened; less than 100
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(0..100))]
     pub interval_jitter_percentage: u8,
 }
@@ -171,10 +171,10 @@ pub struct JitterFlags {
 #[derive(Args, Debug, Clone, Copy, PartialEq, Eq)]
 #[command(args_override_self = true)]
 pub struct TokenCacheFlags {
-    /// Number of tokens to keep; 0 keeps none
+    /// Maximum number of cached tokens; 0 disables the cache
     #[arg(long, default_value_t = 100)]
     pub token_cache_max_size: usize,
-    /// Longest time for which a token is kept
+    /// Maximum time that a token is cached
     #[arg(long, value_parser = duration::parse, default_value = "1h")]
     pub token_cache_max_duration: Duration,
 }
@@ -183,7 +183,7 @@ pub struct TokenCacheFlags {
 #[derive(Args, Debug, Clone, Copy, PartialEq, Eq)]
 #[command(args_override_self = true)]
 pub struct AclFlags {
-    /// Refuse references to objects in other namespaces
+    /// Reject references to objects in other namespaces
     #[arg(long, value_parser = parse_bool, action = ArgAction::Set, default_value = "false",
           num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub no_cross_namespace_refs: bool,
@@ -193,11 +193,11 @@ pub struct AclFlags {
 #[derive(Args, Debug, Clone, Copy, PartialEq, Eq)]
 #[command(args_override_self = true)]
 pub struct KubeconfigFlags {
-    /// Let a supplied kubeconfig start programs
+    /// Allow kubeconfigs of users to run programs (exec)
     #[arg(long, value_parser = parse_bool, action = ArgAction::Set, default_value = "false",
           num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub insecure_kubeconfig_exec: bool,
-    /// Let a supplied kubeconfig skip verification of the server's certificate
+    /// Allow kubeconfigs of users to skip verification of the server's certificate
     #[arg(long, value_parser = parse_bool, action = ArgAction::Set, default_value = "false",
           num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub insecure_kubeconfig_tls: bool,
@@ -207,13 +207,13 @@ pub struct KubeconfigFlags {
 #[derive(Args, Debug, Clone, PartialEq, Eq)]
 #[command(args_override_self = true)]
 pub struct EndpointFlags {
-    /// Address of /metrics; 0 switches it off
+    /// Address of the /metrics endpoint; 0 disables it
     #[arg(long, env = "METRICS_ADDR", default_value = ":8080")]
     pub metrics_addr: ListenAddress,
-    /// Address of /healthz and /readyz; 0 switches them off
+    /// Address of the /healthz and /readyz endpoints; 0 disables them
     #[arg(long, default_value = ":9440")]
     pub health_addr: ListenAddress,
-    /// URL of the receiver of events
+    /// URL of the event receiver (notification-controller)
     #[arg(long, env = "EVENTS_ADDR", default_value = "")]
     pub events_addr: String,
 }

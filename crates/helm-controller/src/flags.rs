@@ -16,7 +16,7 @@ use kube::core::Selector;
 /// Flux's name of the controller: of the field manager, the Lease and the reporter of events.
 pub const NAME: &str = "helm-controller";
 
-/// Releases charts as HelmReleases say. Takes the flags of Flux's helm-controller.
+/// Reconciles HelmReleases. Accepts the flags of Flux's helm-controller.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "helm-controller", version)]
 pub struct Flags {
@@ -57,51 +57,52 @@ pub struct Flags {
     #[command(flatten)]
     pub token: TokenCacheFlags,
 
-    /// The number of HelmReleases that are worked on at once. One that only waits does not count.
+    /// Maximum number of HelmReleases that are reconciled concurrently, not counting those that wait for health.
     #[arg(long, default_value_t = 4, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub concurrent: u16,
-    /// Accepted for Flux's manifests. Dependencies are watched, so that nothing is polled at this interval.
+    /// Accepted for compatibility with Flux; has no effect, because dependencies are watched instead of polled.
     #[arg(long, default_value = "30s", value_name = "DURATION", value_parser = duration::parse, hide_short_help = true)]
     pub requeue_dependency: Duration,
-    /// How long actions that are under way may take to end when the controller is told to stop.
+    /// How long running actions may take to finish when the controller shuts down.
     #[arg(long, default_value = "600s", value_name = "DURATION", value_parser = duration::parse)]
     pub graceful_shutdown_timeout: Duration,
-    /// The number of times that the download of an artifact is tried again.
+    /// Number of retries when an artifact download fails.
     #[arg(long, default_value_t = 9, value_name = "N")]
     pub http_retry: u32,
-    /// Accepted for Flux's manifests. A download lasts as long as it moves.
+    /// Accepted for compatibility with Flux; has no effect: a download may last as long as it makes progress.
     #[arg(long, default_value = "30s", value_name = "DURATION", value_parser = duration::parse, hide_short_help = true)]
     pub http_timeout: Duration,
-    /// The service account of HelmReleases that name none, in their own namespaces. Without it, charts are released with
-    /// the rights of the controller.
+    /// Service account, in the namespace of the HelmRelease, used when spec.serviceAccountName is empty. If unset, such
+    /// HelmReleases are installed with the controller's own permissions.
     #[arg(long, value_name = "NAME")]
     pub default_service_account: Option<String>,
-    /// The service account, in the namespaces of the objects, that asks remote clusters whose ConfigMap names none.
+    /// Service account, in the namespace of the object, used to authenticate to remote clusters whose ConfigMap names
+    /// none.
     #[arg(long, value_name = "NAME")]
     pub default_kubeconfig_service_account: Option<String>,
-    /// The algorithm of the digests in status.history. Only sha256 is there.
+    /// Algorithm of the digests in status.history; only sha256 is supported.
     #[arg(long, default_value = "sha256", value_name = "NAME")]
     pub snapshot_digest_algo: String,
-    /// Field managers whose fields are taken over when drift is looked for.
+    /// Field managers whose fields are taken over during drift detection.
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     pub override_manager: Vec<String>,
-    /// Accepted for Flux's manifests, without effect: memory is bounded in other ways.
+    /// Accepted for compatibility with Flux; has no effect: memory is bounded in other ways.
     #[arg(long, default_value_t = 95, value_name = "PERCENT", hide_short_help = true)]
     pub oom_watch_memory_threshold: u8,
-    /// Accepted for Flux's manifests, without effect.
+    /// Accepted for compatibility with Flux; has no effect.
     #[arg(long, default_value = "500ms", value_name = "DURATION", value_parser = duration::parse, hide_short_help = true)]
     pub oom_watch_interval: Duration,
-    /// Accepted for Flux's manifests, without effect.
+    /// Accepted for compatibility with Flux; has no effect.
     #[arg(long, value_name = "PATH", hide_short_help = true)]
     pub oom_watch_max_memory_path: Option<PathBuf>,
-    /// Accepted for Flux's manifests, without effect.
+    /// Accepted for compatibility with Flux; has no effect.
     #[arg(long, value_name = "PATH", hide_short_help = true)]
     pub oom_watch_current_memory_path: Option<PathBuf>,
 
-    /// Host to download archives from instead of the one in their URLs, for running outside of the cluster.
+    /// Host that replaces the one in artifact URLs, for running outside of the cluster.
     #[arg(long, env = "SOURCE_CONTROLLER_LOCALHOST", value_name = "HOST")]
     pub source_controller_localhost: Option<String>,
-    /// How many bytes of charts are kept in memory, so that releases of one chart load it once.
+    /// Size of the in-memory cache of charts, in bytes; releases of the same chart load it once.
     #[arg(long, default_value_t = 32 << 20, value_name = "BYTES")]
     pub chart_cache_bytes: usize,
 }

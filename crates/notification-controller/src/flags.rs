@@ -17,20 +17,21 @@ pub const NAME: &str = "notification-controller";
 /// The readiness check: Alerts and Providers were read, and events are taken.
 pub const READY: &str = "alerts";
 
-/// Sends events as Alerts say, and takes webhooks as Receivers say. Takes the flags of Flux's notification-controller.
+/// Reconciles Alerts, Providers and Receivers: sends events to external services and handles incoming webhooks. Accepts
+/// the flags of Flux's notification-controller.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "notification-controller", version)]
 pub struct Flags {
-    /// Address of /metrics; 0 switches it off
+    /// Address of the /metrics endpoint; 0 disables it
     #[arg(long, env = "METRICS_ADDR", default_value = ":8080", value_name = "ADDRESS")]
     pub metrics_addr: ListenAddress,
-    /// Address of /healthz and /readyz; 0 switches them off
+    /// Address of the /healthz and /readyz endpoints; 0 disables them
     #[arg(long, default_value = ":9440", value_name = "ADDRESS")]
     pub health_addr: ListenAddress,
-    /// Address to which controllers post events; 0 switches it off
+    /// Address of the event receiver; 0 disables it
     #[arg(long, default_value = ":9090", value_name = "ADDRESS")]
     pub events_addr: ListenAddress,
-    /// Address to which webhooks are sent; 0 switches it off
+    /// Address of the webhook receiver; 0 disables it
     #[arg(
         long = "receiverAddr",
         alias = "receiver-addr",
@@ -66,25 +67,26 @@ pub struct Flags {
     #[command(flatten)]
     pub receiver: ReceiverFlags,
 
-    /// The number of Receivers that are worked on at once
+    /// Maximum number of Receivers that are reconciled concurrently
     #[arg(long, default_value_t = 4, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub concurrent: u16,
-    /// How long an event that comes again is kept back
+    /// How long repeated events are suppressed
     #[arg(long, default_value = "5m", value_name = "DURATION", value_parser = duration::parse)]
     pub rate_limit_interval: Duration,
-    /// Name the path of requests in metrics, which can make very many series
+    /// Add the request path as a label to HTTP metrics; this can create many series
     #[arg(long, value_parser = parse_bool, action = ArgAction::Set, default_value = "false",
           num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub export_http_path_metrics: bool,
-    /// The service account, in the namespaces of the objects, that is used at cloud providers where none is named
+    /// Service account, in the namespace of the object, that authenticates to cloud providers when the object names
+    /// none
     #[arg(long, value_name = "NAME")]
     pub default_service_account: Option<String>,
 
-    /// Take Kubernetes Events and what the status of objects tells, too, not only what is posted
+    /// Also send alerts for Kubernetes Events and for status changes, not only for events posted by controllers
     #[arg(long, value_parser = parse_bool, action = ArgAction::Set, default_value = "true",
           num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub watch_events: bool,
-    /// How long a message that its provider does not take is tried again
+    /// How long delivery of a message to an unavailable provider is retried
     #[arg(long, default_value = "1h", value_name = "DURATION", value_parser = duration::parse)]
     pub notification_retry_window: Duration,
 }

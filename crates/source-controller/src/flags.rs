@@ -32,7 +32,7 @@ const FEATURE_GATES: [(&str, bool); 2] = [
     ("ObjectLevelWorkloadIdentity", false),
 ];
 
-/// Resolves sources to artifacts and serves them. Takes the flags of Flux's source-controller.
+/// Fetches sources and serves them as artifacts. Accepts the flags of Flux's source-controller.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "source-controller", version)]
 pub(crate) struct Flags {
@@ -76,27 +76,27 @@ pub(crate) struct Flags {
     #[command(flatten)]
     pub(crate) helm: HelmFlags,
 
-    /// Number of objects of each kind that are reconciled at once
+    /// Maximum number of objects of each kind that are reconciled concurrently
     #[arg(long, default_value_t = 10, value_name = "N")]
     pub(crate) concurrent: usize,
-    /// Taken for Flux's sake, without effect: who waits for another object is woken by it
+    /// Accepted for compatibility with Flux; has no effect, because dependencies are watched instead of polled
     #[arg(long, value_parser = duration::parse, default_value = "30s", value_name = "DURATION")]
     pub(crate) requeue_dependency: Duration,
-    /// Key exchange algorithms of ssh, most preferred first; an empty list offers what Flux offers
+    /// SSH key exchange algorithms in order of preference; if empty, those of Flux
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub(crate) ssh_kex_algos: Vec<String>,
-    /// Host key algorithms of ssh, most preferred first; an empty list offers what Flux offers
+    /// SSH host key algorithms in order of preference; if empty, those of Flux
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub(crate) ssh_hostkey_algos: Vec<String>,
-    /// File with the Sigstore trusted root (trusted_root.json) for keyless signatures, unless spec.verify names another one;
-    /// read at each verification. Default: the public root that this release includes
+    /// File with the Sigstore trusted root (trusted_root.json) for keyless signatures, unless spec.verify names another
+    /// one; read at each verification. Default: the root of the public Sigstore instance
     #[arg(long, value_name = "PATH")]
     pub(crate) sigstore_trusted_root: Option<PathBuf>,
-    /// Repository (The Update Framework) from which the public Sigstore trusted root is refreshed once a day, when a keyless
-    /// signature is verified. If it cannot be reached, the last one or the built-in one is used. Empty: built-in only
+    /// TUF repository from which the public Sigstore trusted root is refreshed, at most once a day, when a keyless
+    /// signature is verified. If it is unreachable, the last known or built-in root is used. Empty: built-in only
     #[arg(long, default_value = "https://tuf-repo-cdn.sigstore.dev", value_name = "URL")]
     pub(crate) sigstore_tuf_mirror: String,
-    /// Service account for workload identity of objects that name none
+    /// Service account used for workload identity when the object names none
     #[arg(long, default_value = "", value_name = "NAME")]
     pub(crate) default_service_account: String,
 }
@@ -104,10 +104,10 @@ pub(crate) struct Flags {
 /// Where artifacts are kept and served.
 #[derive(clap::Args, Debug, Clone)]
 pub(crate) struct StorageFlags {
-    /// Folder in which artifacts are stored
+    /// Directory in which artifacts are stored
     #[arg(long, env = "STORAGE_PATH", default_value = "/data", value_name = "PATH")]
     pub(crate) storage_path: PathBuf,
-    /// Address at which artifacts are served over HTTP, as Flux's controllers need it; 0 for none
+    /// Address of the HTTP server for artifacts, which Flux's controllers need; 0 disables it
     #[arg(
         long,
         env = "STORAGE_ADDRESS",
@@ -115,16 +115,16 @@ pub(crate) struct StorageFlags {
         value_name = "ADDRESS"
     )]
     pub(crate) storage_addr: String,
-    /// Address at which others reach the HTTP server; made from --storage-addr if empty
+    /// Advertised address of the HTTP server; derived from --storage-addr if empty
     #[arg(long, env = "STORAGE_ADV_ADDR", default_value = "", value_name = "ADDRESS")]
     pub(crate) storage_adv_addr: String,
-    /// How long an artifact is kept after a newer one took its place
+    /// How long an artifact is retained after it was superseded
     #[arg(long, value_parser = duration::parse, default_value = "1m", value_name = "DURATION")]
     pub(crate) artifact_retention_ttl: Duration,
-    /// Number of artifacts of one object that are kept, the current one included
+    /// Number of artifacts retained per object, including the current one
     #[arg(long, default_value_t = 2, value_name = "N")]
     pub(crate) artifact_retention_records: usize,
-    /// Algorithm of the digests of artifacts; only sha256 is supported
+    /// Digest algorithm of artifacts; only sha256 is supported
     #[arg(long, value_parser = ["sha256"], default_value = "sha256", value_name = "NAME")]
     pub(crate) artifact_digest_algo: String,
 }
@@ -132,22 +132,22 @@ pub(crate) struct StorageFlags {
 /// Limits and caches for Helm repositories and charts.
 #[derive(clap::Args, Debug, Clone)]
 pub(crate) struct HelmFlags {
-    /// Largest index of a Helm repository, in bytes
+    /// Maximum size of a Helm repository index, in bytes
     #[arg(long, default_value_t = 50 << 20, value_name = "BYTES")]
     pub(crate) helm_index_max_size: i64,
-    /// Largest chart, in bytes
+    /// Maximum size of a chart, in bytes
     #[arg(long, default_value_t = 10 << 20, value_name = "BYTES")]
     pub(crate) helm_chart_max_size: i64,
-    /// Largest file of a chart, in bytes
+    /// Maximum size of a file in a chart, in bytes
     #[arg(long, default_value_t = 5 << 20, value_name = "BYTES")]
     pub(crate) helm_chart_file_max_size: i64,
-    /// Taken for Flux's sake, without effect: indexes are read from disk, and none is kept in memory
+    /// Accepted for compatibility with Flux; has no effect, because indexes are read from disk
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub(crate) helm_cache_max_size: i64,
-    /// Taken for Flux's sake, without effect: see --helm-cache-max-size
+    /// Accepted for compatibility with Flux; has no effect: see --helm-cache-max-size
     #[arg(long, value_parser = duration::parse, default_value = "15m", value_name = "DURATION")]
     pub(crate) helm_cache_ttl: Duration,
-    /// Taken for Flux's sake, without effect: see --helm-cache-max-size
+    /// Accepted for compatibility with Flux; has no effect: see --helm-cache-max-size
     #[arg(long, value_parser = duration::parse, default_value = "1m", value_name = "DURATION")]
     pub(crate) helm_cache_purge_interval: Duration,
 }

@@ -11,29 +11,29 @@ use super::unsupported::Unsupported;
 /// What was typed.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
-    /// The folder with a kustomization.yaml
+    /// Directory with a kustomization.yaml
     #[arg(value_name = "PATH", default_value = ".")]
     path: String,
 
-    /// 'LoadRestrictionsNone' lets kustomizations read files from outside of their folder
+    /// 'LoadRestrictionsNone' allows kustomizations to load files from outside of their directory
     #[arg(long, value_name = "RULE", default_value = ROOT_ONLY)]
     load_restrictor: String,
 
-    /// Write to this file, or one file per object into this folder, instead of to standard output
+    /// Write to this file, or one file per object to this directory, instead of standard output
     #[arg(long, short, value_name = "PATH")]
     output: Option<String>,
 
-    /// Say also in which file and line an error is, and which kustomizations led there
+    /// Also show the file and line of an error, and the kustomizations that led to it
     #[arg(long, visible_alias = "stack-trace", value_name = "BOOL", action = ArgAction::Set, num_args = 0..=1,
           require_equals = true, default_missing_value = "true", default_value = "false",
           hide_default_value = true, value_parser = parse_bool)]
     pub(crate) explain: bool,
 
-    /// Deprecated: 'legacy' or 'none'; 'sortOptions' in kustomization.yaml says it better
+    /// Deprecated: 'legacy' or 'none'; use 'sortOptions' in kustomization.yaml
     #[arg(long, value_name = "ORDER")]
     reorder: Option<String>,
 
-    /// Deprecated: add the label that 'buildMetadata: [managedByLabel]' in kustomization.yaml adds
+    /// Deprecated: add the managed-by label; use 'buildMetadata: [managedByLabel]' in kustomization.yaml
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           value_parser = parse_bool)]
     enable_managedby_label: Option<bool>,

@@ -14,20 +14,20 @@ const HEADING: &str = "Refused, with the reason";
 #[derive(Debug, Args)]
 #[command(next_help_heading = HEADING)]
 pub(super) struct Unsupported {
-    /// Inflate helm charts
+    /// Inflate Helm charts
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           value_parser = parse_bool)]
     enable_helm: Option<bool>,
-    /// The program that inflates helm charts
+    /// Program that inflates Helm charts
     #[arg(long, value_name = "PROGRAM")]
     helm_command: Option<String>,
-    /// API versions for helm charts
+    /// API versions for Helm charts
     #[arg(long, value_name = "VERSION")]
     helm_api_versions: Vec<String>,
-    /// The version of Kubernetes for helm charts
+    /// Kubernetes version for Helm charts
     #[arg(long, value_name = "VERSION")]
     helm_kube_version: Option<String>,
-    /// Debug output of helm
+    /// Debug output of Helm
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           value_parser = parse_bool)]
     helm_debug: Option<bool>,
@@ -36,29 +36,29 @@ pub(super) struct Unsupported {
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           value_parser = parse_bool)]
     enable_alpha_plugins: Option<bool>,
-    /// Run functions that are programs
+    /// Run exec functions
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           value_parser = parse_bool)]
     enable_exec: Option<bool>,
-    /// Run functions that are Starlark scripts
+    /// Run Starlark functions
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           value_parser = parse_bool)]
     enable_star: Option<bool>,
-    /// Run functions as the user of this process
+    /// Run functions as the current user
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           value_parser = parse_bool)]
     as_current_user: Option<bool>,
-    /// Environment of functions
+    /// Environment variables of functions
     #[arg(long, short, value_name = "NAME=VALUE")]
     env: Vec<String>,
-    /// Folders that functions see
+    /// Directories mounted into functions
     #[arg(long, value_name = "OPTIONS")]
     mount: Vec<String>,
-    /// Let functions use the network
+    /// Allow functions to use the network
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           value_parser = parse_bool)]
     network: Option<bool>,
-    /// The network of functions in containers
+    /// Network of containerized functions
     #[arg(long, value_name = "NAME")]
     network_name: Option<String>,
 }

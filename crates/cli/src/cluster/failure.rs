@@ -84,8 +84,8 @@ const DIFFERS: u8 = 5;
 const TIMED_OUT: u8 = 124;
 
 /// What the help says of exit codes.
-pub(crate) const EXIT_CODES: &str = "Exit codes: 0 done; 1 failed; 2 wrong usage; 3 what was asked about is not there \
-     or not ready; 5 there are changes (`diff --exit-code`); 124 it did not come in time. `build` and `template` end as kustomize and helm do.";
+pub(crate) const EXIT_CODES: &str = "Exit codes: 0 success; 1 failure; 2 invalid usage; 3 not found or not ready; 5 changes found \
+     (`diff --exit-code`); 124 timeout. `build` and `template` exit as kustomize and helm do.";
 
 /// kube's own words have the whole answer of the server in them, with braces.
 fn why(error: &kube::Error) -> String {

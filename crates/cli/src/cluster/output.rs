@@ -11,16 +11,16 @@ use super::{Failure, kind, object};
 /// The forms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {
-    /// Columns for people
+    /// Human-readable columns
     #[default]
     Table,
-    /// More columns, and nothing shortened
+    /// Additional columns, nothing truncated
     Wide,
-    /// JSON, as the API server has it
+    /// JSON, as returned by the API server
     Json,
-    /// YAML, as the API server has it
+    /// YAML, as returned by the API server
     Yaml,
-    /// One KIND/NAME a line
+    /// One KIND/NAME per line
     Name,
 }
 

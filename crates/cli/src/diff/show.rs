@@ -11,7 +11,7 @@ use crate::cluster::{Failure, Output};
 /// The forms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Form {
-    /// Objects, and the fields that would change
+    /// Objects, with the fields that would change
     #[default]
     Table,
     /// A unified diff of the objects as YAML

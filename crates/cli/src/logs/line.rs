@@ -9,11 +9,11 @@ use crate::cluster::output::{Colours, Tone, one_line};
 /// How bad the news is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub(super) enum Level {
-    /// For who looks into the controllers themselves
+    /// Details for troubleshooting the controllers
     Debug,
-    /// What happens
+    /// Normal operation
     Info,
-    /// What went wrong
+    /// Errors only
     Error,
 }
 

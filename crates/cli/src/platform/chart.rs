@@ -79,23 +79,23 @@ fn unusable(error: &dyn std::error::Error) -> Failure {
 /// Values as Helm's flags give them.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct ValueFlags {
-    /// A file of values for the chart, - for standard input; can be given again
+    /// Values file for the chart, or - for standard input; repeatable
     #[arg(long = "values", short = 'f', value_name = "FILE")]
     files: Vec<String>,
 
-    /// A value for the chart, as Helm reads it; can be given again
+    /// Chart value, in Helm's --set syntax; repeatable
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
 
-    /// A value that is a text, whatever it looks like; can be given again
+    /// Chart value that is always a string; repeatable
     #[arg(long, value_name = "KEY=TEXT")]
     set_string: Vec<String>,
 
-    /// A value as JSON; can be given again
+    /// Chart value as JSON; repeatable
     #[arg(long, value_name = "KEY=JSON")]
     set_json: Vec<String>,
 
-    /// A value that is the content of a file; can be given again
+    /// Chart value read from a file; repeatable
     #[arg(long, value_name = "KEY=FILE")]
     set_file: Vec<String>,
 }

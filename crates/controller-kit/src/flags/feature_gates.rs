@@ -10,7 +10,7 @@ use super::value::parse_bool;
 #[derive(Args, Debug, Clone, Default, PartialEq, Eq)]
 #[command(args_override_self = true)]
 pub struct FeatureGateFlags {
-    /// Comma-separated list of name=bool pairs that switch features on or off
+    /// Comma-separated list of name=bool pairs that enable or disable features
     #[arg(long = "feature-gates", value_parser = parse_pair, action = ArgAction::Append, value_delimiter = ',',
           value_name = "NAME=BOOL")]
     pub feature_gates: Vec<(String, bool)>,

@@ -11,29 +11,30 @@ pub(crate) struct ArtifactServiceFlags {
     /// Address of the artifact service (gRPC)
     #[arg(long, env = "GRPC_ADDR", default_value = ":9091", value_name = "ADDRESS")]
     pub(crate) grpc_addr: ListenAddress,
-    /// Serve without TLS and without authentication, for development: whoever reaches the port reads every artifact
+    /// Serve without TLS and authentication. For development only: anyone who reaches the port can read every artifact
     #[arg(long, value_parser = parse_bool, action = ArgAction::Set, default_value = "false",
           num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) grpc_insecure: bool,
-    /// Name of the Secret with our certificate authority, and of the ConfigMap with what clients trust
+    /// Name of the Secret with the service's certificate authority, and of the ConfigMap with the certificate that
+    /// clients trust
     #[arg(long, default_value = "windlass-artifact-ca", value_name = "NAME")]
     pub(crate) grpc_ca_secret: String,
-    /// Further host names and addresses by which clients reach the service
+    /// Additional host names and IP addresses of the service's certificate
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub(crate) grpc_tls_names: Vec<String>,
-    /// Certificate (PEM) to use instead of one of our own authority; read again when it changes
+    /// Certificate (PEM) of the service, instead of a generated one; reloaded when it changes
     #[arg(long, value_name = "PATH", requires = "grpc_tls_key_file")]
     pub(crate) grpc_tls_cert_file: Option<PathBuf>,
-    /// Key (PEM) of --grpc-tls-cert-file
+    /// Private key (PEM) of --grpc-tls-cert-file
     #[arg(long, value_name = "PATH", requires = "grpc_tls_cert_file")]
     pub(crate) grpc_tls_key_file: Option<PathBuf>,
-    /// Audience that tokens of callers must have
+    /// Audience that callers' tokens must have
     #[arg(long, default_value = "windlass-artifact", value_name = "NAME")]
     pub(crate) grpc_token_audience: String,
-    /// Calls that one caller may have running at once; 0 for any number
+    /// Maximum concurrent calls of one caller; 0 disables the limit
     #[arg(long, default_value_t = 128, value_name = "N")]
     pub(crate) grpc_calls_per_caller: usize,
-    /// Downloads over HTTP that one address may have running at once; 0 for any number
+    /// Maximum concurrent HTTP downloads from one address; 0 disables the limit
     #[arg(long, default_value_t = 128, value_name = "N")]
     pub(crate) storage_downloads_per_address: usize,
 }

@@ -16,7 +16,7 @@ pub(super) fn text(flags: &[Flag]) -> String {
     for (head, help) in shown {
         text.push_str(&format!("{head:width$}   {help}\n"));
     }
-    text.push_str("\nOther flags of `helm template` are accepted where they change nothing offline, and refused where they would.\n");
+    text.push_str("\nOther flags of `helm template` are accepted if they have no effect offline, and rejected otherwise.\n");
     text
 }
 
