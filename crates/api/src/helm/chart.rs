@@ -39,11 +39,12 @@ pub struct ChartTemplateMetadata {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChartTemplateSpec {
-    /// Name of the chart in a HelmRepository, or its folder in another source.
+    /// Name of the chart in a HelmRepository, or its path in another source.
     #[schemars(length(min = 1, max = 2048))]
     pub chart: String,
 
-    /// Range of semantic versions; the newest in it is taken. It means nothing for a chart in a folder.
+    /// Semantic version range; the newest matching version is selected. Ignored for charts in a GitRepository or
+    /// Bucket.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "*"))]
     pub version: Option<String>,
@@ -51,7 +52,7 @@ pub struct ChartTemplateSpec {
     /// The source that has the chart.
     pub source_ref: ChartSourceReference,
 
-    /// How often the source is checked for something new. If not set, it is the interval of the release.
+    /// Interval at which the source is checked for updates. Defaults to the interval of the release.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
     pub interval: Option<Duration>,
@@ -61,15 +62,15 @@ pub struct ChartTemplateSpec {
     #[schemars(extend("default" = "ChartVersion"))]
     pub reconcile_strategy: Option<ReconcileStrategy>,
 
-    /// Files with values in the source, merged in this order, that replace the chart's values.yaml.
+    /// Values files in the source, merged in this order. They replace the chart's values.yaml.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values_files: Vec<String>,
 
-    /// Whether it is fine if a file of valuesFiles is not there.
+    /// Ignore missing files of valuesFiles.
     #[serde(default, skip_serializing_if = "is_false")]
     pub ignore_missing_values_files: bool,
 
-    /// Which signature is demanded of a chart in a container registry. Its dependencies are not verified.
+    /// Signature verification of a chart in a container registry. Dependencies of the chart are not verified.
     #[serde(rename = "verify", default, skip_serializing_if = "Option::is_none")]
     pub verification: Option<ChartTemplateVerification>,
 }
@@ -89,7 +90,7 @@ pub struct ChartSourceReference {
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
 
-    /// Namespace of the source. If not set, it is the one of the release.
+    /// Namespace of the source. Defaults to the namespace of the release.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 63))]
     pub namespace: Option<String>,
@@ -99,11 +100,11 @@ pub struct ChartSourceReference {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChartTemplateVerification {
-    /// The tool that the chart was signed with.
+    /// Tool with which the chart was signed.
     #[schemars(extend("default" = "cosign"))]
     pub provider: SignatureProvider,
 
-    /// Names the Secret with the trusted public keys.
+    /// The Secret with the trusted public keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<LocalObjectReference>,
 }
@@ -123,7 +124,7 @@ pub struct ChartArtifactReference {
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
 
-    /// Namespace of the source. If not set, it is the one of the release.
+    /// Namespace of the source. Defaults to the namespace of the release.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 63))]
     pub namespace: Option<String>,

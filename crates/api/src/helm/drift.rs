@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::meta::IgnoreRule;
 
-/// What is done about differences between the release and the cluster.
+/// Detection and correction of differences between the release and the cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DriftDetection {
@@ -13,7 +13,7 @@ pub struct DriftDetection {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<DriftDetectionMode>,
 
-    /// Fields of objects that may differ.
+    /// Fields that are excluded from drift detection.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ignore: Vec<IgnoreRule>,
 }
@@ -26,7 +26,7 @@ impl DriftDetection {
     }
 }
 
-/// What is done about differences.
+/// How drift is handled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DriftDetectionMode {

@@ -10,36 +10,36 @@ use crate::meta::{Duration, is_false, is_zero, plain_integer};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Install {
-    /// How long one operation of Helm may take. If not set, it is the timeout of the release.
+    /// Timeout of each Helm operation. Defaults to the timeout of the release.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
     pub timeout: Option<Duration>,
 
-    /// What follows after a failure, and whether it is tried again.
+    /// Strategy after a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<InstallStrategy>,
 
-    /// What is done when installing fails. If not set, nothing is.
+    /// Remediation of a failed install. By default, nothing is done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remediation: Option<InstallRemediation>,
 
-    /// Whether objects that are there already, and belong to no release, make it fail.
+    /// Fail if objects exist already that do not belong to a release, instead of taking ownership of them.
     #[serde(default, skip_serializing_if = "is_false")]
     pub disable_take_ownership: bool,
 
-    /// Whether not to wait until the objects are ready.
+    /// Do not wait until the objects are ready.
     #[serde(default, skip_serializing_if = "is_false")]
     pub disable_wait: bool,
 
-    /// Whether not to wait until Jobs are complete.
+    /// Do not wait until Jobs are complete.
     #[serde(default, skip_serializing_if = "is_false")]
     pub disable_wait_for_jobs: bool,
 
-    /// Whether hooks are left out.
+    /// Do not run hooks.
     #[serde(default, skip_serializing_if = "is_false")]
     pub disable_hooks: bool,
 
-    /// Whether the objects are not validated against the cluster's OpenAPI schema.
+    /// Do not validate the objects against the cluster's OpenAPI schema.
     #[serde(
         rename = "disableOpenAPIValidation",
         default,
@@ -47,15 +47,15 @@ pub struct Install {
     )]
     pub disable_open_api_validation: bool,
 
-    /// Whether the values are not validated against the chart's JSON schema.
+    /// Do not validate the values against the chart's JSON schema.
     #[serde(default, skip_serializing_if = "is_false")]
     pub disable_schema_validation: bool,
 
-    /// Whether the name of a deleted release that is still in the history may be used again.
+    /// Allow reuse of the name of a deleted release that is still in the history.
     #[serde(default, skip_serializing_if = "is_false")]
     pub replace: bool,
 
-    /// Whether the chart's CRDs are left out. Deprecated in favour of crds.
+    /// Do not install CRDs. Deprecated: use crds.
     #[serde(rename = "skipCRDs", default, skip_serializing_if = "is_false")]
     pub skip_crds: bool,
 
@@ -64,11 +64,11 @@ pub struct Install {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crds: Option<CrdsPolicy>,
 
-    /// Whether the target namespace is created if it is not there. It is not deleted with the release.
+    /// Create the target namespace if it does not exist. It is not deleted with the release.
     #[serde(default, skip_serializing_if = "is_false")]
     pub create_namespace: bool,
 
-    /// Whether objects are applied by the server. If not set, they are.
+    /// Use server-side apply. Defaults to true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_side_apply: Option<bool>,
 }
@@ -77,16 +77,16 @@ pub struct Install {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InstallRemediation {
-    /// How often it is tried again, with an uninstall before each time. Without end if negative.
+    /// Number of retries, each after an uninstall. A negative value means no limit.
     #[serde(default, skip_serializing_if = "is_zero")]
     #[schemars(schema_with = "plain_integer")]
     pub retries: i64,
 
-    /// Whether failing tests are no failure. If not set, it is as the tests of the release say.
+    /// Ignore failures of tests. Defaults to test.ignoreFailures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ignore_test_failures: Option<bool>,
 
-    /// Whether the last failure is followed by an uninstall too. If not set, it is not.
+    /// Also remediate the last failure, when no retries remain. Defaults to false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remediate_last_failure: Option<bool>,
 }

@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::meta::{Image, Patch};
 
-/// One thing that is done with the rendered objects.
+/// A post-renderer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PostRenderer {
-    /// What kustomize does with them.
+    /// Kustomize patches and image replacements.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kustomize: Option<KustomizePostRenderer>,
 }
@@ -22,12 +22,12 @@ pub struct KustomizePostRenderer {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub patches: Vec<Patch>,
 
-    /// Names, tags and digests of container images to replace.
+    /// Container images to replace.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<Image>,
 }
 
-/// How hooks go through the post-renderers.
+/// How post-renderers are applied to hooks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PostRenderStrategy {

@@ -18,7 +18,7 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
 /// How many revisions of a release Helm keeps if the spec does not say.
 const DEFAULT_MAX_HISTORY: i64 = 5;
 
-/// What to release, and how.
+/// Specification of the release.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "helm.toolkit.fluxcd.io",
@@ -31,7 +31,7 @@ const DEFAULT_MAX_HISTORY: i64 = 5;
     category = "all",
     category = "fluxcd",
     category = "fluxcd-appliers",
-    doc = "A chart that is rendered with values and released to a cluster.",
+    doc = "A Helm chart that is released to a cluster.",
     printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#,
     printcolumn = r#"{"name":"Ready","type":"string","jsonPath":".status.conditions[?(@.type==\"Ready\")].status"}"#,
     printcolumn = r#"{"name":"Status","type":"string","jsonPath":".status.conditions[?(@.type==\"Ready\")].message"}"#,
@@ -53,30 +53,29 @@ pub struct HelmReleaseSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chart_ref: Option<ChartArtifactReference>,
 
-    /// How often the release is compared with the spec. It may vary a little, to spread the load.
+    /// Interval at which the release is reconciled. Jitter may be added to spread the load.
     #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
     pub interval: Duration,
 
-    /// How to reach the cluster to release to, if it is not this one. With serviceAccountName, that account of
-    /// the remote cluster is impersonated.
+    /// Access to a remote cluster. With serviceAccountName, that service account of the remote cluster is impersonated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kube_config: Option<KubeConfigReference>,
 
-    /// Whether this release is left alone for now. What has begun is not broken off.
+    /// Suspend reconciliation of this release. A reconciliation in progress is not interrupted.
     #[serde(default, skip_serializing_if = "is_false")]
     pub suspend: bool,
 
-    /// Name of the release. If not set, it is made of the target namespace and the name of this object.
+    /// Name of the release. Defaults to the name of this object, prefixed with targetNamespace if that is set.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 53))]
     pub release_name: Option<String>,
 
-    /// The namespace to release to. If not set, it is the one of this object.
+    /// Namespace of the release. Defaults to the namespace of this object.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 63))]
     pub target_namespace: Option<String>,
 
-    /// The namespace that Helm keeps its records in. If not set, it is the one of this object.
+    /// Namespace of the Helm storage. Defaults to the namespace of this object.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 63))]
     pub storage_namespace: Option<String>,
@@ -85,68 +84,68 @@ pub struct HelmReleaseSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<DependencyReference>,
 
-    /// How long one operation of Helm may take. If not set, it is five minutes.
+    /// Timeout of each Helm operation. Defaults to 5m.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
     pub timeout: Option<Duration>,
 
-    /// How many revisions Helm keeps: 5 if not set, all with 0.
+    /// Number of revisions that Helm keeps. Defaults to 5; 0 keeps all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "plain_integer")]
     pub max_history: Option<i64>,
 
-    /// Names the ServiceAccount to impersonate.
+    /// ServiceAccount to impersonate.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub service_account_name: Option<String>,
 
-    /// Whether one client serves the whole reconciliation, which is the default, or each step gets a new one.
+    /// Use one Kubernetes client for the whole reconciliation. Defaults to true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub persistent_client: Option<bool>,
 
-    /// What is done about differences between the release and the cluster.
+    /// Detection and correction of differences between the release and the cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drift_detection: Option<DriftDetection>,
 
-    /// How the first revision is made.
+    /// Configuration of Helm install actions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub install: Option<Install>,
 
-    /// How later revisions are made.
+    /// Configuration of Helm upgrade actions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upgrade: Option<Upgrade>,
 
-    /// How the chart's tests are run.
+    /// Configuration of Helm test actions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test: Option<Test>,
 
-    /// How an earlier revision is brought back.
+    /// Configuration of Helm rollback actions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollback: Option<Rollback>,
 
-    /// How the release is removed.
+    /// Configuration of Helm uninstall actions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uninstall: Option<Uninstall>,
 
-    /// Secrets and ConfigMaps with values. Later ones go before earlier ones.
+    /// Secrets and ConfigMaps with values. Later entries take precedence over earlier ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values_from: Vec<ValuesReference>,
 
-    /// Values. They go before those of valuesFrom.
+    /// Values of the release. They take precedence over valuesFrom.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "anything")]
     pub values: Option<serde_json::Value>,
 
-    /// What is done with the rendered objects, in this order.
+    /// Post-renderers, applied in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub post_renderers: Vec<PostRenderer>,
 
-    /// Labels and annotations for every object.
+    /// Labels and annotations added to all objects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub common_metadata: Option<CommonMetadata>,
 
-    /// CEL expressions that decide about the health of custom resources. They matter to actions that wait, with
-    /// the wait strategy poller.
+    /// CEL expressions that determine the health of custom resources. Used by actions that wait, with the wait strategy
+    /// poller.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub health_check_exprs: Vec<CustomHealthCheck>,
 

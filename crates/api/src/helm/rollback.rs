@@ -10,32 +10,32 @@ use crate::meta::{Duration, is_false};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Rollback {
-    /// How long one operation of Helm may take. If not set, it is the timeout of the release.
+    /// Timeout of each Helm operation. Defaults to the timeout of the release.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
     pub timeout: Option<Duration>,
 
-    /// Whether not to wait until the objects are ready.
+    /// Do not wait until the objects are ready.
     #[serde(default, skip_serializing_if = "is_false")]
     pub disable_wait: bool,
 
-    /// Whether not to wait until Jobs are complete.
+    /// Do not wait until Jobs are complete.
     #[serde(default, skip_serializing_if = "is_false")]
     pub disable_wait_for_jobs: bool,
 
-    /// Whether hooks are left out.
+    /// Do not run hooks.
     #[serde(default, skip_serializing_if = "is_false")]
     pub disable_hooks: bool,
 
-    /// Whether Pods are restarted. Deprecated: Helm does not do it any more.
+    /// Restart Pods. Deprecated: no longer supported by Helm.
     #[serde(default, skip_serializing_if = "is_false")]
     pub recreate: bool,
 
-    /// Whether objects are replaced, not patched. It means nothing if the server applies them.
+    /// Replace objects instead of patching them. Ignored with server-side apply.
     #[serde(default, skip_serializing_if = "is_false")]
     pub force: bool,
 
-    /// Whether objects that a failed rollback created are deleted.
+    /// Delete objects that were created by a failed rollback.
     #[serde(default, skip_serializing_if = "is_false")]
     pub cleanup_on_fail: bool,
 

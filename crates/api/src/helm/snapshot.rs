@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::meta::{filled, plain_integer};
 
-/// One revision of a release, as it was when the controller left it.
+/// Snapshot of a revision of the release.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Snapshot {
-    /// Which way of computing the digest was used.
+    /// Version of the digest calculation.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub api_version: Option<String>,
 
     /// Checksum of Helm's record of the revision, as `<algorithm>:<checksum>`.
     pub digest: String,
 
-    /// The action that made the revision.
+    /// Action that created the revision.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
 
@@ -33,7 +33,7 @@ pub struct Snapshot {
     #[schemars(schema_with = "plain_integer")]
     pub version: i64,
 
-    /// State of the revision, in Helm's words.
+    /// Helm status of the revision.
     pub status: String,
 
     /// Name of the chart.
@@ -42,7 +42,7 @@ pub struct Snapshot {
     /// Version of the chart.
     pub chart_version: String,
 
-    /// Version of the application, as the chart says.
+    /// Version of the application in the chart.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub app_version: Option<String>,
 
@@ -59,7 +59,7 @@ pub struct Snapshot {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deleted: Option<Time>,
 
-    /// The tests that were run, by name. Empty if the chart has none, not set if none were run.
+    /// Test results, by name. Empty if the chart has no tests, unset if tests were not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test_hooks: Option<BTreeMap<String, TestHookStatus>>,
 
@@ -68,19 +68,19 @@ pub struct Snapshot {
     pub oci_digest: Option<String>,
 }
 
-/// How one test went.
+/// Result of a test.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TestHookStatus {
-    /// When the test was started last.
+    /// Time at which the test was started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_started: Option<Time>,
 
-    /// When the test ended last.
+    /// Time at which the test completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_completed: Option<Time>,
 
-    /// How far the test is, in Helm's words.
+    /// Helm phase of the test.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
 }

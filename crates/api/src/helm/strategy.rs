@@ -13,10 +13,10 @@ use crate::meta::Duration;
     "message": ".retryInterval cannot be set when .name is 'RemediateOnFailure'",
 }]))]
 pub struct InstallStrategy {
-    /// Whether a failure is remedied or simply tried again.
+    /// Whether a failure is remediated or retried.
     pub name: ActionStrategyName,
 
-    /// How long to wait before it is tried again, for RetryOnFailure. If not set, it is five minutes.
+    /// Delay before a retry, for RetryOnFailure. Defaults to 5m.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
     pub retry_interval: Option<Duration>,
@@ -30,10 +30,10 @@ pub struct InstallStrategy {
     "message": ".retryInterval can only be set when .name is 'RetryOnFailure'",
 }]))]
 pub struct UpgradeStrategy {
-    /// Whether a failure is remedied or simply tried again.
+    /// Whether a failure is remediated or retried.
     pub name: ActionStrategyName,
 
-    /// How long to wait before it is tried again, for RetryOnFailure. If not set, it is five minutes.
+    /// Delay before a retry, for RetryOnFailure. Defaults to 5m.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
     pub retry_interval: Option<Duration>,
@@ -49,7 +49,7 @@ pub enum ActionStrategyName {
     RetryOnFailure,
 }
 
-/// What is done with the CRDs of a chart.
+/// Upgrade policy for the CRDs of the chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum CrdsPolicy {
     /// Nothing.
@@ -60,7 +60,7 @@ pub enum CrdsPolicy {
     CreateReplace,
 }
 
-/// Whether objects are applied by the server.
+/// Use server-side apply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ServerSideApplyMode {
@@ -77,7 +77,7 @@ pub enum ServerSideApplyMode {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WaitStrategy {
-    /// By the status of every object (poller, the default) or by the rules of Helm 3 (legacy).
+    /// poller (the default) evaluates the status of every object; legacy follows the rules of Helm 3.
     pub name: WaitStrategyName,
 }
 

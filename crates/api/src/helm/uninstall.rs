@@ -9,20 +9,20 @@ use crate::meta::{Duration, is_false};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Uninstall {
-    /// How long one operation of Helm may take. If not set, it is the timeout of the release.
+    /// Timeout of each Helm operation. Defaults to the timeout of the release.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
     pub timeout: Option<Duration>,
 
-    /// Whether hooks are left out.
+    /// Do not run hooks.
     #[serde(default, skip_serializing_if = "is_false")]
     pub disable_hooks: bool,
 
-    /// Whether Helm's records of the release are kept.
+    /// Keep the release history.
     #[serde(default, skip_serializing_if = "is_false")]
     pub keep_history: bool,
 
-    /// Whether not to wait until the objects are gone.
+    /// Do not wait until the objects are gone.
     #[serde(default, skip_serializing_if = "is_false")]
     pub disable_wait: bool,
 
@@ -32,7 +32,7 @@ pub struct Uninstall {
     pub deletion_propagation: Option<DeletionPropagation>,
 }
 
-/// What becomes of the objects that deleted ones own.
+/// Deletion propagation policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DeletionPropagation {

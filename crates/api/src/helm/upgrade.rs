@@ -10,36 +10,36 @@ use crate::meta::{Duration, is_false, is_zero, plain_integer};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Upgrade {
-    /// How long one operation of Helm may take. If not set, it is the timeout of the release.
+    /// Timeout of each Helm operation. Defaults to the timeout of the release.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
     pub timeout: Option<Duration>,
 
-    /// What follows after a failure, and whether it is tried again.
+    /// Strategy after a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<UpgradeStrategy>,
 
-    /// What is done when upgrading fails. If not set, nothing is.
+    /// Remediation of a failed upgrade. By default, nothing is done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remediation: Option<UpgradeRemediation>,
 
-    /// Whether objects that are there already, and belong to no release, make it fail.
+    /// Fail if objects exist already that do not belong to a release, instead of taking ownership of them.
     #[serde(default, skip_serializing_if = "is_false")]
     pub disable_take_ownership: bool,
 
-    /// Whether not to wait until the objects are ready.
+    /// Do not wait until the objects are ready.
     #[serde(default, skip_serializing_if = "is_false")]
     pub disable_wait: bool,
 
-    /// Whether not to wait until Jobs are complete.
+    /// Do not wait until Jobs are complete.
     #[serde(default, skip_serializing_if = "is_false")]
     pub disable_wait_for_jobs: bool,
 
-    /// Whether hooks are left out.
+    /// Do not run hooks.
     #[serde(default, skip_serializing_if = "is_false")]
     pub disable_hooks: bool,
 
-    /// Whether the objects are not validated against the cluster's OpenAPI schema.
+    /// Do not validate the objects against the cluster's OpenAPI schema.
     #[serde(
         rename = "disableOpenAPIValidation",
         default,
@@ -47,20 +47,20 @@ pub struct Upgrade {
     )]
     pub disable_open_api_validation: bool,
 
-    /// Whether the values are not validated against the chart's JSON schema.
+    /// Do not validate the values against the chart's JSON schema.
     #[serde(default, skip_serializing_if = "is_false")]
     pub disable_schema_validation: bool,
 
-    /// Whether objects are replaced, not patched. It means nothing if the server applies them.
+    /// Replace objects instead of patching them. Ignored with server-side apply.
     #[serde(default, skip_serializing_if = "is_false")]
     pub force: bool,
 
-    /// Whether the values of the last revision are kept, and those of the spec merged into them. The outcome
-    /// then depends on what was released before.
+    /// Reuse the values of the last revision and merge the values of the spec into them. The result then depends on
+    /// earlier revisions.
     #[serde(default, skip_serializing_if = "is_false")]
     pub preserve_values: bool,
 
-    /// Whether objects that a failed upgrade created are deleted.
+    /// Delete objects that were created by a failed upgrade.
     #[serde(default, skip_serializing_if = "is_false")]
     pub cleanup_on_fail: bool,
 
@@ -80,7 +80,7 @@ pub struct Upgrade {
     pub chart_name_change_strategy: Option<ChartNameChangeStrategy>,
 }
 
-/// What is done when the chart has another name than before.
+/// What to do if the name of the chart has changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ChartNameChangeStrategy {
     /// The release is upgraded all the same.
@@ -94,16 +94,16 @@ pub enum ChartNameChangeStrategy {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UpgradeRemediation {
-    /// How often it is tried again, with a remediation before each time. Without end if negative.
+    /// Number of retries, each after a remediation. A negative value means no limit.
     #[serde(default, skip_serializing_if = "is_zero")]
     #[schemars(schema_with = "plain_integer")]
     pub retries: i64,
 
-    /// Whether failing tests are no failure. If not set, it is as the tests of the release say.
+    /// Ignore failures of tests. Defaults to test.ignoreFailures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ignore_test_failures: Option<bool>,
 
-    /// Whether the last failure is remedied too. If not set, it is if there are retries.
+    /// Also remediate the last failure, when no retries remain. Defaults to true if retries is greater than 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remediate_last_failure: Option<bool>,
 
@@ -112,7 +112,7 @@ pub struct UpgradeRemediation {
     pub strategy: Option<RemediationStrategy>,
 }
 
-/// How a failed upgrade is remedied.
+/// How a failed upgrade is remediated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RemediationStrategy {

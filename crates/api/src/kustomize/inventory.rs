@@ -10,7 +10,7 @@ pub struct ResourceInventory {
     pub entries: Vec<ResourceRef>,
 }
 
-/// Names one object in the cluster.
+/// Reference to an object in the cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct ResourceRef {
     /// Namespace, name, group and kind of the object, as `<namespace>_<name>_<group>_<kind>`.

@@ -15,7 +15,7 @@ use crate::meta::{
 /// The least time that validating, applying and waiting get, and what an interval leaves to spare for them.
 const LEAST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What to build from a source, and how to apply it.
+/// Specification of the Kustomization.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "kustomize.toolkit.fluxcd.io",
@@ -28,7 +28,7 @@ const LEAST_TIMEOUT: Duration = Duration::from_secs(30);
     category = "all",
     category = "fluxcd",
     category = "fluxcd-appliers",
-    doc = "A folder of a source that is built with kustomize and applied to a cluster.",
+    doc = "A directory of a source that is built with kustomize and applied to a cluster.",
     printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#,
     printcolumn = r#"{"name":"Ready","type":"string","jsonPath":".status.conditions[?(@.type==\"Ready\")].status"}"#,
     printcolumn = r#"{"name":"Status","type":"string","jsonPath":".status.conditions[?(@.type==\"Ready\")].message"}"#,
@@ -38,7 +38,7 @@ const LEAST_TIMEOUT: Duration = Duration::from_secs(30);
 )]
 #[serde(rename_all = "camelCase")]
 pub struct KustomizationSpec {
-    /// Labels and annotations for every object.
+    /// Labels and annotations added to all objects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub common_metadata: Option<CommonMetadata>,
 
@@ -46,34 +46,33 @@ pub struct KustomizationSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<DependencyReference>,
 
-    /// How encrypted Secrets are decrypted.
+    /// Decryption of Secrets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decryption: Option<Decryption>,
 
-    /// How often the cluster is compared with the source. It may vary a little, to spread the load.
+    /// Interval at which the Kustomization is reconciled. Jitter may be added to spread the load.
     #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
     pub interval: Duration,
 
-    /// How long to wait after a failure. If not set, it is the interval.
+    /// Delay before a retry after a failure. Defaults to the interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
     pub retry_interval: Option<Duration>,
 
-    /// How to reach the cluster to apply to, if it is not this one. With serviceAccountName, that account of the
-    /// remote cluster is impersonated.
+    /// Access to a remote cluster. With serviceAccountName, that service account of the remote cluster is impersonated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kube_config: Option<KubeConfigReference>,
 
-    /// The folder in the source. If it has no kustomization.yaml, one is generated for its YAML files. If not
-    /// set, it is the root of the source.
+    /// Path of the directory in the source. If it has no kustomization.yaml, one is generated for its YAML files.
+    /// Defaults to the root of the source.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
 
-    /// What is done with the built objects before they are applied.
+    /// Variable substitution after the build.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub post_build: Option<PostBuild>,
 
-    /// Whether objects that are no longer in the source are deleted.
+    /// Delete objects that were removed from the source.
     pub prune: bool,
 
     /// What becomes of the objects when this Kustomization is deleted. MirrorPrune, which is the default,
@@ -81,16 +80,16 @@ pub struct KustomizationSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deletion_policy: Option<DeletionPolicy>,
 
-    /// The objects that must be healthy, besides what was applied or instead of it.
+    /// Objects whose health is checked after the apply.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub health_checks: Vec<NamespacedObjectKindReference>,
 
-    /// Put before the name of every object.
+    /// Prefix of the names of all objects.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 200))]
     pub name_prefix: Option<String>,
 
-    /// Put after the name of every object.
+    /// Suffix of the names of all objects.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 200))]
     pub name_suffix: Option<String>,
@@ -99,62 +98,62 @@ pub struct KustomizationSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub patches: Vec<Patch>,
 
-    /// Names, tags and digests of container images to replace.
+    /// Container images to replace.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<Image>,
 
-    /// Names the ServiceAccount to impersonate when objects are applied.
+    /// ServiceAccount to impersonate when applying objects.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub service_account_name: Option<String>,
 
     /// The source to build from.
     pub source_ref: CrossNamespaceSourceReference,
 
-    /// Whether this Kustomization is left alone for now. What has begun is not broken off.
+    /// Suspend reconciliation of this Kustomization. A reconciliation in progress is not interrupted.
     #[serde(default, skip_serializing_if = "is_false")]
     pub suspend: bool,
 
-    /// The namespace that every namespaced object gets.
+    /// Namespace set on all namespaced objects.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 63))]
     pub target_namespace: Option<String>,
 
-    /// How long validating, applying and waiting for health may take. If not set, it follows from the interval.
+    /// Timeout of validation, apply and health checks. Defaults to the interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
     pub timeout: Option<Duration>,
 
-    /// Whether an object is deleted and created anew if a field that cannot be changed has changed.
+    /// Delete and re-create objects if an immutable field has changed.
     #[serde(default, skip_serializing_if = "is_false")]
     #[schemars(extend("default" = false))]
     pub force: bool,
 
-    /// Whether to wait until everything that was applied is healthy. If set, healthChecks is not looked at.
+    /// Wait until all applied objects are healthy. If true, healthChecks is ignored.
     #[serde(default, skip_serializing_if = "is_false")]
     pub wait: bool,
 
-    /// What the build notes about itself in annotations.
+    /// Build metadata added as annotations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub build_metadata: Vec<BuildMetadataOption>,
 
-    /// Folders of kustomize components, relative to the path.
+    /// Paths of kustomize components, relative to spec.path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub components: Vec<String>,
 
-    /// Whether components that are not in the source are passed over.
+    /// Ignore components that do not exist in the source.
     #[serde(default, skip_serializing_if = "is_false")]
     pub ignore_missing_components: bool,
 
-    /// CEL expressions that decide about the health of custom resources. They matter with wait or healthChecks.
+    /// CEL expressions that determine the health of custom resources. Used with wait or healthChecks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub health_check_exprs: Vec<CustomHealthCheck>,
 
-    /// Fields of objects that are neither compared nor applied.
+    /// Fields that are excluded from apply and drift detection.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ignore: Vec<IgnoreRule>,
 }
 
-/// What becomes of the objects when their Kustomization is deleted.
+/// What happens to the objects when the Kustomization is deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum DeletionPolicy {
     /// As `spec.prune` says: deleted if it is set, left otherwise.
@@ -168,7 +167,7 @@ pub enum DeletionPolicy {
     Orphan,
 }
 
-/// What the build notes about itself.
+/// Build metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum BuildMetadataOption {
@@ -178,19 +177,19 @@ pub enum BuildMetadataOption {
     TransformerAnnotations,
 }
 
-/// How encrypted Secrets are decrypted.
+/// Decryption of Secrets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Decryption {
-    /// The tool that the Secrets were encrypted with.
+    /// Tool with which the Secrets were encrypted.
     pub provider: DecryptionProvider,
 
-    /// Names the ServiceAccount whose identity at the cloud provider may use the keys. Credentials in the Secret
-    /// go before it.
+    /// ServiceAccount for workload identity at the cloud provider that manages the keys. Credentials in the Secret take
+    /// precedence.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub service_account_name: Option<String>,
 
-    /// Names the Secret with private keys, or with credentials for a key service.
+    /// Secret with private keys, or with credentials for a key service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<LocalObjectReference>,
 }
@@ -204,7 +203,7 @@ pub enum DecryptionProvider {
     Sops,
 }
 
-/// What is done with the built objects before they are applied.
+/// Variable substitution after the build.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PostBuild {
@@ -212,12 +211,11 @@ pub struct PostBuild {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub substitute_strategy: Option<SubstituteStrategy>,
 
-    /// Variables and their values. They replace `${name}` in the manifests, and go before those of
-    /// substituteFrom.
+    /// Values of variables. They replace `${name}` in the manifests, and take precedence over substituteFrom.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub substitute: BTreeMap<String, String>,
 
-    /// ConfigMaps and Secrets whose keys are variables. Later ones go before earlier ones.
+    /// ConfigMaps and Secrets whose keys are variables. Later entries take precedence over earlier ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub substitute_from: Vec<SubstituteReference>,
 }
@@ -232,17 +230,17 @@ pub enum SubstituteStrategy {
     Always,
 }
 
-/// Names a ConfigMap or Secret whose keys are variables.
+/// Reference to a ConfigMap or Secret whose keys are variables.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SubstituteReference {
-    /// Whether it is a Secret or a ConfigMap.
+    /// Secret or ConfigMap.
     pub kind: ValuesKind,
 
-    /// Name of it, in the namespace of the Kustomization.
+    /// Name of the ConfigMap or Secret, in the namespace of the Kustomization.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
 
-    /// Whether it is fine if it is not there. It counts as empty then.
+    /// Treat a missing ConfigMap or Secret as empty.
     #[serde(default, skip_serializing_if = "is_false")]
     #[schemars(extend("default" = false))]
     pub optional: bool,

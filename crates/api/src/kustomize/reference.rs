@@ -21,7 +21,7 @@ pub struct CrossNamespaceSourceReference {
     /// Name of the source.
     pub name: String,
 
-    /// Namespace of the source. If not set, it is the one of the object that refers to it.
+    /// Namespace of the source. Defaults to the namespace of the referring object.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
 }

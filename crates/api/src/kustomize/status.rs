@@ -6,28 +6,28 @@ use serde::{Deserialize, Serialize};
 use super::ResourceInventory;
 use crate::meta::{Condition, Snapshot, filled, has_conditions};
 
-/// What was applied, and how it went.
+/// Observed state of the Kustomization.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct KustomizationStatus {
-    /// The generation of the spec that was reconciled last.
+    /// Generation of the spec that was last reconciled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// What is known about this Kustomization, aspect by aspect.
+    /// Conditions of this Kustomization.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
 
-    /// The revision of the source that was applied with success last.
+    /// Last successfully applied revision of the source.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub last_applied_revision: Option<String>,
 
-    /// Where the revision that was applied with success last comes from, if the artifact says so: for an OCI
-    /// artifact the value of its annotation org.opencontainers.image.revision.
+    /// Origin of the last successfully applied revision, if known: for OCI artifacts, the annotation
+    /// org.opencontainers.image.revision.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub last_applied_origin_revision: Option<String>,
 
-    /// The revision of the source that was tried last.
+    /// Revision of the source of the last attempt.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub last_attempted_revision: Option<String>,
 
@@ -35,11 +35,11 @@ pub struct KustomizationStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inventory: Option<ResourceInventory>,
 
-    /// The last few distinct outcomes, most recent first.
+    /// Most recent distinct reconciliation results, newest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<Snapshot>,
 
-    /// The value of the annotation reconcile.fluxcd.io/requestedAt that was handled last.
+    /// The value of the annotation reconcile.fluxcd.io/requestedAt that was handled most recently.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub last_handled_reconcile_at: Option<String>,
 }

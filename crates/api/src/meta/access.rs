@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AccessFrom {
-    /// A namespace is let in if any of these selectors matches its labels.
+    /// Label selectors of namespaces. One match suffices.
     pub namespace_selectors: Vec<NamespaceSelector>,
 }
 
@@ -17,7 +17,7 @@ pub struct AccessFrom {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NamespaceSelector {
-    /// The labels that a namespace must have, all of them. Without any, every namespace matches.
+    /// Labels that a namespace must have. If empty, every namespace matches.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub match_labels: BTreeMap<String, String>,
 }

@@ -9,31 +9,31 @@ use serde::{Deserialize, Serialize};
 
 use super::ORIGIN_CREATED_KEY;
 
-/// What a source produced last: where it can be had, and how to know that it is the right one.
+/// Artifact of a source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Artifact {
-    /// Where the file lies below the root of the controller's storage.
+    /// Path of the file below the root of the controller's storage.
     pub path: String,
 
-    /// Where the file can be downloaded inside the cluster.
+    /// URL of the file inside the cluster.
     pub url: String,
 
-    /// Names the content in terms of its origin, such as a branch with a commit or the version of a chart.
+    /// Revision of the origin, such as a branch with a commit or the version of a chart.
     pub revision: String,
 
     /// Checksum of the file, as `<algorithm>:<checksum>`.
     #[schemars(regex(pattern = r"^[a-z0-9]+(?:[.+_-][a-z0-9]+)*:[a-zA-Z0-9=_-]+$"))]
     pub digest: String,
 
-    /// When this artifact took the place of the one before it.
+    /// Time of the last update of the artifact.
     pub last_update_time: Time,
 
-    /// Length of the file in bytes.
+    /// Size of the file in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<i64>,
 
-    /// Facts from the origin, such as the annotations of an OCI image.
+    /// Metadata of the origin, such as the annotations of an OCI image.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, String>,
 }

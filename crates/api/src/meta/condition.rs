@@ -11,11 +11,11 @@ pub const FALSE: &str = "False";
 /// The status of a condition of which nothing is known yet.
 pub const UNKNOWN: &str = "Unknown";
 
-/// One aspect of the state of an object, as the controller saw it last.
+/// Condition of an object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
-    /// Which aspect this is about, in CamelCase, possibly with a domain before it.
+    /// Type of the condition, in CamelCase, optionally prefixed with a domain.
     #[serde(rename = "type")]
     #[schemars(
         length(max = 316),
@@ -25,27 +25,27 @@ pub struct Condition {
     )]
     pub type_: String,
 
-    /// Whether it holds: True, False or Unknown.
+    /// True, False or Unknown.
     #[schemars(extend("enum" = ["True", "False", "Unknown"]))]
     pub status: String,
 
-    /// The generation of the object that this condition speaks of. If it is behind metadata.generation, the
-    /// condition describes an older spec.
+    /// Generation of the object that the condition refers to. If it is less than metadata.generation, the condition is
+    /// out of date.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub observed_generation: Option<i64>,
 
-    /// When the status changed last.
+    /// Time of the last change of the status.
     pub last_transition_time: Time,
 
-    /// One CamelCase word for programs that says why the condition has its status.
+    /// Machine-readable reason for the status, in CamelCase.
     #[schemars(
         length(min = 1, max = 1024),
         regex(pattern = r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")
     )]
     pub reason: String,
 
-    /// The details, for people. It may be empty.
+    /// Human-readable details. May be empty.
     #[schemars(length(max = 32768))]
     pub message: String,
 }

@@ -11,29 +11,29 @@ use super::Duration;
 /// How many snapshots a history keeps.
 pub const HISTORY_LIMIT: usize = 5;
 
-/// One outcome of reconciling one set of objects, and how often it came.
+/// Reconciliation result of a set of objects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Snapshot {
     /// Checksum of the objects, as `<algorithm>:<hex>`.
     pub digest: String,
 
-    /// When this outcome came for the first time.
+    /// Time of the first reconciliation with this result.
     pub first_reconciled: Time,
 
-    /// When this outcome came for the last time.
+    /// Time of the last reconciliation with this result.
     pub last_reconciled: Time,
 
-    /// How long the last reconciliation with this outcome took.
+    /// Duration of the last reconciliation with this result.
     pub last_reconciled_duration: Duration,
 
-    /// The outcome, as the reason of the Ready condition.
+    /// Result, as the reason of the Ready condition.
     pub last_reconciled_status: String,
 
-    /// How many reconciliations had this outcome.
+    /// Number of reconciliations with this result.
     pub total_reconciliations: i64,
 
-    /// More about this snapshot, such as the revision of the source.
+    /// Additional metadata, such as the revision of the source.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, String>,
 }

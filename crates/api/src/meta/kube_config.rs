@@ -11,7 +11,7 @@ pub struct SecretKeyReference {
     /// The name of the Secret.
     pub name: String,
 
-    /// The key in the Secret. If not set, a key is chosen that fits the purpose.
+    /// Key in the Secret. Defaults to a key that depends on the purpose.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
 }
@@ -31,15 +31,15 @@ pub struct SecretKeyReference {
     },
 ]))]
 pub struct KubeConfigReference {
-    /// Names a ConfigMap with these keys. `provider` is one of aws, azure, gcp and generic. `cluster` is the
-    /// cluster's name at the cloud provider. `address` is the URL of the API server, and `ca.crt` its
-    /// certificate authority in PEM; both come from the cloud provider if they are left out. `audiences` has
-    /// one audience of the service account token per line. `serviceAccountName` names the service account in
-    /// this namespace to authenticate as; without it the controller's own is used. Excludes secretRef.
+    /// Reference to a ConfigMap with these keys. `provider` is one of aws, azure, gcp and generic. `cluster` is the
+    /// cluster's name at the cloud provider. `address` is the URL of the API server, and `ca.crt` its certificate
+    /// authority in PEM; both come from the cloud provider if they are left out. `audiences` has one audience of the
+    /// service account token per line. `serviceAccountName` names the service account in this namespace to authenticate
+    /// as; without it the controller's own is used. Excludes secretRef.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_map_ref: Option<LocalObjectReference>,
 
-    /// Names a Secret that holds a self-contained kubeconfig, under `value` if no key is given. Login commands
+    /// Reference to a Secret that holds a self-contained kubeconfig, under `value` if no key is given. Login commands
     /// in it are not run. Excludes configMapRef.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<SecretKeyReference>,

@@ -10,11 +10,11 @@ use super::filled::filled;
 /// Labels and annotations for every object that is applied.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CommonMetadata {
-    /// Annotations that every object gets. They win over those of the manifest.
+    /// Annotations added to all objects. Existing annotations with the same key are overwritten.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, String>,
 
-    /// Labels that every object gets. They win over those of the manifest.
+    /// Labels added to all objects. Existing labels with the same key are overwritten.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
 }
@@ -23,18 +23,18 @@ pub struct CommonMetadata {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Image {
-    /// The image as the manifests name it, without tag.
+    /// Name of the image in the manifests, without tag.
     pub name: String,
 
-    /// The name to put in its place.
+    /// Name that replaces the original name.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub new_name: Option<String>,
 
-    /// The tag to put in place of the present one.
+    /// Tag that replaces the original tag.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub new_tag: Option<String>,
 
-    /// The digest to put in place of the present tag. It wins over newTag.
+    /// Digest that replaces the tag. Takes precedence over newTag.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
 }
@@ -63,16 +63,16 @@ pub struct Selector {
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 
-    /// An expression over the annotations, in the syntax of label selectors.
+    /// Selector for annotations, in label selector syntax.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub annotation_selector: Option<String>,
 
-    /// An expression over the labels, in the syntax of label selectors.
+    /// Label selector.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub label_selector: Option<String>,
 }
 
-/// Changes the objects that match the target.
+/// A patch for the objects that match the target.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Patch {
     /// The patch as YAML text: a strategic merge patch, or a list of JSON patch operations.
@@ -83,36 +83,36 @@ pub struct Patch {
     pub target: Option<Selector>,
 }
 
-/// Says which fields of which objects are left as the cluster has them.
+/// Rule that excludes fields of objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IgnoreRule {
-    /// The fields, as JSON pointers (RFC 6901).
+    /// JSON pointers (RFC 6901) of the fields.
     pub paths: Vec<String>,
 
-    /// The objects. If not set, the rule is for all objects.
+    /// Selector of the objects. Defaults to all objects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Selector>,
 }
 
-/// Says with CEL expressions over an object when it is healthy.
+/// CEL expressions that determine the health of objects of a kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CustomHealthCheck {
-    /// API version of the objects that this check is for.
+    /// API version of the objects to check.
     pub api_version: String,
 
-    /// Kind of the objects that this check is for.
+    /// Kind of the objects to check.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
 
-    /// True if the object has not yet come to the state that its spec asks for.
+    /// CEL expression that is true if the object has not reached its desired state yet.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub in_progress: Option<String>,
 
-    /// True if the object has failed to come to the state that its spec asks for.
+    /// CEL expression that is true if the object has failed to reach its desired state.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
 
-    /// True if the object is in the state that its spec asks for.
+    /// CEL expression that is true if the object is in its desired state.
     pub current: String,
 }

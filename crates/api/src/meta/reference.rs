@@ -14,11 +14,11 @@ pub struct LocalObjectReference {
     pub name: String,
 }
 
-/// Names an object of any kind, in any namespace.
+/// Reference to an object of any kind, in any namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NamespacedObjectKindReference {
-    /// API version of the object. If not set, the version that the cluster prefers is used.
+    /// API version of the object. Defaults to apps/v1.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub api_version: Option<String>,
 
@@ -28,24 +28,24 @@ pub struct NamespacedObjectKindReference {
     /// Name of the object.
     pub name: String,
 
-    /// Namespace of the object. If not set, it is the one of the object that refers to it.
+    /// Namespace of the object. Defaults to the namespace of the referring object.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
 }
 
-/// Names an object of the same kind that must be ready first.
+/// Reference to an object of the same kind that must be ready first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DependencyReference {
-    /// Name of the object that is waited for.
+    /// Name of the dependency.
     pub name: String,
 
-    /// Namespace of the object. If not set, it is the one of the object that refers to it.
+    /// Namespace of the object. Defaults to the namespace of the referring object.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
 
-    /// A CEL expression over `self` and `dep` that decides whether the dependency is ready. It takes the place
-    /// of the usual check, or is added to it if the feature gate `AdditiveCELDependencyCheck` is on.
+    /// CEL expression over `self` and `dep` that determines whether the dependency is ready. It replaces the default
+    /// readiness check, or is added to it if the feature gate `AdditiveCELDependencyCheck` is enabled.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub ready_expr: Option<String>,
 }
@@ -74,24 +74,24 @@ pub enum ValuesKind {
     ConfigMap,
 }
 
-/// Names a Secret or ConfigMap that holds Helm values, and where in it they are.
+/// Reference to values in a Secret or ConfigMap.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ValuesReference {
-    /// Whether the values are in a Secret or in a ConfigMap.
+    /// Secret or ConfigMap.
     pub kind: ValuesKind,
 
     /// Name of the Secret or ConfigMap, in the namespace of the object that refers to it.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
 
-    /// The key of the data that holds the values. If not set, it is `values.yaml`.
+    /// Key that contains the values. Defaults to `values.yaml`.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253), regex(pattern = r"^[\-._a-zA-Z0-9]+$"))]
     pub values_key: Option<String>,
 
-    /// Where the value goes, as a path with dots. If set, the key is expected to hold one plain value; if not,
-    /// it holds a YAML document that is merged at the root.
+    /// Path in the values, with dots, at which a single value is set. If empty, the key must contain a YAML document,
+    /// which is merged at the root.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     #[schemars(
         length(max = 250),
@@ -99,12 +99,12 @@ pub struct ValuesReference {
     )]
     pub target_path: Option<String>,
 
-    /// Whether it is fine if the Secret or ConfigMap is not there. Other errors still fail the release.
+    /// Ignore a missing Secret or ConfigMap. Other errors still fail the release.
     #[serde(default, skip_serializing_if = "is_false")]
     pub optional: bool,
 
-    /// Whether the value is put at the target path as it is, without the syntax of Helm's `--set`, as
-    /// `--set-literal` does. It has no effect without a target path.
+    /// Set the value at the target path literally, like Helm's `--set-literal`, instead of parsing it like `--set`.
+    /// Requires a target path.
     #[serde(default, skip_serializing_if = "is_false")]
     pub literal: bool,
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::CrossNamespaceObjectReference;
 use crate::meta::{LocalObjectReference, filled, is_false};
 
-/// Which events are sent, and where.
+/// Specification of the Alert.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "notification.toolkit.fluxcd.io",
@@ -36,32 +36,32 @@ pub struct AlertSpec {
     #[schemars(extend("default" = "info"))]
     pub event_severity: Option<EventSeverity>,
 
-    /// The objects whose events are sent.
+    /// Objects whose events are sent.
     pub event_sources: Vec<CrossNamespaceObjectReference>,
 
-    /// Regular expressions, in Go's syntax. If there are any, only events whose message matches one are sent.
+    /// Go regular expressions. If not empty, only events whose message matches one of them are sent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inclusion_list: Vec<String>,
 
-    /// More that is said with each event. What the event says itself is not replaced.
+    /// Metadata added to each event. Existing metadata of the event is not overwritten.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub event_metadata: BTreeMap<String, String>,
 
-    /// Regular expressions, in Go's syntax. Events whose message matches one are not sent.
+    /// Go regular expressions. Events whose message matches one of them are not sent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclusion_list: Vec<String>,
 
-    /// A sentence that is sent along. Deprecated in favour of eventMetadata.
+    /// Summary sent with each event. Deprecated: use eventMetadata.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 255))]
     pub summary: Option<String>,
 
-    /// Whether nothing is sent for now.
+    /// Suspend sending of events.
     #[serde(default, skip_serializing_if = "is_false")]
     pub suspend: bool,
 }
 
-/// How bad an event is.
+/// Minimum severity of events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EventSeverity {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::meta::filled;
 
-/// Names one object, or with the name `*` all objects of a kind, possibly in another namespace.
+/// Reference to an object, or with the name `*` to all objects of a kind, optionally in another namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CrossNamespaceObjectReference {
@@ -22,12 +22,12 @@ pub struct CrossNamespaceObjectReference {
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
 
-    /// Namespace of the object. If not set, it is the one of the object that refers to it.
+    /// Namespace of the object. Defaults to the namespace of the referring object.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub namespace: Option<String>,
 
-    /// Labels that the objects must have, all of them. The name must be `*`.
+    /// Labels that the objects must have. Requires the name `*`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub match_labels: BTreeMap<String, String>,
 }

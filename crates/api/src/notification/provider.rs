@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::meta::{Duration, LocalObjectReference, filled, is_false};
 
-/// Which service, and how to reach it.
+/// Specification of the Provider.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "notification.toolkit.fluxcd.io",
@@ -29,11 +29,11 @@ use crate::meta::{Duration, LocalObjectReference, filled, is_false};
     "message": "spec.commitStatusExpr is only supported for the 'github', 'gitlab', 'gitea', 'bitbucketserver', 'bitbucket', 'azuredevops' provider types",
 }]))]
 pub struct ProviderSpec {
-    /// Which service it is.
+    /// Type of the service.
     #[serde(rename = "type")]
     pub type_: ProviderType,
 
-    /// Not used any more.
+    /// Deprecated: no longer used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
     pub interval: Option<Duration>,
@@ -43,47 +43,47 @@ pub struct ProviderSpec {
     #[schemars(length(max = 2048))]
     pub channel: Option<String>,
 
-    /// The name to post under.
+    /// Name under which messages are posted.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 2048))]
     pub username: Option<String>,
 
-    /// Where the service is: mostly a URL, for some services the name of a project or namespace.
+    /// Address of the service: usually a URL, for some services the name of a project or namespace.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 2048))]
     pub address: Option<String>,
 
-    /// How long sending an event may take.
+    /// Timeout for sending an event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m))+$"))]
     pub timeout: Option<Duration>,
 
-    /// URL of a proxy. Deprecated in favour of proxySecretRef.
+    /// URL of a proxy. Deprecated: use proxySecretRef.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 2048), regex(pattern = r"^(http|https)://.*$"))]
     pub proxy: Option<String>,
 
-    /// Names the Secret with the proxy: `address`, and if need be `username` and `password`.
+    /// Secret with the proxy settings: `address`, and optionally `username` and `password`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxy_secret_ref: Option<LocalObjectReference>,
 
-    /// Names the Secret to authenticate with.
+    /// Secret with the credentials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<LocalObjectReference>,
 
-    /// Names the ServiceAccount whose identity is used at the cloud provider, for the types that have one.
+    /// ServiceAccount for workload identity at the cloud provider, for types that support it.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub service_account_name: Option<String>,
 
-    /// Names the Secret for TLS: `tls.crt` and `tls.key` of the client, `ca.crt` to verify the service.
+    /// Secret for TLS: `tls.crt` and `tls.key` of the client, `ca.crt` to verify the service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cert_secret_ref: Option<LocalObjectReference>,
 
-    /// Whether nothing is sent for now.
+    /// Suspend sending of events.
     #[serde(default, skip_serializing_if = "is_false")]
     pub suspend: bool,
 
-    /// A CEL expression over event, provider and alert that names the commit status, for Git services.
+    /// CEL expression over event, provider and alert that returns the name of the commit status, for Git providers.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub commit_status_expr: Option<String>,
 }

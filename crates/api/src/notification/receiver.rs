@@ -11,7 +11,7 @@ use crate::meta::{
     Condition, Duration, LocalObjectReference, filled, has_conditions, is_false, status_object,
 };
 
-/// Who may call, and what is reconciled then.
+/// Specification of the Receiver.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "notification.toolkit.fluxcd.io",
@@ -23,7 +23,7 @@ use crate::meta::{
     category = "all",
     category = "fluxcd",
     category = "fluxcd-notifications",
-    doc = "A webhook that asks for the reconciliation of some objects when a service calls it.",
+    doc = "A webhook that triggers the reconciliation of objects.",
     printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#,
     printcolumn = r#"{"name":"Ready","type":"string","jsonPath":".status.conditions[?(@.type==\"Ready\")].status"}"#,
     printcolumn = r#"{"name":"Status","type":"string","jsonPath":".status.conditions[?(@.type==\"Ready\")].message"}"#,
@@ -51,37 +51,36 @@ use crate::meta::{
     },
 ]))]
 pub struct ReceiverSpec {
-    /// Who calls. It decides how a call is verified and read.
+    /// Type of the caller, which determines how calls are verified and parsed.
     #[serde(rename = "type")]
     pub type_: ReceiverType,
 
-    /// How often the Secret is read again.
+    /// Interval at which the Receiver is reconciled with its Secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"), extend("default" = "10m"))]
     pub interval: Option<Duration>,
 
-    /// The events that count, in the words of the caller, such as push or Push Hook. If not set, all count.
+    /// Events to handle, as named by the caller, e.g. push or Push Hook. Defaults to all events.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<String>,
 
     /// The objects to reconcile.
     pub resources: Vec<ReceiverResource>,
 
-    /// A CEL expression over the object (`res`) and the call (`req`). Objects for which it is false are passed
-    /// over.
+    /// CEL expression over the object (`res`) and the request (`req`). Objects for which it is false are skipped.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub resource_filter: Option<String>,
 
-    /// Names the Secret whose `token` a call is verified with. Demanded unless the type is generic-oidc.
+    /// Secret whose `token` authenticates calls. Required unless the type is generic-oidc.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<LocalObjectReference>,
 
-    /// Whose tokens are trusted, for the type generic-oidc.
+    /// Trusted OIDC providers, for the type generic-oidc.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["issuerURL"]))]
     pub oidc_providers: Vec<OIDCProvider>,
 
-    /// Whether calls are ignored for now.
+    /// Suspend handling of incoming calls.
     #[serde(default, skip_serializing_if = "is_false")]
     pub suspend: bool,
 }
@@ -121,7 +120,7 @@ pub enum ReceiverType {
     Cdevents,
 }
 
-/// Names objects to reconcile.
+/// Reference to the objects to reconcile.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReceiverResource {
@@ -136,39 +135,39 @@ pub struct ReceiverResource {
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
 
-    /// Namespace of the object. If not set, it is the one of the Receiver.
+    /// Namespace of the object. Defaults to the namespace of the Receiver.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub namespace: Option<String>,
 
-    /// Labels that the objects must have, all of them. The name must be `*`.
+    /// Labels that the objects must have. Requires the name `*`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub match_labels: BTreeMap<String, String>,
 
-    /// A CEL expression as resourceFilter, for these objects only. Both must be true.
+    /// Like resourceFilter, for these objects only. Both must be true.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub filter: Option<String>,
 }
 
-/// Whose tokens are trusted, and which of them.
+/// A trusted OIDC provider.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OIDCProvider {
-    /// URL of the issuer, as the tokens have it in `iss`.
+    /// URL of the issuer, as in the `iss` claim.
     #[serde(rename = "issuerURL")]
     #[schemars(regex(pattern = r"^https?://"))]
     pub issuer_url: String,
 
-    /// Whom the tokens must be for. If not set, it is notification-controller.
+    /// Required audience of the tokens. Defaults to notification-controller.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub audience: Option<String>,
 
-    /// Named CEL expressions over the claims of a token, to be used in later ones and in the validations.
+    /// Named CEL expressions over the claims of a token, for use in later variables and in validations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variables: Vec<OIDCVariable>,
 
-    /// CEL expressions over the claims and the variables. All must be true: that a token is genuine does not
-    /// mean that its owner may call.
+    /// CEL expressions over claims and variables that must all be true. A valid token alone does not authorize the
+    /// call.
     #[schemars(length(min = 1))]
     pub validations: Vec<OIDCValidation>,
 }
@@ -176,7 +175,7 @@ pub struct OIDCProvider {
 /// A named CEL expression.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OIDCVariable {
-    /// The name; later expressions read it as `vars.<name>`.
+    /// Name of the variable, available as `vars.<name>`.
     pub name: String,
 
     /// The expression.
@@ -189,27 +188,27 @@ pub struct OIDCValidation {
     /// The expression.
     pub expression: String,
 
-    /// What the caller is told if it is false.
+    /// Error message returned to the caller if the expression is false.
     pub message: String,
 }
 
-/// What became of a webhook.
+/// Observed state of the Receiver.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReceiverStatus {
-    /// The generation of the spec that was reconciled last.
+    /// Generation of the spec that was last reconciled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// What is known about this webhook, aspect by aspect.
+    /// Conditions of this webhook.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
 
-    /// The path to call. It cannot be guessed without the token.
+    /// Path of the webhook. It cannot be guessed without the token.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub webhook_path: Option<String>,
 
-    /// The value of the annotation reconcile.fluxcd.io/requestedAt that was handled last.
+    /// The value of the annotation reconcile.fluxcd.io/requestedAt that was handled most recently.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub last_handled_reconcile_at: Option<String>,
 }

@@ -9,7 +9,7 @@ use crate::meta::{
     Artifact, Condition, Duration, LocalObjectReference, filled, has_conditions, is_false, status_object,
 };
 
-/// Which bucket to fetch, and how.
+/// Specification of the bucket to fetch.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "source.toolkit.fluxcd.io",
@@ -21,7 +21,7 @@ use crate::meta::{
     category = "all",
     category = "fluxcd",
     category = "fluxcd-sources",
-    doc = "A bucket of an object store whose files are fetched and made available as an artifact.",
+    doc = "A bucket of an object store whose files are fetched as an artifact.",
     printcolumn = r#"{"name":"Endpoint","type":"string","jsonPath":".spec.endpoint"}"#,
     printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#,
     printcolumn = r#"{"name":"Ready","type":"string","jsonPath":".status.conditions[?(@.type==\"Ready\")].status"}"#,
@@ -73,58 +73,58 @@ pub struct BucketSpec {
     /// Host, and optionally port, of the object store.
     pub endpoint: String,
 
-    /// How to get temporary credentials from a token service, for the providers aws and generic.
+    /// Temporary credentials from a security token service, for the providers aws and generic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sts: Option<BucketSts>,
 
-    /// Whether the object store is reached over plain HTTP.
+    /// Use HTTP instead of HTTPS.
     #[serde(default, skip_serializing_if = "is_false")]
     pub insecure: bool,
 
-    /// The region that the bucket is in.
+    /// Region of the bucket.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
 
-    /// Only files whose names begin with this are fetched. The object store does the selection.
+    /// Fetch only objects with this prefix. Filtering is done by the object store.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
 
-    /// Names the Secret to authenticate with. Excludes serviceAccountName.
+    /// The Secret to authenticate with. Excludes serviceAccountName.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<LocalObjectReference>,
 
-    /// Names the ServiceAccount whose identity is used at the cloud provider.
+    /// ServiceAccount for workload identity at the cloud provider.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub service_account_name: Option<String>,
 
-    /// Names the Secret for TLS: `tls.crt` and `tls.key` of the client, `ca.crt` to verify the object store.
+    /// Secret for TLS: `tls.crt` and `tls.key` of the client, `ca.crt` to verify the object store.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cert_secret_ref: Option<LocalObjectReference>,
 
-    /// Names the Secret with the proxy to use for this bucket.
+    /// The Secret with the proxy to use for this bucket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxy_secret_ref: Option<LocalObjectReference>,
 
-    /// How often the bucket is checked for something new. It may vary a little, to spread the load.
+    /// Interval at which the bucket is checked for updates. Jitter may be added to spread the load.
     #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
     pub interval: Duration,
 
-    /// How long an operation on the bucket may take.
+    /// Timeout of operations on the bucket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m))+$"), extend("default" = "60s"))]
     pub timeout: Option<Duration>,
 
-    /// Patterns of files to leave out, in the format of .gitignore. They take the place of the usual ones.
+    /// Patterns of files to exclude, in .gitignore format. Replaces the default patterns.
     // Not `filled`: an empty text is a choice here, namely to leave nothing out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ignore: Option<String>,
 
-    /// Whether this bucket is left alone for now.
+    /// Suspend reconciliation of this bucket.
     #[serde(default, skip_serializing_if = "is_false")]
     pub suspend: bool,
 }
 
-/// Whose object store a bucket is in.
+/// Provider of the object store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum BucketProvider {
@@ -150,11 +150,11 @@ pub struct BucketSts {
     #[schemars(regex(pattern = r"^(http|https)://.*$"))]
     pub endpoint: String,
 
-    /// Names the Secret with `username` and `password` for the token service, for the provider ldap.
+    /// The Secret with `username` and `password` for the token service, for the provider ldap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<LocalObjectReference>,
 
-    /// Names the Secret for TLS with the token service, for the provider ldap: `tls.crt`, `tls.key`, `ca.crt`.
+    /// Secret for TLS with the token service, for the provider ldap: `tls.crt`, `tls.key`, `ca.crt`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cert_secret_ref: Option<LocalObjectReference>,
 }
@@ -170,31 +170,31 @@ pub enum StsProvider {
     Ldap,
 }
 
-/// What was seen of a bucket.
+/// Observed state of the bucket.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BucketStatus {
-    /// The generation of the spec that was reconciled last.
+    /// Generation of the spec that was last reconciled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// What is known about this bucket, aspect by aspect.
+    /// Conditions of this bucket.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
 
-    /// Where the newest artifact can be downloaded inside the cluster.
+    /// URL of the latest artifact inside the cluster.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
 
-    /// What was fetched last.
+    /// Last fetched artifact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact: Option<Artifact>,
 
-    /// The exclusion patterns that the artifact was made with.
+    /// Exclusion patterns of the current artifact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_ignore: Option<String>,
 
-    /// The value of the annotation reconcile.fluxcd.io/requestedAt that was handled last.
+    /// The value of the annotation reconcile.fluxcd.io/requestedAt that was handled most recently.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub last_handled_reconcile_at: Option<String>,
 }

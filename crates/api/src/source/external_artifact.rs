@@ -9,7 +9,7 @@ use crate::meta::{
     Artifact, Condition, Duration, HasConditions, NamespacedObjectKindReference, StatusObject,
 };
 
-/// What the artifact was made from.
+/// Origin of the artifact.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "source.toolkit.fluxcd.io",
@@ -22,7 +22,7 @@ use crate::meta::{
     category = "all",
     category = "fluxcd",
     category = "fluxcd-sources",
-    doc = "An artifact that was made by a controller other than source-controller.",
+    doc = "An artifact produced by a controller other than source-controller.",
     printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#,
     printcolumn = r#"{"name":"Ready","type":"string","jsonPath":".status.conditions[?(@.type==\"Ready\")].status"}"#,
     printcolumn = r#"{"name":"Status","type":"string","jsonPath":".status.conditions[?(@.type==\"Ready\")].message"}"#,
@@ -33,20 +33,20 @@ use crate::meta::{
 )]
 #[serde(rename_all = "camelCase")]
 pub struct ExternalArtifactSpec {
-    /// The object that the artifact was made from.
+    /// Object from which the artifact was produced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_ref: Option<NamespacedObjectKindReference>,
 }
 
-/// What was made.
+/// Observed state of the object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExternalArtifactStatus {
-    /// What was made last.
+    /// Last artifact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact: Option<Artifact>,
 
-    /// What is known about this artifact, aspect by aspect.
+    /// Conditions of this artifact.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
 }

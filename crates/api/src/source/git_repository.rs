@@ -9,7 +9,7 @@ use crate::meta::{
     Artifact, Condition, Duration, LocalObjectReference, filled, has_conditions, is_false, status_object,
 };
 
-/// What to fetch from a Git repository, and how.
+/// Specification of the GitRepository.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "source.toolkit.fluxcd.io",
@@ -22,7 +22,7 @@ use crate::meta::{
     category = "all",
     category = "fluxcd",
     category = "fluxcd-sources",
-    doc = "A Git repository whose content is fetched and made available as an artifact.",
+    doc = "A Git repository whose content is fetched as an artifact.",
     printcolumn = r#"{"name":"URL","type":"string","jsonPath":".spec.url"}"#,
     printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#,
     printcolumn = r#"{"name":"Ready","type":"string","jsonPath":".status.conditions[?(@.type==\"Ready\")].status"}"#,
@@ -37,12 +37,12 @@ use crate::meta::{
     "message": "serviceAccountName can only be set when provider is 'azure' or 'aws'",
 }]))]
 pub struct GitRepositorySpec {
-    /// Address of the repository, over HTTP, HTTPS or SSH.
+    /// URL of the repository, with HTTP, HTTPS or SSH.
     #[schemars(regex(pattern = r"^(http|https|ssh)://.*$"))]
     pub url: String,
 
-    /// Names the Secret to authenticate with: `username` and `password`, or `bearerToken`, for HTTPS; `identity`
-    /// and `known_hosts` for SSH.
+    /// The Secret to authenticate with: `username` and `password`, or `bearerToken`, for HTTPS; `identity` and
+    /// `known_hosts` for SSH.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<LocalObjectReference>,
 
@@ -50,54 +50,54 @@ pub struct GitRepositorySpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<GitProvider>,
 
-    /// Names the ServiceAccount whose identity is used at the cloud provider, azure or aws.
+    /// ServiceAccount for workload identity at the cloud provider, azure or aws.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub service_account_name: Option<String>,
 
-    /// How often the repository is checked for something new. It may vary a little, to spread the load.
+    /// Interval at which the repository is checked for updates. Jitter may be added to spread the load.
     #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
     pub interval: Duration,
 
-    /// How long an operation on the repository may take.
+    /// Timeout of operations on the repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m))+$"), extend("default" = "60s"))]
     pub timeout: Option<Duration>,
 
-    /// Which branch, tag or commit to follow. If not set, it is the branch master.
+    /// Branch, tag or commit to fetch. Defaults to the branch master.
     #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<GitRepositoryRef>,
 
-    /// Which signatures are demanded.
+    /// Signature verification.
     #[serde(rename = "verify", default, skip_serializing_if = "Option::is_none")]
     pub verification: Option<GitRepositoryVerification>,
 
-    /// Names the Secret with the proxy to use for this repository.
+    /// The Secret with the proxy to use for this repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxy_secret_ref: Option<LocalObjectReference>,
 
-    /// Patterns of files to leave out, in the format of .gitignore. They take the place of the usual ones.
+    /// Patterns of files to exclude, in .gitignore format. Replaces the default patterns.
     // Not `filled`: an empty text is a choice here, namely to leave nothing out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ignore: Option<String>,
 
-    /// Whether this repository is left alone for now.
+    /// Suspend reconciliation of this repository.
     #[serde(default, skip_serializing_if = "is_false")]
     pub suspend: bool,
 
-    /// Whether submodules are fetched too, with the same credentials.
+    /// Also fetch submodules, with the same credentials.
     #[serde(default, skip_serializing_if = "is_false")]
     pub recurse_submodules: bool,
 
-    /// Artifacts of other GitRepositories to put into the artifact of this one.
+    /// Artifacts of other GitRepositories to include in this artifact.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub include: Vec<GitRepositoryInclude>,
 
-    /// The folders to check out. If not set, all of them are.
+    /// Directories to check out. Defaults to all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sparse_checkout: Vec<String>,
 }
 
-/// Where Git credentials come from.
+/// Provider of the Git credentials.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum GitProvider {
@@ -116,23 +116,23 @@ pub enum GitProvider {
 /// tag before branch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GitRepositoryRef {
-    /// A branch.
+    /// Branch.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
 
-    /// A tag.
+    /// Tag.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
 
-    /// A range of semantic versions; the newest tag in it is taken.
+    /// Semantic version range; the newest matching tag is selected.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub semver: Option<String>,
 
-    /// The full name of a reference, such as refs/heads/main or refs/pull/7/head.
+    /// Full name of a Git reference, such as refs/heads/main or refs/pull/7/head.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 
-    /// The id of a commit. With a branch beside it, the commit is expected on that branch.
+    /// Commit SHA. If branch is also set, the commit must be on that branch.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
 }
@@ -146,11 +146,11 @@ pub struct GitRepositoryVerification {
     #[schemars(extend("default" = "HEAD"))]
     pub mode: Option<GitVerificationMode>,
 
-    /// Names the Secret with the public keys of the authors: PGP keys end in .asc, SSH keys in .sshpub.
+    /// The Secret with the public keys of the authors: PGP keys end in .asc, SSH keys in .sshpub.
     pub secret_ref: LocalObjectReference,
 }
 
-/// Which Git objects must be signed.
+/// Git objects that must be signed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum GitVerificationMode {
     /// The commit; the old spelling.
@@ -167,18 +167,18 @@ pub enum GitVerificationMode {
     TagAndHead,
 }
 
-/// Puts the artifact of another GitRepository into this one's.
+/// Includes the artifact of another GitRepository.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GitRepositoryInclude {
     /// The other GitRepository.
     pub repository: LocalObjectReference,
 
-    /// The folder to copy from. If not set, it is the root of the other artifact.
+    /// Path to copy from. Defaults to the root of the other artifact.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub from_path: Option<String>,
 
-    /// The folder to copy to. If not set, it is named as the other GitRepository.
+    /// Path to copy to. Defaults to the name of the other GitRepository.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub to_path: Option<String>,
 }
@@ -191,47 +191,47 @@ impl GitRepositoryInclude {
     }
 }
 
-/// What was seen of a Git repository.
+/// Observed state of the Git repository.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GitRepositoryStatus {
-    /// The generation of the spec that was reconciled last.
+    /// Generation of the spec that was last reconciled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// What is known about this repository, aspect by aspect.
+    /// Conditions of this repository.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
 
-    /// What was fetched last.
+    /// Last fetched artifact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact: Option<Artifact>,
 
-    /// The artifacts that were put into this one.
+    /// Included artifacts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub included_artifacts: Vec<Artifact>,
 
-    /// The exclusion patterns that the artifact was made with.
+    /// Exclusion patterns of the current artifact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_ignore: Option<String>,
 
-    /// Whether the artifact was made with submodules.
+    /// Whether the current artifact contains submodules.
     #[serde(default, skip_serializing_if = "is_false")]
     pub observed_recurse_submodules: bool,
 
-    /// The inclusions that the artifact was made with.
+    /// Inclusions of the current artifact.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub observed_include: Vec<GitRepositoryInclude>,
 
-    /// The folders that the artifact was made of.
+    /// Directories of the current artifact.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub observed_sparse_checkout: Vec<String>,
 
-    /// How the signatures were verified. Not set if they were not.
+    /// Mode of the last signature verification, if any.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub source_verification_mode: Option<String>,
 
-    /// The value of the annotation reconcile.fluxcd.io/requestedAt that was handled last.
+    /// The value of the annotation reconcile.fluxcd.io/requestedAt that was handled most recently.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub last_handled_reconcile_at: Option<String>,
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{ChartVerification, DEFAULT_TIMEOUT, Source};
 use crate::meta::{Artifact, Condition, Duration, filled, has_conditions, is_false, status_object};
 
-/// Which chart to get, and from where.
+/// Specification of the HelmChart.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "source.toolkit.fluxcd.io",
@@ -20,7 +20,7 @@ use crate::meta::{Artifact, Condition, Duration, filled, has_conditions, is_fals
     category = "all",
     category = "fluxcd",
     category = "fluxcd-sources",
-    doc = "A chart that is pulled or packaged and made available as an artifact.",
+    doc = "A Helm chart that is pulled or packaged as an artifact.",
     printcolumn = r#"{"name":"Chart","type":"string","jsonPath":".spec.chart"}"#,
     printcolumn = r#"{"name":"Version","type":"string","jsonPath":".spec.version"}"#,
     printcolumn = r#"{"name":"Source Kind","type":"string","jsonPath":".spec.sourceRef.kind"}"#,
@@ -38,10 +38,11 @@ use crate::meta::{Artifact, Condition, Duration, filled, has_conditions, is_fals
     "message": "spec.verify is only supported when spec.sourceRef.kind is 'HelmRepository'",
 }]))]
 pub struct HelmChartSpec {
-    /// Name of the chart in a HelmRepository, or its folder in another source.
+    /// Name of the chart in a HelmRepository, or its path in another source.
     pub chart: String,
 
-    /// Range of semantic versions; the newest in it is taken. It means nothing for a chart in a folder.
+    /// Semantic version range; the newest matching version is selected. Ignored for charts in a GitRepository or
+    /// Bucket.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "*"))]
     pub version: Option<String>,
@@ -49,7 +50,7 @@ pub struct HelmChartSpec {
     /// The source that has the chart.
     pub source_ref: LocalHelmChartSourceReference,
 
-    /// How often the source is checked for something new. It may vary a little, to spread the load.
+    /// Interval at which the source is checked for updates. Jitter may be added to spread the load.
     #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
     pub interval: Duration,
 
@@ -58,19 +59,19 @@ pub struct HelmChartSpec {
     #[schemars(extend("default" = "ChartVersion"))]
     pub reconcile_strategy: Option<ReconcileStrategy>,
 
-    /// Files with values in the source, merged in this order, that replace the chart's values.yaml.
+    /// Values files in the source, merged in this order. They replace the chart's values.yaml.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values_files: Vec<String>,
 
-    /// Whether it is fine if a file of valuesFiles is not there.
+    /// Ignore missing files of valuesFiles.
     #[serde(default, skip_serializing_if = "is_false")]
     pub ignore_missing_values_files: bool,
 
-    /// Whether this chart is left alone for now.
+    /// Suspend reconciliation of this chart.
     #[serde(default, skip_serializing_if = "is_false")]
     pub suspend: bool,
 
-    /// Which signature is demanded of a chart in a container registry. Its dependencies are not verified.
+    /// Signature verification of a chart in a container registry. Dependencies of the chart are not verified.
     #[serde(rename = "verify", default, skip_serializing_if = "Option::is_none")]
     pub verification: Option<ChartVerification>,
 }
@@ -102,7 +103,7 @@ pub enum ChartSourceKind {
     Bucket,
 }
 
-/// What makes a new artifact of a chart.
+/// What triggers a new artifact of the chart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ReconcileStrategy {
     /// A new version of the chart.
@@ -112,39 +113,39 @@ pub enum ReconcileStrategy {
     Revision,
 }
 
-/// What was seen of a chart.
+/// Observed state of the chart.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HelmChartStatus {
-    /// The generation of the spec that was reconciled last.
+    /// Generation of the spec that was last reconciled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// The revision of the source that the chart was taken from last.
+    /// Revision of the source of the last chart.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub observed_source_artifact_revision: Option<String>,
 
-    /// The name of the chart, as the chart itself says.
+    /// Name of the chart in its metadata.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub observed_chart_name: Option<String>,
 
-    /// The files with values that the artifact was made with.
+    /// Values files of the current artifact.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub observed_values_files: Vec<String>,
 
-    /// What is known about this chart, aspect by aspect.
+    /// Conditions of this chart.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
 
-    /// Where the newest artifact can be downloaded inside the cluster.
+    /// URL of the latest artifact inside the cluster.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
 
-    /// The chart that was pulled or packaged last.
+    /// Last pulled or packaged chart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact: Option<Artifact>,
 
-    /// The value of the annotation reconcile.fluxcd.io/requestedAt that was handled last.
+    /// The value of the annotation reconcile.fluxcd.io/requestedAt that was handled most recently.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub last_handled_reconcile_at: Option<String>,
 }

@@ -10,7 +10,7 @@ use crate::meta::{
     status_object,
 };
 
-/// Where charts are, and how to get them.
+/// Specification of the HelmRepository.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "source.toolkit.fluxcd.io",
@@ -23,7 +23,7 @@ use crate::meta::{
     category = "all",
     category = "fluxcd",
     category = "fluxcd-sources",
-    doc = "A Helm repository, or a part of a container registry, that charts are taken from.",
+    doc = "A Helm repository, or a container registry with Helm charts.",
     printcolumn = r#"{"name":"URL","type":"string","jsonPath":".spec.url"}"#,
     printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#,
     printcolumn = r#"{"name":"Ready","type":"string","jsonPath":".status.conditions[?(@.type==\"Ready\")].status"}"#,
@@ -34,42 +34,42 @@ use crate::meta::{
 )]
 #[serde(rename_all = "camelCase")]
 pub struct HelmRepositorySpec {
-    /// Address of the repository. It starts with oci:// if the type is oci.
+    /// URL of the repository. For type oci, it starts with oci://.
     #[schemars(regex(pattern = r"^(http|https|oci)://.*$"))]
     pub url: String,
 
-    /// Names the Secret to authenticate with: `username` and `password`, or a registry login for oci.
+    /// The Secret to authenticate with: `username` and `password`, or a registry login for oci.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<LocalObjectReference>,
 
-    /// Names the Secret for TLS: `tls.crt` and `tls.key` of the client, `ca.crt` to verify the repository.
+    /// Secret for TLS: `tls.crt` and `tls.key` of the client, `ca.crt` to verify the repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cert_secret_ref: Option<LocalObjectReference>,
 
-    /// Whether the credentials are sent to other hosts too, if the index has charts there. Take care: whoever
-    /// writes the index can then choose who gets the credentials.
+    /// Send the credentials also to other hosts that the index refers to. Use with care: anyone who can write the index
+    /// can then obtain the credentials.
     #[serde(default, skip_serializing_if = "is_false")]
     pub pass_credentials: bool,
 
-    /// How often the index is fetched. It may vary a little, to spread the load. Not used for oci.
+    /// Interval at which the index is fetched. Jitter may be added to spread the load. Not used for type oci.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
     pub interval: Option<Duration>,
 
-    /// Whether the registry is reached over plain HTTP, for oci.
+    /// Use HTTP instead of HTTPS, for type oci.
     #[serde(default, skip_serializing_if = "is_false")]
     pub insecure: bool,
 
-    /// How long an operation on the repository may take. If not set, it is 60 seconds.
+    /// Timeout of operations on the repository. Defaults to 60s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m))+$"))]
     pub timeout: Option<Duration>,
 
-    /// Whether this repository is left alone for now.
+    /// Suspend reconciliation of this repository.
     #[serde(default, skip_serializing_if = "is_false")]
     pub suspend: bool,
 
-    /// Which namespaces may refer to this repository. It is not enforced.
+    /// Namespaces that may refer to this repository. Not enforced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access_from: Option<AccessFrom>,
 
@@ -83,7 +83,7 @@ pub struct HelmRepositorySpec {
     pub provider: Option<OCIProvider>,
 }
 
-/// The two ways to publish charts.
+/// Type of the repository.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum HelmRepositoryType {
@@ -94,27 +94,27 @@ pub enum HelmRepositoryType {
     Oci,
 }
 
-/// What was seen of a Helm repository.
+/// Observed state of the Helm repository.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HelmRepositoryStatus {
-    /// The generation of the spec that was reconciled last.
+    /// Generation of the spec that was last reconciled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// What is known about this repository, aspect by aspect.
+    /// Conditions of this repository.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
 
-    /// Where the newest index can be downloaded inside the cluster.
+    /// URL of the latest index inside the cluster.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
 
-    /// The index that was fetched last.
+    /// Last fetched index.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact: Option<Artifact>,
 
-    /// The value of the annotation reconcile.fluxcd.io/requestedAt that was handled last.
+    /// The value of the annotation reconcile.fluxcd.io/requestedAt that was handled most recently.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub last_handled_reconcile_at: Option<String>,
 }

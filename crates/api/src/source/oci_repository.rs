@@ -9,7 +9,7 @@ use crate::meta::{
     Artifact, Condition, Duration, LocalObjectReference, filled, has_conditions, is_false, status_object,
 };
 
-/// Which OCI artifact to pull, and how.
+/// Specification of the OCI artifact to pull.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "source.toolkit.fluxcd.io",
@@ -22,7 +22,7 @@ use crate::meta::{
     category = "all",
     category = "fluxcd",
     category = "fluxcd-sources",
-    doc = "An OCI artifact in a container registry that is pulled and made available as an artifact.",
+    doc = "An OCI artifact in a container registry that is pulled as an artifact.",
     printcolumn = r#"{"name":"URL","type":"string","jsonPath":".spec.url"}"#,
     printcolumn = r#"{"name":"Ready","type":"string","jsonPath":".status.conditions[?(@.type==\"Ready\")].status"}"#,
     printcolumn = r#"{"name":"Status","type":"string","jsonPath":".status.conditions[?(@.type==\"Ready\")].message"}"#,
@@ -33,15 +33,15 @@ use crate::meta::{
 )]
 #[serde(rename_all = "camelCase")]
 pub struct OCIRepositorySpec {
-    /// Address of the repository in the registry, starting with oci://, without tag or digest.
+    /// URL of the repository in the registry, starting with oci://, without tag or digest.
     #[schemars(regex(pattern = r"^oci://.*$"))]
     pub url: String,
 
-    /// Which tag or digest to follow. If not set, it is the tag latest.
+    /// Tag or digest to pull. Defaults to the tag latest.
     #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<OCIRepositoryRef>,
 
-    /// Which layer to take, and how. If not set, the first layer is unpacked.
+    /// Selection of the layer. By default, the first layer is extracted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layer_selector: Option<OCILayerSelector>,
 
@@ -51,50 +51,50 @@ pub struct OCIRepositorySpec {
     #[schemars(extend("default" = "generic"))]
     pub provider: Option<OCIProvider>,
 
-    /// Names the Secret to log in with, of the type kubernetes.io/dockerconfigjson.
+    /// Secret of type kubernetes.io/dockerconfigjson with the registry credentials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<LocalObjectReference>,
 
-    /// Which signature is demanded.
+    /// Signature verification.
     #[serde(rename = "verify", default, skip_serializing_if = "Option::is_none")]
     pub verification: Option<ArtifactVerification>,
 
-    /// Names the ServiceAccount whose pull secrets, or whose identity at the cloud provider, are used.
+    /// ServiceAccount whose image pull secrets, or workload identity at the cloud provider, are used.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub service_account_name: Option<String>,
 
-    /// Names the Secret for TLS: `tls.crt` and `tls.key` of the client, `ca.crt` to verify the registry.
+    /// Secret for TLS: `tls.crt` and `tls.key` of the client, `ca.crt` to verify the registry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cert_secret_ref: Option<LocalObjectReference>,
 
-    /// Names the Secret with the proxy to use for this registry.
+    /// The Secret with the proxy to use for this registry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxy_secret_ref: Option<LocalObjectReference>,
 
-    /// How often the registry is asked for something new. It may vary a little, to spread the load.
+    /// Interval at which the registry is checked for updates. Jitter may be added to spread the load.
     #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
     pub interval: Duration,
 
-    /// How long an operation on the registry may take.
+    /// Timeout of operations on the registry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m))+$"), extend("default" = "60s"))]
     pub timeout: Option<Duration>,
 
-    /// Patterns of files to leave out, in the format of .gitignore. They take the place of the usual ones.
+    /// Patterns of files to exclude, in .gitignore format. Replaces the default patterns.
     // Not `filled`: an empty text is a choice here, namely to leave nothing out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ignore: Option<String>,
 
-    /// Whether the registry is reached over plain HTTP.
+    /// Use HTTP instead of HTTPS.
     #[serde(default, skip_serializing_if = "is_false")]
     pub insecure: bool,
 
-    /// Whether this repository is left alone for now.
+    /// Suspend reconciliation of this repository.
     #[serde(default, skip_serializing_if = "is_false")]
     pub suspend: bool,
 }
 
-/// Where the credentials for a registry come from.
+/// Provider of the registry credentials.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OCIProvider {
@@ -117,15 +117,15 @@ pub struct OCIRepositoryRef {
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
 
-    /// A range of semantic versions; the newest tag in it is taken.
+    /// Semantic version range; the newest matching tag is selected.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub semver: Option<String>,
 
-    /// A regular expression that tags must match before the range looks at them.
+    /// Regular expression that filters tags before the version range is applied.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub semver_filter: Option<String>,
 
-    /// A tag.
+    /// Tag.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
 }
@@ -134,7 +134,7 @@ pub struct OCIRepositoryRef {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OCILayerSelector {
-    /// The media type of the layer; the first layer that has it is taken.
+    /// Media type of the layer; the first matching layer is selected.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
 
@@ -151,7 +151,7 @@ impl OCILayerSelector {
     }
 }
 
-/// What to do with a layer.
+/// How the layer is processed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OCILayerOperation {
@@ -162,35 +162,35 @@ pub enum OCILayerOperation {
     Copy,
 }
 
-/// What was seen of an OCI repository.
+/// Observed state of the OCI repository.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OCIRepositoryStatus {
-    /// The generation of the spec that was reconciled last.
+    /// Generation of the spec that was last reconciled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// What is known about this repository, aspect by aspect.
+    /// Conditions of this repository.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
 
-    /// Where the newest artifact can be downloaded inside the cluster.
+    /// URL of the latest artifact inside the cluster.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
 
-    /// What was pulled last.
+    /// Last pulled artifact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact: Option<Artifact>,
 
-    /// The exclusion patterns that the artifact was made with.
+    /// Exclusion patterns of the current artifact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_ignore: Option<String>,
 
-    /// The choice of layer that the artifact was made with.
+    /// Layer selection of the current artifact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_layer_selector: Option<OCILayerSelector>,
 
-    /// The value of the annotation reconcile.fluxcd.io/requestedAt that was handled last.
+    /// The value of the annotation reconcile.fluxcd.io/requestedAt that was handled most recently.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub last_handled_reconcile_at: Option<String>,
 }

@@ -20,19 +20,19 @@ pub enum SignatureProvider {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ArtifactVerification {
-    /// The tool that the artifact was signed with.
+    /// Tool with which the artifact was signed.
     #[schemars(extend("default" = "cosign"))]
     pub provider: SignatureProvider,
 
-    /// Names the Secret with the trusted public keys. Without it, signatures made without keys are verified.
+    /// Secret with the trusted public keys. If unset, keyless signatures are verified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<LocalObjectReference>,
 
-    /// Who may have signed, when cosign was used without keys. One match is enough.
+    /// Trusted identities for keyless cosign signatures. One match suffices.
     #[serde(rename = "matchOIDCIdentity", default, skip_serializing_if = "Vec::is_empty")]
     pub match_oidc_identity: Vec<OIDCIdentityMatch>,
 
-    /// Names the Secret whose key trusted_root.json describes a Sigstore installation of one's own.
+    /// Secret with the trusted root (key trusted_root.json) of a custom Sigstore instance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trusted_root_secret_ref: Option<LocalObjectReference>,
 }
@@ -41,15 +41,15 @@ pub struct ArtifactVerification {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChartVerification {
-    /// The tool that the chart was signed with.
+    /// Tool with which the chart was signed.
     #[schemars(extend("default" = "cosign"))]
     pub provider: SignatureProvider,
 
-    /// Names the Secret with the trusted public keys. Without it, signatures made without keys are verified.
+    /// Secret with the trusted public keys. If unset, keyless signatures are verified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<LocalObjectReference>,
 
-    /// Who may have signed, when cosign was used without keys. One match is enough.
+    /// Trusted identities for keyless cosign signatures. One match suffices.
     #[serde(rename = "matchOIDCIdentity", default, skip_serializing_if = "Vec::is_empty")]
     pub match_oidc_identity: Vec<OIDCIdentityMatch>,
 }
@@ -65,12 +65,12 @@ impl From<ChartVerification> for ArtifactVerification {
     }
 }
 
-/// One who may have signed.
+/// A trusted identity.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OIDCIdentityMatch {
-    /// A regular expression, in Go's syntax, for the issuer in the certificate.
+    /// Go regular expression that matches the issuer in the certificate.
     pub issuer: String,
 
-    /// A regular expression, in Go's syntax, for the subject in the certificate.
+    /// Go regular expression that matches the subject in the certificate.
     pub subject: String,
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::RECONCILE_ANNOTATION;
 use crate::meta::{CommonMetadata, Condition, DISABLED_VALUE, HasConditions, StatusObject, filled};
 
-/// What is made of which sources.
+/// Specification of the ArtifactGenerator.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "source.extensions.fluxcd.io",
@@ -22,7 +22,7 @@ use crate::meta::{CommonMetadata, Condition, DISABLED_VALUE, HasConditions, Stat
     category = "all",
     category = "fluxcd",
     category = "fluxcd-sources",
-    doc = "Artifacts that are put together from the files of other sources.",
+    doc = "Artifacts composed of files of other sources.",
     printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#,
     printcolumn = r#"{"name":"Ready","type":"string","jsonPath":".status.conditions[?(@.type==\"Ready\")].status"}"#,
     printcolumn = r#"{"name":"Status","type":"string","jsonPath":".status.conditions[?(@.type==\"Ready\")].message"}"#,
@@ -36,16 +36,16 @@ use crate::meta::{CommonMetadata, Condition, DISABLED_VALUE, HasConditions, Stat
     "message": "artifact names must be valid Kubernetes object names when pathPattern is not set",
 }]))]
 pub struct ArtifactGeneratorSpec {
-    /// Labels and annotations for every generated artifact.
+    /// Labels and annotations added to all generated artifacts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub common_metadata: Option<CommonMetadata>,
 
-    /// The sources whose files the artifacts are made of.
+    /// Sources of the files.
     #[schemars(length(min = 1, max = 1000))]
     pub sources: Vec<InputReference>,
 
-    /// Folders of a source, as `@<alias>/<pattern>`. Each folder that matches gives one set of artifacts; what stands for
-    /// `{name}` in the pattern can be used in them.
+    /// Directories of a source, as `@<alias>/<pattern>`. One set of artifacts is generated per matching directory;
+    /// `{name}` in the pattern becomes a placeholder.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     #[schemars(
         length(max = 1024),
@@ -53,15 +53,15 @@ pub struct ArtifactGeneratorSpec {
     )]
     pub path_pattern: Option<String>,
 
-    /// The artifacts to make.
+    /// Artifacts to generate.
     #[schemars(length(min = 1, max = 1000))]
     pub artifacts: Vec<OutputArtifact>,
 }
 
-/// A source, and the name that it goes by in a generator.
+/// A source with its alias.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InputReference {
-    /// Names the source within the generator.
+    /// Alias of the source within the generator.
     #[schemars(length(max = 63), regex(pattern = r"^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$"))]
     pub alias: String,
 
@@ -72,7 +72,7 @@ pub struct InputReference {
     #[schemars(length(max = 253), regex(pattern = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"))]
     pub name: String,
 
-    /// Namespace of the source; that of the generator if not set.
+    /// Namespace of the source. Defaults to the namespace of the generator.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     #[schemars(
         length(min = 1, max = 63),
@@ -97,45 +97,47 @@ pub enum InputKind {
     ExternalArtifact,
 }
 
-/// An artifact to make.
+/// An artifact to generate.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OutputArtifact {
-    /// Name of the ExternalArtifact. With pathPattern it may have placeholders such as `{app}`.
+    /// Name of the ExternalArtifact. With pathPattern, it may contain placeholders such as `{app}`.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
 
-    /// The source whose revision the artifact gets, as `@<alias>`. If not set, the revision is made of the content.
+    /// Source whose revision becomes the revision of the artifact, as `@<alias>`. Defaults to a revision computed from
+    /// the content.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64), regex(pattern = r"^@([a-z0-9]([a-z0-9_-]*[a-z0-9])?)$"))]
     pub revision: Option<String>,
 
-    /// The source whose origin revision, or revision, is noted in the artifact's metadata, as `@<alias>`.
+    /// Source whose origin revision, or revision, is recorded in the artifact's metadata, as `@<alias>`.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64), regex(pattern = r"^@([a-z0-9]([a-z0-9_-]*[a-z0-9])?)$"))]
     pub origin_revision: Option<String>,
 
-    /// What is copied, in this order; a later file takes the place of an earlier one.
+    /// Copy operations, in this order; later files overwrite earlier ones.
     #[schemars(length(min = 1))]
     pub copy: Vec<CopyOperation>,
 }
 
-/// Files of a source, and where they go.
+/// A copy operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CopyOperation {
-    /// Files, a folder or a glob pattern in a source, as `@<alias>/<pattern>`. With pathPattern it may have placeholders.
+    /// File, directory or glob pattern in a source, as `@<alias>/<pattern>`. With pathPattern, it may contain
+    /// placeholders.
     #[schemars(
         length(min = 1, max = 1024),
         regex(pattern = r"^@([a-z0-9]([a-z0-9_-]*[a-z0-9])?)/(.*)$")
     )]
     pub from: String,
 
-    /// File or folder in the artifact, as `@artifact/<path>`. With pathPattern it may have placeholders.
+    /// File or directory in the artifact, as `@artifact/<path>`. With pathPattern, it may contain placeholders.
     #[schemars(length(min = 1, max = 1024), regex(pattern = r"^@(artifact)/(.*)$"))]
     pub to: String,
 
-    /// Glob patterns of what is left out: for paths in the source, for paths below the part of `from` that has no glob
-    /// characters, and, where the pattern has no slash, for names.
+    /// Glob patterns of files to exclude. They match paths in the source, paths below the part of `from` without glob
+    /// characters, and, without a slash, file names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 100))]
     pub exclude: Vec<String>,
@@ -146,7 +148,7 @@ pub struct CopyOperation {
     pub strategy: Option<CopyStrategy>,
 }
 
-/// What happens to files that are copied.
+/// Copy strategy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum CopyStrategy {
     /// They take the place of those that are there.
@@ -158,19 +160,19 @@ pub enum CopyStrategy {
     Extract,
 }
 
-/// What was made.
+/// Observed state of the object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ArtifactGeneratorStatus {
-    /// What is known about this generator, aspect by aspect.
+    /// Conditions of this generator.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
 
-    /// The artifacts that were made.
+    /// Generated artifacts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inventory: Vec<ExternalArtifactReference>,
 
-    /// Checksum of the state of all sources that the artifacts were made of.
+    /// Digest of the state of all sources at the last generation.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Option::is_none")]
     pub observed_sources_digest: Option<String>,
 
@@ -179,7 +181,7 @@ pub struct ArtifactGeneratorStatus {
     pub last_handled_reconcile_at: Option<String>,
 }
 
-/// An artifact that was made.
+/// A generated artifact.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExternalArtifactReference {
     /// Name of the ExternalArtifact.
@@ -188,10 +190,10 @@ pub struct ExternalArtifactReference {
     /// Namespace of the ExternalArtifact.
     pub namespace: String,
 
-    /// Checksum of its archive.
+    /// Digest of the archive.
     pub digest: String,
 
-    /// Name of its archive.
+    /// File name of the archive.
     pub filename: String,
 }
 
