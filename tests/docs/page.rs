@@ -29,7 +29,7 @@ pub enum Treatment {
 }
 
 /// A step of a page, as it is taken.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Step {
     /// With values in the place of placeholders.
     pub piece: Piece,

@@ -1,4 +1,4 @@
-//! README.md.
+//! README.md, and the pages that it hands over to: running the binaries, and the command.
 
 use std::borrow::Cow;
 use std::fs;
@@ -24,7 +24,7 @@ const WITH_FLUX: Treatment = Treatment::Skipped("Flux is not there; tests/chart/
 const WITH_PODS: Treatment = Treatment::Skipped("no such Pods are there; tests/cluster/cli_trace.rs");
 
 /// What does not simply run to its end.
-const TREATMENTS: &[(&str, Treatment)] = &[
+const README: &[(&str, Treatment)] = &[
     ("make demo", OF_CI),
     ("make test", OF_CI),
     ("make lint", OF_CI),
@@ -43,20 +43,24 @@ const TREATMENTS: &[(&str, Treatment)] = &[
     ),
     ("windlass takeover --suspend-self", WITH_FLUX),
     ("windlass giveback", WITH_FLUX),
-    ("windlass why deployment/web -n shop", WITH_PODS),
-    ("windlass trace pod/web-5d4f -n shop", WITH_PODS),
+    ("make bench-sync N=100", BENCHMARK),
+    ("make bench-source PEER=/path/to/flux/binaries", BENCHMARK),
+    ("make bench-build PEER=/path/to/kustomize", BENCHMARK),
+    ("make bench-render PEER=/path/to/helm", BENCHMARK),
     (
-        "windlass events ks/shop --watch",
-        Treatment::Prints("ReconciliationSucceeded"),
+        "make fuzz-build CASES=1000",
+        Treatment::Skipped(
+            "it builds kustomize; the tests of kustomize-build do the same with what is recorded",
+        ),
     ),
     (
-        "windlass logs --kind ks --name shop --follow",
-        Treatment::Skipped("the controllers are no Pods here; tests/cluster/cli_logs.rs"),
+        "make record-cases",
+        Treatment::Skipped("it builds kustomize and writes into the repository"),
     ),
-    (
-        "windlass diff ks/flux-system --recursive",
-        Treatment::Skipped("there is none here; tests/cluster/cli_diff.rs"),
-    ),
+];
+
+/// The same, of docs/operations/binaries.md.
+const BINARIES: &[(&str, Treatment)] = &[
     (
         "source-controller --storage-path=/data --storage-adv-addr=HOST:9090",
         Treatment::Serves(Cow::Borrowed("http://127.0.0.1:9440/readyz")),
@@ -75,19 +79,23 @@ const TREATMENTS: &[(&str, Treatment)] = &[
         "notification-controller --events-addr=:9093 --metrics-addr=:8083 --health-addr=:9443",
         Treatment::Serves(Cow::Borrowed("http://127.0.0.1:9443/readyz")),
     ),
-    ("make bench-sync N=100", BENCHMARK),
-    ("make bench-source PEER=/path/to/flux/binaries", BENCHMARK),
-    ("make bench-build PEER=/path/to/kustomize", BENCHMARK),
-    ("make bench-render PEER=/path/to/helm", BENCHMARK),
+];
+
+/// The same, of docs/command.md.
+const COMMAND: &[(&str, Treatment)] = &[
+    ("windlass why deployment/web -n shop", WITH_PODS),
+    ("windlass trace pod/web-5d4f -n shop", WITH_PODS),
     (
-        "make fuzz-build CASES=1000",
-        Treatment::Skipped(
-            "it builds kustomize; the tests of kustomize-build do the same with what is recorded",
-        ),
+        "windlass events ks/shop --watch",
+        Treatment::Prints("ReconciliationSucceeded"),
     ),
     (
-        "make record-cases",
-        Treatment::Skipped("it builds kustomize and writes into the repository"),
+        "windlass logs --kind ks --name shop --follow",
+        Treatment::Skipped("the controllers are no Pods here; tests/cluster/cli_logs.rs"),
+    ),
+    (
+        "windlass diff ks/flux-system --recursive",
+        Treatment::Skipped("there is none here; tests/cluster/cli_diff.rs"),
     ),
 ];
 
@@ -151,17 +159,24 @@ async fn what_the_readme_says_to_type_works() -> Result<()> {
     let ports = free_ports()?;
     let account = format!("--artifact-service-account={READER}");
     let artifact = format!("artifact --insecure-registry oci://{}", registry.address());
-    let mut placeholders = vec![
+    let mut binaries = vec![
         ("HOST:", "127.0.0.1:"),
         ("--storage-path=/data", storage.as_str()),
         ("--artifact-service-account=NAME", account.as_str()),
         ("https://git.example.com/team/app", repository.url()),
+    ];
+    binaries.extend(ports.iter().map(|(from, to)| (from.as_str(), to.as_str())));
+    let command = [
         ("artifact oci://ghcr.io", artifact.as_str()),
         // What `make cli` builds is the same program.
         ("cargo run --release -p cli --", "windlass"),
     ];
-    placeholders.extend(ports.iter().map(|(from, to)| (from.as_str(), to.as_str())));
-    let steps = read("README.md", &[], &placeholders, TREATMENTS)?;
+    let steps = [
+        read("README.md", &[], &[], README)?,
+        read("docs/operations/binaries.md", &[], &binaries, BINARIES)?,
+        read("docs/command.md", &[], &command, COMMAND)?,
+    ];
+    let steps = steps.concat();
     ensure!(steps.len() > 25, "only {} steps were found", steps.len());
     for step in &steps {
         shell.take(step).await?;
