@@ -162,6 +162,39 @@ fn every_link_leads_somewhere() {
     assert!(count > 50, "only {count} links were found");
 }
 
+/// The files and folders of ours that a line names between backticks.
+fn named_files(line: &str) -> impl Iterator<Item = &str> {
+    let code = line.split('`').skip(1).step_by(2);
+    code.filter(|code| {
+        let folder = code.split('/').next().unwrap_or_default();
+        let is_path = |c: char| c.is_ascii_alphanumeric() || "/_-.".contains(c);
+        matches!(folder, "crates" | "charts" | "tests" | "proto" | "hack")
+            && code.contains('/')
+            && code.chars().all(is_path)
+    })
+}
+
+#[test]
+fn every_file_that_the_docs_name_is_there() {
+    let root = repository_root();
+    let (mut files, mut missing, mut count) = (Vec::new(), Vec::new(), 0);
+    markdown_files(&root, &mut files);
+    for file in &files {
+        let text = fs::read_to_string(file).unwrap();
+        for (line, text) in prose(&text) {
+            for named in named_files(text) {
+                count += 1;
+                if !root.join(named).exists() {
+                    let file = file.strip_prefix(&root).unwrap().display();
+                    missing.push(format!("{file}:{line}: {named}"));
+                }
+            }
+        }
+    }
+    assert!(missing.is_empty(), "\n{}", missing.join("\n"));
+    assert!(count > 50, "only {count} files are named");
+}
+
 #[test]
 fn the_contents_of_the_book_list_every_page_once() {
     let root = repository_root();
