@@ -1,7 +1,12 @@
 //! From a tree to objects: the kustomization (own or generated), and kustomize.
 
+use std::cell::RefCell;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use api::kustomize::KustomizationSpec;
-use kustomize_build::{DefaultOrder, FileSystem, LoadRestrictions, MemoryFs, Options, OverlayFs, Version};
+use kustomize_build::{
+    Budget, DefaultOrder, FileSystem, LoadRestrictions, MemoryFs, Options, OverlayFs, Version,
+};
 use manifest::Object;
 use serde_json::Value;
 
@@ -23,6 +28,7 @@ pub fn build(fs: &dyn FileSystem, folder: &str, spec: &KustomizationSpec) -> Res
     let mut generated = MemoryFs::default();
     generated.insert(&path, contents);
     let overlay = OverlayFs::new(fs, generated);
+    let _turn = GivesTurnBack;
     let built = match kustomize_build::build(&overlay, folder, &options()) {
         Ok(built) => built,
         Err(error) => return Err(all_errors(fs, &manifests).unwrap_or_else(|| error.into())),
@@ -33,8 +39,34 @@ pub fn build(fs: &dyn FileSystem, folder: &str, spec: &KustomizationSpec) -> Res
     }
 }
 
-/// How many bytes a build may make. Of 800 public kustomizations the largest makes 2 MB.
-pub const BUDGET: usize = 96 << 20;
+/// How much a build may make. Of 800 public kustomizations the largest makes 2 MB.
+const BUDGET: Budget = Budget {
+    bytes: 96 << 20,
+    large: Some((24 << 20, wait_for_turn)),
+};
+
+/// Held by the one large build of this process.
+static LARGE: Mutex<()> = Mutex::new(());
+
+thread_local! {
+    /// The turn of the build on this thread, if it is a large one.
+    static TURN: RefCell<Option<MutexGuard<'static, ()>>> = const { RefCell::new(None) };
+}
+
+fn wait_for_turn() {
+    TURN.with_borrow_mut(|turn| {
+        turn.get_or_insert_with(|| LARGE.lock().unwrap_or_else(PoisonError::into_inner));
+    });
+}
+
+/// Gives the turn back when it is dropped, however the build ends.
+struct GivesTurnBack;
+
+impl Drop for GivesTurnBack {
+    fn drop(&mut self) {
+        TURN.with_borrow_mut(Option::take);
+    }
+}
 
 /// How Flux runs kustomize.
 fn options() -> Options {

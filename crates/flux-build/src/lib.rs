@@ -24,7 +24,7 @@ mod kustomization;
 pub mod path;
 mod substitute;
 
-pub use build::{BUDGET, build, refuse_encrypted, to_yaml};
+pub use build::{build, refuse_encrypted, to_yaml};
 pub use error::Error;
 pub use folder::is_manifest;
 pub use generate::{Generated, generate};

@@ -103,6 +103,9 @@ fn load(
     Ok(variables)
 }
 
+/// How many values all objects may have after the substitution.
+const MAXIMUM_VALUES: usize = 1_000_000;
+
 /// What the variables of all objects may still make.
 struct Room {
     bytes: usize,
@@ -113,7 +116,7 @@ impl Default for Room {
     fn default() -> Self {
         Self {
             bytes: engine::MAXIMUM_BYTES,
-            values: yaml::MAX_NODES,
+            values: MAXIMUM_VALUES,
         }
     }
 }
@@ -146,7 +149,7 @@ fn read(text: &str, room: &mut Room) -> Result<Map<String, Value>, SubstituteErr
     let value = value.map_err(refused)?;
     let left = room.values.checked_sub(json::count(&value));
     room.values = left.ok_or_else(|| {
-        SubstituteError::Read(format!("the objects have more than {} values", yaml::MAX_NODES))
+        SubstituteError::Read(format!("the objects have more than {MAXIMUM_VALUES} values"))
     })?;
     match value {
         Value::Object(fields) => Ok(fields),

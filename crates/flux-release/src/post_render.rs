@@ -9,7 +9,7 @@ use api::helm::{HelmRelease, KustomizePostRenderer};
 use api::meta::HELM_GROUP;
 use helm_render::PostRender;
 use kube::ResourceExt as _;
-use kustomize_build::{DefaultOrder, LoadRestrictions, MemoryFs, Options, Version};
+use kustomize_build::{Budget, DefaultOrder, LoadRestrictions, MemoryFs, Options, Version};
 use serde_json::{Value, json};
 
 /// The file that holds what was rendered.
@@ -111,8 +111,11 @@ impl Stage {
     }
 }
 
-/// How many bytes post-renderers may make, as for a Kustomization.
-const BUDGET: usize = 96 << 20;
+/// How much post-renderers may make of the manifests, which are bounded already.
+const BUDGET: Budget = Budget {
+    bytes: 96 << 20,
+    large: None,
+};
 
 fn labels(name: &str, labels: &BTreeMap<String, String>) -> Value {
     json!({

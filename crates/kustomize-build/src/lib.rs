@@ -49,10 +49,11 @@ pub use built::Built;
 pub use error::{Error, ErrorKind};
 pub use fetch::{Fetch, FetchError, NoFetch, Repository};
 pub use fs::{DirEntry, DirectoryFs, FileKind, FileSystem, FsError, MemoryFs, OverlayFs};
+pub use manifest::yaml::Budget;
 pub use schema::BuiltInSchema;
 
 /// What a build may do.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Where files may be read from.
     pub load_restrictions: LoadRestrictions,
@@ -63,9 +64,9 @@ pub struct Options {
     pub shown_root: String,
     /// Adds the label that `buildMetadata: [managedByLabel]` adds, also when the kustomization does not ask for it.
     pub managed_by_label: bool,
-    /// How many bytes the build may make: all that it reads, copies and changes on the way. kustomize has no bound; what
-    /// is built for others needs one, since a patch of a line may double an object.
-    pub budget: Option<usize>,
+    /// How much the build may make: all that it reads, copies and changes on the way. kustomize has no bound; what is built
+    /// for others needs one, since a patch of a line may double an object.
+    pub budget: Option<Budget>,
     /// What is known of the built-in types.
     pub built_in_schema: BuiltInSchema,
     /// The version that `buildMetadata: [managedByLabel]` names, as `kustomize-<version>`.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use kustomize_build::{ErrorKind, MemoryFs, Options, OverlayFs, build};
+use kustomize_build::{Budget, ErrorKind, MemoryFs, Options, OverlayFs, build};
 
 const CONFIG_MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n";
 
@@ -355,7 +355,10 @@ fn a_build_with_a_budget_ends_when_it_makes_more() {
             ("all.yaml", &resources),
         ]);
         let options = Options {
-            budget: Some(16 << 20),
+            budget: Some(Budget {
+                bytes: 16 << 20,
+                large: None,
+            }),
             ..Options::default()
         };
         let error = build(&tree, "", &options).expect_err(what);

@@ -29,7 +29,7 @@ pub use dialect::Dialect;
 pub use emit::{WriteError, check, write, write_mapping, write_values};
 pub use error::{Error, Problem};
 pub use input::Input;
-pub use node::{Comment, Exhausted, Kind, Node, NodeId, Nodes, Style, Tag};
+pub use node::{Budget, Comment, Exhausted, Kind, Node, NodeId, Nodes, Style, Tag};
 pub use write_tree::{Comments, write_tree, write_tree_commented, write_tree_indented};
 
 /// One document of a stream, as JSON.

@@ -233,7 +233,17 @@ pub struct Nodes {
     nodes: Vec<Node>,
     per_text: Option<usize>,
     bytes: usize,
-    most_bytes: Option<usize>,
+    budget: Option<Budget>,
+}
+
+/// How much an arena may hold.
+#[derive(Clone, Copy, Debug)]
+pub struct Budget {
+    /// How many bytes. What would make it hold more unwinds with [`Exhausted`], to be caught by whoever sets the budget: a
+    /// build adds nodes in a thousand places, and in none of them is there anything else to do.
+    pub bytes: usize,
+    /// From so many bytes on the arena is a large one, of which few may be made at once: this is called once, and may wait.
+    pub large: Option<(usize, fn())>,
 }
 
 /// What unwinds when an arena would hold more than it may, see [`Nodes::with_budget`].
@@ -257,10 +267,20 @@ impl IndexMut<NodeId> for Nodes {
     }
 }
 
-#[cold]
-fn exhausted(bytes: usize) -> ! {
-    // No panic: nothing is reported, and hooks stay silent.
-    std::panic::resume_unwind(Box::new(Exhausted { bytes }))
+impl Budget {
+    #[inline]
+    fn check(self, before: usize, bytes: usize) {
+        if bytes > self.bytes {
+            // No panic: nothing is reported, and hooks stay silent.
+            std::panic::resume_unwind(Box::new(Exhausted { bytes: self.bytes }))
+        }
+        if let Some((large, wait)) = self.large
+            && before <= large
+            && bytes > large
+        {
+            wait();
+        }
+    }
 }
 
 impl Nodes {
@@ -272,12 +292,10 @@ impl Nodes {
         }
     }
 
-    /// Makes an arena that holds no more than so many bytes. What would make it hold more unwinds with [`Exhausted`], to
-    /// be caught by whoever sets the budget: a build adds nodes in a thousand places, and in none of them is there
-    /// anything else to do.
-    pub fn with_budget(bytes: usize) -> Self {
+    /// Makes an arena with a budget.
+    pub fn with_budget(budget: Budget) -> Self {
         Self {
-            most_bytes: Some(bytes),
+            budget: Some(budget),
             ..Self::default()
         }
     }
@@ -285,11 +303,10 @@ impl Nodes {
     /// Counts bytes that are made beside the nodes.
     #[inline]
     pub fn charge(&mut self, bytes: usize) {
+        let before = self.bytes;
         self.bytes = self.bytes.saturating_add(bytes);
-        if let Some(most) = self.most_bytes
-            && self.bytes > most
-        {
-            exhausted(most);
+        if let Some(budget) = self.budget {
+            budget.check(before, self.bytes);
         }
     }
 
