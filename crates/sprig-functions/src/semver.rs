@@ -32,6 +32,19 @@ fn worded(error: go_semver::Error) -> Error {
     Error::new(error.to_string())
 }
 
+/// What Go's copystructure makes of a version: it copies exported fields only, and a version has none.
+pub(crate) fn copied(value: &Value) -> Option<Value> {
+    let Value::Object(object) = value else {
+        return None;
+    };
+    let found = object.as_any().downcast_ref::<VersionObject>()?;
+    let version = Version::parse("0.0.0").ok()?;
+    Some(Value::object(VersionObject {
+        version,
+        type_: found.type_,
+    }))
+}
+
 /// A `*semver.Version`, or the `semver.Version` that its methods make.
 #[derive(Debug)]
 struct VersionObject {
@@ -193,6 +206,14 @@ mod tests {
         check(
             r#"{{ semverCompare ">1" "x" }}"#,
             "error calling semverCompare: invalid semantic version",
+        );
+    }
+
+    #[test]
+    fn a_copy_of_a_version_is_empty() {
+        check(
+            r#"{{ deepCopy (semver "1.2.3") }} {{ (deepCopy (dict "v" (semver "1.2.3"))).v }}"#,
+            "0.0.0 0.0.0",
         );
     }
 

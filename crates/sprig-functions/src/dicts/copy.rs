@@ -5,6 +5,7 @@ use std::vec::IntoIter;
 use go_template::{Context, Error, ErrorKind, List, Map, Str, Value};
 
 use crate::arguments::any;
+use crate::semver;
 
 /// How deep a value may be; a map that holds itself has no end.
 const MAX_DEPTH: usize = 10_000;
@@ -77,10 +78,12 @@ fn copy(context: &mut Context<'_>, mut value: Value) -> Result<Value, Error> {
                     format!("deepCopy: the value is more than {MAX_DEPTH} levels deep"),
                 ));
             }
-        } else if let Some(holder) = path.last_mut() {
-            holder.add(value);
         } else {
-            return Ok(value);
+            let value = semver::copied(&value).unwrap_or(value);
+            match path.last_mut() {
+                Some(holder) => holder.add(value),
+                None => return Ok(value),
+            }
         }
         // What is complete goes into what holds it, up to where there is more to copy.
         value = loop {
