@@ -29,6 +29,9 @@ const LOCKDOWN: [&str; 3] = [
     "--feature-gates=ExternalArtifact=true",
 ];
 
+/// Objects with this label are for controllers that a story has for itself, since it measures what they take.
+const OWN: &str = "attacks.example.com/own";
+
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().expect("a runtime can be made"));
 
 /// The processes that all stories share.
@@ -65,10 +68,15 @@ impl World {
             control_plane,
             git: GitServer::start().await?,
             apply: {
-                let flags = [&LOCKDOWN[..], &["--handover-patience=3s"]].concat();
+                let others = format!("--watch-label-selector=!{OWN}");
+                let flags = [&LOCKDOWN[..], &["--handover-patience=3s", &others]].concat();
                 Controller::start_apply(kubeconfig, &source, options(&flags)).await?
             },
-            helm: Controller::start_helm(kubeconfig, &source, options(&LOCKDOWN)).await?,
+            helm: {
+                let others = format!("--watch-label-selector=!{OWN}");
+                let flags = [&LOCKDOWN[..], &[&others]].concat();
+                Controller::start_helm(kubeconfig, &source, options(&flags)).await?
+            },
             notification: Controller::start_notification(kubeconfig, options(&["--no-cross-namespace-refs"]))
                 .await?,
             source,
@@ -122,6 +130,18 @@ where
     }
 }
 
+fn own_options() -> ControllerOptions {
+    let own = format!("--watch-label-selector={OWN}");
+    ControllerOptions {
+        flags: LOCKDOWN
+            .iter()
+            .map(|&flag| flag.to_owned())
+            .chain([own])
+            .collect(),
+        ..ControllerOptions::default()
+    }
+}
+
 /// An account that may do everything in its namespace.
 async fn deployer(client: &Client, namespace: &str) -> Result<()> {
     let metadata = json!({"name": "deployer", "namespace": namespace});
@@ -139,6 +159,25 @@ async fn deployer(client: &Client, namespace: &str) -> Result<()> {
 impl Scene {
     pub async fn apply(&self, object: &Value) -> Result<()> {
         objects::apply(&self.client, object).await.map(drop)
+    }
+
+    /// Creates an object for the story's own controller.
+    pub async fn apply_own(&self, object: &Value) -> Result<()> {
+        let mut object = object.clone();
+        object["metadata"]["labels"] = json!({OWN: "true"});
+        self.apply(&object).await
+    }
+
+    /// An apply-controller for the objects of [`Scene::apply_own`].
+    pub async fn own_apply(&self) -> Result<Controller> {
+        let kubeconfig = self.world.control_plane.kubeconfig_path();
+        Controller::start_apply(kubeconfig, &self.world.source, own_options()).await
+    }
+
+    /// A helm-controller for them.
+    pub async fn own_helm(&self) -> Result<Controller> {
+        let kubeconfig = self.world.control_plane.kubeconfig_path();
+        Controller::start_helm(kubeconfig, &self.world.source, own_options()).await
     }
 
     pub fn api(&self, api_version: &str, kind: &str, namespace: &str) -> Api<DynamicObject> {
