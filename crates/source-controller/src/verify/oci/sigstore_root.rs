@@ -4,7 +4,6 @@
 //! repository of [The Update Framework](https://theupdateframework.io), starting from a root that is built in. Where the
 //! repository cannot be reached, what was fetched last counts, and before that what is built in.
 
-use std::error::Error as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +17,7 @@ use tokio::time::Instant;
 use url::Url;
 
 use super::Error;
+use crate::error::chain;
 use crate::fetch::http::{self, Clients, Settings};
 
 /// Root metadata of the public installation's repository, as Sigstore has published it. What it signs leads to newer ones.
@@ -137,16 +137,6 @@ impl Mirror {
         self.json = Some(json);
         Ok(())
     }
-}
-
-fn chain(error: &sigstore_tuf::Error) -> String {
-    let mut words = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        words = format!("{words}: {error}");
-        cause = error.source();
-    }
-    words
 }
 
 /// The files of the repository, over HTTP.
