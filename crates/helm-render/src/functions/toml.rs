@@ -186,6 +186,18 @@ mod tests {
     }
 
     #[test]
+    fn a_value_that_toml_does_not_have_is_refused_as_in_go() {
+        check(
+            Value::Complex(0.0, 1.0),
+            Err("unsupported type for key '': complex128"),
+        );
+        check(
+            map([("a", Value::Complex(0.0, 1.0))]),
+            Err("unsupported type: complex128"),
+        );
+    }
+
+    #[test]
     fn a_null_within_braces_leaves_its_comma() {
         let table = map([("a", Value::int(1)), ("b", Value::Nil)]);
         check(

@@ -73,6 +73,10 @@ impl Encoder<'_, '_> {
         self.context.descend()?;
         self.context.step()?;
         self.charge()?;
+        if key.is_empty() && matches!(value, Value::Complex(..) | Value::Func(_)) {
+            let kind = value.kind().map_or("nil", Kind::name);
+            return refuse(format!("unsupported type for key '': {kind}"));
+        }
         match self.shape(value)? {
             Shape::Nothing => Ok(()),
             Shape::Table => self.table(key, value),
