@@ -12,13 +12,22 @@ XTASK = $(TARGET)/debug/xtask
 export RUST_LIB_BACKTRACE ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build test attack lint audit fmt generate generate-schema record-cases record-flux-cases record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source fuzz-notify bench-chain bench-rest bench-releases bench-notify bench-idle images docs chaos record-takeover clean
+.PHONY: help build setup test attack lint audit fmt generate generate-schema record-cases record-flux-cases record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source fuzz-notify bench-chain bench-rest bench-releases bench-notify bench-idle images docs chaos record-takeover clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 build: ## Build every binary (debug)
 	$(CARGO) build --workspace --bins --locked
+
+setup: ## Build all that tests and the demo need, and say what is being done: about 25 minutes on two cores, once
+	@echo "1 of 3: debug build of the workspace (about 15 minutes on two cores)"
+	$(MAKE) --no-print-directory build
+	@echo "2 of 3: packages that tests need (names those that are missing)"
+	hack/install-test-packages
+	@echo "3 of 3: etcd, kube-apiserver and other tools from their Go modules, in ~/.cache/windlass (about 10 minutes)"
+	$(XTASK) tools
+	@echo "done: make demo, make test"
 
 tools: build ## Build and install what tests and the demo speak to (once; about 10 minutes on 2 cores)
 	hack/install-test-packages

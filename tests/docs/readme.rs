@@ -25,6 +25,7 @@ const WITH_PODS: Treatment = Treatment::Skipped("no such Pods are there; tests/c
 
 /// What does not simply run to its end.
 const README: &[(&str, Treatment)] = &[
+    ("make setup", Treatment::Skipped("make test does the same first")),
     ("make demo", OF_CI),
     ("make test", OF_CI),
     ("make lint", OF_CI),
