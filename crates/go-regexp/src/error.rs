@@ -1,6 +1,6 @@
 //! Why a pattern is refused, in the words of Go's regexp/syntax.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 /// A pattern that is refused. The text is Go's, byte for byte where the pattern is UTF-8.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +39,14 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&String::from_utf8_lossy(&self.message()))
+        // Each byte that is no UTF-8 becomes a replacement character, as where Go's errors become JSON.
+        for chunk in self.message().utf8_chunks() {
+            f.write_str(chunk.valid())?;
+            for _ in chunk.invalid() {
+                f.write_char(char::REPLACEMENT_CHARACTER)?;
+            }
+        }
+        Ok(())
     }
 }
 
