@@ -39,17 +39,17 @@ pub fn build(fs: &dyn FileSystem, folder: &str, spec: &KustomizationSpec) -> Res
     }
 }
 
-/// How much a build may make. Of 800 public kustomizations the largest makes 2 MB.
+/// Memory limit of a build. The largest of 800 public kustomizations takes 2 MB.
 const BUDGET: Budget = Budget {
     bytes: 96 << 20,
     large: Some((24 << 20, wait_for_turn)),
 };
 
-/// Held by the one large build of this process.
+/// Held by the large build of this process, of which there is at most one.
 static LARGE: Mutex<()> = Mutex::new(());
 
 thread_local! {
-    /// The turn of the build on this thread, if it is a large one.
+    /// Guard of [`LARGE`], if the build on this thread is large.
     static TURN: RefCell<Option<MutexGuard<'static, ()>>> = const { RefCell::new(None) };
 }
 
@@ -59,7 +59,7 @@ fn wait_for_turn() {
     });
 }
 
-/// Gives the turn back when it is dropped, however the build ends.
+/// Releases [`LARGE`] when it is dropped, whether the build succeeds, fails or unwinds.
 struct GivesTurnBack;
 
 impl Drop for GivesTurnBack {

@@ -103,10 +103,10 @@ fn load(
     Ok(variables)
 }
 
-/// How many values all objects may have after the substitution.
+/// Maximum number of YAML values in all objects after the substitution.
 const MAXIMUM_VALUES: usize = 1_000_000;
 
-/// What the variables of all objects may still make.
+/// Remaining limits of a substitution, across all objects.
 struct Room {
     bytes: usize,
     values: usize,
@@ -141,7 +141,7 @@ fn expand(
 }
 
 fn read(text: &str, room: &mut Room) -> Result<Map<String, Value>, SubstituteError> {
-    // A key is a node, too.
+    // Keys are nodes, too.
     let mut nodes = Nodes::with_limit(2 * room.values);
     let refused = |problem: yaml::Problem| SubstituteError::Read(problem.to_string());
     let root = yaml::compose_first(text, &mut nodes, Dialect::Sigs).map_err(refused)?;

@@ -1,4 +1,4 @@
-//! What the variables of many objects make together is bounded, not only what those of one make.
+//! The limits of a substitution hold for all objects together, not for each.
 
 use std::collections::BTreeMap;
 

@@ -111,7 +111,7 @@ impl Stage {
     }
 }
 
-/// How much post-renderers may make of the manifests, which are bounded already.
+/// Memory limit of post-renderers. The manifests that they change are limited before.
 const BUDGET: Budget = Budget {
     bytes: 96 << 20,
     large: None,

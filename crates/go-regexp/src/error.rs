@@ -39,7 +39,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Each byte that is no UTF-8 becomes a replacement character, as where Go's errors become JSON.
+        // Each invalid byte becomes a replacement character, as in Go's JSON.
         for chunk in self.message().utf8_chunks() {
             f.write_str(chunk.valid())?;
             for _ in chunk.invalid() {

@@ -157,7 +157,7 @@ pub(crate) struct Work {
     pub(crate) floor: Floor,
     limits: Limits,
     until: Option<Instant>,
-    /// Where it is this render's turn to make much.
+    /// Held by a large render until it ends.
     turn: Option<Box<dyn Any>>,
     steps: u64,
     bytes: usize,
@@ -206,8 +206,8 @@ impl Work {
         Ok(())
     }
 
-    /// Fails when the render was cancelled or has taken too long. Asked before each call of a function, since a single one
-    /// may take as long as many steps (keys, passwords, patterns over long texts).
+    /// Fails if the render was cancelled or exceeded its time limit. Called before each function call, because one call can
+    /// take as long as many steps (generating keys, hashing passwords, matching patterns in long texts).
     #[inline]
     pub(crate) fn check_end(&self) -> Result<(), Error> {
         if self.is_cancelled() {
@@ -244,13 +244,13 @@ impl Work {
         Ok(())
     }
 
-    /// How many bytes have been made so far.
+    /// Number of bytes charged so far.
     pub(crate) fn made(&self) -> usize {
         self.bytes
     }
 
-    /// Charges for what a function has made, as far as it has not done so itself since `before`. What something else holds
-    /// as well was not made by it.
+    /// Charges for the result of a function, less what the function has charged itself since `before`. A value that is
+    /// shared existed before the call, and is free.
     pub(crate) fn charge_made(&mut self, value: &Value, before: usize) -> Result<(), Error> {
         let made = match value {
             Value::String(text) | Value::Bytes(text) if text.is_unshared() => text.len(),

@@ -11,8 +11,8 @@ pub use encode::{Style, encode};
 
 use crate::{Context, Error, Value};
 
-/// Charges a render for the values of a text, before they are made: at most one for each comma, bracket, equals sign and
-/// line outside of strings, in JSON and in TOML.
+/// Charges a render for the values of a JSON or TOML text before it is parsed. The number of commas, brackets, equals signs
+/// and lines outside of strings is an upper bound.
 pub fn charge_values(context: &mut Context<'_>, text: &[u8]) -> Result<(), Error> {
     let (mut values, mut in_string, mut escaped) = (0_usize, false, false);
     for byte in text {

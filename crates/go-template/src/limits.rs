@@ -35,23 +35,23 @@ pub struct Limits {
     pub stack: usize,
     /// How many bytes templates may print and functions may make.
     pub bytes: usize,
-    /// What a render waits for before it makes much; None where it need not.
+    /// Serializes large renders. None: renders never wait for each other.
     pub turn: Option<Turn>,
     /// How many nodes may be walked and pipelines evaluated.
     pub steps: u64,
-    /// How long it may take; None for as long as its steps take. It ends with the function that is being called then.
+    /// Time limit; None for no limit. It is checked before each function call, and a running call is not interrupted.
     pub time: Option<Duration>,
     /// Ends the render soon after it is set.
     pub cancelled: Option<Arc<AtomicBool>>,
 }
 
-/// The turn of a render to make much, where few renders of a process may do so at once.
+/// Lets only a few renders of a process be large at the same time.
 #[derive(Clone)]
 pub struct Turn {
-    /// How many bytes a render may make before it needs the turn.
+    /// Number of bytes above which a render must take a turn.
     pub above: usize,
-    /// Waits until it is the render's turn, which lasts until what is returned is dropped. The wait does not count for
-    /// [`Limits::time`].
+    /// Blocks until the render may continue. The turn ends when the returned value is dropped. The time spent waiting is not
+    /// counted by [`Limits::time`].
     pub take: Arc<dyn Fn() -> Box<dyn Any> + Send + Sync>,
 }
 

@@ -18,22 +18,22 @@ use tokio::sync::Semaphore;
 use crate::lookup::ClusterLookup;
 use crate::{Content, Context, Error, ErrorKind};
 
-/// How long templates may take. Those of public charts take less than a second.
+/// Time limit of a rendering. Public charts take less than a second.
 const TIME: Duration = Duration::from_secs(60);
-/// How many bytes templates may make, in all steps together; the process takes about twice of it. Of 1,500 public charts
-/// the largest makes 36 MB.
+/// Total bytes that the templates of a rendering may produce, including intermediate results; the process needs about twice
+/// as much memory. The largest of 1,500 public charts produces 36 MB.
 const BYTES: usize = 128 << 20;
-/// What every render may make at once with others. Beyond it they take turns, so that those of one tenant cannot take the
-/// memory of all.
+/// Bytes that renderings may produce concurrently. Above it, only one runs at a time, so that the charts of one tenant cannot
+/// exhaust the memory of the process.
 const BYTES_AT_ONCE: usize = 48 << 20;
-/// What a rendering may give: a record of more could not be read back (see [`helm_release::record`]), and all of it is
-/// applied in one go.
+/// Size limit of the rendered manifests: a larger record could not be read back (see [`helm_release::record`]), and all
+/// manifests are in memory while they are applied.
 const OUTPUT: OutputLimits = OutputLimits {
     bytes: 32 << 20,
     values: 500_000,
 };
 
-/// The one turn to make more than [`BYTES_AT_ONCE`].
+/// Held by the rendering that exceeds [`BYTES_AT_ONCE`].
 static TURN: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore::new(1)));
 
 /// For which revision a chart is rendered.

@@ -42,7 +42,7 @@ pub struct Sorted {
     pub hooks: Vec<Hook>,
     /// What Helm logs: hooks of unknown events, which are left out.
     pub warnings: Vec<Warning>,
-    /// How many values all of it has.
+    /// Number of YAML values in all documents, with aliases expanded.
     pub values: usize,
 }
 
@@ -66,7 +66,7 @@ pub fn sort(files: &Files, order: KindOrder, helm: Helm) -> Result<Sorted, ReadE
     sort_within(files, order, helm, usize::MAX)
 }
 
-/// Does it for documents that have no more than so many values together.
+/// Like [`sort`], and fails if the documents have more than `values` YAML values in total.
 pub(crate) fn sort_within(
     files: &Files,
     order: KindOrder,

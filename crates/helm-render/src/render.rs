@@ -79,7 +79,7 @@ pub struct Options {
     pub lint: bool,
     /// What templates may use.
     pub limits: Limits,
-    /// How large manifests, hooks and notes may be together.
+    /// Size limit of manifests, hooks and notes together.
     pub output: OutputLimits,
 }
 
@@ -106,12 +106,12 @@ impl Options {
     }
 }
 
-/// Bounds of what a rendering gives. Helm has none.
+/// Size limits of the output of a rendering. Helm has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutputLimits {
     /// Bytes of text.
     pub bytes: usize,
-    /// Values of the manifests, with those that aliases repeat: empty ones take a hundred times the memory of their text.
+    /// YAML values in the manifests, with aliases expanded: an empty value takes a hundred times the memory of its text.
     pub values: usize,
 }
 

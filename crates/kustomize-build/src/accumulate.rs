@@ -57,9 +57,9 @@ pub fn build_fetching(
     }
 }
 
-/// Makes an error of a budget that is exhausted.
+/// Converts an exhausted budget into an error.
 fn within_budget<T>(build: impl FnOnce() -> Result<T>) -> Result<T> {
-    // What was half done is dropped with the error.
+    // Unwind safety: the partial result is discarded with the error.
     panic::catch_unwind(AssertUnwindSafe(build)).unwrap_or_else(|cause| match cause.downcast_ref() {
         Some(Exhausted { bytes }) => Err(Error::new(
             ErrorKind::Limit,
@@ -139,7 +139,7 @@ fn finish(nodes: &mut Nodes, map: ResourceMap, kustomization: &Kustomization) ->
         let Some(root) = resource.root else { continue };
         set_final_annotations(nodes, root, &resource, origins, transformations)?;
         let object = to_object(nodes, root, &resource)?;
-        // An alias is a node, and as an object all that it stands for.
+        // In the object, aliases are expanded.
         let values = object.value().values().map(json::count).sum::<usize>();
         nodes.charge(values * size_of::<Value>());
         objects.push(object);

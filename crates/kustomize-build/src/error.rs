@@ -42,7 +42,7 @@ pub enum ErrorKind {
     Io,
     /// A server has no file at a URL.
     Fetch,
-    /// The build makes more than its budget.
+    /// The build exceeds its budget.
     Limit,
 }
 

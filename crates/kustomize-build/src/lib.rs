@@ -64,8 +64,8 @@ pub struct Options {
     pub shown_root: String,
     /// Adds the label that `buildMetadata: [managedByLabel]` adds, also when the kustomization does not ask for it.
     pub managed_by_label: bool,
-    /// How much the build may make: all that it reads, copies and changes on the way. kustomize has no bound; what is built
-    /// for others needs one, since a patch of a line may double an object.
+    /// Memory limit of the build, for everything that it reads, copies and changes. kustomize has none; builds for other users
+    /// need one, because a patch of one line can double an object.
     pub budget: Option<Budget>,
     /// What is known of the built-in types.
     pub built_in_schema: BuiltInSchema,

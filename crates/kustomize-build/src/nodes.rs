@@ -17,7 +17,7 @@ pub(crate) struct Nodes {
 }
 
 impl Nodes {
-    /// Makes the arena of a build.
+    /// Creates the arena of a build.
     pub(crate) fn new(schemas: Schemas, budget: Option<yaml::Budget>) -> Self {
         let nodes = budget.map_or_else(yaml::Nodes::default, yaml::Nodes::with_budget);
         Self { nodes, schemas }

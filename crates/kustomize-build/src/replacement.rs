@@ -311,7 +311,7 @@ fn set_field(nodes: &mut Nodes, field: NodeId, value: NodeId, options: Option<&F
                 "delimiter option can only be used with scalar nodes",
             ));
         }
-        // Before it is made: each may double what the next one takes.
+        // Charged in advance: each replacement can double the text.
         let length = nodes[field].value.len() + text.len();
         nodes.charge(length);
         text = with_part(&nodes[field].value, &text, options);

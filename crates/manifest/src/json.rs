@@ -37,7 +37,7 @@ impl ValueCounter {
     }
 }
 
-/// How many values a value is made of: itself, and all below it.
+/// Counts a value and all values below it.
 pub fn count(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(count).sum::<usize>(),

@@ -32,7 +32,7 @@ fn worded(error: go_semver::Error) -> Error {
     Error::new(error.to_string())
 }
 
-/// What Go's copystructure makes of a version: it copies exported fields only, and a version has none.
+/// Copies a version like Go's copystructure, which only copies exported fields: a version has none, so the copy is 0.0.0.
 pub(crate) fn copied(value: &Value) -> Option<Value> {
     let Value::Object(object) = value else {
         return None;

@@ -32,7 +32,7 @@ impl From<Vec<Value>> for Items {
 }
 
 impl List {
-    /// Whether nothing else holds the items.
+    /// Whether this is the only reference to the items.
     pub(crate) fn is_unshared(&self) -> bool {
         self.items
             .as_ref()

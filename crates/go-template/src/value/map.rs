@@ -54,7 +54,7 @@ impl Map {
         self.type_
     }
 
-    /// Whether nothing else holds the entries.
+    /// Whether this is the only reference to the entries.
     pub(crate) fn is_unshared(&self) -> bool {
         self.entries
             .as_ref()

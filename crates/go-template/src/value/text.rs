@@ -8,8 +8,8 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// Returns bytes as text. Each byte that is no UTF-8 becomes a replacement character, as in Go's JSON; Rust's own way makes
-/// one of several.
+/// Converts bytes to text. Each invalid byte becomes a replacement character, as in Go's JSON; `String::from_utf8_lossy`
+/// replaces several bytes by one.
 pub fn valid_text(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(bytes) {
         return Cow::Borrowed(text);
@@ -27,7 +27,7 @@ pub fn valid_text(bytes: &[u8]) -> Cow<'_, str> {
 pub struct Str(Arc<[u8]>);
 
 impl Str {
-    /// Whether nothing else holds the text.
+    /// Whether this is the only reference to the text.
     pub(crate) fn is_unshared(&self) -> bool {
         Arc::strong_count(&self.0) == 1
     }
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn each_byte_that_is_no_text_is_replaced() {
         assert_eq!(valid_text("ué".as_bytes()), "ué");
-        // The beginning of a character of three bytes.
+        // The first two bytes of a three-byte character.
         assert_eq!(valid_text(b"u\xe7\xa7"), "u\u{fffd}\u{fffd}");
     }
 }

@@ -67,12 +67,12 @@ fn without_end(mut text: String) -> String {
 
 /// Reads the first document of a text: `yaml.Unmarshal` into a map or list.
 fn read(context: &mut Context<'_>, text: &[u8], type_: Type) -> Result<Decoded, Error> {
-    // Before they are made: a text of two bytes for each has sixty times its size as nodes.
+    // Charged before parsing: the nodes of a text can take sixty times its size.
     context.charge(nodes_of(text).saturating_mul(size_of::<Node>()))?;
     Ok(decoded(text, type_))
 }
 
-/// At most how many nodes a text has, but for what takes its place in strings: one for each of its separators.
+/// Estimates the number of nodes of a text by its separators.
 fn nodes_of(text: &[u8]) -> usize {
     let is_separator = |byte: &&u8| matches!(byte, b',' | b'[' | b'{' | b':' | b'\n');
     text.iter().filter(is_separator).count().min(yaml::MAX_NODES)

@@ -21,7 +21,7 @@ pub(super) struct Head {
     pub(super) kind: String,
     pub(super) name: String,
     pub(super) annotations: BTreeMap<String, String>,
-    /// How many values the document has, with those that aliases repeat.
+    /// Number of YAML values in the document, with aliases expanded.
     pub(super) values: usize,
 }
 

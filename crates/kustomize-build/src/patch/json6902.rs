@@ -57,7 +57,7 @@ impl Operations {
         self.list.is_empty()
     }
 
-    /// `copied` is told how large a value is before an operation copies it.
+    /// Calls `copied` with the size of each value before an operation copies it.
     fn apply(&self, document: &mut Json, copied: &mut dyn FnMut(usize)) -> Result<()> {
         self.list
             .iter()

@@ -236,20 +236,21 @@ pub struct Nodes {
     budget: Option<Budget>,
 }
 
-/// How much an arena may hold.
+/// Memory limit of an arena.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
-    /// How many bytes. What would make it hold more unwinds with [`Exhausted`], to be caught by whoever sets the budget: a
-    /// build adds nodes in a thousand places, and in none of them is there anything else to do.
+    /// Maximum number of bytes. Exceeding it unwinds the stack with [`Exhausted`], which the caller that set the budget must
+    /// catch. A build adds nodes in many places, none of which could handle an error.
     pub bytes: usize,
-    /// From so many bytes on the arena is a large one, of which few may be made at once: this is called once, and may wait.
+    /// Number of bytes above which the arena is large, and a function that is called once when it becomes large. The function
+    /// may block, to limit the number of large arenas.
     pub large: Option<(usize, fn())>,
 }
 
-/// What unwinds when an arena would hold more than it may, see [`Nodes::with_budget`].
+/// Payload of the unwinding when an arena exceeds its [`Budget`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exhausted {
-    /// How many bytes it may hold.
+    /// The exceeded limit.
     pub bytes: usize,
 }
 
@@ -271,7 +272,7 @@ impl Budget {
     #[inline]
     fn check(self, before: usize, bytes: usize) {
         if bytes > self.bytes {
-            // No panic: nothing is reported, and hooks stay silent.
+            // Unlike a panic, this does not call the panic hook.
             std::panic::resume_unwind(Box::new(Exhausted { bytes: self.bytes }))
         }
         if let Some((large, wait)) = self.large
@@ -284,7 +285,7 @@ impl Budget {
 }
 
 impl Nodes {
-    /// Makes an arena that takes fewer nodes of a text than [`super::MAX_NODES`].
+    /// Creates an arena with a lower limit of nodes per text than [`super::MAX_NODES`].
     pub fn with_limit(nodes: usize) -> Self {
         Self {
             per_text: Some(nodes),
@@ -292,7 +293,7 @@ impl Nodes {
         }
     }
 
-    /// Makes an arena with a budget.
+    /// Creates an arena with a memory limit.
     pub fn with_budget(budget: Budget) -> Self {
         Self {
             budget: Some(budget),
@@ -300,7 +301,7 @@ impl Nodes {
         }
     }
 
-    /// Counts bytes that are made beside the nodes.
+    /// Charges the budget for memory other than nodes.
     #[inline]
     pub fn charge(&mut self, bytes: usize) {
         let before = self.bytes;
@@ -310,7 +311,7 @@ impl Nodes {
         }
     }
 
-    /// How many nodes of a text it takes.
+    /// Maximum number of nodes per text.
     pub(super) fn limit(&self) -> usize {
         self.per_text.unwrap_or(super::MAX_NODES).min(super::MAX_NODES)
     }

@@ -17,7 +17,7 @@ pub(super) fn deep_copy(context: &mut Context<'_>, arguments: &[Value]) -> Resul
     }
 }
 
-/// What an empty map takes, and each entry in it, with what its table keeps free.
+/// Approximate memory of an empty map and of one entry, including unused capacity.
 const MAP_BYTES: usize = 256;
 const ENTRY_BYTES: usize = 2 * size_of::<(Str, Value)>();
 

@@ -18,7 +18,7 @@ const MAX_DEPTH: usize = 200;
 /// another twice, and so on, is small as a value and without end as text.
 const MAX_BYTES: usize = 64 << 20;
 
-/// What a node takes in memory, without its text.
+/// Memory of a node without its text.
 const NODE_BYTES: usize = 64;
 
 /// Writes a value as YAML, ending in a newline.
@@ -52,7 +52,7 @@ fn too_large(of: &str) -> Error {
     Error::of(ErrorKind::Limit, format!("yaml: the value has too many {of}"))
 }
 
-/// How much of the text will be spaces: two for each level, on each line.
+/// Number of spaces that the text will be indented with: two per level, on each line.
 fn indentation(value: &Plain, depth: usize) -> usize {
     let below = |value: &Plain| indentation(value, depth + 1);
     2 * depth

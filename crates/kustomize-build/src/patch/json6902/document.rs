@@ -55,7 +55,7 @@ impl Json {
         })
     }
 
-    /// How many bytes the value takes.
+    /// Approximate memory of the value in bytes.
     pub(super) fn size(&self) -> usize {
         size_of::<Self>()
             + match self {

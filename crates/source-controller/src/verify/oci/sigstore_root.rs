@@ -1,8 +1,8 @@
-//! The Sigstore installation that is trusted for keyless signatures where an object names none.
+//! The Sigstore trusted root for keyless signatures, if the object names none.
 //!
-//! A file, if there is one; else the public installation, whose keys and certificates change: they are refreshed from its
-//! repository of [The Update Framework](https://theupdateframework.io), starting from a root that is built in. Where the
-//! repository cannot be reached, what was fetched last counts, and before that what is built in.
+//! It is read from a file, if one is configured. Otherwise it is the root of the public Sigstore instance, whose keys and
+//! certificates change over time: it is refreshed from the instance's [TUF](https://theupdateframework.io) repository, starting
+//! from built-in root metadata. If the repository is unreachable, the last fetched root is used, or else the built-in one.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,25 +20,25 @@ use super::Error;
 use crate::error::chain;
 use crate::fetch::http::{self, Clients, Settings};
 
-/// Root metadata of the public installation's repository, as Sigstore has published it. What it signs leads to newer ones.
+/// TUF root metadata of the public instance, as published by Sigstore. Newer root metadata is verified against it.
 const PUBLIC_ROOT: &[u8] = include_bytes!("../../../data/sigstore-tuf-root.json");
-/// The description of an installation among the repository's targets.
+/// TUF target that contains the trusted root.
 const TARGET: &str = "trusted_root.json";
 
-/// How long what was fetched counts: the repository's timestamp is signed anew each few days.
+/// Interval between refreshes. TUF timestamps of the public repository are valid for several days.
 const FRESH_FOR: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long a repository that cannot be reached is left alone.
+/// Delay before a retry if the repository is unreachable.
 const RETRY_AFTER: Duration = Duration::from_secs(60 * 60);
-/// How long a verification waits for a refresh. It goes on with what is known.
+/// Timeout of a refresh. The verification then continues with the known root.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Where the description of the installation comes from. Clones share what was fetched.
+/// Origin of the trusted root. Clones share the fetched root.
 #[derive(Clone, Default)]
 pub(crate) struct SigstoreRoot(Origin);
 
 #[derive(Clone, Default)]
 enum Origin {
-    /// What is built in.
+    /// The built-in root.
     #[default]
     BuiltIn,
     /// `--sigstore-trusted-root`.
@@ -47,21 +47,21 @@ enum Origin {
     Mirror(Arc<Mutex<Mirror>>),
 }
 
-/// A repository of The Update Framework, and what it has given.
+/// A TUF repository and the root that was fetched from it.
 struct Mirror {
     url: Url,
     root: Vec<u8>,
     clients: Clients,
-    /// What it gave last.
+    /// The last fetched trusted root.
     json: Option<Vec<u8>>,
-    /// When it is asked again; None at once.
+    /// Time of the next refresh; None: immediately.
     due: Option<Instant>,
-    /// What was verified, so that no older metadata is taken later.
+    /// Verified metadata, which protects against rollback to older metadata.
     verified: Arc<MemoryStore>,
 }
 
 impl SigstoreRoot {
-    /// As `--sigstore-trusted-root` and `--sigstore-tuf-mirror` say; either may be empty.
+    /// Creates it from `--sigstore-trusted-root` and `--sigstore-tuf-mirror`; the file takes precedence.
     pub(crate) fn new(file: Option<PathBuf>, mirror: Option<Url>) -> Self {
         Self(match (file.filter(|file| !file.as_os_str().is_empty()), mirror) {
             (Some(file), _) => Origin::File(file),
@@ -70,7 +70,7 @@ impl SigstoreRoot {
         })
     }
 
-    /// Reads the file anew each time: whoever refreshes it does not restart the controller.
+    /// Loads the trusted root. A file is read on each call, so that it can be updated without a restart.
     pub(super) async fn load(&self) -> Result<TrustedRoot, Error> {
         match &self.0 {
             Origin::BuiltIn => TrustedRoot::public_good().map_err(Error::Trust),
@@ -81,7 +81,7 @@ impl SigstoreRoot {
                 })?;
                 TrustedRoot::from_json(&json).map_err(Error::Trust)
             }
-            // Whoever comes while it is refreshed waits for it, and does not ask again.
+            // Concurrent verifications wait for a running refresh instead of starting another one.
             Origin::Mirror(mirror) => mirror.lock().await.trusted_root().await,
         }
     }
@@ -139,7 +139,7 @@ impl Mirror {
     }
 }
 
-/// The files of the repository, over HTTP.
+/// Reads the files of the repository over HTTP.
 struct Remote {
     url: Url,
     client: reqwest::Client,
@@ -148,7 +148,7 @@ struct Remote {
 impl Remote {
     fn new(url: &Url, clients: &Clients) -> Result<Self, String> {
         let mut url = url.clone();
-        // What is joined takes the place of the last part, unless a slash ends it.
+        // Without a trailing slash, `join` would replace the last path segment.
         if !url.path().ends_with('/') {
             url.set_path(&format!("{}/", url.path()));
         }
@@ -172,7 +172,7 @@ impl Remote {
                 .await
                 .map_err(failed)?;
             let status = answer.status();
-            // Stores of objects answer 403 for what is not there.
+            // Object stores answer 403 for missing objects.
             if matches!(status.as_u16(), 403 | 404) {
                 return Ok(None);
             }

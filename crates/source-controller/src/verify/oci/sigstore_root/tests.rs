@@ -8,7 +8,7 @@ use testkit::HelmRepository;
 use super::*;
 
 const LATER: &str = "2999-01-01T00:00:00Z";
-/// What every public key of this curve begins with, in DER (RFC 5480).
+/// DER prefix of a public key on the curve P-256 (RFC 5480).
 const P256: [u8; 26] = [
     0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86,
     0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
@@ -61,7 +61,7 @@ impl Signer {
         )
     }
 
-    /// Puts a description of an installation into the repository.
+    /// Publishes a trusted root in the repository.
     fn publish(&self, repository: &HelmRepository, version: u64, target: &[u8]) {
         let file = |bytes: &[u8]| {
             json!({"version": version, "length": bytes.len(),
@@ -93,7 +93,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A description of an installation, with something by which it is known.
+/// A trusted root that can be recognized by its name.
 fn installation(name: &str) -> Vec<u8> {
     json!({"mediaType": "application/vnd.dev.sigstore.trustedroot+json;version=0.1", "tlogs": [], "ctlogs": [],
         "certificateAuthorities": [], "timestampAuthorities": [], "name": name})
@@ -114,7 +114,7 @@ async fn what_the_repository_signs_is_trusted_and_older_or_foreign_things_are_no
     let mirror = Mirror::shared(Url::parse(repository.url()).unwrap(), signer.root());
     let ask_again = async || mirror.lock().await.due = None;
 
-    // Nothing is there: what is built in counts, and the repository is left alone for a while.
+    // The repository is empty: the built-in root is used, and there is no immediate retry.
     assert_eq!(known(&mirror).await, None);
     assert!(!repository.take_requests().is_empty());
     assert_eq!(known(&mirror).await, None);
@@ -123,12 +123,12 @@ async fn what_the_repository_signs_is_trusted_and_older_or_foreign_things_are_no
     signer.publish(&repository, 2, &installation("two"));
     ask_again().await;
     assert_eq!(known(&mirror).await, Some(installation("two")));
-    // It counts for a day.
+    // There is no second refresh within a day.
     assert!(!repository.take_requests().is_empty());
     assert_eq!(known(&mirror).await, Some(installation("two")));
     assert_eq!(repository.take_requests(), []);
 
-    // An older one, one with other content, and one that somebody else signed.
+    // Older metadata, a modified target and metadata signed with another key are rejected.
     signer.publish(&repository, 1, &installation("one"));
     ask_again().await;
     assert_eq!(known(&mirror).await, Some(installation("two")));
