@@ -3,18 +3,15 @@
 //! They hold: the host that the victim's registry redirects to (a CDN, or a bucket that was let go). It challenges, with Basic
 //! and with a token server of its own. The victim's credentials are for the registry only.
 
-use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::PoisonError;
 
-use anyhow::{Result, ensure};
+use anyhow::ensure;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 use testkit::objects;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpListener;
 
-use crate::scene::{SOURCE, play};
+use crate::scene::{SOURCE, play, serve};
 
 const LOGIN: &str = "robot:password-of-the-victim";
 
@@ -63,29 +60,4 @@ fn credentials_of_a_registry_stay_with_it() {
         }
         Ok(())
     });
-}
-
-/// A server that writes down what it hears; `answer` gives status and headers for a request.
-async fn serve(
-    answer: impl Fn(&str, SocketAddr) -> String + Send + 'static,
-) -> Result<(SocketAddr, Arc<Mutex<String>>)> {
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let address = listener.local_addr()?;
-    let heard = Arc::new(Mutex::new(String::new()));
-    let notes = heard.clone();
-    tokio::spawn(async move {
-        while let Ok((mut stream, _)) = listener.accept().await {
-            let mut buffer = vec![0; 16 << 10];
-            let read = stream.read(&mut buffer).await.unwrap_or_default();
-            let text = String::from_utf8_lossy(&buffer[..read]).into_owned();
-            let head = answer(&text, address);
-            notes
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push_str(&text);
-            let answer = format!("HTTP/1.1 {head}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
-            let _ = stream.write_all(answer.as_bytes()).await;
-        }
-    });
-    Ok((address, heard))
 }

@@ -1,6 +1,7 @@
 //! What every story starts from: locked-down controllers, a victim's namespace and an attacker's.
 
-use std::sync::LazyLock;
+use std::net::SocketAddr;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -11,6 +12,8 @@ use testkit::controller::ControllerOptions;
 use testkit::git::{Change, Repository};
 use testkit::objects::{self, condition};
 use testkit::{ControlPlane, Controller, GitServer, install_crds, wait_for};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::OnceCell;
 
@@ -240,4 +243,29 @@ impl Scene {
         );
         Ok(())
     }
+}
+
+/// Starts an HTTP server that records its requests; `answer` returns status and headers of a response.
+pub async fn serve(
+    answer: impl Fn(&str, SocketAddr) -> String + Send + 'static,
+) -> Result<(SocketAddr, Arc<Mutex<String>>)> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?;
+    let heard = Arc::new(Mutex::new(String::new()));
+    let notes = heard.clone();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut buffer = vec![0; 16 << 10];
+            let read = stream.read(&mut buffer).await.unwrap_or_default();
+            let text = String::from_utf8_lossy(&buffer[..read]).into_owned();
+            let head = answer(&text, address);
+            notes
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push_str(&text);
+            let answer = format!("HTTP/1.1 {head}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+            let _ = stream.write_all(answer.as_bytes()).await;
+        }
+    });
+    Ok((address, heard))
 }
