@@ -22,7 +22,11 @@ use controller_kit::{client, kubeconfig};
 use futures::StreamExt as _;
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures::future::BoxFuture;
+use k8s_openapi::api::authorization::v1::{
+    ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
+};
 use k8s_openapi::api::core::v1::ServiceAccount;
+use kube::api::PostParams;
 use kube::core::ApiResource;
 use kube::{Api, Client};
 use kube_apply::{Drift, Engine, Owner};
@@ -75,6 +79,34 @@ impl Target {
             .get(&id.name, &Default::default())
             .ok()?;
         self.client.request(request).await.ok()
+    }
+
+    /// Returns whether the account of this target may change an object; None if the cluster does not say.
+    pub async fn may_change(&self, id: &ObjectId, version: &str) -> Option<bool> {
+        let gvk = GroupVersionKind {
+            group: id.group.clone(),
+            version: version.to_owned(),
+            kind: id.kind.clone(),
+        };
+        let resource = self.engine.mapper().resolve_any_version(&gvk).await.ok()??;
+        let attributes = ResourceAttributes {
+            verb: Some("patch".to_owned()),
+            group: Some(id.group.clone()),
+            resource: Some(resource.api.plural.clone()),
+            namespace: Some(id.namespace.clone()).filter(|namespace| !namespace.is_empty()),
+            name: Some(id.name.clone()),
+            ..ResourceAttributes::default()
+        };
+        let review = SelfSubjectAccessReview {
+            spec: SelfSubjectAccessReviewSpec {
+                resource_attributes: Some(attributes),
+                ..SelfSubjectAccessReviewSpec::default()
+            },
+            ..SelfSubjectAccessReview::default()
+        };
+        let reviews: Api<SelfSubjectAccessReview> = Api::all(self.client.clone());
+        let answer = reviews.create(&PostParams::default(), &review).await.ok()?;
+        Some(answer.status?.allowed)
     }
 }
 

@@ -112,6 +112,21 @@ impl Engine {
         futures::stream::iter(asked).buffered(width).collect().await
     }
 
+    /// Returns who owns the object by its labels, if that is not `owner`. None if it is gone, or nobody can say.
+    pub async fn other_owner(&self, owner: &Owner, id: &ObjectId, version: &str) -> Option<Owner> {
+        let facts = match self.known(id) {
+            Some(facts) => facts,
+            None => {
+                let at = self.address(id, version).await.ok().flatten()?;
+                self.look(&at).await.ok().flatten()?
+            }
+        };
+        match reason_to_keep(owner, &facts) {
+            Some(SkipReason::OwnedBy(other)) => Some(other),
+            _ => None,
+        }
+    }
+
     async fn fate(&self, owner: &Owner, id: &ObjectId, version: &str) -> Result<Fate, Failure> {
         let Some(at) = self.address(id, version).await? else {
             return Ok(Fate::Missing);

@@ -104,19 +104,17 @@ async fn delete(
         namespace: key.namespace.clone(),
         name: key.name.clone(),
     };
-    let Some(managed) = handover::at_the_end(context, key, object, &target).await else {
+    let Some(sorted) = handover::at_the_end(context, key, object, &target).await else {
         return Err(Held::HandingOver);
     };
+    let managed = sorted.to_be_deleted();
     let options = PruneOptions {
         guard: context.prune.at_the_end(object, &target),
     };
-    let pruned = target.engine.prune(&owner, &managed, &options).await;
+    let pruned = handover::delete(&target, &owner, &sorted, &options).await;
     recorder.pruned(None, &pruned);
     if let Some(refused) = &pruned.refused {
-        let left = managed
-            .iter()
-            .filter(|(id, _)| refused.contains(id) || pruned.failed.iter().any(|(failed, _)| failed == id));
-        let left = super::recorded(&left.cloned().collect());
+        let left = super::recorded(&handover::left(&managed, &pruned).collect());
         let message = prune::explained(object, refused);
         // It is tried again in any case: the content may go, or a confirmation come.
         let _ = recorder.prune_refused(message, left).await;

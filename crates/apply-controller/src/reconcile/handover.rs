@@ -6,6 +6,9 @@
 //! anyway and finds done. What is waited for stays in the inventory, so that a process that dies here goes on here.
 //!
 //! A wait ends when the heir has applied the object, which then wears its labels, or will not; or when it takes too long.
+//!
+//! Labels are worth as much as the account of the Kustomization that they name: one whose account may not change the object did
+//! not apply it. Such an object is kept for as long as an heir is waited for, and is then deleted.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -16,7 +19,7 @@ use artifact::client::RemoteTree;
 use cluster_access::targets::Target;
 use controller_kit::ObjectKey;
 use jiff::{SignedDuration, Timestamp};
-use kube_apply::Owner;
+use kube_apply::{Guard, Owner, PruneOptions, Pruned};
 use manifest::{Object, ObjectId};
 
 use super::decide::{Plan, Trigger, source_object};
@@ -57,12 +60,23 @@ impl HandOver {
 pub struct Sorted {
     /// To be deleted, if they are still ours.
     pub deleted: Vec<(ObjectId, String)>,
+    /// To be deleted, if they still wear the labels of these, who may not change them.
+    pub usurped: Vec<(Owner, ObjectId, String)>,
     /// To be kept for now.
     pub waiting: Vec<(ObjectId, String)>,
     /// Who is waited for.
     pub heirs: BTreeSet<ObjectKey>,
     /// Those of them that say that they are done, though the objects wear our labels: they have to apply once more.
     pub settled: BTreeSet<ObjectKey>,
+}
+
+impl Sorted {
+    /// All that is to be deleted, whoever it belongs to by its labels.
+    pub fn to_be_deleted(&self) -> Vec<(ObjectId, String)> {
+        let usurped = self.usurped.iter();
+        let usurped = usurped.map(|(_, id, version)| (id.clone(), version.clone()));
+        self.deleted.iter().cloned().chain(usurped).collect()
+    }
 }
 
 /// Another Kustomization, as far as it matters to who looks for heirs.
@@ -101,6 +115,16 @@ pub async fn sort(
     };
     let mut sorted = Sorted::default();
     for (id, version) in stale {
+        let keeper = target.engine.other_owner(&owner, &id, &version).await;
+        if let Some(keeper) = keeper
+            && !may_have(context, object, &keeper, &id, &version).await
+        {
+            match impatient {
+                true => sorted.usurped.push((keeper, id, version)),
+                false => sorted.waiting.push((id, version)),
+            }
+            continue;
+        }
         match heirs.remove(&id) {
             // Anybody can write an inventory. Only the labels of the object itself prove that an heir has applied it, and the
             // prune reads them. Without them the object is deleted when the patience is over.
@@ -114,6 +138,67 @@ pub async fn sort(
         }
     }
     sorted
+}
+
+/// Returns whether the Kustomization that an object's labels name may change it. Unless that is certainly not so, it may: what
+/// another one has must not be deleted because a cluster does not answer.
+async fn may_have(
+    context: &Context,
+    object: &Kustomization,
+    keeper: &Owner,
+    id: &ObjectId,
+    version: &str,
+) -> bool {
+    let key = ObjectKey::new(&keeper.namespace, &keeper.name);
+    let keeper = context.caches.kustomizations.get(&key.object_ref());
+    // One that is not known here may be applied from another cluster.
+    let Some(keeper) = keeper.filter(|keeper| same_cluster(keeper, object)) else {
+        return true;
+    };
+    let placement = observe::placement(&keeper);
+    if context.targets.account_of(placement).is_none() {
+        return true;
+    }
+    match context.targets.of(placement).await {
+        Ok(target) => target.may_change(id, version).await.unwrap_or(true),
+        Err(_) => true,
+    }
+}
+
+/// Deletes what is to be deleted. What is neither deleted nor skipped in the end is still there.
+pub async fn delete(target: &Target, owner: &Owner, sorted: &Sorted, options: &PruneOptions) -> Pruned {
+    let mut pruned = target.engine.prune(owner, &sorted.deleted, options).await;
+    // Theirs by their labels alone: the share of our inventory is not theirs.
+    let options = PruneOptions {
+        guard: Guard {
+            share: None,
+            ..options.guard.clone()
+        },
+    };
+    for (keeper, id, version) in &sorted.usurped {
+        if pruned.refused.is_some() {
+            break; // One confirmation at a time.
+        }
+        tracing::warn!(object = %id, owner = %keeper, "deleting an object whose labels name a Kustomization that may not change it");
+        let ids = [(id.clone(), version.clone())];
+        let more = target.engine.prune(keeper, &ids, &options).await;
+        pruned.deleted.extend(more.deleted);
+        pruned.skipped.extend(more.skipped);
+        pruned.failed.extend(more.failed);
+        pruned.refused = more.refused;
+    }
+    pruned
+}
+
+/// Returns what of `stale` is still there and still to be deleted.
+pub fn left<'a>(
+    stale: &'a [(ObjectId, String)],
+    pruned: &'a Pruned,
+) -> impl Iterator<Item = (ObjectId, String)> + 'a {
+    let is_done = |id: &ObjectId| {
+        pruned.deleted.contains(id) || pruned.skipped.iter().any(|(skipped, _)| skipped == id)
+    };
+    stale.iter().filter(move |(id, _)| !is_done(id)).cloned()
 }
 
 /// Notes who is waited for, so that their changes wake `key`; or that nobody is.
@@ -329,7 +414,7 @@ pub async fn at_the_end(
     key: &ObjectKey,
     object: &Kustomization,
     target: &Target,
-) -> Option<Vec<(ObjectId, String)>> {
+) -> Option<Sorted> {
     // By the server's clock, so that a new process does not wait anew.
     let since = object
         .metadata
@@ -338,7 +423,7 @@ pub async fn at_the_end(
         .map_or(Timestamp::now(), |time| time.0);
     let sorted = sort(context, object, target, managed_before(object).sorted(), since).await;
     remember(context, key, &sorted, since);
-    sorted.waiting.is_empty().then_some(sorted.deleted)
+    sorted.waiting.is_empty().then_some(sorted)
 }
 
 #[cfg(test)]

@@ -105,7 +105,7 @@ pub(super) async fn prune(
     handover::remember(context, &key, &sorted, since);
     // What is handed over stays managed until then.
     let kept = new.union(&sorted.waiting.iter().cloned().collect());
-    let stale = sorted.deleted;
+    let stale = sorted.to_be_deleted();
     if stale.is_empty() {
         return Ok(recorded(&kept));
     }
@@ -116,7 +116,7 @@ pub(super) async fn prune(
     let options = PruneOptions {
         guard: context.prune.in_a_run(object, target, old, &kept),
     };
-    let pruned = target.engine.prune(&owner, &stale, &options).await;
+    let pruned = handover::delete(target, &owner, &sorted, &options).await;
     recorder.pruned(Some(plan), &pruned);
     if let Some(refused) = &pruned.refused {
         context
@@ -126,11 +126,7 @@ pub(super) async fn prune(
     let Some(error) = error(object, &pruned) else {
         return Ok(recorded(&kept));
     };
-    let refused = pruned.refused.iter().flat_map(|refused| &refused.objects);
-    let failed = stale
-        .iter()
-        .filter(|(id, _)| pruned.failed.iter().any(|(failed, _)| failed == id));
-    let left: Inventory = refused.chain(failed).cloned().collect();
+    let left: Inventory = handover::left(&stale, &pruned).collect();
     Err((error, recorded(&kept.union(&left))))
 }
 
