@@ -1,6 +1,6 @@
 //! Why a pattern is refused, in the words of Go's regexp/syntax.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 /// A pattern that is refused. The text is Go's, byte for byte where the pattern is UTF-8.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,14 +39,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Each invalid byte becomes a replacement character, as in Go's JSON.
-        for chunk in self.message().utf8_chunks() {
-            f.write_str(chunk.valid())?;
-            for _ in chunk.invalid() {
-                f.write_char(char::REPLACEMENT_CHARACTER)?;
-            }
-        }
-        Ok(())
+        f.write_str(&go_text::valid_text(&self.message()))
     }
 }
 

@@ -43,7 +43,7 @@ pub enum Error {
     #[error("too many constraint groups (max {max})", max = crate::constraints::MAX_GROUPS)]
     TooManyConstraintGroups,
     /// An alternative of a range has not the form of a range.
-    #[error("improper constraint: {}", crate::quote::quote(.0))]
+    #[error("improper constraint: {}", go_text::quote::quoted(.0))]
     ImproperConstraint(String),
     /// The version within a range cannot be read, though its form is right.
     #[error("constraint parser error")]

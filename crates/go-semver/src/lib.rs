@@ -16,7 +16,6 @@
 mod comparison;
 mod constraints;
 mod error;
-mod quote;
 mod scanner;
 mod version;
 

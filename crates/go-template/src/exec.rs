@@ -19,7 +19,8 @@ pub(crate) use truth::is_true;
 
 use crate::ast::{Branch, Invocation, List, Node, NodeRef, Tree};
 use crate::context::Context;
-use crate::{Error, ErrorKind, Str, Type, Value, quote};
+use crate::{Error, ErrorKind, Str, Type, Value};
+use go_text::quote;
 
 /// Go's bound of templates that call templates.
 const MAX_DEPTH: u32 = 100_000;
@@ -60,7 +61,7 @@ pub(crate) fn incomplete(name: &Str) -> Error {
 pub(crate) fn quoted(name: &[u8]) -> String {
     let mut out = Vec::new();
     quote::quote(name, &mut out);
-    crate::valid_text(&out).into_owned()
+    go_text::valid_text(&out).into_owned()
 }
 
 /// A value in a place that may be of type `interface {}`: what a loop over `[]interface {}` gives, or a field of a map. Only
@@ -272,6 +273,6 @@ impl<'a> Exec<'a> {
 
     /// Returns a node as errors show it.
     fn text_of(&self, node: NodeRef<'a>) -> String {
-        crate::valid_text(&self.tree.node_text(node)).into_owned()
+        go_text::valid_text(&self.tree.node_text(node)).into_owned()
     }
 }

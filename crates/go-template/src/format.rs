@@ -83,7 +83,7 @@ pub(crate) fn pointee_text(value: &Value) -> Result<String, Error> {
     let mut printer = Printer::new(Vec::new(), MAX_BYTES);
     printer.print_printable(value);
     let text = printer.into_text()?;
-    Ok(crate::valid_text(&text).into_owned())
+    Ok(go_text::valid_text(&text).into_owned())
 }
 
 /// Prints a value as another verb does where Go hands a `reflect.Value` to `fmt`.
@@ -94,7 +94,7 @@ pub(crate) fn reflect_text_as(value: &Value, verb: char) -> Result<String, Error
     let mut printer = Printer::new(Vec::new(), MAX_BYTES);
     printer.print_operand(value, verb);
     let text = printer.into_text()?;
-    Ok(crate::valid_text(&text).into_owned())
+    Ok(go_text::valid_text(&text).into_owned())
 }
 
 /// Tells whether `Sprint` treats a value as a string.

@@ -179,7 +179,7 @@ fn is_empty(root: &List, source: &Str) -> bool {
 }
 
 fn is_space(text: &[u8]) -> bool {
-    crate::rune::decode_all(text).all(char::is_whitespace)
+    go_text::rune::decode_all(text).all(char::is_whitespace)
 }
 
 fn span(token: Item) -> Span {
@@ -191,8 +191,8 @@ fn span(token: Item) -> Span {
 
 fn quoted(text: &[u8]) -> String {
     let mut out = Vec::new();
-    crate::quote::quote(text, &mut out);
-    crate::valid_text(&out).into_owned()
+    go_text::quote::quote(text, &mut out);
+    go_text::valid_text(&out).into_owned()
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use std::rc::Rc;
 pub use list::List;
 pub use map::Map;
 pub use object::Object;
-pub use text::{Str, valid_text};
+pub use text::Str;
 
 use crate::{Function, Kind, Type};
 

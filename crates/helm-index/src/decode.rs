@@ -97,7 +97,7 @@ impl Filled {
 }
 
 pub(crate) fn unknown(name: &str) -> String {
-    format!("json: unknown field {}", crate::go_json::quoted(name))
+    format!("json: unknown field {}", go_text::quote::quoted(name))
 }
 
 /// What a field is set to; the outer None leaves it as it is, the inner one empties it.

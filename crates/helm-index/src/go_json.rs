@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::ops::Range;
 
+use go_text::json::push_string;
 use serde_json::Value;
 
 use crate::decode::{Filled, Slot};
@@ -157,32 +158,9 @@ fn is_empty(slot: &Slot) -> bool {
     }
 }
 
-/// A string in quotes; what HTML or JavaScript could mistake is escaped, as Go does it.
+/// Returns a string with its quotation marks.
 pub(crate) fn string(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => quoted.push_str("\\\""),
-            '\\' => quoted.push_str("\\\\"),
-            '\n' => quoted.push_str("\\n"),
-            '\r' => quoted.push_str("\\r"),
-            '\t' => quoted.push_str("\\t"),
-            '\u{8}' => quoted.push_str("\\b"),
-            '\u{c}' => quoted.push_str("\\f"),
-            '\0'..='\u{1f}' | '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
-                quoted.push_str(&format!("\\u{:04x}", u32::from(c)));
-            }
-            c => quoted.push(c),
-        }
-    }
-    quoted.push('"');
+    push_string(text.as_bytes(), true, &mut quoted);
     quoted
-}
-
-/// Text in quotes as Go's `%q` writes it, for errors.
-pub(crate) fn quoted(text: &str) -> String {
-    let mut quoted = Vec::with_capacity(text.len() + 2);
-    go_template::quote::quote(text.as_bytes(), &mut quoted);
-    String::from_utf8_lossy(&quoted).into_owned()
 }

@@ -6,10 +6,10 @@
 use std::collections::HashSet;
 
 use go_semver::Version;
-use go_template::rune::is_printable;
+use go_text::rune::is_printable;
 
 use crate::decode::{Filled, Slot};
-use crate::go_json::quoted;
+use go_text::quote::quoted;
 
 const TIDIED: [&str; 10] = [
     "name",

@@ -61,7 +61,7 @@ fn append_chart<W: Write>(tar: &mut Builder<W>, chart: &Chart, prefix: &str) -> 
     }
     if let Some(schema) = &content.schema {
         let data = &schema.file().data;
-        if helm_render::json::decode_only(data).is_err() {
+        if go_text::json::decode_only(data).is_err() {
             return Err(io::Error::other(Words(
                 "invalid JSON in values.schema.json".to_owned(),
             )));

@@ -13,8 +13,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::go_json;
 use crate::release::or_default;
+use go_text::json;
 use loaded::Loaded;
 
 /// The chart of a release.
@@ -138,7 +138,7 @@ impl Chart {
     pub fn text(&self) -> Cow<'_, str> {
         match &self.source {
             Source::Recorded(text) => Cow::Borrowed(text.get()),
-            Source::Loaded(chart) => Cow::Owned(go_json::text(&Loaded(chart))),
+            Source::Loaded(chart) => Cow::Owned(json::to_string(&Loaded(chart))),
         }
     }
 }

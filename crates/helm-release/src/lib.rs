@@ -10,7 +10,6 @@
 mod chart;
 pub mod description;
 mod digest;
-mod go_json;
 pub mod history;
 pub mod made;
 pub mod name;

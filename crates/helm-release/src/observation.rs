@@ -8,8 +8,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::digest;
-use crate::go_json::{self, AnyMap};
 use crate::release::{Hook, Info, Release};
+use go_text::json::{self, AnyMap};
 
 /// What the digest is made of (helm-controller's `Observation`); test hooks are left out, since people may run tests.
 #[derive(Serialize)]
@@ -63,7 +63,7 @@ pub(crate) fn write(release: &Release, oci_digest: Option<&str>, to: &mut dyn io
         namespace: &release.namespace,
         oci_digest: oci_digest.filter(|digest| !digest.is_empty()),
     };
-    let written = go_json::write(&mut *to, &observation);
+    let written = json::write(&mut *to, &observation);
     debug_assert!(written.is_ok(), "nothing of a release cannot be written");
     let ended = to.write_all(b"\n"); // Go's encoder ends a value so
     debug_assert!(ended.is_ok(), "a hasher takes everything");

@@ -15,8 +15,8 @@ use jiff::Timestamp;
 use manifest::json::ValueCounter;
 use serde::de;
 
-use crate::go_json;
 use crate::release::Release;
+use go_text::json;
 
 /// The type of the Secret.
 pub const SECRET_TYPE: &str = "helm.sh/release.v1";
@@ -182,7 +182,7 @@ fn parse(json: &[u8]) -> Result<Release, Error> {
 /// When a Secret cannot hold it, so that it is known before anything is applied.
 pub fn encode(release: &Release) -> Result<Vec<u8>, Error> {
     let mut packed = GzEncoder::new(Vec::new(), Compression::best());
-    go_json::write(&mut packed, release).map_err(Error::Encode)?;
+    json::write(&mut packed, release).map_err(Error::Encode)?;
     let packed = packed
         .flush()
         .and_then(|()| packed.finish())

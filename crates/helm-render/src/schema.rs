@@ -23,10 +23,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::json::{self, Json};
 pub use chart::{Schema, check_chart};
 use compile::{Assertions, Compiler, Graph};
 use document::{Documents, MAIN};
+use go_text::json::{self, Json};
 use node::NodeId;
 
 /// What is wrong with values or with their schema, in Helm's words.

@@ -13,7 +13,6 @@ mod edge;
 mod error;
 mod forward;
 mod git;
-mod go_json;
 mod identity;
 mod incident;
 mod markdown;

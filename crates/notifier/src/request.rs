@@ -8,7 +8,6 @@ use serde_json::Value;
 use url::Url;
 
 use crate::error::Error;
-use crate::go_json;
 use crate::notification::Sent;
 
 /// More of an answer is not read, unless a request says so.
@@ -65,7 +64,12 @@ impl Request {
 
     /// A POST of JSON, written as Go writes it.
     pub(crate) fn json<T: Serialize + ?Sized>(url: Url, payload: &T) -> Self {
-        Self::new(Method::POST, url, "application/json", go_json::to_vec(payload))
+        Self::new(
+            Method::POST,
+            url,
+            "application/json",
+            go_text::json::to_vec(payload),
+        )
     }
 
     /// With another method.

@@ -100,7 +100,7 @@ fn typed(plain: Vec<u8>, datatype: &[u8]) -> Result<Value, Problem> {
         }
         b"int" => text().and_then(|text| text.parse().ok()).map(Value::Int),
         b"float" => text().and_then(|text| text.parse().ok()).map(Value::Float),
-        b"bool" => text().and_then(parse_bool).map(Value::Bool),
+        b"bool" => text().and_then(go_text::numeral::parse_bool).map(Value::Bool),
         b"time" => text().and_then(Time::parse).map(Value::Time),
         _ => return Err(format!("Unknown datatype: {}", String::from_utf8_lossy(datatype))),
     };
@@ -108,15 +108,6 @@ fn typed(plain: Vec<u8>, datatype: &[u8]) -> Result<Value, Problem> {
         let name = String::from_utf8_lossy(datatype);
         format!("the decrypted value is not of its type, {name}")
     })
-}
-
-/// Go's `strconv.ParseBool`.
-pub(crate) fn parse_bool(text: &str) -> Option<bool> {
-    match text {
-        "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
-        "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

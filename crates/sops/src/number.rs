@@ -1,5 +1,6 @@
 //! Numbers as the stores of SOPS write them: each format in its own way.
 
+use go_text::number::format_json;
 use manifest::yaml::number::format_g;
 
 /// For the authentication code, and for encryption: all digits, never an exponent (Go's `'f'`).
@@ -25,16 +26,7 @@ pub(crate) fn json(float: f64) -> Option<String> {
     if !float.is_finite() {
         return None;
     }
-    let size = float.abs();
-    if size == 0.0 || (1e-6..1e21).contains(&size) {
-        return Some(float.to_string());
-    }
-    let text = format!("{float:e}");
-    Some(if size >= 1.0 {
-        text.replace('e', "e+")
-    } else {
-        text
-    })
+    Some(format_json(float))
 }
 
 fn special(float: f64) -> Option<&'static str> {

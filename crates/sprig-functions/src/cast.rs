@@ -1,7 +1,7 @@
 //! Numbers of whatever a template has, as spf13/cast 1.7 casts: what cannot be cast is zero.
 
-use go_template::numeral::{parse_float, parse_int};
 use go_template::{Object, Value};
+use go_text::numeral::{parse_float, parse_int};
 
 /// `cast.ToInt64`, which is also `cast.ToInt`.
 pub(crate) fn to_int64(value: &Value) -> i64 {

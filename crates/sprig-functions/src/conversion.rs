@@ -1,7 +1,7 @@
 //! Conversions of single values: `int`, `float64`, `atoi`, `toString` and their kin.
 
-use go_template::numeral::{NumeralError, parse_int};
 use go_template::{Functions, List, Type, Value};
+use go_text::numeral::{NumeralError, parse_int};
 
 use crate::arguments::{add, any, text};
 use crate::cast::{to_float64, to_int64};

@@ -8,7 +8,7 @@ mod natural;
 use std::cmp::Ordering;
 
 use go_template::Error;
-use go_template::float::Shortest;
+use go_text::float::Shortest;
 
 use natural::Natural;
 

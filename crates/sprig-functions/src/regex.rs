@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use go_regexp::{Regexp, quote_meta};
-use go_template::quote::quote;
 use go_template::{Context, Error, Functions, List, Str, Type, Value};
+use go_text::quote::quote;
 
 use crate::arguments::{add, charge, int, made, string, text};
 

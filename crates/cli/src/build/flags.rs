@@ -118,9 +118,6 @@ fn label_is_on_in_environment() -> bool {
 
 /// Reads a flag's value as Go's flags do.
 pub(super) fn parse_bool(text: &str) -> Result<bool, String> {
-    match text {
-        "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
-        "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
-        _ => Err(format!("strconv.ParseBool: parsing {text:?}: invalid syntax")),
-    }
+    go_text::numeral::parse_bool(text)
+        .ok_or_else(|| format!("strconv.ParseBool: parsing {text:?}: invalid syntax"))
 }

@@ -1,5 +1,6 @@
 //! What the value of a flag may be.
 
+use go_text::numeral::parse_bool;
 use go_time::Duration;
 
 use super::csv;
@@ -41,7 +42,7 @@ impl Kind {
         match self {
             Self::Text | Self::TextOr(_) => {}
             Self::Switch => {
-                let truth = boolean(value).ok_or_else(|| syntax("ParseBool"))?;
+                let truth = parse_bool(value).ok_or_else(|| syntax("ParseBool"))?;
                 return Ok(vec![truth.to_string()]);
             }
             Self::List => return csv::read(value),
@@ -57,14 +58,6 @@ impl Kind {
             }
         }
         Ok(vec![value.to_owned()])
-    }
-}
-
-fn boolean(value: &str) -> Option<bool> {
-    match value {
-        "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
-        "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
-        _ => None,
     }
 }
 

@@ -5,11 +5,7 @@ use std::str::FromStr;
 
 /// Parses the spellings of `strconv.ParseBool`.
 pub fn parse_bool(text: &str) -> Result<bool, String> {
-    match text {
-        "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
-        "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
-        _ => Err(format!("{text:?} is neither true nor false")),
-    }
+    go_text::numeral::parse_bool(text).ok_or_else(|| format!("{text:?} is neither true nor false"))
 }
 
 /// Why a text is not an address to listen on.

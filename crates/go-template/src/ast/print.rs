@@ -1,7 +1,7 @@
 //! Prints nodes as Go's `Node.String()` does, which is what `executing "x" at <…>` shows.
 
 use super::{Branch, Command, Invocation, List, Node, NodeRef, Operand, Pipe, Tree, Variable};
-use crate::quote::quote;
+use go_text::quote::quote;
 
 /// Appends the text of a node. What is still to print is kept in a list, not on the stack.
 pub(super) fn write(tree: &Tree, node: NodeRef<'_>, out: &mut Vec<u8>) {

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::{Context, Error, Value, format, rune};
+use crate::{Context, Error, Value, format};
+use go_text::rune;
 
 pub(super) fn html(context: &mut Context<'_>, arguments: &[Value]) -> Result<Value, Error> {
     escaped(context, arguments, |text, out| {

@@ -89,7 +89,7 @@ impl<'a> Exec<'a> {
             Ideal::Float(number) => Ok(Value::Float(number)),
             Ideal::Complex(real, imaginary) => Ok(Value::Complex(real, imaginary)),
             Ideal::Overflow => {
-                let text = crate::valid_text(self.tree.source_of(number.span)).into_owned();
+                let text = go_text::valid_text(self.tree.source_of(number.span)).into_owned();
                 Err(self.error(format!("{text} overflows int")))
             }
         }

@@ -1,6 +1,7 @@
 //! Reads formats: flags, width, precision, argument indexes, verbs.
 
-use crate::{Value, rune};
+use crate::Value;
+use go_text::rune;
 
 use super::printer::Printer;
 use super::scalar::Flags;

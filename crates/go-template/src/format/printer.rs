@@ -1,7 +1,8 @@
 //! What each verb prints for each kind of value: `fmt/print.go`.
 
 use crate::value::Str;
-use crate::{Error, ErrorKind, Kind, List, Map, Object, Type, Value, rune};
+use crate::{Error, ErrorKind, Kind, List, Map, Object, Type, Value};
+use go_text::rune;
 
 use super::scalar::{Case, Flags, Sign};
 

@@ -1,8 +1,8 @@
 //! Prints and pads numbers, characters and strings: `fmt/format.go`.
 
-use crate::number;
-use crate::quote::{self, Quoting};
-use crate::rune;
+use go_text::number;
+use go_text::quote::{self, Quoting};
+use go_text::rune;
 
 use super::printer::Printer;
 

@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::float::Shortest;
 use crate::{Error, ErrorKind, List, Map, Object, Str, Type, Value};
+use go_text::json::push_string;
+use go_text::number::format_json;
 
 /// From this level on Go looks for cycles (`startDetectCyclesAfter`).
 const CYCLES_AFTER: usize = 1000;
@@ -112,13 +113,7 @@ impl Encoder {
             };
             return Err(Error::new(format!("json: unsupported value: {name}")));
         }
-        let shortest = Shortest::of(number);
-        let size = number.abs();
-        if size == 0.0 || (1e-6..1e21).contains(&size) {
-            shortest.push_plain(&mut self.out);
-        } else {
-            shortest.push_exponent(1, &mut self.out);
-        }
+        self.out.push_str(&format_json(number));
         Ok(())
     }
 
@@ -242,86 +237,9 @@ impl Encoder {
     }
 
     fn string(&mut self, text: &[u8]) {
-        self.out.push('"');
-        if let Ok(text) = std::str::from_utf8(text) {
-            self.text(text);
-        } else {
-            for chunk in text.utf8_chunks() {
-                self.text(chunk.valid());
-                // Go writes one replacement for each byte that begins no character.
-                for _ in chunk.invalid() {
-                    self.out.push_str("\\ufffd");
-                }
-            }
-        }
-        self.out.push('"');
-    }
-
-    fn text(&mut self, text: &str) {
-        let mut start = 0;
-        for (at, &byte) in text.as_bytes().iter().enumerate() {
-            if !IS_SPECIAL[usize::from(byte)] {
-                continue;
-            }
-            let Some((escape, length)) = self.escape(&text.as_bytes()[at..]) else {
-                continue;
-            };
-            self.out.push_str(&text[start..at]);
-            self.out.push_str(escape);
-            start = at + length;
-        }
-        self.out.push_str(&text[start..]);
-    }
-
-    /// Returns what stands for the first character, and how many bytes that has; None where it stands for itself.
-    fn escape(&self, text: &[u8]) -> Option<(&'static str, usize)> {
-        let escape = match text[0] {
-            b'"' => "\\\"",
-            b'\\' => "\\\\",
-            b'\n' => "\\n",
-            b'\r' => "\\r",
-            b'\t' => "\\t",
-            0x08 => "\\b",
-            0x0c => "\\f",
-            b'<' | b'>' | b'&' if !self.style.escape_html => return None,
-            b'<' => "\\u003c",
-            b'>' => "\\u003e",
-            b'&' => "\\u0026",
-            // The separators that JavaScript would take for ends of lines.
-            0xe2 => match text.get(1..3) {
-                Some([0x80, 0xa8]) => return Some(("\\u2028", 3)),
-                Some([0x80, 0xa9]) => return Some(("\\u2029", 3)),
-                _ => return None,
-            },
-            control => CONTROLS[usize::from(control)],
-        };
-        Some((escape, 1))
+        push_string(text, self.style.escape_html, &mut self.out);
     }
 }
-
-/// The bytes that may need an escape.
-const IS_SPECIAL: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut byte = 0;
-    while byte < 0x20 {
-        table[byte] = true;
-        byte += 1;
-    }
-    table[b'"' as usize] = true;
-    table[b'\\' as usize] = true;
-    table[b'<' as usize] = true;
-    table[b'>' as usize] = true;
-    table[b'&' as usize] = true;
-    table[0xe2] = true;
-    table
-};
-
-const CONTROLS: [&str; 32] = [
-    "\\u0000", "\\u0001", "\\u0002", "\\u0003", "\\u0004", "\\u0005", "\\u0006", "\\u0007", "\\b", "\\t",
-    "\\n", "\\u000b", "\\f", "\\r", "\\u000e", "\\u000f", "\\u0010", "\\u0011", "\\u0012", "\\u0013",
-    "\\u0014", "\\u0015", "\\u0016", "\\u0017", "\\u0018", "\\u0019", "\\u001a", "\\u001b", "\\u001c",
-    "\\u001d", "\\u001e", "\\u001f",
-];
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,7 @@
 //! Reads what stands between the delimiters of an action.
 
 use super::{Item, Kind, Lexer, RightDelimiter, is_space, trim_start};
-use crate::rune::{self, decode};
+use go_text::rune::{self, decode};
 
 impl Lexer<'_> {
     /// Reads one item, which may be the right delimiter.

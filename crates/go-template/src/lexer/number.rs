@@ -2,8 +2,8 @@
 
 use super::action::is_alphanumeric;
 use super::{Item, Kind, Lexer};
-use crate::quote::quote;
-use crate::rune::decode;
+use go_text::quote::quote;
+use go_text::rune::decode;
 
 impl Lexer<'_> {
     /// Reads a number, or two with a sign between them, of which the second must be imaginary.
@@ -23,7 +23,7 @@ impl Lexer<'_> {
     fn fail_at_bad_number(&mut self) -> Item {
         let mut quoted = Vec::new();
         quote(&self.source[self.start..self.at], &mut quoted);
-        self.fail(format!("bad number syntax: {}", crate::valid_text(&quoted)))
+        self.fail(format!("bad number syntax: {}", go_text::valid_text(&quoted)))
     }
 
     /// Returns whether what follows the number may follow one; if not, the character there is read too.

@@ -6,8 +6,8 @@ use super::{Parser, quoted, span};
 use crate::Error;
 use crate::ast::{Ideal, Number, Span};
 use crate::lexer::{Item, Kind};
-use crate::numeral::{parse_float, parse_int, parse_uint};
-use crate::quote::unquote_character;
+use go_text::numeral::{parse_float, parse_int, parse_uint};
+use go_text::quote::unquote_character;
 
 impl Parser<'_> {
     pub(super) fn number(&self, token: Item) -> Result<Number, Error> {

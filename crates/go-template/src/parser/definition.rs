@@ -7,8 +7,8 @@ use super::tokens::Lookahead;
 use crate::Error;
 use crate::ast::{Invocation, List, Node, Position};
 use crate::lexer::{Item, Kind};
-use crate::quote::unquote;
 use crate::value::Str;
+use go_text::quote::unquote;
 
 const DEFINE: &str = "define clause";
 const BLOCK: &str = "block clause";

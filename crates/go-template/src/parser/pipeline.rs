@@ -4,8 +4,8 @@ use super::{Parser, span};
 use crate::Error;
 use crate::ast::{Chain, Command, Field, Identifier, Operand, Pipe, Position, Text, Variable};
 use crate::lexer::{Item, Kind};
-use crate::quote::unquote;
 use crate::value::Str;
+use go_text::quote::unquote;
 
 /// Go's limit for parentheses within parentheses.
 const MAX_STACK_DEPTH: usize = 10_000;
@@ -328,7 +328,7 @@ impl Parser<'_> {
 
     /// Returns the text of a word, of which the lexer has read every character.
     fn word(&self, item: Item) -> Box<str> {
-        crate::valid_text(self.text(item)).into()
+        go_text::valid_text(self.text(item)).into()
     }
 }
 

@@ -5,9 +5,9 @@
 
 use super::Parser;
 use crate::lexer::{Item, Kind};
-use crate::quote::quote;
-use crate::rune::decode;
 use crate::{Error, ErrorKind};
+use go_text::quote::quote;
+use go_text::rune::decode;
 
 /// Items that were read and pushed back. The first of `items` is the one that was read last.
 pub(super) struct Lookahead {
@@ -123,7 +123,7 @@ impl Parser<'_> {
             return "EOF".to_owned();
         }
         if item.kind.is_keyword() {
-            return format!("<{}>", crate::valid_text(text));
+            return format!("<{}>", go_text::valid_text(text));
         }
         let mut out = Vec::new();
         if text.len() > 10 {
@@ -132,7 +132,7 @@ impl Parser<'_> {
         } else {
             quote(text, &mut out);
         }
-        crate::valid_text(&out).into_owned()
+        go_text::valid_text(&out).into_owned()
     }
 }
 

@@ -12,8 +12,8 @@ use helm_render::chart::{Chart, Dependency, File, Lock, Maintainer, Metadata};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::go_json::{self, Any, AnyMap};
 use crate::time::ZERO;
+use go_text::json::{self, Any, AnyMap};
 
 /// How Go reads times in JSON, and how it writes them.
 const RFC_3339: &[u8] = b"2006-01-02T15:04:05Z07:00";
@@ -21,7 +21,7 @@ const RFC_3339_NANO: &[u8] = b"2006-01-02T15:04:05.999999999Z07:00";
 
 /// Chart.yaml as it stands in a record.
 pub(super) fn metadata(metadata: &Metadata) -> Box<RawValue> {
-    let text = go_json::text(&MetadataFields::of(metadata));
+    let text = json::to_string(&MetadataFields::of(metadata));
     RawValue::from_string(text).expect("it was written as JSON")
 }
 

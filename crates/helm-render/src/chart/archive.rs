@@ -18,7 +18,7 @@ use super::load::without_mark;
 use super::paths::clean;
 use super::sniff::{SNIFFED, content_type, is_gzip};
 use crate::Helm;
-use crate::quote::quote;
+use go_text::quote::quoted;
 
 /// How many bytes the files of one chart may have, without those of packed dependencies: Helm's 100 MiB.
 pub const MAX_CHART_SIZE: u64 = 100 * 1024 * 1024;
@@ -250,7 +250,7 @@ fn chart_path(path: &str) -> Result<String, Problem> {
     if name == "." {
         return Err(Problem::path(format!(
             "chart illegally contains content outside the base directory: {}",
-            quote(path)
+            quoted(path)
         )));
     }
     if name.starts_with("..") {
@@ -274,7 +274,7 @@ fn check_size(entry: &Entry, remaining: u64, helm: Helm) -> Result<(), Problem> 
     if helm == Helm::V3 && entry.size > MAX_FILE_SIZE {
         return Err(Problem::TooLarge(format!(
             "decompressed chart file {} is larger than the maximum file size {MAX_FILE_SIZE}",
-            quote(&entry.name)
+            quoted(&entry.name)
         )));
     }
     Ok(())

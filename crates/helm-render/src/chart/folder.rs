@@ -12,8 +12,8 @@ use super::error::{Error, ErrorKind, go_io};
 use super::ignore::Rules;
 use super::load::without_mark;
 use super::paths::{base, clean};
-use crate::quote::quote;
 use crate::{Helm, Warning};
+use go_text::quote::quoted;
 
 /// How many files and folders are visited: the largest charts have some thousands.
 const MAX_VISITS: usize = 200_000;
@@ -131,7 +131,7 @@ impl Walk<'_> {
         let text = match self.helm {
             Helm::V3 if size > MAX_FILE_SIZE => format!(
                 "chart file {} is larger than the maximum file size {MAX_FILE_SIZE}",
-                quote(base(path))
+                quoted(base(path))
             ),
             _ if size > self.remaining => {
                 format!("chart exceeds maximum decompressed size of {MAX_CHART_SIZE} bytes")

@@ -14,9 +14,9 @@ use super::metadata::{Lock, Metadata};
 use super::paths::extension;
 use super::validate::validate;
 use super::{Chart, Content, File};
-use crate::quote::quote;
 use crate::schema::Schema;
 use crate::{Helm, Warning, values};
+use go_text::quote::quoted;
 
 /// How deep charts may be nested, far from the end of a thread's stack: whatever walks a chart recurses. Helm has no bound.
 const MAX_DEPTH: usize = 64;
@@ -30,7 +30,7 @@ pub fn locate(name: &str) -> Result<Option<String>, Error> {
         return absolute(name).map(Some);
     }
     if name.starts_with(['/', '.']) {
-        let text = format!("path {} not found", quote(name));
+        let text = format!("path {} not found", quoted(name));
         return Err(Error::new(ErrorKind::Read, text));
     }
     Ok(None)

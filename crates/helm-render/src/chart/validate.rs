@@ -5,12 +5,12 @@
 use std::collections::HashSet;
 
 use go_semver::Version;
-use go_template::rune::is_printable;
+use go_text::rune::is_printable;
 
 use super::decode::Draft;
 use super::error::{Error, ErrorKind};
 use super::metadata::{Dependency, Maintainer, Metadata};
-use crate::quote::quote;
+use go_text::quote::quoted;
 
 /// Checks and tidies what Chart.yaml said.
 pub(super) fn validate(draft: Draft) -> Result<Metadata, Error> {
@@ -54,11 +54,14 @@ fn check_fields(metadata: &Metadata) -> Result<(), Error> {
     if name == "." || name == ".." {
         return Err(refused(format!(
             "chart.metadata.name {} is not allowed",
-            quote(name)
+            quoted(name)
         )));
     }
     if name.contains('/') {
-        return Err(refused(format!("chart.metadata.name {} is invalid", quote(name))));
+        return Err(refused(format!(
+            "chart.metadata.name {} is invalid",
+            quoted(name)
+        )));
     }
     let version = &metadata.version;
     if version.is_empty() {
@@ -67,7 +70,7 @@ fn check_fields(metadata: &Metadata) -> Result<(), Error> {
     if Version::parse(version).is_err() {
         return Err(refused(format!(
             "chart.metadata.version {} is invalid",
-            quote(version)
+            quoted(version)
         )));
     }
     if !matches!(metadata.kind.as_str(), "" | "application" | "library") {
@@ -95,7 +98,7 @@ fn check_dependencies(dependencies: Vec<Option<Dependency>>) -> Result<Vec<Depen
             _ => &dependency.alias,
         };
         if !names.insert(name.clone()) {
-            let text = format!("more than one dependency with name or alias {}", quote(name));
+            let text = format!("more than one dependency with name or alias {}", quoted(name));
             return Err(refused(text));
         }
         checked.push(dependency);
@@ -113,7 +116,7 @@ fn check_dependency(dependency: Option<Dependency>) -> Result<Dependency, Error>
     dependency.tags.iter_mut().for_each(tidy);
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if !dependency.alias.chars().all(is_allowed) {
-        let name = quote(&dependency.name);
+        let name = quoted(&dependency.name);
         return Err(refused(format!(
             "dependency {name} has disallowed characters in the alias"
         )));

@@ -1,7 +1,7 @@
 //! Warnings as the two versions word them: Helm 3 writes sentences, Helm 4 a message with attributes.
 
-use crate::quote::quote;
 use crate::{Helm, Warning};
+use go_text::quote::quoted;
 
 /// Picks the wording of the version.
 pub(super) fn warning(helm: Helm, sentence: String, message: &str, attributes: &[(&str, &str)]) -> Warning {
@@ -13,7 +13,7 @@ pub(super) fn warning(helm: Helm, sentence: String, message: &str, attributes: &
         let needs_quotes = value.is_empty()
             || value.contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '"' | '='));
         let value = if needs_quotes {
-            quote(value)
+            quoted(value)
         } else {
             (*value).to_owned()
         };

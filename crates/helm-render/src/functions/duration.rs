@@ -2,7 +2,8 @@
 //!
 //! They take what `time.ParseDuration` reads, and numbers as seconds. All but one answer zero for what is none of these.
 
-use go_template::{Error, Function, Functions, Str, Type, Value, format, numeral, quote};
+use go_template::{Error, Function, Functions, Str, Type, Value, format};
+use go_text::{numeral, quote};
 use go_time::Duration;
 use sprig_functions::DurationObject;
 

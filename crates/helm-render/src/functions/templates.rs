@@ -1,6 +1,7 @@
 //! `include` and `tpl`: templates whose output is a value.
 
-use go_template::{Context, Error, ErrorKind, Function, Functions, Str, Type, Value, quote};
+use go_template::{Context, Error, ErrorKind, Function, Functions, Str, Type, Value};
+use go_text::quote;
 
 use super::State;
 

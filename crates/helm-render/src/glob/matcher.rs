@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use go_template::rune::decode;
+use go_text::rune::decode;
 
 /// How a part of a pattern is matched.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! From a pattern's text to a tree.
 
-use go_template::rune::decode;
+use go_text::rune::decode;
 
 /// A part of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]

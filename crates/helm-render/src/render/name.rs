@@ -20,7 +20,7 @@ pub(super) fn check(name: &str, helm: Helm) -> Result<(), Error> {
     } else {
         return Ok(());
     };
-    let text = format!("release name {}: {problem}", crate::quote::quote(name));
+    let text = format!("release name {}: {problem}", go_text::quote::quoted(name));
     Err(Error::new(
         ErrorKind::Release,
         match helm {

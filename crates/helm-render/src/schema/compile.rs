@@ -18,8 +18,8 @@ use super::number::Decimal;
 use super::pattern::Pattern;
 use super::pointer;
 use super::validate;
-use crate::json::Json;
-use crate::quote::quote;
+use go_text::json::Json;
+use go_text::quote::quoted;
 
 /// Whether formats are asserted whatever the draft: so it is for metaschemas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,7 +213,7 @@ fn check(document: &Document<'_>, value: &Json<'_>, at: &str) -> Result<(), Stri
     let Err(problem) = validate::against_metaschema(graph, *root, value, document)? else {
         return Ok(());
     };
-    let place = quote(&pointer::location(&document.url, at));
+    let place = quoted(&pointer::location(&document.url, at));
     let url = resource.draft.url();
     Err(format!(
         "{place} is not valid against metaschema: jsonschema validation failed with '{url}#'{problem}"
@@ -535,8 +535,8 @@ impl Keywords<'_, '_, '_> {
 
     fn pattern(&self, text: &str, keyword: &str) -> Result<Pattern, String> {
         Pattern::new(text).map_err(|problem| {
-            let place = quote(&pointer::location(self.url, &pointer::append(self.at, keyword)));
-            format!("invalid regex {} at {place}: {problem}", quote(text))
+            let place = quoted(&pointer::location(self.url, &pointer::append(self.at, keyword)));
+            format!("invalid regex {} at {place}: {problem}", quoted(text))
         })
     }
 

@@ -7,8 +7,8 @@ use super::draft::{Draft, Holds};
 use super::metaschema;
 use super::pointer;
 use super::url::Url;
-use crate::json::{self, Json};
-use crate::quote::quote;
+use go_text::json::{self, Json};
+use go_text::quote::quoted;
 
 /// The URL under which Helm compiles a chart's schema.
 pub(super) const MAIN: &str = "file:///values.schema.json";
@@ -70,8 +70,8 @@ impl<'a> Document<'a> {
             return Ok(format!("{at}{fragment}"));
         }
         resource.anchors.get(fragment).cloned().ok_or_else(|| {
-            let reference = quote(&pointer::location(&resource.id, fragment));
-            format!("anchor in {reference} not found in schema {}", quote(&self.url))
+            let reference = quoted(&pointer::location(&resource.id, fragment));
+            format!("anchor in {reference} not found in schema {}", quoted(&self.url))
         })
     }
 
@@ -96,7 +96,7 @@ impl<'a> Document<'a> {
 pub(super) fn lookup<'s, 'a>(root: &'s Json<'a>, url: &str, at: &str) -> Result<&'s Json<'a>, String> {
     let mut value = root;
     for token in at.split('/').skip(1) {
-        let place = || quote(&pointer::location(url, at));
+        let place = || quoted(&pointer::location(url, at));
         let token = pointer::unescape(token).ok_or_else(|| format!("invalid json-pointer {}", place()))?;
         let inner = match value {
             Json::Object(_) => value.get(&token),
@@ -152,7 +152,7 @@ impl<'a> Documents<'a> {
             Some(text) => json::decode_only(text.as_bytes()).expect("metaschemas are JSON"),
             None => self
                 .load_elsewhere(url)
-                .map_err(|problem| format!("failing loading {}: {problem}", quote(url)))?,
+                .map_err(|problem| format!("failing loading {}: {problem}", quoted(url)))?,
         };
         let json = Arc::new(json);
         self.texts.insert(url.to_owned(), json.clone());
@@ -177,10 +177,13 @@ impl<'a> Documents<'a> {
                 let host = String::from_utf8_lossy(url.host_name()).into_owned();
                 Err(format!(
                     "HTTP request failed for {text}: Get {}: dial tcp: lookup {host}: no such host",
-                    quote(text)
+                    quoted(text)
                 ))
             }
-            _ => Err(format!("no URLLoader registered for {}", quote(&url.to_string()))),
+            _ => Err(format!(
+                "no URLLoader registered for {}",
+                quoted(&url.to_string())
+            )),
         }
     }
 
@@ -233,7 +236,7 @@ impl<'a> Documents<'a> {
         let mut base = task.base.clone();
         if !id.is_empty() {
             let joined = pointer::join(&base, id);
-            let place = || quote(&pointer::location(&document.url, at));
+            let place = || quoted(&pointer::location(&document.url, at));
             base = joined
                 .map_err(|_| format!("error in parsing id at {}", place()))?
                 .0
@@ -281,14 +284,14 @@ impl<'a> Documents<'a> {
             }
             let bare = pointer::split(&named).0.to_owned();
             if let Err(problem) = Url::parse(&bare) {
-                let place = quote(&pointer::location(&place.0, &place.1));
+                let place = quoted(&pointer::location(&place.0, &place.1));
                 return Err(format!("invalid $schema in {place}: {problem}"));
             }
             if place.1.is_empty() && bare == place.0 {
-                return Err(format!("draft {} is not supported", quote(&bare)));
+                return Err(format!("draft {} is not supported", quoted(&bare)));
             }
             if !seen.insert(bare.clone()) {
-                return Err(format!("cycle in resolving $schema in {}", quote(&bare)));
+                return Err(format!("cycle in resolving $schema in {}", quoted(&bare)));
             }
             let metaschema = self.load(&bare)?;
             match metaschema.get("$schema").and_then(Json::as_text) {
@@ -349,10 +352,10 @@ fn add_resource(document: &mut Document<'_>, at: &str, id: &str, draft: Draft) -
         }
         return Err(format!(
             "duplicate id {} in {} at {} and {}",
-            quote(id),
-            quote(&document.url),
-            quote(at),
-            quote(other)
+            quoted(id),
+            quoted(&document.url),
+            quoted(at),
+            quoted(other)
         ));
     }
     document.resources.insert(at.to_owned(), Resource::new(id, draft));
@@ -378,7 +381,7 @@ fn collect_anchors(
         let Some(id) = text_of(resource.draft.id_keyword()) else {
             return Ok(());
         };
-        let place = || quote(&pointer::location(&url, at));
+        let place = || quoted(&pointer::location(&url, at));
         let (_, fragment) =
             pointer::split_fragment(id).map_err(|_| format!("error in parsing anchor at {}", place()))?;
         if !fragment.is_empty() && !fragment.starts_with('/') {
@@ -403,10 +406,10 @@ fn add_anchor(resource: &mut Resource, url: &str, anchor: &str, at: &str) -> Res
         Some(other) if other == at => Ok(()),
         Some(other) => Err(format!(
             "duplicate anchor {} in {} at {} and {}",
-            quote(anchor),
-            quote(url),
-            quote(other),
-            quote(at)
+            quoted(anchor),
+            quoted(url),
+            quoted(other),
+            quoted(at)
         )),
         None => {
             resource.anchors.insert(anchor.to_owned(), at.to_owned());

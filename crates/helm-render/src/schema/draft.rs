@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use super::compile::{Assertions, Graph, compile_metaschema};
 use super::node::NodeId;
 use super::pointer;
-use crate::json::Json;
+use go_text::json::Json;
 
 /// A draft that schemas may be written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,6 +1,6 @@
 //! Percent encoding as Go's net/url does it, on bytes: what is decoded need not be UTF-8.
 
-use crate::quote::{quote, quote_bytes};
+use go_text::quote::{quoted, quoted_bytes};
 
 /// The part of a URL that is encoded; each leaves other characters as they are.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub(super) fn unescape(text: &[u8], part: Part) -> Result<Vec<u8>, String> {
             continue;
         }
         if matches!(part, Part::Host | Part::Zone) && first.is_ascii() && !is_plain(*first, part) {
-            let shown = quote(&char::from(*first).to_string());
+            let shown = quoted(&char::from(*first).to_string());
             return Err(format!("invalid character {shown} in host name"));
         }
         decoded.push(*first);
@@ -47,7 +47,7 @@ pub(super) fn unescape(text: &[u8], part: Part) -> Result<Vec<u8>, String> {
 
 fn unescape_one(rest: &[u8], part: Part) -> Result<u8, String> {
     let shown = &rest[..rest.len().min(3)];
-    let wrong = || format!("invalid URL escape {}", quote_bytes(shown));
+    let wrong = || format!("invalid URL escape {}", quoted_bytes(shown));
     let byte = match shown {
         [_, high, low] => hex(*high).zip(hex(*low)).map(|(high, low)| high << 4 | low),
         _ => None,

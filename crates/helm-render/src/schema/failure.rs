@@ -1,7 +1,7 @@
 //! What does not fit a schema: a tree, printed as santhosh-tekuri/jsonschema v6 prints it.
 
-use crate::json::Json;
-use crate::quote::quote as go_quote;
+use go_text::json::Json;
+use go_text::quote::quoted as go_quote;
 
 use super::number::{english, english_float};
 

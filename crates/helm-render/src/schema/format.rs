@@ -7,7 +7,7 @@ mod resource;
 mod time;
 
 use super::pattern::Pattern;
-use crate::json::Json;
+use go_text::json::Json;
 
 /// What is wrong with a text.
 type Problem = String;
@@ -83,6 +83,9 @@ fn whole(text: &str) -> Result<i64, Problem> {
             PosOverflow | NegOverflow => "value out of range",
             _ => "invalid syntax",
         };
-        format!("strconv.Atoi: parsing {}: {problem}", crate::quote::quote(text))
+        format!(
+            "strconv.Atoi: parsing {}: {problem}",
+            go_text::quote::quoted(text)
+        )
     })
 }

@@ -6,7 +6,7 @@ use super::draft::Draft;
 use super::format::Format;
 use super::number::Decimal;
 use super::pattern::Pattern;
-use crate::json::Json;
+use go_text::json::Json;
 
 /// The place of a schema in its graph.
 pub(super) type NodeId = usize;

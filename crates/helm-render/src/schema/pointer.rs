@@ -3,7 +3,7 @@
 use super::document::MAIN;
 use super::escape::{Part, escape as percent_escape, unescape as percent_unescape};
 use super::url::Url;
-use crate::quote::quote;
+use go_text::quote::quoted;
 
 /// A pointer with one more token.
 pub(super) fn append(pointer: &str, token: &str) -> String {
@@ -68,14 +68,14 @@ pub(super) fn split_fragment(reference: &str) -> Result<(&str, String), String> 
     let (url, fragment) = split(reference);
     match percent_unescape(fragment.as_bytes(), Part::PathSegment) {
         Ok(fragment) => Ok((url, String::from_utf8_lossy(&fragment).into_owned())),
-        Err(problem) => Err(format!("error in parsing {}: {problem}", quote(reference))),
+        Err(problem) => Err(format!("error in parsing {}: {problem}", quoted(reference))),
     }
 }
 
 /// Resolves a reference against a base: the URL without its fragment, and the decoded fragment.
 pub(super) fn join(base: &str, reference: &str) -> Result<(String, String), String> {
     let parse = |text: &str| {
-        Url::parse(text).map_err(|problem| format!("error in parsing {}: {problem}", quote(text)))
+        Url::parse(text).map_err(|problem| format!("error in parsing {}: {problem}", quoted(text)))
     };
     if base == MAIN && reference.starts_with('#') {
         // Nearly all references; this base resolves to itself.

@@ -2,7 +2,7 @@
 
 use super::escape::{Part, escape, is_plain, unescape};
 use super::format::address;
-use crate::quote::quote;
+use go_text::quote::quoted;
 
 /// A URL without a fragment; fragments are split off before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(crate) struct Url {
 impl Url {
     /// Parses; the error is what Go's `url.Parse` says, with the text in it.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        parse(text).map_err(|problem| format!("parse {}: {problem}", quote(text)))
+        parse(text).map_err(|problem| format!("parse {}: {problem}", quoted(text)))
     }
 
     pub(super) fn is_absolute(&self) -> bool {
@@ -283,7 +283,7 @@ fn check_port(port: &str) -> Result<(), String> {
     if is_optional_port(port.as_bytes()) {
         Ok(())
     } else {
-        Err(format!("invalid port {} after host", quote(port)))
+        Err(format!("invalid port {} after host", quoted(port)))
     }
 }
 

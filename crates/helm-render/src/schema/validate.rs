@@ -12,7 +12,7 @@ use super::draft::Draft;
 use super::failure::{self, Failure, Kind};
 use super::node::{Conditions, Node, NodeId};
 use super::pointer;
-use crate::json::Json;
+use go_text::json::Json;
 use scope::{Scope, Unevaluated};
 
 /// A schema asks a schema that asks a schema …: Go's stack grows, ours does not. What goes deeper than the first bound

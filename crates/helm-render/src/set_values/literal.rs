@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::Error;
 use super::path::{self, Source, Stop};
 use crate::Helm;
-use crate::quote::quote;
+use go_text::quote::quoted;
 
 pub(super) struct Parser<'a> {
     source: Source<'a>,
@@ -32,7 +32,7 @@ impl<'a> Parser<'a> {
         let (name, sign) = self.source.until(&['=', '[', '.']);
         match sign {
             None if name.is_empty() => Err(Stop::End),
-            None => Stop::failed(format!("key {} has no value", quote(&name))),
+            None => Stop::failed(format!("key {} has no value", quoted(&name))),
             Some('=') => {
                 let value = self.value();
                 path::set(data, name, value);

@@ -6,8 +6,8 @@
 use serde_json::{Map, Value};
 
 use super::Error;
-use crate::json;
 use crate::{Helm, values};
+use go_text::json;
 
 /// What the flags say, each in the order given.
 #[derive(Clone, Debug, Default)]

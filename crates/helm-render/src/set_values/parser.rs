@@ -6,8 +6,8 @@ use super::Error;
 use super::path::{self, Source, Stop};
 use super::typed::typed;
 use crate::Helm;
-use crate::json;
-use crate::quote::quote;
+use go_text::json;
+use go_text::quote::quoted;
 
 /// What a value's text stands for.
 pub(super) enum Reading<'a> {
@@ -44,7 +44,7 @@ impl<'a> Parser<'a> {
         let (name, sign) = self.source.until(&['=', '[', ',', '.']);
         match sign {
             None if name.is_empty() => Err(Stop::End),
-            None => Stop::failed(format!("key {} has no value", quote(&name))),
+            None => Stop::failed(format!("key {} has no value", quoted(&name))),
             Some('[') => {
                 let index = self.source.index(self.wrapped_end)?;
                 path::in_list(data, name, |list| self.list_item(list, index, level, 1))
@@ -54,7 +54,7 @@ impl<'a> Parser<'a> {
                 path::in_map(data, name, |inner| self.key(inner, level))
             }
             Some('=') => self.value_of_key(data, name),
-            Some(_) => Stop::failed(format!("key {} has no value (cannot end with ,)", quote(&name))),
+            Some(_) => Stop::failed(format!("key {} has no value (cannot end with ,)", quoted(&name))),
         }
     }
 

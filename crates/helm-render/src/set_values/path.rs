@@ -6,7 +6,7 @@ use std::str::Chars;
 use serde_json::{Map, Value};
 
 use super::{Error, MAX_INDEX, MAX_NESTED_NAME_LEVEL};
-use crate::quote::{quote, quote_char};
+use go_text::quote::{quoted, quoted_char};
 
 /// Why a parser does not go on.
 ///
@@ -93,7 +93,7 @@ impl<'a> Source<'a> {
                 } else {
                     "invalid syntax"
                 };
-                let number = quote(&digits);
+                let number = quoted(&digits);
                 Stop::Failed(format!(
                     "error parsing index: strconv.Atoi: parsing {number}: {problem}"
                 ))
@@ -142,7 +142,7 @@ pub(super) fn nothing_behind_index(text: &str) -> Result<(), Stop> {
     if text.is_empty() {
         return Ok(());
     }
-    let characters: Vec<String> = text.chars().map(quote_char).collect();
+    let characters: Vec<String> = text.chars().map(quoted_char).collect();
     let characters = characters.join(" ");
     Stop::failed(format!("unexpected data at end of array index: [{characters}]"))
 }
@@ -188,7 +188,7 @@ pub(super) fn in_map(
         }
     };
     if done.is_ok() && empty {
-        return Stop::failed(format!("key map {} has no value", quote(&name)));
+        return Stop::failed(format!("key map {} has no value", quoted(&name)));
     }
     done
 }

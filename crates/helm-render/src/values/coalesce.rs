@@ -167,7 +167,7 @@ impl<'w> Coalescer<'w> {
                             lay_under(&upper, &lower, &joined(path, &name), Nulls::Keep, self.warnings)?;
                         }
                         Some(_) => {
-                            let name = crate::quote::quote(&name);
+                            let name = go_text::quote::quoted(&name);
                             self.warn(format!(
                                 "Conflict: cannot merge map onto non-map for {name}. Skipping."
                             ));

@@ -4,7 +4,7 @@ use std::fmt;
 
 use go_template::{Map, Value};
 
-use crate::quote::quote;
+use go_text::quote::quoted;
 
 /// What a path does not lead to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,8 +18,8 @@ pub enum NotFound {
 impl fmt::Display for NotFound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Table(key) => write!(f, "{} is not a table", quote(key)),
-            Self::Value(key) => write!(f, "{} is not a value", quote(key)),
+            Self::Table(key) => write!(f, "{} is not a table", quoted(key)),
+            Self::Value(key) => write!(f, "{} is not a value", quoted(key)),
         }
     }
 }

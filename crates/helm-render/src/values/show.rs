@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use go_template::Value;
-use go_template::float::Shortest;
+use go_text::float::Shortest;
 
 /// Prints a value as `%v` does.
 pub(crate) fn plain(value: &Value) -> String {

@@ -101,7 +101,7 @@ impl std::fmt::Display for GoScalar {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Nothing => f.write_str("interface {}(nil)"),
-            Self::Text(text) => f.write_str(&quoted(text)),
+            Self::Text(text) => f.write_str(&go_text::quote::quoted(text)),
             Self::Unsigned(n) => write!(f, "{n:#x}"),
             Self::Signed(n) => write!(f, "{n}"),
             Self::Float(float) if float.is_nan() => f.write_str("NaN"),
@@ -141,31 +141,6 @@ fn time(rfc3339: &str) -> String {
     let (year, day) = (number(0..4), number(8..10));
     let (hour, minute, second) = (number(11..13), number(14..16), number(17..19));
     format!("time.Date({year}, time.{month}, {day}, {hour}, {minute}, {second}, 0, time.UTC)")
-}
-
-/// Quotes a text as Go's `%q`.
-pub(super) fn quoted(text: &str) -> String {
-    let mut out = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\u{7}' => out.push_str("\\a"),
-            '\u{8}' => out.push_str("\\b"),
-            '\t' => out.push_str("\\t"),
-            '\n' => out.push_str("\\n"),
-            '\u{b}' => out.push_str("\\v"),
-            '\u{c}' => out.push_str("\\f"),
-            '\r' => out.push_str("\\r"),
-            '\0'..='\u{1f}' | '\u{7f}' => out += &format!("\\x{:02x}", u32::from(c)),
-            // What Rust escapes here is what Go does not print either.
-            c if c.is_ascii() || c.escape_debug().count() == 1 => out.push(c),
-            c if u32::from(c) > 0xffff => out += &format!("\\U{:08x}", u32::from(c)),
-            c => out += &format!("\\u{:04x}", u32::from(c)),
-        }
-    }
-    out.push('"');
-    out
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use manifest::yaml::{self, Dialect, Kind};
 use serde_json::{Map, Value};
 
-use super::{Accumulated, go_syntax};
+use super::Accumulated;
 use crate::error::{Error, ErrorKind, Result};
 use crate::field_spec::{TransformerConfig, config_of_definitions};
 use crate::kustomization::{COMPONENT_KIND, FILE_NAMES, Kustomization};
@@ -254,7 +254,7 @@ impl<'a> Target<'a> {
         entry: &str,
     ) -> Result<Accumulated> {
         let quoted = |error: Error, prefix: &str| {
-            let message = format!("{prefix} {}", go_syntax::quoted(&error.to_string()));
+            let message = format!("{prefix} {}", go_text::quote::quoted(&error.to_string()));
             error.reworded(message)
         };
         let loader = self

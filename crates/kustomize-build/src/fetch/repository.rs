@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use go_text::numeral::parse_bool;
+
 use super::query;
 
 /// A repository, what of it, and how to get it.
@@ -54,7 +56,7 @@ impl Repository {
                 .cloned()
                 .unwrap_or_default(),
             submodules: parameter("submodules")
-                .and_then(|value| boolean(value))
+                .and_then(|value| parse_bool(value))
                 .unwrap_or(true),
             timeout: parameter("timeout")
                 .and_then(|value| query::duration(value))
@@ -194,13 +196,4 @@ fn split_by_length(text: &str, is_file: bool) -> Option<(String, String)> {
 fn strip_prefix<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
     let start = text.get(..prefix.len())?;
     start.eq_ignore_ascii_case(prefix).then(|| &text[prefix.len()..])
-}
-
-/// Go's `strconv.ParseBool`.
-fn boolean(text: &str) -> Option<bool> {
-    match text {
-        "1" | "t" | "T" | "TRUE" | "true" | "True" => Some(true),
-        "0" | "f" | "F" | "FALSE" | "false" | "False" => Some(false),
-        _ => None,
-    }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use go_text::json::push_string;
 use manifest::yaml::{Kind, NodeId, json};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -76,7 +77,7 @@ pub(crate) fn to_go_json(value: &Value) -> String {
 
 fn write_json(value: &Value, out: &mut String) {
     match value {
-        Value::String(text) => write_string(text, out),
+        Value::String(text) => push_string(text.as_bytes(), true, out),
         Value::Array(elements) => {
             out.push('[');
             for (index, element) in elements.iter().enumerate() {
@@ -95,7 +96,7 @@ fn write_json(value: &Value, out: &mut String) {
                 if index > 0 {
                     out.push(',');
                 }
-                write_string(key, out);
+                push_string(key.as_bytes(), true, out);
                 out.push(':');
                 write_json(value, out);
             }
@@ -103,27 +104,6 @@ fn write_json(value: &Value, out: &mut String) {
         }
         scalar => out.push_str(&scalar.to_string()),
     }
-}
-
-fn write_string(text: &str, out: &mut String) {
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{c}' => out.push_str("\\f"),
-            '\0'..='\u{1f}' | '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
-                // Writing to a string does not fail.
-                let _ = write!(out, "\\u{:04x}", u32::from(c));
-            }
-            other => out.push(other),
-        }
-    }
-    out.push('"');
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use go_text::quote::quoted;
 use serde_json::{Map, Number, Value};
 
 use super::error::Problem;
@@ -154,7 +155,7 @@ impl fmt::Display for GoValue {
             Self::Integer(Integer::Signed(n)) => write!(f, "{n}"),
             Self::Integer(Integer::Unsigned(n)) => write!(f, "{n:#x}"),
             Self::Float(float) => show_float(f, *float),
-            Self::Text(text) => quote(f, text),
+            Self::Text(text) => f.write_str(&quoted(text)),
             Self::List(elements) => {
                 f.write_str("[]interface {}{")?;
                 for (index, element) in elements.iter().enumerate() {
@@ -178,7 +179,7 @@ impl fmt::Display for GoValue {
 impl fmt::Display for GoKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Text(text) => quote(f, text),
+            Self::Text(text) => f.write_str(&quoted(text)),
             Self::Signed(n) => write!(f, "{n}"),
             Self::Unsigned(n) => write!(f, "{n:#x}"),
             Self::Float(bits) => show_float(f, f64::from_bits(*bits)),
@@ -195,41 +196,6 @@ fn show_float(f: &mut fmt::Formatter<'_>, float: f64) -> fmt::Result {
         f64::NEG_INFINITY => f.write_str("-Inf"),
         float => f.write_str(&number::format_g(float)),
     }
-}
-
-/// Returns a string as `strconv.Quote` does.
-pub fn quoted(text: &str) -> String {
-    GoKey::Text(text.to_owned()).to_string()
-}
-
-/// Writes a string as `strconv.Quote` does.
-fn quote(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
-    f.write_str("\"")?;
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => write!(f, "\\{c}")?,
-            '\u{7}' => f.write_str("\\a")?,
-            '\u{8}' => f.write_str("\\b")?,
-            '\u{c}' => f.write_str("\\f")?,
-            '\n' => f.write_str("\\n")?,
-            '\r' => f.write_str("\\r")?,
-            '\t' => f.write_str("\\t")?,
-            '\u{b}' => f.write_str("\\v")?,
-            '\0'..='\u{1f}' | '\u{7f}' => write!(f, "\\x{:02x}", u32::from(c))?,
-            c if is_shown(c) => write!(f, "{c}")?,
-            c if u32::from(c) <= 0xffff => write!(f, "\\u{:04x}", u32::from(c))?,
-            c => write!(f, "\\U{:08x}", u32::from(c))?,
-        }
-    }
-    f.write_str("\"")
-}
-
-/// Tells whether Go prints a character as it is; spaces other than the common one and what is not assigned it does not.
-fn is_shown(c: char) -> bool {
-    c == ' '
-        || !(c.is_whitespace()
-            || c.is_control()
-            || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{e000}'..='\u{f8ff}' | '\u{feff}' | '\u{fff0}'..='\u{ffff}' | '\u{f0000}'..))
 }
 
 #[cfg(test)]

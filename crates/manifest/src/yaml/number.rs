@@ -1,5 +1,6 @@
 //! Numbers as Go reads and writes them.
 
+use go_text::float::Shortest;
 use serde_json::{Number, Value};
 
 /// An integer as go-yaml resolves it: what fits no `i64` but a `u64` stays an integer.
@@ -122,7 +123,9 @@ pub fn float_to_json(float: f64) -> Option<Value> {
     }
     if float.fract() == 0.0 && float.abs() < JSON_WRITES_EXPONENT_FROM {
         // Go's 'f' format: the shortest digits, then zeros.
-        if let Some(integer) = parse_integer(&Digits::of(&serialized(float)).decimal()) {
+        let mut digits = String::new();
+        Shortest::of(float).push_plain(&mut digits);
+        if let Some(integer) = parse_integer(&digits) {
             return Some(integer.to_json());
         }
     }
@@ -131,97 +134,15 @@ pub fn float_to_json(float: f64) -> Option<Value> {
 
 /// Writes a float as Go's `strconv.FormatFloat(f, 'g', -1, 64)`, with YAML's names for what is no number.
 pub fn format_g(float: f64) -> String {
-    let text = || exponent_or_not(&Digits::of(&serialized(float)));
-    yaml_name(float).map_or_else(text, str::to_owned)
-}
-
-/// Writes a finite float as Go's `encoding/json`: with an exponent only where the number is very large or very small.
-pub fn format_json(float: f64) -> String {
-    let number = Digits::of(&serialized(float));
-    let size = float.abs();
-    if size == 0.0 || (1e-6..1e21).contains(&size) {
-        number.decimal()
-    } else {
-        number.scientific(1)
-    }
+    yaml_name(float).map_or_else(|| exponent_or_not(Shortest::of(float)), str::to_owned)
 }
 
 /// Writes a float as [`format_g`] does, but with the digits that suffice for 32 bits, as sigs.k8s.io/yaml writes keys.
 pub fn format_g_32(float: f64) -> String {
     #[expect(clippy::cast_possible_truncation, reason = "Go rounds to 32 bits here")]
     let rounded = float as f32;
-    let text = || exponent_or_not(&Digits::of(&serde_json::to_string(&rounded).unwrap_or_default()));
+    let text = || exponent_or_not(Shortest::of_32(rounded));
     yaml_name(f64::from(rounded)).map_or_else(text, str::to_owned)
-}
-
-/// Writes a finite float with the shortest digits that read back, which serde_json chooses as Go does: of two that are
-/// as near, the even one. The standard library takes the upper one.
-fn serialized(float: f64) -> String {
-    Number::from_f64(float).map_or_else(String::new, |n| n.to_string())
-}
-
-/// A number as `0.digits` times a power of ten, without zeros at either end of the digits.
-struct Digits {
-    sign: &'static str,
-    digits: String,
-    /// Where the decimal point stands in the digits; it may stand outside of them.
-    point: i32,
-}
-
-impl Digits {
-    /// Takes a number apart that is written as JSON.
-    fn of(text: &str) -> Self {
-        let (sign, text) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
-        let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
-        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-        let digits = format!("{whole}{fraction}");
-        let significant = digits.trim_start_matches('0');
-        let exponent: i32 = exponent
-            .strip_prefix('+')
-            .unwrap_or(exponent)
-            .parse()
-            .unwrap_or(0);
-        let length = |text: &str| i32::try_from(text.len()).unwrap_or(i32::MAX);
-        let point = length(whole) - (length(&digits) - length(significant)) + exponent;
-        let significant = significant.trim_end_matches('0');
-        if significant.is_empty() {
-            return Self {
-                sign,
-                digits: "0".to_owned(),
-                point: 1,
-            };
-        }
-        Self {
-            sign,
-            digits: significant.to_owned(),
-            point,
-        }
-    }
-
-    /// Writes the number without an exponent.
-    fn decimal(&self) -> String {
-        let Self { sign, digits, point } = self;
-        match usize::try_from(*point) {
-            Ok(point) if point > 0 && digits.len() <= point => {
-                format!("{sign}{digits}{}", "0".repeat(point - digits.len()))
-            }
-            Ok(point) if point > 0 => format!("{sign}{}.{}", &digits[..point], &digits[point..]),
-            _ => {
-                let zeros = usize::try_from(-point).unwrap_or(0);
-                format!("{sign}0.{}{digits}", "0".repeat(zeros))
-            }
-        }
-    }
-
-    /// Writes the number with an exponent of at least so many digits.
-    fn scientific(&self, width: usize) -> String {
-        let exponent = self.point - 1;
-        let sign = if exponent < 0 { '-' } else { '+' };
-        let (first, others) = self.digits.split_at(1);
-        let point = if others.is_empty() { "" } else { "." };
-        let exponent = exponent.abs();
-        format!("{}{first}{point}{others}e{sign}{exponent:0width$}", self.sign)
-    }
 }
 
 fn yaml_name(float: f64) -> Option<&'static str> {
@@ -234,14 +155,16 @@ fn yaml_name(float: f64) -> Option<&'static str> {
 }
 
 /// Writes a number with an exponent where Go's 'g' does.
-fn exponent_or_not(number: &Digits) -> String {
+fn exponent_or_not(number: Shortest) -> String {
     /// strconv: the shortest form takes 6 for the precision that decides on the exponent.
     const EXPONENT_FROM: i32 = 6;
-    let exponent = number.point - 1;
-    if (-4..EXPONENT_FROM).contains(&exponent) {
-        return number.decimal();
+    let mut text = String::new();
+    if (-4..EXPONENT_FROM).contains(&number.exponent()) {
+        number.push_plain(&mut text);
+    } else {
+        number.push_exponent(2, &mut text);
     }
-    number.scientific(2)
+    text
 }
 
 #[cfg(test)]
@@ -281,7 +204,7 @@ mod tests {
             (5e-324, "5e-324"),
             (-0.0, "-0"),
         ] {
-            assert_eq!(format_json(float), text);
+            assert_eq!(go_text::number::format_json(float), text);
         }
     }
 

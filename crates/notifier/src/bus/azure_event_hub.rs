@@ -15,7 +15,6 @@ use crate::edge::Http;
 use crate::error::Error;
 use crate::forward;
 use crate::git::api::url;
-use crate::go_json;
 use crate::identity;
 use crate::notification::{Notification, Sent};
 use crate::request::Request;
@@ -89,7 +88,7 @@ pub(super) async fn send(http: Http<'_>, notification: &Notification) -> Result<
 fn render(hub: &Hub, notification: &Notification) -> Result<Request, Error> {
     let mut url = url(&hub.url, &["messages"])?;
     url.query_pairs_mut().append_pair(VERSION.0, VERSION.1);
-    let body = go_json::to_vec(&*forward::worded(notification));
+    let body = go_text::json::to_vec(&*forward::worded(notification));
     Ok(Request::new(Method::POST, url, CONTENT_TYPE, body))
 }
 

@@ -12,7 +12,6 @@ use crate::edge::Http;
 use crate::error::Error;
 use crate::forward;
 use crate::git::api::url;
-use crate::go_json;
 use crate::identity;
 use crate::notification::{Notification, Sent};
 use crate::request::Request;
@@ -74,7 +73,7 @@ fn render(root: &Url, target: &Target, notification: &Notification) -> Result<Re
     let url = url(root, &["v1", "projects", &target.address, "topics", &topic])?;
     let publish = Publish {
         messages: [Message {
-            data: STANDARD.encode(go_json::to_vec(&*forward::worded(notification))),
+            data: STANDARD.encode(go_text::json::to_vec(&*forward::worded(notification))),
             attributes: &target.headers,
         }],
     };

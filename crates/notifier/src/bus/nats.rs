@@ -14,7 +14,6 @@ use tokio::net::TcpStream;
 use crate::edge::Http;
 use crate::error::{Error, Retry};
 use crate::forward;
-use crate::go_json;
 use crate::notification::{Notification, Sent};
 use crate::target::Target;
 use connection::Connection;
@@ -40,7 +39,7 @@ pub(super) async fn send(http: Http<'_>, notification: &Notification) -> Result<
         subject(target)?,
         Login::of(target)?,
     );
-    let payload = go_json::to_vec(&*forward::worded(notification));
+    let payload = go_text::json::to_vec(&*forward::worded(notification));
     let context = format!("error publishing event to subject {subject}");
     let mut last = Error::invalid("there is no server");
     for server in &servers {

@@ -9,7 +9,6 @@ use http::header::AUTHORIZATION;
 use serde_json::{Value, json};
 
 use crate::error::Error;
-use crate::go_json;
 use crate::notification::{Notification, Sent, State, Thread};
 use crate::request::{Answer, Request};
 use crate::said::{Fields, Said, cut_json};
@@ -63,7 +62,7 @@ fn in_thread(first: &str) -> Value {
 /// As in Flux, if it says what Flux says.
 fn transaction(notification: &Notification) -> String {
     let mut context = digest::Context::new(&digest::SHA1_FOR_LEGACY_USE_ONLY);
-    context.update(&go_json::to_vec(&notification.event));
+    context.update(&go_text::json::to_vec(&notification.event));
     match notification.state {
         State::Event => {}
         State::Firing => context.update(b"firing"),

@@ -10,7 +10,6 @@ use url::Url;
 
 use super::{is_failure, metadata, rfc3339};
 use crate::error::Error;
-use crate::go_json;
 use crate::notification::{Notification, State};
 use crate::request::Request;
 use crate::said::{cut, message, stable_key};
@@ -41,8 +40,8 @@ pub(crate) fn render(target: &Target, notification: &Notification) -> Result<Vec
     if !target.channel.is_empty() {
         payload["environment"] = target.channel.as_str().into();
     }
-    let payload = go_json::to_vec(&payload);
-    let mut body = go_json::to_vec(&json!({ "event_id": id }));
+    let payload = go_text::json::to_vec(&payload);
+    let mut body = go_text::json::to_vec(&json!({ "event_id": id }));
     body.extend(format!("\n{{\"type\":\"{kind}\",\"length\":{}}}\n", payload.len()).bytes());
     body.extend(payload);
     body.push(b'\n');
@@ -151,7 +150,7 @@ fn transaction(notification: &Notification) -> String {
 
 fn digest_of(notification: &Notification) -> [u8; 32] {
     let mut context = digest::Context::new(&digest::SHA256);
-    context.update(&go_json::to_vec(&notification.event));
+    context.update(&go_text::json::to_vec(&notification.event));
     context.update(&[notification.state as u8]);
     context.update(notification.alert.namespace.as_bytes());
     context.update(b"/");

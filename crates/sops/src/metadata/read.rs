@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::{Metadata, Pattern, Rule};
-use crate::cipher::parse_bool;
 use crate::key::{EncryptedKey, MasterKey};
 use crate::time::Time;
 use crate::tree::{Branch, Key, Value};
+use go_text::numeral::parse_bool;
 
 const DEFAULT_UNENCRYPTED_SUFFIX: &str = "_unencrypted";
 const NO_KEYS: &str = "No keys found in file";

@@ -1,5 +1,6 @@
 //! One JSON object, in the order of the text.
 
+use go_text::json::push_string;
 use std::fmt;
 
 use base64::Engine as _;
@@ -175,34 +176,10 @@ fn value(value: &Value, level: usize, out: &mut Vec<u8>) -> Result<(), Problem> 
     Ok(())
 }
 
-/// As Go writes strings: HTML is escaped, and so is each byte that is no UTF-8.
 fn string(text: &[u8], out: &mut Vec<u8>) {
-    out.push(b'"');
-    for chunk in text.utf8_chunks() {
-        for c in chunk.valid().chars() {
-            character(c, out);
-        }
-        for _ in chunk.invalid() {
-            out.extend(b"\\ufffd");
-        }
-    }
-    out.push(b'"');
-}
-
-fn character(c: char, out: &mut Vec<u8>) {
-    match c {
-        '"' => out.extend(b"\\\""),
-        '\\' => out.extend(b"\\\\"),
-        '\n' => out.extend(b"\\n"),
-        '\r' => out.extend(b"\\r"),
-        '\t' => out.extend(b"\\t"),
-        '\u{8}' => out.extend(b"\\b"),
-        '\u{c}' => out.extend(b"\\f"),
-        '<' | '>' | '&' | '\u{2028}' | '\u{2029}' | '\0'..='\u{1f}' => {
-            out.extend(format!("\\u{:04x}", u32::from(c)).as_bytes());
-        }
-        c => out.extend(c.encode_utf8(&mut [0; 4]).as_bytes()),
-    }
+    let mut quoted = String::with_capacity(text.len() + 2);
+    push_string(text, true, &mut quoted);
+    out.extend(quoted.as_bytes());
 }
 
 #[cfg(test)]

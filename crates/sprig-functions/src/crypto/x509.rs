@@ -151,7 +151,7 @@ fn alternative_names(template: &Template) -> Result<Vec<u8>, String> {
     for name in &template.names {
         if !name.is_ascii() {
             let mut quoted = Vec::new();
-            go_template::quote::quote(name, &mut quoted);
+            go_text::quote::quote(name, &mut quoted);
             let quoted = String::from_utf8_lossy(&quoted);
             return Err(format!("x509: {quoted} cannot be encoded as an IA5String"));
         }

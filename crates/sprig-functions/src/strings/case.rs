@@ -1,7 +1,7 @@
 //! Upper, lower and title case, character by character.
 
-use go_template::rune::{decode_all, encode, is_digit, is_letter};
 use go_template::{Context, Error, Functions, Type, Value};
+use go_text::rune::{decode_all, encode, is_digit, is_letter};
 
 use crate::arguments::{add, made, string, text};
 use crate::unicode::{is_lower, is_space, is_title, is_upper, to_lower, to_title, to_upper};

@@ -1,7 +1,7 @@
 //! Parts of strings and strings of parts: `trunc`, `substr`, `split`, `join`, and questions of what is in them.
 
-use go_template::rune::decode;
 use go_template::{Context, Error, Functions, List, Map, Str, Type, Value};
+use go_text::rune::decode;
 use memchr::memmem;
 
 use crate::arguments::{add, any, charge, int, made, string, text};

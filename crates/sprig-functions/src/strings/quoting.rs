@@ -1,6 +1,7 @@
 //! Values as quoted and joined text: `quote`, `squote`, `cat`.
 
-use go_template::{Context, Error, Functions, Type, Value, quote};
+use go_template::{Context, Error, Functions, Type, Value};
+use go_text::quote;
 
 use crate::arguments::{add_variadic, made};
 use crate::printed::{printed, text_of};

@@ -1,7 +1,7 @@
 //! `replace`, `repeat`, `plural`.
 
-use go_template::rune::decode;
 use go_template::{Context, Error, Functions, Type, Value};
+use go_text::rune::decode;
 use memchr::memmem;
 
 use crate::arguments::{add, charge, int, made, string, text};

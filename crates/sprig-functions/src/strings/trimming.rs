@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use go_template::rune::{self, decode, decode_all, encode};
 use go_template::{Context, Error, Functions, Str, Type, Value};
+use go_text::rune::{self, decode, decode_all, encode};
 
 use crate::arguments::{add, made, string, text};
 use crate::unicode::is_space;

@@ -3,8 +3,8 @@
 mod camel;
 mod lower;
 
-use go_template::rune::encode;
 use go_template::{Context, Error, Functions, Str, Type, Value};
+use go_text::rune::encode;
 
 use crate::arguments::{add, int, made, string, text};
 use crate::unicode::is_space;

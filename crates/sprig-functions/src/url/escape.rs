@@ -1,6 +1,6 @@
 //! Characters of URLs that are written as `%XX`, and back.
 
-use go_template::quote::quote;
+use go_text::quote::quote;
 
 /// A part of a URL, which has its own characters that need no escape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

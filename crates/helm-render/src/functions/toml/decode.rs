@@ -1,7 +1,7 @@
 //! From TOML text to values, with the errors of BurntSushi/toml.
 
-use go_template::rune::is_letter;
 use go_template::{List, Value};
+use go_text::rune::is_letter;
 
 use super::document::{Document, Item, Key, Table, item_value};
 use super::number;

@@ -1,6 +1,6 @@
 //! The characters of a TOML text, and the lines that its errors name.
 
-use go_template::rune::{ERROR, decode};
+use go_text::rune::{ERROR, decode};
 
 /// What is wrong, and in which line.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! Strings of TOML, in their four forms, and keys.
 
-use go_template::rune::encode;
+use go_text::rune::encode;
 
 use super::reader::{END, Problem, Reader, is_break};
-use crate::quote::{quote, quote_bytes};
+use go_text::quote::{quoted, quoted_bytes};
 
 /// Reads a string, whose first quote is read.
 pub(super) fn read(reader: &mut Reader<'_>, mark: char) -> Result<Vec<u8>, Problem> {
@@ -131,7 +131,7 @@ fn escape(reader: &mut Reader<'_>) -> Result<(), Problem> {
     };
     for _ in 0..digits {
         if !reader.next()?.is_ascii_hexdigit() {
-            let token = quote_bytes(reader.token());
+            let token = quoted_bytes(reader.token());
             return reader.problem(format!(
                 "expected {name} hexadecimal digits after '\\{kind}', but got {token} instead"
             ));
@@ -228,10 +228,10 @@ pub(super) fn key_text(key: &[Vec<u8>]) -> String {
 
 /// A character in a message.
 pub(super) fn shown(character: char) -> String {
-    crate::quote::quote_char(character)
+    go_text::quote::quoted_char(character)
 }
 
 /// A text in a message.
 pub(super) fn shown_text(text: &str) -> String {
-    quote(text)
+    quoted(text)
 }

@@ -6,7 +6,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use go_template::json::{Style, encode};
-use go_template::{Context, Error, ErrorKind, Value, valid_text};
+use go_template::{Context, Error, ErrorKind, Value};
+use go_text::valid_text;
 use manifest::json::ValueCounter;
 use manifest::yaml::{self, number};
 use serde_json::{Map as PlainMap, Value as Plain};

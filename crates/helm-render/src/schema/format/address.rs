@@ -1,7 +1,7 @@
 //! Addresses: IPv4, IPv6, host names and e-mail.
 
 use super::{Problem, refuse, whole};
-use crate::quote::{quote, quote_char};
+use go_text::quote::{quoted, quoted_char};
 
 /// What an address was parsed as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,9 +22,9 @@ pub(in crate::schema) fn parse(text: &str) -> Result<Family, Problem> {
 }
 
 fn wrong<T>(text: &str, problem: &str, at: &str) -> Result<T, Problem> {
-    let mut message = format!("ParseAddr({}): {problem}", quote(text));
+    let mut message = format!("ParseAddr({}): {problem}", quoted(text));
     if !at.is_empty() {
-        message.push_str(&format!(" (at {})", quote(at)));
+        message.push_str(&format!(" (at {})", quoted(at)));
     }
     Err(message)
 }
@@ -182,7 +182,7 @@ pub(super) fn host_name(text: &str) -> Result<(), Problem> {
             return refuse("label ends with hyphen");
         }
         if let Some(c) = label.chars().find(|c| !c.is_ascii_alphanumeric() && *c != '-') {
-            return refuse(format!("invalid character {}", quote_char(c)));
+            return refuse(format!("invalid character {}", quoted_char(c)));
         }
     }
     Ok(())
@@ -229,7 +229,7 @@ fn unquoted_local_part(local: &str) -> Result<(), Problem> {
     }
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || ".!#$%&'*+-/=?^_`{|}~".contains(c);
     match local.chars().find(|c| !is_allowed(*c)) {
-        Some(c) => refuse(format!("invalid character {}", quote_char(c))),
+        Some(c) => refuse(format!("invalid character {}", quoted_char(c))),
         None => Ok(()),
     }
 }

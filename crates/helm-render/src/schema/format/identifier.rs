@@ -1,7 +1,7 @@
 //! Identifiers: JSON pointers, UUIDs, versions.
 
 use super::{Problem, refuse};
-use crate::quote::quote_char;
+use go_text::quote::quoted_char;
 
 pub(super) fn json_pointer(text: &str) -> Result<(), Problem> {
     if text.is_empty() {
@@ -43,7 +43,7 @@ pub(super) fn uuid(text: &str) -> Result<(), Problem> {
             return refuse(format!("element {} must be {length} characters long", index + 1));
         }
         if let Some(c) = group.chars().find(|c| !c.is_ascii_hexdigit()) {
-            return refuse(format!("non-hex character {}", quote_char(c)));
+            return refuse(format!("non-hex character {}", quoted_char(c)));
         }
     }
     Ok(())
@@ -101,7 +101,7 @@ fn check_characters(identifier: &str, part: &str) -> Result<(), Problem> {
     {
         Some(c) => refuse(format!(
             "invalid character {} in {part} identifier",
-            quote_char(c)
+            quoted_char(c)
         )),
         None => Ok(()),
     }

@@ -44,7 +44,7 @@ fn parse(text: &str) -> Result<Url, Problem> {
     let (bare, fragment) = pointer::split(text);
     let url = Url::parse(bare)?;
     if let Err(problem) = unescape(fragment.as_bytes(), Part::Path) {
-        return refuse(format!("parse {}: {problem}", crate::quote::quote(text)));
+        return refuse(format!("parse {}: {problem}", go_text::quote::quoted(text)));
     }
     let host = url.host_name();
     if host.contains(&b':') {

@@ -1,7 +1,7 @@
 //! Dates, times, durations and periods.
 
 use super::{Problem, refuse, whole};
-use crate::quote::{quote, quote_char};
+use go_text::quote::{quoted, quoted_char};
 
 const DATE: &str = "2006-01-02";
 
@@ -56,9 +56,9 @@ fn cannot_parse<T>(text: &str, rest: &[u8], layout: &str) -> Result<T, Problem> 
     refuse(format!(
         "parsing time {} as {}: cannot parse {} as {}",
         time_quote(text.as_bytes()),
-        quote(DATE),
+        quoted(DATE),
         time_quote(rest),
-        quote(layout)
+        quoted(layout)
     ))
 }
 
@@ -207,7 +207,7 @@ fn check_units(mut part: &str, all: &str) -> Result<(), Problem> {
             return refuse("missing unit");
         };
         let Some(place) = left.find(unit) else {
-            let shown = quote_char(unit);
+            let shown = quoted_char(unit);
             return refuse(if all.contains(unit) {
                 format!("unit {shown} out of order")
             } else {

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use super::{Run, Step, Token};
-use crate::json::Json;
 use crate::schema::draft::Draft;
 use crate::schema::failure::count;
 use crate::schema::node::{Additional, ArrayRules, Items, NodeId};
 use crate::schema::number::{Decimal, english};
+use go_text::json::Json;
 
 impl<'v> Step<'_, 'v, '_> {
     pub(super) fn check_array(&mut self, items: &'v [Json<'v>], run: &mut Run<'_, 'v>) {

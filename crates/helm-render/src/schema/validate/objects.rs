@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use super::{Run, Step, Token};
-use crate::json::Json;
 use crate::schema::draft::Draft;
 use crate::schema::failure::{Failure, Kind, count, join_quoted, quote};
 use crate::schema::node::{Additional, Dependency, NodeId, ObjectRules};
+use go_text::json::Json;
 
 type Fields<'v> = [(Cow<'v, str>, Json<'v>)];
 

@@ -2,10 +2,10 @@
 
 use super::arrays::equal;
 use super::{Run, Step};
-use crate::json::Json;
 use crate::schema::failure::{Failure, bound, count, display, quote};
 use crate::schema::node::Types;
 use crate::schema::number::Decimal;
+use go_text::json::Json;
 
 impl<'v> Step<'_, 'v, '_> {
     pub(super) fn check_type(&self, run: &mut Run<'_, 'v>) -> Result<(), Box<Failure>> {

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::Target;
-use crate::json::Json;
-use crate::quote::quote;
 use crate::schema::node::Node;
 use crate::schema::pointer;
+use go_text::json::Json;
+use go_text::quote::quoted;
 
 /// A schema that is being checked, and the one that asked for it.
 pub(super) struct Scope<'s, 'p> {
@@ -59,7 +59,7 @@ impl<'s, 'p> Scope<'s, 'p> {
 
     /// The message about a cycle that starts here.
     pub(super) fn message(&self, end: &Self, node: &Node) -> String {
-        let url = quote(&pointer::location(&node.url, &node.pointer));
+        let url = quoted(&pointer::location(&node.url, &node.pointer));
         let (one, two) = (end.keyword_location(), self.keyword_location());
         format!("both {one} and {two} resolve to {url} causing reference cycle")
     }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::super::error::Problem;
 use super::super::node::{Kind, Node, NodeId, Nodes, Style, Tag};
 use super::super::scalar::{self, Scalar};
-use super::super::{MAX_DEPTH, folded, go_value, timestamp};
+use super::super::{MAX_DEPTH, folded, timestamp};
 use super::failure;
 
 /// How many problems of one document are told; go-yaml tells all, of which there may be the square of its keys.
@@ -33,7 +33,7 @@ pub fn decode_kyaml(nodes: &Nodes, root: NodeId) -> Result<Value, Problem> {
             TypeError::Repeated(first, second) => format!(
                 "\n  line {}: mapping key {} already defined at line {}",
                 line_of(second),
-                go_value::quoted(&nodes[second].value),
+                go_text::quote::quoted(&nodes[second].value),
                 line_of(first)
             ),
             TypeError::NoText(key) => format!(

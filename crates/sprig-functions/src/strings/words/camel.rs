@@ -1,6 +1,6 @@
 //! `camelcase`: huandu/xstrings' `ToPascalCase`.
 
-use go_template::rune::{decode_all, encode};
+use go_text::rune::{decode_all, encode};
 
 use crate::unicode::{is_space, is_upper, to_lower, to_upper};
 

@@ -1,6 +1,6 @@
 //! `snakecase` and `kebabcase`: huandu/xstrings' rules of where a word ends.
 
-use go_template::rune::{self, decode, decode_all, encode};
+use go_text::rune::{self, decode, decode_all, encode};
 
 use super::camel::is_connector;
 use crate::unicode::{is_number, is_punctuation, is_upper, to_lower};

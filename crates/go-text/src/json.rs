@@ -1,15 +1,17 @@
-//! JSON as Go's encoding/json reads it, with its words for what is wrong.
+//! JSON as Go's encoding/json reads and writes it, with its words for what is wrong.
 //!
 //! Numbers keep their text, because schemas show and compare them exactly; [`Json::into_value`] makes of them the floats
 //! that Go's `any` holds. Text that is not UTF-8 and lone surrogates become replacement characters, as in Go.
 
 mod read;
+mod write;
 
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
 pub use read::{decode_first, decode_only, unmarshal};
+pub use write::{Any, AnyMap, GoFormatter, push_string, to_string, to_vec, write};
 
 /// A JSON value; texts are borrowed from what was read where they can be.
 #[derive(Clone, Debug, PartialEq)]

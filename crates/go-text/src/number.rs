@@ -6,6 +6,18 @@ use crate::float::Shortest;
 use crate::numeral::NumeralError;
 use crate::quote;
 
+/// Writes a finite float as `encoding/json` does: with an exponent only where the number is very large or very small.
+pub fn format_json(value: f64) -> String {
+    let (shortest, size) = (Shortest::of(value), value.abs());
+    let mut text = String::new();
+    if size == 0.0 || (1e-6..1e21).contains(&size) {
+        shortest.push_plain(&mut text);
+    } else {
+        shortest.push_exponent(1, &mut text);
+    }
+    text
+}
+
 /// `strconv.FormatFloat(value, verb, precision, 64)` for the verbs `b e E f g G x X`. No precision asks for the fewest digits
 /// that read back as the same number (Go's -1).
 pub fn format_float(value: f64, verb: char, precision: Option<usize>) -> String {

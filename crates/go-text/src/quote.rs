@@ -25,6 +25,29 @@ pub fn quote(text: &[u8], out: &mut Vec<u8>) {
     );
 }
 
+/// Returns `strconv.Quote(text)`.
+pub fn quoted(text: &str) -> String {
+    quoted_bytes(text.as_bytes())
+}
+
+/// Returns `strconv.Quote(text)` of bytes that need not be UTF-8.
+pub fn quoted_bytes(text: &[u8]) -> String {
+    let mut quoted = Vec::with_capacity(text.len() + 2);
+    quote(text, &mut quoted);
+    String::from_utf8_lossy(&quoted).into_owned()
+}
+
+/// Returns the character in single quotes, as `%q` of a rune.
+pub fn quoted_char(c: char) -> String {
+    let quoting = Quoting {
+        mark: '\'',
+        ascii_only: false,
+    };
+    let mut quoted = Vec::new();
+    quote_as(c.encode_utf8(&mut [0; 4]).as_bytes(), quoting, &mut quoted);
+    String::from_utf8_lossy(&quoted).into_owned()
+}
+
 /// Appends `text` between quotation marks.
 pub fn quote_as(mut text: &[u8], quoting: Quoting, out: &mut Vec<u8>) {
     encode(quoting.mark, out);
@@ -304,5 +327,19 @@ mod tests {
         check(b"''", None);
         check(b"\"", None);
         check(b"abc", None);
+    }
+
+    #[test]
+    fn text_is_escaped_as_go_escapes_it() {
+        assert_eq!(quoted("a\"\\b'\u{1}\u{a0}é"), r#""a\"\\b'\x01\u00a0é""#);
+        assert_eq!(quoted_bytes(b"%\xc3"), r#""%\xc3""#);
+    }
+
+    #[test]
+    fn a_character_is_escaped_for_single_quotes() {
+        let cases = [('a', "'a'"), ('\'', r"'\''"), ('"', "'\"'"), ('\u{1}', r"'\x01'")];
+        for (c, expected) in cases {
+            assert_eq!(quoted_char(c), expected);
+        }
     }
 }

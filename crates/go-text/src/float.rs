@@ -17,14 +17,27 @@ pub struct Shortest {
 impl Shortest {
     /// Takes the digits of a finite number.
     pub fn of(number: f64) -> Self {
+        Self::of_text(
+            number.is_sign_negative(),
+            zmij::Buffer::new().format_finite(number.abs()),
+        )
+    }
+
+    /// Takes the digits that suffice for 32 bits.
+    pub fn of_32(number: f32) -> Self {
+        Self::of_text(
+            number.is_sign_negative(),
+            zmij::Buffer::new().format_finite(number.abs()),
+        )
+    }
+
+    fn of_text(negative: bool, text: &str) -> Self {
         let mut shortest = Self {
-            negative: number.is_sign_negative(),
+            negative,
             digits: [b'0'; 20],
             length: 0,
             point: 0,
         };
-        let mut buffer = zmij::Buffer::new();
-        let text = buffer.format_finite(number.abs());
         let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
         let mut seen_point = false;
         for byte in mantissa.bytes() {

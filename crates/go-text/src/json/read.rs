@@ -234,7 +234,7 @@ impl<'a> Reader<'a> {
             if c != expected {
                 let place = format!(
                     "in literal {word} (expecting {})",
-                    quote::quote_char(char::from(expected))
+                    quote::quoted_char(char::from(expected))
                 );
                 return Err(found(c, &place));
             }
@@ -288,7 +288,7 @@ fn found(c: u8, place: &str) -> Problem {
 
 /// Go shows the byte as if it were a character of Latin-1.
 fn unexpected(c: u8, place: &str) -> String {
-    format!("invalid character {} {place}", quote::quote_char(char::from(c)))
+    format!("invalid character {} {place}", quote::quoted_char(char::from(c)))
 }
 
 /// Text as Go makes it of bytes: every byte that is not part of UTF-8 is a replacement character of its own.
