@@ -11,8 +11,9 @@ use helm_action::{
     Cluster, Content, Context, Install, Log, Outcome, Propagation, Rollback, ServerSide, Storage, Uninstall,
     Unpaced, Upgrade, Waiting,
 };
+use helm_chart::Helm;
 use helm_release::Release;
-use helm_render::{Helm, Renderer, chart};
+use helm_render::Renderer;
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
 use kube::client::Body;
 use kube::{Api, Client};
@@ -275,7 +276,7 @@ pub fn waiting() -> Waiting {
 
 /// A chart of these files, with a Chart.yaml unless it is among them.
 pub fn content(files: &[(&str, &str)], values: Value) -> Content {
-    let file = |name: &str, text: &str| chart::File {
+    let file = |name: &str, text: &str| helm_chart::File {
         name: name.into(),
         data: text.into(),
     };
@@ -287,7 +288,7 @@ pub fn content(files: &[(&str, &str)], values: Value) -> Content {
         ));
     }
     all.extend(files.iter().map(|(name, text)| file(name, text)));
-    let chart = chart::load_files(all, Helm::V4, &mut Vec::new()).unwrap();
+    let chart = helm_chart::load_files(all, Helm::V4, &mut Vec::new()).unwrap();
     Content {
         chart: Arc::new(Renderer::new(chart, Helm::V4)),
         values: values.as_object().cloned().unwrap_or_default(),

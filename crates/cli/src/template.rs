@@ -15,10 +15,10 @@ mod show_only;
 
 use std::io::{self, Write};
 
+use helm_chart::Helm;
+use helm_chart::set_values::{merge, read_local};
 use helm_render::capabilities::{Capabilities, KubeVersion};
-use helm_render::chart;
-use helm_render::set_values::{merge, read_local};
-use helm_render::{Helm, Options, Release, Rendered, Renderer};
+use helm_render::{Options, Release, Rendered, Renderer};
 
 pub(crate) use failure::Failure;
 use flags::Settings;
@@ -64,8 +64,8 @@ fn rendered(settings: &Settings, warn: &impl Fn(&str)) -> Result<Rendered, Failu
     let path = locate::chart(chart, settings)?;
     let values = merge::merge(&settings.values, &mut read_local, helm).map_err(Failure::Values)?;
     let mut warnings = Vec::new();
-    let chart = chart::load(&path, helm, &mut warnings)
-        .and_then(|chart| chart::check(&chart, helm, &mut warnings).map(|()| chart));
+    let chart = helm_chart::load(&path, helm, &mut warnings)
+        .and_then(|chart| helm_chart::check(&chart, helm, &mut warnings).map(|()| chart));
     warnings.iter().for_each(|warning| warn(&warning.to_string()));
     let chart = chart.map_err(Failure::Chart)?;
     let release = Release {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use api::helm::HelmRelease;
 use api::meta::{ValuesKind, ValuesReference};
-use helm_render::{Helm, set_values, values};
+use helm_chart::{Helm, set_values};
 use serde_json::{Map, Value};
 
 /// A reference that cannot be resolved.
@@ -69,12 +69,12 @@ pub fn compose(object: &HelmRelease, resources: &Resources) -> Result<Map<String
                 put(&mut composed, &mut inline, path, &text, reference.literal).map_err(fail)?;
             }
             None => {
-                let read = values::read(data, Helm::V4).map_err(fail)?;
-                values::merge(&mut composed, read);
+                let read = helm_chart::values::read(data, Helm::V4).map_err(fail)?;
+                helm_chart::values::merge(&mut composed, read);
             }
         }
     }
-    values::merge(&mut composed, inline);
+    helm_chart::values::merge(&mut composed, inline);
     Ok(composed)
 }
 
@@ -97,7 +97,7 @@ fn inline(object: &HelmRelease) -> Map<String, Value> {
         return Map::new();
     };
     let text = serde_json::to_vec(given).unwrap_or_default();
-    values::read(&text, Helm::V4).unwrap_or_default()
+    helm_chart::values::read(&text, Helm::V4).unwrap_or_default()
 }
 
 /// Puts one value at a path, over the values of the spec.
@@ -112,7 +112,7 @@ fn put(
     literal: bool,
 ) -> Result<(), String> {
     let shared = target_path::is_shared(path, composed, inline);
-    values::merge(composed, inline.clone());
+    helm_chart::values::merge(composed, inline.clone());
     set(composed, path, value, literal).map_err(|error| error.to_string())?;
     if shared {
         set(inline, path, value, literal).map_err(|error| error.to_string())?;

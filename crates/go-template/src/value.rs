@@ -9,14 +9,13 @@ mod list;
 mod map;
 mod object;
 mod teardown;
-mod text;
 
 use std::rc::Rc;
 
+pub use go_text::Str;
 pub use list::List;
 pub use map::Map;
 pub use object::Object;
-pub use text::Str;
 
 use crate::{Function, Kind, Type};
 

@@ -4,10 +4,10 @@ use std::any::Any;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use helm_chart::{Chart, Helm};
 use helm_release::{Record, made};
 use helm_render::capabilities::{Capabilities, HelmVersion, KubeVersion};
-use helm_render::chart::Chart;
-use helm_render::{Helm, Limits, Options, OutputLimits, Rendered, Turn};
+use helm_render::{Limits, Options, OutputLimits, Rendered, Turn};
 use kube::Client;
 use kube_apply::Engine;
 use memchr::memmem;

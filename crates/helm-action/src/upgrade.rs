@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use helm_chart::Helm;
 use helm_release::history::History;
 use helm_release::{Record, Status, Time, description};
 use helm_render::manifest::HookEvent;
-use helm_render::{Helm, values};
+use helm_render::values;
 use jiff::Timestamp;
 use kube_apply::Cascade;
 use serde_json::{Map, Value};

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use artifact::client::{ArtifactRef, Client, SourceObject};
-use helm_render::chart::{self, Chart};
-use helm_render::{Helm, Renderer};
+use helm_chart::{Chart, Helm};
+use helm_render::Renderer;
 use tokio::sync::OnceCell;
 
 use crate::source::{self, SourceArtifact};
@@ -62,7 +62,7 @@ pub enum Error {
     },
     /// It is no chart.
     #[error("{0}")]
-    Load(#[from] chart::Error),
+    Load(#[from] helm_chart::Error),
     /// Its version does not fit its source.
     #[error(transparent)]
     Version(#[from] source::VersionError),
@@ -160,8 +160,9 @@ impl Charts {
             revision: artifact.revision.clone(),
             source,
         })?;
-        let loading =
-            tokio::task::spawn_blocking(move || chart::load_archive(&archive[..], Helm::V4, &mut Vec::new()));
+        let loading = tokio::task::spawn_blocking(move || {
+            helm_chart::load_archive(&archive[..], Helm::V4, &mut Vec::new())
+        });
         let mut chart = loading.await??;
         let tracked = source::track_digest(&chart.metadata.version, artifact)?;
         if let Some(tracked) = &tracked

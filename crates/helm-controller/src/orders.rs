@@ -184,17 +184,18 @@ fn server_side(mode: Option<ServerSideApplyMode>) -> ServerSide {
 
 #[cfg(test)]
 mod tests {
-    use helm_render::{Helm, Renderer, chart};
+    use helm_chart::Helm;
+    use helm_render::Renderer;
     use serde_json::json;
 
     use super::*;
 
     fn loaded() -> Loaded {
-        let file = chart::File {
+        let file = helm_chart::File {
             name: "Chart.yaml".to_owned(),
             data: "{apiVersion: v2, name: web, version: 1.0.0}".into(),
         };
-        let chart = chart::load_files(vec![file], Helm::V4, &mut Vec::new()).unwrap();
+        let chart = helm_chart::load_files(vec![file], Helm::V4, &mut Vec::new()).unwrap();
         Loaded::new(Renderer::new(chart, Helm::V4), None)
     }
 

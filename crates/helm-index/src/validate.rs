@@ -6,10 +6,10 @@
 use std::collections::HashSet;
 
 use go_semver::Version;
+use go_text::quote::quoted;
 use go_text::rune::is_printable;
 
 use crate::decode::{Filled, Slot};
-use go_text::quote::quoted;
 
 const TIDIED: [&str; 10] = [
     "name",

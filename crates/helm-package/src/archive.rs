@@ -6,7 +6,7 @@
 use std::io::{self, Write};
 
 use flate2::{Compression, GzBuilder};
-use helm_render::chart::Chart;
+use helm_chart::Chart;
 use tar::{Builder, Header};
 
 use crate::chart_yaml::{chart_lock, chart_yaml};

@@ -1,6 +1,6 @@
 //! Chart.yaml and Chart.lock as they stand in a package: marshalled anew from what was read, with Go's fields and omissions.
 
-use helm_render::chart::{Dependency, Lock, Maintainer, Metadata};
+use helm_chart::{Dependency, Lock, Maintainer, Metadata};
 use manifest::yaml::{self, WriteError};
 use serde_json::{Map, Value, json};
 
@@ -106,7 +106,7 @@ fn texts(list: &[String]) -> Vec<Value> {
 
 #[cfg(test)]
 mod tests {
-    use helm_render::chart::read_metadata;
+    use helm_chart::read_metadata;
 
     use super::*;
 

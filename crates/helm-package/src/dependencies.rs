@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::error::Error as StdError;
 
 use go_semver::{Constraints, Version};
-use helm_render::chart::{self, Chart, Dependency, MAX_CHART_SIZE};
+use helm_chart::{Chart, Dependency, MAX_CHART_SIZE};
 
 use crate::error::{Error, Step, Words};
 use crate::files::{self, Files, What, within};
@@ -203,7 +203,7 @@ fn check_version(chart: &Chart, range: &Constraints, wanted: &str) -> Result<(),
 }
 
 fn load(archive: &[u8]) -> Result<Chart, String> {
-    chart::load_archive(archive, HELM, &mut Vec::new()).map_err(|error| error.to_string())
+    helm_chart::load_archive(archive, HELM, &mut Vec::new()).map_err(|error| error.to_string())
 }
 
 fn is_local(dependency: &Dependency) -> bool {

@@ -1,6 +1,6 @@
 //! A chart in a folder of a source: which of its files belong to the chart, and reading them.
 
-use helm_render::chart::{self, Chart, File, IgnoreRules, MAX_CHART_SIZE};
+use helm_chart::{Chart, File, IgnoreRules, MAX_CHART_SIZE};
 
 use crate::error::Words;
 use crate::files::{self, Entry, Files, What};
@@ -21,7 +21,7 @@ pub(crate) fn load(files: &dyn Files, folder: &str, limits: &Limits) -> Result<C
     };
     walk.folder(folder, "")
         .map_err(|error| Words(format!("failed to load files from /{folder}: {error}")))?;
-    chart::load_files(walk.found, HELM, &mut Vec::new())
+    helm_chart::load_files(walk.found, HELM, &mut Vec::new())
         .map_err(|error| Words(format!("failed to load chart from /{folder}: {error}")))
 }
 

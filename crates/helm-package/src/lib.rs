@@ -92,8 +92,8 @@ pub struct Built {
 }
 
 /// Whose charts these are: the line of Helm that Flux embeds.
-const HELM: helm_render::Helm = helm_render::Helm::V4;
+const HELM: helm_chart::Helm = helm_chart::Helm::V4;
 const VALUES: &str = "values.yaml";
 
 /// How many bytes the files of one chart may have: Helm's 100 MiB.
-pub const MAX_UNPACKED: u64 = helm_render::chart::MAX_CHART_SIZE;
+pub const MAX_UNPACKED: u64 = helm_chart::MAX_CHART_SIZE;

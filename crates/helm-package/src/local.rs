@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use helm_render::chart::{self, Chart};
+use helm_chart::Chart;
 
 use crate::dependencies::{self, Fetch, Source};
 use crate::error::{Error, Step, Words, during};
@@ -107,7 +107,7 @@ impl Local {
         }
         let failed = |error: &dyn std::fmt::Display| Words(error.to_string());
         let data = files::read(files, &self.path, options.limits.archive).map_err(|error| failed(&error))?;
-        chart::load_archive(data.as_slice(), HELM, &mut Vec::new()).map_err(|error| failed(&error))
+        helm_chart::load_archive(data.as_slice(), HELM, &mut Vec::new()).map_err(|error| failed(&error))
     }
 
     fn built(self, values_files: Vec<String>, resolved_dependencies: usize, packaged: bool) -> Built {

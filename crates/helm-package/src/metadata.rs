@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use helm_render::chart::{self, Metadata};
+use helm_chart::Metadata;
 
 use crate::error::Words;
 use crate::files::{self, Files, What};
@@ -14,12 +14,12 @@ pub(crate) fn of_folder(files: &dyn Files, folder: &str, limits: &Limits) -> Res
     let path = files::within(folder, "Chart.yaml");
     let chart_yaml = chart_yaml.ok_or_else(|| Words(format!("open {path}: no such file or directory")))?;
     let requirements = file(files, folder, "requirements.yaml", limits)?;
-    chart::read_metadata(&chart_yaml, requirements.as_deref()).map_err(|error| Words(error.to_string()))
+    helm_chart::read_metadata(&chart_yaml, requirements.as_deref()).map_err(|error| Words(error.to_string()))
 }
 
 /// The same of an archive, as a stream of which nothing else is kept.
 pub(crate) fn of_archive(archive: impl Read, limits: &Limits) -> Result<Metadata, Words> {
-    chart::read_archive_metadata(archive, HELM, limits.file).map_err(|error| Words(error.to_string()))
+    helm_chart::read_archive_metadata(archive, HELM, limits.file).map_err(|error| Words(error.to_string()))
 }
 
 fn file(files: &dyn Files, folder: &str, name: &str, limits: &Limits) -> Result<Option<Vec<u8>>, Words> {

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::sync::Arc;
 
-use helm_render::chart::{self, Metadata};
+use helm_chart::Metadata;
 
 use crate::error::{Error, Step, Words};
 use crate::{Built, HELM, Limits, Options, archive, metadata, values};
@@ -56,7 +56,7 @@ pub fn package(
     options: &Options,
     output: impl Write,
 ) -> Result<Built, Error> {
-    let mut chart = chart::load_archive(archive, HELM, &mut Vec::new()).map_err(|error| {
+    let mut chart = helm_chart::load_archive(archive, HELM, &mut Vec::new()).map_err(|error| {
         Error::new(
             Step::Package,
             Words(format!("failed to load downloaded chart: {error}")),

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use helm_render::Helm;
-use helm_render::chart::{Chart, Content, File};
-use helm_render::values::{merge, read};
+use helm_chart::values::{merge, read};
+use helm_chart::{Chart, Content, File, Helm};
 use manifest::yaml;
 use manifest::yaml::number::float_to_json;
 use serde_json::{Map, Value};

@@ -15,10 +15,10 @@ use std::io::Read as _;
 use std::path::PathBuf;
 
 use disk::Disk;
+use helm_chart::{Helm, load_archive};
 use helm_package::dependencies::{Fetch, Fetched};
 use helm_package::{Built, Error, Limits, Options, Step, local, remote};
-use helm_render::chart::load_archive;
-use helm_render::{Helm, Options as RenderOptions, Release, Renderer};
+use helm_render::{Options as RenderOptions, Release, Renderer};
 use tempfile::TempDir;
 
 /// Repositories with packages, by the name of the chart; notes what was asked for.
@@ -139,7 +139,7 @@ fn a_package_holds_what_the_package_of_helm_holds() {
 fn a_package_renders_like_its_folder() {
     let (_, archive) = build(&fixture(), "charts/app", &Options::default(), &Shelf::default()).unwrap();
     let chart = load_archive(archive.as_slice(), Helm::V4, &mut Vec::new()).unwrap();
-    let given = helm_render::values::read(b"replicas: 3", Helm::V4).unwrap();
+    let given = helm_chart::values::read(b"replicas: 3", Helm::V4).unwrap();
     let rendered = Renderer::new(chart, Helm::V4)
         .render(&given, &RenderOptions::new(Release::new("demo", "default")))
         .unwrap();
@@ -364,7 +364,7 @@ fn missing_dependencies_are_fetched_and_those_that_are_there_stay() {
         ]
     );
     let chart = load_archive(archive.as_slice(), Helm::V4, &mut Vec::new()).unwrap();
-    helm_render::chart::check(&chart, Helm::V4, &mut Vec::new()).expect("helm misses no dependency");
+    helm_chart::check(&chart, Helm::V4, &mut Vec::new()).expect("helm misses no dependency");
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub struct Chart {
 #[derive(Clone, Debug)]
 enum Source {
     Recorded(Arc<RawValue>),
-    Loaded(Arc<helm_render::chart::Chart>),
+    Loaded(Arc<helm_chart::Chart>),
 }
 
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl Chart {
     ///
     /// The times at which its files were changed are not known, and not recorded.
     #[must_use]
-    pub fn of(chart: helm_render::chart::Chart) -> Self {
+    pub fn of(chart: helm_chart::Chart) -> Self {
         let metadata = &chart.metadata;
         let head = Head {
             metadata: Some(loaded::metadata(metadata)),

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use helm_chart::Helm;
 use helm_release::record::{self, Written};
 use helm_release::{
     ApplyMethod, Record, Release, Snapshot, Status, description, made, observation, snapshot, values,
 };
-use helm_render::{Helm, Options, PostRender, PostRenderStrategy, Renderer, chart};
+use helm_render::{Options, PostRender, PostRenderStrategy, Renderer};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -45,11 +46,11 @@ impl PostRender for Unchanged {
 
 impl Case {
     fn renderer(&self) -> Renderer {
-        let files = self.files.iter().map(|file| chart::File {
+        let files = self.files.iter().map(|file| helm_chart::File {
             name: file.name.clone(),
             data: STANDARD.decode(&file.data).expect("base64").into(),
         });
-        let chart = chart::load_files(files.collect(), Helm::V4, &mut Vec::new());
+        let chart = helm_chart::load_files(files.collect(), Helm::V4, &mut Vec::new());
         Renderer::new(chart.expect("a chart"), Helm::V4)
     }
 

@@ -9,7 +9,7 @@ mod command;
 
 use std::time::Instant;
 
-use helm_render::Helm;
+use helm_chart::Helm;
 
 /// How often a chart is rendered. Enough that the first renders, which fill caches, do not count.
 const RENDERS: usize = 15;

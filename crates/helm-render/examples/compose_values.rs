@@ -5,8 +5,8 @@
 
 use std::io::{BufRead, Write};
 
-use helm_render::chart::{Chart, Dependency, File, load_files};
-use helm_render::{Helm, Warning, dependencies, values};
+use helm_chart::{Chart, Dependency, File, Helm, Warning, load_files};
+use helm_render::{dependencies, values};
 use serde_json::{Value, json};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -44,11 +44,11 @@ fn compose(
     given: &Value,
     helm: Helm,
     warnings: &mut Vec<Warning>,
-) -> Result<Value, helm_render::chart::Error> {
+) -> Result<Value, helm_chart::Error> {
     let chart = load_files(files, helm, warnings)?;
     warnings.clear();
     // Numbers become floats, as where Helm reads a file of values.
-    let given = values::read(given.to_string().as_bytes(), helm).unwrap_or_default();
+    let given = helm_chart::values::read(given.to_string().as_bytes(), helm).unwrap_or_default();
     let given = values::from_json(&given);
     let chart = dependencies::process(&chart, &given, helm, warnings)?;
     let mut tree = Vec::new();

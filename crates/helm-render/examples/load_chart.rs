@@ -4,8 +4,7 @@
 
 use std::io::Write;
 
-use helm_render::Helm;
-use helm_render::chart::{Chart, check, load, locate};
+use helm_chart::{Chart, Helm, check, load, locate};
 
 fn main() -> std::io::Result<()> {
     let mut arguments = std::env::args().skip(1);

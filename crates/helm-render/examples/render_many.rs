@@ -6,7 +6,8 @@ use std::error::Error;
 use std::io::{Write, stdout};
 use std::time::Instant;
 
-use helm_render::{Helm, Options, Release, Renderer, chart};
+use helm_chart::Helm;
+use helm_render::{Options, Release, Renderer};
 use serde_json::Map;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -15,7 +16,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let times: u32 = arguments.next().map_or(Ok(100), |times| times.parse())?;
 
     let start = Instant::now();
-    let renderer = Renderer::new(chart::load(&path, Helm::V4, &mut Vec::new())?, Helm::V4);
+    let renderer = Renderer::new(helm_chart::load(&path, Helm::V4, &mut Vec::new())?, Helm::V4);
     let loaded = start.elapsed();
 
     let options = Options::new(Release::new("demo", "default"));

@@ -6,7 +6,7 @@
 mod api_versions;
 mod kube_version;
 
-use crate::Helm;
+use helm_chart::Helm;
 pub use kube_version::{KubeVersion, KubeVersionError};
 
 /// `.Capabilities`.

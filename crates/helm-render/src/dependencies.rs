@@ -11,14 +11,13 @@ mod log;
 
 use go_template::Map;
 
-use crate::chart::{Chart, Error};
-use crate::{Helm, Warning};
 use graph::Graph;
+use helm_chart::{Chart, Error, Helm, Warning};
 
 /// Processes the dependencies of a loaded chart for given values.
 ///
 /// Charts of charts/ that Chart.yaml does not name always take part. Those that it names are looked for by name and
-/// version; one that is not found is passed over here ([`crate::chart::check`] asks for names only).
+/// version; one that is not found is passed over here ([`helm_chart::check`] asks for names only).
 pub fn process(chart: &Chart, given: &Map, helm: Helm, warnings: &mut Vec<Warning>) -> Result<Chart, Error> {
     if chart.dependencies.is_empty() && chart.metadata.dependencies.is_none() {
         return Ok(chart.clone());
@@ -41,8 +40,8 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::chart::{File, load_files};
     use crate::values;
+    use helm_chart::{File, load_files};
 
     /// Loads files given as pairs of name and text, all with a Chart.yaml whose name and version are added.
     fn chart(files: &[(&str, &str)], helm: Helm) -> Chart {

@@ -20,11 +20,11 @@ pub(crate) use parsed::Parsed;
 use scope::Renderable;
 
 use crate::capabilities::Capabilities;
-use crate::chart::Chart;
 use crate::functions::{self, Lookup, State};
 use crate::manifest::{Files, base};
 use crate::render::Release;
-use crate::{Error, ErrorKind, Helm};
+use crate::{Error, ErrorKind};
+use helm_chart::{Chart, Helm};
 
 /// What a rendering is made of.
 pub(crate) struct Job<'a> {

@@ -20,7 +20,7 @@ pub use state::Lookup;
 pub(crate) use state::State;
 pub(crate) use templates::without_missing;
 
-use crate::Helm;
+use helm_chart::Helm;
 
 /// Returns the functions of a version of Helm.
 pub(crate) fn functions(helm: Helm) -> &'static Functions {

@@ -12,7 +12,7 @@
 //! Errors are in Helm's words; [`Error::kind`], [`Error::file`] and [`Error::line`] say more.
 //!
 //! ```
-//! use helm_render::{Helm, Options, Release, Renderer, chart, values};
+//! use helm_render::{Helm, Options, Release, Renderer, chart};
 //!
 //! let file = |name: &str, text: &str| chart::File { name: name.into(), data: text.into() };
 //! let files = vec![
@@ -26,7 +26,7 @@
 //! let chart = chart::load_files(files, Helm::V4, &mut Vec::new())?;
 //! let renderer = Renderer::new(chart, Helm::V4);
 //!
-//! let given = values::read(b"replicas: 3", Helm::V4)?;
+//! let given = helm_chart::values::read(b"replicas: 3", Helm::V4)?;
 //! let rendered = renderer.render(&given, &Options::new(Release::new("demo", "default")))?;
 //! let manifest = &rendered.manifests[0];
 //! assert_eq!((&*manifest.path, &*manifest.kind), ("web/templates/web.yaml", "Deployment"));
@@ -35,34 +35,18 @@
 //! ```
 
 pub mod capabilities;
-pub mod chart;
 pub mod dependencies;
 mod engine;
 mod error;
 mod functions;
 pub mod glob;
 pub mod manifest;
-pub mod path_match;
 mod post_render;
 mod render;
-pub mod schema;
-pub mod set_values;
 pub mod values;
-mod warning;
 
 pub use error::{Error, ErrorKind};
 pub use functions::Lookup;
 pub use go_template::{Limits, Turn};
 pub use post_render::{PostRender, PostRenderStrategy};
 pub use render::{Crd, Options, OutputLimits, Release, Rendered, Renderer, name_from_template};
-pub use warning::Warning;
-
-/// Whose behaviour is followed where Helm 3 and Helm 4 differ.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Helm {
-    /// Helm 3.22.
-    V3,
-    /// Helm 4.3, the line that Flux 2.9 embeds.
-    #[default]
-    V4,
-}

@@ -15,8 +15,8 @@ pub use hook::{Hook, HookEvent};
 pub use kind_order::KindOrder;
 pub use split::split;
 
-use crate::{Helm, Warning};
 use head::Head;
+use helm_chart::{Helm, Warning};
 
 /// One object of a release, as text.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,7 +11,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::manifest::{self, Files, KindOrder};
-use crate::{Error, ErrorKind, Helm};
+use crate::{Error, ErrorKind};
+use helm_chart::Helm;
 
 /// What changes rendered manifests.
 pub trait PostRender: fmt::Debug + Send + Sync {

@@ -11,12 +11,12 @@ pub use name::name_from_template;
 use serde_json::{Map, Value};
 
 use crate::capabilities::Capabilities;
-use crate::chart::Chart;
 use crate::engine::{self, Job, Parsed};
 use crate::functions::Lookup;
 use crate::manifest::{self, Files, Hook, KindOrder, Manifest};
 use crate::post_render::{self, PostRender, PostRenderStrategy};
-use crate::{Error, ErrorKind, Helm, Warning, dependencies, schema, values};
+use crate::{Error, ErrorKind, dependencies, values};
+use helm_chart::{Chart, Helm, Warning, schema};
 
 /// A chart that is parsed once and rendered many times.
 ///
@@ -325,7 +325,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::chart::{File, load_files};
+    use helm_chart::{File, load_files};
 
     #[test]
     fn a_chart_comes_back_as_it_was_rendered_and_its_definitions_are_known_before() {

@@ -7,20 +7,17 @@
 mod coalesce;
 mod convert;
 mod lookup;
-mod read;
 mod reuse;
 mod show;
 mod tables;
 
 use go_template::Map;
 
-use crate::chart::{Chart, Error};
-use crate::{Helm, Warning};
+use helm_chart::{Chart, Error, Helm, Warning};
 
 pub(crate) use coalesce::{Coalescer, Defaults};
 pub use convert::{copy, from_json, to_json, value_from_json, value_to_json};
 pub use lookup::{NotFound, path_value, table};
-pub use read::{merge, read};
 pub use reuse::{Reused, reuse};
 pub(crate) use show::plain;
 pub(crate) use tables::{Nulls, check_bounds, lay_under, put};

@@ -15,7 +15,7 @@ mod text_cases;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use helm_render::Helm;
+use helm_chart::Helm;
 use report::{Report, difference};
 use text_cases::{Answer, Case};
 

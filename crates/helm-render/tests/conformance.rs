@@ -15,7 +15,7 @@ mod report;
 
 use std::fs;
 
-use helm_render::Helm;
+use helm_chart::Helm;
 use recorded::{Charts, Expected, Vector};
 use report::{Report, difference};
 

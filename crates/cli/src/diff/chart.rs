@@ -4,9 +4,10 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use api::helm::{ChartTemplate, HelmRelease};
+use helm_chart::Helm;
 use helm_package::dependencies::{Fetch, Fetched};
 use helm_package::{Entry, Files, Limits, Options, What, local};
-use helm_render::{Helm, Renderer, chart};
+use helm_render::Renderer;
 use kube::ResourceExt as _;
 use kustomize_build::{FileKind, FileSystem, FsError};
 use manifest::ObjectId;
@@ -57,7 +58,7 @@ pub(crate) async fn of(
     let revision = text(&found, "/status/artifact/revision").to_owned();
     compared.section.from = format!("{source} at {revision}");
     let data = archive::fetch(&world.cluster, &found).await?;
-    let mut chart = chart::load_archive(&data[..], Helm::V4, &mut Vec::new())
+    let mut chart = helm_chart::load_archive(&data[..], Helm::V4, &mut Vec::new())
         .map_err(|error| format!("the chart of {source}: {error}"))?;
     let digits = (source.kind != "HelmChart").then(|| digits(&revision)).flatten();
     if let Some(tracked) = digits.and_then(|digits| with_metadata(&chart.metadata.version, digits)) {
@@ -75,7 +76,7 @@ fn given(path: &Path, object: &HelmRelease, compared: &mut Compared) -> Result<R
         let note = "spec.chart.spec.valuesFiles are not laid over a chart that is given with --chart";
         compared.section.notes.push(note.to_owned());
     }
-    let chart = chart::load(&shown, Helm::V4, &mut Vec::new());
+    let chart = helm_chart::load(&shown, Helm::V4, &mut Vec::new());
     let chart = chart.map_err(|error| format!("the chart {shown}: {error}"))?;
     Ok(Renderer::new(chart, Helm::V4))
 }
@@ -167,7 +168,7 @@ fn in_checkout(checkout: &Checkout, template: &ChartTemplate, metadata: String) 
     found
         .build(checkout, &options, &Refused, &mut archive)
         .map_err(failed)?;
-    let chart = chart::load_archive(&archive[..], Helm::V4, &mut Vec::new());
+    let chart = helm_chart::load_archive(&archive[..], Helm::V4, &mut Vec::new());
     let chart = chart.map_err(|error| format!("the chart {}: {error}", template.spec.chart))?;
     Ok(Renderer::new(chart, Helm::V4))
 }

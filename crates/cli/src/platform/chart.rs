@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use helm_render::chart::{self, File};
-use helm_render::set_values::{merge, read_local};
-use helm_render::{Helm, Renderer};
+use helm_chart::set_values::{merge, read_local};
+use helm_chart::{File, Helm};
+use helm_render::Renderer;
 use serde_json::{Map, Value};
 
 use crate::cluster::Failure;
@@ -63,9 +63,9 @@ pub(crate) fn load() -> Result<Arc<Renderer>, Failure> {
         name: (*name).to_owned(),
         data: (*data).into(),
     });
-    let chart = chart::load_files(files.collect(), Helm::V4, &mut Vec::new());
+    let chart = helm_chart::load_files(files.collect(), Helm::V4, &mut Vec::new());
     let chart = chart.map_err(|error| unusable(&error))?;
-    chart::check(&chart, Helm::V4, &mut Vec::new()).map_err(|error| unusable(&error))?;
+    helm_chart::check(&chart, Helm::V4, &mut Vec::new()).map_err(|error| unusable(&error))?;
     Ok(Arc::new(Renderer::new(chart, Helm::V4)))
 }
 

@@ -1,6 +1,6 @@
 //! `--dry-run`: `helm template` is always one, so the flag only says whether a cluster is asked.
 
-use helm_render::Helm;
+use helm_chart::Helm;
 
 use super::Failure;
 use super::flags::Settings;

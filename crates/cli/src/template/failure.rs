@@ -13,10 +13,10 @@ pub(crate) enum Failure {
     Place(String),
     /// Values cannot be read.
     #[error(transparent)]
-    Values(helm_render::set_values::Error),
+    Values(helm_chart::set_values::Error),
     /// The chart cannot be loaded, or not be installed.
     #[error(transparent)]
-    Chart(helm_render::chart::Error),
+    Chart(helm_chart::Error),
     /// The chart cannot be rendered.
     #[error("{0}{hint}", hint = hint(.0))]
     Render(helm_render::Error),

@@ -5,8 +5,8 @@ mod table;
 
 use std::env;
 
-use helm_render::Helm;
-use helm_render::set_values::merge;
+use helm_chart::Helm;
+use helm_chart::set_values::merge;
 
 use super::{Failure, HELM_VERSION, helm_version};
 use crate::pflag::Line;

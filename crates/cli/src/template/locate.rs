@@ -1,6 +1,6 @@
 //! Finds the chart on this machine, and refuses those that would have to be fetched.
 
-use helm_render::{Helm, chart};
+use helm_chart::Helm;
 
 use super::Failure;
 use super::flags::Settings;
@@ -11,7 +11,7 @@ pub(super) fn chart(name: &str, settings: &Settings) -> Result<String, Failure> 
     let name = name.trim();
     // Helm 4 asks the repository that it was given, Helm 3 a folder of that name first.
     let may_be_local = settings.repository.is_none() || settings.helm == Helm::V3;
-    if may_be_local && let Some(path) = chart::locate(name).map_err(Failure::Chart)? {
+    if may_be_local && let Some(path) = helm_chart::locate(name).map_err(Failure::Chart)? {
         return Ok(path);
     }
     if settings.repository.is_some() || name.contains("://") {

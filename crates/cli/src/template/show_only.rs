@@ -1,7 +1,7 @@
 //! `--show-only`: chooses documents by the template that they came from.
 
+use helm_chart::path_match::path_match;
 use helm_render::manifest::split;
-use helm_render::path_match::path_match;
 
 use super::flags::Settings;
 

@@ -1,8 +1,7 @@
 //! Prints and pads numbers, characters and strings: `fmt/format.go`.
 
-use go_text::number;
 use go_text::quote::{self, Quoting};
-use go_text::rune;
+use go_text::{number, rune};
 
 use super::printer::Printer;
 

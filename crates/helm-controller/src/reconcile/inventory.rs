@@ -1,8 +1,8 @@
 //! `status.inventory`: the objects of a release, hooks aside, and the CRDs of its chart.
 
 use api::kustomize::{ResourceInventory, ResourceRef};
+use helm_chart::Chart;
 use helm_release::Release;
-use helm_render::chart::Chart;
 use kube_apply::Engine;
 use manifest::Object;
 

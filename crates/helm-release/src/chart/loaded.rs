@@ -8,7 +8,7 @@ use std::sync::Arc;
 use base64::display::Base64Display;
 use base64::engine::general_purpose::STANDARD;
 use go_time::Time;
-use helm_render::chart::{Chart, Dependency, File, Lock, Maintainer, Metadata};
+use helm_chart::{Chart, Dependency, File, Lock, Maintainer, Metadata};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use go_semver::{Constraints, Version};
 
-use crate::Helm;
+use helm_chart::Helm;
 
 /// `.Capabilities.KubeVersion`.
 #[derive(Clone, Debug, PartialEq, Eq)]

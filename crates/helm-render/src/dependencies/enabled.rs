@@ -5,9 +5,8 @@ use go_template::{Map, Value};
 
 use super::graph::{ChartId, DependencyId, Graph};
 use super::log::warning;
-use crate::chart::Error;
 use crate::values::{Coalescer, path_value, table};
-use crate::{Helm, Warning};
+use helm_chart::{Error, Helm, Warning};
 
 /// Processes a chart, then those in it. `path` is where the values of this chart stand in those of the root, with a dot
 /// behind it.

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use go_template::Map;
 use serde_json::Value;
 
-use crate::chart::{Chart, Dependency, Metadata};
 use crate::values::{Defaults, copy, from_json, to_json};
+use helm_chart::{Chart, Dependency, Metadata};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ChartId(usize);

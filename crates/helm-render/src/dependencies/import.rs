@@ -5,11 +5,10 @@ use serde_json::{Value as Json, json};
 
 use super::graph::{ChartId, DependencyId, Graph};
 use super::log::warning;
-use crate::chart::Error;
 use crate::values::{
     Coalescer, NotFound, Nulls, check_bounds, copy, lay_under, plain, put, table, value_from_json,
 };
-use crate::{Helm, Warning};
+use helm_chart::{Error, Helm, Warning};
 
 /// Imports into all charts, from the innermost outwards.
 pub(super) fn process(

@@ -1,7 +1,7 @@
 //! Warnings as the two versions word them: Helm 3 writes sentences, Helm 4 a message with attributes.
 
-use crate::{Helm, Warning};
 use go_text::quote::quoted;
+use helm_chart::{Helm, Warning};
 
 /// Picks the wording of the version.
 pub(super) fn warning(helm: Helm, sentence: String, message: &str, attributes: &[(&str, &str)]) -> Warning {

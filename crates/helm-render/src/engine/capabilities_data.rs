@@ -3,8 +3,8 @@
 use go_template::{Function, Kind, List, Type, TypeInfo, Value};
 
 use super::record::{Field, Record};
-use crate::Helm;
 use crate::capabilities::{Capabilities, HelmVersion, KubeVersion};
+use helm_chart::Helm;
 
 /// Makes `.Capabilities`.
 pub(super) fn capabilities_data(capabilities: &Capabilities, helm: Helm) -> Value {

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use go_template::{Kind, List, Map, Type, TypeInfo, Value};
 
 use super::record::{Field, Record};
-use crate::Helm;
-use crate::chart::{Chart, Dependency, Maintainer, Metadata};
 use crate::values::value_from_json;
+use helm_chart::{Chart, Dependency, Helm, Maintainer, Metadata};
 
 /// Makes `.Chart`.
 pub(super) fn chart_data(chart: &Chart, helm: Helm) -> Value {

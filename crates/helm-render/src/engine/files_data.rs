@@ -4,10 +4,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use go_template::{Context, Error, Function, Kind, List, Map, Str, Type, TypeInfo, Value};
 
-use crate::chart::Content;
 use crate::functions::yaml;
 use crate::glob::Glob;
 use crate::manifest::base;
+use helm_chart::Content;
 
 static FILES: TypeInfo = TypeInfo {
     named: true,

@@ -5,7 +5,7 @@
 
 use go_template::{Error, ErrorKind};
 
-use crate::Helm;
+use helm_chart::Helm;
 
 const AUTHOR_START: &str = "HELM_ERR_START";
 const AUTHOR_END: &str = "HELM_ERR_END";

@@ -11,9 +11,9 @@ use go_template::{Str, Templates};
 
 use super::message;
 use super::scope::Renderable;
-use crate::chart::File;
 use crate::functions;
-use crate::{Error, ErrorKind, Helm};
+use crate::{Error, ErrorKind};
+use helm_chart::{File, Helm};
 
 /// The name of Go's template at the root, which messages show.
 const ROOT: &str = "gotpl";

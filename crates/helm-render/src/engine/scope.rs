@@ -9,9 +9,9 @@ use super::capabilities_data::capabilities_data;
 use super::chart_data::chart_data;
 use super::files_data::files_data;
 use super::values_type::values_type;
-use crate::chart::{Chart, File};
 use crate::manifest::base;
 use crate::values;
+use helm_chart::{Chart, File};
 
 /// A template of one of the charts.
 pub(super) struct Renderable<'a> {

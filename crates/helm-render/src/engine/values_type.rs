@@ -3,7 +3,8 @@
 use go_template::{Context, Error, Function, Kind, Map, Type, TypeInfo, Value};
 
 use crate::functions::yaml;
-use crate::{Helm, values};
+use crate::values;
+use helm_chart::Helm;
 
 const fn values_info(name: &'static str) -> TypeInfo {
     TypeInfo {

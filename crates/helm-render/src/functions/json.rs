@@ -3,7 +3,7 @@
 use go_template::json::{Decoded, Style, charge_values, decode_as, encode};
 use go_template::{Error, Function, Functions, List, Map, Type, Value};
 
-use crate::Helm;
+use helm_chart::Helm;
 
 pub(super) fn register(functions: &mut Functions, helm: Helm) {
     functions.add(

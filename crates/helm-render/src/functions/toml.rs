@@ -1,23 +1,16 @@
 //! `toToml`, `mustToToml` and `fromToml`, as BurntSushi/toml has them.
 
-mod decode;
-mod document;
-mod encode;
-mod number;
-mod reader;
-mod string;
-
 use go_template::json::charge_values;
 use go_template::{Error, Function, Functions, Type, Value};
 
 use super::json;
-use crate::Helm;
+use helm_chart::Helm;
 
 pub(super) fn register(functions: &mut Functions, helm: Helm) {
     functions.add(
         "toToml",
         Function::new(&[Type::ANY], |context, arguments| {
-            match encode::encode(context, &arguments[0])? {
+            match go_toml::encode(context, &arguments[0])? {
                 Ok(text) => Ok(Value::String(text.into())),
                 // What cannot be written is told in the output.
                 Err(problem) => Ok(problem.into()),
@@ -28,7 +21,7 @@ pub(super) fn register(functions: &mut Functions, helm: Helm) {
         "fromToml",
         Function::new(&[Type::STRING], |context, arguments| {
             charge_values(context, json::text(&arguments[0]))?;
-            let decoded = decode::decode(json::text(&arguments[0]));
+            let decoded = go_toml::decode(json::text(&arguments[0]));
             Ok(decoded.unwrap_or_else(|problem| json::error_map(&Error::new(problem))))
         }),
     );
@@ -36,7 +29,7 @@ pub(super) fn register(functions: &mut Functions, helm: Helm) {
         functions.add(
             "mustToToml",
             Function::new(&[Type::ANY], |context, arguments| {
-                let text = encode::encode(context, &arguments[0])?.map_err(Error::new)?;
+                let text = go_toml::encode(context, &arguments[0])?.map_err(Error::new)?;
                 Ok(Value::String(text.into()))
             }),
         );
@@ -61,13 +54,13 @@ mod tests {
     fn check(value: Value, expected: Result<&str, &str>) {
         let (templates, functions) = (Templates::default(), Functions::default());
         let mut render = Render::new(&templates, &functions, &Options::default());
-        let written = encode::encode(&mut render.context(), &value).expect("within bounds");
+        let written = go_toml::encode(&mut render.context(), &value).expect("within bounds");
         let written = written.map(|text| String::from_utf8(text).expect("UTF-8"));
         assert_eq!(written, expected.map(str::to_owned).map_err(str::to_owned));
     }
 
     fn check_reading(text: &str, expected: &str) {
-        let shown = match decode::decode(text.as_bytes()) {
+        let shown = match go_toml::decode(text.as_bytes()) {
             Ok(value) => encode_json(&value, Style::MARSHAL).expect("it can be written"),
             Err(problem) => problem,
         };

@@ -10,7 +10,7 @@ use serde_json::Value as Plain;
 pub(crate) use marshal::marshal;
 
 use super::json;
-use crate::Helm;
+use helm_chart::Helm;
 
 pub(super) fn register(functions: &mut Functions, helm: Helm) {
     functions.add(
@@ -97,7 +97,7 @@ fn decoded(text: &[u8], type_: Type) -> Decoded {
         Plain::Object(_) if type_ == Type::MAP_ANY => value(&plain),
         Plain::Array(_) if type_ == Type::LIST_ANY => value(&plain),
         other => {
-            let kind = crate::chart::decode::json_kind(&other);
+            let kind = helm_chart::json_kind(&other);
             return refused(format!(
                 "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {kind} into Go value of type {type_}"
             ));

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use manifest::yaml::{self, Dialect, Nodes, number};
 use serde_json::Value;
 
-use crate::Helm;
+use helm_chart::Helm;
 
 const METADATA_TYPE: &str =
     r#"struct { Name string "json:\"name\""; Annotations map[string]string "json:\"annotations\"" }"#;

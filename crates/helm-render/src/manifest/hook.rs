@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use super::head::Head;
-use crate::{Helm, Warning};
+use helm_chart::{Helm, Warning};
 
 /// The annotation that makes a manifest a hook: events, comma-separated.
 pub(super) const EVENTS: &str = "helm.sh/hook";

@@ -17,18 +17,18 @@ pub enum KindOrder {
 
 impl KindOrder {
     /// Returns the order of installation of a version of Helm.
-    pub fn install(helm: crate::Helm) -> Self {
+    pub fn install(helm: helm_chart::Helm) -> Self {
         match helm {
-            crate::Helm::V3 => Self::InstallV3,
-            crate::Helm::V4 => Self::Install,
+            helm_chart::Helm::V3 => Self::InstallV3,
+            helm_chart::Helm::V4 => Self::Install,
         }
     }
 
     /// Returns the order of uninstallation of a version of Helm.
-    pub fn uninstall(helm: crate::Helm) -> Self {
+    pub fn uninstall(helm: helm_chart::Helm) -> Self {
         match helm {
-            crate::Helm::V3 => Self::UninstallV3,
-            crate::Helm::V4 => Self::Uninstall,
+            helm_chart::Helm::V3 => Self::UninstallV3,
+            helm_chart::Helm::V4 => Self::Uninstall,
         }
     }
 

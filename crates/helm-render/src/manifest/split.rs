@@ -3,7 +3,7 @@
 //! Charts rely on what is no YAML: `---apiVersion: v1` starts a document. Helm 3 also eats the white space around a
 //! separator, Helm 4 leaves what stands before it. Both are `releaseutil.SplitManifests`.
 
-use crate::Helm;
+use helm_chart::Helm;
 
 const SEPARATOR: &[u8] = b"---";
 

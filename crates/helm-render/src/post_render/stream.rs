@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use manifest::yaml::{Dialect, Kind, Node, NodeId, Nodes, compose_all, write_tree};
 
-use crate::Helm;
 use crate::manifest::{Files, base, split};
+use helm_chart::Helm;
 
 /// Where a document keeps the name of its file.
 const FILE: &str = "postrenderer.helm.sh/postrender-filename";

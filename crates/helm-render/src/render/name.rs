@@ -2,7 +2,8 @@
 
 use go_template::{Templates, Value};
 
-use crate::{Error, ErrorKind, Helm};
+use crate::{Error, ErrorKind};
+use helm_chart::Helm;
 
 /// Kubernetes' names have 63 characters at most; charts append to that of the release.
 const MAX_LENGTH: usize = 53;

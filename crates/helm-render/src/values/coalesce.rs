@@ -8,8 +8,7 @@ use go_template::{Map, Value};
 use super::convert::{copy, from_json};
 use super::show;
 use super::tables::{Nulls, check_bounds, joined, lay_under, put, remove_nulls};
-use crate::chart::{Chart, Error, ErrorKind};
-use crate::{Helm, Warning};
+use helm_chart::{Chart, Error, ErrorKind, Helm, Warning};
 
 const GLOBAL: &str = "global";
 
@@ -207,8 +206,8 @@ mod tests {
     use serde_json::{Value as Json, json};
 
     use super::*;
-    use crate::chart::{File, load_files};
     use crate::values::{coalesce, table, to_json};
+    use helm_chart::{File, load_files};
 
     fn chart(values: &str, sub_values: &str, helm: Helm) -> Chart {
         let sub = "{apiVersion: v2, name: sub, version: 1.0.0}";

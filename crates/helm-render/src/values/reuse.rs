@@ -8,8 +8,7 @@ use serde_json::{Map as JsonMap, Value};
 use super::coalesce::{Coalescer, Defaults};
 use super::convert::{from_json, to_json};
 use super::tables::{Nulls, check_bounds, lay_under};
-use crate::chart::Error;
-use crate::{Helm, Warning};
+use helm_chart::{Error, Helm, Warning};
 
 /// What an upgrade renders with that keeps values.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,8 +3,7 @@
 use go_template::{Map, Str, Value};
 
 use super::show::plain;
-use crate::Warning;
-use crate::chart::{Error, ErrorKind};
+use helm_chart::{Error, ErrorKind, Warning};
 
 /// How deep tables may be nested. YAML is read 256 deep at most; a chart that imports its tables into each other can make
 /// one that holds itself, with which Helm ends in a stack overflow.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
-use helm_render::Helm;
+use helm_chart::Helm;
 use serde_json::{Value, json};
 
 use crate::Answer;

@@ -4,11 +4,12 @@
 
 use std::path::Path;
 
+use helm_chart::Helm;
+use helm_chart::path_match::path_match;
+use helm_chart::set_values::{merge, read_local};
 use helm_render::capabilities::{Capabilities, KubeVersion};
 use helm_render::manifest::split;
-use helm_render::path_match::path_match;
-use helm_render::set_values::{merge, read_local};
-use helm_render::{Helm, Options, Release, Rendered, Renderer, chart, name_from_template};
+use helm_render::{Options, Release, Rendered, Renderer, name_from_template};
 use serde_json::{Map, Value};
 
 #[derive(Debug, Default)]
@@ -122,8 +123,8 @@ impl Command {
             return Err(format!("path {path:?} not found"));
         }
         let values = merge::merge(&self.values, &mut read_local, helm).map_err(|error| error.to_string())?;
-        let chart = chart::load(path, helm, &mut Vec::new()).map_err(|error| error.to_string())?;
-        chart::check(&chart, helm, &mut Vec::new()).map_err(|error| error.to_string())?;
+        let chart = helm_chart::load(path, helm, &mut Vec::new()).map_err(|error| error.to_string())?;
+        helm_chart::check(&chart, helm, &mut Vec::new()).map_err(|error| error.to_string())?;
         let release = Release {
             is_upgrade: self.is_on("is-upgrade"),
             ..Release::new(

@@ -3,9 +3,9 @@
 //! The same chart as in hack/oracle/helm/render.go: the output of a file of manifests would be split and trimmed.
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
+use helm_chart::{File, Helm};
 use helm_render::capabilities::{Capabilities, KubeVersion};
-use helm_render::chart::{self, File};
-use helm_render::{Helm, Options, Release, Rendered, Renderer};
+use helm_render::{Options, Release, Rendered, Renderer};
 use serde_json::Map;
 
 const CHART: &str = r#"apiVersion: v2
@@ -66,7 +66,7 @@ fn manifests(templates: &[(&str, &str)], values: &str, helm: Helm) -> Result<Ren
         data: content.as_bytes().into(),
     });
     let chart =
-        chart::load_files(files.collect(), helm, &mut Vec::new()).map_err(|error| error.to_string())?;
+        helm_chart::load_files(files.collect(), helm, &mut Vec::new()).map_err(|error| error.to_string())?;
     let mut capabilities = Capabilities::offline(helm);
     capabilities.kube_version = KubeVersion::parse("1.34.0", helm).expect("a version");
     let options = Options {

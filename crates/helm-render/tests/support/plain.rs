@@ -1,7 +1,7 @@
 //! Runs a template with Go's own functions only, as hack/oracle/helm/plain.go does.
 
 use go_template::{Functions, Limits, List, MissingKey, Options, Templates, Value, on_stack};
-use helm_render::{Helm, values};
+use helm_chart::Helm;
 use serde_json::Value as Json;
 
 use super::text_cases::{Answer, Case};
@@ -17,7 +17,7 @@ pub fn execute(case: &Case) -> Answer {
 }
 
 fn here(case: &Case) -> Answer {
-    let data = values::read(case.values.as_bytes(), Helm::V4).expect("values");
+    let data = helm_chart::values::read(case.values.as_bytes(), Helm::V4).expect("values");
     let data = value(&Json::Object(data));
     let functions = Functions::default();
     let mut options = Options {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use flate2::read::GzDecoder;
-use helm_render::Helm;
+use helm_chart::Helm;
 use serde_json::Value;
 
 use super::report::difference;

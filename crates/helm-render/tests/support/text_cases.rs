@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use helm_render::Helm;
+use helm_chart::Helm;
 
 /// What a template makes, or its error.
 pub type Answer = Result<Vec<u8>, String>;

@@ -1,28 +1,34 @@
 //! A chart as data: what a folder or an archive holds, loaded once and rendered many times.
 //!
-//! First stage of a rendering. Files in, a [`Chart`] out; [`crate::dependencies`] then makes of it, for given values, a
+//! Files in, a [`Chart`] out; `helm-render` then makes of it, for given values, a
 //! chart of the same type whose disabled dependencies are gone and whose aliases are charts of their own. Everything
 //! large stands behind an [`Arc`], so that this second chart shares all contents with the first. Nothing here renders.
 
 mod archive;
 mod check;
-pub(crate) mod decode;
-pub(crate) mod error;
+mod decode;
+mod error;
 mod folder;
 mod ignore;
 mod load;
 mod metadata;
+pub mod path_match;
 mod paths;
+pub mod schema;
+pub mod set_values;
 mod sniff;
 mod validate;
+pub mod values;
+mod warning;
 
 use std::sync::Arc;
 
-use go_template::Str;
+use go_text::Str;
 use serde_json::{Map, Value};
 
 pub use archive::{MAX_CHART_SIZE, MAX_FILE_SIZE};
 pub use check::check;
+pub use decode::json_kind;
 pub use error::{Error, ErrorKind};
 pub use ignore::Rules as IgnoreRules;
 pub use load::{
@@ -30,8 +36,19 @@ pub use load::{
     read_metadata,
 };
 pub use metadata::{Dependency, Lock, Maintainer, Metadata};
+pub use warning::Warning;
 
-use crate::schema::Schema;
+use schema::Schema;
+
+/// Whose behaviour is followed where Helm 3 and Helm 4 differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Helm {
+    /// Helm 3.22.
+    V3,
+    /// Helm 4.3, the line that Flux 2.9 embeds.
+    #[default]
+    V4,
+}
 
 /// A file of a chart.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +68,7 @@ pub struct Chart {
     pub metadata: Arc<Metadata>,
     /// The files, by their purpose.
     pub content: Arc<Content>,
-    /// Default values: values.yaml as read, or what [`crate::dependencies`] made of it. Numbers are floats, as Go's
+    /// Default values: values.yaml as read, or what `helm_render::dependencies` made of it. Numbers are floats, as Go's
     /// decoder leaves them.
     pub values: Arc<Map<String, Value>>,
     /// Where templates of this chart stand: Helm's `ChartFullPath`, `parent/charts/child`. Names are those of Chart.yaml

@@ -4,7 +4,7 @@ use go_template::{Context, Error, Kind, Str, Value};
 use manifest::yaml::number;
 
 /// Writes a value as TOML. The inner error is one that templates may see as text.
-pub(super) fn encode(context: &mut Context<'_>, value: &Value) -> Result<Result<Vec<u8>, String>, Error> {
+pub fn encode(context: &mut Context<'_>, value: &Value) -> Result<Result<Vec<u8>, String>, Error> {
     if matches!(value, Value::Invalid | Value::Nil) {
         // What Go's reflection says of the nil that it is asked about.
         return Err(Error::new("reflect: call of reflect.Value.Type on zero Value"));

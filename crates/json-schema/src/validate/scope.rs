@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::Target;
-use crate::schema::node::Node;
-use crate::schema::pointer;
+use crate::node::Node;
+use crate::pointer;
 use go_text::json::Json;
 use go_text::quote::quoted;
 

@@ -1,9 +1,9 @@
 //! Names of resources: URIs, references to them and templates.
 
 use super::{Problem, address, refuse};
-use crate::schema::escape::{Part, unescape};
-use crate::schema::pointer;
-use crate::schema::url::Url;
+use crate::escape::{Part, unescape};
+use crate::pointer;
+use crate::url::Url;
 
 pub(super) fn uri(text: &str) -> Result<(), Problem> {
     if parse(text)?.is_absolute() {

@@ -1,9 +1,9 @@
 //! Strings of TOML, in their four forms, and keys.
 
+use go_text::quote::{quoted, quoted_bytes};
 use go_text::rune::encode;
 
 use super::reader::{END, Problem, Reader, is_break};
-use go_text::quote::{quoted, quoted_bytes};
 
 /// Reads a string, whose first quote is read.
 pub(super) fn read(reader: &mut Reader<'_>, mark: char) -> Result<Vec<u8>, Problem> {

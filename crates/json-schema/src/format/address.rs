@@ -5,14 +5,14 @@ use go_text::quote::{quoted, quoted_char};
 
 /// What an address was parsed as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::schema) enum Family {
+pub(crate) enum Family {
     V4,
     V6,
     V6WithZone,
 }
 
 /// An address as Go's netip.ParseAddr parses it.
-pub(in crate::schema) fn parse(text: &str) -> Result<Family, Problem> {
+pub(crate) fn parse(text: &str) -> Result<Family, Problem> {
     match text.bytes().find(|c| matches!(c, b'.' | b':' | b'%')) {
         Some(b'.') => parse_v4(text, text).map(|()| Family::V4),
         Some(b':') => parse_v6(text),

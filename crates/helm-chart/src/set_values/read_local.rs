@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use crate::schema::url::Url;
+use json_schema::url::Url;
 
 /// Reads a file from the disk, or standard input for `-`.
 ///
@@ -21,9 +21,8 @@ pub fn read_local(name: &str) -> Result<Vec<u8>, String> {
     if matches!(url.scheme.as_str(), "http" | "https" | "oci") {
         return Err(format!("failed to fetch {name}: values are read from files only"));
     }
-    let failed = |operation: &str, error: &std::io::Error| {
-        crate::chart::error::go_io(operation, name, error).to_string()
-    };
+    let failed =
+        |operation: &str, error: &std::io::Error| crate::error::go_io(operation, name, error).to_string();
     let mut file = std::fs::File::open(name).map_err(|error| failed("open", &error))?;
     let mut content = Vec::new();
     file.read_to_end(&mut content)

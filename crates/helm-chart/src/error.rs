@@ -32,7 +32,8 @@ pub enum ErrorKind {
 }
 
 impl Error {
-    pub(crate) fn new(kind: ErrorKind, text: impl Into<String>) -> Self {
+    /// Makes an error in the words of Helm.
+    pub fn new(kind: ErrorKind, text: impl Into<String>) -> Self {
         Self {
             kind,
             text: text.into(),
@@ -45,7 +46,7 @@ impl Error {
     }
 
     /// Puts words before the error, as Go does when it wraps one.
-    pub(crate) fn within(self, context: impl fmt::Display) -> Self {
+    pub fn within(self, context: impl fmt::Display) -> Self {
         Self {
             kind: self.kind,
             text: format!("{context}: {}", self.text),

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use super::{Run, Step, Token};
-use crate::schema::draft::Draft;
-use crate::schema::failure::{Failure, Kind, count, join_quoted, quote};
-use crate::schema::node::{Additional, Dependency, NodeId, ObjectRules};
+use crate::draft::Draft;
+use crate::failure::{Failure, Kind, count, join_quoted, quote};
+use crate::node::{Additional, Dependency, NodeId, ObjectRules};
 use go_text::json::Json;
 
 type Fields<'v> = [(Cow<'v, str>, Json<'v>)];

@@ -8,15 +8,15 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use go_text::valid_text;
+use crate::valid_text;
 
 /// A string as Go has it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Str(Arc<[u8]>);
 
 impl Str {
-    /// Whether this is the only reference to the text.
-    pub(crate) fn is_unshared(&self) -> bool {
+    /// Returns whether this is the only reference to the text.
+    pub fn is_unshared(&self) -> bool {
         Arc::strong_count(&self.0) == 1
     }
 

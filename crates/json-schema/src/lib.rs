@@ -4,7 +4,6 @@
 //! formats asserted only before draft 2019-09. Nothing is loaded: a schema that names files or HTTP URLs is refused as
 //! Helm refuses it where it cannot reach them, URNs are taken for `true`.
 
-mod chart;
 mod compile;
 mod document;
 mod draft;
@@ -16,14 +15,13 @@ mod node;
 mod number;
 mod pattern;
 mod pointer;
-pub(crate) mod url;
+pub mod url;
 mod validate;
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-pub use chart::{Schema, check_chart};
 use compile::{Assertions, Compiler, Graph};
 use document::{Documents, MAIN};
 use go_text::json::{self, Json};

@@ -2,9 +2,9 @@
 
 use super::arrays::equal;
 use super::{Run, Step};
-use crate::schema::failure::{Failure, bound, count, display, quote};
-use crate::schema::node::Types;
-use crate::schema::number::Decimal;
+use crate::failure::{Failure, bound, count, display, quote};
+use crate::node::Types;
+use crate::number::Decimal;
 use go_text::json::Json;
 
 impl<'v> Step<'_, 'v, '_> {

@@ -6,14 +6,17 @@ use go_text::quote::quoted;
 
 /// A URL without a fragment; fragments are split off before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Url {
-    pub(crate) scheme: String,
+pub struct Url {
+    /// What stands before the first colon, in lower case; empty for a relative reference.
+    pub scheme: String,
     opaque: String,
     user: Option<String>,
-    pub(super) host: Vec<u8>,
-    pub(super) path: Vec<u8>,
+    /// The host with its port, decoded.
+    pub host: Vec<u8>,
+    /// The path, decoded.
+    pub path: Vec<u8>,
     /// The path as it was written, where encoding it anew would give something else.
-    pub(super) raw_path: String,
+    pub raw_path: String,
     omit_host: bool,
     force_query: bool,
     query: String,
@@ -21,16 +24,17 @@ pub(crate) struct Url {
 
 impl Url {
     /// Parses; the error is what Go's `url.Parse` says, with the text in it.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, String> {
         parse(text).map_err(|problem| format!("parse {}: {problem}", quoted(text)))
     }
 
-    pub(super) fn is_absolute(&self) -> bool {
+    /// Returns whether there is a scheme.
+    pub fn is_absolute(&self) -> bool {
         !self.scheme.is_empty()
     }
 
     /// The host without its port and brackets.
-    pub(super) fn host_name(&self) -> &[u8] {
+    pub fn host_name(&self) -> &[u8] {
         let host = match self.host.iter().rposition(|c| *c == b':') {
             Some(colon) if is_optional_port(&self.host[colon..]) => &self.host[..colon],
             _ => &self.host,
@@ -42,7 +46,7 @@ impl Url {
     }
 
     /// Resolves a reference against this URL, as RFC 3986 says.
-    pub(super) fn resolve(&self, reference: &Self) -> Self {
+    pub fn resolve(&self, reference: &Self) -> Self {
         let mut url = reference.clone();
         if reference.scheme.is_empty() {
             url.scheme.clone_from(&self.scheme);
@@ -68,7 +72,7 @@ impl Url {
     }
 
     /// Keeps an opaque base (`urn:a:b`) where Go's ResolveReference loses it; the schema library mends that, too.
-    pub(super) fn keep_opaque_of(&mut self, base: &Self, reference: &Self) {
+    pub fn keep_opaque_of(&mut self, base: &Self, reference: &Self) {
         if !reference.is_absolute() && !base.opaque.is_empty() {
             self.opaque.clone_from(&base.opaque);
         }

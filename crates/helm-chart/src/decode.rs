@@ -342,7 +342,7 @@ impl<'a> Decoder<'a> {
 }
 
 /// Returns the name that encoding/json has for what it found.
-pub(crate) fn json_kind(value: &Value) -> &'static str {
+pub fn json_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "bool",

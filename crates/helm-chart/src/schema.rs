@@ -4,15 +4,20 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 
-use super::{Compiled, Error};
-use crate::Warning;
-use crate::chart::{Chart, File};
+use json_schema::Compiled;
+
+use crate::{Chart, File, Warning};
+
+/// The charts whose values do not fit their schemas, each with what is wrong, in Helm's words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Error(String);
 
 /// The `values.schema.json` of a chart, compiled when values are first checked against it and kept for all others.
 #[derive(Clone, Debug)]
 pub struct Schema {
     file: Arc<File>,
-    compiled: Arc<OnceLock<Result<Compiled, Error>>>,
+    compiled: Arc<OnceLock<Result<Compiled, json_schema::Error>>>,
 }
 
 impl Schema {
@@ -28,9 +33,9 @@ impl Schema {
         &self.file
     }
 
-    fn compiled(&self) -> Result<&Compiled, Error> {
+    fn compiled(&self) -> Result<&Compiled, json_schema::Error> {
         let compiled = self.compiled.get_or_init(|| Compiled::new(&self.file.data));
-        compiled.as_ref().map_err(Error::clone)
+        compiled.as_ref().map_err(json_schema::Error::clone)
     }
 }
 
@@ -57,7 +62,7 @@ fn check_into(
     warnings: &mut Vec<Warning>,
 ) {
     if let Some(schema) = &chart.content.schema
-        && let Err(Error(problem)) = check(schema, values, warnings)
+        && let Err(problem) = check(schema, values, warnings)
     {
         problems.push_str(&format!("{}:\n{problem}", chart.name()));
     }
@@ -74,7 +79,11 @@ fn check_into(
     }
 }
 
-fn check(schema: &Schema, values: &Map<String, Value>, warnings: &mut Vec<Warning>) -> Result<(), Error> {
+fn check(
+    schema: &Schema,
+    values: &Map<String, Value>,
+    warnings: &mut Vec<Warning>,
+) -> Result<(), json_schema::Error> {
     let schema = schema.compiled()?;
     warnings.extend(schema.unresolved_urns().iter().map(|urn| {
         Warning::new(format!(
@@ -94,5 +103,32 @@ fn go_type(value: &Value) -> &'static str {
         Value::String(_) => "string",
         Value::Array(_) => "[]interface {}",
         Value::Object(_) => "map[string]interface {}",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chart_warns_of_urns_each_time_its_values_are_checked() {
+        let file = |name: &str, text: &str| File {
+            name: name.to_owned(),
+            data: text.into(),
+        };
+        let files = vec![
+            file("Chart.yaml", "apiVersion: v2\nname: demo\nversion: 0.1.0\n"),
+            file("values.schema.json", r#"{"$ref":"urn:foo"}"#),
+        ];
+        let chart = crate::load_files(files, crate::Helm::V4, &mut Vec::new()).expect("valid");
+        for _ in 0..2 {
+            let mut warnings = Vec::new();
+            assert_eq!(check_chart(&chart, &Map::new(), &mut warnings), Ok(()));
+            let texts: Vec<_> = warnings.iter().map(crate::Warning::text).collect();
+            assert_eq!(
+                texts,
+                ["unresolved URN reference ignored; using permissive schema urn=urn:foo"]
+            );
+        }
     }
 }

@@ -5,12 +5,12 @@
 use std::collections::HashSet;
 
 use go_semver::Version;
+use go_text::quote::quoted;
 use go_text::rune::is_printable;
 
 use super::decode::Draft;
 use super::error::{Error, ErrorKind};
 use super::metadata::{Dependency, Maintainer, Metadata};
-use go_text::quote::quoted;
 
 /// Checks and tidies what Chart.yaml said.
 pub(super) fn validate(draft: Draft) -> Result<Metadata, Error> {

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use super::{Run, Step, Token};
-use crate::schema::draft::Draft;
-use crate::schema::failure::count;
-use crate::schema::node::{Additional, ArrayRules, Items, NodeId};
-use crate::schema::number::{Decimal, english};
+use crate::draft::Draft;
+use crate::failure::count;
+use crate::node::{Additional, ArrayRules, Items, NodeId};
+use crate::number::{Decimal, english};
 use go_text::json::Json;
 
 impl<'v> Step<'_, 'v, '_> {

@@ -12,7 +12,7 @@ use super::string::{self, key_text, shown, shown_text};
 const MAX_DEPTH: usize = 200;
 
 /// Reads a document, or says what is wrong in it.
-pub(super) fn decode(text: &[u8]) -> Result<Value, String> {
+pub fn decode(text: &[u8]) -> Result<Value, String> {
     let text = [b"\xff\xfe".as_slice(), b"\xfe\xff", b"\xef\xbb\xbf"]
         .iter()
         .find_map(|mark| text.strip_prefix(*mark))

@@ -154,28 +154,6 @@ fn urns_are_taken_for_true() {
 }
 
 #[test]
-fn a_chart_warns_of_urns_each_time_its_values_are_checked() {
-    let file = |name: &str, text: &str| crate::chart::File {
-        name: name.to_owned(),
-        data: text.into(),
-    };
-    let files = vec![
-        file("Chart.yaml", "apiVersion: v2\nname: demo\nversion: 0.1.0\n"),
-        file("values.schema.json", r#"{"$ref":"urn:foo"}"#),
-    ];
-    let chart = crate::chart::load_files(files, crate::Helm::V4, &mut Vec::new()).expect("valid");
-    for _ in 0..2 {
-        let mut warnings = Vec::new();
-        assert_eq!(check_chart(&chart, &Map::new(), &mut warnings), Ok(()));
-        let texts: Vec<_> = warnings.iter().map(crate::Warning::text).collect();
-        assert_eq!(
-            texts,
-            ["unresolved URN reference ignored; using permissive schema urn=urn:foo"]
-        );
-    }
-}
-
-#[test]
 fn hostile_schemas_end() {
     let mut definitions = vec![r#""x0":{"type":"string"}"#.to_owned()];
     for level in 1..40 {
