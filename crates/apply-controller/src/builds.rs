@@ -29,7 +29,7 @@ pub struct Built {
 impl Built {
     /// Packs the objects that a build gave.
     pub fn pack(objects: Vec<Object>) -> Self {
-        let checksum = Digest::of(flux_build::to_yaml(&objects).as_bytes()).to_string();
+        let checksum = Digest::of(flux_spec::build::to_yaml(&objects).as_bytes()).to_string();
         let pack = |object: Object| {
             let origin = object.origin().cloned();
             (object.into_value().to_string().into_boxed_str(), origin)

@@ -91,7 +91,7 @@ pub enum Error {
 pub enum BuildError {
     /// The folder, the spec or the variables are at fault.
     #[error(transparent)]
-    Content(#[from] flux_build::Error),
+    Content(#[from] flux_spec::build::Error),
     /// A part of the artifact could not be fetched.
     #[error("failed to read a part of the artifact")]
     Unread,

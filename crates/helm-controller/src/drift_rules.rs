@@ -2,7 +2,7 @@
 
 use api::helm::{DriftDetectionMode, HelmRelease};
 use api::meta::IgnoreRule as Rule;
-use cluster_access::selectors;
+use flux_spec::selectors;
 use kube_apply::{IgnoreError, IgnoreRule, IgnoreRules};
 
 /// Whether an object asks to have its release compared with the cluster.
@@ -20,7 +20,7 @@ pub fn of(object: &HelmRelease) -> Result<IgnoreRules, IgnoreError> {
             .filter(|path| !path.is_empty())
             .cloned()
             .collect(),
-        target: rule.target.as_ref().map(selectors::target),
+        target: rule.target.as_ref().map(selectors::object_selector),
     });
     let rules: Vec<_> = rules.filter(|rule| !rule.paths.is_empty()).collect();
     IgnoreRules::compile(&rules)
@@ -32,7 +32,7 @@ pub fn of_whole_objects(object: &HelmRelease) -> Result<IgnoreRules, IgnoreError
     let rules: Vec<_> = rules
         .map(|rule| IgnoreRule {
             paths: Vec::new(),
-            target: rule.target.as_ref().map(selectors::target),
+            target: rule.target.as_ref().map(selectors::object_selector),
         })
         .collect();
     IgnoreRules::compile(&rules)

@@ -6,7 +6,7 @@ use std::time::Duration;
 use api::helm::{
     CrdsPolicy, DeletionPropagation, HelmRelease, PostRenderStrategy, ServerSideApplyMode, WaitStrategyName,
 };
-use flux_release::{PostRenderers, origin_labels};
+use flux_spec::release::{PostRenderers, origin_labels};
 use helm_action::order::{
     Content, CrdPolicy, Install, Propagation, Rollback, ServerSide, Test, Uninstall, Upgrade, WaitStrategy,
     Waiting,

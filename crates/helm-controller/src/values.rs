@@ -1,5 +1,5 @@
 //! The ConfigMaps and Secrets that the values of a release come from, read once each. How they are composed is
-//! `flux_release`'s.
+//! `flux_spec::release`'s.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -8,7 +8,7 @@ use api::helm::HelmRelease;
 use api::meta::{ValuesKind, ValuesReference};
 use cluster_access::identities::told;
 use controller_kit::check_name;
-use flux_release::values::{self, Found, Resources};
+use flux_spec::release::values::{self, Found, Resources};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{Api, Client};
 use serde_json::{Map, Value};

@@ -17,7 +17,7 @@ pub(crate) use owned::FieldSets;
 pub use owned::Ignored;
 pub(crate) use resolve::{Spot, keep, resolve, spots};
 
-use manifest::Object;
+use manifest::{Object, ObjectSelector};
 use serde_json::{Map, Value, json};
 
 use crate::fingerprint::Digest;
@@ -29,26 +29,7 @@ pub struct IgnoreRule {
     /// The fields: JSON pointers (RFC 6901).
     pub paths: Vec<String>,
     /// The objects; None is all of them.
-    pub target: Option<IgnoreTarget>,
-}
-
-/// Which objects a rule is for. All that is not empty must match; the first five are regular expressions for the whole.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct IgnoreTarget {
-    /// API group.
-    pub group: String,
-    /// API version without the group.
-    pub version: String,
-    /// Kind.
-    pub kind: String,
-    /// Name.
-    pub name: String,
-    /// Namespace.
-    pub namespace: String,
-    /// Label selector for annotations.
-    pub annotation_selector: String,
-    /// Label selector for labels.
-    pub label_selector: String,
+    pub target: Option<ObjectSelector>,
 }
 
 /// Why rules cannot be used. Only another text helps.
@@ -178,7 +159,7 @@ mod tests {
         }
     }
 
-    fn rule(path: &str, target: Option<IgnoreTarget>) -> IgnoreRule {
+    fn rule(path: &str, target: Option<ObjectSelector>) -> IgnoreRule {
         IgnoreRule {
             paths: vec![path.to_owned()],
             target,
@@ -198,8 +179,8 @@ mod tests {
 
     #[test]
     fn rules_select_by_whole_names_patterns_and_labels() {
-        let by = |change: fn(&mut IgnoreTarget)| {
-            let mut target = IgnoreTarget::default();
+        let by = |change: fn(&mut ObjectSelector)| {
+            let mut target = ObjectSelector::default();
             change(&mut target);
             rule("/spec/replicas", Some(target))
         };
@@ -236,8 +217,8 @@ mod tests {
 
     #[test]
     fn wrong_rules_are_refused_in_fluxs_words() {
-        let with = |change: fn(&mut IgnoreTarget)| {
-            let mut target = IgnoreTarget::default();
+        let with = |change: fn(&mut ObjectSelector)| {
+            let mut target = ObjectSelector::default();
             change(&mut target);
             IgnoreRules::compile(&[rule("/a", Some(target))])
                 .unwrap_err()
@@ -276,9 +257,9 @@ mod tests {
         };
         assert_ne!(digest(&[]), digest(&[rule("/spec/a", None)]));
         assert_ne!(digest(&[rule("/spec/a", None)]), digest(&[rule("/spec/b", None)]));
-        let elsewhere = IgnoreTarget {
+        let elsewhere = ObjectSelector {
             kind: "Service".into(),
-            ..IgnoreTarget::default()
+            ..ObjectSelector::default()
         };
         assert_eq!(digest(&[rule("/spec/a", Some(elsewhere))]), digest(&[]));
     }

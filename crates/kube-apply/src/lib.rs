@@ -54,7 +54,7 @@ pub use changes::{FieldChange, FieldChanges, SetBy};
 pub use engine::Engine;
 pub use failure::{ApplyError, Class, Failure, ObjectError, Step, summarize};
 pub use fingerprint::{Digest, Facts};
-pub use ignore::{IgnoreError, IgnoreRule, IgnoreRules, IgnoreTarget, Ignored};
+pub use ignore::{IgnoreError, IgnoreRule, IgnoreRules, Ignored};
 pub use inventory::Inventory;
 pub use managed::{Drift, ManagedIndex, What};
 pub use one::{ApplyOne, Cascade, Deleted, MadePatch};

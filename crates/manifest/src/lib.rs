@@ -9,9 +9,11 @@ pub mod labels;
 mod object;
 pub mod order;
 mod read;
+mod selector;
 pub mod substitute;
 pub mod yaml;
 
 pub use id::{GroupVersionKind, ObjectId, ParseObjectIdError};
 pub use object::{Object, Origin};
 pub use read::read_objects;
+pub use selector::ObjectSelector;

@@ -88,7 +88,7 @@ async fn run(tree: Arc<RemoteTree>, folder: String, spec: Arc<KustomizationSpec>
     let runtime = Handle::current();
     let ran = tokio::task::spawn_blocking(move || {
         let fs = TreeFs::new(&tree, runtime);
-        let built = flux_build::build(&fs, &folder, &spec).map(Built::pack);
+        let built = flux_spec::build::build(&fs, &folder, &spec).map(Built::pack);
         Ran {
             result: built.map_err(BuildError::from),
             looks: fs.into_looks(),
@@ -128,18 +128,18 @@ pub async fn output(
         let has_changed = post_build.is_some() || !hidden.is_empty();
         if let Some(post_build) = post_build {
             let mode = if strict {
-                flux_build::Mode::Strict
+                flux_spec::build::Mode::Strict
             } else {
-                flux_build::Mode::Lenient
+                flux_spec::build::Mode::Lenient
             };
-            let substituted = flux_build::substitute(&mut objects, &post_build, mode, &|reference| {
+            let substituted = flux_spec::build::substitute(&mut objects, &post_build, mode, &|reference| {
                 variables.of(reference)
             });
             substituted.map_err(|error| decrypt::without_secrets(error, &hidden))?;
         }
-        flux_build::refuse_encrypted(&objects)?;
+        flux_spec::build::refuse_encrypted(&objects)?;
         let checksum = if has_changed {
-            Digest::of(flux_build::to_yaml(&objects).as_bytes()).to_string()
+            Digest::of(flux_spec::build::to_yaml(&objects).as_bytes()).to_string()
         } else {
             checksum
         };

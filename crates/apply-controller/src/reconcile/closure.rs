@@ -109,7 +109,7 @@ fn listing(entries: &[Entry]) -> Digest {
     let mut names = String::new();
     for entry in entries {
         let folder = entry.kind == EntryKind::Directory;
-        if folder || flux_build::is_manifest(&entry.name) {
+        if folder || flux_spec::build::is_manifest(&entry.name) {
             names.push(if folder { 'd' } else { 'f' });
             names.push_str(&entry.name);
             names.push('\0');
@@ -155,7 +155,7 @@ mod tests {
                 .collect();
             let mut entries = Vec::new();
             for name in names {
-                let path = flux_build::path::join(path, &name);
+                let path = flux_spec::build::path::join(path, &name);
                 entries.extend(Content::entry(self, &path).await?);
             }
             Ok(entries)

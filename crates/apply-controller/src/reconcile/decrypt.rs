@@ -68,14 +68,14 @@ fn build(
     plain: MemoryFs,
     folder: &str,
     spec: &KustomizationSpec,
-) -> Result<Built, Option<flux_build::Error>> {
+) -> Result<Built, Option<flux_spec::build::Error>> {
     let overlay = OverlayFs::new(fs, plain);
-    let error = match flux_build::build(&overlay, folder, spec) {
+    let error = match flux_spec::build::build(&overlay, folder, spec) {
         Ok(objects) => return Ok(Built::pack(objects)),
         Err(error) => error,
     };
     // If the files as they are in the artifact fail alike, the words are made of what everybody can read.
-    match flux_build::build(fs, folder, spec) {
+    match flux_spec::build::build(fs, folder, spec) {
         Err(public) if chain(&public) == chain(&error) => Err(Some(public)),
         _ => Err(None),
     }
@@ -111,7 +111,7 @@ async fn look(
         let fs = TreeFs::new(&tree, runtime);
         let result = match encrypted_files(&fs, &folder, &spec) {
             Ok(files) if !files.is_empty() => return Looked::Encrypted(files, fs.into_looks()),
-            Ok(_) => flux_build::build(&fs, &folder, &spec)
+            Ok(_) => flux_spec::build::build(&fs, &folder, &spec)
                 .map(Built::pack)
                 .map_err(BuildError::from),
             Err(error) => Err(error),
@@ -131,7 +131,7 @@ fn encrypted_files(
     folder: &str,
     spec: &KustomizationSpec,
 ) -> Result<Vec<EncryptedFile>, BuildError> {
-    let generated = flux_build::generate(fs, folder, spec)?;
+    let generated = flux_spec::build::generate(fs, folder, spec)?;
     let mut added = MemoryFs::default();
     added.insert(generated.path, generated.contents);
     sources::read(&OverlayFs::new(fs, added), folder).map_err(|error| BuildError::DecryptSources(error, ""))
@@ -199,7 +199,7 @@ pub(super) async fn objects(keys: &Keyring, objects: &mut [Object]) -> Result<Hi
         .iter_mut()
         .filter(|object| object::is_encrypted(object.value()))
     {
-        let name = flux_build::resource_name(object);
+        let name = flux_spec::build::resource_name(object);
         let failed = |problem: String| BuildError::DecryptObject {
             object: name.clone(),
             problem,
@@ -221,9 +221,9 @@ pub(super) async fn objects(keys: &Keyring, objects: &mut [Object]) -> Result<Hi
 }
 
 /// Keeps what was decrypted out of the words of an error about variables.
-pub(super) fn without_secrets(error: flux_build::Error, hidden: &Hidden) -> BuildError {
+pub(super) fn without_secrets(error: flux_spec::build::Error, hidden: &Hidden) -> BuildError {
     match error {
-        flux_build::Error::PostBuild { object, .. } if hidden.objects.contains(&object) => {
+        flux_spec::build::Error::PostBuild { object, .. } if hidden.objects.contains(&object) => {
             BuildError::WithheldPostBuild(object)
         }
         error => BuildError::Content(error),
@@ -284,10 +284,13 @@ mod tests {
         let text = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {a: 'pass${word'}\n";
         let mut objects = manifest::read_objects(text, "s.yaml").unwrap();
         let post_build = serde_json::from_value(serde_json::json!({"substitute": {"a": "b"}})).unwrap();
-        let error = flux_build::substitute(&mut objects, &post_build, flux_build::Mode::Strict, &|_| None);
+        let error =
+            flux_spec::build::substitute(&mut objects, &post_build, flux_spec::build::Mode::Strict, &|_| {
+                None
+            });
         let error = error.unwrap_err();
         let hidden = Hidden {
-            objects: BTreeSet::from([flux_build::resource_name(&objects[0])]),
+            objects: BTreeSet::from([flux_spec::build::resource_name(&objects[0])]),
             texts: BTreeSet::new(),
         };
         let told = without_secrets(error, &hidden).to_string();

@@ -2,7 +2,7 @@
 
 use api::kustomize::Kustomization;
 use api::meta::IgnoreRule as Rule;
-use cluster_access::selectors;
+use flux_spec::selectors;
 use kube_apply::{IgnoreError, IgnoreRule, IgnoreRules};
 
 /// Reads the rules of an object.
@@ -14,6 +14,6 @@ pub(super) fn rules(object: &Kustomization) -> Result<IgnoreRules, IgnoreError> 
 fn rule(rule: &Rule) -> IgnoreRule {
     IgnoreRule {
         paths: rule.paths.clone(),
-        target: rule.target.as_ref().map(selectors::target),
+        target: rule.target.as_ref().map(selectors::object_selector),
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn fetch_error(plan: &Plan, source: artifact::client::Error) -> Error
 /// Finds `spec.path` in the tree.
 pub(super) async fn folder(tree: &RemoteTree, object: &Kustomization, plan: &Plan) -> Result<String, Error> {
     let path = object.spec.path.as_deref().unwrap_or_default();
-    let folder = flux_build::path::clamp(path);
+    let folder = flux_spec::build::path::clamp(path);
     let found = match folder.as_str() {
         "" => true,
         folder => {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use api::kustomize::{Kustomization, PostBuild, SubstituteReference};
 use api::meta::ValuesKind;
 use artifact::Digest;
-use flux_build::Data;
+use flux_spec::build::Data;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{Api, Client};
 

@@ -9,7 +9,7 @@ use api::kustomize::{Kustomization, KustomizationSpec};
 use api::meta::ValuesKind;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use flux_build::Data;
+use flux_spec::build::Data;
 use kube::ResourceExt as _;
 use kustomize_build::{FileSystem, MemoryFs, OverlayFs};
 use manifest::{Object, ObjectId};
@@ -59,7 +59,7 @@ pub(crate) async fn build(
         open_objects(&mut objects, keys, &mut built).await?;
     }
     substitute(world, object, &mut objects, &mut built).await?;
-    flux_build::refuse_encrypted(&objects).map_err(|error| chain(&error))?;
+    flux_spec::build::refuse_encrypted(&objects).map_err(|error| chain(&error))?;
     built.objects = objects;
     Ok(built)
 }
@@ -97,7 +97,7 @@ fn encrypted_files(
     folder: &str,
     spec: &KustomizationSpec,
 ) -> Result<Vec<EncryptedFile>, String> {
-    let generated = flux_build::generate(tree, folder, spec).map_err(|error| chain(&error))?;
+    let generated = flux_spec::build::generate(tree, folder, spec).map_err(|error| chain(&error))?;
     let mut added = MemoryFs::default();
     added.insert(generated.path, generated.contents);
     sources::read(&OverlayFs::new(tree, added), folder).map_err(|error| chain(&error))
@@ -110,13 +110,14 @@ fn make(
     spec: &KustomizationSpec,
     secrets: Secrets,
 ) -> Result<Vec<Object>, String> {
-    let built = flux_build::build(&OverlayFs::new(tree, plain), folder, spec);
+    let built = flux_spec::build::build(&OverlayFs::new(tree, plain), folder, spec);
     let error = match built {
         Ok(objects) => return Ok(objects),
         Err(error) => chain(&error),
     };
     // If the files as they lie there fail alike, the words are made of what everybody can read.
-    let is_public = || flux_build::build(tree, folder, spec).is_err_and(|public| chain(&public) == error);
+    let is_public =
+        || flux_spec::build::build(tree, folder, spec).is_err_and(|public| chain(&public) == error);
     match secrets {
         Secrets::None => Err(error),
         Secrets::InFiles if is_public() => Err(error),
@@ -211,21 +212,21 @@ async fn substitute(
         found.insert((is_secret, reference.name.clone()), data);
     }
     let mode = if world.strict {
-        flux_build::Mode::Strict
+        flux_spec::build::Mode::Strict
     } else {
-        flux_build::Mode::Lenient
+        flux_spec::build::Mode::Lenient
     };
-    let done = flux_build::substitute(objects, post_build, mode, &|reference| {
+    let done = flux_spec::build::substitute(objects, post_build, mode, &|reference| {
         let key = (reference.kind == ValuesKind::Secret, reference.name.clone());
         found.get(&key).cloned().flatten()
     });
     done.map_err(|error| not_substituted(&error, built.is_confidential))
 }
 
-fn not_substituted(error: &flux_build::Error, is_confidential: bool) -> String {
+fn not_substituted(error: &flux_spec::build::Error, is_confidential: bool) -> String {
     match error {
         error if !is_confidential => chain(error),
-        flux_build::Error::PostBuild { object, .. } => {
+        flux_spec::build::Error::PostBuild { object, .. } => {
             format!("failed to substitute variables in {object}: {WITHHELD}")
         }
         _ => format!("failed to substitute variables: {WITHHELD}"),
@@ -252,7 +253,12 @@ mod tests {
             panic!("no object")
         };
         let mut objects = [Object::new(map, None)];
-        let failed = flux_build::substitute(&mut objects, &post_build, flux_build::Mode::Lenient, &|_| None);
+        let failed = flux_spec::build::substitute(
+            &mut objects,
+            &post_build,
+            flux_spec::build::Mode::Lenient,
+            &|_| None,
+        );
         let error = failed.unwrap_err();
         let told = not_substituted(&error, true);
         assert!(!told.contains("hunter2") && told.contains("withheld"), "{told}");

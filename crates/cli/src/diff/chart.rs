@@ -202,7 +202,7 @@ impl Files for Checkout {
     fn entries(&self, folder: &str) -> io::Result<Vec<Entry>> {
         let mut entries = Vec::new();
         for entry in self.list(folder).map_err(unreadable)? {
-            if let Some(what) = self.what(&flux_build::path::join(folder, &entry.name))? {
+            if let Some(what) = self.what(&flux_spec::build::path::join(folder, &entry.name))? {
                 entries.push(Entry {
                     name: entry.name,
                     what,

@@ -102,7 +102,7 @@ impl FileSystem for Checkout {
     fn list(&self, path: &str) -> Result<Vec<DirEntry>, FsError> {
         let mut entries = self.tree.list(path)?;
         entries.retain(|entry| {
-            let below = flux_build::path::join(path, &entry.name);
+            let below = flux_spec::build::path::join(path, &entry.name);
             !self.is_left_out(&below, entry.kind == FileKind::Directory)
         });
         Ok(entries)
@@ -118,7 +118,7 @@ fn ignore_files(root: &Path, folder: &str, found: &mut Vec<String>) -> io::Resul
             continue;
         };
         if kind.is_dir() {
-            ignore_files(root, &flux_build::path::join(folder, name), found)?;
+            ignore_files(root, &flux_spec::build::path::join(folder, name), found)?;
         } else if kind.is_file() && name == IGNORE_FILE {
             found.push(folder.to_owned());
         }
@@ -144,7 +144,7 @@ fn in_git(root: &Path, submodules: bool) -> Option<BTreeSet<String>> {
         // A submodule is listed as if it were a file.
         if submodules && root.join(file).is_dir() {
             let inside = in_git(&root.join(file), true).unwrap_or_default();
-            known.extend(inside.iter().map(|path| flux_build::path::join(file, path)));
+            known.extend(inside.iter().map(|path| flux_spec::build::path::join(file, path)));
         }
     }
     Some(known)

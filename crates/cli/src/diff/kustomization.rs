@@ -1,8 +1,7 @@
 //! What a checkout would change for one Kustomization.
 
 use api::kustomize::{DeletionPolicy, Kustomization};
-use api::meta::Selector;
-use kube_apply::{CommonMetadata, Fate, IgnoreRule, IgnoreRules, IgnoreTarget, Means};
+use kube_apply::{CommonMetadata, Fate, IgnoreRule, IgnoreRules, Means};
 
 use super::apply::{self, owner};
 use super::built::{self, Built};
@@ -84,7 +83,7 @@ fn read(subject: &Subject, compared: &Compared) -> Result<Kustomization, String>
 fn folder(world: &World, subject: &Subject, object: &Kustomization) -> Result<String, String> {
     let path = object.spec.path.as_deref().unwrap_or_default();
     let folder = subject.folder.clone();
-    let folder = folder.unwrap_or_else(|| flux_build::path::clamp(path));
+    let folder = folder.unwrap_or_else(|| flux_spec::build::path::clamp(path));
     match world.checkout.has_folder(&folder) {
         true => Ok(folder),
         false => Err(format!(
@@ -120,22 +119,9 @@ async fn ask(
 fn rules(object: &Kustomization) -> Result<IgnoreRules, kube_apply::IgnoreError> {
     let rules = object.spec.ignore.iter().map(|rule| IgnoreRule {
         paths: rule.paths.clone(),
-        target: rule.target.as_ref().map(target),
+        target: rule.target.as_ref().map(flux_spec::selectors::object_selector),
     });
     IgnoreRules::compile(&rules.collect::<Vec<_>>())
-}
-
-fn target(selector: &Selector) -> IgnoreTarget {
-    let text = |field: &Option<String>| field.clone().unwrap_or_default();
-    IgnoreTarget {
-        group: text(&selector.group),
-        version: text(&selector.version),
-        kind: text(&selector.kind),
-        name: text(&selector.name),
-        namespace: text(&selector.namespace),
-        annotation_selector: text(&selector.annotation_selector),
-        label_selector: text(&selector.label_selector),
-    }
 }
 
 /// Notes what becomes of objects that left; with a reason they stay.

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use api::helm::{CrdsPolicy, HelmRelease, PostRenderStrategy};
-use flux_release::values::{self, Resources};
-use flux_release::{PostRenderers, names, origin_labels};
+use flux_spec::release::values::{self, Resources};
+use flux_spec::release::{PostRenderers, names, origin_labels};
 use helm_action::{Content, CrdPolicy};
 use helm_render::Renderer;
 use kube::ResourceExt as _;

@@ -2,7 +2,7 @@
 //! record of its release say.
 
 use api::helm::{HelmRelease, ServerSideApplyMode};
-use flux_release::names;
+use flux_spec::release::names;
 use helm_action::{Former, ServerSide, Storage};
 use kube_apply::{MadePatch, Means, Patcher};
 use manifest::{Object, ObjectId};

@@ -1,8 +1,8 @@
 //! Whether the spec has moved a release elsewhere: to another name, namespace or chart.
 
 use api::helm::{ChartNameChangeStrategy, HelmRelease, HelmReleaseStatus};
-pub(super) use flux_release::names::full_release_name;
-pub use flux_release::names::{release_name, release_namespace, storage_namespace};
+pub(super) use flux_spec::release::names::full_release_name;
+pub use flux_spec::release::names::{release_name, release_namespace, storage_namespace};
 
 use super::history;
 

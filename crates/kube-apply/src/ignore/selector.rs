@@ -5,7 +5,7 @@ use manifest::Object;
 use manifest::labels::LabelSelector;
 use serde_json::{Map, Value};
 
-use super::{IgnoreError, IgnoreTarget};
+use super::{IgnoreError, ObjectSelector};
 
 #[derive(Clone, Debug)]
 pub(super) struct CompiledSelector {
@@ -19,7 +19,7 @@ pub(super) struct CompiledSelector {
 }
 
 impl CompiledSelector {
-    pub(super) fn new(target: &IgnoreTarget) -> Result<Self, IgnoreError> {
+    pub(super) fn new(target: &ObjectSelector) -> Result<Self, IgnoreError> {
         Ok(Self {
             group: Pattern::new(&target.group, "group regex")?,
             version: Pattern::new(&target.version, "version regex")?,

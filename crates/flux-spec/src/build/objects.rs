@@ -10,8 +10,8 @@ use kustomize_build::{
 use manifest::Object;
 use serde_json::Value;
 
-use crate::error::Error;
-use crate::generate::{Generated, generate};
+use crate::build::error::Error;
+use crate::build::generate::{Generated, generate};
 
 /// The annotation with which an encrypted Secret is wanted as it is.
 const DECRYPT: &str = "kustomize.toolkit.fluxcd.io/decrypt";

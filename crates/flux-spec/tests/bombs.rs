@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use api::kustomize::{KustomizationSpec, PostBuild};
-use flux_build::{Mode, build, substitute};
+use flux_spec::build::{Mode, build, substitute};
 use kustomize_build::MemoryFs;
 
 fn refused(uses: &str, value: String) -> String {

@@ -13,8 +13,8 @@ use manifest::yaml::{self, Dialect, Nodes};
 use manifest::{GroupVersionKind, Object, json};
 use serde_json::{Map, Value};
 
-use crate::build::incomplete;
-use crate::error::Error;
+use crate::build::error::Error;
+use crate::build::objects::incomplete;
 
 /// Label and annotation that switch the substitution off for an object.
 const SUBSTITUTE: &str = "kustomize.toolkit.fluxcd.io/substitute";

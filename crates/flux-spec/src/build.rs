@@ -12,21 +12,21 @@
 //! let mut files = MemoryFs::default();
 //! files.insert("apps/cm.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n");
 //! let spec = KustomizationSpec { name_prefix: Some("my-".into()), ..KustomizationSpec::default() };
-//! let objects = flux_build::build(&files, "apps", &spec).unwrap();
+//! let objects = flux_spec::build::build(&files, "apps", &spec).unwrap();
 //! assert_eq!(objects[0].name(), "my-a");
 //! ```
 
-mod build;
 mod error;
 mod folder;
 mod generate;
 mod kustomization;
+mod objects;
 pub mod path;
 mod substitute;
 
-pub use build::{build, refuse_encrypted, to_yaml};
 pub use error::Error;
 pub use folder::is_manifest;
 pub use generate::{Generated, generate};
 pub use manifest::substitute::Mode;
+pub use objects::{build, refuse_encrypted, to_yaml};
 pub use substitute::{Data, SubstituteError, resource_name, substitute};

@@ -9,7 +9,7 @@ use kustomize_build::FileSystem;
 use manifest::yaml::{self, Dialect, Nodes};
 use serde_json::{Map, Number, Value};
 
-use crate::error::Error;
+use crate::build::error::Error;
 
 /// What a field may hold.
 enum Shape {

@@ -2,8 +2,8 @@
 
 use kustomize_build::{FileKind, FileSystem};
 
-use crate::error::Error;
-use crate::path::join;
+use crate::build::error::Error;
+use crate::build::path::join;
 
 /// The names that kustomize looks for, in its order.
 pub(crate) const KUSTOMIZATION_FILES: [&str; 3] =

@@ -1,12 +1,12 @@
-//! Which objects a rule of a spec is for, in the words of the apply engine. Pure.
+//! Which objects a rule of a spec selects.
 
 use api::meta::Selector;
-use kube_apply::IgnoreTarget;
+use manifest::ObjectSelector;
 
-/// Reads what a selector selects.
-pub fn target(selector: &Selector) -> IgnoreTarget {
+/// Returns the selector of a spec in the words of the engines.
+pub fn object_selector(selector: &Selector) -> ObjectSelector {
     let text = |field: &Option<String>| field.clone().unwrap_or_default();
-    IgnoreTarget {
+    ObjectSelector {
         group: text(&selector.group),
         version: text(&selector.version),
         kind: text(&selector.kind),

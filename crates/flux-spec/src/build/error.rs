@@ -2,7 +2,7 @@
 
 use kustomize_build::FsError;
 
-use crate::substitute::SubstituteError;
+use crate::build::substitute::SubstituteError;
 
 /// Why a Kustomization cannot be built. Each tells the file, where there is one.
 #[derive(Debug, thiserror::Error)]

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use api::kustomize::{KustomizationSpec, SubstituteReference};
-use flux_build::{Data, Mode};
+use flux_spec::build::{Data, Mode};
 use kustomize_build::DirectoryFs;
 use serde_json::{Value, json};
 
@@ -40,8 +40,8 @@ fn spec(case: &Path) -> KustomizationSpec {
 fn build(case: &Path) -> Result<String, String> {
     let tree = DirectoryFs::new(case.join("input")).expect("input");
     let spec = spec(case);
-    let folder = flux_build::path::clamp(spec.path.as_deref().unwrap_or_default());
-    let mut objects = flux_build::build(&tree, &folder, &spec).map_err(|error| chain(&error))?;
+    let folder = flux_spec::build::path::clamp(spec.path.as_deref().unwrap_or_default());
+    let mut objects = flux_spec::build::build(&tree, &folder, &spec).map_err(|error| chain(&error))?;
     if let Some(post_build) = &spec.post_build {
         let cluster = documents(&text(case, "cluster.yaml").unwrap_or_default());
         let mode = if case.join("lenient").exists() {
@@ -49,12 +49,12 @@ fn build(case: &Path) -> Result<String, String> {
         } else {
             Mode::Strict
         };
-        flux_build::substitute(&mut objects, post_build, mode, &|reference| {
+        flux_spec::build::substitute(&mut objects, post_build, mode, &|reference| {
             data(&cluster, reference)
         })
         .map_err(|error| chain(&error))?;
     }
-    Ok(flux_build::to_yaml(&objects))
+    Ok(flux_spec::build::to_yaml(&objects))
 }
 
 fn data(cluster: &[Value], reference: &SubstituteReference) -> Data {

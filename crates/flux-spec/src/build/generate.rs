@@ -10,10 +10,10 @@ use api::meta::{Image, Patch};
 use kustomize_build::FileSystem;
 use serde_json::{Map, Value, json};
 
-use crate::error::Error;
-use crate::folder::{self, KUSTOMIZATION_FILES};
-use crate::kustomization;
-use crate::path::{join, normalise};
+use crate::build::error::Error;
+use crate::build::folder::{self, KUSTOMIZATION_FILES};
+use crate::build::kustomization;
+use crate::build::path::{join, normalise};
 
 /// A file to lay over the tree before the build.
 #[derive(Debug, PartialEq)]
