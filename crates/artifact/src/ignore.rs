@@ -173,5 +173,25 @@ fn rules(text: &str) -> impl Iterator<Item = (usize, &str)> {
         .map(|(line, number)| (number, line))
 }
 
+/// Rules of one text that are told.
+#[cfg(any(feature = "store", feature = "client"))]
+const MAX_TOLD: usize = 10;
+/// Characters of a rule that are shown.
+#[cfg(any(feature = "store", feature = "client"))]
+const MAX_SHOWN: usize = 100;
+
+/// Logs a warning for each malformed rule, with the text where it stands and its line.
+///
+/// Flux says nothing of them, so a source that has them keeps working; but somebody meant to leave something out.
+#[cfg(any(feature = "store", feature = "client"))]
+pub fn warn_of_malformed(place: &str, text: &str) {
+    for (line, rule) in malformed(text).take(MAX_TOLD) {
+        let rule: String = rule.chars().take(MAX_SHOWN).collect();
+        tracing::warn!(
+            "the rule {rule:?} in line {line} of {place} is malformed, so that it matches nothing"
+        );
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use oci_access::name::Name;
+use oci_client::name::Name;
 use serde_json::json;
 
 use crate::cluster::{Failure, Output, output, print};

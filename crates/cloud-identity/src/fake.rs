@@ -128,14 +128,3 @@ pub(crate) fn account(annotations: &[(&str, &str)]) -> Identity {
         issuer: Arc::new(FixedIssuer),
     })
 }
-
-/// An error with its causes.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        text = format!("{text}: {error}");
-        source = error.source();
-    }
-    text
-}

@@ -437,7 +437,7 @@ impl Targets {
                 let client = client::connect_to(config, &unlimited, &self.metrics).await;
                 let client = self
                     .answers
-                    .limit(&client.map_err(|error| unusable(chain(&error)))?);
+                    .limit(&client.map_err(|error| unusable(error_chain::chain(&error)))?);
                 let engine = Engine::new(client.clone(), self.settings.clone());
                 Ok(Cluster::new(server, client, engine, None))
             }
@@ -453,7 +453,7 @@ impl Targets {
                 let client = client::connect_to(config, &unlimited, &self.metrics).await;
                 let client = self
                     .answers
-                    .limit(&client.map_err(|error| unusable(chain(&error)))?);
+                    .limit(&client.map_err(|error| unusable(error_chain::chain(&error)))?);
                 let tokens = Arc::new(bearer::Tokens::new(description, Arc::clone(&self.identities)));
                 let client = bearer::with_tokens(&client, Arc::clone(&tokens));
                 let engine = Engine::new(client.clone(), self.settings.clone());
@@ -477,9 +477,4 @@ impl Targets {
     fn lock(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

@@ -41,7 +41,8 @@ fn build(case: &Path) -> Result<String, String> {
     let tree = DirectoryFs::new(case.join("input")).expect("input");
     let spec = spec(case);
     let folder = flux_spec::build::path::clamp(spec.path.as_deref().unwrap_or_default());
-    let mut objects = flux_spec::build::build(&tree, &folder, &spec).map_err(|error| chain(&error))?;
+    let mut objects =
+        flux_spec::build::build(&tree, &folder, &spec).map_err(|error| error_chain::chain(&error) + "\n")?;
     if let Some(post_build) = &spec.post_build {
         let cluster = documents(&text(case, "cluster.yaml").unwrap_or_default());
         let mode = if case.join("lenient").exists() {
@@ -52,7 +53,7 @@ fn build(case: &Path) -> Result<String, String> {
         flux_spec::build::substitute(&mut objects, post_build, mode, &|reference| {
             data(&cluster, reference)
         })
-        .map_err(|error| chain(&error))?;
+        .map_err(|error| error_chain::chain(&error) + "\n")?;
     }
     Ok(flux_spec::build::to_yaml(&objects))
 }
@@ -69,16 +70,6 @@ fn data(cluster: &[Value], reference: &SubstituteReference) -> Data {
     let entries = object[field].as_object().into_iter().flatten();
     let text = |value: &Value| value.as_str().expect("a text").as_bytes().to_vec();
     Some(entries.map(|(key, value)| (key.clone(), text(value))).collect())
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut message = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        message = format!("{message}: {error}");
-        source = error.source();
-    }
-    message + "\n"
 }
 
 fn check(case: &Path) -> Result<(), String> {

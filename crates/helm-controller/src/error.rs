@@ -35,12 +35,6 @@ pub enum Error {
 impl Error {
     /// Returns the whole chain, for conditions, events and logs.
     pub fn message(&self) -> String {
-        chain(self)
+        error_chain::chain(self)
     }
-}
-
-/// An error and its causes, in one line.
-pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

@@ -161,7 +161,7 @@ fn remote(dependency: &Dependency, fetch: &dyn Fetch, limits: &Limits) -> Result
     let repository = repository(&dependency.repository)?;
     let Fetched { version, archive } = fetch
         .fetch(&repository, &dependency.name, &dependency.version)
-        .map_err(|error| chain(&*error))?;
+        .map_err(|error| error_chain::chain(&*error))?;
     if archive.len() as u64 > limits.archive {
         return Err(format!(
             "size of chart '{}-{version}' exceeds '{}' bytes limit",
@@ -231,14 +231,4 @@ fn size(chart: &Chart) -> u64 {
         .as_ref()
         .map_or(0, |schema| schema.file().data.len() as u64);
     own + schema + chart.dependencies.iter().map(size).sum::<u64>()
-}
-
-fn chain(error: &dyn StdError) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        text = format!("{text}: {error}");
-        source = error.source();
-    }
-    text
 }

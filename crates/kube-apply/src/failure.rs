@@ -59,7 +59,7 @@ impl Failure {
     pub fn from_client(error: &kube::Error) -> Self {
         match error {
             kube::Error::Api(status) => Self::from_status(status),
-            other => Self::new(Class::Transient, chain(other)),
+            other => Self::new(Class::Transient, shorten(&error_chain::condensed(other))),
         }
     }
 
@@ -81,20 +81,6 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
-}
-
-/// Prints an error with its causes, leaving out those that the one before already says.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let next = error.to_string();
-        if !text.contains(&next) {
-            text = format!("{text}: {next}");
-        }
-        cause = error.source();
-    }
-    shorten(&text)
 }
 
 fn classify(status: &Status) -> Class {

@@ -98,17 +98,6 @@ fn decoded(text: &Hidden) -> Result<Zeroizing<Vec<u8>>, String> {
         .map_err(|_| "cannot decode base64 plaintext into data key bytes".to_owned())
 }
 
-/// An error with its causes, on one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        text = format!("{text}: {error}");
-        source = error.source();
-    }
-    text
-}
-
 fn failed(what: &str) -> impl Fn(String) -> KeyError {
     move |problem| KeyError(format!("{what}: {problem}"))
 }

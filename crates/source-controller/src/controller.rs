@@ -31,7 +31,6 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use crate::fetch::bucket::index;
 use crate::flags::artifact_service::{ArtifactService, CertificateFrom, hosts};
 use crate::flags::{Flags, Settings};
 use crate::generator;
@@ -45,6 +44,7 @@ use crate::serve::access::Access;
 use crate::serve::limit::Limiter;
 use crate::serve::tls::{certificate::Certificate, keeper::Keeper};
 use crate::serve::{grpc, http};
+use bucket_client::index;
 
 /// The readiness check that holds once the store is verified and served.
 pub(crate) const STORAGE_CHECK: &str = "storage";
@@ -553,7 +553,7 @@ async fn collect(store: &Store, meters: &Meters) {
         Ok(Err(error)) => {
             tracing::error!(
                 logger = "storage",
-                error = crate::error::chain(&error),
+                error = error_chain::chain(&error),
                 "failed to collect garbage"
             );
         }

@@ -9,10 +9,11 @@ use api::meta::{condition_types, reasons};
 use api::source::OCIProvider;
 use helm_package::Step;
 
-use crate::fetch::{bucket, git, helm_chart, helm_repository, http, oci};
+use crate::fetch::{helm_chart, helm_repository};
 use crate::kind::{chart_condition, git_repository};
 use crate::reconcile::observe;
 use crate::verify;
+use transport::http;
 
 /// Reason of a spec that asks for what this controller cannot do.
 const UNSUPPORTED: &str = "Unsupported";
@@ -61,7 +62,7 @@ pub(crate) enum Error {
         url: String,
         /// What is wrong with it.
         #[source]
-        source: oci::name::Error,
+        source: oci_client::name::Error,
     },
     /// A Secret that the spec names.
     #[error(transparent)]
@@ -71,7 +72,7 @@ pub(crate) enum Error {
     GetCredential(#[source] CredentialError),
     /// The data of `spec.secretRef` of a GitRepository.
     #[error("failed to configure authentication options")]
-    ConfigureAuthentication(#[source] git::auth::Error),
+    ConfigureAuthentication(#[source] transport::auth::Error),
     /// The private key of `spec.secretRef` of a GitRepository needs a passphrase.
     #[error(
         "SSH identity key is encrypted but no 'password' field was provided in the secret '{namespace}/{name}'"
@@ -130,14 +131,14 @@ pub(crate) enum Error {
         url: String,
         /// Why not.
         #[source]
-        source: git::Error,
+        source: git_client::Error,
     },
     /// The remote answered, and has not what `spec.ref` asks for.
     #[error("failed to checkout and determine revision")]
-    ResolveReference(#[source] git::Error),
+    ResolveReference(#[source] git_client::Error),
     /// The repository has no commit.
     #[error(transparent)]
-    EmptyRepository(git::Error),
+    EmptyRepository(git_client::Error),
     /// `spec.sparseCheckout` names a folder that is not there.
     #[error("failed to sparse checkout directories : sparse checkout dir '{0}' does not exist in repository")]
     SparseCheckout(String),
@@ -152,7 +153,7 @@ pub(crate) enum Error {
     Submodules(#[from] git_repository::submodules::Error),
     /// What was received cannot be read.
     #[error("failed to read the content of the repository")]
-    ReadCommit(#[from] git::pack::Error),
+    ReadCommit(#[from] git_client::pack::Error),
     /// More becomes part of the artifact than is taken of anybody.
     #[error("refused the content of the repository: {0}; leave out what is not needed with spec.ignore")]
     ContentTooLarge(String),
@@ -161,7 +162,7 @@ pub(crate) enum Error {
     StoreInTime(#[from] http::TimedOut),
     /// The artifact could not be pulled.
     #[error(transparent)]
-    Pull(#[from] oci::Error),
+    Pull(#[from] oci_client::Error),
     /// The artifact has not the signature that `spec.verify` demands.
     #[error("failed to verify the signature using provider '{provider}'")]
     VerifyArtifact {
@@ -232,7 +233,7 @@ pub(crate) enum Error {
     LoadIgnore(#[source] artifact::tree::PathError),
     /// A bucket could not be fetched.
     #[error(transparent)]
-    Bucket(bucket::Error),
+    Bucket(bucket_client::Error),
     /// The store of a Bucket cannot be asked.
     #[error(transparent)]
     BucketAccess(crate::kind::BucketAccessError),
@@ -264,7 +265,7 @@ pub(crate) enum Error {
     #[error("failed to finish the work on the artifact")]
     Abandoned,
     /// A remote took longer than the object gives it.
-    #[error("{}; spec.timeout is {timeout}", chain(&**failed))]
+    #[error("{}; spec.timeout is {timeout}", error_chain::chain(&**failed))]
     TimedOut {
         /// What could not be finished.
         failed: Box<Self>,
@@ -281,7 +282,7 @@ pub(crate) enum CredentialError {
     Read(#[from] observe::ReadError),
     /// Their data is wrong.
     #[error(transparent)]
-    Data(#[from] oci::credentials::Error),
+    Data(#[from] oci_client::credentials::Error),
 }
 
 /// What is wrong with TLS material.
@@ -292,7 +293,7 @@ pub(crate) enum TransportError {
     Read(#[from] observe::ReadError),
     /// Its data is incomplete.
     #[error(transparent)]
-    Data(#[from] git::auth::Error),
+    Data(#[from] transport::auth::Error),
     /// No client can be made of it.
     #[error(transparent)]
     Build(#[from] http::Error),
@@ -306,7 +307,7 @@ pub(crate) enum LayerError {
     Archive(#[from] artifact::archive::ReadError),
     /// Not what the manifest says.
     #[error(transparent)]
-    Content(#[from] oci::layer::Error),
+    Content(#[from] oci_client::layer::Error),
     /// It could not be kept for a moment.
     #[error("failed to write a temporary file")]
     Spool(#[source] std::io::Error),
@@ -314,18 +315,18 @@ pub(crate) enum LayerError {
 
 impl Error {
     /// Sorts what a fetch from Git came to.
-    pub(crate) fn of_git(url: String, source: git::Error) -> Self {
+    pub(crate) fn of_git(url: String, source: git_client::Error) -> Self {
         match source {
-            git::Error::EmptyRepository => Self::EmptyRepository(source),
-            git::Error::MakeDirectory(source) => Self::MakeDirectory(source),
-            git::Error::ReadPack(source) => Self::ReadCommit(source),
-            git::Error::ConstructAuth(_)
-            | git::Error::ResolveName { .. }
-            | git::Error::MatchTag { .. }
-            | git::Error::ParseRange(_)
-            | git::Error::ParseCommit { .. }
-            | git::Error::NotOnBranch { .. }
-            | git::Error::InvalidReference { .. } => Self::ResolveReference(source),
+            git_client::Error::EmptyRepository => Self::EmptyRepository(source),
+            git_client::Error::MakeDirectory(source) => Self::MakeDirectory(source),
+            git_client::Error::ReadPack(source) => Self::ReadCommit(source),
+            git_client::Error::ConstructAuth(_)
+            | git_client::Error::ResolveName { .. }
+            | git_client::Error::MatchTag { .. }
+            | git_client::Error::ParseRange(_)
+            | git_client::Error::ParseCommit { .. }
+            | git_client::Error::NotOnBranch { .. }
+            | git_client::Error::InvalidReference { .. } => Self::ResolveReference(source),
             source => Self::Clone { url, source },
         }
     }
@@ -375,7 +376,7 @@ impl Error {
             | Self::OwnIdentity { .. }
             | Self::ConfigureProxy(_)
             | Self::GenerateTransport { .. } => (FETCH_FAILED, reasons::AUTHENTICATION_FAILED),
-            Self::Bucket(bucket::Error::Disk(_)) => {
+            Self::Bucket(bucket_client::Error::Disk(_)) => {
                 (STORAGE_OPERATION_FAILED, reasons::DIRECTORY_CREATION_FAILED)
             }
             Self::Bucket(_) => (FETCH_FAILED, reasons::BUCKET_OPERATION_FAILED),
@@ -393,8 +394,10 @@ impl Error {
             | Self::ReadCommit(_) => (FETCH_FAILED, reasons::GIT_OPERATION_FAILED),
             Self::VerifyGit(error) => (condition_types::SOURCE_VERIFIED, error.reason()),
             Self::Include(error) => error.condition(),
-            Self::Pull(oci::Error::DetermineTag { .. }) => (FETCH_FAILED, reasons::READ_OPERATION_FAILED),
-            Self::Pull(oci::Error::DetermineDigest(_) | oci::Error::Pull { .. }) => {
+            Self::Pull(oci_client::Error::DetermineTag { .. }) => {
+                (FETCH_FAILED, reasons::READ_OPERATION_FAILED)
+            }
+            Self::Pull(oci_client::Error::DetermineDigest(_) | oci_client::Error::Pull { .. }) => {
                 (FETCH_FAILED, reasons::OCI_PULL_FAILED)
             }
             Self::Pull(_) | Self::ExtractLayer(_) | Self::CopyLayer(_) => {
@@ -456,7 +459,7 @@ impl Error {
 
     /// The error with all its causes, on one line.
     pub(crate) fn message(&self) -> String {
-        chain(self)
+        error_chain::chain(self)
     }
 }
 
@@ -479,20 +482,6 @@ pub(crate) fn provider_name(provider: OCIProvider) -> &'static str {
         OCIProvider::Azure => "azure",
         OCIProvider::Gcp => "gcp",
     }
-}
-
-/// An error with all its causes. A cause that its wrapper has said already is not repeated.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        let next = error.to_string();
-        if !text.ends_with(&next) {
-            text = format!("{text}: {next}");
-        }
-        source = error.source();
-    }
-    text
 }
 
 #[cfg(test)]

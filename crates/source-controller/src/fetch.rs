@@ -3,16 +3,6 @@
 //! In: what an object's spec asks for, with credentials already read. Out: the remote's revision, and its content as a
 //! stream of files. Nothing here knows Kubernetes, conditions or the store.
 
-pub(crate) mod bucket;
-pub(crate) mod cause;
-pub(crate) mod git;
 pub(crate) mod helm_chart;
 pub(crate) mod helm_repository;
-pub(crate) mod http;
 pub(crate) mod identity;
-pub(crate) mod ignore;
-pub(crate) mod nearest;
-pub(crate) mod oci;
-pub(crate) mod received;
-pub(crate) mod semver;
-pub(crate) mod stop;

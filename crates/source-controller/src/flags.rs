@@ -15,7 +15,7 @@ use controller_kit::flags::{
     AclFlags, ClientFlags, EndpointFlags, FeatureGateFlags, JitterFlags, LeaderElectionFlags, ListenAddress,
     LogFlags, RateLimiterFlags, TokenCacheFlags, WatchFlags,
 };
-use git_ssh::algorithms::Algorithms;
+use git_client::Algorithms;
 
 use url::Url;
 

@@ -44,11 +44,11 @@ use self::apply::Desired;
 use self::build::Built;
 use self::observe::Input;
 use self::status::{Conclusion, Ending};
-use crate::error::chain;
-use crate::fetch::received;
 use crate::reconcile::fetch::Fetcher;
 use crate::reconcile::status::{Event, Next};
 use crate::reconcile::store::AdvertisedAddress;
+use error_chain::chain;
+use transport::received;
 
 /// Flux's name of the controller of this kind: field manager, reporter of events, and a label.
 pub(crate) const MANAGER: &str = "source-watcher";

@@ -35,9 +35,9 @@ use self::observe::observe;
 use self::secrets_read::SecretsRead;
 use self::status::{Conclusion, Ending, Event, Next};
 use self::store::AdvertisedAddress;
-use crate::fetch::received;
 use crate::kind::{Failure, Fetch, Fetched, Kind, Verified};
 use crate::metrics::{FetchResult, FetchesOfKind};
+use transport::received;
 
 /// A fetch that is over before needs no status of its own in between.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -85,7 +85,7 @@ pub(crate) async fn reconcile<K: Kind>(key: ObjectKey, context: Arc<Context<K>>)
             return Outcome::Done;
         }
         tracing::error!(
-            error = crate::error::chain(&error),
+            error = error_chain::chain(&error),
             "failed to record the reconcile"
         );
         Outcome::Backoff

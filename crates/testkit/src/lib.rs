@@ -25,6 +25,7 @@ pub mod process;
 pub mod recorded;
 pub mod registry;
 pub mod scratch;
+pub mod scripted_registry;
 pub mod tls_front;
 pub mod tools;
 pub mod wait;

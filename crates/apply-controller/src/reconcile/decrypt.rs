@@ -76,14 +76,9 @@ fn build(
     };
     // If the files as they are in the artifact fail alike, the words are made of what everybody can read.
     match flux_spec::build::build(fs, folder, spec) {
-        Err(public) if chain(&public) == chain(&error) => Err(Some(public)),
+        Err(public) if error_chain::chain(&public) == error_chain::chain(&error) => Err(Some(public)),
         _ => Err(None),
     }
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 fn joined(mut one: Looks, other: Looks) -> Looks {
@@ -157,7 +152,7 @@ impl Hidden {
 
     /// What the API server said about the objects, without what was decrypted: it quotes what it refuses.
     pub(super) fn masked(&self, error: kube_apply::ApplyError) -> crate::error::Error {
-        let text = chain(&error);
+        let text = error_chain::chain(&error);
         // The longest first: one may be a part of another.
         let mut texts: Vec<&String> = self
             .texts
@@ -248,7 +243,7 @@ mod tests {
 
     fn failure(files: &[(&str, &str)], plain: &[(&str, &str)]) -> Option<String> {
         let error = build(&tree(files), tree(plain), "", &KustomizationSpec::default()).unwrap_err();
-        error.map(|error| chain(&error))
+        error.map(|error| error_chain::chain(&error))
     }
 
     #[test]

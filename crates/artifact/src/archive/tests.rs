@@ -77,17 +77,7 @@ fn outcome(archive: &[u8], limits: &Limits) -> Result<Vec<String>, String> {
         });
         Ok(())
     });
-    read.map(|_| seen).map_err(|error| chain(&error))
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        text = format!("{text}: {error}");
-        source = error.source();
-    }
-    text
+    read.map(|_| seen).map_err(|error| error_chain::chain(&error))
 }
 
 #[test]
@@ -328,7 +318,7 @@ fn an_error_of_the_sink_ends_the_reading_and_names_the_entry() {
         Err("no room".into())
     });
     assert_eq!(
-        (chain(&error.unwrap_err()).as_str(), seen),
+        (error_chain::chain(&error.unwrap_err()).as_str(), seen),
         ("failed to take archive entry \"a\": no room", 1)
     );
 }

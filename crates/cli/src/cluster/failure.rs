@@ -54,7 +54,7 @@ impl Failure {
     }
 
     pub(super) fn configure(error: &dyn std::error::Error) -> Self {
-        Self::Configure(chain(error))
+        Self::Configure(error_chain::condensed(error))
     }
 
     /// The exit codes of all commands that speak to a cluster; `windlass --help` lists them.
@@ -90,27 +90,13 @@ pub(crate) const EXIT_CODES: &str = "Exit codes: 0 success; 1 failure; 2 invalid
 /// kube's own words have the whole answer of the server in them, with braces.
 fn why(error: &kube::Error) -> String {
     let kube::Error::Api(status) = error else {
-        return chain(error);
+        return error_chain::condensed(error);
     };
     let hint = match status.code {
         401 => "; the kubeconfig's credentials are not taken: sign in again",
         _ => "",
     };
     format!("{}{hint}", status.message)
-}
-
-/// Says an error and what it came from, nothing twice: many of kube's and hyper's errors repeat their source.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut said = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        let more = error.to_string();
-        if !said.contains(&more) {
-            said = format!("{said}: {more}");
-        }
-        source = error.source();
-    }
-    said
 }
 
 #[cfg(test)]
@@ -138,7 +124,7 @@ mod tests {
             text: "failed to list",
             source: Some(Box::new(middle)),
         };
-        assert_eq!(chain(&outer), "failed to list: connect: refused");
+        assert_eq!(error_chain::condensed(&outer), "failed to list: connect: refused");
     }
 
     #[test]

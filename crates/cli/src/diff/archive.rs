@@ -62,7 +62,7 @@ async fn through_api_server(cluster: &Cluster, path: &str) -> Result<Vec<u8>, St
 }
 
 async fn directly(url: Url) -> Result<Vec<u8>, String> {
-    let said = |error: reqwest::Error| super::built::chain(&error.without_url());
+    let said = |error: reqwest::Error| error_chain::chain(&error.without_url());
     let mut answer = reqwest::get(url)
         .await
         .and_then(reqwest::Response::error_for_status)

@@ -59,7 +59,7 @@ pub(crate) async fn build(
         open_objects(&mut objects, keys, &mut built).await?;
     }
     substitute(world, object, &mut objects, &mut built).await?;
-    flux_spec::build::refuse_encrypted(&objects).map_err(|error| chain(&error))?;
+    flux_spec::build::refuse_encrypted(&objects).map_err(|error| error_chain::chain(&error))?;
     built.objects = objects;
     Ok(built)
 }
@@ -97,10 +97,11 @@ fn encrypted_files(
     folder: &str,
     spec: &KustomizationSpec,
 ) -> Result<Vec<EncryptedFile>, String> {
-    let generated = flux_spec::build::generate(tree, folder, spec).map_err(|error| chain(&error))?;
+    let generated =
+        flux_spec::build::generate(tree, folder, spec).map_err(|error| error_chain::chain(&error))?;
     let mut added = MemoryFs::default();
     added.insert(generated.path, generated.contents);
-    sources::read(&OverlayFs::new(tree, added), folder).map_err(|error| chain(&error))
+    sources::read(&OverlayFs::new(tree, added), folder).map_err(|error| error_chain::chain(&error))
 }
 
 fn make(
@@ -113,11 +114,12 @@ fn make(
     let built = flux_spec::build::build(&OverlayFs::new(tree, plain), folder, spec);
     let error = match built {
         Ok(objects) => return Ok(objects),
-        Err(error) => chain(&error),
+        Err(error) => error_chain::chain(&error),
     };
     // If the files as they lie there fail alike, the words are made of what everybody can read.
-    let is_public =
-        || flux_spec::build::build(tree, folder, spec).is_err_and(|public| chain(&public) == error);
+    let is_public = || {
+        flux_spec::build::build(tree, folder, spec).is_err_and(|public| error_chain::chain(&public) == error)
+    };
     match secrets {
         Secrets::None => Err(error),
         Secrets::InFiles if is_public() => Err(error),
@@ -166,7 +168,7 @@ fn why_closed(error: &dyn std::error::Error, keys: &Keys) -> String {
     let problem = keys.problem.as_ref().map(|problem| format!(" ({problem})"));
     format!(
         "encrypted with SOPS, and cannot be decrypted here: {}{}",
-        chain(error),
+        error_chain::chain(error),
         problem.unwrap_or_default()
     )
 }
@@ -225,18 +227,12 @@ async fn substitute(
 
 fn not_substituted(error: &flux_spec::build::Error, is_confidential: bool) -> String {
     match error {
-        error if !is_confidential => chain(error),
+        error if !is_confidential => error_chain::chain(error),
         flux_spec::build::Error::PostBuild { object, .. } => {
             format!("failed to substitute variables in {object}: {WITHHELD}")
         }
         _ => format!("failed to substitute variables: {WITHHELD}"),
     }
-}
-
-/// Says an error and what it came from.
-pub(super) fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 #[cfg(test)]
@@ -262,7 +258,7 @@ mod tests {
         let error = failed.unwrap_err();
         let told = not_substituted(&error, true);
         assert!(!told.contains("hunter2") && told.contains("withheld"), "{told}");
-        assert_eq!(not_substituted(&error, false), chain(&error));
+        assert_eq!(not_substituted(&error, false), error_chain::chain(&error));
     }
 
     #[test]

@@ -14,12 +14,12 @@ use manifest::ObjectId;
 use serde_json::Value;
 
 use super::archive;
-use super::built::chain;
 use super::checkout::Checkout;
 use super::subject::Compared;
 use super::world::World;
 use crate::cluster::kind;
 use crate::cluster::object::text;
+use error_chain::chain;
 
 /// Gets the chart, and says in the section where it is from.
 pub(crate) async fn of(

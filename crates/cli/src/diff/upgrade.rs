@@ -8,10 +8,10 @@ use kube_apply::{MadePatch, Means, Patcher};
 use manifest::{Object, ObjectId};
 use serde_json::Value;
 
-use super::built::chain;
 use super::report::{Action, Entry};
 use super::subject::Compared;
 use super::world::World;
+use error_chain::chain;
 
 /// How the objects of a release would be written.
 pub(crate) struct Writing {

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::{env, fs, io};
 
-use oci_access::credentials::{self, Credentials};
-use oci_access::name::Name;
+use oci_client::credentials::{self, Credentials};
+use oci_client::name::Name;
 use serde::Deserialize;
 
 use crate::cluster::Failure;

@@ -1,5 +1,6 @@
 use super::*;
-use crate::fake::{World, chain};
+use crate::fake::World;
+use error_chain::chain;
 
 fn url(text: &str) -> Url {
     Url::parse(text).unwrap()

@@ -135,7 +135,7 @@ impl Description {
                 let found = cluster
                     .endpoint(&identity, identities.session(), read_kubeconfig)
                     .await;
-                found.map_err(|error| super::chain(&error))?
+                found.map_err(|error| error_chain::chain(&error))?
             }
         };
         let address = canonical(&endpoint.address)?;
@@ -164,7 +164,7 @@ impl Description {
             Provider::Cloud(cloud) => {
                 let identity = self.identity(identities).await?;
                 let token = self.of_cloud(cloud).token(&identity, identities.session()).await;
-                let token = token.map_err(|error| super::chain(&error))?;
+                let token = token.map_err(|error| error_chain::chain(&error))?;
                 let bearer = token
                     .as_bearer()
                     .ok_or("the token of the provider is no bearer token")?;

@@ -9,7 +9,8 @@ use kube::Client;
 use kube_apply::Engine;
 
 use super::bearer::Tokens;
-use super::{Place, Target, chain};
+use super::{Place, Target};
+use error_chain::chain;
 
 /// Targets that are kept. One more ends the one that was not used for longest.
 const KEPT: usize = 256;

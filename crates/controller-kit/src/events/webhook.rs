@@ -96,21 +96,11 @@ impl Webhook {
                 Answer::Refused(error.without_url().to_string())
             }
             Err(error) => Answer::Later {
-                problem: chain(&error.without_url()),
+                problem: error_chain::chain(&error.without_url()),
                 pause: None,
             },
         }
     }
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }
 
 /// What the receiver makes of an event.

@@ -106,7 +106,8 @@ impl Stage {
             budget: Some(BUDGET),
             ..Options::default()
         };
-        let built = kustomize_build::build(&files, "", &options).map_err(|error| chain(&error))?;
+        let built =
+            kustomize_build::build(&files, "", &options).map_err(|error| error_chain::chain(&error))?;
         Ok(built.to_yaml())
     }
 }
@@ -134,11 +135,6 @@ pub fn origin_labels(object: &HelmRelease) -> BTreeMap<String, String> {
         ),
     ]
     .into()
-}
-
-fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 #[cfg(test)]

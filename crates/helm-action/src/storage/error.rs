@@ -63,20 +63,9 @@ impl From<StorageError> for Error {
             } => Self::new(ErrorKind::TooLarge, source.to_string()),
             StorageError::Exists => Self::new(ErrorKind::Pending, error.to_string()),
             StorageError::Gone(_) => Self::new(ErrorKind::NotFound, error.to_string()),
-            other => Self::new(ErrorKind::Storage, chain(&other)),
+            other => Self::new(ErrorKind::Storage, error_chain::chain(&other)),
         }
     }
-}
-
-/// The error and what it comes from, in one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        text = format!("{text}: {error}");
-        source = error.source();
-    }
-    text
 }
 
 #[cfg(test)]

@@ -18,9 +18,9 @@ use super::record::Recorder;
 use super::template;
 use super::world::{Place, World};
 use crate::controller::{Context, owner};
-use crate::error::chain;
 use crate::memory::Ends;
 use crate::release;
+use error_chain::chain;
 
 /// Flux's reason of Ready while it cannot be uninstalled.
 const UNINSTALL_FAILED: &str = "UninstallFailed";

@@ -19,10 +19,10 @@ use super::status::{self, Report};
 use super::world::{Place, World};
 use crate::charts::Loaded;
 use crate::controller::Context;
-use crate::error::chain;
 use crate::memory::{Attempt, Ends, Outcome, Seen};
 use crate::release::{self, Desired, Ended};
 use crate::{chart_template, drift_rules, values};
+use error_chain::chain;
 
 /// What a run works with.
 struct Parts {

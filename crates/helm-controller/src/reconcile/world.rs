@@ -19,11 +19,11 @@ use super::record::Recorder;
 use super::{decide, drift, inventory, waiting};
 use crate::charts::Loaded;
 use crate::controller::{Context, owner};
-use crate::error::chain;
 use crate::flags::NAME;
 use crate::memory::Ends;
 use crate::orders::Orders;
 use crate::release::{self, Action, Drift, Event, Failure, FailureKind, Perform, Performed};
+use error_chain::chain;
 
 /// Where a release is.
 pub(super) struct Place {

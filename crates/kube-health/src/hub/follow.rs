@@ -109,16 +109,11 @@ async fn resolve(watch: &SharedWatch, resolver: &dyn Resolve) -> Resolved {
     loop {
         match resolver.resolve(&watch.key().gvk).await {
             Ok(resolved) => return resolved,
-            Err(error) => watch.set_trouble(one_line(&chain(error.as_ref()), TROUBLE_LIMIT)),
+            Err(error) => watch.set_trouble(one_line(&error_chain::chain(error.as_ref()), TROUBLE_LIMIT)),
         }
         tokio::time::sleep(delay).await;
         delay = limit.min(delay * 2);
     }
-}
-
-fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 /// Forbidden, or not a thing that can be watched: no retry within a wait changes that.

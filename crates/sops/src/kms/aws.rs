@@ -10,8 +10,9 @@ use http::{HeaderName, HeaderValue, Method};
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
-use super::{Access, Hidden, chain, decoded, failed, json_request};
+use super::{Access, Hidden, decoded, failed, json_request};
 use crate::key::{EncryptedKey, KeyError, KeyService, MasterKey};
+use error_chain::chain;
 
 const FAILED: &str = "failed to decrypt sops data key with AWS KMS";
 

@@ -9,8 +9,9 @@ use serde::Deserialize;
 use url::{Host, Url};
 use zeroize::Zeroizing;
 
-use super::{Access, Hidden, bearer, chain, json_request};
+use super::{Access, Hidden, bearer, json_request};
 use crate::key::{EncryptedKey, KeyError, KeyService, MasterKey};
+use error_chain::chain;
 
 const API_VERSION: &str = "7.6";
 

@@ -9,8 +9,9 @@ use serde::Deserialize;
 use url::Url;
 use zeroize::Zeroizing;
 
-use super::{Access, Hidden, bearer, chain, decoded, failed, json_request};
+use super::{Access, Hidden, bearer, decoded, failed, json_request};
 use crate::key::{EncryptedKey, KeyError, KeyService, MasterKey};
+use error_chain::chain;
 
 const FAILED: &str = "failed to decrypt sops data key with GCP KMS key";
 const ENDPOINT: &str = "https://cloudkms.googleapis.com/";

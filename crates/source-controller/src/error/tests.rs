@@ -15,11 +15,11 @@ fn refused(status: u16) -> http::Error {
 #[test]
 fn every_step_has_its_condition_and_reason() {
     let git = |source| Error::of_git("http://h/r.git".to_owned(), source);
-    let range = || git::Error::MatchTag {
+    let range = || git_client::Error::MatchTag {
         range: ">=1".to_owned(),
         nearest: "there are no tags that could match".to_owned(),
     };
-    let digest = |source| oci::Error::DetermineDigest(oci::PullError::Registry(source));
+    let digest = |source| oci_client::Error::DetermineDigest(oci_client::PullError::Registry(source));
     let cases = [
         (
             Error::Unsupported {
@@ -31,25 +31,25 @@ fn every_step_has_its_condition_and_reason() {
         (
             Error::ValidateUrl {
                 url: "oci://x:1".to_owned(),
-                source: oci::name::Error::Tag("1".to_owned()),
+                source: oci_client::name::Error::Tag("1".to_owned()),
             },
             (Some("FetchFailed"), "URLInvalid"),
             "URL validation failed for 'oci://x:1': URL must not contain a tag; remove ':1'",
         ),
         (
-            git(git::Error::Request(refused(401))),
+            git(git_client::Error::Request(refused(401))),
             (Some("FetchFailed"), "GitOperationFailed"),
             "failed to checkout and determine revision: unable to clone 'http://h/r.git': authentication required: \
              'http://h/r.git/info/refs' answered 401 Unauthorized; the credentials are missing or wrong, see spec.secretRef",
         ),
         (
-            git(git::Error::Request(refused(404))),
+            git(git_client::Error::Request(refused(404))),
             (Some("FetchFailed"), "GitOperationFailed"),
             "failed to checkout and determine revision: unable to clone 'http://h/r.git': repository not found: \
              'http://h/r.git/info/refs' answered 404 Not Found; check the address, and whether the credentials may see it",
         ),
         (
-            git(git::Error::FindReference {
+            git(git_client::Error::FindReference {
                 name: "refs/heads/x".to_owned(),
                 nearest: Default::default(),
             }),
@@ -64,24 +64,26 @@ fn every_step_has_its_condition_and_reason() {
              (there are no tags that could match)",
         ),
         (
-            git(git::Error::EmptyRepository),
+            git(git_client::Error::EmptyRepository),
             (Some("FetchFailed"), "EmptyGitRepository"),
             "git repository is empty",
         ),
         (
-            Error::Pull(digest(oci::registry::Error::Request(refused(403)))),
+            Error::Pull(digest(oci_client::registry::Error::Request(refused(403)))),
             (Some("FetchFailed"), "OCIArtifactPullFailed"),
             "failed to determine artifact digest: 'http://h/r.git/info/refs' answered 403 Forbidden; \
              the credentials do not allow it",
         ),
         (
-            Error::Pull(digest(oci::registry::Error::Request(refused(404)))),
+            Error::Pull(digest(oci_client::registry::Error::Request(refused(404)))),
             (Some("FetchFailed"), "OCIArtifactPullFailed"),
             "failed to determine artifact digest: 'http://h/r.git/info/refs' answered 404 Not Found; \
              check the address, and whether the credentials may see it",
         ),
         (
-            Error::Pull(oci::Error::SelectLayer(oci::manifest::Error::NoLayers)),
+            Error::Pull(oci_client::Error::SelectLayer(
+                oci_client::manifest::Error::NoLayers,
+            )),
             (Some("FetchFailed"), "OCIArtifactLayerOperationFailed"),
             "no layers found in artifact",
         ),
@@ -104,6 +106,6 @@ fn only_what_a_person_must_change_stalls() {
         Disposition::Stalled
     );
     assert_eq!(Error::Abandoned.disposition(), Disposition::Retry);
-    let unreachable = Error::of_git(String::new(), git::Error::Request(refused(503)));
+    let unreachable = Error::of_git(String::new(), git_client::Error::Request(refused(503)));
     assert_eq!(unreachable.disposition(), Disposition::Retry);
 }

@@ -13,11 +13,10 @@ use api::meta::Duration;
 use api::source::OCIProvider;
 use cloud_identity::Identity;
 
-use super::git::auth::SecretData;
-use super::http;
-use super::oci::credentials;
-use super::oci::{self as registry};
 use crate::reconcile::fetch::Fetcher;
+use oci_client::{self as registry, credentials};
+use transport::auth::SecretData;
+use transport::http;
 
 /// How a Helm repository is reached.
 #[derive(Clone)]
@@ -88,7 +87,7 @@ pub(crate) enum ClientError {
     Credentials(#[from] credentials::Error),
     /// TLS material.
     #[error("failed to construct Helm client's TLS config")]
-    Tls(#[from] super::git::auth::Error),
+    Tls(#[from] transport::auth::Error),
     /// No client can be made of it.
     #[error("failed to construct Helm client's TLS config")]
     Build(#[from] http::Error),

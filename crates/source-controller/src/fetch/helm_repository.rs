@@ -23,9 +23,9 @@ use url::Url;
 pub(crate) use self::chart::{ChartError, find_version, has_no_such_version};
 pub(crate) use self::error::{Error, FetchError};
 pub(crate) use self::memory::{Memory, Validators};
-use crate::fetch::git::auth::{self, SecretData};
-use crate::fetch::http;
 use crate::reconcile::fetch::Fetcher;
+use transport::auth::{self, SecretData};
+use transport::http;
 
 /// Enough of an answer to see what it is.
 const MAX_START: u64 = 1024;

@@ -11,8 +11,8 @@ use cloud_identity::{
 use controller_kit::metrics::TokenCacheCounts;
 use tokio::time::Instant;
 
-use super::http;
-use super::oci::credentials::Credentials;
+use oci_client::credentials::Credentials;
+use transport::http;
 
 /// As in Flux: a token service answers within this or is down.
 const TIMEOUT: Duration = Duration::from_secs(10);

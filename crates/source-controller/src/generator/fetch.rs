@@ -13,8 +13,8 @@ use url::Url;
 
 use super::observe::{Content, Input};
 use super::source::Source;
-use crate::fetch::http as transport;
 use crate::reconcile::fetch::Fetcher;
+use transport::http as transport;
 
 /// Largest archive that is downloaded.
 const MAX_BYTES: u64 = 512 << 20;

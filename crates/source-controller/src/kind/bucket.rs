@@ -9,16 +9,16 @@ use kube::ResourceExt as _;
 
 use super::{Failure, Fetch, Fetched, Kind, Seen};
 use crate::error::Error;
-use crate::fetch::bucket::index::Memory;
-use crate::fetch::bucket::{self, File};
 use crate::reconcile::fetch::Fetcher;
 use crate::reconcile::observe::Reader;
+use bucket_client::index::Memory;
+use bucket_client::{self, File};
 
 pub(crate) use access::{AccessError, References};
 
 /// The files of a bucket, and where their index is kept.
 pub(crate) struct Content {
-    content: bucket::Content,
+    content: bucket_client::Content,
     memory: Memory,
 }
 
@@ -54,7 +54,7 @@ impl Kind for Bucket {
             &self.name_any(),
             references.store.clone(),
         );
-        let request = bucket::Request {
+        let request = bucket_client::Request {
             remote: access::remote(self, references, fetcher).await?,
             bucket: self.spec.bucket_name.clone(),
             has_prefix: self.spec.prefix.is_some(),
@@ -63,10 +63,10 @@ impl Kind for Bucket {
             deadline: fetcher.deadline(self.timeout()),
             directory: fetcher.directory.clone(),
         };
-        let fetched = bucket::fetch(request, unless_revision.as_deref()).await;
+        let fetched = bucket_client::fetch(request, unless_revision.as_deref()).await;
         let content = match fetched.map_err(Error::Bucket)? {
-            bucket::Fetched::Unchanged(revision) => return Ok(Fetch::Unchanged { revision }),
-            bucket::Fetched::Changed(content) => content,
+            bucket_client::Fetched::Unchanged(revision) => return Ok(Fetch::Unchanged { revision }),
+            bucket_client::Fetched::Changed(content) => content,
         };
         let revision = content.revision.clone();
         Ok(Fetch::New(Fetched {
@@ -76,7 +76,7 @@ impl Kind for Bucket {
                 revision,
             },
             metadata: std::collections::BTreeMap::new(),
-            headline: Some(format!("{} fetched files", content.index.len())),
+            headline: Some(format!("{} fetched files", content.index.count())),
             content: Content { content, memory },
         }))
     }

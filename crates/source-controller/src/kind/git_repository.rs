@@ -23,13 +23,13 @@ use self::remote::Remotes;
 use self::verify::{Keys, Subject};
 use super::{Failure, Fetch, Fetched, Kind, Seen, Verified};
 use crate::error::Error;
-use crate::fetch::git::auth::SecretData;
-use crate::fetch::git::pack::Pack;
-use crate::fetch::git::reference::{Fields, Reference};
-use crate::fetch::git::sparse::Sparse;
-use crate::fetch::{git, http};
 use crate::reconcile::fetch::Fetcher;
 use crate::reconcile::observe::Reader;
+use git_client::pack::Pack;
+use git_client::reference::{Fields, Reference};
+use git_client::sparse::Sparse;
+use transport::auth::SecretData;
+use transport::http;
 
 /// Longest first line of a commit message in an event, in characters, as in Flux.
 const MAX_HEADLINE: usize = 50;
@@ -133,7 +133,7 @@ impl Kind for GitRepository {
         let url = self.parsed_url()?;
         let references = &provider::with_credentials(self, &url, references, fetcher).await?;
         let remotes = Remotes::new(self, url, references, fetcher)?;
-        let request = git::Request {
+        let request = git_client::Request {
             remote: remotes.main()?,
             reference: Reference::from_fields(self.reference_fields()),
             sparse: Some(Sparse::new(&self.spec.sparse_checkout)),
@@ -145,18 +145,18 @@ impl Kind for GitRepository {
         };
         let deadline = request.deadline;
         let shown = remotes.shown();
-        let checkout = match git::fetch(request)
+        let checkout = match git_client::fetch(request)
             .await
             .map_err(|error| Error::of_git(shown, error))?
         {
-            git::Outcome::Unchanged(resolved) => {
+            git_client::Outcome::Unchanged(resolved) => {
                 return Ok(Fetch::Unchanged {
                     revision: resolved.revision,
                 });
             }
-            git::Outcome::Fetched(checkout) => checkout,
+            git_client::Outcome::Fetched(checkout) => checkout,
         };
-        let git::Checkout {
+        let git_client::Checkout {
             resolved,
             subject,
             pack,

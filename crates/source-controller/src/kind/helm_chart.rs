@@ -22,9 +22,9 @@ pub(crate) use self::build::condition_of;
 use self::references::References;
 use super::{Build, Failure, Fetch, Fetched, Kind, Verified};
 use crate::error::Error;
-use crate::fetch::oci::registry::Repository;
 use crate::reconcile::fetch::Fetcher;
 use crate::reconcile::observe::Reader;
+use oci_client::registry::Repository;
 
 /// A packaged chart.
 pub(crate) struct Content {

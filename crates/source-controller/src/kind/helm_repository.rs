@@ -228,7 +228,7 @@ fn shown_url(object: &HelmRepository) -> String {
     let url = &object.spec.url;
     match url::Url::parse(url) {
         Ok(parsed) if parsed.username().is_empty() && parsed.password().is_none() => url.clone(),
-        Ok(parsed) => crate::fetch::http::public(&parsed),
+        Ok(parsed) => transport::http::public(&parsed),
         Err(_) => String::new(),
     }
 }

@@ -10,24 +10,23 @@ use api::source::{
 };
 use artifact::archive::{self, EntryContent, Limits, ReadError};
 use artifact::digest::Digest;
-use artifact::ignore::{IGNORE_FILE, Matcher};
+use artifact::ignore::{self, IGNORE_FILE, Matcher};
 use artifact::store::{self, Ingest};
 use cloud_identity::Identity;
 
 use super::{Failure, Fetch, Fetched, Kind, Seen, Verified};
 use crate::error::{CredentialError, Error, LayerError, TransportError};
-use crate::fetch::git::auth::{self, SecretData};
-use crate::fetch::http;
 use crate::fetch::identity::{Exchange, registry_credentials};
-use crate::fetch::ignore;
-use crate::fetch::oci::credentials::Credentials;
-use crate::fetch::oci::layer::Layer;
-use crate::fetch::oci::name::Name;
-use crate::fetch::oci::registry::Repository;
-use crate::fetch::oci::{self, Reference, credentials};
 use crate::reconcile::fetch::Fetcher;
 use crate::reconcile::observe::Reader;
 use crate::verify::oci::{self as verification, Material, Outcome};
+use oci_client::credentials::{self, Credentials};
+use oci_client::layer::Layer;
+use oci_client::name::Name;
+use oci_client::registry::Repository;
+use oci_client::{self, Reference};
+use transport::auth::{self, SecretData};
+use transport::http;
 
 /// More of one `.sourceignore` file is not read.
 const MAX_IGNORE_BYTES: u64 = 1 << 20;
@@ -135,7 +134,7 @@ impl Kind for OCIRepository {
         fetcher: &Fetcher,
     ) -> Result<Fetch<Content>, Failure> {
         let request = request(self, references, fetcher).await?;
-        let resolved = oci::resolve(&request).await.map_err(Error::Pull)?;
+        let resolved = oci_client::resolve(&request).await.map_err(Error::Pull)?;
         if unless_revision.as_ref() == Some(&resolved.revision) {
             return Ok(Fetch::Unchanged {
                 revision: resolved.revision,
@@ -149,8 +148,8 @@ impl Kind for OCIRepository {
             revision: resolved.revision,
             message,
         };
-        let pulled = oci::pull(&request, resolved.digest).await;
-        let oci::Content { metadata, layer } = match pulled {
+        let pulled = oci_client::pull(&request, resolved.digest).await;
+        let oci_client::Content { metadata, layer } = match pulled {
             Ok(content) => content,
             Err(error) => {
                 return Err(Failure {
@@ -274,7 +273,7 @@ async fn request(
     object: &OCIRepository,
     references: &References,
     fetcher: &Fetcher,
-) -> Result<oci::Request, Error> {
+) -> Result<oci_client::Request, Error> {
     let spec = &object.spec;
     let name = name(object)?;
     let credentials = match references.pull_secrets.as_slice() {
@@ -294,7 +293,7 @@ async fn request(
     let client = fetcher.clients.get(&settings.towards(name.host()));
     let client = client.map_err(|error| transport(object, error.into()))?;
     let reference = spec.reference.clone().unwrap_or_default();
-    Ok(oci::Request {
+    Ok(oci_client::Request {
         url: spec.url.clone(),
         repository: Repository {
             name,
@@ -347,10 +346,10 @@ fn extract(mut content: Content, ingest: &mut Ingest) -> Result<(), Error> {
         .layer
         .finish()
         .map_err(|error| Error::ExtractLayer(error.into()))?;
-    ignore::warn("spec.ignore", content.ignore.as_deref().unwrap_or_default());
+    ignore::warn_of_malformed("spec.ignore", content.ignore.as_deref().unwrap_or_default());
     let mut matcher = Matcher::new(content.ignore.as_deref());
     for (folder, text) in ignore_files {
-        ignore::warn(&format!("the {IGNORE_FILE} of '{folder}'"), &text);
+        ignore::warn_of_malformed(&format!("the {IGNORE_FILE} of '{folder}'"), &text);
         matcher.add_file(&folder, &text).map_err(Error::LoadIgnore)?;
     }
     ingest.retain(|path, is_directory| !matcher.is_ignored(path, is_directory));

@@ -177,7 +177,7 @@ async fn a_tree_with_names_that_lead_elsewhere_is_refused() {
         .commit("main", "one", &[Change::write("a", "1")])
         .unwrap();
     let blob = repository.git(&["rev-parse", "main:a"]).unwrap();
-    let id = gix::ObjectId::from_hex(blob.trim().as_bytes()).unwrap();
+    let id = git_client::ObjectId::from_hex(blob.trim().as_bytes()).unwrap();
     for name in ["..", ".git", "a/../../b", "."] {
         let tree = [b"100644 ", name.as_bytes(), b"\0", id.as_bytes()].concat();
         let file = peer.directory.path().join("tree");

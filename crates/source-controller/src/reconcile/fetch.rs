@@ -2,19 +2,20 @@
 
 use std::path::PathBuf;
 
-use git_ssh::algorithms::Algorithms;
+use git_client::Algorithms;
 use tokio::time::Instant;
 
+use crate::fetch::helm_repository;
 use crate::fetch::identity::Identities;
-use crate::fetch::stop::Stop;
-use crate::fetch::{helm_repository, http, oci};
 use crate::verify::oci::SigstoreRoot;
+use transport::http;
+use transport::stop::Stop;
 
 /// What fetching needs besides the object: shared by all objects, and holding the credentials of none.
 #[derive(Clone)]
 pub(crate) struct Fetcher {
     pub(crate) clients: http::Clients,
-    pub(crate) registries: oci::registry::Memory,
+    pub(crate) registries: oci_client::registry::Memory,
     pub(crate) helm: helm_repository::Memory,
     /// What is offered to ssh servers.
     pub(crate) ssh_algorithms: Algorithms,
@@ -41,7 +42,7 @@ impl Fetcher {
     pub(crate) fn new(directory: PathBuf, indexes: PathBuf, identities: Identities) -> Self {
         Self {
             clients: http::Clients::default(),
-            registries: oci::registry::Memory::default(),
+            registries: oci_client::registry::Memory::default(),
             helm: helm_repository::Memory::default(),
             ssh_algorithms: Algorithms::default(),
             directory,

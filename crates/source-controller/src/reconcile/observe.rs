@@ -17,13 +17,13 @@ use kube::{Api, Client, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 
 use crate::error::Error;
-use crate::fetch::git::auth::SecretData;
-use crate::fetch::http::Proxy;
 use crate::fetch::identity::Identities;
 use crate::kind::Kind;
 use crate::reconcile::secrets_read::Reading;
 #[cfg(test)]
 use crate::reconcile::secrets_read::SecretsRead;
+use transport::auth::SecretData;
+use transport::http::Proxy;
 
 /// What is known of an object before anything is decided.
 pub(crate) struct Observed<K: Kind> {
@@ -377,6 +377,6 @@ impl cloud_identity::Issuer for TokenRequests {
 fn problem(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) if !status.message.is_empty() => status.message.clone(),
-        error => crate::error::chain(error),
+        error => error_chain::chain(error),
     }
 }

@@ -6,9 +6,9 @@ use controller_kit::ObjectKey;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::error::Error;
-use crate::fetch::http::TimedOut;
 use crate::kind::{Failure, Fetched, Kind};
 use crate::reconcile::fetch::Fetcher;
+use transport::http::TimedOut;
 
 /// Stores content on a blocking thread, before the end of the run. The artifact is the current one of its object when
 /// this returns.

@@ -11,10 +11,10 @@ mod sigstore_root;
 use api::source::{ArtifactVerification, SignatureProvider};
 use artifact::digest::Digest;
 
-use crate::fetch::git::auth::SecretData;
-use crate::fetch::oci::PullError;
-use crate::fetch::oci::registry::Repository;
 use crate::reconcile::observe::{ReadError, Reader};
+use oci_client::PullError;
+use oci_client::registry::Repository;
+use transport::auth::SecretData;
 
 pub(crate) use sigstore_root::SigstoreRoot;
 

@@ -5,19 +5,18 @@ use std::io::{Read as _, Seek as _};
 
 use super::{Access, ClientError, DownloadError, Found, Login};
 use crate::error::provider_name;
-use crate::fetch::git::auth;
 use crate::fetch::identity::{Exchange, registry_credentials};
-use crate::fetch::oci::credentials::{self, Credentials};
-use crate::fetch::oci::layer::Layer;
-use crate::fetch::oci::name::Name;
-use crate::fetch::oci::registry::{self, Repository};
-use crate::fetch::oci::{self, HELM_CHART, Reference, Resolved};
-use crate::fetch::{http, semver};
 use crate::reconcile::fetch::Fetcher;
+use oci_client::credentials::{self, Credentials};
+use oci_client::layer::Layer;
+use oci_client::name::Name;
+use oci_client::registry::{self, Repository};
+use oci_client::{HELM_CHART, Reference, Resolved};
+use transport::{auth, http, semver};
 
 /// Where a chart is in a registry.
 pub(crate) struct Place {
-    pub(crate) request: oci::Request,
+    pub(crate) request: oci_client::Request,
     pub(crate) resolved: Resolved,
 }
 
@@ -51,7 +50,7 @@ pub(crate) enum Error {
     },
     /// The chosen version has no manifest.
     #[error(transparent)]
-    Resolve(Box<oci::Error>),
+    Resolve(Box<oci_client::Error>),
 }
 
 impl Error {
@@ -79,13 +78,13 @@ pub(super) async fn find(
     let version = version(&repository, name, range, &url)
         .await
         .map_err(super::Error::FindVersion)?;
-    let request = oci::Request {
+    let request = oci_client::Request {
         url,
         repository,
         reference: Reference::Tag(version.replace('+', "_")),
         layer_media_type: Some(HELM_CHART.to_owned()),
     };
-    let resolved = oci::resolve(&request)
+    let resolved = oci_client::resolve(&request)
         .await
         .map_err(|error| super::Error::FindVersion(Error::Resolve(Box::new(error))))?;
     Ok(Found {
@@ -98,7 +97,7 @@ pub(super) async fn find(
 /// Downloads the layer with the chart.
 pub(super) async fn download(found: &Found, fetcher: &Fetcher) -> Result<File, super::Error> {
     let Place { request, resolved } = &found.place;
-    let pulled = oci::pull(request, resolved.digest).await;
+    let pulled = oci_client::pull(request, resolved.digest).await;
     let layer = pulled
         .map_err(|error| super::Error::Download(DownloadError::Pull(Box::new(error))))?
         .layer;

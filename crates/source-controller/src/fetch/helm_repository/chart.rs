@@ -9,7 +9,7 @@ use reqwest::header::HeaderMap;
 use url::Url;
 
 use super::{FetchError, Repository};
-use crate::fetch::http;
+use transport::http;
 
 /// What is expected where a web page may come.
 const ARCHIVE: &str = "the archive of a chart";

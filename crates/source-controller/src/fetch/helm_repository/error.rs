@@ -2,8 +2,7 @@
 
 use api::meta::reasons;
 
-use crate::fetch::git::auth;
-use crate::fetch::http;
+use transport::{auth, http};
 
 /// A repository whose index cannot be had.
 #[derive(Debug, thiserror::Error)]

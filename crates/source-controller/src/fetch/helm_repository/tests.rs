@@ -41,11 +41,11 @@ impl Peer {
     async fn index(&self, secrets: &Secrets) -> Result<Index, String> {
         let repository = self
             .repository(secrets, false)
-            .map_err(|error| crate::error::chain(&error))?;
+            .map_err(|error| error_chain::chain(&error))?;
         match repository.fetch_index(None).await {
             Ok(Answer::New(index)) => Ok(index),
             Ok(Answer::Unchanged(_)) => panic!("nothing was known"),
-            Err(error) => Err(crate::error::chain(&error)),
+            Err(error) => Err(error_chain::chain(&error)),
         }
     }
 }
@@ -207,7 +207,7 @@ async fn a_chart_is_found_and_downloaded() {
     let page = b"<!DOCTYPE html><p>Sign in".to_vec();
     peer.server.set_file("app-1.1.0.tgz", Some(page));
     let error = repository.download(&version).await.err().unwrap();
-    let error = crate::error::chain(&error);
+    let error = error_chain::chain(&error);
     assert!(
         error.contains("answered with a web page instead of the archive of a chart; is the URL"),
         "{error}"

@@ -158,7 +158,7 @@ fn a_build_that_would_fail_again_is_told_from_one_that_may_not() {
     let error = world.build(&source, output(copy)).unwrap_err();
     assert!(error.is_certain());
     assert_eq!(
-        crate::error::chain(&error),
+        error_chain::chain(&error),
         "out build failed: failed to apply copy operations: failed to apply copy operation from '@repo/nope' to \
          '@artifact/': source 'nope' does not exist"
     );

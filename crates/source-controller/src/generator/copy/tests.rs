@@ -72,7 +72,7 @@ fn run(copy: &[CopyOperation], sources: &HashMap<String, Source>, store: &Store,
     let mut ingest = store.ingest();
     let stage = copier
         .apply(copy, &mut ingest)
-        .map_err(|error| crate::error::chain(&error))?;
+        .map_err(|error| error_chain::chain(&error))?;
     let (mut files, mut sums) = (BTreeMap::new(), Vec::new());
     for (path, file) in stage.entries() {
         let Some(file) = file else {

@@ -8,15 +8,15 @@ use cloud_identity::{Identity, access_token, aws, gcp};
 use url::Url;
 
 use crate::error::Error;
-use crate::fetch::bucket::azure::{Azure, Credential, account, is_of_microsoft};
-use crate::fetch::bucket::gcs::{self, Gcs};
-use crate::fetch::bucket::remote::{Problem, Remote};
-use crate::fetch::bucket::s3::{self, S3};
-use crate::fetch::git::auth::{self, SecretData};
-use crate::fetch::http;
 use crate::fetch::identity::Exchange;
 use crate::reconcile::fetch::Fetcher;
 use crate::reconcile::observe::{ProxyError, ReadError, Reader};
+use bucket_client::azure::{Azure, Credential, account, is_of_microsoft};
+use bucket_client::gcs::{self, Gcs};
+use bucket_client::remote::{Problem, Remote};
+use bucket_client::s3::{self, S3};
+use transport::auth::{self, SecretData};
+use transport::http;
 
 /// What reading objects takes at Google.
 const GCS_SCOPES: &str = "https://www.googleapis.com/auth/devstorage.read_only";
@@ -474,7 +474,7 @@ impl At<'_> {
             }),
             Err(error) => {
                 tracing::debug!(
-                    error = crate::error::chain(&error),
+                    error = error_chain::chain(&error),
                     "no identity at Azure; reading the bucket without"
                 );
                 Ok(Credential::Anonymous)

@@ -14,13 +14,13 @@ use testkit::bucket::{AZURE_ACCOUNT, AZURE_KEY, ObjectStore};
 use testkit::tools::Package;
 
 use super::*;
-use crate::fetch::bucket::azure::{Azure, Credential};
-use crate::fetch::bucket::remote::Remote;
-use crate::fetch::git::auth::SecretData;
-use crate::fetch::http;
 use crate::fetch::identity::{Exchange, Identities, registry_credentials};
-use crate::fetch::oci::credentials::Credentials;
 use crate::kind::Fetch;
+use bucket_client::azure::{Azure, Credential};
+use bucket_client::remote::Remote;
+use oci_client::credentials::Credentials;
+use transport::auth::SecretData;
+use transport::http;
 
 struct World {
     remote: ObjectStore,
@@ -501,7 +501,7 @@ async fn the_key_of_an_account_opens_its_containers() {
         Credential::Key(SharedKey::parse(AZURE_ACCOUNT, AZURE_KEY).unwrap()),
         client,
     );
-    let request = bucket::Request {
+    let request = bucket_client::Request {
         remote: Remote::Azure(remote.unwrap()),
         bucket: "app".to_owned(),
         has_prefix: true,
@@ -510,7 +510,7 @@ async fn the_key_of_an_account_opens_its_containers() {
         deadline: tokio::time::Instant::now() + Duration::from_secs(20),
         directory: fetcher.directory.clone(),
     };
-    let bucket::Fetched::Changed(content) = bucket::fetch(request, None).await.unwrap() else {
+    let bucket_client::Fetched::Changed(content) = bucket_client::fetch(request, None).await.unwrap() else {
         panic!("nothing is known yet")
     };
     assert_eq!(content.files.keys().collect::<Vec<_>>(), ["dir/a b.yaml"]);

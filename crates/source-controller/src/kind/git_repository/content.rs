@@ -8,18 +8,17 @@ use std::io::Read;
 
 use artifact::archive::Limits;
 use artifact::digest::Digest;
-use artifact::ignore::{IGNORE_FILE, Matcher};
+use artifact::ignore::{self, IGNORE_FILE, Matcher};
 use artifact::store::{self, Ingest, Store};
 use artifact::tree::{Directory, EntryKind};
-use gix::ObjectId;
+use git_client::ObjectId;
+use git_client::pack::{self, Node, Pack};
+use git_client::reference::Resolved;
+use git_client::sparse::Sparse;
 
 use super::include::{self, Inclusion};
 use crate::error::Error;
-use crate::fetch::git::pack::{self, Node, Pack};
-use crate::fetch::git::reference::Resolved;
-use crate::fetch::git::sparse::Sparse;
-use crate::fetch::ignore;
-use crate::fetch::stop::Stop;
+use transport::stop::Stop;
 
 /// A stored tree has less; this ends a walk over one that does not.
 const MAX_DEPTH: usize = 2048;
@@ -110,7 +109,7 @@ impl Content {
 
     /// Reads all `.sourceignore` files first: a file deep in the tree can be ruled by one that comes later in its order.
     fn load_ignore(&mut self) -> Result<Matcher, Error> {
-        ignore::warn("spec.ignore", self.ignore.as_deref().unwrap_or_default());
+        ignore::warn_of_malformed("spec.ignore", self.ignore.as_deref().unwrap_or_default());
         let mut matcher = Matcher::new(self.ignore.as_deref());
         let mut bytes = Vec::new();
         let Self {
@@ -124,7 +123,7 @@ impl Content {
                 if wanted && name == IGNORE_FILE && matches!(entry.kind, Node::File { .. }) {
                     entry.blob.read(&mut bytes)?;
                     let text = String::from_utf8_lossy(&bytes);
-                    ignore::warn(&format!("'{}'", entry.path), &text);
+                    ignore::warn_of_malformed(&format!("'{}'", entry.path), &text);
                     matcher.add_file(folder, &text).map_err(Error::LoadIgnore)?;
                 }
                 Ok(descend)

@@ -11,10 +11,10 @@ use artifact::store::{self, Record, Store};
 use kube::ResourceExt as _;
 
 use super::content::{Part, Source, stored_entry};
-use crate::fetch::git::pack::Node;
-use crate::fetch::git::sparse::Sparse;
 use crate::kind::Kind;
 use crate::reconcile::observe::Reader;
+use git_client::pack::Node;
+use git_client::sparse::Sparse;
 
 /// Why something cannot be included.
 #[derive(Debug, thiserror::Error)]

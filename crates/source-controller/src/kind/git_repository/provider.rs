@@ -7,11 +7,11 @@ use url::Url;
 
 use super::References;
 use crate::error::Error;
-use crate::fetch::git::auth::{self, SecretData};
-use crate::fetch::http;
 use crate::fetch::identity::Exchange;
 use crate::reconcile::fetch::Fetcher;
 use crate::reconcile::observe::Reader;
+use transport::auth::{self, SecretData};
+use transport::http;
 
 /// What is wrong with a provider and its Secret, for good.
 const NO_APP: &str = "secretRef with github app data must be specified when provider is set to github";

@@ -1,16 +1,15 @@
 //! How a repository is reached, and its submodules: who is shown which credentials.
 
 use api::source::GitRepository;
-use git_ssh::algorithms::Algorithms;
+use git_client::{self, Algorithms, Way, auth, ssh};
 use url::Url;
 
 use super::References;
 use super::submodules::is_same_server;
 use crate::error::{Error, TransportError};
-use crate::fetch::git::auth::{self, Access, SecretData};
-use crate::fetch::git::{Way, ssh};
-use crate::fetch::{git, http};
 use crate::reconcile::fetch::Fetcher;
+use transport::auth::{Access, SecretData};
+use transport::http;
 
 /// The repository of an object, with what its Secrets give.
 pub(super) struct Remotes {
@@ -40,8 +39,8 @@ impl Remotes {
                 fetcher.ssh_algorithms.clone(),
             )?)
         } else {
-            let mut access =
-                auth::access(&mut url, &references.secret).map_err(Error::ConfigureAuthentication)?;
+            let mut access = transport::auth::access(&mut url, &references.secret)
+                .map_err(Error::ConfigureAuthentication)?;
             access.settings.proxy = references.proxy.clone();
             Reach::Http(access)
         };
@@ -53,7 +52,7 @@ impl Remotes {
     }
 
     /// The repository itself.
-    pub(super) fn main(&self) -> Result<git::Remote, Error> {
+    pub(super) fn main(&self) -> Result<git_client::Remote, Error> {
         match &self.reach {
             Reach::Http(access) => self.over_http(self.url.clone(), access.clone()),
             Reach::Ssh(settings) => Ok(over_ssh(self.url.clone(), settings)),
@@ -63,7 +62,7 @@ impl Remotes {
     /// Another repository. On the same server it gets the same credentials; on others only what stands in its address,
     /// the proxy and the certificate authority. Over ssh the key is offered to every server whose own key is in
     /// `known_hosts`, as in Flux: nothing that is shown there can be used by the server, and the Secret says which they are.
-    pub(super) fn other(&self, mut url: Url) -> Result<git::Remote, Error> {
+    pub(super) fn other(&self, mut url: Url) -> Result<git_client::Remote, Error> {
         if url.scheme() == "ssh" {
             return match &self.reach {
                 Reach::Ssh(settings) => {
@@ -78,7 +77,7 @@ impl Remotes {
             };
         }
         let nothing = SecretData::new();
-        let own = auth::access(&mut url, &nothing).map_err(Error::ConfigureAuthentication)?;
+        let own = transport::auth::access(&mut url, &nothing).map_err(Error::ConfigureAuthentication)?;
         let access = match &self.reach {
             Reach::Http(access) if is_same_server(&self.url, &url) => access.clone(),
             Reach::Http(access) => Access {
@@ -102,7 +101,7 @@ impl Remotes {
         }
     }
 
-    fn over_http(&self, url: Url, access: Access) -> Result<git::Remote, Error> {
+    fn over_http(&self, url: Url, access: Access) -> Result<git_client::Remote, Error> {
         let settings = access.settings.towards(url.host_str().unwrap_or_default());
         let client = self
             .clients
@@ -111,7 +110,7 @@ impl Remotes {
                 url: http::public(&url),
                 source: TransportError::Build(error),
             })?;
-        Ok(git::Remote {
+        Ok(git_client::Remote {
             url,
             way: Way::Http {
                 client,
@@ -121,8 +120,8 @@ impl Remotes {
     }
 }
 
-fn over_ssh(url: Url, settings: &ssh::Settings) -> git::Remote {
-    git::Remote {
+fn over_ssh(url: Url, settings: &ssh::Settings) -> git_client::Remote {
+    git_client::Remote {
         url,
         way: Way::Ssh(Box::new(settings.clone())),
     }
@@ -136,7 +135,7 @@ fn ssh_settings(
 ) -> Result<ssh::Settings, Error> {
     let settings = auth::ssh(url, &references.secret, algorithms, references.proxy.clone());
     settings.map_err(|error| match error {
-        auth::Error::MissingPassphrase => Error::MissingPassphrase {
+        transport::auth::Error::MissingPassphrase => Error::MissingPassphrase {
             namespace: object.metadata.namespace.clone().unwrap_or_default(),
             name: object
                 .spec

@@ -4,20 +4,17 @@
 //! folder where it belongs. `.gitmodules` is the author's word and hostile: only addresses over the network are
 //! followed, credentials go to the server of the repository alone, number and depth are bounded.
 
-use std::collections::BTreeMap;
-
-use gix::ObjectId;
-use gix::bstr::{BStr, ByteSlice as _};
+use git_client::ObjectId;
+use git_client::pack::{self, Node, Pack};
+use git_client::reference::Reference;
+use git_client::sparse::Sparse;
 use tokio::time::Instant;
 use url::Url;
 
 use super::content::{Content, Part, Source};
 use super::remote::Remotes;
-use crate::fetch::git::pack::{self, Node, Pack};
-use crate::fetch::git::reference::Reference;
-use crate::fetch::git::sparse::Sparse;
-use crate::fetch::{git, http};
 use crate::reconcile::fetch::Fetcher;
+use transport::http;
 
 const FILE: &str = ".gitmodules";
 /// Larger files are refused.
@@ -32,7 +29,7 @@ const MAX_SUBMODULES: usize = 256;
 pub(crate) enum Error {
     /// The list of submodules is none.
     #[error("failed to read '.gitmodules': {0}")]
-    ReadFile(&'static str),
+    ReadFile(#[from] git_client::submodules::Malformed),
     /// An address that is not followed.
     #[error("submodule '{path}' has the address '{url}', which is none over http, https or ssh")]
     Address {
@@ -86,7 +83,7 @@ pub(super) async fn fetch(
         };
         let remote = remotes.other(next.url.clone())?;
         let (url, shown) = (remote.url.clone(), http::public(&remote.url));
-        let request = git::Request {
+        let request = git_client::Request {
             remote,
             reference: Reference::Commit {
                 id: next.commit.to_string(),
@@ -99,9 +96,9 @@ pub(super) async fn fetch(
             deadline,
             stop: fetcher.stop.clone(),
         };
-        let fetched = git::fetch(request).await;
+        let fetched = git_client::fetch(request).await;
         let outcome = fetched.map_err(|error| crate::error::Error::of_git(shown, error))?;
-        let git::Outcome::Fetched(checkout) = outcome else {
+        let git_client::Outcome::Fetched(checkout) = outcome else {
             return Err(crate::error::Error::Abandoned); // no revision was given that it could be at
         };
         current = (checkout.pack, url, Some(next));
@@ -139,7 +136,7 @@ impl Queue {
         };
         let mut bytes = Vec::new();
         pack.read_blob(file, MAX_FILE, &mut bytes)?;
-        let addresses = read_addresses(&bytes)?;
+        let addresses = git_client::submodules::addresses(&bytes)?;
         let (prefix, depth) = of.map_or(("", 0), |submodule| (submodule.path.as_str(), submodule.depth));
         let mut found = Vec::new();
         pack.walk(|entry| {
@@ -185,25 +182,6 @@ pub(super) fn is_same_server(one: &Url, other: &Url) -> bool {
     one.scheme() == other.scheme()
         && one.host() == other.host()
         && one.port_or_known_default() == other.port_or_known_default()
-}
-
-/// The address of each submodule by its folder.
-fn read_addresses(file: &[u8]) -> Result<BTreeMap<String, String>, Error> {
-    let text: &BStr = file.as_bstr();
-    let config = gix::config::File::try_from(text)
-        .map_err(|_| Error::ReadFile("it is not in the format of git config"))?;
-    let mut addresses = BTreeMap::new();
-    for section in config.sections_by_name("submodule").into_iter().flatten() {
-        let text = |name: &str| {
-            section
-                .value(name)
-                .and_then(|value| value.to_str().ok().map(str::to_owned))
-        };
-        if let (Some(path), Some(url)) = (text("path"), text("url")) {
-            addresses.insert(path.trim_end_matches('/').to_owned(), url);
-        }
-    }
-    Ok(addresses)
 }
 
 /// The address of a submodule, relative ones joined with that of the repository above it.
@@ -280,18 +258,6 @@ mod tests {
         }
         let error = resolve("file://u:secret@h/x", &base, "lib").unwrap_err();
         assert!(!error.to_string().contains("secret"), "{error}");
-    }
-
-    #[test]
-    fn addresses_are_read_as_git_reads_them() {
-        let file = "[submodule \"a b\"]\n\tpath = x/y/\n\turl = \"../z.git\" ; why\n[submodule \"no-url\"]\npath = q\n[core]\nx=1\n";
-        let addresses = read_addresses(file.as_bytes()).unwrap();
-        assert_eq!(
-            addresses.into_iter().collect::<Vec<_>>(),
-            [("x/y".to_owned(), "../z.git".to_owned())]
-        );
-        assert!(read_addresses(b"[submodule").is_err());
-        assert!(read_addresses(b"").unwrap().is_empty());
     }
 
     #[test]

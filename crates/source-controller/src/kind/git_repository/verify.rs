@@ -4,14 +4,14 @@
 //! the SourceVerified condition, or why there is none. Signatures themselves are judged in the crate `signature`.
 
 use api::source::{GitRepositoryVerification, GitVerificationMode};
-use gix::ObjectId;
+use git_client::ObjectId;
+use git_client::pack::{self, Pack};
+use git_client::reference::Resolved;
 use jiff::Timestamp;
 use signature::git::{Format, Signed, TagHeader};
 use signature::{openpgp, ssh};
 
-use crate::fetch::git::auth::SecretData;
-use crate::fetch::git::pack::{self, Pack};
-use crate::fetch::git::reference::Resolved;
+use transport::auth::SecretData;
 
 /// Ending of the names of SSH keys in the Secret. All others are key rings, whatever their ending, as in Flux.
 const SSH_SUFFIX: &str = ".sshpub";

@@ -207,7 +207,7 @@ fn fetched(
     seen: Seen,
     archive: File,
     built: Built,
-    origin: Option<(crate::fetch::oci::registry::Repository, artifact::digest::Digest)>,
+    origin: Option<(oci_client::registry::Repository, artifact::digest::Digest)>,
 ) -> Fetch<Content> {
     let summary = summary(&built);
     // A chart may lie in a folder of its repository, which is no part of a file name.

@@ -13,9 +13,9 @@ use url::Url;
 use super::references;
 use super::repository::{Anonymous, Repository};
 use crate::fetch::helm_chart::Access;
-use crate::fetch::http;
 use crate::reconcile::fetch::Fetcher;
 use crate::reconcile::observe::Lookup;
+use transport::http;
 
 /// Gets charts on a blocking thread of the runtime, for one chart.
 pub(super) struct Dependencies {

@@ -14,10 +14,10 @@ pub(super) use self::anonymous::Anonymous;
 use crate::error::Error;
 use crate::fetch::helm_chart::{self, Access};
 use crate::fetch::helm_repository::{self as indexed, ChartError, FetchError, has_no_such_version};
-use crate::fetch::http;
-use crate::fetch::oci::registry;
 use crate::kind::helm_repository::{self, version};
 use crate::reconcile::fetch::Fetcher;
+use oci_client::registry;
+use transport::http;
 
 /// Where charts are.
 #[derive(Clone)]

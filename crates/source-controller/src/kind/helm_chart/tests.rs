@@ -13,11 +13,11 @@ use super::references::Source;
 use super::repository::Repository;
 use super::*;
 use crate::fetch::helm_chart::Access;
-use crate::fetch::oci::HELM_CHART;
 use crate::reconcile::decide::Progress;
 use crate::reconcile::observe::Lookup;
 use crate::reconcile::status::{self, Ending, Next};
 use crate::reconcile::store::{AdvertisedAddress, store};
+use oci_client::HELM_CHART;
 
 const COMMIT: &str = "main@sha1:0123456789abcdef0123456789abcdef01234567";
 const CHART: &str = "{apiVersion: v2, name: app, version: 1.2.3, dependencies: [{name: lib, version: ^1, repository: 'file://../lib'}]}";

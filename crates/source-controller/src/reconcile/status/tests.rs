@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::error::Error;
-use crate::fetch::git;
 use crate::kind::Seen;
 
 const NOW: &str = "2026-11-21T10:00:00Z";
@@ -91,7 +90,7 @@ fn failed(error: Error, seen: Option<&str>) -> Ending {
 fn absent_branch() -> Error {
     Error::of_git(
         "https://h/r".to_owned(),
-        git::Error::FindReference {
+        git_client::Error::FindReference {
             name: "refs/heads/x".to_owned(),
             nearest: Default::default(),
         },

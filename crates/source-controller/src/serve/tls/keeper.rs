@@ -139,7 +139,7 @@ impl Keeper {
                     Duration::try_from(due.duration_since(Timestamp::now())).unwrap_or_default()
                 }
                 Err(error) => {
-                    let error = crate::error::chain(&error);
+                    let error = error_chain::chain(&error);
                     tracing::error!(
                         logger = "artifact-service",
                         error,

@@ -10,9 +10,9 @@ use signature::cosign::{
 };
 
 use super::{Cause, Error, Material, NamedSecret, Outcome, SigstoreRoot, no_match, not_found};
-use crate::fetch::oci::manifest::Manifest;
-use crate::fetch::oci::registry::Repository;
-use crate::fetch::oci::{PullError, verified_manifest};
+use oci_client::manifest::Manifest;
+use oci_client::registry::Repository;
+use oci_client::{PullError, verified_manifest};
 
 /// Key of a trusted root in its Secret.
 const TRUSTED_ROOT: &str = "trusted_root.json";

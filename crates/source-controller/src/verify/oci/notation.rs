@@ -5,9 +5,9 @@ use jiff::Timestamp;
 use signature::notation::{self, Artifact, Statement, TrustPolicy, Verdict};
 
 use super::{Cause, Error, Material, NamedSecret, Outcome, no_match, not_found, reference};
-use crate::fetch::oci::manifest::{Descriptor, Manifest};
-use crate::fetch::oci::registry::Repository;
-use crate::fetch::oci::{PullError, verified_manifest};
+use oci_client::manifest::{Descriptor, Manifest};
+use oci_client::registry::Repository;
+use oci_client::{PullError, verified_manifest};
 
 /// Key of the trust policy in the Secret.
 const TRUST_POLICY: &str = "trustpolicy.json";

@@ -17,8 +17,8 @@ use tokio::time::Instant;
 use url::Url;
 
 use super::Error;
-use crate::error::chain;
-use crate::fetch::http::{self, Clients, Settings};
+use error_chain::chain;
+use transport::http::{self, Clients, Settings};
 
 /// TUF root metadata of the public instance, as published by Sigstore. Newer root metadata is verified against it.
 const PUBLIC_ROOT: &[u8] = include_bytes!("../../../data/sigstore-tuf-root.json");

@@ -1,13 +1,20 @@
 //! Verification against registries: signatures that cosign and notation made, recorded with their verdicts, and what
 //! registries do wrong.
 
+use std::time::Duration;
+
 use api::meta::LocalObjectReference;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
+use tokio::time::Instant;
+use transport::http;
+
 use super::*;
-use crate::fetch::oci::stand_in::{Content, StandIn};
+use oci_client::name::Name;
+use oci_client::registry::{Memory, Repository};
+use testkit::scripted_registry::{Content, ScriptedRegistry};
 
 /// Somebody's public key.
 const KEY: &str = "-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE6gS7RyyA0J9t81jjfMTkVRj8gGM7\n9C7WveRsxrrGfkF0TUN6bSuXpZ4kNHVFyOZX3SjZxCCUKxvLkTydPxYlGA==\n-----END PUBLIC KEY-----\n";
@@ -35,7 +42,7 @@ fn wants(provider: SignatureProvider, with_secret: bool) -> ArtifactVerification
 
 /// The outcome, or the whole error.
 async fn told(
-    registry: &StandIn,
+    registry: &ScriptedRegistry,
     digest: Digest,
     specification: &ArtifactVerification,
     material: &Material,
@@ -50,20 +57,39 @@ async fn told(
     .await
 }
 
+async fn scripted(content: Content) -> ScriptedRegistry {
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    ScriptedRegistry::start(content).await.unwrap()
+}
+
+/// The one repository of a registry, seen by somebody without credentials.
+fn repository(registry: &ScriptedRegistry) -> Repository {
+    Repository {
+        name: Name::parse(&registry.url()).unwrap(),
+        insecure: true,
+        credentials: None,
+        client: http::Clients::default()
+            .get(&http::Settings::default().towards("127.0.0.1"))
+            .unwrap(),
+        memory: Memory::default(),
+        deadline: Instant::now() + Duration::from_secs(30),
+    }
+}
+
 async fn told_with(
-    registry: &StandIn,
+    registry: &ScriptedRegistry,
     digest: Digest,
     specification: &ArtifactVerification,
     material: &Material,
     sigstore: &SigstoreRoot,
 ) -> Result<Outcome, String> {
-    let repository = registry.repository();
+    let repository = repository(registry);
     let verified = verify(&repository, digest, specification, material, sigstore).await;
-    verified.map_err(|error| crate::error::chain(&error).replace(&repository.name.registry, "h.io"))
+    verified.map_err(|error| error_chain::chain(&error).replace(&repository.name.registry, "h.io"))
 }
 
 async fn judged_by_notation(
-    registry: &StandIn,
+    registry: &ScriptedRegistry,
     digest: Digest,
     material: Material,
 ) -> Result<Outcome, String> {
@@ -78,7 +104,10 @@ fn signed_by_notation(case: &Value, referrers: bool) -> (Content, Digest) {
         ..Default::default()
     };
     let artifact = &case["artifact"];
-    let digest = content.manifest(artifact["manifest"].as_str().unwrap().as_bytes());
+    let digest: Digest = content
+        .manifest(artifact["manifest"].as_str().unwrap().as_bytes())
+        .parse()
+        .unwrap();
     let envelope = STANDARD.decode(case["envelope"].as_str().unwrap()).unwrap();
     let layer = content.blob(case["mediaType"].as_str().unwrap(), &envelope);
     let config = content.blob("application/vnd.cncf.notary.signature", b"{}");
@@ -88,7 +117,7 @@ fn signed_by_notation(case: &Value, referrers: bool) -> (Content, Digest) {
         "subject": {"mediaType": artifact["mediaType"], "digest": artifact["digest"], "size": artifact["size"]},
     });
     let signature = signature.to_string();
-    let signature_digest = content.manifest(signature.as_bytes());
+    let signature_digest: Digest = content.manifest(signature.as_bytes()).parse().unwrap();
     if !referrers {
         let index = json!({"schemaVersion": 2, "manifests": [{
             "mediaType": "application/vnd.oci.image.manifest.v1+json",
@@ -125,7 +154,7 @@ async fn signatures_of_notation_are_found_and_judged_as_notation_judges_them() {
     for case in &cases {
         for referrers in [true, false] {
             let (content, digest) = signed_by_notation(case, referrers);
-            let registry = StandIn::start(content).await;
+            let registry = scripted(content).await;
             let wanted = wants(SignatureProvider::Notation, true);
             let verdict = told(&registry, digest, &wanted, &notation_material(case)).await;
             let shown = match &verdict {
@@ -152,7 +181,7 @@ async fn what_is_missing_for_notation_is_named() {
     let cases: Vec<Value> = serde_json::from_str(NOTATION).unwrap();
     let (content, digest) = signed_by_notation(&cases[0], true);
     let unsigned = Digest::of(b"unsigned");
-    let registry = StandIn::start(content).await;
+    let registry = scripted(content).await;
     let good = notation_material(&cases[0]);
     let told = |with: Material| judged_by_notation(&registry, digest, with);
     let pem = cases[0]["certificates"][0].as_str().unwrap().as_bytes();
@@ -201,8 +230,8 @@ async fn what_is_missing_for_notation_is_named() {
 #[tokio::test]
 async fn what_is_missing_for_cosign_is_named() {
     let mut content = Content::default();
-    let digest = content.manifest(b"{}");
-    let registry = StandIn::start(content).await;
+    let digest: Digest = content.manifest(b"{}").parse().unwrap();
+    let registry = scripted(content).await;
     let keyed = wants(SignatureProvider::Cosign, true);
     let keyless = wants(SignatureProvider::Cosign, false);
     let with = |entries: &[(&str, &[u8])]| Material {
@@ -266,8 +295,8 @@ async fn what_is_missing_for_cosign_is_named() {
 #[tokio::test]
 async fn the_trusted_root_may_come_from_a_file_that_changes() {
     let mut content = Content::default();
-    let digest = content.manifest(b"{}");
-    let registry = StandIn::start(content).await;
+    let digest: Digest = content.manifest(b"{}").parse().unwrap();
+    let registry = scripted(content).await;
     let keyless = wants(SignatureProvider::Cosign, false);
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("trusted_root.json");
@@ -303,7 +332,7 @@ async fn a_registry_that_fails_is_not_taken_for_one_without_signatures() {
         ("/manifests/sha256-", 503),
         ("/referrers/", 429),
     ] {
-        let registry = StandIn::start(Content {
+        let registry = scripted(Content {
             hook: Some(Box::new(move |path| {
                 path.contains(part)
                     .then(|| (status, vec![("retry-after", "7".to_owned())], Vec::new()))

@@ -6,9 +6,9 @@ use testkit::HelmRepository as Server;
 
 use super::*;
 use crate::error::Disposition;
-use crate::fetch::git::auth::SecretData;
 use crate::fetch::helm_repository::Secrets;
 use crate::kind::helm_repository;
+use transport::auth::SecretData;
 
 fn index_of(entries: &[(&str, &str, &str)]) -> Vec<u8> {
     let mut text = "apiVersion: v1\nentries:\n  web:\n".to_owned();

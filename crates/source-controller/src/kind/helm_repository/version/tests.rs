@@ -3,8 +3,8 @@ use serde_json::json;
 use testkit::HelmRepository as Server;
 
 use super::*;
-use crate::error::chain;
 use crate::fetch::helm_repository::Secrets;
+use error_chain::chain;
 
 struct Peer {
     server: Server,

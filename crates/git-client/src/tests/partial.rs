@@ -1,0 +1,183 @@
+//! What is received of a repository of which only some folders are wanted, and of the branch of a pinned commit.
+
+use gix::ObjectId;
+
+use super::*;
+use crate::sparse::Sparse;
+
+/// Kilobytes outside of the folders that are wanted.
+const OUTSIDE: usize = 4096;
+
+/// Files that do not compress.
+fn noise(path: &str, index: usize) -> Change {
+    let words =
+        (0..OUTSIDE / 64 * 16).map(|n| artifact::digest::Digest::of(format!("{index} {n}").as_bytes()).hex());
+    Change::write(path, words.collect::<String>())
+}
+
+impl Peer {
+    /// A repository with much that is not wanted, on a server that can leave it out or cannot.
+    async fn with_much(filters: bool) -> Self {
+        let peer = Self::start().await;
+        let filter = if filters { "true" } else { "false" };
+        peer.repository
+            .git(&["config", "uploadpack.allowFilter", filter])
+            .unwrap();
+        let mut changes: Vec<_> = (0..64).map(|n| noise(&format!("media/{n}"), n)).collect();
+        changes.push(Change::write("deploy/app.yaml", "kind: A"));
+        changes.push(Change::write("deploy/b/c.yaml", "kind: C"));
+        changes.push(Change::write("deploy/b/again.yaml", "kind: A"));
+        peer.repository.commit("main", "much", &changes).unwrap();
+        peer
+    }
+
+    async fn only(&self, folders: &[&str]) -> Checkout {
+        let mut request = self.request(MAIN, None);
+        let folders: Vec<_> = folders.iter().map(|folder| (*folder).to_owned()).collect();
+        request.sparse = Some(Sparse::new(&folders));
+        match fetch(request).await.unwrap() {
+            Outcome::Fetched(checkout) => *checkout,
+            Outcome::Unchanged(_) => panic!("nothing is known yet"),
+        }
+    }
+}
+
+fn content(pack: &Pack, path: &str) -> Result<String, pack::Error> {
+    let (_, id) = pack.entry(path)?.expect(path);
+    let mut bytes = Vec::new();
+    pack.read_blob(id, 1 << 20, &mut bytes)?;
+    Ok(String::from_utf8(bytes).unwrap())
+}
+
+#[tokio::test]
+async fn of_files_that_are_not_wanted_nothing_is_received() {
+    let peer = Peer::with_much(true).await;
+    let checkout = peer.only(&["deploy"]).await;
+    // The commit, its three folders and "media", two different contents.
+    let (objects, bytes) = checkout.pack.received();
+    assert_eq!(objects, 1 + 4 + 2);
+    assert!(bytes < 10_000, "{bytes}");
+    assert_eq!(content(&checkout.pack, "deploy/app.yaml").unwrap(), "kind: A");
+    assert_eq!(content(&checkout.pack, "deploy/b/again.yaml").unwrap(), "kind: A");
+    assert_eq!(content(&checkout.pack, "deploy/b/c.yaml").unwrap(), "kind: C");
+    let error = content(&checkout.pack, "media/1").unwrap_err();
+    assert!(error.to_string().contains("it was not sent"), "{error}");
+    assert_eq!(peer.requests().fetch, 2, "folders, then files");
+
+    let one_folder = peer.only(&["deploy/b"]).await;
+    assert_eq!(one_folder.pack.received().0, 1 + 4 + 2);
+    let nothing = peer.only(&["gone"]).await;
+    assert_eq!(nothing.pack.received().0, 1 + 4);
+}
+
+#[tokio::test]
+async fn everything_is_received_where_it_is_wanted_or_the_server_knows_no_better() {
+    for (filters, folders) in [(true, &["./"][..]), (true, &[][..]), (false, &["deploy"][..])] {
+        let peer = Peer::with_much(filters).await;
+        let checkout = peer.only(folders).await;
+        let (objects, bytes) = checkout.pack.received();
+        assert_eq!(objects, 1 + 4 + 2 + 64, "{folders:?}");
+        assert!(bytes > 1_000_000, "{bytes}");
+        assert_eq!(content(&checkout.pack, "deploy/b/c.yaml").unwrap(), "kind: C");
+        assert_eq!(peer.requests().fetch, 1);
+    }
+}
+
+/// A history with a side branch that was merged, and one that was not.
+fn history(repository: &Repository) -> Vec<(&'static str, String)> {
+    let commit = |branch: &str, n: &str| repository.commit(branch, n, &[Change::write("n", n)]).unwrap();
+    let first = commit("main", "1");
+    repository.branch("side", &first).unwrap();
+    repository.branch("other", &first).unwrap();
+    let side = commit("side", "2");
+    let other = commit("other", "3");
+    let second = commit("main", "4");
+    let tree = repository.git(&["rev-parse", "main^{tree}"]).unwrap();
+    let merge = repository
+        .git(&[
+            "commit-tree",
+            "-m",
+            "merge",
+            "-p",
+            &second,
+            "-p",
+            &side,
+            tree.trim(),
+        ])
+        .unwrap();
+    repository
+        .git(&["update-ref", "refs/heads/main", merge.trim()])
+        .unwrap();
+    let head = commit("main", "5");
+    vec![
+        ("first", first),
+        ("side", side),
+        ("other", other),
+        ("second", second),
+        ("head", head),
+    ]
+}
+
+/// What becomes of each commit when it is pinned together with the main branch.
+async fn pinned(
+    commits: &[(&'static str, String)],
+    request: impl Fn(Fields<'_>) -> Request,
+) -> Vec<&'static str> {
+    let mut refused = Vec::new();
+    for (name, commit) in commits {
+        let fields = Fields {
+            commit: Some(commit),
+            branch: Some("main"),
+            ..Fields::default()
+        };
+        match seen(request(fields)).await {
+            Ok(Seen::Fetched { revision, .. }) => assert_eq!(revision, format!("main@sha1:{commit}")),
+            Ok(Seen::Unchanged(_)) => panic!("nothing is known yet"),
+            Err(Error::NotOnBranch { commit: of, branch }) => {
+                assert_eq!(
+                    (of, branch.as_str()),
+                    (ObjectId::from_hex(commit.as_bytes()).unwrap(), "main")
+                );
+                refused.push(*name);
+            }
+            Err(error) => panic!("{name}: {}", error_chain::chain(&error)),
+        }
+    }
+    refused
+}
+
+#[tokio::test]
+async fn a_pinned_commit_must_be_on_its_branch() {
+    for filters in ["true", "false"] {
+        let peer = Peer::start().await;
+        peer.repository
+            .git(&["config", "uploadpack.allowFilter", filters])
+            .unwrap();
+        let commits = history(&peer.repository);
+        let refused = pinned(&commits, |fields| peer.request(fields, None)).await;
+        assert_eq!(refused, ["other"], "filters: {filters}");
+    }
+    let peer = Peer::start().await;
+    let commits = history(&peer.repository);
+    peer.server.reset_requests();
+    let fields = Fields {
+        commit: commits.last().map(|(_, head)| head.as_str()),
+        branch: Some("main"),
+        ..Fields::default()
+    };
+    peer.fetch(fields, None).await.unwrap();
+    assert_eq!(peer.requests().fetch, 1, "nothing is asked about the head itself");
+}
+
+#[tokio::test]
+async fn a_pinned_commit_must_be_on_its_branch_over_ssh_too() {
+    for configuration in [super::ssh::OVER_V2, &[]] {
+        let peer = super::ssh::SshPeer::start(configuration).await;
+        for key in ["uploadpack.allowFilter", "uploadpack.allowReachableSHA1InWant"] {
+            peer.repository.git(&["config", key, "true"]).unwrap();
+        }
+        let commits = history(&peer.repository);
+        let refused = pinned(&commits, |fields| peer.request(fields)).await;
+        assert_eq!(refused, ["other"], "{configuration:?}");
+    }
+}
