@@ -8,10 +8,10 @@ use futures::{StreamExt as _, TryStreamExt as _};
 use reqwest::Response;
 use tokio::io::AsyncWriteExt as _;
 use tokio::time::Instant;
+use transport::http;
 
 use super::Error;
 use super::remote::{Opened, Problem, Remote};
-use transport::http;
 
 /// Flux has a hundred; with files on one disk and one network more than this gain little, and buffers are memory.
 const AT_ONCE: usize = 32;

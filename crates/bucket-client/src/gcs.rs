@@ -6,10 +6,10 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
+use transport::http;
 use url::Url;
 
 use super::remote::{MAX_PAGE_BYTES, Object, Opened, PAGE, Page, Problem, checked, get};
-use transport::http;
 
 /// Where the store is, unless `STORAGE_EMULATOR_HOST` says otherwise.
 const ENDPOINT: &str = "https://storage.googleapis.com";

@@ -3,13 +3,13 @@
 use reqwest::header::HeaderMap;
 use reqwest::{Method, Response, StatusCode};
 use tokio::time::Instant;
+use transport::http;
 use url::Url;
 
 use super::azure::Azure;
 use super::gcs::Gcs;
 use super::s3::S3;
 use super::xml;
-use transport::http;
 
 /// Objects for each page that is asked for; more than this no store gives.
 pub(super) const PAGE: usize = 1000;

@@ -5,9 +5,10 @@ mod state;
 
 use clap::Args;
 use clap::ValueEnum;
+use delivery_graph::one_line;
 use serde_json::{Value, json};
 
-use crate::cluster::output::{self, Colours, Output, Tone, one_line};
+use crate::cluster::output::{self, Colours, Output, Tone};
 use crate::cluster::{self, Failure, print};
 use crate::platform::{Place, Platform};
 

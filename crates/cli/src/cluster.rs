@@ -6,10 +6,10 @@
 
 pub(crate) mod anything;
 mod failure;
-pub(crate) mod kind;
-pub(crate) mod object;
 pub(crate) mod output;
 mod read;
+mod reader;
+pub(crate) mod select;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,9 +19,10 @@ use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use kube::{Client, Error};
 
 pub(crate) use failure::{EXIT_CODES, Failure, USAGE};
-pub(crate) use kind::{Kind, Target};
 pub(crate) use output::{Output, print};
 pub(crate) use read::{Change, Told};
+pub(crate) use reader::Reader;
+pub(crate) use select::Target;
 
 /// Which cluster, and where in it.
 #[derive(Clone, Debug, Args)]

@@ -24,11 +24,11 @@ mod world;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use delivery_graph::{kind, object};
 use serde_json::Value;
 
-use crate::cluster::object;
 use crate::cluster::output::Colours;
-use crate::cluster::{self, Cluster, Failure, Scope, Target, kind, print};
+use crate::cluster::{self, Cluster, Failure, Scope, Target, print, select};
 use crate::progress::Progress;
 use checkout::Checkout;
 use report::Summary;
@@ -143,7 +143,7 @@ fn targets(flags: &Flags) -> Result<Vec<Target>, Failure> {
     if is_all {
         return usage("name objects, or write --all or -A");
     }
-    let targets = kind::targets(&flags.words)?;
+    let targets = select::targets(&flags.words)?;
     let is_one = |target: &Target| matches!(target.kind.kind, "Kustomization" | "HelmRelease");
     if let Some(other) = targets.iter().find(|target| !is_one(target)) {
         return usage(&format!("{} apply no objects", other.kind.plural));

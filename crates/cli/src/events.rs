@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use clap::Args;
+use delivery_graph::kind;
+use delivery_graph::object::text;
 use futures::StreamExt as _;
 use serde_json::Value;
 
-use crate::cluster::kind;
-use crate::cluster::object::text;
 use crate::cluster::output::{self, Cell, Colours, Tone};
-use crate::cluster::{self, Cluster, Failure, Output, Scope, Told, print};
+use crate::cluster::{self, Cluster, Failure, Output, Scope, Told, print, select};
 
 /// What was typed.
 #[derive(Debug, Args)]
@@ -38,7 +38,7 @@ pub(crate) struct Flags {
 pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
     let target = match flags.words.is_empty() {
         true => None,
-        false => Some(kind::one_target(&flags.words)?),
+        false => Some(select::one_target(&flags.words)?),
     };
     cluster::run(&flags.scope.cluster, async |cluster| {
         let namespace = (!flags.scope.all_namespaces).then_some(cluster.namespace.as_str());
@@ -125,7 +125,10 @@ fn line(event: &Value, colours: Colours) -> String {
     let tone = if type_ == "Normal" { Tone::Plain } else { Tone::Bad };
     let of = |field: &str| text(event, &format!("/involvedObject/{field}"));
     let object = [of("kind"), of("namespace"), of("name")].join("/");
-    let (reason, message) = (text(event, "/reason"), output::one_line(text(event, "/message")));
+    let (reason, message) = (
+        text(event, "/reason"),
+        delivery_graph::one_line(text(event, "/message")),
+    );
     format!(
         "{} {} {object} {reason}: {message}\n",
         time(event),

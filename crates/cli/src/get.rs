@@ -1,13 +1,14 @@
 //! `windlass get`: objects of Flux and how they are.
 
 use clap::Args;
+use delivery_graph::kind::Kind;
+use delivery_graph::object::{self, condition, ready, short_revision, text};
 use futures::future::{join_all, try_join_all};
 use serde_json::Value;
 
-use crate::cluster::kind::{self, Selection};
-use crate::cluster::object::{self, condition, ready, short_revision, text};
 use crate::cluster::output::{self, Cell, Colours, Tone};
-use crate::cluster::{self, Cluster, Failure, Kind, Output, Scope, Target, print};
+use crate::cluster::select::Selection;
+use crate::cluster::{self, Cluster, Failure, Output, Scope, Target, print, select};
 
 /// What was typed.
 #[derive(Debug, Args)]
@@ -60,7 +61,7 @@ fn parse_status_selector(text: &str) -> Result<StatusSelector, String> {
 
 /// Gets, and prints. `tell` is for what is not there.
 pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
-    let selection = kind::select(&flags.words)?;
+    let selection = select::select(&flags.words)?;
     cluster::run(&flags.scope.cluster, async |cluster| {
         let namespace = (!flags.scope.all_namespaces).then_some(cluster.namespace.as_str());
         let (mut found, missing) = match &selection {
@@ -232,7 +233,7 @@ mod tests {
 
     fn check(words: &[&str], expected: &str) {
         let flags = Line::parse_from([&["get"], words].concat()).flags;
-        let selection = kind::select(&flags.words).unwrap();
+        let selection = select::select(&flags.words).unwrap();
         let mut objects = objects();
         if let Some(selector) = &flags.status_selector {
             objects.retain(|object| selector.fits(object));

@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use delivery_graph::kind;
 use futures::stream::{self, StreamExt as _};
 
 use crate::cluster::output::Colours;
-use crate::cluster::{self, Cluster, Failure, Scope, kind, parse_timeout, print};
+use crate::cluster::{self, Cluster, Failure, Scope, parse_timeout, print};
 use line::{Filter, Level, Line};
 use read::Since;
 

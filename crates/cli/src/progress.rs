@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::io::{self, IsTerminal as _, Write as _};
 
-use crate::cluster::output::one_line;
+use delivery_graph::one_line;
 
 /// Tells what is under way.
 pub(crate) struct Progress {

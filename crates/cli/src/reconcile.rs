@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use clap::{ArgAction, Args};
+use delivery_graph::object::{self, ready, text};
+use delivery_graph::{kind, one_line};
 use manifest::ObjectId;
 use serde_json::{Value, json};
 
-use crate::cluster::object::{self, ready, text};
-use crate::cluster::output::one_line;
-use crate::cluster::{self, Cluster, ClusterFlags, Failure, kind, parse_timeout, print};
+use crate::cluster::{self, Cluster, ClusterFlags, Failure, parse_timeout, print, select};
 use crate::progress::Progress;
 
 /// What was typed.
@@ -49,7 +49,7 @@ pub(crate) struct Flags {
 
 /// Asks, and waits.
 pub(crate) fn run(flags: &Flags) -> Result<(), Failure> {
-    let target = kind::one_target(&flags.words)?;
+    let target = select::one_target(&flags.words)?;
     if !target.kind.answers {
         let message = format!("{} are never reconciled by themselves", target.kind.plural);
         return Err(Failure::Usage(message));

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use clap::{ArgAction, Args};
+use delivery_graph::kind::{self, Kind};
+use delivery_graph::object;
 use manifest::ObjectId;
 use serde_json::{Value, json};
 
-use crate::cluster::kind::{self, Selection};
-use crate::cluster::object;
-use crate::cluster::{self, Cluster, ClusterFlags, Failure, Kind, parse_timeout, print};
+use crate::cluster::select::Selection;
+use crate::cluster::{self, Cluster, ClusterFlags, Failure, parse_timeout, print, select};
 use crate::progress::Progress;
 use crate::reconcile;
 
@@ -55,7 +56,7 @@ struct Objects {
 
 impl Objects {
     fn selection(&self) -> Result<Selection, Failure> {
-        let selection = kind::select(&self.words)?;
+        let selection = select::select(&self.words)?;
         let kinds: Vec<&Kind> = match (&selection, self.all) {
             (Selection::Kinds(kinds), true) if kinds.len() == 1 => kinds.clone(),
             (Selection::Targets(targets), false) => targets.iter().map(|target| target.kind).collect(),

@@ -1,14 +1,12 @@
 //! `windlass trace`: from any object of the cluster to what delivers it, and to the commit that it came from.
 
-pub(crate) mod climb;
-pub(crate) mod origin;
-
 use clap::Args;
+use delivery_graph::climb::climb;
+use delivery_graph::origin;
 
 use crate::cluster::output::{self, Colours};
-use crate::cluster::{self, ClusterFlags, Failure, Output, anything, print};
+use crate::cluster::{self, ClusterFlags, Failure, Output, Reader, anything, print};
 use crate::why;
-use climb::climb;
 
 /// What was typed.
 #[derive(Debug, Args)]
@@ -30,7 +28,7 @@ pub(crate) fn run(flags: &Flags) -> Result<(), Failure> {
     let named = anything::one_named(&flags.words)?;
     cluster::run(&flags.cluster, async |cluster| {
         let object = cluster.need_named(&named).await?;
-        let mut found = climb(&cluster, &object).await;
+        let mut found = climb(&Reader::new(&cluster), &object).await;
         found.from = origin::of(&found);
         match flags.output {
             Output::Json | Output::Yaml => {

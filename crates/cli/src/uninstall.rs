@@ -145,7 +145,7 @@ async fn stop(platform: &Platform, timeout: Duration) -> Result<(), Failure> {
     Ok(())
 }
 
-fn would_go(counts: &[(&'static cluster::Kind, usize)]) -> String {
+fn would_go(counts: &[(&'static delivery_graph::kind::Kind, usize)]) -> String {
     let total: usize = counts.iter().map(|(_, count)| count).sum();
     let listed = match counts.is_empty() {
         true => String::new(),
@@ -246,7 +246,11 @@ async fn rest(
     Ok(gone)
 }
 
-fn told(namespace: &str, counts: &[(&'static cluster::Kind, usize)], with_definitions: bool) -> String {
+fn told(
+    namespace: &str,
+    counts: &[(&'static delivery_graph::kind::Kind, usize)],
+    with_definitions: bool,
+) -> String {
     let head = format!("release {RELEASE} in namespace {namespace} is uninstalled\n");
     let delivered = "what was delivered stays as it is";
     let left = match (with_definitions, counts.is_empty()) {
@@ -279,7 +283,7 @@ mod tests {
 
     #[test]
     fn what_is_left_is_told() {
-        let counts = [(&cluster::kind::ALL[0], 2)];
+        let counts = [(&delivery_graph::kind::ALL[0], 2)];
         assert!(
             told("n", &counts, false)
                 .contains("left: the namespace n, the definitions, and 2 gitrepositories;")

@@ -1,18 +1,16 @@
 //! `windlass wait`: until everything that should run a revision does. For pipelines that pushed it.
 
-mod delivery;
-
 use std::time::Duration;
 
 use clap::Args;
+use delivery_graph::kind::{self, Kind};
+use delivery_graph::progress::{Delivery, Objects, Progress};
+use delivery_graph::{object, one_line};
 use futures::future::try_join_all;
 use futures::stream::{self, SelectAll, StreamExt as _};
 
-use crate::cluster::kind::{self, Kind};
-use crate::cluster::output::one_line;
-use crate::cluster::{self, Change, Cluster, Failure, Scope, object, parse_timeout, print};
+use crate::cluster::{self, Change, Cluster, Failure, Scope, parse_timeout, print};
 use crate::progress::Progress as Under;
-use delivery::{Delivery, Objects, Progress};
 
 /// What was typed.
 #[derive(Debug, Args)]

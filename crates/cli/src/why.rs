@@ -1,18 +1,19 @@
 //! `windlass why`: from an object that is not ready to what keeps it from being so.
 //!
-//! The way is walked again and again over what was fetched, until nothing more is wanted: [`walk`] is pure. Of objects that are
+//! The way is walked again and again over what was fetched, until nothing more is wanted. Of objects that are
 //! none of Flux's the way goes through what delivers them ([`any`]).
 
 mod any;
-pub(crate) mod walk;
+#[cfg(test)]
+mod tests;
 
 use clap::Args;
-use futures::future::join_all;
+use delivery_graph::climb::climb;
+use delivery_graph::walk::{Finding, State, walk_over};
+use delivery_graph::{kind, origin};
 
 use crate::cluster::output::{self, Colours, Tone};
-use crate::cluster::{self, Cluster, ClusterFlags, Failure, Output, anything, kind, print};
-use crate::trace;
-use walk::{Fetched, Finding, Lookup, State, walk};
+use crate::cluster::{self, Cluster, ClusterFlags, Failure, Output, Reader, anything, print, select};
 
 /// What was typed.
 #[derive(Debug, Args)]
@@ -63,7 +64,7 @@ pub(crate) fn run(flags: &Flags) -> Result<(), Failure> {
 
 /// What was asked about.
 enum Asked {
-    OfFlux(kind::Target),
+    OfFlux(select::Target),
     Any(anything::Named),
 }
 
@@ -74,7 +75,7 @@ impl Asked {
         let word = first.split('/').next().unwrap_or_default();
         let is_of_flux = kind::named(word).is_some() || matches!(word, "source" | "sources" | "all");
         match is_of_flux {
-            true => kind::one_target(words).map(Self::OfFlux),
+            true => select::one_target(words).map(Self::OfFlux),
             false => anything::one_named(words).map(Self::Any),
         }
     }
@@ -82,36 +83,10 @@ impl Asked {
 
 async fn of_flux(cluster: &Cluster, root: &manifest::ObjectId) -> Result<Finding, Failure> {
     let object = cluster.need(root).await?;
-    let mut found = walked(cluster, root).await;
-    found.from = trace::origin::of(&trace::climb::climb(cluster, &object).await);
+    let reader = Reader::new(cluster);
+    let mut found = walk_over(&reader, root).await;
+    found.from = origin::of(&climb(&reader, &object).await);
     Ok(found)
-}
-
-/// Walks until nothing more is wanted.
-async fn walked(cluster: &Cluster, root: &manifest::ObjectId) -> Finding {
-    let mut fetched = Fetched::new();
-    loop {
-        let mut wanted = Vec::new();
-        let found = walk(root, &fetched, &mut wanted);
-        if wanted.is_empty() {
-            return found;
-        }
-        wanted.sort();
-        wanted.dedup();
-        fetched.extend(fetch(cluster, wanted).await);
-    }
-}
-
-async fn fetch(cluster: &Cluster, wanted: Vec<manifest::ObjectId>) -> Fetched {
-    let lookups = wanted.into_iter().map(async |id| {
-        let lookup = match cluster.get(&id).await {
-            Ok(Some(object)) => Lookup::Found(object),
-            Ok(None) => Lookup::Absent,
-            Err(error) => Lookup::Refused(error.to_string()),
-        };
-        (id, lookup)
-    });
-    join_all(lookups).await.into_iter().collect()
 }
 
 /// Draws the way, and says where it comes from.

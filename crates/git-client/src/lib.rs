@@ -22,17 +22,17 @@ pub use gix::ObjectId;
 use gix::protocol::handshake::Ref;
 use reqwest::header::HeaderValue;
 use tokio::time::Instant;
+use transport::cause::Cause;
+use transport::nearest::Nearest;
+use transport::received::Received;
+use transport::stop::Stop;
+use transport::{http, semver};
 use url::Url;
 
 use self::pack::Pack;
 use self::reference::{Reference, Resolved};
 use self::session::Session;
 use self::sparse::Sparse;
-use transport::cause::Cause;
-use transport::nearest::Nearest;
-use transport::received::Received;
-use transport::stop::Stop;
-use transport::{http, semver};
 
 /// Why a repository could not be fetched.
 #[derive(Debug, thiserror::Error)]

@@ -5,10 +5,10 @@
 
 use gix::ObjectId;
 use gix::protocol::handshake::Ref;
-
-use super::Error;
 use transport::nearest::Nearest;
 use transport::semver;
+
+use super::Error;
 
 /// Flux's default when `spec.ref` names nothing.
 const DEFAULT_BRANCH: &str = "master";

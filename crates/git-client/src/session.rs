@@ -9,6 +9,7 @@ use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::rc::Rc;
 
+use error_chain::chain;
 use git_pack::{Pack, Settings};
 use git_ssh::Bounds;
 use gix::protocol::fetch::{Arguments, Negotiate, Response, Shallow, Tags, negotiate};
@@ -23,7 +24,6 @@ use gix::{ObjectId, progress};
 use super::connection::{Connection, Failure};
 use super::reference::{Reference, Resolved};
 use super::{Error, Request, Way, ssh};
-use error_chain::chain;
 
 /// Nothing larger is received: it guards the disk, not the memory, which does not grow with the pack. What becomes an
 /// artifact has half of it at most; the rest may be left out of it.

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use testkit::GitServer;
 use testkit::git::{Access, Change, Counts, Fault, Repository};
+use transport::http::Clients;
 
 use super::reference::Fields;
 use super::*;
-use transport::http::Clients;
 
 /// A server with one repository, and a way to fetch from it.
 struct Peer {

@@ -1,5 +1,6 @@
 //! Whether the artifact service is served, and whether those who call it can.
 
+use delivery_graph::object::{self, ready};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::Api;
@@ -8,7 +9,6 @@ use serde_json::Value;
 
 use super::{Level, Line};
 use crate::cluster::Failure;
-use crate::cluster::object::{self, ready};
 use crate::platform::Platform;
 use crate::platform::controllers::{COMPONENTS, Controller};
 

@@ -1,10 +1,10 @@
 //! What is looked at, in the order of the lines.
 
+use delivery_graph::{kind, object};
 use serde_json::{Map, Value};
 
 use super::{Level, Line, artifact_service};
-use crate::cluster::object;
-use crate::cluster::{Cluster, Failure, kind};
+use crate::cluster::{Cluster, Failure};
 use crate::install::Wanted;
 use crate::platform::chart;
 use crate::platform::controllers::{self, COMPONENTS, Controller};

@@ -1,12 +1,13 @@
 //! Objects of any kind, by the words that kubectl takes: kinds, plurals, short names, and those with their group.
 
+use delivery_graph::kind;
 use futures::future::join_all;
 use kube::api::ListParams;
 use kube::core::ApiResource;
 use manifest::ObjectId;
 use serde_json::Value;
 
-use super::{Cluster, Failure, is_absent, kind};
+use super::{Cluster, Failure, is_absent};
 
 /// A kind that the cluster serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,14 +98,7 @@ impl Cluster {
             .ok_or_else(|| Failure::Usage(format!("the cluster has no kind {word:?}")))
     }
 
-    /// Finds the kind of an object of a version.
-    pub(crate) async fn served_as(&self, api_version: &str, kind: &str) -> Result<Option<Served>, Failure> {
-        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        let served = self.in_group(group, version).await?;
-        Ok(served.into_iter().find(|served| served.resource.kind == kind))
-    }
-
-    async fn in_group(&self, group: &str, version: &str) -> Result<Vec<Served>, Failure> {
+    pub(super) async fn in_group(&self, group: &str, version: &str) -> Result<Vec<Served>, Failure> {
         let api_version = if group.is_empty() {
             version.to_owned()
         } else {

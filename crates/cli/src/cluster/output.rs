@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use clap::ValueEnum;
+use delivery_graph::{kind, object};
 use serde_json::{Value, json};
 
-use super::{Failure, kind, object};
+use super::Failure;
 
 /// The forms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -87,7 +88,7 @@ pub(crate) struct Cell {
 impl Cell {
     pub(crate) fn toned(text: impl Into<String>, tone: Tone) -> Self {
         Self {
-            text: one_line(&text.into()),
+            text: delivery_graph::one_line(&text.into()),
             tone,
         }
     }
@@ -97,12 +98,6 @@ impl<T: Into<String>> From<T> for Cell {
     fn from(text: T) -> Self {
         Self::toned(text, Tone::Plain)
     }
-}
-
-/// Messages have lines of their own, rows do not. Nor may what somebody wrote into a status steer the terminal.
-pub(crate) fn one_line(text: &str) -> String {
-    let words: Vec<_> = text.split_whitespace().collect();
-    words.join(" ").replace(char::is_control, "")
 }
 
 /// Lays out rows below their header; the last column is as wide as it likes.
@@ -259,7 +254,7 @@ mod tests {
 
     #[test]
     fn what_is_in_a_message_does_not_steer_the_terminal() {
-        assert_eq!(one_line("a\u{1b}[31m\tb\r\n c"), "a[31m b c");
+        assert_eq!(delivery_graph::one_line("a\u{1b}[31m\tb\r\n c"), "a[31m b c");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::pin::pin;
 use std::time::Duration;
 
+use delivery_graph::kind::{self, Kind};
 use futures::{Stream, StreamExt as _};
 use kube::api::{DynamicObject, ListParams, Patch, PatchParams};
 use kube::core::ApiResource;
@@ -12,8 +13,7 @@ use kube::{Api, Client};
 use manifest::ObjectId;
 use serde_json::Value;
 
-use super::kind::Kind;
-use super::{Cluster, Failure, is_absent, kind};
+use super::{Cluster, Failure, is_absent};
 
 /// The name by which changes of this command are known in `metadata.managedFields`.
 const FIELD_MANAGER: &str = "windlass";
@@ -98,40 +98,6 @@ impl Cluster {
         }))
     }
 
-    /// The kinds that are served in a version of a group, by name.
-    pub(crate) async fn resources(
-        &self,
-        group: &str,
-        version: &str,
-    ) -> Result<Vec<ApiResource>, kube::Error> {
-        let api_version = if group.is_empty() {
-            version.to_owned()
-        } else {
-            format!("{group}/{version}")
-        };
-        let served = if group.is_empty() {
-            self.client.list_core_api_resources(version).await
-        } else {
-            self.client.list_api_group_resources(&api_version).await
-        };
-        let resource = |kind: String, plural: String| ApiResource {
-            group: group.to_owned(),
-            version: version.to_owned(),
-            api_version: api_version.clone(),
-            kind,
-            plural,
-        };
-        match served {
-            Ok(served) => {
-                // `deployments/scale` and the like are parts of objects.
-                let whole = served.resources.into_iter().filter(|one| !one.name.contains('/'));
-                Ok(whole.map(|one| resource(one.kind, one.name)).collect())
-            }
-            Err(error) if is_absent(&error) => Ok(Vec::new()),
-            Err(error) => Err(error),
-        }
-    }
-
     /// Changes an object of a kind of ours.
     pub(crate) async fn merge(&self, id: &ObjectId, what: &str, patch: &Value) -> Result<(), Failure> {
         let api = self.api(&known(id)?.resource(), Some(&id.namespace));
@@ -208,7 +174,9 @@ impl Cluster {
             Ok(Event::Apply(object) | Event::InitApply(object)) => {
                 Ok(Some(Change::There(plain(object, kind))))
             }
-            Ok(Event::Delete(object)) => Ok(Some(Change::Gone(super::object::id(&plain(object, kind))))),
+            Ok(Event::Delete(object)) => Ok(Some(Change::Gone(delivery_graph::object::id(&plain(
+                object, kind,
+            ))))),
             Ok(Event::InitDone) if began => Ok(Some(Change::Interrupted)),
             Ok(Event::InitDone) => {
                 began = true;

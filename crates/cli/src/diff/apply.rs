@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use delivery_graph::object;
 use kube_apply::{
     Class, CommonMetadata, Engine, Expected, Inventory, Means, ObjectError, Owner, Prepared, Preview, Step,
 };
@@ -11,7 +12,6 @@ use serde_json::Value;
 use super::report::{Action, Entry};
 use super::subject::{Compared, Subject, is_deliverer};
 use super::world::World;
-use crate::cluster::object;
 
 /// Whose objects these are.
 pub(crate) fn owner(subject: &Subject) -> Owner {

@@ -2,11 +2,11 @@
 //! asked to pass it on.
 
 use artifact::Digest;
+use delivery_graph::object::{self, text};
 use futures::AsyncReadExt as _;
 use serde_json::Value;
 use url::Url;
 
-use crate::cluster::object::{self, text};
 use crate::cluster::{Cluster, Failure};
 
 /// The largest archive of a chart; Helm takes no more when it is unpacked.

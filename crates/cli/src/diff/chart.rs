@@ -4,6 +4,9 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use api::helm::{ChartTemplate, HelmRelease};
+use delivery_graph::kind;
+use delivery_graph::object::text;
+use error_chain::chain;
 use helm_chart::Helm;
 use helm_package::dependencies::{Fetch, Fetched};
 use helm_package::{Entry, Files, Limits, Options, What, local};
@@ -17,9 +20,6 @@ use super::archive;
 use super::checkout::Checkout;
 use super::subject::Compared;
 use super::world::World;
-use crate::cluster::kind;
-use crate::cluster::object::text;
-use error_chain::chain;
 
 /// Gets the chart, and says in the section where it is from.
 pub(crate) async fn of(

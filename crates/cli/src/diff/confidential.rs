@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
+use delivery_graph::object::{list, text};
 use kube_apply::{Expected, Preview};
 use manifest::ObjectId;
 use serde_json::Value;
 
 use super::subject::is_deliverer;
-use crate::cluster::object::{list, text};
 
 /// The objects that were seen to be confidential, whatever their kind.
 #[derive(Debug, Default)]

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use delivery_graph::object;
 use manifest::ObjectId;
 use serde_json::Value;
 
@@ -10,7 +11,6 @@ use super::sources::source_of;
 use super::subject::{Compared, Subject};
 use super::world::World;
 use super::{kustomization, release};
-use crate::cluster::object;
 use crate::progress::Progress;
 
 /// Compares all of them, those that are applied after those that apply them.

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use api::helm::{CrdsPolicy, HelmRelease, PostRenderStrategy};
+use delivery_graph::object::text;
 use flux_spec::release::values::{self, Resources};
 use flux_spec::release::{PostRenderers, names, origin_labels};
 use helm_action::{Content, CrdPolicy};
@@ -20,7 +21,6 @@ use super::report::{Action, Entry, WITHHELD};
 use super::subject::{Compared, Subject, inventory};
 use super::upgrade::Writing;
 use super::world::{World, namespace_id};
-use crate::cluster::object::text;
 
 /// Renders, asks, and notes what would go.
 pub(crate) async fn compare(

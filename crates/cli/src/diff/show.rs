@@ -1,11 +1,12 @@
 //! How a comparison is shown: for people, as a unified diff, and for programs.
 
 use clap::ValueEnum;
+use delivery_graph::one_line;
 use serde_json::{Value, json};
 
 use super::report::{Action, Entry, Field, Section, Summary};
 use super::unified;
-use crate::cluster::output::{self, Colours, Tone, one_line};
+use crate::cluster::output::{self, Colours, Tone};
 use crate::cluster::{Failure, Output};
 
 /// The forms.

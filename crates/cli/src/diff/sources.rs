@@ -5,11 +5,12 @@
 
 use std::collections::BTreeSet;
 
+use delivery_graph::kind;
+use delivery_graph::object::{self, text};
 use manifest::ObjectId;
 use serde_json::Value;
 
-use crate::cluster::object::{self, text};
-use crate::cluster::{Cluster, Failure, kind};
+use crate::cluster::{Cluster, Failure};
 
 /// The sources that the checkout stands for.
 #[derive(Debug, Default)]

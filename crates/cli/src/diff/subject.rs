@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
+use delivery_graph::kind;
+use delivery_graph::object::{self, list, text};
 use kube_apply::{Expected, Inventory, Preview};
 use manifest::ObjectId;
 use serde_json::Value;
 
 use super::report::{Section, WITHHELD};
-use crate::cluster::kind;
-use crate::cluster::object::{self, list, text};
 
 /// A Kustomization or HelmRelease to be compared.
 pub(crate) struct Subject {

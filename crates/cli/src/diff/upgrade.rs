@@ -2,6 +2,7 @@
 //! record of its release say.
 
 use api::helm::{HelmRelease, ServerSideApplyMode};
+use error_chain::chain;
 use flux_spec::release::names;
 use helm_action::{Former, ServerSide, Storage};
 use kube_apply::{MadePatch, Means, Patcher};
@@ -11,7 +12,6 @@ use serde_json::Value;
 use super::report::{Action, Entry};
 use super::subject::Compared;
 use super::world::World;
-use error_chain::chain;
 
 /// How the objects of a release would be written.
 pub(crate) struct Writing {

@@ -7,6 +7,8 @@ use std::sync::OnceLock;
 use api::meta::ValuesKind;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use delivery_graph::kind::{self, Kind};
+use delivery_graph::object::{self, list, text};
 use kube::core::ApiResource;
 use kube_apply::{Engine, Expected, Preview, Settings};
 use manifest::ObjectId;
@@ -15,8 +17,7 @@ use serde_json::Value;
 use super::checkout::Checkout;
 use super::confidential::Confidential;
 use super::sources::Sources;
-use crate::cluster::object::{self, list, text};
-use crate::cluster::{Cluster, Failure, Kind, kind};
+use crate::cluster::{Cluster, Failure};
 
 /// What a comparison works with.
 pub(crate) struct World {

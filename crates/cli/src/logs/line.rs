@@ -1,10 +1,11 @@
 //! A line of a log: what it is about, whether it is wanted, and how it reads. Pure.
 
 use clap::ValueEnum;
+use delivery_graph::object::text;
+use delivery_graph::one_line;
 use serde_json::Value;
 
-use crate::cluster::object::text;
-use crate::cluster::output::{Colours, Tone, one_line};
+use crate::cluster::output::{Colours, Tone};
 
 /// How bad the news is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]

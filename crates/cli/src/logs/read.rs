@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use delivery_graph::object::{self, list, text};
 use futures::future::join_all;
 use futures::stream::{BoxStream, StreamExt as _};
 use futures::{AsyncBufReadExt as _, AsyncReadExt as _};
@@ -9,7 +10,6 @@ use kube::core::ApiResource;
 use serde_json::Value;
 
 use super::line::Line;
-use crate::cluster::object::{self, list, text};
 use crate::cluster::{Cluster, Failure};
 
 /// What Flux and our chart have on all that belongs to them.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use delivery_graph::{kind, object};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt as _};
@@ -10,7 +11,7 @@ use serde_json::json;
 
 use super::helm::FIELD_MANAGER;
 use super::{Platform, RELEASE, objects, plan};
-use crate::cluster::{Cluster, Failure, kind, object};
+use crate::cluster::{Cluster, Failure};
 
 /// A definition, ours beside the one in the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]

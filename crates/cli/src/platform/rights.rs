@@ -1,5 +1,6 @@
 //! Whether whoever asks may do what an installation does: found out before anything is done, and told all at once.
 
+use delivery_graph::kind;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
@@ -7,7 +8,7 @@ use k8s_openapi::api::authorization::v1::{
 use kube::api::PostParams;
 use kube::{Api, Client};
 
-use crate::cluster::{Failure, kind};
+use crate::cluster::Failure;
 
 /// A right: verb, group, resource, and whether it is needed in the namespace only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,6 +5,7 @@ use std::time::Duration;
 use artifact::Digest;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use delivery_graph::one_line;
 use oci_client::challenge::{self, Challenge};
 use oci_client::credentials::Credentials;
 use oci_client::name::Name;
@@ -15,7 +16,6 @@ use serde_json::Value;
 use url::Url;
 
 use super::image::{Image, MANIFEST};
-use crate::cluster::output::one_line;
 use crate::progress::Progress;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

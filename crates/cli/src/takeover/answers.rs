@@ -5,15 +5,15 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
+use delivery_graph::object::{self, ready, text};
+use delivery_graph::{kind, one_line};
 use futures::TryStreamExt as _;
 use futures::stream::{self, SelectAll, StreamExt as _};
 use manifest::ObjectId;
 use serde_json::{Value, json};
 
 use super::snapshot::Snapshot;
-use crate::cluster::object::{self, ready, text};
-use crate::cluster::output::one_line;
-use crate::cluster::{Change, Cluster, Failure, kind};
+use crate::cluster::{Change, Cluster, Failure};
 
 /// Requests at the same time.
 const AT_ONCE: usize = 8;

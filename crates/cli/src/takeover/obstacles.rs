@@ -1,12 +1,13 @@
 //! Who keeps Flux in place, and would put it back: a Kustomization or HelmRelease that delivers it, or flux-operator.
 
+use delivery_graph::{kind, object};
 use kube::Api;
 use kube::api::{DynamicObject, ListParams};
 use manifest::{GroupVersionKind, ObjectId};
 use serde_json::Value;
 
 use super::snapshot::inventory;
-use crate::cluster::{Cluster, Failure, kind, object};
+use crate::cluster::{Cluster, Failure};
 use crate::platform::controllers::Controller;
 use crate::platform::{Platform, objects};
 

@@ -69,7 +69,7 @@ pub(crate) struct Component {
 
 impl Component {
     pub(crate) fn id(&self) -> ObjectId {
-        crate::cluster::object::id(&self.object)
+        delivery_graph::object::id(&self.object)
     }
 
     pub(crate) fn replicas(&self) -> i64 {

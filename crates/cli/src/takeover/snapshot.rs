@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use delivery_graph::kind;
+use delivery_graph::object::{self, text};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{ListParams, PartialObjectMeta};
@@ -12,8 +14,7 @@ use manifest::{GroupVersionKind, ObjectId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::cluster::object::{self, text};
-use crate::cluster::{Cluster, Failure, kind};
+use crate::cluster::{Cluster, Failure};
 use crate::platform::Platform;
 
 /// An object of Flux's kinds.

@@ -1,8 +1,9 @@
+use error_chain::chain;
+
 use super::*;
 use crate::fake::{World, account};
 use crate::identity::Identity;
 use crate::provider::access_token;
-use error_chain::chain;
 
 const STS_ANSWER: &str = "<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Credentials>\
     <AccessKeyId>ASIA1</AccessKeyId><SecretAccessKey>s3cret</SecretAccessKey><SessionToken>t0ken</SessionToken>\

@@ -1,8 +1,9 @@
+use error_chain::chain;
+
 use super::*;
 use crate::fake::{CERTIFICATE, RSA_PKCS8, World, account};
 use crate::identity::Identity;
 use crate::provider::access_token;
-use error_chain::chain;
 
 const GRANTED: &str = r#"{"token_type":"Bearer","expires_in":3599,"access_token":"eyJ0"}"#;
 const TENANT: &str = "11111111-2222-3333-4444-555555555555";

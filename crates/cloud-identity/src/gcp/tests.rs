@@ -1,10 +1,10 @@
+use error_chain::chain;
 use serde_json::json;
 
 use super::*;
 use crate::fake::{RSA_PKCS8, World, account};
 use crate::identity::Identity;
 use crate::provider::access_token;
-use error_chain::chain;
 
 const GRANTED: &str = r#"{"access_token":"ya29","expires_in":3599,"token_type":"Bearer"}"#;
 

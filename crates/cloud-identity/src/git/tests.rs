@@ -1,6 +1,7 @@
+use error_chain::chain;
+
 use super::*;
 use crate::fake::World;
-use error_chain::chain;
 
 fn url(text: &str) -> Url {
     Url::parse(text).unwrap()

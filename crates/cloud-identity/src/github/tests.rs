@@ -1,6 +1,7 @@
+use error_chain::chain;
+
 use super::*;
 use crate::fake::{RSA_PKCS1, World};
-use error_chain::chain;
 
 const GRANTED: &str = r#"{"token":"ghs_1","expires_at":"2013-05-24T01:00:00Z"}"#;
 

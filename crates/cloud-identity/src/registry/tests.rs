@@ -1,6 +1,7 @@
+use error_chain::chain;
+
 use super::*;
 use crate::fake::{World, account};
-use error_chain::chain;
 
 const KEYS: [(&str, &str); 2] = [("AWS_ACCESS_KEY_ID", "AKIA"), ("AWS_SECRET_ACCESS_KEY", "s")];
 const BEARER: &str = r#"{"access_token":"token-1","expires_in":3599}"#;

@@ -2,6 +2,7 @@
 //! proves it with a token of a ServiceAccount of this cluster (`generic`), or with what a cloud gives for one.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use artifact::Digest;
 use cloud_identity::cluster::{Cloud, Cluster, Endpoint};
@@ -10,7 +11,6 @@ use kube::Config;
 use kube::config::Kubeconfig;
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
-use std::sync::Arc;
 use url::Url;
 
 use crate::identities::{Identities, Tokens};

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use artifact::Digest;
+use error_chain::chain;
 use kube::Client;
 use kube_apply::Engine;
 
 use super::bearer::Tokens;
 use super::{Place, Target};
-use error_chain::chain;
 
 /// Targets that are kept. One more ends the one that was not used for longest.
 const KEPT: usize = 256;

@@ -2,9 +2,9 @@
 
 use testkit::forward_proxy::{ForwardProxy, Kind};
 use testkit::tls_front::TlsFront;
+use transport::auth::{SecretData, access};
 
 use super::*;
-use transport::auth::{SecretData, access};
 
 /// A Git server behind TLS.
 struct TlsPeer {

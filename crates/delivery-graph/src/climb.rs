@@ -7,10 +7,10 @@ use kube_health::verdict::{self, Status};
 use manifest::ObjectId;
 use serde_json::Value;
 
-use crate::cluster::object::{self, list, text};
-use crate::cluster::output::one_line;
-use crate::cluster::{Cluster, Failure, kind};
-use crate::why::walk::{self, Finding, State};
+use crate::Objects;
+use crate::object::{self, list, text};
+use crate::walk::{self, Finding, Lookup, State};
+use crate::{kind, one_line};
 
 /// What applied an object, as far as its labels say.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,13 +33,13 @@ struct OwnerReference {
 const HIGHEST: usize = 24;
 
 /// Climbs from an object that was read.
-pub(crate) async fn climb(cluster: &Cluster, object: &Value) -> Finding {
+pub async fn climb(objects: &dyn Objects, object: &Value) -> Finding {
     let mut seen = BTreeSet::new();
-    step(cluster, "object", object, &mut seen).await
+    step(objects, "object", object, &mut seen).await
 }
 
 fn step<'a>(
-    cluster: &'a Cluster,
+    objects: &'a dyn Objects,
     role: &'static str,
     object: &'a Value,
     seen: &'a mut BTreeSet<ObjectId>,
@@ -50,21 +50,21 @@ fn step<'a>(
         if !seen.insert(id.clone()) || seen.len() > HIGHEST {
             return found;
         }
-        found.because.extend(made_of(cluster, object, seen).await);
+        found.because.extend(made_of(objects, object, seen).await);
         match above(object) {
             Above::Owner(owner) => {
-                found.because.push(owned_by(cluster, &id, &owner, seen).await);
+                found.because.push(owned_by(objects, &id, &owner, seen).await);
             }
             Above::Deliverer(deliverer) if deliverer == id => {}
             Above::Deliverer(deliverer) => {
-                let by = applied_by(cluster, &id, &deliverer, seen).await;
+                let by = applied_by(objects, &id, &deliverer, seen).await;
                 found.because.push(by);
             }
             Above::Nobody => {
-                if let Some(deliverer) = in_an_inventory(cluster, &id).await {
+                if let Some(deliverer) = in_an_inventory(objects, &id).await {
                     found
                         .because
-                        .push(step(cluster, APPLIED_BY, &deliverer, seen).await);
+                        .push(step(objects, APPLIED_BY, &deliverer, seen).await);
                 }
             }
         }
@@ -73,50 +73,45 @@ fn step<'a>(
     .boxed()
 }
 
-pub(crate) const APPLIED_BY: &str = "applied by";
-pub(crate) const OWNED_BY: &str = "owned by";
-pub(crate) const MADE_OF: &str = "made of";
+/// The role of what applied an object.
+pub const APPLIED_BY: &str = "applied by";
+/// The role of what owns an object.
+pub const OWNED_BY: &str = "owned by";
+/// The role of a source.
+pub const MADE_OF: &str = "made of";
 
 async fn owned_by(
-    cluster: &Cluster,
+    objects: &dyn Objects,
     of: &ObjectId,
     owner: &OwnerReference,
     seen: &mut BTreeSet<ObjectId>,
 ) -> Finding {
-    let (group, _) = owner.api_version.split_once('/').unwrap_or_default();
-    let mut id = ObjectId {
+    let (group, version) = owner
+        .api_version
+        .split_once('/')
+        .unwrap_or(("", &owner.api_version));
+    let id = ObjectId {
         group: group.to_owned(),
         kind: owner.kind.clone(),
         namespace: of.namespace.clone(),
         name: owner.name.clone(),
     };
-    let served = match cluster.served_as(&owner.api_version, &owner.kind).await {
-        Ok(Some(served)) => served,
-        Ok(None) => return walk::finding(id.to_string(), OWNED_BY, State::Absent),
-        Err(error) => return unreadable(&id, OWNED_BY, &error.to_string()),
-    };
-    if !served.namespaced {
-        id.namespace.clear();
-    }
-    match cluster.get_any(&id, &served.resource).await {
-        Ok(Some(object)) => step(cluster, OWNED_BY, &object, seen).await,
-        Ok(None) => absent(&id, OWNED_BY),
-        Err(error) => {
-            let failure = Failure::request(format!("get {id}"), error);
-            unreadable(&id, OWNED_BY, &failure.to_string())
-        }
+    match objects.any(&id, version).await {
+        Lookup::Found(object) => step(objects, OWNED_BY, &object, seen).await,
+        Lookup::Absent => absent(&id, OWNED_BY),
+        Lookup::Refused(why) => unreadable(&id, OWNED_BY, &why),
     }
 }
 
 async fn applied_by(
-    cluster: &Cluster,
+    objects: &dyn Objects,
     of: &ObjectId,
     deliverer: &ObjectId,
     seen: &mut BTreeSet<ObjectId>,
 ) -> Finding {
-    match cluster.get(deliverer).await {
-        Ok(Some(object)) => {
-            let mut found = step(cluster, APPLIED_BY, &object, seen).await;
+    match objects.of_flux(deliverer).await {
+        Lookup::Found(object) => {
+            let mut found = step(objects, APPLIED_BY, &object, seen).await;
             let knows_inventory = object.pointer("/status/inventory").is_some();
             if knows_inventory && !has_applied(&object, of) {
                 let note = "its labels say so, and the inventory does not have it: it was copied, or is not applied any more";
@@ -127,19 +122,18 @@ async fn applied_by(
             }
             found
         }
-        Ok(None) => absent(deliverer, APPLIED_BY),
-        Err(error) => unreadable(deliverer, APPLIED_BY, &error.to_string()),
+        Lookup::Absent => absent(deliverer, APPLIED_BY),
+        Lookup::Refused(why) => unreadable(deliverer, APPLIED_BY, &why),
     }
 }
 
 /// Objects without labels may have been made by hooks of an older Flux, or have lost them.
-async fn in_an_inventory(cluster: &Cluster, id: &ObjectId) -> Option<Value> {
+async fn in_an_inventory(objects: &dyn Objects, id: &ObjectId) -> Option<Value> {
     for kind in ["Kustomization", "HelmRelease"]
         .into_iter()
         .filter_map(kind::exact)
     {
-        let found = cluster.list_where_allowed(kind, &cluster.namespace).await;
-        let mut found = found.unwrap_or_default().into_iter();
+        let mut found = objects.list(kind).await.into_iter();
         if let Some(deliverer) = found.find(|deliverer| has_applied(deliverer, id)) {
             return Some(deliverer);
         }
@@ -149,7 +143,7 @@ async fn in_an_inventory(cluster: &Cluster, id: &ObjectId) -> Option<Value> {
 
 /// What an object of Flux is made of, down to where it comes from.
 fn made_of<'a>(
-    cluster: &'a Cluster,
+    objects: &'a dyn Objects,
     object: &'a Value,
     seen: &'a mut BTreeSet<ObjectId>,
 ) -> BoxFuture<'a, Vec<Finding>> {
@@ -160,15 +154,15 @@ fn made_of<'a>(
         }
         let links = object::links(object).into_iter();
         for link in links.filter(|link| matches!(link.word, "source" | "chart" | "included")) {
-            let source = match cluster.get(&link.id).await {
-                Ok(Some(source)) if seen.insert(link.id.clone()) => {
+            let source = match objects.of_flux(&link.id).await {
+                Lookup::Found(source) if seen.insert(link.id.clone()) => {
                     let mut found = about(MADE_OF, &link.id, &source);
-                    found.because = made_of(cluster, &source, seen).await;
+                    found.because = made_of(objects, &source, seen).await;
                     found
                 }
-                Ok(Some(source)) => about(MADE_OF, &link.id, &source),
-                Ok(None) => absent(&link.id, MADE_OF),
-                Err(error) => unreadable(&link.id, MADE_OF, &error.to_string()),
+                Lookup::Found(source) => about(MADE_OF, &link.id, &source),
+                Lookup::Absent => absent(&link.id, MADE_OF),
+                Lookup::Refused(why) => unreadable(&link.id, MADE_OF, &why),
             };
             sources.push(source);
         }
@@ -192,7 +186,7 @@ fn unreadable(id: &ObjectId, role: &'static str, why: &str) -> Finding {
 }
 
 /// How an object is: as its conditions say if it is of Flux, else as kstatus says.
-pub(crate) fn about(role: &'static str, id: &ObjectId, object: &Value) -> Finding {
+pub fn about(role: &'static str, id: &ObjectId, object: &Value) -> Finding {
     if kind::of(id).is_some() {
         return Finding {
             path: text(object, "/spec/path").to_owned(),

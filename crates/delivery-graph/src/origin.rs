@@ -2,17 +2,17 @@
 
 use serde::Serialize;
 
-use super::climb::{APPLIED_BY, MADE_OF, OWNED_BY};
-use crate::why::walk::Finding;
+use crate::climb::{APPLIED_BY, MADE_OF, OWNED_BY};
+use crate::walk::Finding;
 
 /// Where something comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Origin {
+pub struct Origin {
     /// The commit, or another revision where there is none: `main@sha1:…`.
-    pub(crate) revision: String,
+    pub revision: String,
     /// The address of the source.
     #[serde(skip_serializing_if = "String::is_empty")]
-    pub(crate) url: String,
+    pub url: String,
 }
 
 impl std::fmt::Display for Origin {
@@ -25,7 +25,7 @@ impl std::fmt::Display for Origin {
 }
 
 /// Tells whether the way leads to a Kustomization or HelmRelease, or begins at an object of Flux.
-pub(crate) fn is_delivered(found: &Finding) -> bool {
+pub fn is_delivered(found: &Finding) -> bool {
     let is_deliverer = |found: &&Finding| {
         found.object.starts_with("Kustomization/") || found.object.starts_with("HelmRelease/")
     };
@@ -39,7 +39,7 @@ pub(crate) fn is_delivered(found: &Finding) -> bool {
 }
 
 /// Finds the nearest revision on the way: that which the first deliverer has applied, and where its source is.
-pub(crate) fn of(found: &Finding) -> Option<Origin> {
+pub fn of(found: &Finding) -> Option<Origin> {
     let chain = found.chain();
     let deliverer = chain
         .iter()
@@ -73,7 +73,7 @@ fn sources<'f>(found: &&'f Finding) -> Vec<&'f Finding> {
 
 impl Finding {
     /// Itself, what owns it, what applied that, and so on.
-    pub(crate) fn chain(&self) -> Vec<&Finding> {
+    pub fn chain(&self) -> Vec<&Finding> {
         let mut chain = vec![self];
         let mut here = self;
         let is_above = |cause: &&Finding| matches!(cause.role, APPLIED_BY | OWNED_BY);
@@ -88,7 +88,7 @@ impl Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::why::walk::{State, finding};
+    use crate::walk::{State, finding};
 
     fn one(object: &str, role: &'static str, because: Vec<Finding>) -> Finding {
         Finding {

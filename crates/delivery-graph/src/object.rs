@@ -3,19 +3,22 @@
 use manifest::ObjectId;
 use serde_json::Value;
 
-use super::kind;
+use crate::kind;
 
 /// A condition of the status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Condition<'a> {
-    pub(crate) status: &'a str,
-    pub(crate) reason: &'a str,
-    pub(crate) message: &'a str,
+pub struct Condition<'a> {
+    /// `True`, `False` or `Unknown`.
+    pub status: &'a str,
+    /// A word for programs.
+    pub reason: &'a str,
+    /// Words for people.
+    pub message: &'a str,
     observed_generation: Option<i64>,
 }
 
 /// Reads a string; empty when there is none.
-pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+pub fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     object
         .pointer(pointer)
         .and_then(Value::as_str)
@@ -23,22 +26,25 @@ pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
 }
 
 /// Reads a list; empty when there is none.
-pub(crate) fn list<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
+pub fn list<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
     object
         .pointer(pointer)
         .and_then(Value::as_array)
         .map_or(&[], Vec::as_slice)
 }
 
-pub(crate) fn name(object: &Value) -> &str {
+/// Reads `metadata.name`.
+pub fn name(object: &Value) -> &str {
     text(object, "/metadata/name")
 }
 
-pub(crate) fn namespace(object: &Value) -> &str {
+/// Reads `metadata.namespace`.
+pub fn namespace(object: &Value) -> &str {
     text(object, "/metadata/namespace")
 }
 
-pub(crate) fn id(object: &Value) -> ObjectId {
+/// Reads which object it is.
+pub fn id(object: &Value) -> ObjectId {
     let (group, _) = text(object, "/apiVersion").split_once('/').unwrap_or_default();
     ObjectId {
         group: group.to_owned(),
@@ -49,7 +55,7 @@ pub(crate) fn id(object: &Value) -> ObjectId {
 }
 
 /// Reads a condition by its type, in any case of letters, as Flux's `--status-selector` takes it.
-pub(crate) fn condition<'a>(object: &'a Value, type_: &str) -> Option<Condition<'a>> {
+pub fn condition<'a>(object: &'a Value, type_: &str) -> Option<Condition<'a>> {
     let found = list(object, "/status/conditions")
         .iter()
         .find(|condition| text(condition, "/type").eq_ignore_ascii_case(type_))?;
@@ -62,7 +68,7 @@ pub(crate) fn condition<'a>(object: &'a Value, type_: &str) -> Option<Condition<
 }
 
 /// Reads what there is to say about an object's readiness. Some kinds have no status: they are ready as they are.
-pub(crate) fn ready(object: &Value) -> Condition<'_> {
+pub fn ready(object: &Value) -> Condition<'_> {
     if is_static(object) {
         return Condition {
             status: "True",
@@ -88,7 +94,7 @@ fn is_static(object: &Value) -> bool {
 
 /// Tells whether its controller has seen the newest spec. The status says so only after a run that went well or that nothing
 /// but a change can help; Ready says it of every run.
-pub(crate) fn is_observed(object: &Value) -> bool {
+pub fn is_observed(object: &Value) -> bool {
     let generation = object.pointer("/metadata/generation").and_then(Value::as_i64);
     let of_status = object
         .pointer("/status/observedGeneration")
@@ -100,27 +106,28 @@ pub(crate) fn is_observed(object: &Value) -> bool {
 }
 
 /// Tells whether it is ready, as it is written now.
-pub(crate) fn is_ready(object: &Value) -> bool {
+pub fn is_ready(object: &Value) -> bool {
     ready(object).status == "True" && is_observed(object)
 }
 
 /// Tells whether its controller is at work on it, and not only about to try again what failed.
-pub(crate) fn is_in_progress(object: &Value) -> bool {
+pub fn is_in_progress(object: &Value) -> bool {
     condition(object, api::meta::condition_types::RECONCILING)
         .is_some_and(|condition| condition.status == "True" && condition.reason != "ProgressingWithRetry")
 }
 
 /// Tells whether nothing will happen before somebody changes something.
-pub(crate) fn is_stalled(object: &Value) -> bool {
+pub fn is_stalled(object: &Value) -> bool {
     condition(object, api::meta::condition_types::STALLED).is_some_and(|condition| condition.status == "True")
 }
 
-pub(crate) fn is_suspended(object: &Value) -> bool {
+/// Returns whether its controller leaves it alone.
+pub fn is_suspended(object: &Value) -> bool {
     object.pointer("/spec/suspend") == Some(&Value::Bool(true))
 }
 
 /// The revision that it has, or has applied; empty when there is none.
-pub(crate) fn revision(object: &Value) -> &str {
+pub fn revision(object: &Value) -> &str {
     let pointers: &[&str] = match text(object, "/kind") {
         "Kustomization" => &["/status/lastAppliedRevision"],
         "HelmRelease" => &["/status/history/0/chartVersion", "/status/lastAttemptedRevision"],
@@ -134,12 +141,12 @@ pub(crate) fn revision(object: &Value) -> &str {
 }
 
 /// The revision that was tried last.
-pub(crate) fn attempted(object: &Value) -> &str {
+pub fn attempted(object: &Value) -> &str {
     text(object, "/status/lastAttemptedRevision")
 }
 
 /// Shortens the digest in a revision: `main@sha1:0123456789…` is `main@sha1:01234567`.
-pub(crate) fn short_revision(revision: &str) -> String {
+pub fn short_revision(revision: &str) -> String {
     match revision.rsplit_once(':') {
         Some((head, digest)) if digest.len() > 8 && digest.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
             format!("{head}:{}", &digest[..8])
@@ -150,14 +157,15 @@ pub(crate) fn short_revision(revision: &str) -> String {
 
 /// Where something comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Link {
+pub struct Link {
     /// What it is for the object: `source`, `chart`, `dependency`, `provider`.
-    pub(crate) word: &'static str,
-    pub(crate) id: ObjectId,
+    pub word: &'static str,
+    /// The object that is needed.
+    pub id: ObjectId,
 }
 
 /// What an object needs of other objects of Flux.
-pub(crate) fn links(object: &Value) -> Vec<Link> {
+pub fn links(object: &Value) -> Vec<Link> {
     let kind = text(object, "/kind");
     let mut links = Vec::new();
     match kind {

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use manifest::ObjectId;
 use serde_json::Value;
 
-use crate::cluster::object::{self, ready, text};
+use crate::object::{self, ready, text};
 
 /// Everything that takes part, as the cluster has it.
-pub(super) type Objects = BTreeMap<ObjectId, Value>;
+pub type Objects = BTreeMap<ObjectId, Value>;
 
 /// A revision that is awaited, and the sources that had it.
-pub(super) struct Delivery {
+pub struct Delivery {
     wanted: String,
     /// A source that has moved on to something newer has had the revision: its users need not go back to it.
     had: BTreeSet<ObjectId>,
@@ -19,22 +19,23 @@ pub(super) struct Delivery {
 
 /// How far it is.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Progress {
+pub struct Progress {
     /// Those that run it.
-    pub(super) done: Vec<ObjectId>,
+    pub done: Vec<ObjectId>,
     /// Those that do not yet, and why.
-    pub(super) missing: Vec<(ObjectId, String)>,
+    pub missing: Vec<(ObjectId, String)>,
     /// Those that tried it, and will try again at most.
-    pub(super) failed: Vec<(ObjectId, String)>,
+    pub failed: Vec<(ObjectId, String)>,
 }
 
 impl Progress {
     /// Tells whether everything that should run it does. Nothing at all is not everything.
-    pub(super) fn is_done(&self) -> bool {
+    pub fn is_done(&self) -> bool {
         !self.done.is_empty() && self.missing.is_empty() && self.failed.is_empty()
     }
 
-    pub(super) fn summary(&self) -> String {
+    /// Returns the counts in a few words.
+    pub fn summary(&self) -> String {
         let (done, open) = (self.done.len(), self.missing.len());
         match self.failed.len() {
             0 => format!("{done} ready, {open} to come"),
@@ -51,7 +52,7 @@ const SHORTEST: usize = 7;
 
 impl Delivery {
     /// Awaits a revision; None when it is too short to name one.
-    pub(super) fn of(revision: &str) -> Option<Self> {
+    pub fn of(revision: &str) -> Option<Self> {
         let is_hex = revision.bytes().all(|byte| byte.is_ascii_hexdigit());
         let long_enough = if is_hex {
             revision.len() >= SHORTEST
@@ -65,7 +66,7 @@ impl Delivery {
     }
 
     /// Looks how far it is. Only what is in the namespace counts, if one is given; sources may be anywhere.
-    pub(super) fn progress(&mut self, objects: &Objects, namespace: Option<&str>) -> Progress {
+    pub fn progress(&mut self, objects: &Objects, namespace: Option<&str>) -> Progress {
         for (id, object) in objects.iter().filter(|(id, _)| is_artifact(id)) {
             if self.is_wanted(object) {
                 self.had.insert(id.clone());
@@ -266,7 +267,7 @@ fn names(revision: &str, wanted: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::kind;
+    use crate::kind;
     use serde_json::json;
 
     const OLD: &str = "main@sha1:aaaaaaaaaa";

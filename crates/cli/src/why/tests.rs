@@ -1,7 +1,10 @@
+use delivery_graph::kind;
+use delivery_graph::walk::{Fetched, Lookup, walk};
+use serde_json::Value;
+use serde_json::json;
+
 use super::*;
 use crate::cluster::output::Colours;
-use crate::why::shown;
-use serde_json::json;
 
 /// An object of the namespace `shop`.
 fn object(kind: &str, name: &str, ready: (&str, &str, &str), more: Value) -> Value {
@@ -42,7 +45,7 @@ fn check(objects: &[Value], expected: &str) {
 
 fn printed(objects: &[Value]) -> String {
     let mut fetched = Fetched::new();
-    let root = object::id(&objects[0]);
+    let root = delivery_graph::object::id(&objects[0]);
     loop {
         let mut wanted = Vec::new();
         let found = walk(&root, &fetched, &mut wanted);
@@ -50,7 +53,10 @@ fn printed(objects: &[Value]) -> String {
             return shown(&found, Colours::none());
         }
         for id in wanted {
-            let there = objects.iter().find(|object| object::id(object) == id).cloned();
+            let there = objects
+                .iter()
+                .find(|object| delivery_graph::object::id(object) == id)
+                .cloned();
             fetched.insert(id, there.map_or(Lookup::Absent, Lookup::Found));
         }
     }

@@ -3,34 +3,40 @@
 
 use std::collections::BTreeMap;
 
+use futures::future::join_all;
 use manifest::ObjectId;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::cluster::kind;
-use crate::cluster::object::{self, Link, ready, text};
-use crate::cluster::output::one_line;
-use crate::trace::origin::Origin;
+use crate::object::{self, Link, ready, text};
+use crate::origin::Origin;
+use crate::{Objects, kind, one_line};
 
 /// What is known of an object.
-pub(crate) enum Lookup {
+pub enum Lookup {
+    /// The object as it is.
     Found(Value),
+    /// It does not exist.
     Absent,
     /// The API server did not show it, for this reason.
     Refused(String),
 }
 
 /// What was fetched so far.
-pub(crate) type Fetched = BTreeMap<ObjectId, Lookup>;
+pub type Fetched = BTreeMap<ObjectId, Lookup>;
 
 /// How an object is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub(crate) enum State {
+pub enum State {
+    /// It is as it should be.
     Ready,
     /// Ready, with an older revision than its source has.
     Behind,
+    /// It is not, and says why.
     NotReady,
+    /// Its controller leaves it alone.
     Suspended,
+    /// It does not exist.
     Absent,
     /// It may not be looked at.
     Unreadable,
@@ -38,44 +44,46 @@ pub(crate) enum State {
 
 /// An object on the way to the cause.
 #[derive(Debug, Serialize)]
-pub(crate) struct Finding {
+pub struct Finding {
     /// Kind, namespace and name.
-    pub(crate) object: String,
+    pub object: String,
     /// What it is for the object that led to it.
-    pub(crate) role: &'static str,
-    pub(crate) state: State,
+    pub role: &'static str,
+    /// How it is.
+    pub state: State,
     /// A word for what is wrong.
     #[serde(skip_serializing_if = "String::is_empty")]
-    pub(crate) reason: String,
+    pub reason: String,
+    /// What is wrong, in one line.
     #[serde(skip_serializing_if = "String::is_empty")]
-    pub(crate) message: String,
+    pub message: String,
     /// What it has, or has applied.
     #[serde(skip_serializing_if = "String::is_empty")]
-    pub(crate) revision: String,
+    pub revision: String,
     /// What was tried last, if it is another one.
     #[serde(skip_serializing_if = "String::is_empty")]
-    pub(crate) attempted: String,
+    pub attempted: String,
     /// The commit that an artifact without one in its revision was made of.
     #[serde(skip_serializing_if = "String::is_empty")]
-    pub(crate) origin: String,
+    pub origin: String,
     /// Where a source is.
     #[serde(skip_serializing_if = "String::is_empty")]
-    pub(crate) url: String,
+    pub url: String,
     /// The folder of its source.
     #[serde(skip_serializing_if = "String::is_empty")]
-    pub(crate) path: String,
+    pub path: String,
     /// The commit that it came from; only of what was asked about.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) from: Option<Origin>,
+    pub from: Option<Origin>,
     /// Whether its trouble comes of what was asked about, and not the other way round.
     #[serde(skip)]
-    pub(crate) follows: bool,
+    pub follows: bool,
     /// Whether it was told of before, with all that it waits for.
     #[serde(skip)]
-    pub(crate) is_again: bool,
+    pub is_again: bool,
     /// What it waits for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) because: Vec<Finding>,
+    pub because: Vec<Finding>,
 }
 
 impl Finding {
@@ -85,7 +93,7 @@ impl Finding {
     }
 
     /// The ends of the ways: where the causes are, each once.
-    pub(crate) fn roots(&self) -> Vec<&Finding> {
+    pub fn roots(&self) -> Vec<&Finding> {
         let mut roots = self.ends();
         roots.retain(|end| !end.is_again);
         roots
@@ -101,8 +109,27 @@ impl Finding {
     }
 }
 
+/// Walks from an object until nothing more is wanted.
+pub async fn walk_over(objects: &dyn Objects, root: &ObjectId) -> Finding {
+    let mut fetched = Fetched::new();
+    loop {
+        let mut wanted = Vec::new();
+        let found = walk(root, &fetched, &mut wanted);
+        if wanted.is_empty() {
+            return found;
+        }
+        wanted.sort();
+        wanted.dedup();
+        let lookups = wanted.into_iter().map(async |id| {
+            let lookup = objects.of_flux(&id).await;
+            (id, lookup)
+        });
+        fetched.extend(join_all(lookups).await);
+    }
+}
+
 /// Walks from an object. What it wants to look at and was not fetched yet is added to `wanted`.
-pub(crate) fn walk(root: &ObjectId, fetched: &Fetched, wanted: &mut Vec<ObjectId>) -> Finding {
+pub fn walk(root: &ObjectId, fetched: &Fetched, wanted: &mut Vec<ObjectId>) -> Finding {
     let mut walk = Walk {
         fetched,
         wanted,
@@ -224,7 +251,8 @@ impl Walk<'_> {
     }
 }
 
-pub(crate) fn about(role: &'static str, id: &ObjectId, object: &Value) -> Finding {
+/// Returns what an object of Flux says about itself.
+pub fn about(role: &'static str, id: &ObjectId, object: &Value) -> Finding {
     let condition = ready(object);
     let state = match () {
         () if object::is_suspended(object) => State::Suspended,
@@ -276,7 +304,8 @@ fn origin(object: &Value) -> &str {
         .unwrap_or_default()
 }
 
-pub(crate) fn finding(object: String, role: &'static str, state: State) -> Finding {
+/// Makes a finding about which only so much is known.
+pub fn finding(object: String, role: &'static str, state: State) -> Finding {
     Finding {
         object,
         role,
@@ -371,7 +400,3 @@ fn in_message(message: &str) -> Vec<Failing> {
     };
     starts.iter().enumerate().filter_map(failing).collect()
 }
-
-#[cfg(test)]
-#[path = "walk/tests.rs"]
-mod tests;

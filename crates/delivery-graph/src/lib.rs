@@ -1,0 +1,48 @@
+//! The graph of delivery: who applied what, from which source and commit, and why it is not ready.
+//!
+//! | module | what it answers |
+//! |---|---|
+//! | [`kind`] | which kinds Flux has, and by which words people name them |
+//! | [`object`] | what an object says about itself: conditions, revisions, what it needs |
+//! | [`walk`] | what keeps an object of Flux from being ready |
+//! | [`climb`] | what delivers an object of any kind, up to where nobody does |
+//! | [`origin`] | the commit that it came from |
+//! | [`causes`] | what is wrong with what delivers it |
+//! | [`tree`] | what it has applied |
+//! | [`progress`] | how far a revision has come |
+//!
+//! All of it reads through [`Objects`], which may be requests to a cluster or caches of one, and changes nothing.
+
+pub mod causes;
+pub mod climb;
+pub mod kind;
+pub mod object;
+pub mod origin;
+pub mod progress;
+pub mod tree;
+pub mod walk;
+
+use futures::future::BoxFuture;
+use manifest::ObjectId;
+use serde_json::Value;
+
+use kind::Kind;
+use walk::Lookup;
+
+/// Where objects are read: in a cluster, or in a cache of one.
+pub trait Objects: Sync {
+    /// An object of a kind of Flux.
+    fn of_flux<'a>(&'a self, id: &'a ObjectId) -> BoxFuture<'a, Lookup>;
+
+    /// An object of any kind in a version of its group. The namespace of kinds without one is passed over.
+    fn any<'a>(&'a self, id: &'a ObjectId, version: &'a str) -> BoxFuture<'a, Lookup>;
+
+    /// The objects of a kind of Flux that may be seen.
+    fn list<'a>(&'a self, kind: &'static Kind) -> BoxFuture<'a, Vec<Value>>;
+}
+
+/// Returns a text as one line. What somebody wrote into a status must not steer a terminal either.
+pub fn one_line(text: &str) -> String {
+    let words: Vec<_> = text.split_whitespace().collect();
+    words.join(" ").replace(char::is_control, "")
+}
