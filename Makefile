@@ -154,8 +154,7 @@ fuzz-render: ## Compare CASES=N generated templates, from the one of SEED on, wi
 # Each checks properties (no panic, nothing outside, no more than allowed) on random bytes and on pieces of real input. Real
 # fuzzers want a nightly compiler; proptest keeps what it finds beside the test.
 fuzz-source: ## What a remote or a tenant sends, CASES=N times at random: archives, ignore rules, indexes, known_hosts, Git's answers and packs, manifests
-	PROPTEST_CASES=$(or $(CASES),20000) $(CARGO) test --locked --workspace --bin source-controller -- no_bytes_make no_lines_make no_change_of no_manifest_makes
-	PROPTEST_CASES=$(or $(CASES),20000) $(CARGO) test --locked --workspace --lib -- no_bytes_make no_archive_leads no_rule no_text_makes no_entry_makes any_lines any_bytes cut_in_pieces
+	PROPTEST_CASES=$(or $(CASES),20000) $(CARGO) test --locked --workspace --lib -- no_bytes_make no_lines_make no_change_of no_manifest_makes no_archive_leads no_rule no_text_makes no_entry_makes any_lines any_bytes cut_in_pieces
 	PROPTEST_CASES=$(or $(CASES),20000) $(CARGO) test --locked --workspace --test git -- a_changed_pack any_entries any_deltas
 
 fuzz-notify: ## What a stranger sends to a Receiver, CASES=N times at random: headers, bodies, tokens, keys of issuers

@@ -10,7 +10,6 @@ use api::kustomize::{Kustomization, SourceKind};
 use api::meta::{Artifact, HasConditions, StatusObject, ValuesKind, condition_types};
 use api::source::{Bucket, ExternalArtifact, GitRepository, OCIRepository, Source};
 use cluster_access::artifact_access;
-use cluster_access::identities::Identities;
 use cluster_access::targets::{self, Targets};
 use controller_kit::access_from;
 use controller_kit::events::Recorder as Events;
@@ -29,6 +28,7 @@ use kube_apply::Drift;
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
+use workload_identity::Identities;
 
 use crate::builds::Builds;
 use crate::decryption;
@@ -349,7 +349,7 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         kit.client.clone(),
         flags.token,
         settings.policy.object_level_identity,
-    )?;
+    );
     let identities = Arc::new(identities.keeping(&flags.artifact.artifact_token_audience));
     let asked = Arc::clone(&identities);
     kit.metrics.token_cache(move || asked.token_cache());

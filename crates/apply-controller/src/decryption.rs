@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use api::kustomize::Kustomization;
 use artifact::Digest;
-use cluster_access::identities::{Identities, told};
 use controller_kit::credentials::{self, Newest};
 use controller_kit::{ObjectKey, check_name};
 use futures::future::BoxFuture;
@@ -18,6 +17,7 @@ use kube::{Api, Client};
 use sops::flux::secret::{Clouds, ImportError, Imported};
 use sops::kms::vault::Login;
 use sops::{Decryptor, Integrity};
+use workload_identity::{Identities, told};
 use zeroize::{Zeroize as _, Zeroizing};
 
 /// Key of the list of servers in the ConfigMap of `--sops-vault-configmap`.

@@ -34,7 +34,7 @@ pub use cache::{Cache, Counts};
 pub use environment::Environment;
 pub use exchange::{Answer, Error, Future, Http, Reach, Request, SendError};
 pub use identity::{Identity, Issuer, ServiceAccount};
-pub use provider::{Provider, Session, access_token};
+pub use provider::{Access, Provider, Session, access_token};
 pub use token::{Secret, Token};
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! The way to an access token that all providers share.
 
+use std::sync::Arc;
+
 use crate::cache::Cache;
 use crate::environment::Environment;
 use crate::exchange::{Error, Http};
@@ -15,6 +17,28 @@ pub struct Session<'a> {
     pub environment: &'a Environment,
     /// Tokens that are still good.
     pub cache: &'a Cache,
+}
+
+/// How clouds are reached and whose tokens are remembered, by all objects of a process.
+#[derive(Clone)]
+pub struct Access {
+    /// The HTTP client.
+    pub http: Arc<dyn Http>,
+    /// What the surroundings of the controller say.
+    pub environment: Arc<Environment>,
+    /// Tokens that are still good.
+    pub cache: Arc<Cache>,
+}
+
+impl Access {
+    /// Returns what getting one token takes.
+    pub fn session(&self) -> Session<'_> {
+        Session {
+            http: &*self.http,
+            environment: &self.environment,
+            cache: &self.cache,
+        }
+    }
 }
 
 /// A kind of access token of one provider.

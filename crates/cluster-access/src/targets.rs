@@ -32,8 +32,8 @@ use kube::{Api, Client};
 use kube_apply::{Drift, Engine, Owner};
 use kube_health::{Hub, Resolve, ResolveError, Resolved};
 use manifest::{GroupVersionKind, ObjectId};
+use workload_identity::Identities;
 
-use crate::identities::Identities;
 use answers::Answers;
 use described::Asker;
 use kept::{Cluster, Kept};

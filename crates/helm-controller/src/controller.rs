@@ -9,7 +9,6 @@ use api::helm::HelmRelease;
 use api::meta::{Artifact, HasConditions, ValuesKind, condition_types};
 use api::source::{ExternalArtifact, HelmChart, OCIRepository, Source as SourceObject};
 use cluster_access::artifact_access;
-use cluster_access::identities::Identities;
 use cluster_access::targets::{self, Targets};
 use controller_kit::events::Recorder as Events;
 use controller_kit::flags::{ALL_CONFIGS, WatchFlags};
@@ -26,6 +25,7 @@ use kube::{Api, Client, ResourceExt as _};
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
+use workload_identity::Identities;
 
 use crate::charts::Charts;
 use crate::flags::{Flags, Policy, Settings};
@@ -181,7 +181,7 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     let (external, external_changed) = watch_sources::<ExternalArtifact>(&kit.client, &watch);
     let (artifacts, credentials) = artifact_access::supplied(settings.artifacts, &flags.artifact, &kit);
     let object_level = settings.policy.object_level_identity;
-    let identities = Identities::new(kit.client.clone(), flags.token, object_level)?;
+    let identities = Identities::new(kit.client.clone(), flags.token, object_level);
     let identities = Arc::new(identities.keeping(&flags.artifact.artifact_token_audience));
     let asked = Arc::clone(&identities);
     kit.metrics.token_cache(move || asked.token_cache());

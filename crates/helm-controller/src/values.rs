@@ -6,12 +6,12 @@ use std::collections::hash_map::Entry;
 
 use api::helm::HelmRelease;
 use api::meta::{ValuesKind, ValuesReference};
-use cluster_access::identities::told;
 use controller_kit::check_name;
 use flux_spec::release::values::{self, Found, Resources};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{Api, Client};
 use serde_json::{Map, Value};
+use workload_identity::told;
 
 /// Why there are no values.
 #[derive(Debug, thiserror::Error)]

@@ -119,8 +119,7 @@ async fn work(
     listener: Option<TcpListener>,
 ) -> anyhow::Result<()> {
     let object_level = dispatcher.policy.object_level_identity;
-    let identities =
-        cluster_access::identities::Identities::new(kit.client.clone(), flags.token, object_level)?;
+    let identities = workload_identity::Identities::new(kit.client.clone(), flags.token, object_level);
     let counted = identities.clone();
     kit.metrics.token_cache(move || counted.token_cache());
     let edge = Edge::new(Arc::new(Identities(identities)));

@@ -2,8 +2,8 @@
 
 use cloud_identity::{Future, Identity, Session};
 
-/// [`cluster_access::identities::Identities`] as the notifier asks it.
-pub struct Identities(pub cluster_access::identities::Identities);
+/// [`workload_identity::Identities`] as the notifier asks it.
+pub struct Identities(pub workload_identity::Identities);
 
 impl notifier::Identities for Identities {
     fn session(&self) -> Session<'_> {

@@ -9,11 +9,9 @@ pub mod azure;
 pub mod gcp;
 pub mod vault;
 
-use std::sync::Arc;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use cloud_identity::{Cache, Environment, Http, Reach, Request, Session};
+use cloud_identity::{Access, Reach, Request};
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{HeaderName, Method};
 use serde::de::{Deserialize, DeserializeOwned, Deserializer};
@@ -25,17 +23,6 @@ use crate::key::KeyError;
 /// What a server says about a refusal is quoted up to here.
 const MAX_QUOTED: usize = 300;
 
-/// How clouds are reached, and whose tokens are remembered.
-#[derive(Clone)]
-pub struct Access {
-    /// The HTTP client.
-    pub http: Arc<dyn Http>,
-    /// What the surroundings of the controller say.
-    pub environment: Arc<Environment>,
-    /// Tokens that are still good.
-    pub cache: Arc<Cache>,
-}
-
 /// A secret in an answer.
 struct Hidden(Zeroizing<String>);
 
@@ -45,31 +32,20 @@ impl<'de> Deserialize<'de> for Hidden {
     }
 }
 
-impl Access {
-    fn session(&self) -> Session<'_> {
-        Session {
-            http: &*self.http,
-            environment: &self.environment,
-            cache: &self.cache,
-        }
+/// Sends JSON and reads JSON.
+async fn ask<T: DeserializeOwned>(access: &Access, request: Request) -> Result<T, String> {
+    let host = request.url.origin().ascii_serialization();
+    let answer = access.http.send(request).await;
+    let answer = answer.map_err(|error| format!("failed to reach {host}: {error}"))?;
+    if !answer.status.is_success() {
+        return Err(format!(
+            "{host} answered {}{}",
+            answer.status,
+            refusal(&answer.body)
+        ));
     }
-
-    /// Sends JSON and reads JSON.
-    async fn ask<T: DeserializeOwned>(&self, request: Request) -> Result<T, String> {
-        let host = request.url.origin().ascii_serialization();
-        let answer = self.http.send(request).await;
-        let answer = answer.map_err(|error| format!("failed to reach {host}: {error}"))?;
-        if !answer.status.is_success() {
-            return Err(format!(
-                "{host} answered {}{}",
-                answer.status,
-                refusal(&answer.body)
-            ));
-        }
-        // The messages of serde_json quote values.
-        serde_json::from_slice(&answer.body)
-            .map_err(|_| format!("{host} did not answer as its interface says"))
-    }
+    // The messages of serde_json quote values.
+    serde_json::from_slice(&answer.body).map_err(|_| format!("{host} did not answer as its interface says"))
 }
 
 fn json_request(method: Method, url: Url, body: &serde_json::Value, content_type: &'static str) -> Request {

@@ -8,9 +8,9 @@ use http::{Request, Response, StatusCode};
 use kube::Client;
 use kube::client::Body;
 use tokio::sync::Mutex;
+use workload_identity::Identities;
 
 use super::described::Description;
-use crate::identities::Identities;
 
 /// For how long a token is used whose end nobody told.
 const UNKNOWN_LIFE: Duration = Duration::from_secs(60);

@@ -13,7 +13,7 @@ use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
 use url::Url;
 
-use crate::identities::{Identities, Tokens};
+use workload_identity::{Identities, Tokens};
 
 /// What a ConfigMap says.
 #[derive(Debug, Clone, PartialEq)]

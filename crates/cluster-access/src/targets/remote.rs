@@ -5,10 +5,10 @@ use artifact::Digest;
 use controller_kit::check_name;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{Api, Client};
+use workload_identity::told;
 
 use super::described::{Asker, Description};
 use super::{Error, Placement};
-use crate::identities::told;
 
 /// A cluster that is not this one.
 pub(super) enum Remote {

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use cloud_identity::Identity;
 use cloud_identity::aws::Keys as AwsKeys;
 use cloud_identity::azure::{Application, Credential};
 use cloud_identity::gcp::AccountKey;
+use cloud_identity::{Access, Identity};
 use zeroize::Zeroizing;
 
 use crate::age::Identities;
 use crate::key::Keys;
-use crate::kms::{Access, aws, azure, gcp, vault};
+use crate::kms::{aws, azure, gcp, vault};
 use crate::openpgp::SecretKeys;
 
 const AGE: &str = ".agekey";

@@ -6,13 +6,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cloud_identity::aws::{self, Keys, Signer};
 use cloud_identity::{Future, Identity, access_token};
+use error_chain::chain;
 use http::{HeaderName, HeaderValue, Method};
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
-use super::{Access, Hidden, decoded, failed, json_request};
+use super::{Access, Hidden, ask, decoded, failed, json_request};
 use crate::key::{EncryptedKey, KeyError, KeyService, MasterKey};
-use error_chain::chain;
 
 const FAILED: &str = "failed to decrypt sops data key with AWS KMS";
 
@@ -103,7 +103,7 @@ impl AwsKms {
             now,
         );
         signed.map_err(|_| "the keys have characters that no header can carry".to_owned())?;
-        let answer: Decrypted = self.access.ask(request).await?;
+        let answer: Decrypted = ask(&self.access, request).await?;
         decoded(&answer.plaintext)
     }
 

@@ -4,14 +4,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use cloud_identity::azure::{self, Application, managed_identity};
 use cloud_identity::{Future, Identity, Token, access_token};
+use error_chain::chain;
 use http::Method;
 use serde::Deserialize;
 use url::{Host, Url};
 use zeroize::Zeroizing;
 
-use super::{Access, Hidden, bearer, json_request};
+use super::{Access, Hidden, ask, bearer, json_request};
 use crate::key::{EncryptedKey, KeyError, KeyService, MasterKey};
-use error_chain::chain;
 
 const API_VERSION: &str = "7.6";
 
@@ -108,7 +108,7 @@ impl AzureKeyVault {
         let token = self.token(&scope).await?;
         let (name, value) = bearer(token.as_bearer().ok_or("the token is none of Azure")?)?;
         request.headers.insert(name, value);
-        let answer: Decrypted = self.access.ask(request).await?;
+        let answer: Decrypted = ask(&self.access, request).await?;
         let key = URL_SAFE_NO_PAD.decode(answer.value.0.as_bytes());
         key.map(Zeroizing::new)
             .map_err(|_| "cannot decode base64 plaintext into data key bytes".to_owned())

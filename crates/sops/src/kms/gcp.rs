@@ -4,14 +4,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cloud_identity::gcp::{self, AccountKey};
 use cloud_identity::{Future, Identity, access_token};
+use error_chain::chain;
 use http::Method;
 use serde::Deserialize;
 use url::Url;
 use zeroize::Zeroizing;
 
-use super::{Access, Hidden, bearer, decoded, failed, json_request};
+use super::{Access, Hidden, ask, bearer, decoded, failed, json_request};
 use crate::key::{EncryptedKey, KeyError, KeyService, MasterKey};
-use error_chain::chain;
 
 const FAILED: &str = "failed to decrypt sops data key with GCP KMS key";
 const ENDPOINT: &str = "https://cloudkms.googleapis.com/";
@@ -84,7 +84,7 @@ impl GcpKms {
         let token = token.map_err(|error| chain(&error))?;
         let (name, value) = bearer(token.as_bearer().ok_or("the token is none of Google")?)?;
         request.headers.insert(name, value);
-        let answer: Decrypted = self.access.ask(request).await?;
+        let answer: Decrypted = ask(&self.access, request).await?;
         decoded(&answer.plaintext)
     }
 }

@@ -1,12 +1,14 @@
 //! Against services that answer what they are told and remember what they were asked.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use cloud_identity::aws::Keys as AwsKeys;
 use cloud_identity::azure::{Application, Credential};
 use cloud_identity::{Answer, Future, Identity, Issuer, SendError};
+use cloud_identity::{Cache, Environment, Http};
 use http::StatusCode;
 
 use super::*;

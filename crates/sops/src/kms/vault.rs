@@ -12,7 +12,7 @@ use serde::Deserialize;
 use url::Url;
 use zeroize::Zeroizing;
 
-use super::{Access, Hidden, decoded, json_request};
+use super::{Access, Hidden, ask, decoded, json_request};
 use crate::key::{EncryptedKey, KeyError, KeyService, MasterKey};
 
 /// Who asks Vault.
@@ -111,7 +111,7 @@ impl Vault {
         request
             .headers
             .insert(HeaderName::from_static("x-vault-token"), value);
-        let answer: Decrypted = self.access.ask(request).await?;
+        let answer: Decrypted = ask(&self.access, request).await?;
         decoded(&answer.data.plaintext)
     }
 
@@ -131,7 +131,7 @@ impl Vault {
         let issued = Zeroizing::new(issued);
         let role = role(&issued)?;
         let body = serde_json::json!({"role": role, "jwt": issued.as_str()});
-        let answer: Result<LoggedIn, _> = self.access.ask(put(url(address, path)?, &body)).await;
+        let answer: Result<LoggedIn, _> = ask(&self.access, put(url(address, path)?, &body)).await;
         let answer = answer.map_err(|problem| {
             format!("failed to authenticate with Vault '{address}' at login path '{path}' as role '{role}': {problem}")
         })?;

@@ -1,23 +1,14 @@
-//! Tokens of cloud providers for fetches: the HTTP client that `cloud_identity` asks with, and what all objects share.
+//! Tokens of cloud providers for fetches: what all objects share.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use api::source::OCIProvider;
 use cloud_identity::registry::{self, Cloud};
-use cloud_identity::{
-    Answer, Cache, Counts, Environment, Future, Http, Identity, Reach, Request, SendError, Session,
-};
+use cloud_identity::{Cache, Environment, Identity, Session};
 use controller_kit::metrics::TokenCacheCounts;
-use tokio::time::Instant;
-
 use oci_client::credentials::Credentials;
-use transport::http;
-
-/// As in Flux: a token service answers within this or is down.
-const TIMEOUT: Duration = Duration::from_secs(10);
-/// Answers of token services are some kilobytes.
-const MAX_ANSWER_BYTES: u64 = 1 << 20;
+use workload_identity::Exchange;
 
 /// What all objects share: the tokens that are still good, and what the controller is allowed to do.
 #[derive(Clone)]
@@ -62,22 +53,7 @@ impl Identities {
 
     /// What the cache of tokens did so far.
     pub(crate) fn token_cache(&self) -> TokenCacheCounts {
-        let Counts {
-            hits,
-            misses,
-            evictions,
-            issued,
-            failures,
-            kept,
-        } = self.cache.counts();
-        TokenCacheCounts {
-            hits,
-            misses,
-            evictions,
-            issued,
-            failures,
-            kept,
-        }
+        workload_identity::counts(&self.cache)
     }
 
     /// The same in other surroundings.
@@ -96,49 +72,6 @@ impl Identities {
             environment: &self.environment,
             cache: &self.cache,
         }
-    }
-}
-
-/// Asks token services: through the proxy of the object, with certificates where it gives any for them.
-pub(crate) struct Exchange {
-    pub(crate) clients: http::Clients,
-    pub(crate) settings: http::Settings,
-    pub(crate) deadline: Instant,
-}
-
-impl Exchange {
-    async fn ask(&self, request: Request) -> Result<Answer, http::Error> {
-        let deadline = self.deadline.min(Instant::now() + TIMEOUT);
-        let client = match request.reach {
-            Reach::Remote => {
-                let host = request.url.host_str().unwrap_or_default();
-                self.clients.get(&self.settings.clone().towards(host))?
-            }
-            Reach::Local => self.clients.get(&http::Settings {
-                direct: true,
-                ..Default::default()
-            })?,
-        };
-        let builder = client
-            .request(request.method, request.url.clone())
-            .headers(request.headers)
-            .body(request.body);
-        let response = http::within(deadline, &request.url, builder.send()).await?;
-        Ok(Answer {
-            status: response.status(),
-            headers: response.headers().clone(),
-            body: http::read(response, MAX_ANSWER_BYTES, deadline).await?,
-        })
-    }
-}
-
-impl Http for Exchange {
-    fn send(&self, request: Request) -> Future<'_, Result<Answer, SendError>> {
-        Box::pin(async move {
-            self.ask(request)
-                .await
-                .map_err(|error| SendError(error.to_string()))
-        })
     }
 }
 

@@ -13,13 +13,6 @@ use artifact::digest::Digest;
 use artifact::ignore::{self, IGNORE_FILE, Matcher};
 use artifact::store::{self, Ingest};
 use cloud_identity::Identity;
-
-use super::{Failure, Fetch, Fetched, Kind, Seen, Verified};
-use crate::error::{CredentialError, Error, LayerError, TransportError};
-use crate::fetch::identity::{Exchange, registry_credentials};
-use crate::reconcile::fetch::Fetcher;
-use crate::reconcile::observe::Reader;
-use crate::verify::oci::{self as verification, Material, Outcome};
 use oci_client::credentials::{self, Credentials};
 use oci_client::layer::Layer;
 use oci_client::name::Name;
@@ -27,6 +20,14 @@ use oci_client::registry::Repository;
 use oci_client::{self, Reference};
 use transport::auth::{self, SecretData};
 use transport::http;
+use workload_identity::Exchange;
+
+use super::{Failure, Fetch, Fetched, Kind, Seen, Verified};
+use crate::error::{CredentialError, Error, LayerError, TransportError};
+use crate::fetch::identity::registry_credentials;
+use crate::reconcile::fetch::Fetcher;
+use crate::reconcile::observe::Reader;
+use crate::verify::oci::{self as verification, Material, Outcome};
 
 /// More of one `.sourceignore` file is not read.
 const MAX_IGNORE_BYTES: u64 = 1 << 20;
@@ -329,7 +330,7 @@ async fn login(
             proxy: references.proxy.clone(),
             ..Default::default()
         },
-        deadline: fetcher.deadline(object.timeout()),
+        deadline: Some(fetcher.deadline(object.timeout())),
     };
     let (provider, identities) = (object.provider(), &fetcher.identities);
     registry_credentials(provider, name.host(), &references.identity, identities, &exchange)

@@ -3,16 +3,18 @@
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
 
-use super::{Access, ClientError, DownloadError, Found, Login};
-use crate::error::provider_name;
-use crate::fetch::identity::{Exchange, registry_credentials};
-use crate::reconcile::fetch::Fetcher;
 use oci_client::credentials::{self, Credentials};
 use oci_client::layer::Layer;
 use oci_client::name::Name;
 use oci_client::registry::{self, Repository};
 use oci_client::{HELM_CHART, Reference, Resolved};
 use transport::{auth, http, semver};
+use workload_identity::Exchange;
+
+use super::{Access, ClientError, DownloadError, Found, Login};
+use crate::error::provider_name;
+use crate::fetch::identity::registry_credentials;
+use crate::reconcile::fetch::Fetcher;
 
 /// Where a chart is in a registry.
 pub(crate) struct Place {
@@ -155,7 +157,7 @@ async fn login(
     let exchange = Exchange {
         clients: fetcher.clients.clone(),
         settings: http::Settings::default(),
-        deadline: fetcher.deadline(access.timeout),
+        deadline: Some(fetcher.deadline(access.timeout)),
     };
     let credentials = registry_credentials(*provider, name.host(), identity, &fetcher.identities, &exchange);
     credentials.await.map_err(|source| super::Error::Provider {

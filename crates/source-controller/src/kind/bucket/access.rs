@@ -2,21 +2,21 @@
 
 use api::source::{Bucket, BucketProvider, BucketSts, Source as _, StsProvider};
 use artifact::store::Store;
-use cloud_identity::azure::{self, Application, BLOB_STORAGE, SharedKey};
-use cloud_identity::gcp::AccountKey;
-use cloud_identity::{Identity, access_token, aws, gcp};
-use url::Url;
-
-use crate::error::Error;
-use crate::fetch::identity::Exchange;
-use crate::reconcile::fetch::Fetcher;
-use crate::reconcile::observe::{ProxyError, ReadError, Reader};
 use bucket_client::azure::{Azure, Credential, account, is_of_microsoft};
 use bucket_client::gcs::{self, Gcs};
 use bucket_client::remote::{Problem, Remote};
 use bucket_client::s3::{self, S3};
+use cloud_identity::azure::{self, Application, BLOB_STORAGE, SharedKey};
+use cloud_identity::gcp::AccountKey;
+use cloud_identity::{Identity, access_token, aws, gcp};
 use transport::auth::{self, SecretData};
 use transport::http;
+use url::Url;
+use workload_identity::Exchange;
+
+use crate::error::Error;
+use crate::reconcile::fetch::Fetcher;
+use crate::reconcile::observe::{ProxyError, ReadError, Reader};
 
 /// What reading objects takes at Google.
 const GCS_SCOPES: &str = "https://www.googleapis.com/auth/devstorage.read_only";
@@ -274,7 +274,7 @@ impl At<'_> {
                 proxy: self.references.proxy.clone(),
                 ..tls
             },
-            deadline: self.fetcher.deadline(self.object.timeout()),
+            deadline: Some(self.fetcher.deadline(self.object.timeout())),
         }
     }
 

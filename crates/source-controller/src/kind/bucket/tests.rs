@@ -5,22 +5,23 @@ use std::time::Duration;
 
 use api::source::Bucket;
 use artifact::store::{Options, Record, Store};
+use bucket_client::azure::{Azure, Credential};
+use bucket_client::remote::Remote;
 use cloud_identity::Identity;
 use cloud_identity::azure::SharedKey;
 use controller_kit::ObjectKey;
+use oci_client::credentials::Credentials;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use testkit::bucket::{AZURE_ACCOUNT, AZURE_KEY, ObjectStore};
 use testkit::tools::Package;
-
-use super::*;
-use crate::fetch::identity::{Exchange, Identities, registry_credentials};
-use crate::kind::Fetch;
-use bucket_client::azure::{Azure, Credential};
-use bucket_client::remote::Remote;
-use oci_client::credentials::Credentials;
 use transport::auth::SecretData;
 use transport::http;
+use workload_identity::Exchange;
+
+use super::*;
+use crate::fetch::identity::{Identities, registry_credentials};
+use crate::kind::Fetch;
 
 struct World {
     remote: ObjectStore,
@@ -542,7 +543,7 @@ async fn the_controller_gets_temporary_keys_for_its_role() {
     let exchange = Exchange {
         clients: world.fetcher.clients.clone(),
         settings: http::Settings::default(),
-        deadline: tokio::time::Instant::now() + Duration::from_secs(20),
+        deadline: Some(tokio::time::Instant::now() + Duration::from_secs(20)),
     };
     let credentials = registry_credentials(
         api::source::OCIProvider::Aws,

@@ -3,15 +3,15 @@
 
 use api::source::{GitProvider, GitRepository, Source as _};
 use cloud_identity::{Token, git, github};
+use transport::auth::{self, SecretData};
+use transport::http;
 use url::Url;
+use workload_identity::Exchange;
 
 use super::References;
 use crate::error::Error;
-use crate::fetch::identity::Exchange;
 use crate::reconcile::fetch::Fetcher;
 use crate::reconcile::observe::Reader;
-use transport::auth::{self, SecretData};
-use transport::http;
 
 /// What is wrong with a provider and its Secret, for good.
 const NO_APP: &str = "secretRef with github app data must be specified when provider is set to github";
@@ -70,7 +70,7 @@ pub(super) async fn with_credentials(
                 http::Settings::default()
             }
         },
-        deadline: fetcher.deadline(object.timeout()),
+        deadline: Some(fetcher.deadline(object.timeout())),
     };
     let session = fetcher.identities.session(&exchange);
     let token = match provider {

@@ -2,22 +2,22 @@
 //! namespace of an object.
 //!
 //! Tokens of ServiceAccounts come from TokenRequest at this cluster. What becomes of them at a provider is
-//! `cloud_identity`'s; its HTTP client is `http`, which follows no redirects and reads bounded answers.
+//! `cloud_identity`'s, which asks by an [`Exchange`].
 
-mod http;
+mod exchange;
 mod tokens;
 
 use std::sync::Arc;
 
-use cloud_identity::{Cache, Counts, Environment, Identity, ServiceAccount, Session};
+use cloud_identity::{Access, Cache, Counts, Environment, Identity, ServiceAccount, Session};
 use controller_kit::check_name;
 use controller_kit::flags::TokenCacheFlags;
 use controller_kit::metrics::TokenCacheCounts;
 use k8s_openapi::api::core::v1;
 use kube::{Api, Client};
-use sops::kms::Access;
 
-pub use tokens::Tokens;
+pub use exchange::Exchange;
+pub use tokens::{Issued, Tokens};
 
 /// What all objects share: the tokens that are still good, and who objects may be.
 #[derive(Clone)]
@@ -31,18 +31,18 @@ pub struct Identities {
 
 impl Identities {
     /// `object_level` says whether objects may be ServiceAccounts (gate ObjectLevelWorkloadIdentity).
-    pub fn new(client: Client, flags: TokenCacheFlags, object_level: bool) -> anyhow::Result<Self> {
+    pub fn new(client: Client, flags: TokenCacheFlags, object_level: bool) -> Self {
         let cache = Cache::new(flags.token_cache_max_size, flags.token_cache_max_duration);
-        Ok(Self {
+        Self {
             client,
             access: Access {
-                http: Arc::new(http::Clients::new()?),
+                http: Arc::new(Exchange::default()),
                 environment: Arc::new(Environment::of_process()),
                 cache: Arc::new(cache),
             },
             object_level,
             own_audiences: Arc::default(),
-        })
+        }
     }
 
     /// Has no token of the controller for this audience shown to others: a service of ours would take it.
@@ -53,7 +53,7 @@ impl Identities {
     }
 
     /// Nobody is reached by these, for tests.
-    #[cfg(test)]
+    #[doc(hidden)]
     pub fn without_clouds(client: Client) -> Self {
         struct Nobody;
         impl cloud_identity::Http for Nobody {
@@ -79,22 +79,7 @@ impl Identities {
 
     /// What the cache of tokens did so far.
     pub fn token_cache(&self) -> TokenCacheCounts {
-        let Counts {
-            hits,
-            misses,
-            evictions,
-            issued,
-            failures,
-            kept,
-        } = self.access.cache.counts();
-        TokenCacheCounts {
-            hits,
-            misses,
-            evictions,
-            issued,
-            failures,
-            kept,
-        }
+        counts(&self.access.cache)
     }
 
     /// How clouds are reached, and whose tokens are remembered.
@@ -104,11 +89,7 @@ impl Identities {
 
     /// The same for `cloud_identity`.
     pub fn session(&self) -> Session<'_> {
-        Session {
-            http: &*self.access.http,
-            environment: &self.access.environment,
-            cache: &self.access.cache,
-        }
+        self.access.session()
     }
 
     /// Who an object is that names this ServiceAccount of its namespace; the controller when it names none.
@@ -153,5 +134,25 @@ pub fn told(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) => status.message.clone(),
         other => other.to_string(),
+    }
+}
+
+/// Returns what a cache of tokens did so far, for the metrics.
+pub fn counts(cache: &Cache) -> TokenCacheCounts {
+    let Counts {
+        hits,
+        misses,
+        evictions,
+        issued,
+        failures,
+        kept,
+    } = cache.counts();
+    TokenCacheCounts {
+        hits,
+        misses,
+        evictions,
+        issued,
+        failures,
+        kept,
     }
 }
