@@ -26,11 +26,11 @@ pub use duration::{Duration, ParseDurationError};
 pub use history::{HISTORY_LIMIT, Snapshot, upsert_snapshot};
 pub use kube_config::{KubeConfigReference, SecretKeyReference};
 pub use names::*;
-pub use object::{HasConditions, StatusObject};
+pub use object::{Delivers, HasConditions, StatusObject};
 pub use patches::{CommonMetadata, CustomHealthCheck, IgnoreRule, Image, Patch, Selector};
 pub use reference::{
     DependencyReference, LocalObjectReference, NamespacedObjectKindReference, ValuesKind, ValuesReference,
 };
 
 pub(crate) use filled::{filled, is_false, is_zero, plain_integer};
-pub(crate) use object::{has_conditions, status_object};
+pub(crate) use object::{delivers, has_conditions, status_object};

@@ -4,13 +4,9 @@ use std::time::Duration;
 
 use artifact::client::ClientOptions;
 use clap::{ArgAction, Parser};
-use controller_kit::duration;
-use controller_kit::flags::{
-    AclFlags, ArtifactClientFlags, ClientFlags, EndpointFlags, FeatureGateFlags, JitterFlags,
-    KubeconfigFlags, LeaderElectionFlags, LogFlags, RateLimiterFlags, TokenCacheFlags, WatchFlags,
-    parse_bool, parse_label_selector,
-};
+use controller_kit::flags::{parse_bool, parse_label_selector};
 use kube::core::Selector;
+use reconcile_kit::flags::{DeliveryFlags, check_default_accounts};
 
 use crate::reconcile::decide::Policy;
 
@@ -18,42 +14,9 @@ use crate::reconcile::decide::Policy;
 #[derive(Debug, Clone, Parser)]
 #[command(name = "apply-controller", version)]
 pub struct Flags {
-    /// Where metrics and health are served.
+    /// What all controllers that deliver share.
     #[command(flatten)]
-    pub endpoints: EndpointFlags,
-    /// How the API server is spoken to.
-    #[command(flatten)]
-    pub client: ClientFlags,
-    /// What is logged.
-    #[command(flatten)]
-    pub log: LogFlags,
-    /// Who leads.
-    #[command(flatten)]
-    pub leader: LeaderElectionFlags,
-    /// How failures back off.
-    #[command(flatten)]
-    pub rate: RateLimiterFlags,
-    /// Optional features.
-    #[command(flatten)]
-    pub features: FeatureGateFlags,
-    /// Which objects are in scope.
-    #[command(flatten)]
-    pub watch: WatchFlags,
-    /// How intervals are spread.
-    #[command(flatten)]
-    pub jitter: JitterFlags,
-    /// Who may refer to whom.
-    #[command(flatten)]
-    pub acl: AclFlags,
-    /// How the artifact service is called.
-    #[command(flatten)]
-    pub artifact: ArtifactClientFlags,
-    /// What kubeconfigs of remote clusters may ask for.
-    #[command(flatten)]
-    pub kubeconfig: KubeconfigFlags,
-    /// How tokens of cloud providers are cached.
-    #[command(flatten)]
-    pub token: TokenCacheFlags,
+    pub delivery: DeliveryFlags,
 
     /// Maximum number of Kustomizations that are reconciled concurrently.
     #[arg(long, default_value_t = 4, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
@@ -61,34 +24,20 @@ pub struct Flags {
     /// Maximum number of objects of one Kustomization that are applied concurrently.
     #[arg(long, default_value_t = 4, value_name = "N")]
     pub concurrent_ssa: usize,
-    /// Accepted for compatibility with Flux; has no effect, because dependencies are watched instead of polled.
-    #[arg(long, default_value = "30s", value_name = "DURATION", value_parser = duration::parse, hide_short_help = true)]
-    pub requeue_dependency: Duration,
     /// Reject remote bases in kustomizations. Accepted for compatibility with Flux; they are always rejected.
     #[arg(long, value_parser = parse_bool, action = ArgAction::Set, default_value = "false",
           num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub no_remote_bases: bool,
-    /// Number of retries when an artifact download fails.
-    #[arg(long, default_value_t = 9, value_name = "N")]
-    pub http_retry: u32,
     /// Field managers, in addition to kubectl, whose fields are taken over.
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     pub override_manager: Vec<String>,
     /// Kinds, as Kind.group, that are applied and waited for before all others.
     #[arg(long, value_delimiter = ',', value_name = "KIND.GROUP")]
     pub custom_apply_stage_kinds: Vec<String>,
-    /// Service account, in the namespace of the Kustomization, used when spec.serviceAccountName is empty. If unset,
-    /// such Kustomizations are applied with the controller's own permissions.
-    #[arg(long, value_name = "NAME")]
-    pub default_service_account: Option<String>,
     /// Service account, in the namespace of the Kustomization, that authenticates to cloud providers and Vault for
     /// decryption when the Kustomization names none.
     #[arg(long, value_name = "NAME")]
     pub default_decryption_service_account: Option<String>,
-    /// Service account, in the namespace of the object, used to authenticate to remote clusters whose ConfigMap names
-    /// none.
-    #[arg(long, value_name = "NAME")]
-    pub default_kubeconfig_service_account: Option<String>,
     /// Secret in the controller's namespace with age keys, used when spec.decryption.secretRef is empty.
     #[arg(long, value_name = "NAME")]
     pub sops_age_secret: Option<String>,
@@ -110,9 +59,6 @@ pub struct Flags {
     #[arg(long, value_enum, default_value_t = PruneForeign::Refuse, value_name = "POLICY")]
     pub prune_foreign: PruneForeign,
 
-    /// Host that replaces the one in artifact URLs, for running outside of the cluster.
-    #[arg(long, env = "SOURCE_CONTROLLER_LOCALHOST", value_name = "HOST")]
-    pub source_controller_localhost: Option<String>,
     /// Size of the in-memory cache of manifests, in bytes; a new revision fetches only what changed.
     #[arg(long, default_value_t = 16 << 20, value_name = "BYTES")]
     pub artifact_cache_bytes: usize,
@@ -164,15 +110,13 @@ const FEATURE_GATES: [(&str, bool); 12] = [
 impl Settings {
     /// Checks what parsing alone cannot.
     pub fn of(flags: &Flags) -> anyhow::Result<Self> {
-        let gates = flags.features.resolve(&FEATURE_GATES)?;
+        let gates = flags.delivery.common.features.resolve(&FEATURE_GATES)?;
         let object_level_identity = gates.enabled("ObjectLevelWorkloadIdentity");
-        let is_set = |account: &Option<String>| account.as_ref().is_some_and(|account| !account.is_empty());
-        let has_default = is_set(&flags.default_decryption_service_account)
-            || is_set(&flags.default_kubeconfig_service_account);
-        anyhow::ensure!(
-            object_level_identity || !has_default,
-            "cannot set default service accounts when the feature gate ObjectLevelWorkloadIdentity is not enabled"
-        );
+        let accounts = [
+            &flags.default_decryption_service_account,
+            &flags.delivery.default_kubeconfig_service_account,
+        ];
+        check_default_accounts(object_level_identity, accounts).map_err(anyhow::Error::msg)?;
         let stage = |kind: &String| {
             let (kind, group) = kind.split_once('.').unwrap_or((kind, ""));
             (group.to_owned(), kind.to_owned())
@@ -184,22 +128,13 @@ impl Settings {
                 disallowed_field_managers: flags.override_manager.clone(),
                 ..kube_apply::Settings::default()
             },
-            artifacts: ClientOptions {
-                grpc_endpoint: flags.artifact.endpoint(),
-                http_hosts: flags.artifact.artifact_http_hosts.clone(),
-                cache_bytes: flags.artifact_cache_bytes,
-                http_retries: flags.http_retry,
-                hostname: flags
-                    .source_controller_localhost
-                    .clone()
-                    .filter(|host| !host.is_empty()),
-                ..ClientOptions::default()
-            },
-            shard: parse_label_selector(&flags.watch.watch_label_selector)?,
-            watched_configs: (!gates.enabled("DisableConfigWatchers")).then(|| flags.watch.watched_configs()),
+            artifacts: flags.delivery.artifacts(flags.artifact_cache_bytes),
+            shard: parse_label_selector(&flags.delivery.common.watch.watch_label_selector)?,
+            watched_configs: (!gates.enabled("DisableConfigWatchers"))
+                .then(|| flags.delivery.common.watch.watched_configs()),
             fail_fast: !gates.enabled("DisableFailFastBehavior"),
             policy: Policy {
-                no_cross_namespace_refs: flags.acl.no_cross_namespace_refs,
+                no_cross_namespace_refs: flags.delivery.common.acl.no_cross_namespace_refs,
                 strict_substitutions: gates.enabled("StrictPostBuildSubstitutions"),
                 additive_expressions: gates.enabled("AdditiveCELDependencyCheck"),
                 object_level_identity,

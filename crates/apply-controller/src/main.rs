@@ -13,20 +13,11 @@ mod reconcile;
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use controller_kit::App;
 
 use crate::flags::Flags;
 
 fn main() -> ExitCode {
     let flags = Flags::parse();
-    let app = App {
-        name: "kustomize-controller",
-        client: flags.client.clone(),
-        log: flags.log.clone(),
-        leader: flags.leader.clone(),
-        watch: flags.watch.clone(),
-        endpoints: flags.endpoints.clone(),
-        not_ready_until: &[],
-    };
+    let app = flags.delivery.common.app("kustomize-controller", &[]);
     controller_kit::run(app, |kit| controller::run(flags, kit))
 }

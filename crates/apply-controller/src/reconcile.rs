@@ -80,16 +80,22 @@ impl Run {
 /// Reconciles the object that `key` names.
 pub async fn reconcile(context: Arc<Context>, key: ObjectKey) -> Next {
     let locked = context.policy.no_cross_namespace_refs;
-    let Some(observed) = observe::observe(&context.caches, &context.memory, &key, locked) else {
+    let Some(observed) = observe::observe(
+        &context.base.objects,
+        &context.sources,
+        &context.memory,
+        &key,
+        locked,
+    ) else {
         context.forget(&key);
         return Next::Done;
     };
-    if !context.is_ours(&observed.object) {
+    if !context.base.is_ours(&observed.object) {
         // It was moved to another shard, whose controller goes on with it.
         context.forget(&key);
         return Next::Done;
     }
-    context.metrics.expect_deliveries("Kustomization", &key);
+    context.base.metrics.expect_deliveries("Kustomization", &key);
     let mut recorder = Recorder::new(&context, Arc::clone(&observed.object));
     let decision = decide::decide(&observed, &context.policy, Timestamp::now());
     tracing::debug!(?decision, "decided");
@@ -175,7 +181,9 @@ async fn run(
         Ok(ended) => ended,
         Err(_) => Err(Box::new(Failed::before_build(Error::TimedOut(timeout.into())))),
     };
-    context.observe(key, Timestamp::now().duration_since(began).unsigned_abs());
+    context
+        .base
+        .observe(key, Timestamp::now().duration_since(began).unsigned_abs());
     match ended {
         Ok(Ended::Done { run, health }) => {
             conclude_success(context, key, observed, recorder, *run, health).await
@@ -220,7 +228,7 @@ async fn conclude_success(
     run: Run,
     health: Health,
 ) -> Next {
-    let interval = context.jittered(observed.object.spec.interval.into());
+    let interval = context.base.jittered(observed.object.spec.interval.into());
     let rivals = context.memory.with(key, |entry| entry.rivals.told());
     if recorder
         .succeeded(&run, health, rivals, observed.object.spec.interval.into())

@@ -21,7 +21,57 @@ pub use feature_gates::{Error as FeatureGateError, FeatureGateFlags, FeatureGate
 pub use label_selector::{Error as LabelSelectorError, parse as parse_label_selector};
 pub use value::{AddressError, ListenAddress, parse_address, parse_bool};
 
-use crate::duration;
+use crate::{App, duration};
+
+/// The flags of every controller that reconciles objects at intervals.
+#[derive(Args, Debug, Clone)]
+pub struct CommonFlags {
+    /// Where metrics and health are served.
+    #[command(flatten)]
+    pub endpoints: EndpointFlags,
+    /// How the API server is spoken to.
+    #[command(flatten)]
+    pub client: ClientFlags,
+    /// What is logged.
+    #[command(flatten)]
+    pub log: LogFlags,
+    /// Who leads.
+    #[command(flatten)]
+    pub leader: LeaderElectionFlags,
+    /// How failures back off.
+    #[command(flatten)]
+    pub rate: RateLimiterFlags,
+    /// Optional features.
+    #[command(flatten)]
+    pub features: FeatureGateFlags,
+    /// Which objects are in scope.
+    #[command(flatten)]
+    pub watch: WatchFlags,
+    /// How intervals are spread.
+    #[command(flatten)]
+    pub jitter: JitterFlags,
+    /// Who may refer to whom.
+    #[command(flatten)]
+    pub acl: AclFlags,
+    /// How tokens of cloud providers are cached.
+    #[command(flatten)]
+    pub token: TokenCacheFlags,
+}
+
+impl CommonFlags {
+    /// Returns the process that these flags describe, under the name that Flux gives it.
+    pub fn app(&self, name: &'static str, not_ready_until: &'static [&'static str]) -> App {
+        App {
+            name,
+            client: self.client.clone(),
+            log: self.log.clone(),
+            leader: self.leader.clone(),
+            watch: self.watch.clone(),
+            endpoints: self.endpoints.clone(),
+            not_ready_until,
+        }
+    }
+}
 
 /// How this process talks to the Kubernetes API.
 #[derive(Args, Debug, Clone, PartialEq)]

@@ -6,7 +6,6 @@
 //! | [`flags`], [`duration`] | the shared flags, under Flux's names |
 //! | [`process`], [`telemetry`], [`admin`], [`metrics`] | crypto, allocator, signals; logs; endpoints; what is measured |
 //! | [`access_from`] | who may refer to a source from another namespace |
-//! | [`dependencies`] | objects that wait for each other |
 //! | [`credentials`] | what a controller needs to call another: an authority to trust, and a token |
 //! | [`impersonation`], [`kubeconfig`] | working as somebody's service account; on somebody's cluster |
 //! | [`client`], [`leader`] | the connection to the Kubernetes API; who of several replicas works |
@@ -22,7 +21,6 @@ pub mod admin;
 pub mod client;
 pub mod conditions;
 pub mod credentials;
-pub mod dependencies;
 pub mod duration;
 pub mod events;
 pub mod finalizer;

@@ -6,12 +6,9 @@ use std::time::Duration;
 use artifact::client::ClientOptions;
 use clap::Parser;
 use controller_kit::duration;
-use controller_kit::flags::{
-    AclFlags, ArtifactClientFlags, ClientFlags, EndpointFlags, FeatureGateFlags, JitterFlags,
-    KubeconfigFlags, LeaderElectionFlags, LogFlags, RateLimiterFlags, TokenCacheFlags, WatchFlags,
-    parse_label_selector,
-};
+use controller_kit::flags::parse_label_selector;
 use kube::core::Selector;
+use reconcile_kit::flags::{DeliveryFlags, check_default_accounts};
 
 /// Flux's name of the controller: of the field manager, the Lease and the reporter of events.
 pub const NAME: &str = "helm-controller";
@@ -20,66 +17,19 @@ pub const NAME: &str = "helm-controller";
 #[derive(Debug, Clone, Parser)]
 #[command(name = "helm-controller", version)]
 pub struct Flags {
-    /// Where metrics and health are served.
+    /// What all controllers that deliver share.
     #[command(flatten)]
-    pub endpoints: EndpointFlags,
-    /// How the API server is spoken to.
-    #[command(flatten)]
-    pub client: ClientFlags,
-    /// What is logged.
-    #[command(flatten)]
-    pub log: LogFlags,
-    /// Who leads.
-    #[command(flatten)]
-    pub leader: LeaderElectionFlags,
-    /// How failures back off.
-    #[command(flatten)]
-    pub rate: RateLimiterFlags,
-    /// Optional features.
-    #[command(flatten)]
-    pub features: FeatureGateFlags,
-    /// Which objects are in scope.
-    #[command(flatten)]
-    pub watch: WatchFlags,
-    /// How intervals are spread.
-    #[command(flatten)]
-    pub jitter: JitterFlags,
-    /// Who may refer to whom.
-    #[command(flatten)]
-    pub acl: AclFlags,
-    /// How the artifact service is called.
-    #[command(flatten)]
-    pub artifact: ArtifactClientFlags,
-    /// What kubeconfigs of remote clusters may ask for.
-    #[command(flatten)]
-    pub kubeconfig: KubeconfigFlags,
-    /// How tokens of cloud providers are cached.
-    #[command(flatten)]
-    pub token: TokenCacheFlags,
+    pub delivery: DeliveryFlags,
 
     /// Maximum number of HelmReleases that are reconciled concurrently, not counting those that wait for health.
     #[arg(long, default_value_t = 4, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub concurrent: u16,
-    /// Accepted for compatibility with Flux; has no effect, because dependencies are watched instead of polled.
-    #[arg(long, default_value = "30s", value_name = "DURATION", value_parser = duration::parse, hide_short_help = true)]
-    pub requeue_dependency: Duration,
     /// How long running actions may take to finish when the controller shuts down.
     #[arg(long, default_value = "600s", value_name = "DURATION", value_parser = duration::parse)]
     pub graceful_shutdown_timeout: Duration,
-    /// Number of retries when an artifact download fails.
-    #[arg(long, default_value_t = 9, value_name = "N")]
-    pub http_retry: u32,
     /// Accepted for compatibility with Flux; has no effect: a download may last as long as it makes progress.
     #[arg(long, default_value = "30s", value_name = "DURATION", value_parser = duration::parse, hide_short_help = true)]
     pub http_timeout: Duration,
-    /// Service account, in the namespace of the HelmRelease, used when spec.serviceAccountName is empty. If unset, such
-    /// HelmReleases are installed with the controller's own permissions.
-    #[arg(long, value_name = "NAME")]
-    pub default_service_account: Option<String>,
-    /// Service account, in the namespace of the object, used to authenticate to remote clusters whose ConfigMap names
-    /// none.
-    #[arg(long, value_name = "NAME")]
-    pub default_kubeconfig_service_account: Option<String>,
     /// Algorithm of the digests in status.history; only sha256 is supported.
     #[arg(long, default_value = "sha256", value_name = "NAME")]
     pub snapshot_digest_algo: String,
@@ -99,9 +49,6 @@ pub struct Flags {
     #[arg(long, value_name = "PATH", hide_short_help = true)]
     pub oom_watch_current_memory_path: Option<PathBuf>,
 
-    /// Host that replaces the one in artifact URLs, for running outside of the cluster.
-    #[arg(long, env = "SOURCE_CONTROLLER_LOCALHOST", value_name = "HOST")]
-    pub source_controller_localhost: Option<String>,
     /// Size of the in-memory cache of charts, in bytes; releases of the same chart load it once.
     #[arg(long, default_value_t = 32 << 20, value_name = "BYTES")]
     pub chart_cache_bytes: usize,
@@ -169,13 +116,10 @@ const FEATURE_GATES: [(&str, bool); 15] = [
 impl Settings {
     /// Checks what parsing alone cannot.
     pub fn of(flags: &Flags) -> anyhow::Result<Self> {
-        let gates = flags.features.resolve(&FEATURE_GATES)?;
+        let gates = flags.delivery.common.features.resolve(&FEATURE_GATES)?;
         let object_level_identity = gates.enabled("ObjectLevelWorkloadIdentity");
-        let default = flags.default_kubeconfig_service_account.as_deref();
-        anyhow::ensure!(
-            object_level_identity || default.is_none_or(str::is_empty),
-            "cannot set default service accounts when the feature gate ObjectLevelWorkloadIdentity is not enabled"
-        );
+        let accounts = [&flags.delivery.default_kubeconfig_service_account];
+        check_default_accounts(object_level_identity, accounts).map_err(anyhow::Error::msg)?;
         anyhow::ensure!(
             flags.snapshot_digest_algo == "sha256",
             "failed to use --snapshot-digest-algo={}: only sha256 is supported",
@@ -188,22 +132,13 @@ impl Settings {
                 disallowed_field_managers: flags.override_manager.clone(),
                 ..kube_apply::Settings::default()
             },
-            artifacts: ClientOptions {
-                grpc_endpoint: flags.artifact.endpoint(),
-                http_hosts: flags.artifact.artifact_http_hosts.clone(),
-                // Charts are fetched as archives and kept as what they are parsed to.
-                cache_bytes: 0,
-                http_retries: flags.http_retry,
-                hostname: flags
-                    .source_controller_localhost
-                    .clone()
-                    .filter(|host| !host.is_empty()),
-                ..ClientOptions::default()
-            },
-            shard: parse_label_selector(&flags.watch.watch_label_selector)?,
-            watched_configs: (!gates.enabled("DisableConfigWatchers")).then(|| flags.watch.watched_configs()),
+            // Charts are fetched as archives and kept as what they are parsed to.
+            artifacts: flags.delivery.artifacts(0),
+            shard: parse_label_selector(&flags.delivery.common.watch.watch_label_selector)?,
+            watched_configs: (!gates.enabled("DisableConfigWatchers"))
+                .then(|| flags.delivery.common.watch.watched_configs()),
             policy: Policy {
-                no_cross_namespace_refs: flags.acl.no_cross_namespace_refs,
+                no_cross_namespace_refs: flags.delivery.common.acl.no_cross_namespace_refs,
                 additive_expressions: gates.enabled("AdditiveCELDependencyCheck"),
                 external_artifacts: gates.enabled("ExternalArtifact"),
                 object_level_identity,

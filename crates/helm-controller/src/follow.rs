@@ -1,8 +1,6 @@
 //! What each change in the cluster wakes. The only file that knows how events reach the queue.
 
 use std::collections::HashMap;
-use std::fmt::Debug;
-use std::hash::{Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,12 +18,12 @@ use kube::runtime::watcher::Event;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, ResourceExt as _};
 use kube_apply::Drift;
-use serde::de::DeserializeOwned;
+use reconcile_kit::base;
+use reconcile_kit::dependencies::{self, is_ready};
 
 use crate::controller::Context;
 use crate::drift_rules;
 use crate::memory::Seen;
-use crate::reconcile::observe::{dependency_namespace, is_ready};
 use crate::release;
 use crate::source;
 
@@ -47,21 +45,9 @@ impl Facts {
         Self {
             own: ReconcileTrigger::of(object),
             ready: is_ready(object),
-            whole: digest(object),
+            whole: base::digest(object),
         }
     }
-}
-
-/// A digest of what a person sees of an object.
-fn digest(object: &HelmRelease) -> u64 {
-    let mut object = object.clone();
-    object.metadata.managed_fields = None;
-    object.metadata.resource_version = None;
-    let mut hasher = std::hash::DefaultHasher::new();
-    serde_json::to_string(&object)
-        .unwrap_or_default()
-        .hash(&mut hasher);
-    hasher.finish()
 }
 
 /// What of an object matters to itself, and whether it is in our shard.
@@ -73,12 +59,12 @@ pub async fn releases(context: Arc<Context>, changes: impl Stream<Item = ObjectR
     let mut before: HashMap<ObjectKey, (Own, bool)> = HashMap::new();
     while let Some(changed) = changes.next().await {
         let key = ObjectKey::from(changed);
-        let now = context.caches.releases.get(&key.object_ref());
+        let now = context.base.objects.get(&key.object_ref());
         let (changed_itself, became_ready) = match &now {
             Some(object) => {
                 // A label moves it from one shard to another, and changes nothing else.
-                let own = (ReconcileTrigger::of(&**object), context.is_ours(object));
-                let facts = (own, is_ready(object));
+                let own = (ReconcileTrigger::of(&**object), context.base.is_ours(object));
+                let facts = (own, is_ready(&**object));
                 let old = before.insert(key.clone(), facts.clone());
                 let changed = old.as_ref().is_none_or(|old| old.0 != facts.0);
                 (changed, old.as_ref().is_none_or(|old| old.1 != facts.1))
@@ -96,11 +82,7 @@ pub async fn releases(context: Arc<Context>, changes: impl Stream<Item = ObjectR
         }
         context.enqueue(|object| {
             (changed_itself && ObjectKey::of(object) == key)
-                || object.spec.depends_on.iter().any(|reference| {
-                    reference.name == key.name
-                        && dependency_namespace(object, reference.namespace.as_deref()) == key.namespace
-                        && (became_ready || reference.ready_expr.is_some())
-                })
+                || dependencies::is_concerned(object, &key, became_ready)
         });
         if now.is_none() {
             context.forget(&key);
@@ -129,47 +111,28 @@ pub async fn drift(context: Arc<Context>, drifts: impl Stream<Item = Drift>) {
     let mut drifts = std::pin::pin!(drifts);
     while let Some(drift) = drifts.next().await {
         let key = ObjectKey::new(drift.owner.namespace, drift.owner.name);
-        let Some(object) = context.caches.releases.get(&key.object_ref()) else {
+        let Some(object) = context.base.objects.get(&key.object_ref()) else {
             continue;
         };
         // What another owner applied is left to the interval: both would take it back without end.
-        if drift.by.is_none() && drift_rules::is_on(&object) && context.is_ours(&object) {
+        if drift.by.is_none() && drift_rules::is_on(&object) && context.base.is_ours(&object) {
             tracing::info!(namespace = key.namespace, name = key.name, object = %drift.object, what = ?drift.what, "drift");
             context.memory.with(&key, |entry| entry.drifted = true);
-            context.queue.add(key);
+            context.base.queue.add(key);
         }
     }
 }
 
-/// Enqueues HelmReleases that take values or a kubeconfig from a ConfigMap or Secret that was touched. Only metadata is
-/// watched, and none of it kept: whether a value changed is found out by the run.
-pub async fn configs<K>(
-    context: Arc<Context>,
-    kind: ValuesKind,
-    api: Api<PartialObjectMeta<K>>,
-    labels: Option<String>,
-) where
-    K: kube::Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
-{
-    let Some(labels) = labels else {
-        return futures::future::pending().await;
-    };
-    let touched = watcher(api, watcher::Config::default().labels(&labels)).default_backoff();
-    let mut touched = std::pin::pin!(touched.touched_objects());
-    while let Some(object) = touched.next().await {
-        let Ok(object) = object.inspect_err(|error| tracing::warn!(%error, ?kind, "failed to watch")) else {
-            continue;
-        };
-        let touched = ObjectKey::of(&object);
-        context.enqueue(|object| {
-            let refers = context.reads(object, kind, &touched);
-            if refers {
-                let own = ObjectKey::of(object);
-                context.memory.with(&own, |entry| entry.inputs_touched = true);
-            }
-            refers
-        });
-    }
+/// Enqueues HelmReleases that take values or a kubeconfig from a ConfigMap or Secret that was touched.
+pub fn touched(context: &Context, kind: ValuesKind, config: &ObjectKey) {
+    context.enqueue(|object| {
+        let refers = context.reads(object, kind, config);
+        if refers {
+            let own = ObjectKey::of(object);
+            context.memory.with(&own, |entry| entry.inputs_touched = true);
+        }
+        refers
+    });
 }
 
 /// Has HelmReleases looked at whose records in Helm's storage somebody else wrote or deleted. Only metadata is watched:
@@ -198,7 +161,7 @@ fn note(context: &Context, record: &PartialObjectMeta<Secret>, change: impl Fn(&
         return;
     };
     let namespace = record.namespace().unwrap_or_default();
-    for object in context.caches.releases.store().state() {
+    for object in context.base.objects.store().state() {
         // The records of remote clusters are not here.
         if object.spec.kube_config.is_some()
             || release::storage_namespace(&object) != namespace
@@ -213,8 +176,8 @@ fn note(context: &Context, record: &PartialObjectMeta<Secret>, change: impl Fn(&
             change(&mut entry.seen, revision.clone());
             entry.attempt.is_some() && entry.seen.differs(newest)
         });
-        if differs && context.is_ours(&object) {
-            context.queue.add_after(key, SETTLING);
+        if differs && context.base.is_ours(&object) {
+            context.base.queue.add_after(key, SETTLING);
         }
     }
 }

@@ -32,16 +32,22 @@ use status::Report;
 /// Reconciles the object that `key` names.
 pub async fn reconcile(context: Arc<Context>, key: ObjectKey, slot: Slot) -> Next {
     let locked = context.policy.no_cross_namespace_refs;
-    let Some(observed) = observe::observe(&context.caches, &context.memory, &key, locked) else {
+    let Some(observed) = observe::observe(
+        &context.base.objects,
+        &context.sources,
+        &context.memory,
+        &key,
+        locked,
+    ) else {
         context.forget(&key);
         return Next::Done;
     };
-    if !context.is_ours(&observed.object) {
+    if !context.base.is_ours(&observed.object) {
         // It was moved to another shard, whose controller goes on with it.
         context.forget(&key);
         return Next::Done;
     }
-    context.metrics.expect_deliveries("HelmRelease", &key);
+    context.base.metrics.expect_deliveries("HelmRelease", &key);
     let mut recorder = Recorder::new(&context, Arc::clone(&observed.object));
     let decision = decide::decide(&observed, &context.policy, Timestamp::now());
     tracing::debug!(?decision, "decided");
@@ -62,7 +68,7 @@ pub async fn reconcile(context: Arc<Context>, key: ObjectKey, slot: Slot) -> Nex
         },
         Decision::ApplyChart(chart) => {
             if let Err(denied) =
-                access::check(&context.client, &context.caches.charts, &observed.object).await
+                access::check(&context.base.client, &context.sources.charts, &observed.object).await
             {
                 return recorder.failed(denied.reason, denied.message).await;
             }

@@ -12,6 +12,7 @@ use api::meta::{StatusObject as _, TRUE, condition_types};
 use api::source::{Bucket, ExternalArtifact, GitRepository, HelmChart, HelmRepository, OCIRepository};
 use api::source_extensions::ArtifactGenerator;
 use artifact::store::{self, Change, Store};
+use bucket_client::index;
 use controller_kit::admin::bind;
 use controller_kit::flags::parse_label_selector;
 use controller_kit::queue::Queue;
@@ -44,7 +45,6 @@ use crate::serve::access::Access;
 use crate::serve::limit::Limiter;
 use crate::serve::tls::{certificate::Certificate, keeper::Keeper};
 use crate::serve::{grpc, http};
-use bucket_client::index;
 
 /// The readiness check that holds once the store is verified and served.
 pub(crate) const STORAGE_CHECK: &str = "storage";
@@ -258,9 +258,10 @@ impl Shared {
     /// Watches the objects of a kind and reconciles them.
     async fn reconcile_all<K: Kind>(&self) {
         let (kit, flags) = (&self.kit, &self.flags);
-        let (objects, touched) = watch_into_store::<K>(scoped_api(&kit.client, &flags.watch), &flags.watch);
+        let (objects, touched) =
+            watch_into_store::<K>(scoped_api(&kit.client, &flags.common.watch), &flags.common.watch);
         kit.metrics.objects(objects.clone(), |_| true);
-        let queue = Queue::new(&K::NAME.to_lowercase(), flags.rate, &kit.metrics);
+        let queue = Queue::new(&K::NAME.to_lowercase(), flags.common.rate, &kit.metrics);
         let context = Arc::new(Context {
             client: kit.client.clone(),
             cache: Cache::new(objects),
@@ -271,7 +272,7 @@ impl Shared {
             fetches: self.meters.fetches.of_kind(K::NAME),
             address: self.address.clone(),
             field_manager: kit.name.to_owned(),
-            jitter_percentage: flags.jitter.interval_jitter_percentage,
+            jitter_percentage: flags.common.jitter.interval_jitter_percentage,
             secrets_read: self.secrets_read.clone(),
             shutdown: kit.token.clone(),
         });
@@ -305,21 +306,21 @@ impl Shared {
         let (kit, flags) = (&self.kit, &self.flags);
         // Suspension is an annotation there, of which the generation does not tell.
         let (generators, touched) = watch_changes(
-            scoped_api(&kit.client, &flags.watch),
-            selecting(&flags.watch.watch_label_selector),
+            scoped_api(&kit.client, &flags.common.watch),
+            selecting(&flags.common.watch.watch_label_selector),
             |object: &ArtifactGenerator| Some((ReconcileTrigger::of(object), object.suspended())),
         );
-        let artifacts = scoped_api(&kit.client, &flags.watch);
+        let artifacts = scoped_api(&kit.client, &flags.common.watch);
         let (artifacts, edited) = watch_changes(artifacts, watcher::Config::default(), fingerprint);
         kit.metrics.objects(generators.clone(), |_| true);
-        let shard = parse_label_selector(&flags.watch.watch_label_selector);
+        let shard = parse_label_selector(&flags.common.watch.watch_label_selector);
         kit.metrics
             .objects(artifacts.clone(), move |artifact: &ExternalArtifact| {
                 // Each shard sees all of them.
                 let labels = artifact.metadata.labels.clone().unwrap_or_default();
                 shard.as_ref().is_ok_and(|shard| shard.matches(&labels))
             });
-        let queue = Queue::new("artifactgenerator", flags.rate, &kit.metrics);
+        let queue = Queue::new("artifactgenerator", flags.common.rate, &kit.metrics);
         let context = Arc::new(generator::Context {
             client: kit.client.clone(),
             generators: Cache::new(generators),
@@ -332,8 +333,8 @@ impl Shared {
             metrics: kit.metrics.clone(),
             received: self.meters.fetches.received("ArtifactGenerator"),
             address: self.address.clone(),
-            no_cross_namespace_refs: flags.acl.no_cross_namespace_refs,
-            jitter_percentage: flags.jitter.interval_jitter_percentage,
+            no_cross_namespace_refs: flags.common.acl.no_cross_namespace_refs,
+            jitter_percentage: flags.common.jitter.interval_jitter_percentage,
             shutdown: kit.token.clone(),
             memory: generator::Memory::default(),
         });
@@ -439,8 +440,8 @@ impl Shared {
     /// Tells of Secrets that were touched, and of all that are listed: one may have come between an object's look at it and
     /// the list. Only metadata is watched, and none of it kept. Ends with the process.
     async fn tell_of_secrets(&self) {
-        let labels = self.flags.watch.watched_configs();
-        let secrets: Api<PartialObjectMeta<Secret>> = scoped_api(&self.kit.client, &self.flags.watch);
+        let labels = self.flags.common.watch.watched_configs();
+        let secrets: Api<PartialObjectMeta<Secret>> = scoped_api(&self.kit.client, &self.flags.common.watch);
         let watch = watcher(secrets, watcher::Config::default().labels(&labels)).default_backoff();
         let mut touched = std::pin::pin!(watch.touched_objects());
         loop {

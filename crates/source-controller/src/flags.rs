@@ -11,10 +11,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Parser;
 use controller_kit::duration;
-use controller_kit::flags::{
-    AclFlags, ClientFlags, EndpointFlags, FeatureGateFlags, JitterFlags, LeaderElectionFlags, ListenAddress,
-    LogFlags, RateLimiterFlags, TokenCacheFlags, WatchFlags,
-};
+use controller_kit::flags::{CommonFlags, ListenAddress};
 use git_client::Algorithms;
 
 use url::Url;
@@ -36,36 +33,9 @@ const FEATURE_GATES: [(&str, bool); 2] = [
 #[derive(Debug, Clone, Parser)]
 #[command(name = "source-controller", version)]
 pub(crate) struct Flags {
-    /// Where metrics and health are served.
+    /// What all controllers share. References are those of generators, which are Flux's source-watcher's.
     #[command(flatten)]
-    pub(crate) endpoints: EndpointFlags,
-    /// How the API server is spoken to.
-    #[command(flatten)]
-    pub(crate) client: ClientFlags,
-    /// What is logged.
-    #[command(flatten)]
-    pub(crate) log: LogFlags,
-    /// Who leads.
-    #[command(flatten)]
-    pub(crate) leader: LeaderElectionFlags,
-    /// How failures back off.
-    #[command(flatten)]
-    pub(crate) rate: RateLimiterFlags,
-    /// Optional features.
-    #[command(flatten)]
-    pub(crate) features: FeatureGateFlags,
-    /// Which objects are in scope.
-    #[command(flatten)]
-    pub(crate) watch: WatchFlags,
-    /// How intervals are spread.
-    #[command(flatten)]
-    pub(crate) jitter: JitterFlags,
-    /// How tokens of cloud providers are cached.
-    #[command(flatten)]
-    pub(crate) token: TokenCacheFlags,
-    /// Which references are allowed; for generators, which are Flux's source-watcher's.
-    #[command(flatten)]
-    pub(crate) acl: AclFlags,
+    pub(crate) common: CommonFlags,
     /// Where artifacts are kept and served.
     #[command(flatten)]
     pub(crate) storage: StorageFlags,
@@ -178,7 +148,7 @@ pub(crate) struct Settings {
 impl Settings {
     /// Checks what parsing alone cannot.
     pub(crate) fn of(flags: &Flags) -> anyhow::Result<Self> {
-        let features = flags.features.resolve(&FEATURE_GATES)?;
+        let features = flags.common.features.resolve(&FEATURE_GATES)?;
         let storage = &flags.storage;
         let advertised = advertised(storage, std::env::var("HOSTNAME").ok().as_deref());
         Ok(Self {
@@ -201,12 +171,12 @@ impl Settings {
                 mirror("--sigstore-tuf-mirror", &flags.sigstore_tuf_mirror)?,
             ),
             identities: Identities::new(
-                flags.token.token_cache_max_size,
-                flags.token.token_cache_max_duration,
+                flags.common.token.token_cache_max_size,
+                flags.common.token.token_cache_max_duration,
                 features.enabled("ObjectLevelWorkloadIdentity"),
                 &flags.default_service_account,
             )
-            .locked(flags.acl.no_cross_namespace_refs),
+            .locked(flags.common.acl.no_cross_namespace_refs),
         })
     }
 }

@@ -16,20 +16,13 @@ mod verify;
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use controller_kit::App;
 
 use crate::flags::Flags;
 
 fn main() -> ExitCode {
     let flags = Flags::parse();
-    let app = App {
-        name: "source-controller",
-        client: flags.client.clone(),
-        log: flags.log.clone(),
-        leader: flags.leader.clone(),
-        watch: flags.watch.clone(),
-        endpoints: flags.endpoints.clone(),
-        not_ready_until: &[controller::STORAGE_CHECK],
-    };
+    let app = flags
+        .common
+        .app("source-controller", &[controller::STORAGE_CHECK]);
     controller_kit::run(app, |kit| controller::run(flags, kit))
 }

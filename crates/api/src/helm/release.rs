@@ -10,7 +10,7 @@ use super::{
 };
 use crate::meta::{
     CommonMetadata, CustomHealthCheck, DependencyReference, Duration, KubeConfigReference, ValuesReference,
-    filled, is_false, plain_integer, status_object,
+    delivers, filled, is_false, plain_integer, status_object,
 };
 
 /// How long one operation of Helm may take if the spec does not say.
@@ -160,6 +160,7 @@ pub struct HelmReleaseSpec {
 }
 
 status_object!(HelmRelease);
+delivers!(HelmRelease);
 
 impl HelmRelease {
     /// How long one operation of Helm may take, the default included.

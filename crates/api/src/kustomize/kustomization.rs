@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::{CrossNamespaceSourceReference, KustomizationStatus};
 use crate::meta::{
     CommonMetadata, CustomHealthCheck, DependencyReference, Duration, IgnoreRule, Image, KubeConfigReference,
-    LocalObjectReference, NamespacedObjectKindReference, Patch, ValuesKind, filled, is_false, status_object,
+    LocalObjectReference, NamespacedObjectKindReference, Patch, ValuesKind, delivers, filled, is_false,
+    status_object,
 };
 
 /// The least time that validating, applying and waiting get, and what an interval leaves to spare for them.
@@ -247,6 +248,7 @@ pub struct SubstituteReference {
 }
 
 status_object!(Kustomization);
+delivers!(Kustomization);
 
 impl Kustomization {
     /// How long validating, applying and waiting for health may take: what the spec says, else the interval less

@@ -2,7 +2,7 @@
 
 use kube::core::object::HasStatus;
 
-use super::Condition;
+use super::{Condition, CustomHealthCheck, DependencyReference, KubeConfigReference};
 
 /// A status that has conditions: what a controller writes no matter what the kind is about.
 pub trait HasConditions {
@@ -47,6 +47,42 @@ pub trait StatusObject: kube::Resource<DynamicType = ()> + HasStatus<Status: Has
         self.status().and_then(|status| status.condition(type_))
     }
 }
+
+/// An object that delivers: what it waits for, where its objects are, and as whom they are made.
+pub trait Delivers: StatusObject {
+    /// `spec.dependsOn`.
+    fn depends_on(&self) -> &[DependencyReference];
+    /// `spec.serviceAccountName`.
+    fn service_account(&self) -> Option<&str>;
+    /// `spec.kubeConfig`.
+    fn kube_config(&self) -> Option<&KubeConfigReference>;
+    /// `spec.healthCheckExprs`.
+    fn health_check_exprs(&self) -> &[CustomHealthCheck];
+}
+
+/// Implements [`Delivers`] for a kind whose spec has the usual fields.
+macro_rules! delivers {
+    ($kind:ty) => {
+        impl crate::meta::Delivers for $kind {
+            fn depends_on(&self) -> &[crate::meta::DependencyReference] {
+                &self.spec.depends_on
+            }
+
+            fn service_account(&self) -> Option<&str> {
+                self.spec.service_account_name.as_deref()
+            }
+
+            fn kube_config(&self) -> Option<&crate::meta::KubeConfigReference> {
+                self.spec.kube_config.as_ref()
+            }
+
+            fn health_check_exprs(&self) -> &[crate::meta::CustomHealthCheck] {
+                &self.spec.health_check_exprs
+            }
+        }
+    };
+}
+pub(crate) use delivers;
 
 /// Implements [`HasConditions`] for a status with the three usual fields.
 macro_rules! has_conditions {

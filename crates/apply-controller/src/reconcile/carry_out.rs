@@ -10,11 +10,12 @@ use controller_kit::ObjectKey;
 use jiff::Timestamp;
 use kube_apply::{Applied, ApplyOptions, CommonMetadata, Inventory, Owner, Prepared};
 use manifest::{Object, ObjectId};
+use reconcile_kit::base::placement;
 
 use super::build::{self, Output};
 use super::decide::{Plan, Trigger};
 use super::decrypt::Hidden;
-use super::observe::{Observed, placement};
+use super::observe::Observed;
 use super::record::Recorder;
 use super::report::{self, Reports};
 use super::source_tree::{fetch, fetch_error, folder};
@@ -114,8 +115,9 @@ pub(super) async fn carry_out(
     };
     recorder.ensure_finalizer().await?;
     let target = context
+        .base
         .targets
-        .of(placement(&observed.object))
+        .of(placement(&*observed.object))
         .await
         .map_err(Error::from)?;
     let inputs = job.gather().await?;
@@ -144,7 +146,7 @@ impl Job<'_> {
         let Self { context, key, .. } = self;
         Ok(Inputs {
             tree: Arc::new(fetch(context, self.plan).await?),
-            variables: Variables::read(&context.client, &key.namespace, self.object()).await?,
+            variables: Variables::read(&context.base.client, &key.namespace, self.object()).await?,
             keys: context.decryption.keys_of(self.object()).await?,
         })
     }

@@ -6,10 +6,11 @@
 use std::time::Duration;
 
 use api::kustomize::{Kustomization, SourceKind};
-use api::meta::{CustomHealthCheck, reasons};
+use api::meta::reasons;
 use artifact::client::SourceObject;
 use jiff::{SignedDuration, Timestamp};
-use kube_health::{Check, CheckError, Checks};
+use reconcile_kit::checks::checks;
+use reconcile_kit::dependencies::{Met, Unmet};
 
 use super::ignore;
 use super::observe::{Dependency, Observed, Source, source_namespace};
@@ -244,20 +245,6 @@ fn refused(object: &Kustomization, policy: &Policy) -> Option<Decision> {
     Some(invalid_expression(&checks.to_string()))
 }
 
-/// The health checks that the spec gives as expressions.
-pub fn checks(object: &Kustomization) -> Result<Checks, CheckError> {
-    fn check(check: &CustomHealthCheck) -> Check<'_> {
-        Check {
-            api_version: &check.api_version,
-            kind: check.kind.as_deref(),
-            in_progress: check.in_progress.as_deref(),
-            failed: check.failed.as_deref(),
-            current: &check.current,
-        }
-    }
-    Checks::new(object.spec.health_check_exprs.iter().map(check))
-}
-
 fn invalid_expression(problem: &str) -> Decision {
     Decision::Stalled {
         reason: reasons::INVALID_CEL_EXPRESSION,
@@ -267,43 +254,22 @@ fn invalid_expression(problem: &str) -> Decision {
 
 /// What follows from a dependency that is not ready for a revision of our source, as Flux words it.
 fn unready(dependency: &Dependency, revision: &str, policy: &Policy) -> Option<Decision> {
-    let Dependency { name, found } = dependency;
+    let name = &dependency.name;
     let waits = |message: String| Some(blocked(reasons::DEPENDENCY_NOT_READY, message));
-    let Some(found) = found else {
-        return waits(format!("dependency '{name}' not found"));
-    };
-    match &found.expression {
-        None => {}
-        Some(Ok(true)) if policy.additive_expressions => {}
-        Some(Ok(true)) => return None,
-        Some(Ok(false)) => {
-            return waits(format!(
-                "dependency '{name}' is not ready according to readyExpr eval"
-            ));
+    match dependency.check(policy.additive_expressions) {
+        Ok(Met::ByExpression) => None,
+        Ok(Met::Ready) => {
+            let detail = &dependency.found.as_ref()?.detail;
+            // Two objects on one source move together: the first must have applied the revision that the second is about to.
+            let is_behind = detail.same_source && detail.applied_revision.as_deref() != Some(revision);
+            is_behind
+                .then(|| waits(format!("dependency '{name}' revision is not up to date")))
+                .flatten()
         }
-        // Only another text can help.
-        Some(Err(error @ cel_expression::Error::Parse { .. })) => {
-            return Some(invalid_expression(&format!(
-                "failed to evaluate dependency {name}: {error}"
-            )));
-        }
-        Some(Err(error)) => return waits(format!("failed to evaluate dependency {name}: {error}")),
+        Err(Unmet::Missing) => waits(format!("dependency '{name}' not found")),
+        Err(Unmet::NotYet(message)) => waits(message),
+        Err(Unmet::Invalid(message)) => Some(invalid_expression(&message)),
     }
-    if !found.ready {
-        let cycle = found.cycle.as_ref().map(|cycle| format!(": {cycle}"));
-        return waits(format!(
-            "dependency '{name}' is not ready{}",
-            cycle.unwrap_or_default()
-        ));
-    }
-    // Two objects on one source move together: the first must have applied the revision that the second is about to.
-    let behind = found.same_source && found.applied_revision.as_deref() != Some(revision);
-    behind.then(|| {
-        blocked(
-            reasons::DEPENDENCY_NOT_READY,
-            format!("dependency '{name}' revision is not up to date"),
-        )
-    })
 }
 
 /// What starts a run at once, even while another revision is being waited for.

@@ -9,8 +9,9 @@ use controller_kit::ObjectKey;
 use controller_kit::queue::Outcome as Next;
 use kube_apply::{Owner, PruneOptions};
 use manifest::ObjectId;
+use reconcile_kit::base::placement;
 
-use super::observe::{Observed, placement};
+use super::observe::Observed;
 use super::record::Recorder;
 use super::{handover, prune};
 use crate::controller::Context;
@@ -83,8 +84,9 @@ async fn delete(
     if !deletes(object) {
         return Ok(None);
     }
-    let target = match context.targets.has_account(placement(object)).await {
+    let target = match context.base.targets.has_account(placement(object)).await {
         Ok(true) => context
+            .base
             .targets
             .of(placement(object))
             .await
@@ -159,7 +161,7 @@ fn await_termination(
         context
             .memory
             .with(&key, |entry| entry.termination = Some(Termination::Over));
-        context.queue.add(key);
+        context.base.queue.add(key);
     });
 }
 

@@ -150,16 +150,16 @@ async fn may_have(
     version: &str,
 ) -> bool {
     let key = ObjectKey::new(&keeper.namespace, &keeper.name);
-    let keeper = context.caches.kustomizations.get(&key.object_ref());
+    let keeper = context.base.objects.get(&key.object_ref());
     // One that is not known here may be applied from another cluster.
     let Some(keeper) = keeper.filter(|keeper| same_cluster(keeper, object)) else {
         return true;
     };
-    let placement = observe::placement(&keeper);
-    if context.targets.account_of(placement).is_none() {
+    let placement = reconcile_kit::base::placement(&*keeper);
+    if context.base.targets.account_of(placement).is_none() {
         return true;
     }
-    match context.targets.of(placement).await {
+    match context.base.targets.of(placement).await {
         Ok(target) => target.may_change(id, version).await.unwrap_or(true),
         Err(_) => true,
     }
@@ -225,7 +225,7 @@ pub fn remember(context: &Context, key: &ObjectKey, sorted: &Sorted, since: Time
     }
     // Who got ready while we were looking does not change again.
     let is_settled = |heir: &ObjectKey| {
-        let found = context.caches.kustomizations.get(&heir.object_ref());
+        let found = context.base.objects.get(&heir.object_ref());
         found.is_none_or(|object| is_settled(context, &object))
     };
     if sorted.heirs.difference(&sorted.settled).any(is_settled) {
@@ -238,13 +238,13 @@ pub fn remember(context: &Context, key: &ObjectKey, sorted: &Sorted, since: Time
 /// Has an heir apply what it has: its objects wear our labels until then.
 fn nudge(context: &Context, heir: &ObjectKey) {
     context.memory.with(heir, |entry| entry.drifted = true);
-    context.queue.add(heir.clone());
+    context.base.queue.add(heir.clone());
 }
 
 /// The other Kustomizations of the cluster that are there to stay. A suspended one applies nothing, and keeps what it has.
 fn others(context: &Context, object: &Kustomization) -> Vec<Other> {
     let own = ObjectKey::of(object);
-    let known = context.caches.kustomizations.store().state();
+    let known = context.base.objects.store().state();
     let alive = known
         .iter()
         .filter(|other| other.metadata.deletion_timestamp.is_none() && same_cluster(other, object));
@@ -253,7 +253,7 @@ fn others(context: &Context, object: &Kustomization) -> Vec<Other> {
         .filter(|key| *key != own);
     let others = keys.filter_map(|key| {
         // With what we wrote ourselves, which the watch may not show yet.
-        let object = context.caches.kustomizations.get(&key.object_ref())?;
+        let object = context.base.objects.get(&key.object_ref())?;
         Some(Other {
             settled: object.spec.suspend || is_settled(context, &object),
             key,
@@ -276,7 +276,7 @@ fn same_cluster(one: &Kustomization, other: &Kustomization) -> bool {
 
 /// Whether it has applied what its source has now.
 fn is_settled(context: &Context, object: &Kustomization) -> bool {
-    let Source::Artifact(artifact) = observe::source_of(&context.caches, object) else {
+    let Source::Artifact(artifact) = observe::source_of(&context.sources, object) else {
         // It cannot apply anything.
         return true;
     };
@@ -326,7 +326,7 @@ async fn made_by_others(
                 && source_namespace(&other.object) == source_namespace(object)
         })
         .collect();
-    let Source::Artifact(artifact) = observe::source_of(&context.caches, object) else {
+    let Source::Artifact(artifact) = observe::source_of(&context.sources, object) else {
         return Vec::new();
     };
     if candidates.is_empty() || stale.is_empty() {

@@ -50,7 +50,7 @@ pub(super) async fn begin(
         });
     }
     // Understood already, or the object would be stalled.
-    let checks = super::decide::checks(&observed.object).unwrap_or_default();
+    let checks = reconcile_kit::checks::checks(&*observed.object).unwrap_or_default();
     let targets = look_up(place, targets, &checks).await;
     let request = WaitRequest {
         jobs_with_ttl: targets
@@ -109,7 +109,7 @@ impl Teller {
             own.map(change).is_some()
         });
         if found {
-            self.context.queue.add(self.key.clone());
+            self.context.base.queue.add(self.key.clone());
         }
     }
 
@@ -131,7 +131,7 @@ fn watch(
     wait: impl Future<Output = Outcome> + Send + Unpin + 'static,
 ) {
     let (context, key, number) = (Arc::clone(&teller.context), teller.key.clone(), teller.number);
-    let interval = context.jittered(observed.object.spec.interval.into());
+    let interval = context.base.jittered(observed.object.spec.interval.into());
     super::remember(
         &context,
         &key,

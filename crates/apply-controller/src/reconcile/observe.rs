@@ -4,18 +4,14 @@
 use std::sync::Arc;
 
 use api::kustomize::{Kustomization, SourceKind};
-use api::meta::{DependencyReference, HasConditions, ORIGIN_REVISION_KEY, StatusObject, condition_types};
+use api::meta::{ORIGIN_REVISION_KEY, condition_types};
 use api::source::{Bucket, ExternalArtifact, GitRepository, OCIRepository, Source as SourceObject};
-use cel_expression::Expression;
-use cluster_access::targets::Placement;
-use controller_kit::dependencies::{cycle, glimpse, told};
 use controller_kit::runtime::Cache;
 use controller_kit::{ObjectKey, access_from};
 use jiff::Timestamp;
 use kube::ResourceExt as _;
-use kube::core::object::HasStatus;
 use kube::runtime::reflector::{ObjectRef, Store};
-use serde_json::json;
+use reconcile_kit::dependencies;
 
 use crate::memory::{Attempt, Memory, Waiting};
 
@@ -81,36 +77,21 @@ pub struct SourceArtifact {
     pub origin_revision: Option<String>,
 }
 
-/// One entry of `spec.dependsOn`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Dependency {
-    /// As messages name it: `flux-system/base`.
-    pub name: String,
-    /// None if there is no such object.
-    pub found: Option<DependencyState>,
-}
+/// A dependency, and what of it matters beyond being ready.
+pub type Dependency = dependencies::Dependency<Lineage>;
 
-/// The state of a dependency.
+/// What a dependency is made of, and has applied.
 #[derive(Debug, Clone, PartialEq)]
-pub struct DependencyState {
-    /// Ready, for its newest generation.
-    pub ready: bool,
+pub struct Lineage {
     /// It has the same source as we have.
     pub same_source: bool,
     /// The revision that it applied last.
     pub applied_revision: Option<String>,
-    /// What `readyExpr` says, if there is one.
-    pub expression: Option<Result<bool, cel_expression::Error>>,
-    /// Says so if it waits for us in turn.
-    pub cycle: Option<String>,
 }
 
-/// The caches that watches fill.
+/// The sources that watches have seen.
 #[derive(Clone)]
-pub struct Caches {
-    /// All Kustomizations in scope, of all shards: one may depend on another's. With our own newest writes, since an
-    /// inventory computed from an older status would lose objects.
-    pub kustomizations: Cache<Kustomization>,
+pub struct Sources {
     /// All GitRepositories.
     pub git_repositories: Store<GitRepository>,
     /// All OCIRepositories.
@@ -123,14 +104,20 @@ pub struct Caches {
 
 /// Reads everything about one Kustomization; None if it is gone.
 ///
-/// With `locked`, an expression sees of objects in other namespaces only what [`glimpse`](controller_kit::dependencies::glimpse)
-/// shows.
-pub fn observe(caches: &Caches, memory: &Memory, key: &ObjectKey, locked: bool) -> Option<Observed> {
-    let object = caches.kustomizations.get(&key.object_ref())?;
-    let observed_source = source_of(caches, &object);
+/// With `locked`, an expression sees of objects in other namespaces only who they are and how they are.
+pub fn observe(
+    objects: &Cache<Kustomization>,
+    sources: &Sources,
+    memory: &Memory,
+    key: &ObjectKey,
+    locked: bool,
+) -> Option<Observed> {
+    let object = objects.get(&key.object_ref())?;
+    let observed_source = source_of(sources, &object);
     let source = &object.spec.source_ref;
     let source_name = format!("{}/{}/{}", source.kind, source_namespace(&object), source.name);
-    let dependencies = dependencies(caches.kustomizations.store(), &object, locked);
+    let dependencies =
+        dependencies::observe(objects.store(), &object, locked, |other| lineage(&object, other));
     let requested_at = annotation(&object, api::meta::RECONCILE_REQUEST_ANNOTATION);
     let handled_at = object
         .status
@@ -185,40 +172,23 @@ pub fn observe(caches: &Caches, memory: &Memory, key: &ObjectKey, locked: bool) 
 }
 
 /// Looks at the source of a Kustomization.
-pub fn source_of(caches: &Caches, object: &Kustomization) -> Source {
+pub fn source_of(sources: &Sources, object: &Kustomization) -> Source {
     let source = &object.spec.source_ref;
     let namespace = source_namespace(object);
     let from = object.metadata.namespace.as_deref().unwrap_or_default();
     match source.kind {
-        SourceKind::OCIRepository => observe_source(&caches.oci_repositories, &source.name, namespace, from),
-        SourceKind::GitRepository => observe_source(&caches.git_repositories, &source.name, namespace, from),
-        SourceKind::Bucket => observe_source(&caches.buckets, &source.name, namespace, from),
+        SourceKind::OCIRepository => observe_source(&sources.oci_repositories, &source.name, namespace, from),
+        SourceKind::GitRepository => observe_source(&sources.git_repositories, &source.name, namespace, from),
+        SourceKind::Bucket => observe_source(&sources.buckets, &source.name, namespace, from),
         SourceKind::ExternalArtifact => {
-            observe_source(&caches.external_artifacts, &source.name, namespace, from)
+            observe_source(&sources.external_artifacts, &source.name, namespace, from)
         }
-    }
-}
-
-/// What of a Kustomization says where its objects are, and as whom they are made.
-pub fn placement(object: &Kustomization) -> Placement<'_> {
-    Placement {
-        namespace: object.metadata.namespace.as_deref().unwrap_or_default(),
-        service_account: object.spec.service_account_name.as_deref(),
-        kube_config: object.spec.kube_config.as_ref(),
     }
 }
 
 /// Returns the namespace that a Kustomization's source is in.
 pub fn source_namespace(object: &Kustomization) -> &str {
     match object.spec.source_ref.namespace.as_deref() {
-        Some(namespace) if !namespace.is_empty() => namespace,
-        _ => object.metadata.namespace.as_deref().unwrap_or_default(),
-    }
-}
-
-/// Returns the namespace that a dependency is in.
-pub fn dependency_namespace<'a>(object: &'a Kustomization, named: Option<&'a str>) -> &'a str {
-    match named {
         Some(namespace) if !namespace.is_empty() => namespace,
         _ => object.metadata.namespace.as_deref().unwrap_or_default(),
     }
@@ -262,62 +232,14 @@ fn observe_source<K: SourceObject + Clone + 'static>(
     }
 }
 
-fn dependencies(store: &Store<Kustomization>, object: &Kustomization, locked: bool) -> Vec<Dependency> {
-    let mut own = None;
-    let mut expression = |reference: &DependencyReference, other: &Kustomization| {
-        let text = reference.ready_expr.as_deref().filter(|text| !text.is_empty())?;
-        let own = own.get_or_insert_with(|| serde_json::to_value(object).unwrap_or_default());
-        let dep = serde_json::to_value(other).unwrap_or_default();
-        let is_foreign = other.metadata.namespace != object.metadata.namespace;
-        let dep = if locked && is_foreign { glimpse(&dep) } else { dep };
-        let variables = json!({"self": own, "dep": dep});
-        let parsed = Expression::parse_with_variables(text, &["dep", "self"]);
-        Some(parsed.and_then(|parsed| parsed.evaluate_boolean(&variables)))
-    };
-    let depended_on = |object: &Kustomization| -> Vec<ObjectKey> {
-        let references = object.spec.depends_on.iter();
-        let key = |reference: &DependencyReference| {
-            let namespace = dependency_namespace(object, reference.namespace.as_deref());
-            ObjectKey::new(namespace, &reference.name)
-        };
-        references.map(key).collect()
-    };
-    let of = |key: &ObjectKey| {
-        let found = store.get(&key.object_ref());
-        found.map_or_else(Vec::new, |object| depended_on(&object))
-    };
-    let state = |other: &Kustomization, expression| {
-        let current =
-            other.status().and_then(HasConditions::observed_generation) == other.metadata.generation;
-        let ready = current
-            && other
-                .condition(condition_types::READY)
-                .is_some_and(|c| c.status == "True");
-        let cycle = || cycle(&ObjectKey::of(object), &ObjectKey::of(other), of);
-        DependencyState {
-            ready,
-            cycle: if ready {
-                None
-            } else {
-                cycle().map(|way| told(&way))
-            },
-            same_source: other.spec.source_ref.kind == object.spec.source_ref.kind
-                && other.spec.source_ref.name == object.spec.source_ref.name
-                && source_namespace(other) == source_namespace(object),
-            applied_revision: other
-                .status
-                .as_ref()
-                .and_then(|s| s.last_applied_revision.clone()),
-            expression,
-        }
-    };
-    let entries = object.spec.depends_on.iter().map(|reference| {
-        let namespace = dependency_namespace(object, reference.namespace.as_deref());
-        let found = store.get(&ObjectRef::new(&reference.name).within(namespace));
-        Dependency {
-            name: format!("{namespace}/{}", reference.name),
-            found: found.map(|other| state(&other, expression(reference, &other))),
-        }
-    });
-    entries.collect()
+fn lineage(object: &Kustomization, other: &Kustomization) -> Lineage {
+    Lineage {
+        same_source: other.spec.source_ref.kind == object.spec.source_ref.kind
+            && other.spec.source_ref.name == object.spec.source_ref.name
+            && source_namespace(other) == source_namespace(object),
+        applied_revision: other
+            .status
+            .as_ref()
+            .and_then(|status| status.last_applied_revision.clone()),
+    }
 }

@@ -7,7 +7,7 @@ use controller_kit::metrics::Progress;
 use jiff::Timestamp;
 use kube::runtime::reflector::{ObjectRef, Store};
 
-use super::observe::{self, Caches};
+use super::observe::{self, Sources};
 
 /// A revision is delivered when it is the applied one.
 pub fn of(status: Option<&KustomizationStatus>) -> Progress<'_> {
@@ -31,12 +31,12 @@ pub fn of(status: Option<&KustomizationStatus>) -> Progress<'_> {
 }
 
 /// When a revision was made; None if the source has another one by now.
-pub fn made_at(caches: &Caches, object: &Kustomization, revision: &str) -> Option<Timestamp> {
+pub fn made_at(sources: &Sources, object: &Kustomization, revision: &str) -> Option<Timestamp> {
     match object.spec.source_ref.kind {
-        SourceKind::GitRepository => artifact(&caches.git_repositories, object, revision),
-        SourceKind::OCIRepository => artifact(&caches.oci_repositories, object, revision),
-        SourceKind::Bucket => artifact(&caches.buckets, object, revision),
-        SourceKind::ExternalArtifact => artifact(&caches.external_artifacts, object, revision),
+        SourceKind::GitRepository => artifact(&sources.git_repositories, object, revision),
+        SourceKind::OCIRepository => artifact(&sources.oci_repositories, object, revision),
+        SourceKind::Bucket => artifact(&sources.buckets, object, revision),
+        SourceKind::ExternalArtifact => artifact(&sources.external_artifacts, object, revision),
     }
 }
 

@@ -5,107 +5,70 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::kustomize::{Kustomization, KustomizationStatus, ResourceInventory};
-use api::meta::{KUSTOMIZE_GROUP, RECONCILE_REQUEST_ANNOTATION, condition_types, reasons};
+use api::meta::{KUSTOMIZE_GROUP, condition_types, reasons};
 use controller_kit::ObjectKey;
+use controller_kit::conditions;
 use controller_kit::events::Severity;
 use controller_kit::queue::Outcome as Next;
-use controller_kit::{conditions, finalizer, status as status_patch};
 use jiff::Timestamp;
-use kube::ResourceExt as _;
 use kube_apply::{Applied, Pruned, SkipReason};
 use manifest::ObjectId;
+use reconcile_kit::writer::Writer;
 
 use super::decide::Plan;
 use super::report::Reports;
-use super::status::{self, Entry, Failure, Frame, Health, Report, Success};
+use super::status::{self, Entry, Failure, Health, Report, Success};
 use super::{Failed, Run, progress, why};
 use crate::controller::Context;
 use crate::error::Error;
 
-/// Flux's field manager of the status.
-const STATUS_MANAGER: &str = "gotk-kustomize-controller";
-
-/// Writes about one object, each time from the newest version of it.
+/// Records what becomes of one object.
 pub struct Recorder<'a> {
     context: &'a Context,
-    object: Arc<Kustomization>,
-    /// The request that the object had when it was observed. One that came since is left for the next run.
-    requested_at: Option<String>,
+    writer: Writer<'a, Kustomization>,
 }
 
 impl<'a> Recorder<'a> {
     /// Starts from the object as it was observed.
     pub fn new(context: &'a Context, object: Arc<Kustomization>) -> Self {
-        let requested_at = object.annotations().get(RECONCILE_REQUEST_ANNOTATION).cloned();
         Self {
             context,
-            object,
-            requested_at,
+            writer: Writer::new(&context.base, object),
         }
     }
 
     /// Says whether the object has our finalizer.
     pub fn has_finalizer(&self) -> bool {
-        finalizer::is_set(&*self.object)
+        self.writer.has_finalizer()
     }
 
     /// Adds our finalizer, if it is not there.
     pub async fn ensure_finalizer(&mut self) -> Result<(), Error> {
-        if self.has_finalizer() {
-            return Ok(());
-        }
-        let changed = finalizer::add(&self.context.client, &*self.object, STATUS_MANAGER).await;
-        self.advance(changed.map_err(|error| self.failed(Error::Finalizer(error)))?);
-        Ok(())
+        let added = self.writer.ensure_finalizer().await;
+        added.map_err(|error| self.failed(Error::Finalizer(error)))
     }
 
     /// Removes our finalizer; the object goes when it was the last.
     pub async fn remove_finalizer(&mut self) -> Result<(), Error> {
-        let changed = finalizer::remove(&self.context.client, &*self.object, STATUS_MANAGER).await;
-        changed.map_err(|error| self.failed(Error::Finalizer(error)))?;
-        Ok(())
+        let removed = self.writer.remove_finalizer().await;
+        removed.map_err(|error| self.failed(Error::Finalizer(error)))
     }
 
     /// Writes the status that follows from a report. Returns whether it differed.
     pub async fn report(&mut self, report: Report) -> Result<bool, Error> {
-        let frame = Frame {
-            generation: self.object.metadata.generation.unwrap_or_default(),
-            requested_at: self.requested_at.as_deref(),
-            now: Timestamp::now(),
-        };
         let unwritten = KustomizationStatus::default();
-        let next = status::next(self.object.status.as_ref().unwrap_or(&unwritten), frame, report);
-        let written =
-            status_patch::patch_status(&self.context.client, &*self.object, &next, STATUS_MANAGER).await;
-        match written {
-            Ok(changed) => {
-                let differed = changed.is_some();
-                if differed {
-                    self.count(&next);
-                }
-                self.advance(changed);
-                Ok(differed)
-            }
-            // The object is gone; there is nobody left to tell.
-            Err(error) if error.is_not_found() => Ok(false),
-            Err(error) => Err(self.failed(Error::Record(error))),
-        }
+        let status = self.object().status.as_ref().unwrap_or(&unwritten);
+        let next = status::next(status, self.writer.frame(), report);
+        let context = self.context;
+        let written = self
+            .writer
+            .write(&next, |before| count(context, before, &next))
+            .await;
+        written.map_err(|error| self.failed(Error::Record(error)))
     }
 
-    /// Counts what a status that was written says of delivery.
-    fn count(&self, next: &KustomizationStatus) {
-        let (context, object) = (self.context, &*self.object);
-        let made_at = || {
-            let revision = next.last_applied_revision.as_deref()?;
-            progress::made_at(&context.caches, object, revision)
-        };
-        context.metrics.progressed(
-            "Kustomization",
-            &ObjectKey::of(object),
-            &progress::of(object.status.as_ref()),
-            &progress::of(Some(next)),
-            made_at,
-        );
+    fn object(&self) -> &Kustomization {
+        self.writer.object()
     }
 
     /// Records that nothing can be done before the spec changes.
@@ -147,11 +110,11 @@ impl<'a> Recorder<'a> {
     /// Records the inventory before anything is applied. Nothing is written if it names all that is to be, and the
     /// status does not call the object stalled.
     pub async fn applying(&mut self, plan: &Plan, inventory: ResourceInventory) -> Result<(), Error> {
-        let known = self.object.status.as_ref().and_then(|s| s.inventory.as_ref()) == Some(&inventory);
+        let known = self.object().status.as_ref().and_then(|s| s.inventory.as_ref()) == Some(&inventory);
         if known && !conditions::is_stalled(self.conditions()) {
             return Ok(());
         }
-        let (revision, timeout) = (plan.inputs.revision.clone(), self.object.timeout().into());
+        let (revision, timeout) = (plan.inputs.revision.clone(), self.object().timeout().into());
         self.report(Report::Applying {
             revision,
             inventory,
@@ -163,7 +126,7 @@ impl<'a> Recorder<'a> {
 
     /// Records that health is being waited for, and what for, if that is known already.
     pub async fn waiting(&mut self, run: &Run, present: Option<String>) -> Result<(), Error> {
-        let (revision, timeout) = (run.plan.inputs.revision.clone(), self.object.timeout().into());
+        let (revision, timeout) = (run.plan.inputs.revision.clone(), self.object().timeout().into());
         self.report(Report::Waiting {
             revision,
             inventory: run.inventory.clone(),
@@ -374,7 +337,7 @@ impl<'a> Recorder<'a> {
         message: &str,
         more: Option<(String, String)>,
     ) {
-        let status = self.object.status.as_ref();
+        let status = self.object().status.as_ref();
         let applied = status.and_then(|s| s.last_applied_revision.as_ref());
         let origin = status.and_then(|s| s.last_applied_origin_revision.as_ref());
         let (revision, origin) = match plan {
@@ -391,24 +354,12 @@ impl<'a> Recorder<'a> {
         .into_iter()
         .flatten()
         .collect();
-        self.context
-            .events
-            .publish(&*self.object, severity, reason, message, annotations);
+        self.writer.event(severity, reason, message, annotations);
     }
 
     fn conditions(&self) -> &[api::meta::Condition] {
-        self.object
-            .status
-            .as_ref()
-            .map_or(&[], |status| &status.conditions)
-    }
-
-    /// Goes on from the answer to our own write, which is newer than what the watch has seen.
-    fn advance(&mut self, changed: Option<Kustomization>) {
-        if let Some(changed) = changed {
-            self.object = Arc::new(changed.clone());
-            self.context.caches.kustomizations.remember(changed);
-        }
+        let status = self.object().status.as_ref();
+        status.map_or(&[], |status| &status.conditions)
     }
 
     fn failed(&self, error: Error) -> Error {
@@ -425,4 +376,19 @@ fn entry(plan: &Plan, checksum: String, duration: Duration) -> Entry {
         revision: plan.inputs.revision.clone(),
         origin_revision: plan.origin_revision.clone(),
     }
+}
+
+/// Counts what a status that was written says of delivery.
+fn count(context: &Context, object: &Kustomization, next: &KustomizationStatus) {
+    let made_at = || {
+        let revision = next.last_applied_revision.as_deref()?;
+        progress::made_at(&context.sources, object, revision)
+    };
+    context.base.metrics.progressed(
+        "Kustomization",
+        &ObjectKey::of(object),
+        &progress::of(object.status.as_ref()),
+        &progress::of(Some(next)),
+        made_at,
+    );
 }

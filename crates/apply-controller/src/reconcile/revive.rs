@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use api::kustomize::Kustomization;
 use controller_kit::ObjectKey;
+use reconcile_kit::base::placement;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::carry_out::CutOff;
-use super::observe::placement;
 use crate::controller::Context;
 
 /// After so many failures in a row that ended like this, the retry interval decides: something else is wrong.
@@ -30,13 +30,13 @@ pub(super) fn when_possible(
     }
     let (waker, woken, object) = (Arc::clone(context), key.clone(), Arc::clone(object));
     let wait = async move {
-        let Ok(target) = waker.targets.of(placement(&object)).await else {
+        let Ok(target) = waker.base.targets.of(placement(&*object)).await else {
             return;
         };
         target.engine.wait_for_end(&cut_off.objects, &cut_off.own).await;
         tokio::time::sleep(PAUSE).await;
         waker.memory.with(&woken, |entry| entry.revived = true);
-        waker.queue.add(woken);
+        waker.base.queue.add(woken);
     };
     context.memory.with(key, |entry| {
         entry.revivals = entry.revivals.saturating_add(1);

@@ -80,7 +80,7 @@ fn key_of(owner: &Owner) -> ObjectKey {
 
 /// Whether another Kustomization goes on applying an object. The labels of an object are not enough: anybody may write them.
 fn is_rival(context: &Context, other: &ObjectKey, id: &ObjectId) -> bool {
-    let Some(object) = context.caches.kustomizations.get(&other.object_ref()) else {
+    let Some(object) = context.base.objects.get(&other.object_ref()) else {
         return false;
     };
     let hands_over = context.memory.with(other, |entry| entry.handing_over.is_some());

@@ -10,6 +10,8 @@ use controller_kit::conditions::{self, Fact};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+use reconcile_kit::writer::Frame;
+
 use super::report::{self, Reports};
 
 /// What happened, as far as the status tells of it.
@@ -124,17 +126,6 @@ impl Entry {
     pub fn with(self, reports: Reports) -> Self {
         Self { reports, ..self }
     }
-}
-
-/// The object that the status belongs to.
-#[derive(Debug, Clone, Copy)]
-pub struct Frame<'a> {
-    /// `metadata.generation`.
-    pub generation: i64,
-    /// Value of `reconcile.fluxcd.io/requestedAt`, which every report acknowledges.
-    pub requested_at: Option<&'a str>,
-    /// The time.
-    pub now: Timestamp,
 }
 
 /// Returns the status after a report.

@@ -4,14 +4,15 @@
 //! `release`, from Helm's records.
 
 use api::helm::{ChartArtifactKind, HelmRelease};
+use api::meta::reasons;
 pub use api::meta::reasons::ARTIFACT_FAILED;
-use api::meta::{CustomHealthCheck, reasons};
 use api::source::HelmChart;
 use controller_kit::{ObjectKey, check_name};
 use jiff::Timestamp;
-use kube_health::{Check, CheckError, Checks};
+use reconcile_kit::checks::checks;
+use reconcile_kit::dependencies::{Dependency, Unmet};
 
-use super::observe::{Dependency, Observed, Template};
+use super::observe::{Observed, Template};
 use crate::drift_rules;
 use crate::flags::Policy;
 use crate::memory::{Inputs, Outcome};
@@ -183,56 +184,19 @@ fn refused(object: &HelmRelease, reference: &Reference, policy: &Policy) -> Opti
     None
 }
 
-/// The health checks that the spec gives as expressions.
-pub fn checks(object: &HelmRelease) -> Result<Checks, CheckError> {
-    fn check(check: &CustomHealthCheck) -> Check<'_> {
-        Check {
-            api_version: &check.api_version,
-            kind: check.kind.as_deref(),
-            in_progress: check.in_progress.as_deref(),
-            failed: check.failed.as_deref(),
-            current: &check.current,
-        }
-    }
-    Checks::new(object.spec.health_check_exprs.iter().map(check))
-}
-
 fn invalid_expression(problem: &str) -> Decision {
     stalled(reasons::INVALID_CEL_EXPRESSION, format!("{TERMINAL}: {problem}"))
 }
 
 /// What follows from a dependency that is not ready, as Flux words it.
 fn unready(dependency: &Dependency, policy: &Policy) -> Option<Decision> {
-    let Dependency { name, found } = dependency;
+    let name = &dependency.name;
     let waits = |message: String| Some(blocked(reasons::DEPENDENCY_NOT_READY, message));
-    let Some(found) = found else {
-        return waits(format!("unable to get '{name}' dependency: it does not exist"));
-    };
-    match &found.expression {
-        None => {}
-        Some(Ok(true)) if policy.additive_expressions => {}
-        Some(Ok(true)) => return None,
-        Some(Ok(false)) => {
-            return waits(format!(
-                "dependency '{name}' is not ready according to readyExpr eval"
-            ));
-        }
-        // Only another text can help.
-        Some(Err(error @ cel_expression::Error::Parse { .. })) => {
-            return Some(invalid_expression(&format!(
-                "failed to evaluate dependency {name}: {error}"
-            )));
-        }
-        Some(Err(error)) => return waits(format!("failed to evaluate dependency {name}: {error}")),
-    }
-    if found.ready {
-        None
-    } else {
-        let cycle = found.cycle.as_ref().map(|cycle| format!(": {cycle}"));
-        waits(format!(
-            "dependency '{name}' is not ready{}",
-            cycle.unwrap_or_default()
-        ))
+    match dependency.check(policy.additive_expressions) {
+        Ok(_) => None,
+        Err(Unmet::Missing) => waits(format!("unable to get '{name}' dependency: it does not exist")),
+        Err(Unmet::NotYet(message)) => waits(message),
+        Err(Unmet::Invalid(message)) => Some(invalid_expression(&message)),
     }
 }
 

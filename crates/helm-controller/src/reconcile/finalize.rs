@@ -11,16 +11,18 @@ use cluster_access::targets::Target;
 use controller_kit::conditions::{self, Fact};
 use controller_kit::queue::{Outcome as Next, Slot};
 use controller_kit::{ObjectKey, finalizer};
+use error_chain::chain;
 use jiff::Timestamp;
+use reconcile_kit::base::owner;
+use reconcile_kit::base::placement;
 
-use super::observe::{Observed, placement};
+use super::observe::Observed;
 use super::record::Recorder;
 use super::template;
 use super::world::{Place, World};
-use crate::controller::{Context, owner};
+use crate::controller::Context;
 use crate::memory::Ends;
 use crate::release;
-use error_chain::chain;
 
 /// Flux's reason of Ready while it cannot be uninstalled.
 const UNINSTALL_FAILED: &str = "UninstallFailed";
@@ -95,7 +97,7 @@ async fn uninstall(
             Err(error) => recorder.unwritten(&error),
         });
     }
-    context.targets.forget(&owner(key));
+    context.base.targets.forget(&owner(key));
     tracing::info!("uninstalled Helm release for deleted resource");
     Ok(())
 }
@@ -105,7 +107,7 @@ async fn target(context: &Context, object: &HelmRelease) -> Result<Option<Arc<Ta
     let placement = placement(object);
     // An account of a remote cluster is that cluster's.
     if placement.kube_config.is_none() {
-        match context.targets.has_account(placement).await {
+        match context.base.targets.has_account(placement).await {
             Ok(true) => {}
             Ok(false) => {
                 tracing::error!(
@@ -121,7 +123,7 @@ async fn target(context: &Context, object: &HelmRelease) -> Result<Option<Arc<Ta
             }
         }
     }
-    match context.targets.of(placement).await {
+    match context.base.targets.of(placement).await {
         Ok(target) => Ok(Some(target)),
         Err(error) if error.is_missing() => {
             tracing::error!(error = chain(&error), "skipping Helm release uninstallation");

@@ -4,18 +4,12 @@
 use std::sync::Arc;
 
 use api::helm::{ChartArtifactKind, HelmRelease};
-use api::meta::{
-    DependencyReference, HasConditions, RECONCILE_REQUEST_ANNOTATION, StatusObject, condition_types,
-};
+use api::meta::RECONCILE_REQUEST_ANNOTATION;
 use api::source::{ExternalArtifact, HelmChart, OCIRepository};
-use cel_expression::Expression;
-use cluster_access::targets::Placement;
 use controller_kit::ObjectKey;
-use controller_kit::dependencies::{cycle, glimpse, told};
 use controller_kit::runtime::Cache;
-use kube::core::object::HasStatus as _;
-use kube::runtime::reflector::{ObjectRef, Store};
-use serde_json::json;
+use kube::runtime::reflector::Store;
+use reconcile_kit::dependencies::{self, Dependency};
 
 use crate::chart_template;
 use crate::memory::{Attempt, Memory};
@@ -64,31 +58,9 @@ pub enum Template {
     },
 }
 
-/// One entry of `spec.dependsOn`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Dependency {
-    /// As messages name it: `flux-system/base`.
-    pub name: String,
-    /// None if there is no such object.
-    pub found: Option<DependencyState>,
-}
-
-/// The state of a dependency.
-#[derive(Debug, Clone, PartialEq)]
-pub struct DependencyState {
-    /// Ready, for its newest generation.
-    pub ready: bool,
-    /// What `readyExpr` says, if there is one.
-    pub expression: Option<Result<bool, cel_expression::Error>>,
-    /// Says so if it waits for us in turn.
-    pub cycle: Option<String>,
-}
-
-/// The caches that watches fill.
+/// The sources of charts that watches have seen.
 #[derive(Clone)]
-pub struct Caches {
-    /// All HelmReleases in scope, of all shards: one may depend on another's. With our own newest writes.
-    pub releases: Cache<HelmRelease>,
+pub struct Sources {
     /// All HelmCharts.
     pub charts: Store<HelmChart>,
     /// All OCIRepositories.
@@ -99,14 +71,19 @@ pub struct Caches {
 
 /// Reads everything about one HelmRelease; None if it is gone.
 ///
-/// With `locked`, an expression sees of objects in other namespaces only what [`glimpse`](controller_kit::dependencies::glimpse)
-/// shows.
-pub fn observe(caches: &Caches, memory: &Memory, key: &ObjectKey, locked: bool) -> Option<Observed> {
-    let object = caches.releases.get(&key.object_ref())?;
+/// With `locked`, an expression sees of objects in other namespaces only who they are and how they are.
+pub fn observe(
+    objects: &Cache<HelmRelease>,
+    sources: &Sources,
+    memory: &Memory,
+    key: &ObjectKey,
+    locked: bool,
+) -> Option<Observed> {
+    let object = objects.get(&key.object_ref())?;
     let has_one = object.spec.chart.is_some() != object.spec.chart_ref.is_some();
     let reference = source::reference(&object).filter(|_| has_one);
     let source = reference.as_ref().map_or(Source::Missing, |reference| {
-        source_of(caches, reference, &key.namespace)
+        source_of(sources, reference, &key.namespace)
     });
     let latest = object.status.as_ref().and_then(|status| status.history.first());
     let latest = latest.map(|latest| (latest.version, latest.status.as_str()));
@@ -119,8 +96,8 @@ pub fn observe(caches: &Caches, memory: &Memory, key: &ObjectKey, locked: bool) 
         )
     });
     Some(Observed {
-        template: template(caches, &object),
-        dependencies: dependencies(caches.releases.store(), &object, locked),
+        template: template(objects, sources, &object),
+        dependencies: dependencies::observe(objects.store(), &*object, locked, |_| ()),
         requested_at: annotation(&object, RECONCILE_REQUEST_ANNOTATION),
         reference,
         source,
@@ -132,19 +109,19 @@ pub fn observe(caches: &Caches, memory: &Memory, key: &ObjectKey, locked: bool) 
     })
 }
 
-fn source_of(caches: &Caches, reference: &Reference, from: &str) -> Source {
+fn source_of(sources: &Sources, reference: &Reference, from: &str) -> Source {
     let Reference { kind, key } = reference;
     let found = match kind {
         ChartArtifactKind::HelmChart => {
-            let chart = caches.charts.get(&key.object_ref());
+            let chart = sources.charts.get(&key.object_ref());
             chart.map(|chart| source::of_chart(&chart, from))
         }
         ChartArtifactKind::OCIRepository => {
-            let repository = caches.oci_repositories.get(&key.object_ref());
+            let repository = sources.oci_repositories.get(&key.object_ref());
             repository.map(|repository| source::of_oci(&repository, from))
         }
         ChartArtifactKind::ExternalArtifact => {
-            let external = caches.external_artifacts.get(&key.object_ref());
+            let external = sources.external_artifacts.get(&key.object_ref());
             external.map(|external| source::of_artifact(&*external, *kind, from))
         }
     };
@@ -152,9 +129,9 @@ fn source_of(caches: &Caches, reference: &Reference, from: &str) -> Source {
 }
 
 /// Compares the HelmChart in the cluster with what the spec describes.
-fn template(caches: &Caches, object: &HelmRelease) -> Template {
+fn template(objects: &Cache<HelmRelease>, sources: &Sources, object: &HelmRelease) -> Template {
     if let Some(outdated) = chart_template::outdated(object) {
-        let chart = caches.charts.get(&outdated.object_ref());
+        let chart = sources.charts.get(&outdated.object_ref());
         // What somebody else made under that name is not ours to delete.
         let is_ours = chart.is_some_and(|chart| chart_template::is_of(&chart, object));
         return Template::Remove(is_ours.then_some(outdated));
@@ -162,7 +139,7 @@ fn template(caches: &Caches, object: &HelmRelease) -> Template {
     let (Some(desired), Some(key)) = (chart_template::desired(object), chart_template::key(object)) else {
         return Template::Current;
     };
-    let Some(chart) = caches.charts.get(&key.object_ref()) else {
+    let Some(chart) = sources.charts.get(&key.object_ref()) else {
         return Template::Apply(Box::new(desired));
     };
     if chart_template::is_current(&chart, &desired) {
@@ -170,7 +147,7 @@ fn template(caches: &Caches, object: &HelmRelease) -> Template {
     }
     if let Some(other) = chart_template::owner(&chart)
         && other != ObjectKey::of(object)
-        && let Some(rival) = caches.releases.get(&other.object_ref())
+        && let Some(rival) = objects.get(&other.object_ref())
         && chart_template::key(&rival).as_ref() == Some(&key)
     {
         return Template::Taken {
@@ -181,73 +158,6 @@ fn template(caches: &Caches, object: &HelmRelease) -> Template {
     Template::Apply(Box::new(desired))
 }
 
-/// What of an object says where its release is made, and as whom.
-pub fn placement(object: &HelmRelease) -> Placement<'_> {
-    Placement {
-        namespace: object.metadata.namespace.as_deref().unwrap_or_default(),
-        service_account: object.spec.service_account_name.as_deref(),
-        kube_config: object.spec.kube_config.as_ref(),
-    }
-}
-
-/// Returns the namespace that a dependency is in.
-pub fn dependency_namespace<'a>(object: &'a HelmRelease, named: Option<&'a str>) -> &'a str {
-    match named {
-        Some(namespace) if !namespace.is_empty() => namespace,
-        _ => object.metadata.namespace.as_deref().unwrap_or_default(),
-    }
-}
-
 fn annotation(object: &HelmRelease, key: &str) -> Option<String> {
     object.metadata.annotations.as_ref()?.get(key).cloned()
-}
-
-fn dependencies(store: &Store<HelmRelease>, object: &HelmRelease, locked: bool) -> Vec<Dependency> {
-    let mut own = None;
-    let mut expression = |reference: &DependencyReference, other: &HelmRelease| {
-        let text = reference.ready_expr.as_deref().filter(|text| !text.is_empty())?;
-        let own = own.get_or_insert_with(|| serde_json::to_value(object).unwrap_or_default());
-        let dep = serde_json::to_value(other).unwrap_or_default();
-        let is_foreign = other.metadata.namespace != object.metadata.namespace;
-        let dep = if locked && is_foreign { glimpse(&dep) } else { dep };
-        let variables = json!({"self": own, "dep": dep});
-        let parsed = Expression::parse_with_variables(text, &["dep", "self"]);
-        Some(parsed.and_then(|parsed| parsed.evaluate_boolean(&variables)))
-    };
-    let of = |key: &ObjectKey| -> Vec<ObjectKey> {
-        let Some(object) = store.get(&key.object_ref()) else {
-            return Vec::new();
-        };
-        let key = |reference: &DependencyReference| {
-            let namespace = dependency_namespace(&object, reference.namespace.as_deref());
-            ObjectKey::new(namespace, &reference.name)
-        };
-        object.spec.depends_on.iter().map(key).collect()
-    };
-    let cycle = |other: &HelmRelease| cycle(&ObjectKey::of(object), &ObjectKey::of(other), of);
-    let entries = object.spec.depends_on.iter().map(|reference| {
-        let namespace = dependency_namespace(object, reference.namespace.as_deref());
-        let found = store.get(&ObjectRef::new(&reference.name).within(namespace));
-        Dependency {
-            name: format!("{namespace}/{}", reference.name),
-            found: found.map(|other| DependencyState {
-                ready: is_ready(&other),
-                cycle: if is_ready(&other) {
-                    None
-                } else {
-                    cycle(&other).map(|way| told(&way))
-                },
-                expression: expression(reference, &other),
-            }),
-        }
-    });
-    entries.collect()
-}
-
-/// Ready, for the newest generation.
-pub fn is_ready(object: &HelmRelease) -> bool {
-    let is_current =
-        object.status().and_then(HasConditions::observed_generation) == object.metadata.generation;
-    let ready = object.condition(condition_types::READY);
-    is_current && ready.is_some_and(|ready| ready.status == "True")
 }

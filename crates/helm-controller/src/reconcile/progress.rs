@@ -9,7 +9,7 @@ use kube::Resource;
 use kube::core::NamespaceResourceScope;
 use kube::runtime::reflector::Store;
 
-use super::observe::Caches;
+use super::observe::Sources;
 use super::status;
 use crate::source::{self, Reference};
 
@@ -42,7 +42,7 @@ fn newest(status: &HelmReleaseStatus) -> Option<&Snapshot> {
 }
 
 /// When the chart of the newest release was made; None if it had the chart before, and if the source has another one by now.
-pub fn made_at(caches: &Caches, object: &HelmRelease, status: &HelmReleaseStatus) -> Option<Timestamp> {
+pub fn made_at(sources: &Sources, object: &HelmRelease, status: &HelmReleaseStatus) -> Option<Timestamp> {
     let version = &newest(status)?.chart_version;
     if status
         .history
@@ -53,9 +53,9 @@ pub fn made_at(caches: &Caches, object: &HelmRelease, status: &HelmReleaseStatus
     }
     let reference = source::reference(object)?;
     match reference.kind {
-        ChartArtifactKind::HelmChart => artifact(&caches.charts, &reference, version),
-        ChartArtifactKind::OCIRepository => artifact(&caches.oci_repositories, &reference, version),
-        ChartArtifactKind::ExternalArtifact => artifact(&caches.external_artifacts, &reference, version),
+        ChartArtifactKind::HelmChart => artifact(&sources.charts, &reference, version),
+        ChartArtifactKind::OCIRepository => artifact(&sources.oci_repositories, &reference, version),
+        ChartArtifactKind::ExternalArtifact => artifact(&sources.external_artifacts, &reference, version),
     }
 }
 

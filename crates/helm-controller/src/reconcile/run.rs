@@ -8,12 +8,14 @@ use api::meta::reasons;
 use cluster_access::targets::Target;
 use controller_kit::queue::{Outcome as Next, Slot};
 use controller_kit::{ObjectKey, conditions};
+use error_chain::chain;
 use jiff::{SignedDuration, Timestamp};
+use reconcile_kit::base::placement;
 use serde_json::{Map, Value};
 
 use super::access;
 use super::decide::{Plan, Trigger};
-use super::observe::{Observed, placement};
+use super::observe::Observed;
 use super::record::Recorder;
 use super::status::{self, Report};
 use super::world::{Place, World};
@@ -22,7 +24,6 @@ use crate::controller::Context;
 use crate::memory::{Attempt, Ends, Outcome, Seen};
 use crate::release::{self, Desired, Ended};
 use crate::{chart_template, drift_rules, values};
-use error_chain::chain;
 
 /// What a run works with.
 struct Parts {
@@ -58,7 +59,9 @@ pub(super) async fn run(
     });
     let next = attempt(context, key, observed, &mut recorder, &plan, slot, ends).await;
     context.memory.with(key, |entry| entry.running = None);
-    context.observe(key, Timestamp::now().duration_since(began).unsigned_abs());
+    context
+        .base
+        .observe(key, Timestamp::now().duration_since(began).unsigned_abs());
     next
 }
 
@@ -74,7 +77,7 @@ fn is_settled(context: &Context, key: &ObjectKey, observed: &Observed, plan: &Pl
         && is_ready
         && is_watched
         && !drift_rules::is_on(&observed.object)
-        && !access::is_asked(&observed.object, &context.caches.charts)
+        && !access::is_asked(&observed.object, &context.sources.charts)
         && (observed.object.spec.values_from.is_empty() || context.watches_configs)
 }
 
@@ -135,11 +138,11 @@ async fn gather(
     plan: &Plan,
 ) -> Result<Parts, Missing> {
     if let Err(access::Denied { reason, message }) =
-        access::check(&context.client, &context.caches.charts, object).await
+        access::check(&context.base.client, &context.sources.charts, object).await
     {
         return Err(Missing { reason, message });
     }
-    let composed = values::of(&context.client, object).await;
+    let composed = values::of(&context.base.client, object).await;
     let composed = composed.map_err(|error| Missing {
         reason: "ValuesError",
         message: chain(&error),
@@ -152,7 +155,7 @@ async fn gather(
             false => format!("Could not load chart: {}", chain(&error)),
         },
     })?;
-    let target = context.targets.of(placement(object)).await;
+    let target = context.base.targets.of(placement(object)).await;
     let target = target.map_err(|error| Missing {
         reason: "RESTClientError",
         message: chain(&error),
@@ -223,7 +226,7 @@ async fn conclude(
             rest(context, key, object, plan)
         }
         Ended::RetryAfter(interval) => {
-            let interval = context.jittered(interval.into());
+            let interval = context.base.jittered(interval.into());
             remember(context, key, plan, Outcome::Failed, interval);
             Next::After(interval)
         }
@@ -274,7 +277,7 @@ fn try_again(context: &Context, key: &ObjectKey, plan: &Plan) -> Next {
 
 /// All is as it should be until the interval is over.
 fn rest(context: &Context, key: &ObjectKey, object: &HelmRelease, plan: &Plan) -> Next {
-    let interval = context.jittered(object.spec.interval.into());
+    let interval = context.base.jittered(object.spec.interval.into());
     remember(context, key, plan, Outcome::Succeeded, interval);
     Next::After(interval)
 }

@@ -5,6 +5,7 @@ use api::helm::HelmReleaseStatus;
 use api::meta::{Condition, condition_types, reasons};
 use controller_kit::conditions::{self, Fact};
 use jiff::Timestamp;
+use reconcile_kit::writer::Frame;
 
 /// What happened, as far as the status tells of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,17 +38,6 @@ pub enum Report {
         /// What began it.
         by: String,
     },
-}
-
-/// The object that the status belongs to.
-#[derive(Debug, Clone, Copy)]
-pub struct Frame<'a> {
-    /// `metadata.generation`.
-    pub generation: i64,
-    /// Value of `reconcile.fluxcd.io/requestedAt`, which every report acknowledges.
-    pub requested_at: Option<&'a str>,
-    /// The time.
-    pub now: Timestamp,
 }
 
 /// Returns the status after a report.

@@ -16,7 +16,7 @@ use crate::flags::NAME;
 /// Makes or changes a HelmChart by server-side apply, as Flux does.
 pub async fn apply(context: &Context, recorder: &Recorder<'_>, chart: &HelmChart) -> Result<(), Error> {
     let key = ObjectKey::of(chart);
-    let api: Api<HelmChart> = Api::namespaced(context.client.clone(), &key.namespace);
+    let api: Api<HelmChart> = Api::namespaced(context.base.client.clone(), &key.namespace);
     let parameters = PatchParams::apply(NAME).force();
     let applied = api.patch(&key.name, &parameters, &Patch::Apply(chart)).await;
     let applied = applied.map_err(|error| {
@@ -25,7 +25,7 @@ pub async fn apply(context: &Context, recorder: &Recorder<'_>, chart: &HelmChart
         error
     })?;
     let is_new =
-        applied.metadata.generation == Some(1) && context.caches.charts.get(&key.object_ref()).is_none();
+        applied.metadata.generation == Some(1) && context.sources.charts.get(&key.object_ref()).is_none();
     let source = &chart.spec.source_ref;
     let (action, reason) = match is_new {
         true => ("created", "HelmChartCreated"),
@@ -42,7 +42,7 @@ pub async fn apply(context: &Context, recorder: &Recorder<'_>, chart: &HelmChart
 
 /// Deletes a HelmChart of an earlier spec.
 pub async fn remove(context: &Context, recorder: &Recorder<'_>, chart: &ObjectKey) -> Result<(), Error> {
-    let api: Api<HelmChart> = Api::namespaced(context.client.clone(), &chart.namespace);
+    let api: Api<HelmChart> = Api::namespaced(context.base.client.clone(), &chart.namespace);
     match api.delete(&chart.name, &DeleteParams::default()).await {
         Ok(_) => {
             let message = format!("deleted HelmChart '{chart}'");
@@ -67,7 +67,7 @@ pub fn last(context: &Context, object: &HelmRelease) -> Option<ObjectKey> {
     let named = named.and_then(|named| named.split_once('/'));
     let named = named.map(|(namespace, name)| ObjectKey::new(namespace, name));
     let key = named.or_else(|| crate::chart_template::key(object))?;
-    let chart = context.caches.charts.get(&key.object_ref())?;
+    let chart = context.sources.charts.get(&key.object_ref())?;
     let is_going = chart.metadata.deletion_timestamp.is_some();
     (!is_going && crate::chart_template::is_of(&chart, object)).then_some(key)
 }

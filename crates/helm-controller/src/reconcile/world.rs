@@ -8,22 +8,23 @@ use api::helm::{HelmRelease, HelmReleaseStatus};
 use cluster_access::targets::Target;
 use controller_kit::ObjectKey;
 use controller_kit::queue::Slot;
+use error_chain::chain;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use helm_action::{Cluster, Context as ActionContext, Error, ErrorKind, Log, Outcome, Pace, Storage};
 use helm_release::{Release, Status};
 use jiff::Timestamp;
+use reconcile_kit::base::owner;
 use serde_json::{Map, Value};
 
 use super::record::Recorder;
-use super::{decide, drift, inventory, waiting};
+use super::{drift, inventory, waiting};
 use crate::charts::Loaded;
-use crate::controller::{Context, owner};
+use crate::controller::Context;
 use crate::flags::NAME;
 use crate::memory::Ends;
 use crate::orders::Orders;
 use crate::release::{self, Action, Drift, Event, Failure, FailureKind, Perform, Performed};
-use error_chain::chain;
 
 /// Where a release is.
 pub(super) struct Place {
@@ -153,7 +154,8 @@ impl<'a, 'r> World<'a, 'r> {
             ..
         } = self;
         let place = found(self.place.as_ref())?;
-        let checks = decide::checks(object).map_err(|error| Failure::new(chain(&error)))?;
+        let checks =
+            reconcile_kit::checks::checks(&***object).map_err(|error| Failure::new(chain(&error)))?;
         let checks = Arc::new(checks);
         let orders = Orders {
             object,

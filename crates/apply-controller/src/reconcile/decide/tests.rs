@@ -3,7 +3,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::super::observe::{DependencyState, SourceArtifact};
+use reconcile_kit::dependencies::State;
+
+use super::super::observe::{Lineage, SourceArtifact};
 use super::*;
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
@@ -264,11 +266,13 @@ fn a_source_that_is_not_there_or_has_nothing_blocks() {
 #[test]
 fn a_dependency_must_be_there_ready_and_as_far_as_we_are() {
     let state = |ready, same_source, revision: &str| {
-        Some(DependencyState {
+        Some(State {
             cycle: None,
             ready,
-            same_source,
-            applied_revision: Some(revision.to_owned()),
+            detail: Lineage {
+                same_source,
+                applied_revision: Some(revision.to_owned()),
+            },
             expression: None,
         })
     };
@@ -352,11 +356,13 @@ fn an_expression_takes_the_place_of_the_usual_check_or_is_added_to_it() {
     };
     let of = |expression, ready, additive_expressions| {
         let mut observed = observed(json!({}));
-        let found = Some(DependencyState {
+        let found = Some(State {
             cycle: None,
             ready,
-            same_source: false,
-            applied_revision: None,
+            detail: Lineage {
+                same_source: false,
+                applied_revision: None,
+            },
             expression: Some(expression),
         });
         let name = "ns/base".to_owned();

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use jiff::SignedDuration;
+use reconcile_kit::dependencies::State;
 use serde_json::{Value, json};
 
-use super::super::observe::DependencyState;
 use super::*;
 use crate::memory::Attempt;
 use crate::source;
@@ -139,7 +139,8 @@ fn sources_and_dependencies_are_waited_for_in_fluxs_words() {
     );
     let dependency = |found: Option<(bool, Option<bool>)>| Dependency {
         name: "apps/base".to_owned(),
-        found: found.map(|(ready, expression)| DependencyState {
+        found: found.map(|(ready, expression)| State {
+            detail: (),
             cycle: None,
             ready,
             expression: expression.map(Ok),

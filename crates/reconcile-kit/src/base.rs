@@ -1,0 +1,108 @@
+//! What all reconciles of a kind share.
+
+use std::collections::BTreeMap;
+use std::hash::{Hash as _, Hasher as _};
+use std::time::Duration;
+
+use api::meta::Delivers;
+use cluster_access::targets::{Placement, Targets};
+use controller_kit::ObjectKey;
+use controller_kit::events::Recorder;
+use controller_kit::jitter;
+use controller_kit::metrics::Metrics;
+use controller_kit::queue::Queue;
+use controller_kit::runtime::Cache;
+use kube::core::{NamespaceResourceScope, Selector, SelectorExt as _};
+use kube::{Client, Resource};
+use kube_apply::Owner;
+use serde::Serialize;
+
+/// What all reconciles of a kind share, whatever the kind does.
+pub struct Base<K: Resource<DynamicType = ()> + Clone + 'static> {
+    /// The connection to the API server.
+    pub client: Client,
+    /// All objects of the kind in scope, of all shards: one may depend on another's. With our own newest writes.
+    pub objects: Cache<K>,
+    /// What is reconciled next.
+    pub queue: Queue<ObjectKey>,
+    /// Where objects are delivered, and as whom.
+    pub targets: Targets,
+    /// Publishes Kubernetes Events.
+    pub events: Recorder,
+    /// Which objects are ours (`--watch-label-selector`).
+    pub shard: Selector,
+    /// By how many percent intervals are spread.
+    pub jitter_percentage: u8,
+    /// What is measured.
+    pub metrics: Metrics,
+    /// The field manager of what we write into our objects.
+    pub manager: &'static str,
+}
+
+impl<K> Base<K>
+where
+    K: Delivers + Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + 'static,
+{
+    /// Returns whether an object is in our shard.
+    pub fn is_ours(&self, object: &K) -> bool {
+        let unlabelled = BTreeMap::new();
+        self.shard
+            .matches(object.meta().labels.as_ref().unwrap_or(&unlabelled))
+    }
+
+    /// Returns the objects of our shard that are concerned by something.
+    pub fn concerned(&self, is_concerned: impl Fn(&K) -> bool) -> Vec<ObjectKey> {
+        let objects = self.objects.store().state().into_iter();
+        objects
+            .filter(|object| is_concerned(object) && self.is_ours(object))
+            .map(|object| ObjectKey::of(&*object))
+            .collect()
+    }
+
+    /// Drops what is known of an object that is gone.
+    pub fn forget(&self, key: &ObjectKey) {
+        self.metrics
+            .forget_object(&K::kind(&()), &key.namespace, &key.name);
+        self.targets.forget(&owner(key));
+    }
+
+    /// Records how long a reconcile took.
+    pub fn observe(&self, key: &ObjectKey, took: Duration) {
+        self.metrics
+            .observe_reconcile(&K::kind(&()), &key.namespace, &key.name, took);
+    }
+
+    /// Spreads an interval.
+    pub fn jittered(&self, interval: Duration) -> Duration {
+        jitter::jitter(interval, self.jitter_percentage, jitter::random())
+    }
+}
+
+/// Returns an object as the owner of what is delivered for it.
+pub fn owner(key: &ObjectKey) -> Owner {
+    Owner {
+        namespace: key.namespace.clone(),
+        name: key.name.clone(),
+    }
+}
+
+/// Returns what of an object says where its objects are, and as whom they are made.
+pub fn placement<K: Delivers>(object: &K) -> Placement<'_> {
+    Placement {
+        namespace: object.meta().namespace.as_deref().unwrap_or_default(),
+        service_account: object.service_account(),
+        kube_config: object.kube_config(),
+    }
+}
+
+/// Returns a digest of what a person sees of an object: all that an expression may look at.
+pub fn digest<K: Resource + Clone + Serialize>(object: &K) -> u64 {
+    let mut object = object.clone();
+    object.meta_mut().managed_fields = None;
+    object.meta_mut().resource_version = None;
+    let mut hasher = std::hash::DefaultHasher::new();
+    serde_json::to_string(&object)
+        .unwrap_or_default()
+        .hash(&mut hasher);
+    hasher.finish()
+}

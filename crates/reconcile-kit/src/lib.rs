@@ -1,0 +1,22 @@
+//! The spine of controllers whose objects deliver: they wait for others, take content from a source, and make objects
+//! somewhere as somebody.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`base`] | what all reconciles of a kind share: caches, queue, targets, events, metrics |
+//! | [`dependencies`] | `spec.dependsOn`, with `readyExpr` and circles |
+//! | [`sources`] | which changes of a source matter |
+//! | [`configs`] | the ConfigMaps and Secrets that specs refer to |
+//! | [`checks`] | `spec.healthCheckExprs` |
+//! | [`writer`] | the finalizer, the status and events |
+//! | [`flags`] | the command line that such controllers share |
+//!
+//! A kind is an [`api::meta::Delivers`]; nothing here knows which.
+
+pub mod base;
+pub mod checks;
+pub mod configs;
+pub mod dependencies;
+pub mod flags;
+pub mod sources;
+pub mod writer;
