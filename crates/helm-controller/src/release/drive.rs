@@ -175,7 +175,7 @@ impl<W: Perform> Run<'_, W> {
         let stored = self.world.get(to.version).await;
         let stored =
             stored.map_err(|failure| failure.context("cannot verify previous release to roll back to"))?;
-        let ours = stored.is_some_and(|stored| verify::is_ours(&to, &stored).is_ok());
+        let ours = stored.is_some_and(|stored| verify::is_intact(&to, &stored));
         Ok(if ours {
             Action::RollBack(to)
         } else {

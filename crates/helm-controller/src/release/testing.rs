@@ -455,7 +455,7 @@ impl Perform for World {
             Action::Install => self.make(&mut performed, "install", "pending-install"),
             Action::Upgrade => self.make(&mut performed, "upgrade", "pending-upgrade"),
             Action::RollBack(to) => {
-                assert!(verify::is_ours(to, &self.records[&to.version]).is_ok());
+                assert!(verify::is_intact(to, &self.records[&to.version]));
                 self.roll_back(&mut performed, to.version)
             }
             Action::UninstallRemediation | Action::FinishUninstall | Action::Uninstall => {

@@ -1,7 +1,7 @@
 //! Whether a stored revision is the one that the controller left, and the one that is desired.
 
 use api::helm::Snapshot;
-use helm_release::{Release, observation};
+use helm_release::{Release, Status, observation};
 
 use super::desired::Desired;
 use super::history::SNAPSHOT_VERSION;
@@ -38,6 +38,21 @@ pub(super) fn is_ours(snapshot: &Snapshot, release: &Release) -> Result<(), Stra
     (digest == snapshot.digest)
         .then_some(())
         .ok_or(Stranger::NotObserved)
+}
+
+/// Returns whether the storage has a revision as it was left, to be rolled back to. Helm calls it superseded shortly before it ends
+/// a rollback: a process that was killed in between has not written down that it did.
+pub(super) fn is_intact(snapshot: &Snapshot, release: &Release) -> bool {
+    if is_ours(snapshot, release).is_ok() {
+        return true;
+    }
+    let deployed = Status::Deployed;
+    if release.info.status != Status::Superseded || snapshot.status != deployed.to_string() {
+        return false;
+    }
+    let mut before = release.clone();
+    before.info.status = deployed;
+    is_ours(snapshot, &before).is_ok()
 }
 
 /// Why a stored revision is not what is desired, if it is not.

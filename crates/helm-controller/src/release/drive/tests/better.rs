@@ -177,6 +177,22 @@ async fn a_rollback_that_a_crash_broke_off_is_made_again() {
 }
 
 #[tokio::test]
+async fn a_rollback_that_a_crash_broke_off_at_its_end_is_made_again() {
+    let mut scene = Scene::new(&json!({"upgrade": {"remediation": {"remediateLastFailure": true}}}));
+    scene.run().await;
+    scene.newer_chart();
+    scene.script(&[("upgrade", "failed"), ("rollback", "early")]);
+    assert!(matches!(scene.run().await, Ended::Failed(_)));
+    let pending = scene.world.release("pending-rollback", "begun");
+    scene.world.records.insert(3, pending);
+    let target = scene.world.records.get_mut(&1).unwrap();
+    target.info.status = Status::Superseded;
+    assert_eq!(scene.run().await, Ended::Stalled(Stall::RetriesExceeded));
+    assert_eq!(scene.performed(), ["rollback ok"]);
+    assert_eq!(scene.world.records[&4].manifest, "# app@1.0.0\n");
+}
+
+#[tokio::test]
 async fn post_renderers_that_were_rolled_back_are_not_taken_for_released() {
     let mut scene = Scene::new(&json!({"upgrade": {"remediation": {"remediateLastFailure": true}}}));
     scene.run().await;
