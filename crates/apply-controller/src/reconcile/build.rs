@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use api::kustomize::KustomizationSpec;
 use artifact::Digest;
-use artifact::client::RemoteTree;
+use artifact::client::{ArtifactRef, RemoteTree};
 use manifest::Object;
 use tokio::runtime::Handle;
 
@@ -14,10 +14,18 @@ use super::decrypt::{self, Hidden};
 use super::source_tree::fetch_error;
 use super::tree_fs::TreeFs;
 use super::variables::Variables;
-use super::{Plan, Trigger};
 use crate::builds::{Build, Builds, Built, Key};
 use crate::decryption::Keyring;
 use crate::error::{BuildError, Error};
+
+/// Whether a build that is kept will do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Freshness {
+    /// It will, if it would find the same files.
+    MayBeKept,
+    /// It will not: who asks for a reconcile wants nothing that is remembered.
+    New,
+}
 
 /// Returns the build of a folder of the tree: one that is kept, or a new one.
 ///
@@ -27,21 +35,21 @@ pub async fn build(
     tree: &Arc<RemoteTree>,
     folder: &str,
     spec: &Arc<KustomizationSpec>,
-    plan: &Plan,
+    artifact: &ArtifactRef,
     keys: Option<&Keyring>,
+    freshness: Freshness,
 ) -> Result<Arc<Build>, Error> {
     let key = Key::of(folder, spec);
-    // Who asks for a reconcile wants nothing that is remembered.
-    if plan.trigger != Trigger::Requested {
+    if freshness == Freshness::MayBeKept {
         let kept = builds.find(&key, &**tree).await;
-        if let Some(kept) = kept.map_err(|source| fetch_error(plan, source))? {
-            tracing::debug!(revision = plan.inputs.revision, folder, "build is known");
+        if let Some(kept) = kept.map_err(|source| fetch_error(artifact, source))? {
+            tracing::debug!(revision = artifact.revision, folder, "build is known");
             return Ok(kept);
         }
     }
     tree.prefetch(folder)
         .await
-        .map_err(|source| fetch_error(plan, source))?;
+        .map_err(|source| fetch_error(artifact, source))?;
     let Ran {
         result,
         looks,
@@ -52,7 +60,7 @@ pub async fn build(
     }
     .map_err(|error| Error::Build(Arc::new(error)))?;
     tracing::debug!(
-        revision = plan.inputs.revision,
+        revision = artifact.revision,
         folder,
         succeeded = result.is_ok(),
         "built"
@@ -64,7 +72,7 @@ pub async fn build(
     let result = result.map(Arc::new).map_err(Arc::new);
     let closure = Closure::of(&**tree, &looks)
         .await
-        .map_err(|source| fetch_error(plan, source))?;
+        .map_err(|source| fetch_error(artifact, source))?;
     let closure = Arc::new(closure);
     let build = Arc::new(Build { key, closure, result });
     if !is_secret {

@@ -12,6 +12,7 @@ use kube_apply::{Applied, ApplyOptions, CommonMetadata, Inventory, Owner, Prepar
 use manifest::{Object, ObjectId};
 use reconcile_kit::base::placement;
 
+use super::build::Freshness;
 use super::build::{self, Output};
 use super::decide::{Plan, Trigger};
 use super::decrypt::Hidden;
@@ -145,7 +146,7 @@ impl Job<'_> {
     async fn gather(&self) -> Result<Inputs, Error> {
         let Self { context, key, .. } = self;
         Ok(Inputs {
-            tree: Arc::new(fetch(context, self.plan).await?),
+            tree: Arc::new(fetch(context, &self.plan.artifact()).await?),
             variables: Variables::read(&context.base.client, &key.namespace, self.object()).await?,
             keys: context.decryption.keys_of(self.object()).await?,
         })
@@ -174,7 +175,7 @@ impl Job<'_> {
             return Ok(None);
         };
         let holds = before.closure.holds_in(&*inputs.tree).await;
-        let holds = holds.map_err(|source| fetch_error(plan, source))?;
+        let holds = holds.map_err(|source| fetch_error(&plan.artifact(), source))?;
         Ok(holds.then(|| Run {
             plan: plan.clone(),
             began: self.began,
@@ -192,9 +193,24 @@ impl Job<'_> {
             keys,
         } = inputs;
         let (context, plan) = (self.context, self.plan);
-        let folder = folder(&tree, self.object(), plan).await?;
+        let artifact = plan.artifact();
+        let folder = folder(&tree, self.object(), &artifact).await?;
         let spec = Arc::new(self.object().spec.clone());
-        let build = build::build(&context.builds, &tree, &folder, &spec, plan, keys.as_ref()).await?;
+        let freshness = match plan.trigger {
+            Trigger::Requested => Freshness::New,
+            _ => Freshness::MayBeKept,
+        };
+        let keys_used = keys.as_ref();
+        let build = build::build(
+            &context.builds,
+            &tree,
+            &folder,
+            &spec,
+            &artifact,
+            keys_used,
+            freshness,
+        )
+        .await?;
         drop(tree);
         let built = build.result.clone().map_err(Error::Build)?;
         let mut references = variables::references(self.object()).iter();

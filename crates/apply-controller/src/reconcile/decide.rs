@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use api::kustomize::{Kustomization, SourceKind};
 use api::meta::reasons;
-use artifact::client::SourceObject;
+use artifact::client::{ArtifactRef, SourceObject};
 use jiff::{SignedDuration, Timestamp};
 use reconcile_kit::checks::checks;
 use reconcile_kit::dependencies::{Met, Unmet};
@@ -69,6 +69,18 @@ pub struct Plan {
     pub origin_revision: Option<String>,
     /// The request (`reconcile.fluxcd.io/requestedAt`) that it answers, if there is one.
     pub request: Option<String>,
+}
+
+impl Plan {
+    /// Returns the artifact that it builds from.
+    pub fn artifact(&self) -> ArtifactRef {
+        ArtifactRef {
+            object: self.source.clone(),
+            url: self.url.clone(),
+            digest: self.inputs.digest.clone(),
+            revision: self.inputs.revision.clone(),
+        }
+    }
 }
 
 /// Why a run happens, most specific first.

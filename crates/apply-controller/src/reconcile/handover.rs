@@ -15,18 +15,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::kustomize::{Kustomization, KustomizationSpec};
-use artifact::client::RemoteTree;
+use artifact::client::{ArtifactRef, RemoteTree};
 use cluster_access::targets::Target;
 use controller_kit::ObjectKey;
 use jiff::{SignedDuration, Timestamp};
 use kube_apply::{Guard, Owner, PruneOptions, Pruned};
 use manifest::{Object, ObjectId};
 
-use super::decide::{Plan, Trigger, source_object};
+use super::build::Freshness;
+use super::decide::source_object;
 use super::observe::{self, Source, source_namespace};
 use super::{build, managed_before, source_tree};
 use crate::controller::Context;
-use crate::memory::Inputs;
 
 /// A wait that began within this time is a new one.
 const JUST_BEGUN: SignedDuration = SignedDuration::from_secs(2);
@@ -332,26 +332,20 @@ async fn made_by_others(
     if candidates.is_empty() || stale.is_empty() {
         return Vec::new();
     }
-    let plan = Plan {
-        trigger: Trigger::Revision,
-        inputs: Inputs {
-            generation: 0,
-            revision: artifact.revision,
-            digest: artifact.digest,
-        },
-        source: source_object(object),
+    let artifact = ArtifactRef {
+        object: source_object(object),
         url: artifact.url,
-        origin_revision: None,
-        request: None,
+        digest: artifact.digest,
+        revision: artifact.revision,
     };
     let deadline = tokio::time::Instant::now() + LOOKING;
-    let tree = tokio::time::timeout_at(deadline, source_tree::fetch(context, &plan)).await;
+    let tree = tokio::time::timeout_at(deadline, source_tree::fetch(context, &artifact)).await;
     let tree = tree.ok().and_then(Result::ok).map(Arc::new);
     let mut made = Vec::new();
     for (number, other) in candidates.into_iter().enumerate() {
         let objects = match &tree {
             Some(tree) if number < BUILDS => {
-                let built = objects_of(context, tree, &other.object, &plan);
+                let built = objects_of(context, tree, &other.object, &artifact);
                 tokio::time::timeout_at(deadline, built).await.ok().flatten()
             }
             _ => None,
@@ -373,18 +367,27 @@ async fn objects_of(
     context: &Context,
     tree: &Arc<RemoteTree>,
     object: &Kustomization,
-    plan: &Plan,
+    artifact: &ArtifactRef,
 ) -> Option<Vec<Object>> {
-    let folder = match source_tree::folder(tree, object, plan).await {
+    let folder = match source_tree::folder(tree, object, artifact).await {
         Ok(folder) => folder,
         Err(crate::error::Error::PathNotFound { .. }) => return Some(Vec::new()),
         Err(_) => return None,
     };
     let spec = Arc::new(object.spec.clone());
     let keys = context.decryption.keys_of(object).await.ok()?;
-    let built = build::build(&context.builds, tree, &folder, &spec, plan, keys.as_ref())
-        .await
-        .ok()?;
+    let may_be_kept = Freshness::MayBeKept;
+    let built = build::build(
+        &context.builds,
+        tree,
+        &folder,
+        &spec,
+        artifact,
+        keys.as_ref(),
+        may_be_kept,
+    )
+    .await
+    .ok()?;
     Some(
         built
             .result

@@ -4,35 +4,29 @@ use api::kustomize::Kustomization;
 use artifact::client::{ArtifactRef, RemoteTree};
 use artifact::tree::EntryKind;
 
-use super::decide::Plan;
 use crate::controller::Context;
 use crate::error::Error;
 
-/// Opens the tree of the plan's artifact.
-pub(super) async fn fetch(context: &Context, plan: &Plan) -> Result<RemoteTree, Error> {
-    let reference = ArtifactRef {
-        object: plan.source.clone(),
-        url: plan.url.clone(),
-        digest: plan.inputs.digest.clone(),
-        revision: plan.inputs.revision.clone(),
-    };
-    context
-        .artifacts
-        .open(&reference)
-        .await
-        .map_err(|source| fetch_error(plan, source))
+/// Opens the tree of an artifact.
+pub(super) async fn fetch(context: &Context, artifact: &ArtifactRef) -> Result<RemoteTree, Error> {
+    let opened = context.artifacts.open(artifact).await;
+    opened.map_err(|source| fetch_error(artifact, source))
 }
 
 /// A part of the tree that could not be had.
-pub(super) fn fetch_error(plan: &Plan, source: artifact::client::Error) -> Error {
+pub(super) fn fetch_error(artifact: &ArtifactRef, source: artifact::client::Error) -> Error {
     Error::FetchArtifact {
-        revision: plan.inputs.revision.clone(),
+        revision: artifact.revision.clone(),
         source,
     }
 }
 
 /// Finds `spec.path` in the tree.
-pub(super) async fn folder(tree: &RemoteTree, object: &Kustomization, plan: &Plan) -> Result<String, Error> {
+pub(super) async fn folder(
+    tree: &RemoteTree,
+    object: &Kustomization,
+    artifact: &ArtifactRef,
+) -> Result<String, Error> {
     let path = object.spec.path.as_deref().unwrap_or_default();
     let folder = flux_spec::build::path::clamp(path);
     let found = match folder.as_str() {
@@ -41,14 +35,14 @@ pub(super) async fn folder(tree: &RemoteTree, object: &Kustomization, plan: &Pla
             let entry = tree
                 .entry(folder)
                 .await
-                .map_err(|source| fetch_error(plan, source))?;
+                .map_err(|source| fetch_error(artifact, source))?;
             entry.is_some_and(|entry| entry.kind == EntryKind::Directory)
         }
     };
     if !found {
         return Err(Error::PathNotFound {
             path: path.to_owned(),
-            revision: plan.inputs.revision.clone(),
+            revision: artifact.revision.clone(),
         });
     }
     Ok(folder)
