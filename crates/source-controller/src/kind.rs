@@ -62,6 +62,9 @@ pub(crate) trait Kind:
         false
     }
 
+    /// Drops what the fetcher keeps for an object that is gone.
+    fn forget(_: &controller_kit::ObjectKey, _: &Fetcher) {}
+
     /// The sources that this one builds upon. When one of them changes, this one is reconciled at once.
     fn inputs(&self) -> Vec<store::ObjectKey> {
         Vec::new()

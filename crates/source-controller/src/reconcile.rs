@@ -15,7 +15,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::source::HelmRepository;
 use artifact::store::Store;
 use controller_kit::events::{Recorder, Severity};
 use controller_kit::jitter::{jitter, random};
@@ -28,6 +27,7 @@ use kube::Client;
 use kube::core::object::HasStatus;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use transport::received;
 
 use self::decide::{Decision, Plan, Progress, decide};
 use self::fetch::Fetcher;
@@ -37,7 +37,6 @@ use self::status::{Conclusion, Ending, Event, Next};
 use self::store::AdvertisedAddress;
 use crate::kind::{Failure, Fetch, Fetched, Kind, Verified};
 use crate::metrics::{FetchResult, FetchesOfKind};
-use transport::received;
 
 /// A fetch that is over before needs no status of its own in between.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -326,9 +325,7 @@ async fn leave_alone<K: Kind>(
 async fn forget<K: Kind>(key: &ObjectKey, context: &Context<K>) -> Outcome {
     context.metrics.forget_object(K::NAME, &key.namespace, &key.name);
     context.secrets_read.forget(&store_key::<K>(key));
-    if K::NAME == HelmRepository::NAME {
-        context.fetcher.helm.cache.forget(&key.namespace, &key.name);
-    }
+    K::forget(key, &context.fetcher);
     match store::remove::<K>(key, &context.store).await {
         Ok(_) => Outcome::Done,
         Err(error) => {

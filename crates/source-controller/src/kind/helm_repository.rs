@@ -45,6 +45,11 @@ impl Kind for HelmRepository {
         self.spec.type_ == Some(HelmRepositoryType::Oci)
     }
 
+    /// Its index.
+    fn forget(key: &controller_kit::ObjectKey, fetcher: &Fetcher) {
+        fetcher.helm.cache.forget(&key.namespace, &key.name);
+    }
+
     /// Itself, when its index was fetched for a chart: then the status is to follow.
     fn inputs(&self) -> Vec<ObjectKey> {
         vec![refreshed_key(
