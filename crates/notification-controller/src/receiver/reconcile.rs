@@ -14,7 +14,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client, ResourceExt as _};
 
 use super::Context;
-use super::compile::{self, Compiled};
+use super::compile::{self, Compiled, Invalid};
 use super::index::Entry;
 use super::status::{self, Frame, Report};
 use super::targets::Place;
@@ -50,90 +50,182 @@ pub async fn reconcile(context: &Context, key: &ObjectKey) -> Next {
 }
 
 async fn advance(context: &Context, key: &ObjectKey, mut object: Arc<Receiver>) -> anyhow::Result<Next> {
-    if object.metadata.deletion_timestamp.is_some() {
-        context.index.remove(key);
-        finalizer::remove(&context.client, &*object, NAME).await?;
-        return Ok(Next::Done);
-    }
-    if let Some(changed) = finalizer::add(&context.client, &*object, NAME).await? {
+    if object.metadata.deletion_timestamp.is_none()
+        && let Some(changed) = finalizer::add(&context.client, &*object, NAME).await?
+    {
         context.receivers.remember(changed.clone());
         object = Arc::new(changed);
     }
+    let observed = observe(context, key, &object).await;
+    carry_out(context, key, &object, decide(key, &object, observed)).await
+}
+
+/// What a decision depends on beside the object.
+struct Observed {
+    /// What the object says; None if that does not matter.
+    compiled: Option<Result<Compiled, Invalid>>,
+    /// What its Secret holds; None if it names none.
+    secret: Option<Result<SecretData, Unread>>,
+    /// The kinds that it is to wake and the cluster does not serve.
+    unserved: Option<String>,
+}
+
+/// What becomes of a Receiver.
+#[derive(Debug)]
+enum Decision {
+    /// It is being deleted: nobody reaches it any more.
+    Finalize,
+    /// It is suspended: its path is known, and closed.
+    Suspend,
+    /// It cannot work until the spec changes.
+    Refuse(Invalid),
+    /// Its token cannot be read. One of this spec that is open stays open, with the token that it had.
+    Wait { receiver: Box<Compiled>, unread: Unread },
+    /// It takes calls at a path.
+    Open {
+        receiver: Box<Compiled>,
+        path: String,
+        secret: Option<SecretData>,
+        unserved: Option<String>,
+    },
+}
+
+/// Reads what the object refers to.
+async fn observe(context: &Context, key: &ObjectKey, object: &Receiver) -> Observed {
+    let mut observed = Observed {
+        compiled: None,
+        secret: None,
+        unserved: None,
+    };
+    if object.metadata.deletion_timestamp.is_some() || object.spec.suspend {
+        return observed;
+    }
+    let compiled = compile::compile(object);
+    if let Ok(receiver) = &compiled {
+        if let Some(name) = &receiver.secret_name {
+            observed.secret = Some(token(&context.client, key, name).await);
+        }
+        observed.unserved = unserved(context, receiver);
+    }
+    observed.compiled = Some(compiled);
+    observed
+}
+
+/// Decides. Pure.
+fn decide(key: &ObjectKey, object: &Receiver, observed: Observed) -> Decision {
+    if object.metadata.deletion_timestamp.is_some() {
+        return Decision::Finalize;
+    }
+    let receiver = match observed.compiled {
+        None => return Decision::Suspend,
+        Some(Err(invalid)) => return Decision::Refuse(invalid),
+        Some(Ok(receiver)) => Box::new(receiver),
+    };
+    let secret = match observed.secret.transpose() {
+        Ok(secret) => secret,
+        Err(unread) => return Decision::Wait { receiver, unread },
+    };
+    let token = secret.as_ref().and_then(|secret| secret.get("token"));
+    Decision::Open {
+        path: compile::path(token.map_or(&[], Vec::as_slice), &key.name, &key.namespace),
+        receiver,
+        secret,
+        unserved: observed.unserved,
+    }
+}
+
+/// Puts a decision into the index and the status.
+async fn carry_out(
+    context: &Context,
+    key: &ObjectKey,
+    object: &Receiver,
+    decision: Decision,
+) -> anyhow::Result<Next> {
     let created = object
         .creation_timestamp()
         .map_or(Timestamp::MIN, |created| created.0);
-    let close = |path: Option<&str>| match path {
-        Some(path) => context.index.set(key, created, path, Entry::Closed),
-        None => context.index.remove(key),
+    // Callers are to come again.
+    let close = || {
+        let status = object.status.as_ref();
+        match status.and_then(|status| status.webhook_path.as_deref()) {
+            Some(path) => context.index.set(key, created, path, Entry::Closed),
+            None => context.index.remove(key),
+        }
     };
-    let previous = object
-        .status
-        .as_ref()
-        .and_then(|status| status.webhook_path.as_deref());
-    if object.spec.suspend {
-        close(previous);
-        tracing::info!("Reconciliation is suspended for this object");
-        write(context, &object, Report::Suspended).await?;
-        return Ok(Next::Done);
-    }
-    let mut compiled = match compile::compile(&object) {
-        Ok(compiled) => compiled,
-        Err(invalid) => {
-            close(previous);
+    match decision {
+        Decision::Finalize => {
+            context.index.remove(key);
+            finalizer::remove(&context.client, object, NAME).await?;
+            Ok(Next::Done)
+        }
+        Decision::Suspend => {
+            close();
+            tracing::info!("Reconciliation is suspended for this object");
+            write(context, object, Report::Suspended).await?;
+            Ok(Next::Done)
+        }
+        Decision::Refuse(invalid) => {
+            close();
             let message = status::terminal(&invalid);
             tracing::error!(
                 reason = invalid.reason,
                 error = invalid.message,
                 "Reconciliation failed terminally due to configuration error"
             );
-            tell(context, &object, Severity::Error, invalid.reason, &message);
-            write(context, &object, Report::Invalid(&invalid)).await?;
-            return Ok(Next::Terminal);
+            tell(context, object, Severity::Error, invalid.reason, &message);
+            write(context, object, Report::Invalid(&invalid)).await?;
+            Ok(Next::Terminal)
         }
-    };
-    let secret = match &compiled.secret_name {
-        Some(name) => match token(&context.client, key, name).await {
-            Ok(secret) => Some(secret),
-            Err(Unread { message, may_pass }) => {
-                if !may_pass {
-                    context.index.remove(key);
-                } else if !context.index.is_open(key, &compiled.uid, compiled.generation) {
-                    // Callers are to come again. One that is open stays so, with the token that it had.
-                    close(previous);
-                }
-                tracing::error!(error = message, "Reconciler error");
-                tell(context, &object, Severity::Error, reasons::FAILED, &message);
-                let message = &message;
-                write(context, &object, Report::NoToken { message, may_pass }).await?;
-                return Ok(Next::Backoff);
+        Decision::Wait {
+            receiver,
+            unread: Unread { message, may_pass },
+        } => {
+            if !may_pass {
+                context.index.remove(key);
+            } else if !context.index.is_open(key, &receiver.uid, receiver.generation) {
+                close();
             }
-        },
-        None => None,
-    };
-    let path = {
-        let token = secret.as_ref().and_then(|secret| secret.get("token"));
-        compile::path(token.map_or(&[], Vec::as_slice), &key.name, &key.namespace)
-    };
-    if context.sees_secrets {
-        compiled.secret = secret.map(Arc::new);
-    }
-    let unserved = unserved(context, &compiled);
-    context
-        .index
-        .set(key, created, &path, Entry::Open(Arc::new(compiled)));
-    if let Some(message) = unserved {
-        let report = Report::Unserved {
-            path: &path,
-            message: &message,
-        };
-        if write(context, &object, report).await? {
-            tracing::error!(error = message, "Receiver names kinds that are not served");
-            tell(context, &object, Severity::Error, served::REASON, &message);
+            tracing::error!(error = message, "Reconciler error");
+            tell(context, object, Severity::Error, reasons::FAILED, &message);
+            let message = &message;
+            write(context, object, Report::NoToken { message, may_pass }).await?;
+            Ok(Next::Backoff)
         }
-        // A definition that comes wakes it.
-        return Ok(Next::Done);
+        Decision::Open {
+            mut receiver,
+            path,
+            secret,
+            unserved,
+        } => {
+            if context.sees_secrets {
+                receiver.secret = secret.map(Arc::new);
+            }
+            let entry = Entry::Open(Arc::new(*receiver));
+            context.index.set(key, created, &path, entry);
+            match unserved {
+                Some(message) => opened_in_part(context, object, &path, &message).await,
+                None => opened(context, object, &path).await,
+            }
+        }
     }
-    if write(context, &object, Report::Ready { path: &path }).await? {
+}
+
+/// Says that some of what it is to wake is not served. A definition that comes wakes it.
+async fn opened_in_part(
+    context: &Context,
+    object: &Receiver,
+    path: &str,
+    message: &str,
+) -> anyhow::Result<Next> {
+    if write(context, object, Report::Unserved { path, message }).await? {
+        tracing::error!(error = message, "Receiver names kinds that are not served");
+        tell(context, object, Severity::Error, served::REASON, message);
+    }
+    Ok(Next::Done)
+}
+
+async fn opened(context: &Context, object: &Receiver, path: &str) -> anyhow::Result<Next> {
+    if write(context, object, Report::Ready { path }).await? {
         tracing::info!("Receiver initialized");
     }
     let interval = object
@@ -142,7 +234,7 @@ async fn advance(context: &Context, key: &ObjectKey, mut object: Arc<Receiver>) 
         .unwrap_or(api::meta::Duration::from_secs(600));
     let message = format!("Reconciliation finished, next run in {interval}");
     tracing::info!("{message}");
-    tell(context, &object, Severity::Info, reasons::SUCCEEDED, &message);
+    tell(context, object, Severity::Info, reasons::SUCCEEDED, &message);
     Ok(Next::After(Duration::from(interval).max(Duration::from_secs(1))))
 }
 
@@ -266,6 +358,60 @@ mod tests {
             "spec": {"type": "generic", "resources": [], "secretRef": {"name": "token"}},
             "status": {"webhookPath": compile::path(b"t", "hook", "apps")},
         })
+    }
+
+    #[test]
+    fn what_becomes_of_a_receiver_follows_from_what_was_read() {
+        let key = ObjectKey::new("apps", "hook");
+        let token = || Some(Ok(SecretData::from([("token".to_owned(), b"t".to_vec())])));
+        let unread = |may_pass| {
+            let message = "no".to_owned();
+            Some(Err(Unread { message, may_pass }))
+        };
+        let shown = |change: Value, secret, unserved: Option<&str>| {
+            let mut receiver = receiver(1);
+            json_patch(&mut receiver, change);
+            let receiver: Receiver = serde_json::from_value(receiver).unwrap();
+            let is_idle = receiver.spec.suspend || receiver.metadata.deletion_timestamp.is_some();
+            let observed = Observed {
+                compiled: (!is_idle).then(|| compile::compile(&receiver)),
+                secret,
+                unserved: unserved.map(str::to_owned),
+            };
+            match decide(&key, &receiver, observed) {
+                Decision::Finalize => "finalize".to_owned(),
+                Decision::Suspend => "suspend".to_owned(),
+                Decision::Refuse(invalid) => format!("refuse {}", invalid.reason),
+                Decision::Wait { unread, .. } => format!("wait {} {}", unread.message, unread.may_pass),
+                Decision::Open { path, unserved, .. } => {
+                    let expected = compile::path(b"t", "hook", "apps");
+                    format!("open {} {unserved:?}", path == expected)
+                }
+            }
+        };
+        let none = || json!({});
+        assert_eq!(shown(none(), token(), None), "open true None");
+        assert_eq!(shown(none(), token(), Some("x")), "open true Some(\"x\")");
+        assert_eq!(shown(none(), unread(true), None), "wait no true");
+        assert_eq!(shown(none(), unread(false), None), "wait no false");
+        assert_eq!(shown(json!({"spec": {"suspend": true}}), None, None), "suspend");
+        let deleted =
+            json!({"metadata": {"deletionTimestamp": "2026-01-02T00:00:00Z"}, "spec": {"suspend": true}});
+        assert_eq!(shown(deleted, None, None), "finalize");
+        let expression = json!({"spec": {"resourceFilter": "1 +"}});
+        assert!(shown(expression, token(), None).starts_with("refuse "));
+    }
+
+    /// Lays fields over those of an object.
+    fn json_patch(object: &mut Value, change: Value) {
+        match (object, change) {
+            (Value::Object(fields), Value::Object(changes)) => {
+                for (name, change) in changes {
+                    json_patch(fields.entry(name).or_insert(Value::Null), change);
+                }
+            }
+            (object, change) => *object = change,
+        }
     }
 
     #[tokio::test]
