@@ -45,3 +45,8 @@ mod mock_api;
 
 pub use app::{App, Context, LeadershipLost, run, run_serving};
 pub use object_key::{ObjectKey, check_name};
+
+/// The controller of the documentation, so that it compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/a-controller-of-your-own.md")]
+struct AControllerOfYourOwn;
