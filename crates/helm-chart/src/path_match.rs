@@ -19,7 +19,7 @@ impl std::error::Error for BadPattern {}
 /// Tells whether a name matches a pattern as a whole.
 ///
 /// ```
-/// use helm_render::path_match::path_match;
+/// use helm_chart::path_match::path_match;
 /// assert_eq!(path_match("templates/*.yaml", "templates/a.yaml"), Ok(true));
 /// assert_eq!(path_match("*.yaml", "templates/a.yaml"), Ok(false));
 /// ```
