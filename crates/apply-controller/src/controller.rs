@@ -6,10 +6,7 @@ use std::sync::Arc;
 use api::kustomize::{Kustomization, SourceKind};
 use api::meta::ValuesKind;
 use api::source::{Bucket, ExternalArtifact, GitRepository, OCIRepository, Source};
-use cluster_access::artifact_access;
-use cluster_access::targets::{self, Targets};
-use controller_kit::queue::Queue;
-use controller_kit::runtime::{Cache, ReconcileTrigger, scoped_api, watch_changes};
+use controller_kit::runtime::{ReconcileTrigger, scoped_api, watch_changes};
 use controller_kit::{Context as Kit, ObjectKey};
 use futures::stream::{Stream, StreamExt as _};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -19,16 +16,16 @@ use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher;
 use kube_apply::Drift;
 use reconcile_kit::base::{self, Base, placement};
+use reconcile_kit::setup::{self, Setup};
 use reconcile_kit::{configs, dependencies, sources};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
-use workload_identity::Identities;
 
 use crate::builds::Builds;
 use crate::decryption;
 use crate::decryption::Decryption;
 use crate::flags::{Flags, Settings};
-use crate::memory::Memory;
+use crate::memory::{self, Memory};
 use crate::reconcile::decide::Policy;
 use crate::reconcile::observe::{Sources, source_namespace};
 use crate::reconcile::prune::{self, PrunePolicy};
@@ -125,9 +122,7 @@ async fn follow_kustomizations(context: Arc<Context>, changes: impl Stream<Item 
     let mut before: HashMap<ObjectKey, (Facts, bool)> = HashMap::new();
     while let Some(changed) = changes.next().await {
         let key = ObjectKey::from(changed);
-        context
-            .memory
-            .heir_moved(&key)
+        memory::heir_moved(&context.memory, &key)
             .into_iter()
             .for_each(|waiting| context.base.queue.add(waiting));
         let now = context.base.objects.get(&key.object_ref());
@@ -206,7 +201,7 @@ fn touched(context: &Context, kind: ValuesKind, config: &ObjectKey) {
 /// Watches and reconciles until the process is told to stop.
 pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     let settings = Settings::of(&flags)?;
-    let delivery = flags.delivery;
+    let delivery = flags.delivery.clone();
     let watch = &delivery.common.watch;
     let (kustomizations, kustomizations_changed) =
         watch_changes(scoped_api(&kit.client, watch), watcher::Config::default(), |o| {
@@ -214,50 +209,25 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         });
     let (git_repositories, git_changed) = sources::watch::<GitRepository>(&kit.client, watch);
     let (oci_repositories, oci_changed) = sources::watch::<OCIRepository>(&kit.client, watch);
-    let (artifacts, credentials) = artifact_access::supplied(settings.artifacts, &delivery.artifact, &kit);
     let (buckets, buckets_changed) = sources::watch::<Bucket>(&kit.client, watch);
     let (external, external_changed) = sources::watch::<ExternalArtifact>(&kit.client, watch);
-    let identities = Identities::new(
+    let object_level = settings.policy.object_level_identity;
+    let setup = Setup::of(&kit, &delivery, settings.apply, settings.artifacts, object_level)?;
+    let (decryption, vault) = Decryption::new(
         kit.client.clone(),
-        delivery.common.token,
-        settings.policy.object_level_identity,
+        setup.identities,
+        decryption_settings(&flags, &kit.namespace),
     );
-    let identities = Arc::new(identities.keeping(&delivery.artifact.artifact_token_audience));
-    let asked = Arc::clone(&identities);
-    kit.metrics.token_cache(move || asked.token_cache());
-    let in_own_namespace = |name: &Option<String>| {
-        let name = name.clone().filter(|name| !name.is_empty());
-        name.map(|name| ObjectKey::new(kit.namespace.clone(), name))
-    };
-    let decryption = decryption::Settings {
-        age_secret: in_own_namespace(&flags.sops_age_secret),
-        vault_config_map: in_own_namespace(&flags.sops_vault_configmap),
-        default_account: flags
-            .default_decryption_service_account
-            .filter(|name| !name.is_empty()),
-    };
-    let (decryption, vault) = Decryption::new(kit.client.clone(), Arc::clone(&identities), decryption);
-    let options = targets::Options {
-        kubeconfig: delivery.kubeconfig,
-        client: delivery.common.client,
-        metrics: kit.metrics.rest().clone(),
-        default_account: delivery.default_service_account,
-        identities: Arc::clone(&identities),
-        remote_account: delivery.default_kubeconfig_service_account,
-    };
-    let (targets, drifts) = Targets::new(kit.client.clone(), settings.apply, options);
+    let own_namespace = kit.namespace.clone();
     let context = Arc::new(Context {
-        base: Base {
-            objects: Cache::new(kustomizations),
-            queue: Queue::new("kustomization", delivery.common.rate, &kit.metrics),
-            targets,
-            events: kit.recorder,
-            shard: settings.shard,
-            jitter_percentage: delivery.common.jitter.interval_jitter_percentage,
-            metrics: kit.metrics,
-            client: kit.client,
-            manager: STATUS_MANAGER,
-        },
+        base: setup::base(
+            kit.clone(),
+            &delivery,
+            kustomizations,
+            setup.targets,
+            settings.shard,
+            STATUS_MANAGER,
+        ),
         sources: Sources {
             git_repositories,
             oci_repositories,
@@ -267,22 +237,11 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         memory: Memory::default(),
         builds: Builds::default(),
         decryption,
-        artifacts: artifact::client::Client::new(artifacts)?,
+        artifacts: setup.artifacts,
         fail_fast: settings.fail_fast,
         policy: settings.policy,
-        prune: PrunePolicy {
-            own_namespace: kit.namespace,
-            max_share: flags.prune_max_share,
-            foreign: flags.prune_foreign,
-            handover_patience: flags.handover_patience.try_into()?,
-        },
+        prune: prune_policy(&flags, own_namespace)?,
     });
-    let ours = Arc::clone(&context);
-    let kustomizations = context.base.objects.store().clone();
-    context
-        .base
-        .metrics
-        .objects(kustomizations, move |object| ours.base.is_ours(object));
     let labels = settings.watched_configs;
     let config_maps: Api<PartialObjectMeta<ConfigMap>> = scoped_api(&context.base.client, watch);
     let secrets: Api<PartialObjectMeta<Secret>> = scoped_api(&context.base.client, watch);
@@ -298,7 +257,7 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
                 external_changed,
             ),
         ),
-        follow_drift(Arc::clone(&context), drifts),
+        follow_drift(Arc::clone(&context), setup.drifts),
         futures::future::join(
             configs::follow(config_maps, labels.clone(), |key| {
                 touched(&context, ValuesKind::ConfigMap, &key);
@@ -310,7 +269,7 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     );
     tokio::select! {
         _ = follow => anyhow::bail!("the watches ended"),
-        () = credentials => anyhow::bail!("the watch of the artifact service's authority ended"),
+        () = setup.credentials => anyhow::bail!("the watch of the artifact service's authority ended"),
         () = vault => anyhow::bail!("the watch of the list of Vault servers ended"),
         result = work(Arc::clone(&context), flags.concurrent, kit.token) => result,
     }
@@ -337,4 +296,30 @@ async fn work(context: Arc<Context>, concurrent: u16, token: CancellationToken) 
         })
         .await;
     Ok(())
+}
+
+/// Which keys and servers decryption may use by default.
+fn decryption_settings(flags: &Flags, namespace: &str) -> decryption::Settings {
+    let in_own_namespace = |name: &Option<String>| {
+        let name = name.clone().filter(|name| !name.is_empty());
+        name.map(|name| ObjectKey::new(namespace, name))
+    };
+    decryption::Settings {
+        age_secret: in_own_namespace(&flags.sops_age_secret),
+        vault_config_map: in_own_namespace(&flags.sops_vault_configmap),
+        default_account: flags
+            .default_decryption_service_account
+            .clone()
+            .filter(|name| !name.is_empty()),
+    }
+}
+
+/// What is not pruned unless it is confirmed.
+fn prune_policy(flags: &Flags, own_namespace: String) -> anyhow::Result<PrunePolicy> {
+    Ok(PrunePolicy {
+        own_namespace,
+        max_share: flags.prune_max_share,
+        foreign: flags.prune_foreign,
+        handover_patience: flags.handover_patience.try_into()?,
+    })
 }

@@ -2,14 +2,14 @@
 //!
 //! Nothing here must survive a restart: what is forgotten is found out again by one run that changes nothing.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use artifact::Digest;
 use cluster_access::targets::Place;
 use controller_kit::ObjectKey;
 use jiff::Timestamp;
+pub use reconcile_kit::memory::Inputs;
 use tokio::task::AbortHandle;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -17,17 +17,6 @@ use crate::reconcile::Run;
 use crate::reconcile::closure::Closure;
 use crate::reconcile::handover::HandOver;
 use crate::reconcile::rivals::Rivals;
-
-/// Everything that decides what a run does.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Inputs {
-    /// Generation of the object's spec.
-    pub generation: i64,
-    /// Revision of the source's artifact.
-    pub revision: String,
-    /// Digest of the source's artifact.
-    pub digest: String,
-}
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,42 +138,15 @@ pub struct Entry {
 }
 
 /// The entries of all objects.
-#[derive(Debug, Default)]
-pub struct Memory {
-    entries: Mutex<HashMap<ObjectKey, Entry>>,
-}
+pub type Memory = reconcile_kit::memory::Memory<Entry>;
 
-impl Memory {
-    /// Reads or changes one object's entry; made when it is new.
-    pub fn with<T>(&self, key: &ObjectKey, f: impl FnOnce(&mut Entry) -> T) -> T {
-        f(self.lock().entry(key.clone()).or_default())
-    }
-
-    /// Notes that an heir has changed; returns who waits for it.
-    pub fn heir_moved(&self, heir: &ObjectKey) -> Vec<ObjectKey> {
-        let mut waiting = Vec::new();
-        for (key, entry) in self.lock().iter_mut() {
-            if let Some(waits) = entry
-                .handing_over
-                .as_mut()
-                .filter(|waits| waits.heirs.contains(heir))
-            {
-                waits.moved = true;
-                waiting.push(key.clone());
-            }
-        }
-        waiting
-    }
-
-    /// Drops all that is remembered of an object, and stops its wait.
-    pub fn forget(&self, key: &ObjectKey) {
-        self.lock().remove(key);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<ObjectKey, Entry>> {
-        // A panic while the lock is held leaves at worst one entry half-written; the next run repairs it.
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// Notes that an heir has changed; returns who waits for it.
+pub fn heir_moved(memory: &Memory, heir: &ObjectKey) -> Vec<ObjectKey> {
+    memory.change_where(|entry| {
+        let waits = entry.handing_over.as_mut();
+        let waits = waits.filter(|waits| waits.heirs.contains(heir));
+        waits.map(|waits| waits.moved = true).is_some()
+    })
 }
 
 #[cfg(test)]
@@ -203,7 +165,7 @@ mod tests {
         };
         memory.with(&old, |entry| entry.handing_over = Some(waits(&heir)));
         memory.with(&other, |entry| entry.handing_over = Some(waits(&old)));
-        assert_eq!(memory.heir_moved(&heir), std::slice::from_ref(&old));
+        assert_eq!(heir_moved(&memory, &heir), std::slice::from_ref(&old));
         let moved = |key| {
             memory.with(key, |entry| {
                 entry.handing_over.as_ref().is_some_and(|waits| waits.moved)

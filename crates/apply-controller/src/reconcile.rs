@@ -35,6 +35,8 @@ use jiff::Timestamp;
 use kube_apply::Inventory;
 use manifest::ObjectId;
 
+use reconcile_kit::patience;
+
 use crate::controller::Context;
 use crate::error::Error;
 use crate::memory::{self, Attempt};
@@ -113,37 +115,19 @@ pub async fn reconcile(context: Arc<Context>, key: ObjectKey) -> Next {
                 .map_or(Next::Backoff, |_| Next::Done)
         }
         Decision::Stalled { reason, message } => recorder.stalled(reason, message).await,
-        Decision::Blocked { reason, message } => match still_patient(&context, &key) {
+        Decision::Blocked { reason, message } => match context.memory.with(&key, |entry| {
+            patience::left(&mut entry.blocked_since, Timestamp::now())
+        }) {
             Some(rest) => Next::After(rest),
             None => recorder.blocked(reason, message).await,
         },
         Decision::AwaitHealth => Next::Done,
         Decision::TellOfWait => health::tell(&context, &key, recorder).await,
         Decision::TellOfRivals => tell_of_rivals(&context, &key, recorder).await,
-        Decision::Rest { until } => Next::After(until_then(until)),
+        Decision::Rest { until } => Next::After(patience::until(until)),
         Decision::Conclude(plan) => health::conclude(&context, &key, &observed, recorder, &plan).await,
         Decision::Run(plan) => run(&context, &key, &observed, recorder, plan).await,
     }
-}
-
-/// Says for how long an object that waits for another is not told of yet. Sources and dependencies that were created or
-/// changed together with it are ready sooner, as a rule; a status and an event for that would only be noise.
-fn still_patient(context: &Context, key: &ObjectKey) -> Option<Duration> {
-    const PATIENCE: Duration = Duration::from_secs(1);
-    let now = Timestamp::now();
-    let since = context
-        .memory
-        .with(key, |entry| *entry.blocked_since.get_or_insert(now));
-    PATIENCE
-        .checked_sub(now.duration_since(since).unsigned_abs())
-        .filter(|rest| !rest.is_zero())
-}
-
-fn until_then(until: Timestamp) -> Duration {
-    until
-        .duration_since(Timestamp::now())
-        .try_into()
-        .unwrap_or(Duration::ZERO)
 }
 
 /// Says in the status that others apply our objects, then looks again at what else is to be done.
@@ -243,7 +227,7 @@ async fn conclude_success(
     let waits = context.memory.with(key, |entry| entry.handing_over.clone());
     Next::After(waits.map_or(interval, |waits| match waits.moved {
         true => Duration::ZERO,
-        false => until_then(waits.until()).min(interval),
+        false => reconcile_kit::patience::until(waits.until()).min(interval),
     }))
 }
 

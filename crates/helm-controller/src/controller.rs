@@ -5,26 +5,24 @@ use std::sync::Arc;
 use api::helm::HelmRelease;
 use api::meta::ValuesKind;
 use api::source::{ExternalArtifact, HelmChart, OCIRepository};
-use cluster_access::artifact_access;
-use cluster_access::targets::{self, Targets};
 use controller_kit::flags::ALL_CONFIGS;
-use controller_kit::queue::{Backoff, Queue, Slot};
-use controller_kit::runtime::{Cache, scoped_api, watch_changes};
+use controller_kit::queue::{Backoff, Slot};
+use controller_kit::runtime::{scoped_api, watch_changes};
 use controller_kit::{Context as Kit, ObjectKey};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::Api;
 use kube::core::PartialObjectMeta;
 use kube::runtime::watcher;
 use reconcile_kit::base::{Base, placement};
+use reconcile_kit::setup::{self, Setup};
 use reconcile_kit::{configs, sources};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
-use workload_identity::Identities;
 
 use crate::charts::Charts;
 use crate::flags::{Flags, NAME, Policy, Settings};
 use crate::follow::{self, Facts};
-use crate::memory::Memory;
+use crate::memory::{self, Memory};
 use crate::reconcile::observe::Sources;
 use crate::reconcile::reconcile;
 use crate::values;
@@ -65,7 +63,7 @@ impl Context {
     /// Has an object looked at. A run of it that waits is ended, if the gate for that is open.
     pub fn wake(&self, key: ObjectKey) {
         if self.policy.cancel_on_change {
-            self.memory.cancel(&key);
+            memory::cancel(&self.memory, &key);
         }
         self.base.queue.add(key);
     }
@@ -91,53 +89,30 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     let (charts, charts_changed) = sources::watch::<HelmChart>(&kit.client, watch);
     let (oci_repositories, oci_changed) = sources::watch::<OCIRepository>(&kit.client, watch);
     let (external, external_changed) = sources::watch::<ExternalArtifact>(&kit.client, watch);
-    let (artifacts, credentials) = artifact_access::supplied(settings.artifacts, &delivery.artifact, &kit);
     let object_level = settings.policy.object_level_identity;
-    let identities = Identities::new(kit.client.clone(), delivery.common.token, object_level);
-    let identities = Arc::new(identities.keeping(&delivery.artifact.artifact_token_audience));
-    let asked = Arc::clone(&identities);
-    kit.metrics.token_cache(move || asked.token_cache());
-    let options = targets::Options {
-        kubeconfig: delivery.kubeconfig,
-        client: delivery.common.client.clone(),
-        metrics: kit.metrics.rest().clone(),
-        default_account: delivery.default_service_account.clone(),
-        identities,
-        remote_account: delivery.default_kubeconfig_service_account.clone(),
-    };
-    let (targets, drifts) = Targets::new(kit.client.clone(), settings.apply, options);
-    let artifacts = artifact::client::Client::new(artifacts)?;
+    let setup = Setup::of(&kit, &delivery, settings.apply, settings.artifacts, object_level)?;
     let tracks_digests = !settings.policy.ignore_chart_digest;
     let context = Arc::new(Context {
-        base: Base {
-            objects: Cache::new(releases),
-            queue: Queue::new("helmrelease", delivery.common.rate, &kit.metrics),
-            targets,
-            events: kit.recorder,
-            shard: settings.shard,
-            jitter_percentage: delivery.common.jitter.interval_jitter_percentage,
-            metrics: kit.metrics,
-            client: kit.client,
-            manager: NAME,
-        },
+        base: setup::base(
+            kit.clone(),
+            &delivery,
+            releases,
+            setup.targets,
+            settings.shard,
+            NAME,
+        ),
         sources: Sources {
             charts,
             oci_repositories,
             external_artifacts: external,
         },
         memory: Memory::default(),
-        charts: Charts::new(artifacts, flags.chart_cache_bytes, tracks_digests),
+        charts: Charts::new(setup.artifacts, flags.chart_cache_bytes, tracks_digests),
         policy: settings.policy,
         backoff: delivery.common.rate.into(),
         watches_configs: settings.watched_configs.as_deref() == Some(ALL_CONFIGS),
         shutdown: kit.token.clone(),
     });
-    let ours = Arc::clone(&context);
-    let releases = context.base.objects.store().clone();
-    context
-        .base
-        .metrics
-        .objects(releases, move |object| ours.base.is_ours(object));
     let labels = settings.watched_configs;
     let config_maps: Api<PartialObjectMeta<ConfigMap>> = scoped_api(&context.base.client, watch);
     let secrets: Api<PartialObjectMeta<Secret>> = scoped_api(&context.base.client, watch);
@@ -148,7 +123,7 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
             follow::source(Arc::clone(&context), oci_changed),
             follow::source(Arc::clone(&context), external_changed),
         ),
-        follow::drift(Arc::clone(&context), drifts),
+        follow::drift(Arc::clone(&context), setup.drifts),
         futures::future::join(
             configs::follow(config_maps, labels.clone(), |key| {
                 follow::touched(&context, ValuesKind::ConfigMap, &key);
@@ -161,7 +136,7 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     );
     tokio::select! {
         _ = follow => anyhow::bail!("the watches ended"),
-        () = credentials => anyhow::bail!("the watch of the artifact service's authority ended"),
+        () = setup.credentials => anyhow::bail!("the watch of the artifact service's authority ended"),
         result = work(Arc::clone(&context), &flags, kit.token) => result,
     }
 }

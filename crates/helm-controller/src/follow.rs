@@ -23,7 +23,7 @@ use reconcile_kit::dependencies::{self, is_ready};
 
 use crate::controller::Context;
 use crate::drift_rules;
-use crate::memory::Seen;
+use crate::memory::{self, Seen};
 use crate::release;
 use crate::source;
 
@@ -78,7 +78,7 @@ pub async fn releases(context: Arc<Context>, changes: impl Stream<Item = ObjectR
             && object.metadata.deletion_timestamp.is_some()
         {
             // What is to be uninstalled need not become ready.
-            context.memory.stop(&key);
+            memory::stop(&context.memory, &key);
         }
         context.enqueue(|object| {
             (changed_itself && ObjectKey::of(object) == key)

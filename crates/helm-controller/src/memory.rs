@@ -2,25 +2,12 @@
 //!
 //! Nothing here must survive a restart: what is forgotten is found out again by one run that changes nothing.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use controller_kit::ObjectKey;
 use helm_release::Status;
 use helm_release::history::Revision;
 use jiff::Timestamp;
+pub use reconcile_kit::memory::Inputs;
 use tokio_util::sync::CancellationToken;
-
-/// Everything that decides what a run does, values aside: those are watched.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Inputs {
-    /// Generation of the object's spec.
-    pub generation: i64,
-    /// Revision of the source's artifact.
-    pub revision: String,
-    /// Digest of the source's artifact.
-    pub digest: String,
-}
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,42 +118,23 @@ pub struct Entry {
 }
 
 /// The entries of all objects.
-#[derive(Debug, Default)]
-pub struct Memory {
-    entries: Mutex<HashMap<ObjectKey, Entry>>,
+pub type Memory = reconcile_kit::memory::Memory<Entry>;
+
+/// Ends the waits of an object's run, if one is under way, but not those of hooks.
+pub fn cancel(memory: &Memory, key: &ObjectKey) {
+    memory.peek(key, |entry| {
+        entry
+            .running
+            .iter()
+            .for_each(|running| running.cancelled.cancel());
+    });
 }
 
-impl Memory {
-    /// Reads or changes one object's entry; made when it is new.
-    pub fn with<T>(&self, key: &ObjectKey, f: impl FnOnce(&mut Entry) -> T) -> T {
-        f(self.lock().entry(key.clone()).or_default())
-    }
-
-    /// Ends the waits of an object's run, if one is under way, but not those of hooks.
-    pub fn cancel(&self, key: &ObjectKey) {
-        self.end(key, |running| running.cancelled.cancel());
-    }
-
-    /// Ends all waits of an object's run, if one is under way.
-    pub fn stop(&self, key: &ObjectKey) {
-        self.end(key, |running| running.stopped.cancel());
-    }
-
-    fn end(&self, key: &ObjectKey, end: impl Fn(&Ends)) {
-        let entries = self.lock();
-        let running = entries.get(key).and_then(|entry| entry.running.as_ref());
-        running.into_iter().for_each(end);
-    }
-
-    /// Drops all that is remembered of an object.
-    pub fn forget(&self, key: &ObjectKey) {
-        self.lock().remove(key);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<ObjectKey, Entry>> {
-        // A panic while the lock is held leaves at worst one entry half-written; the next run repairs it.
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// Ends all waits of an object's run, if one is under way.
+pub fn stop(memory: &Memory, key: &ObjectKey) {
+    memory.peek(key, |entry| {
+        entry.running.iter().for_each(|running| running.stopped.cancel());
+    });
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ use std::time::Duration;
 use controller_kit::ObjectKey;
 use controller_kit::queue::{Outcome as Next, Slot};
 use jiff::Timestamp;
+use reconcile_kit::patience;
 
 use crate::controller::Context;
 use decide::Decision;
@@ -62,7 +63,9 @@ pub async fn reconcile(context: Arc<Context>, key: ObjectKey, slot: Slot) -> Nex
             reported.map_or_else(|error| recorder.unwritten(&error), |_| Next::Done)
         }
         Decision::Stalled { reason, message } => recorder.stalled(reason, message).await,
-        Decision::Blocked { reason, message } => match still_patient(&context, &key) {
+        Decision::Blocked { reason, message } => match context.memory.with(&key, |entry| {
+            patience::left(&mut entry.blocked_since, Timestamp::now())
+        }) {
             Some(rest) => Next::After(rest),
             None => recorder.blocked(reason, message).await,
         },
@@ -85,7 +88,7 @@ pub async fn reconcile(context: Arc<Context>, key: ObjectKey, slot: Slot) -> Nex
         }
         Decision::RemoveChart(chart) => remove_chart(&context, recorder, chart).await,
         Decision::Run(plan) => run::run(&context, &key, &observed, recorder, plan, slot).await,
-        Decision::Rest { until } => Next::After(until_then(until)),
+        Decision::Rest { until } => Next::After(patience::until(until)),
     }
 }
 
@@ -103,24 +106,4 @@ async fn remove_chart(context: &Context, mut recorder: Recorder<'_>, chart: Opti
         Ok(_) => Next::After(Duration::ZERO),
         Err(error) => recorder.failed(decide::ARTIFACT_FAILED, error.message()).await,
     }
-}
-
-/// Says for how long an object that waits for another is not told of yet. Sources and dependencies that were created or
-/// changed together with it are ready sooner, as a rule; a status and an event for that would only be noise.
-fn still_patient(context: &Context, key: &ObjectKey) -> Option<Duration> {
-    const PATIENCE: Duration = Duration::from_secs(1);
-    let now = Timestamp::now();
-    let since = context
-        .memory
-        .with(key, |entry| *entry.blocked_since.get_or_insert(now));
-    PATIENCE
-        .checked_sub(now.duration_since(since).unsigned_abs())
-        .filter(|rest| !rest.is_zero())
-}
-
-fn until_then(until: Timestamp) -> Duration {
-    until
-        .duration_since(Timestamp::now())
-        .try_into()
-        .unwrap_or(Duration::ZERO)
 }

@@ -45,9 +45,7 @@ where
 {
     /// Returns whether an object is in our shard.
     pub fn is_ours(&self, object: &K) -> bool {
-        let unlabelled = BTreeMap::new();
-        self.shard
-            .matches(object.meta().labels.as_ref().unwrap_or(&unlabelled))
+        is_in(&self.shard, object)
     }
 
     /// Returns the objects of our shard that are concerned by something.
@@ -76,6 +74,12 @@ where
     pub fn jittered(&self, interval: Duration) -> Duration {
         jitter::jitter(interval, self.jitter_percentage, jitter::random())
     }
+}
+
+/// Returns whether an object is in a shard.
+pub(crate) fn is_in<K: Resource>(shard: &Selector, object: &K) -> bool {
+    let unlabelled = BTreeMap::new();
+    shard.matches(object.meta().labels.as_ref().unwrap_or(&unlabelled))
 }
 
 /// Returns an object as the owner of what is delivered for it.

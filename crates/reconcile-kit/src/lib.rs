@@ -8,6 +8,9 @@
 //! | [`sources`] | which changes of a source matter |
 //! | [`configs`] | the ConfigMaps and Secrets that specs refer to |
 //! | [`checks`] | `spec.healthCheckExprs` |
+//! | [`memory`] | what is remembered of each object |
+//! | [`patience`] | when an object is looked at again, and how soon its waiting is told |
+//! | [`setup`] | what flags make of the process |
 //! | [`writer`] | the finalizer, the status and events |
 //! | [`flags`] | the command line that such controllers share |
 //!
@@ -18,5 +21,8 @@ pub mod checks;
 pub mod configs;
 pub mod dependencies;
 pub mod flags;
+pub mod memory;
+pub mod patience;
+pub mod setup;
 pub mod sources;
 pub mod writer;

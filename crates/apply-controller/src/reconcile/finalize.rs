@@ -67,7 +67,7 @@ fn handing_over(context: &Context, key: &ObjectKey) -> Next {
     let waits = context.memory.with(key, |entry| entry.handing_over.clone());
     waits.map_or(Next::Backoff, |waits| match waits.moved {
         true => Next::After(Duration::ZERO),
-        false => Next::After(super::until_then(waits.until())),
+        false => Next::After(reconcile_kit::patience::until(waits.until())),
     })
 }
 

@@ -1,0 +1,39 @@
+//! When an object is looked at again, and how soon its waiting is told.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+/// What is created or changed together is ready within this, as a rule.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Returns for how long an object that waits for another is not told of yet; None when it is time. Sources and dependencies that
+/// were created together with it are ready sooner, as a rule; a status and an event for that would only be noise.
+pub fn left(blocked_since: &mut Option<Timestamp>, now: Timestamp) -> Option<Duration> {
+    let since = *blocked_since.get_or_insert(now);
+    PATIENCE
+        .checked_sub(now.duration_since(since).unsigned_abs())
+        .filter(|rest| !rest.is_zero())
+}
+
+/// Returns how long it is until then; nothing if that has passed.
+pub fn until(then: Timestamp) -> Duration {
+    then.duration_since(Timestamp::now())
+        .try_into()
+        .unwrap_or(Duration::ZERO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_is_told_after_a_second() {
+        let at = |millis| Timestamp::from_millisecond(millis).unwrap();
+        let mut since = None;
+        assert_eq!(left(&mut since, at(0)), Some(Duration::from_secs(1)));
+        assert_eq!(left(&mut since, at(400)), Some(Duration::from_millis(600)));
+        assert_eq!(left(&mut since, at(1000)), None);
+        assert_eq!(until(at(0)), Duration::ZERO);
+    }
+}
