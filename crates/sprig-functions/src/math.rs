@@ -11,6 +11,12 @@ const ONE: &[Type] = &[Type::ANY];
 const TWO: &[Type] = &[Type::ANY, Type::ANY];
 
 pub(crate) fn register(functions: &mut Functions) {
+    register_fixed(functions);
+    register_variadic(functions);
+}
+
+/// Those that take so many numbers.
+fn register_fixed(functions: &mut Functions) {
     add(
         functions,
         &[
@@ -52,6 +58,10 @@ pub(crate) fn register(functions: &mut Functions) {
             ),
         ],
     );
+}
+
+/// Those that take any count of numbers.
+fn register_variadic(functions: &mut Functions) {
     add_variadic(
         functions,
         Type::ANY,

@@ -123,26 +123,7 @@ impl Matcher<'_> {
                     self.class(pattern, &mut at, &mut from)?
                 }
                 Some(b'{') => Step::Decided(self.alternatives(pattern, at, from, retry, depth)?),
-                Some(byte) => {
-                    let escaped = *byte == b'\\';
-                    if escaped {
-                        at += 1;
-                    }
-                    if at >= pattern.len() {
-                        return Err(Failure::Malformed);
-                    }
-                    let (wanted, pattern_length) = rune(&pattern[at..]);
-                    let (found, length) = rune(&self.path[from..]);
-                    if wanted == found {
-                        at += pattern_length;
-                        from += length;
-                        begins_part = wanted == u32::from(b'/');
-                        Step::Go
-                    } else {
-                        at -= usize::from(escaped);
-                        Step::Mismatch
-                    }
-                }
+                Some(_) => self.literal(pattern, &mut at, &mut from, &mut begins_part)?,
             };
             match step {
                 Step::Go => {}
@@ -157,6 +138,29 @@ impl Matcher<'_> {
             }
         }
         self.matches_nothing(&pattern[at.min(pattern.len())..], depth)
+    }
+
+    /// A character that stands for itself.
+    fn literal(
+        &self,
+        pattern: &[u8],
+        at: &mut usize,
+        from: &mut usize,
+        begins_part: &mut bool,
+    ) -> Result<Step, Failure> {
+        let escaped = usize::from(pattern[*at] == b'\\');
+        if *at + escaped >= pattern.len() {
+            return Err(Failure::Malformed);
+        }
+        let (wanted, pattern_length) = rune(&pattern[*at + escaped..]);
+        let (found, length) = rune(&self.path[*from..]);
+        if wanted != found {
+            return Ok(Step::Mismatch);
+        }
+        *at += escaped + pattern_length;
+        *from += length;
+        *begins_part = wanted == u32::from(b'/');
+        Ok(Step::Go)
     }
 
     /// One character more for the last star, or one folder more for the last double star.

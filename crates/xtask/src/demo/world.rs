@@ -46,27 +46,8 @@ impl World {
             .map(PathBuf::from);
         build_tools(story, once, borrowed.is_some()).await?;
 
-        let started = Instant::now();
-        let cluster = match &borrowed {
-            Some(kubeconfig) => ControlPlane::existing(kubeconfig).await?,
-            None => ControlPlane::start(Options::default()).await?,
-        };
+        let cluster = start_cluster(story, borrowed.as_deref()).await?;
         let client = cluster.client();
-        let version = client
-            .apiserver_version()
-            .await
-            .context("the cluster does not answer")?;
-        let origin = if borrowed.is_some() {
-            "cluster of KUBECONFIG"
-        } else {
-            "control plane"
-        };
-        let detail = format!(
-            "Kubernetes {} at {}",
-            version.git_version,
-            cluster.config().cluster_url
-        );
-        story.prepared(origin, started.elapsed(), detail)?;
 
         let started = Instant::now();
         install_crds(&client).await?;
@@ -255,6 +236,32 @@ fn tell_controller(story: &Story, controller: &Controller, started: Instant) -> 
     let process = controller.process()?;
     let detail = format!("process {}, ready", process.pid());
     story.prepared(controller.name(), started.elapsed(), detail)
+}
+
+/// Starts a control plane, or takes the cluster of a kubeconfig.
+async fn start_cluster(story: &mut Story, borrowed: Option<&Path>) -> Result<ControlPlane> {
+    let started = Instant::now();
+    let cluster = match borrowed {
+        Some(kubeconfig) => ControlPlane::existing(kubeconfig).await?,
+        None => ControlPlane::start(Options::default()).await?,
+    };
+    let client = cluster.client();
+    let version = client
+        .apiserver_version()
+        .await
+        .context("the cluster does not answer")?;
+    let origin = if borrowed.is_some() {
+        "cluster of KUBECONFIG"
+    } else {
+        "control plane"
+    };
+    let detail = format!(
+        "Kubernetes {} at {}",
+        version.git_version,
+        cluster.config().cluster_url
+    );
+    story.prepared(origin, started.elapsed(), detail)?;
+    Ok(cluster)
 }
 
 #[cfg(test)]
