@@ -17,7 +17,7 @@ use crate::source_extensions::ArtifactGenerator;
 pub struct Facts {
     /// The status of its condition Ready: True, False or Unknown; empty if there is none.
     pub ready: String,
-    /// Whether it is suspended.
+    /// True if it is suspended.
     pub suspended: bool,
     /// What is particular to its kind, by label.
     pub details: Vec<(&'static str, String)>,

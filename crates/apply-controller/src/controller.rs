@@ -71,7 +71,7 @@ impl Context {
         concerned.for_each(|key| self.base.queue.add(key));
     }
 
-    /// Says whether what an object is applied with, and where, comes from this ConfigMap or Secret.
+    /// Returns whether what an object is applied with, and where, comes from this ConfigMap or Secret.
     fn reads(&self, object: &Kustomization, kind: ValuesKind, config: &ObjectKey) -> bool {
         let is_near = object.metadata.namespace.as_deref() == Some(&config.namespace);
         let name = &config.name;
@@ -107,7 +107,7 @@ impl Facts {
         }
     }
 
-    /// Whether it matters to the object itself and to dependents that only ask whether it is ready.
+    /// Returns whether it matters to the object itself and to dependents that only ask whether it is ready.
     fn matter(&self, before: Option<&Self>) -> bool {
         before.is_none_or(|before| {
             let of = |facts: &'_ Self| (facts.ready, facts.applied.clone(), facts.confirmation.clone());

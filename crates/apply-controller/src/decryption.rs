@@ -136,7 +136,7 @@ impl Decryption {
         }))
     }
 
-    /// Whether a Kustomization's keys come from this Secret.
+    /// Returns whether a Kustomization's keys come from this Secret.
     pub fn reads(&self, object: &Kustomization, secret: &ObjectKey) -> bool {
         object
             .spec

@@ -124,7 +124,7 @@ pub enum BuildError {
 }
 
 impl Error {
-    /// Whether the source does not have, or no longer has, the artifact that its status names.
+    /// Returns whether the source does not have, or no longer has, the artifact that its status names.
     pub fn is_artifact_missing(&self) -> bool {
         let Self::FetchArtifact { source, .. } = self else {
             return false;

@@ -64,9 +64,9 @@ pub struct Applied {
 /// The state of a wait for health, as the decision sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Waiting {
-    /// Whether the answer is there.
+    /// True if the answer is there.
     pub finished: bool,
-    /// Whether it takes so long that the status should tell of it, and does not yet.
+    /// True if it takes so long that the status should tell of it, and does not yet.
     pub untold: bool,
 }
 

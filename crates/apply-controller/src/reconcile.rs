@@ -62,7 +62,7 @@ pub struct Run {
     pub checksum: String,
     /// What is managed now.
     pub inventory: ResourceInventory,
-    /// Whether anything in the cluster was changed.
+    /// True if anything in the cluster was changed.
     pub changed: bool,
     /// What is told of it in the history.
     pub reports: Reports,

@@ -116,7 +116,7 @@ impl SourceObject {
         }
     }
 
-    /// Whether others than the controller behind the artifact service make artifacts of its kind.
+    /// Returns whether others than the controller behind the artifact service make artifacts of its kind.
     fn is_external(&self) -> bool {
         self.kind == EXTERNAL_KIND
     }
@@ -245,7 +245,7 @@ impl Client {
         }
     }
 
-    /// Whether the artifact service says that the object has the archive, so that what is known of the archive by its digest
+    /// Returns whether the artifact service says that the object has the archive, so that what is known of the archive by its digest
     /// may be used for it. Without a service, and for what others made, only a download tells.
     ///
     /// # Errors

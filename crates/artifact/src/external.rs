@@ -6,7 +6,7 @@ use std::net::IpAddr;
 /// read what the controller may that follows the address.
 pub const HEADER: &str = "windlass-external-artifact";
 
-/// Tells whether an address is no server's that could have artifacts: unspecified, link-local (where clouds keep credentials),
+/// Returns whether an address is no server's that could have artifacts: unspecified, link-local (where clouds keep credentials),
 /// or of many.
 #[must_use]
 pub fn leads_nowhere(address: IpAddr) -> bool {

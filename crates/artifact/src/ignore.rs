@@ -102,7 +102,7 @@ impl Matcher {
         Ok(())
     }
 
-    /// Whether the path (relative to the root of the source) is left out.
+    /// Returns whether the path (relative to the root of the source) is left out.
     ///
     /// A path that is no path (absolute, with `..`) is left out.
     #[must_use]

@@ -66,7 +66,7 @@ impl Revision {
         self.0.rsplit_once(':').map_or(self.digest(), |(_, hash)| hash)
     }
 
-    /// Whether both texts mean the same revision, the legacy format included.
+    /// Returns whether both texts mean the same revision, the legacy format included.
     #[must_use]
     pub fn same(left: &str, right: &str) -> bool {
         left == right || Self::parse(left) == Self::parse(right)

@@ -287,7 +287,7 @@ impl Store {
             .map(|stored| stored.record.clone())
     }
 
-    /// Whether the archive of this record was taken as it is ([`Ingest::set_archive`]), so that its content need not be
+    /// Returns whether the archive of this record was taken as it is ([`Ingest::set_archive`]), so that its content need not be
     /// that of the tree. True if there is no such record any more.
     #[must_use]
     pub fn is_verbatim(&self, record: &Record) -> bool {

@@ -90,7 +90,7 @@ pub enum Error {
 }
 
 impl EntryKind {
-    /// Whether the entry is a folder.
+    /// Returns whether the entry is a folder.
     #[must_use]
     pub fn is_directory(self) -> bool {
         self == Self::Directory

@@ -45,7 +45,7 @@ pub struct Azure {
     client: reqwest::Client,
 }
 
-/// Whether tokens of the controller, or of a ServiceAccount, may go to this endpoint.
+/// Returns whether tokens of the controller, or of a ServiceAccount, may go to this endpoint.
 pub fn is_of_microsoft(endpoint: &Url) -> bool {
     let host = endpoint.host_str().unwrap_or_default();
     endpoint.scheme() == "https" && CLOUDS.iter().any(|cloud| host.ends_with(cloud))

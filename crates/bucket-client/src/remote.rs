@@ -89,7 +89,7 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// Whether what was asked for is not there.
+    /// Returns whether what was asked for is not there.
     pub(super) fn is_absent(&self) -> bool {
         match self {
             Self::Http(http::Error::Status { status, .. }) | Self::Refused { status, .. } => {

@@ -51,7 +51,7 @@ pub enum Error {
 pub struct Address<'a> {
     /// Host and port.
     pub endpoint: &'a str,
-    /// Whether to speak http.
+    /// True to speak plain http.
     pub insecure: bool,
     /// Name of the bucket.
     pub bucket: &'a str,
@@ -171,7 +171,7 @@ impl S3 {
         Url::parse(&url).ok()
     }
 
-    /// Whether the store wants the bucket in the host name. A certificate is not for names with more dots.
+    /// Returns whether the store wants the bucket in the host name. A certificate is not for names with more dots.
     fn is_host_of_its_own(&self) -> bool {
         let host = self.endpoint.split(':').next().unwrap_or_default();
         let can_be = self

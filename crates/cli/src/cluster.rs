@@ -183,7 +183,7 @@ pub(crate) fn parse_timeout(text: &str) -> Result<Duration, String> {
     Ok(parsed.into())
 }
 
-/// Tells whether the API server does not have what was asked for.
+/// Returns whether the API server does not have what was asked for.
 fn is_absent(error: &Error) -> bool {
     matches!(error, Error::Api(status) if status.code == 404)
 }

@@ -61,12 +61,12 @@ impl Line {
         self.all(name).last().map(String::as_str)
     }
 
-    /// Tells whether a boolean flag is set.
+    /// Returns whether a boolean flag is set.
     pub(crate) fn is_true(&self, name: &str) -> bool {
         self.last(name) == Some("true")
     }
 
-    /// Tells whether a flag was given, with whatever value.
+    /// Returns whether a flag was given, with whatever value.
     pub(crate) fn is_given(&self, name: &str) -> bool {
         self.values.contains_key(name)
     }

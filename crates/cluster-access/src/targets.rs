@@ -201,7 +201,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether what describes the cluster does not exist, so that nobody can say where the objects are.
+    /// Returns whether what describes the cluster does not exist, so that nobody can say where the objects are.
     pub fn is_missing(&self) -> bool {
         matches!(
             self,
@@ -222,7 +222,7 @@ pub struct Placement<'a> {
 }
 
 impl Placement<'_> {
-    /// Whether the cluster is described by this ConfigMap or Secret of the namespace.
+    /// Returns whether the cluster is described by this ConfigMap or Secret of the namespace.
     pub fn refers_to(&self, kind: ValuesKind, name: &str) -> bool {
         let Some(reference) = self.kube_config else {
             return false;
@@ -249,7 +249,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// Whether it is the cluster that the controller runs in, as far as the spec says.
+    /// Returns whether it is the cluster that the controller runs in, as far as the spec says.
     pub fn is_home(&self) -> bool {
         self.remote.is_none()
     }
@@ -322,7 +322,7 @@ impl Targets {
         })
     }
 
-    /// Whether the account that an object is reconciled as is still there. As in Flux, it is looked for in this
+    /// Returns whether the account that an object is reconciled as is still there. As in Flux, it is looked for in this
     /// cluster.
     pub async fn has_account(&self, placement: Placement<'_>) -> kube::Result<bool> {
         let Some(account) = self.account_of(placement) else {

@@ -28,7 +28,7 @@ pub enum Denied {
     },
 }
 
-/// Whether an object in the namespace `from` may refer to a source in `namespace` that has this annotation.
+/// Returns whether an object in the namespace `from` may refer to a source in `namespace` that has this annotation.
 ///
 /// The value is a list of namespaces, separated by commas: names, prefixes that end in `*`, or `*` for all. Empty means
 /// nobody else. The source's own namespace needs no permission.

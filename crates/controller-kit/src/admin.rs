@@ -38,7 +38,7 @@ pub struct Ready {
 }
 
 impl Ready {
-    /// Says whether one thing is ready.
+    /// Returns whether one thing is ready.
     pub fn set(&self, name: &str, ready: bool) {
         self.checks
             .lock()
@@ -46,7 +46,7 @@ impl Ready {
             .insert(name.to_owned(), ready);
     }
 
-    /// Whether everything is ready.
+    /// Returns whether everything is ready.
     pub fn is_ready(&self) -> bool {
         self.checks
             .lock()

@@ -61,7 +61,7 @@ pub async fn connect_to(config: Config, flags: &ClientFlags, metrics: &RestMetri
     Ok(client)
 }
 
-/// Whether the server schedules requests by priority and fairness: it names the flow in each answer then.
+/// Returns whether the server schedules requests by priority and fairness: it names the flow in each answer then.
 async fn has_priority_and_fairness(client: &Client) -> bool {
     let request = http::Request::head("/livez/ping").body(kube::client::Body::empty());
     let Ok(request) = request else { return false };

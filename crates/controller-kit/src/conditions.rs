@@ -172,32 +172,32 @@ pub fn get<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Condition
     conditions.iter().find(|condition| condition.type_ == type_)
 }
 
-/// Whether the condition exists and is True.
+/// Returns whether the condition exists and is True.
 pub fn is_true(conditions: &[Condition], type_: &str) -> bool {
     get(conditions, type_).is_some_and(|condition| condition.status == TRUE)
 }
 
-/// Whether the condition exists and is False.
+/// Returns whether the condition exists and is False.
 pub fn is_false(conditions: &[Condition], type_: &str) -> bool {
     get(conditions, type_).is_some_and(|condition| condition.status == FALSE)
 }
 
-/// Whether the condition is Unknown or not there.
+/// Returns whether the condition is Unknown or not there.
 pub fn is_unknown(conditions: &[Condition], type_: &str) -> bool {
     get(conditions, type_).is_none_or(|condition| condition.status == UNKNOWN)
 }
 
-/// Whether Ready is True and the object is neither reconciling nor stalled.
+/// Returns whether Ready is True and the object is neither reconciling nor stalled.
 pub fn is_ready(conditions: &[Condition]) -> bool {
     !is_stalled(conditions) && !is_reconciling(conditions) && is_true(conditions, READY)
 }
 
-/// Whether Reconciling is True and Stalled is not.
+/// Returns whether Reconciling is True and Stalled is not.
 pub fn is_reconciling(conditions: &[Condition]) -> bool {
     is_true(conditions, RECONCILING) && !is_true(conditions, STALLED)
 }
 
-/// Whether Stalled is True and Reconciling is not.
+/// Returns whether Stalled is True and Reconciling is not.
 pub fn is_stalled(conditions: &[Condition]) -> bool {
     is_true(conditions, STALLED) && !is_true(conditions, RECONCILING)
 }

@@ -89,12 +89,12 @@ where
     change(client, object, field_manager, "remove", patch).await
 }
 
-/// Whether the object has the finalizer.
+/// Returns whether the object has the finalizer.
 pub fn is_set<K: Resource>(object: &K) -> bool {
     has(object, FINALIZER)
 }
 
-/// Whether the object has a finalizer of this name.
+/// Returns whether the object has a finalizer of this name.
 pub fn has<K: Resource>(object: &K, finalizer: &str) -> bool {
     object.finalizers().iter().any(|other| other == finalizer)
 }

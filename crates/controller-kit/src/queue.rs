@@ -135,7 +135,7 @@ impl<K: Hash + Eq + Clone + Debug + Lane + Send + Sync + 'static> Queue<K> {
         self.inner.state().failures(key)
     }
 
-    /// Whether the key waits for a worker: a handler that asks for its own key learns that something changed
+    /// Returns whether the key waits for a worker: a handler that asks for its own key learns that something changed
     /// since it began.
     pub fn is_waiting(&self, key: &K) -> bool {
         self.inner.state().is_waiting(key)
@@ -146,7 +146,7 @@ impl<K: Hash + Eq + Clone + Debug + Lane + Send + Sync + 'static> Queue<K> {
         self.inner.state().snapshot(Instant::now()).depth
     }
 
-    /// Whether no key waits for a worker.
+    /// Returns whether no key waits for a worker.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -121,7 +121,7 @@ pub fn requested_at<K: Resource>(object: &K) -> Option<&str> {
         .map(String::as_str)
 }
 
-/// Whether a person asked for a reconciliation that has not been handled yet.
+/// Returns whether a person asked for a reconciliation that has not been handled yet.
 pub fn should_reconcile_now<K: StatusObject>(object: &K) -> bool {
     let handled = object.status().and_then(HasConditions::last_handled_reconcile_at);
     requested_at(object).is_some_and(|requested| Some(requested) != handled)

@@ -37,7 +37,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the object is gone, so that there is no status to write any more.
+    /// Returns whether the object is gone, so that there is no status to write any more.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Patch { source, .. } if matches!(&**source, kube::Error::Api(status) if status.code == 404))
     }

@@ -17,9 +17,9 @@ pub struct Kind {
     pub plural: &'static str,
     /// What else people say, in small letters; kind and plural go without saying.
     words: &'static [&'static str],
-    /// Whether there is `spec.suspend`.
+    /// True if there is `spec.suspend`.
     pub suspends: bool,
-    /// Whether its controller answers the annotation that asks for a reconcile.
+    /// True if its controller answers the annotation that asks for a reconcile.
     pub answers: bool,
 }
 

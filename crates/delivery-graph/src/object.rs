@@ -82,7 +82,7 @@ pub fn ready(object: &Value) -> Condition<'_> {
     })
 }
 
-/// Tells whether no controller writes a status for it.
+/// Returns whether no controller writes a status for it.
 fn is_static(object: &Value) -> bool {
     let has_status = !list(object, "/status/conditions").is_empty();
     match text(object, "/kind") {
@@ -92,7 +92,7 @@ fn is_static(object: &Value) -> bool {
     }
 }
 
-/// Tells whether its controller has seen the newest spec. The status says so only after a run that went well or that nothing
+/// Returns whether its controller has seen the newest spec. The status says so only after a run that went well or that nothing
 /// but a change can help; Ready says it of every run.
 pub fn is_observed(object: &Value) -> bool {
     let generation = object.pointer("/metadata/generation").and_then(Value::as_i64);
@@ -105,18 +105,18 @@ pub fn is_observed(object: &Value) -> bool {
     }
 }
 
-/// Tells whether it is ready, as it is written now.
+/// Returns whether it is ready, as it is written now.
 pub fn is_ready(object: &Value) -> bool {
     ready(object).status == "True" && is_observed(object)
 }
 
-/// Tells whether its controller is at work on it, and not only about to try again what failed.
+/// Returns whether its controller is at work on it, and not only about to try again what failed.
 pub fn is_in_progress(object: &Value) -> bool {
     condition(object, api::meta::condition_types::RECONCILING)
         .is_some_and(|condition| condition.status == "True" && condition.reason != "ProgressingWithRetry")
 }
 
-/// Tells whether nothing will happen before somebody changes something.
+/// Returns whether nothing will happen before somebody changes something.
 pub fn is_stalled(object: &Value) -> bool {
     condition(object, api::meta::condition_types::STALLED).is_some_and(|condition| condition.status == "True")
 }

@@ -24,7 +24,7 @@ impl std::fmt::Display for Origin {
     }
 }
 
-/// Tells whether the way leads to a Kustomization or HelmRelease, or begins at an object of Flux.
+/// Returns whether the way leads to a Kustomization or HelmRelease, or begins at an object of Flux.
 pub fn is_delivered(found: &Finding) -> bool {
     let is_deliverer = |found: &&Finding| {
         found.object.starts_with("Kustomization/") || found.object.starts_with("HelmRelease/")

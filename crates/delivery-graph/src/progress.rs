@@ -29,7 +29,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Tells whether everything that should run it does. Nothing at all is not everything.
+    /// Returns whether everything that should run it does. Nothing at all is not everything.
     pub fn is_done(&self) -> bool {
         !self.done.is_empty() && self.missing.is_empty() && self.failed.is_empty()
     }
@@ -164,7 +164,7 @@ impl Delivery {
         coming
     }
 
-    /// Tells whether an artifact is of the revision.
+    /// Returns whether an artifact is of the revision.
     fn is_wanted(&self, object: &Value) -> bool {
         const ORIGIN: &str = "/status/artifact/metadata/org.opencontainers.image.revision";
         let revisions = [
@@ -206,7 +206,7 @@ impl Delivery {
     }
 }
 
-/// Tells whether an object runs what an artifact holds.
+/// Returns whether an object runs what an artifact holds.
 fn has_run(object: &Value, artifact: &Value) -> bool {
     let there = object::revision(artifact);
     if text(object, "/kind") == "Kustomization" {
@@ -218,7 +218,7 @@ fn has_run(object: &Value, artifact: &Value) -> bool {
     object::attempted(object) == there || !digest.is_empty() && digest == of_artifact
 }
 
-/// Tells whether the newest run of an object was about an artifact, and failed. One that waits for another has not run.
+/// Returns whether the newest run of an object was about an artifact, and failed. One that waits for another has not run.
 fn has_failed(object: &Value, artifact: Option<&Value>) -> bool {
     let there = artifact.map_or("", object::revision);
     let has_tried =
@@ -252,7 +252,7 @@ fn is_artifact(id: &ObjectId) -> bool {
     !matches!(id.kind.as_str(), "Kustomization" | "HelmRelease")
 }
 
-/// Tells whether a revision (`main@sha1:0123…`, `v1@sha256:…`, `1.2.3`) is the one that is named, by a part or the beginning
+/// Returns whether a revision (`main@sha1:0123…`, `v1@sha256:…`, `1.2.3`) is the one that is named, by a part or the beginning
 /// of its digest.
 fn names(revision: &str, wanted: &str) -> bool {
     if revision.is_empty() {

@@ -75,10 +75,10 @@ pub struct Finding {
     /// The commit that it came from; only of what was asked about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<Origin>,
-    /// Whether its trouble comes of what was asked about, and not the other way round.
+    /// True if its trouble comes of what was asked about, and not the other way round.
     #[serde(skip)]
     pub follows: bool,
-    /// Whether it was told of before, with all that it waits for.
+    /// True if it was told of before, with all that it waits for.
     #[serde(skip)]
     pub is_again: bool,
     /// What it waits for.
@@ -87,7 +87,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Tells whether it, or anything that it needs, is not as it should be.
+    /// Returns whether it, or anything that it needs, is not as it should be.
     fn is_trouble(&self) -> bool {
         self.state != State::Ready || self.is_again || self.because.iter().any(Self::is_trouble)
     }

@@ -109,7 +109,7 @@ impl Event {
             .map(String::as_str)
     }
 
-    /// Whether it is an error.
+    /// Returns whether it is an error.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }

@@ -42,7 +42,7 @@ pub(super) fn check(
     }
 }
 
-/// Whether the commit is among those received, or the parent of one.
+/// Returns whether the commit is among those received, or the parent of one.
 fn has_or_continues(pack: &git_pack::Pack, commit: ObjectId) -> Result<bool, git_pack::Error> {
     if pack.contains(&commit) {
         return Ok(true);

@@ -142,7 +142,7 @@ pub enum Error {
 
 #[cfg(test)]
 impl Error {
-    /// Whether other credentials could help.
+    /// Returns whether other credentials could help.
     pub fn is_unauthorized(&self) -> bool {
         matches!(self, Self::Request(error) if error.kind() == http::Kind::Unauthorized)
     }

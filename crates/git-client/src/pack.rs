@@ -95,7 +95,7 @@ pub enum Node {
     Directory,
     /// A file.
     File {
-        /// Whether it may be executed.
+        /// True if it may be executed.
         executable: bool,
     },
     /// A link, with its target as content.
@@ -329,7 +329,7 @@ impl Folder {
     }
 }
 
-/// Whether the name is one name, and not one that Git keeps for itself.
+/// Returns whether the name is one name, and not one that Git keeps for itself.
 fn is_safe(name: &str) -> bool {
     !matches!(name, "" | "." | "..") && !name.contains(['/', '\0']) && !name.eq_ignore_ascii_case(".git")
 }

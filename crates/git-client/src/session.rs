@@ -148,7 +148,7 @@ impl Session {
         listed.ok().and_then(Result::ok).unwrap_or_default()
     }
 
-    /// Whether the server leaves out what it is not asked for, and gives it later.
+    /// Returns whether the server leaves out what it is not asked for, and gives it later.
     pub(super) fn is_partial(&self) -> bool {
         let fetch = self.handshake.capabilities.capability("fetch");
         self.is_version_2() && fetch.is_some_and(|fetch| fetch.supports("filter").unwrap_or_default())

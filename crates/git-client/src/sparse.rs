@@ -37,7 +37,7 @@ impl Sparse {
         }
     }
 
-    /// Whether nothing is left out.
+    /// Returns whether nothing is left out.
     pub(super) fn is_everything(&self) -> bool {
         self.folders.is_empty() || self.folders.iter().any(String::is_empty)
     }
@@ -57,7 +57,7 @@ impl Sparse {
         Ok(blobs.into_iter().collect())
     }
 
-    /// Whether the entry belongs to the artifact, and whether something below it may.
+    /// Returns whether the entry belongs to the artifact, and whether something below it may.
     pub fn look_at(&mut self, path: &str, kind: Node) -> (bool, bool) {
         if self.folders.is_empty() {
             return (true, true);

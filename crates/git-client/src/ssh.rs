@@ -60,7 +60,7 @@ impl Settings {
     }
 }
 
-/// Whether the key has a passphrase that must be given. Undoes none.
+/// Returns whether the key has a passphrase that must be given. Undoes none.
 pub fn needs_passphrase(identity: &[u8]) -> bool {
     matches!(
         Identity::parse(identity, None),

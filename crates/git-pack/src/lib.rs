@@ -97,7 +97,7 @@ impl Pack {
         self.objects.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.objects.is_empty()
     }
@@ -112,7 +112,7 @@ impl Pack {
         self.objects.iter().map(|(name, _)| name)
     }
 
-    /// Whether there is an object of that name.
+    /// Returns whether there is an object of that name.
     pub fn contains(&self, id: &ObjectId) -> bool {
         self.offset(id).is_some()
     }

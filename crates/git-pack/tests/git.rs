@@ -85,7 +85,7 @@ fn pack_of(repository: &Path, options: &[&str]) -> Vec<u8> {
     git(repository, &arguments, b"")
 }
 
-/// Whether git itself finds chains of deltas in the pack.
+/// Returns whether git itself finds chains of deltas in the pack.
 fn deltas(pack: &[u8]) -> bool {
     let folder = TempDir::new().expect("a folder");
     std::fs::write(folder.path().join("it.pack"), pack).expect("written");

@@ -86,7 +86,7 @@ impl KnownHosts {
         Ok(known)
     }
 
-    /// Whether nothing at all is known.
+    /// Returns whether nothing at all is known.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
@@ -118,13 +118,13 @@ impl KnownHosts {
         types
     }
 
-    /// Whether a certificate authority with this key may vouch for the host (`@cert-authority`).
+    /// Returns whether a certificate authority with this key may vouch for the host (`@cert-authority`).
     pub fn trusts_authority(&self, host: &str, port: u16, key: &[u8]) -> bool {
         let revoked = self.revoked.iter().any(|revoked| revoked.bytes == key);
         !revoked && self.keys_of(host, port, true).any(|known| known.bytes == key)
     }
 
-    /// Whether some certificate authority may vouch for the host.
+    /// Returns whether some certificate authority may vouch for the host.
     pub fn has_authority(&self, host: &str, port: u16) -> bool {
         self.keys_of(host, port, true).next().is_some()
     }

@@ -59,7 +59,7 @@ impl Key {
         }
     }
 
-    /// Whether the real program takes it.
+    /// Returns whether the real program takes it.
     fn ssh_keygen_takes(&self, signature: &SshSig) -> bool {
         let pem = signature.to_pem(LineEnding::LF).expect("it works");
         fs::write(self.folder.path().join("sig"), pem).expect("it works");

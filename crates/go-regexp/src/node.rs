@@ -49,7 +49,7 @@ impl Node {
         Self { kind, height, size }
     }
 
-    /// Whether no innermost part is repeated more than `limit` times by counted repetitions within each other.
+    /// Returns whether no innermost part is repeated more than `limit` times by counted repetitions within each other.
     pub(crate) fn repeats_at_most(&self, limit: u32) -> bool {
         let limit = match &self.kind {
             Kind::Repeat(repeat) if repeat.counted => match repeat.max.unwrap_or(repeat.min) {

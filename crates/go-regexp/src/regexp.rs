@@ -55,7 +55,7 @@ impl Regexp {
         self.engine.memory_usage()
     }
 
-    /// Whether the text has a match.
+    /// Returns whether the text has a match.
     #[must_use]
     pub fn is_match(&self, text: &[u8]) -> bool {
         let text = Text::new(text);

@@ -16,7 +16,7 @@ pub(crate) const MAX_GROUPS: usize = 32;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Constraints {
     groups: Vec<Group>,
-    /// Whether pre-releases are looked at even where a group names none (IncludePrerelease).
+    /// True if pre-releases are looked at even where a group names none (IncludePrerelease).
     pub include_prerelease: bool,
 }
 
@@ -42,7 +42,7 @@ impl Constraints {
         })
     }
 
-    /// Whether the version lies in the range.
+    /// Returns whether the version lies in the range.
     #[must_use]
     pub fn check(&self, version: &Version) -> bool {
         self.groups.iter().any(|group| {

@@ -162,7 +162,7 @@ pub struct Invocation {
 pub struct Pipe {
     /// Where its first token starts.
     pub position: Position,
-    /// Whether the variables are assigned (`=`), not declared (`:=`).
+    /// True if the variables are assigned (`=`), not declared (`:=`).
     pub is_assign: bool,
     /// The variables that get the value: none, one, or two in a range (index first). None has fields that Go would look
     /// at: execution uses the name only.

@@ -113,7 +113,7 @@ impl Error {
         self.0.cause.as_ref()
     }
 
-    /// Tells whether a bound was reached anywhere in the chain.
+    /// Returns whether a bound was reached anywhere in the chain.
     pub fn is_limit(&self) -> bool {
         self.chain().any(|error| error.kind() == ErrorKind::Limit)
     }

@@ -97,7 +97,7 @@ pub(crate) fn reflect_text_as(value: &Value, verb: char) -> Result<String, Error
     Ok(go_text::valid_text(&text).into_owned())
 }
 
-/// Tells whether `Sprint` treats a value as a string.
+/// Returns whether `Sprint` treats a value as a string.
 fn is_string(value: &Value) -> bool {
     value.kind() == Some(Kind::String)
 }

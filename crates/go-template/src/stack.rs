@@ -22,13 +22,13 @@ impl Floor {
         Self(here().saturating_sub(bytes.saturating_sub(RESERVE)))
     }
 
-    /// Tells whether the stack is used up.
+    /// Returns whether the stack is used up.
     #[inline]
     pub(crate) fn is_reached(self) -> bool {
         here() < self.0
     }
 
-    /// Tells whether a function has used up what is kept for it.
+    /// Returns whether a function has used up what is kept for it.
     pub(crate) fn is_reserve_used(self) -> bool {
         here() < self.0.saturating_sub(RESERVE - LAST)
     }

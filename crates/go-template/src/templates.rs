@@ -109,7 +109,7 @@ impl<'a> Layers<'a> {
         }
     }
 
-    /// Tells whether nothing may be put on top of these any more.
+    /// Returns whether nothing may be put on top of these any more.
     pub(crate) fn are_too_many(&self) -> bool {
         self.height >= MAX_LAYERS
     }

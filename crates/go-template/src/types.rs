@@ -36,7 +36,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Tells whether values of the kind are signed integers.
+    /// Returns whether values of the kind are signed integers.
     pub fn is_signed(self) -> bool {
         matches!(
             self,
@@ -44,7 +44,7 @@ impl Kind {
         )
     }
 
-    /// Tells whether values of the kind are unsigned integers.
+    /// Returns whether values of the kind are unsigned integers.
     pub fn is_unsigned(self) -> bool {
         matches!(
             self,
@@ -52,12 +52,12 @@ impl Kind {
         )
     }
 
-    /// Tells whether values of the kind are integers.
+    /// Returns whether values of the kind are integers.
     pub fn is_integer(self) -> bool {
         self.is_signed() || self.is_unsigned()
     }
 
-    /// Tells whether Go has a nil of the kind.
+    /// Returns whether Go has a nil of the kind.
     pub fn has_nil(self) -> bool {
         matches!(
             self,
@@ -102,7 +102,7 @@ pub struct TypeInfo {
     pub kind: Kind,
     /// The type of the elements of a slice or map.
     pub element: Option<Type>,
-    /// Whether the type was declared with a name; unnamed types accept values of named ones with the same elements.
+    /// True if the type was declared with a name; unnamed types accept values of named ones with the same elements.
     pub named: bool,
     /// Finds a method by its name. It gets the receiver as its first argument.
     pub method: Option<fn(&str) -> Option<Function>>,
@@ -225,7 +225,7 @@ impl Type {
         self.0.element
     }
 
-    /// Tells whether the type was declared with a name.
+    /// Returns whether the type was declared with a name.
     pub fn is_named(self) -> bool {
         self.0.named
     }
@@ -235,7 +235,7 @@ impl Type {
         self.0.method.and_then(|find| find(name))
     }
 
-    /// Tells whether a value of this type may be passed for `parameter`, as `reflect.Type.AssignableTo` does.
+    /// Returns whether a value of this type may be passed for `parameter`, as `reflect.Type.AssignableTo` does.
     pub fn is_assignable_to(self, parameter: Type) -> bool {
         self == parameter
             || parameter == Type::ANY

@@ -111,7 +111,7 @@ impl Value {
         }
     }
 
-    /// Tells whether it is nil in Go: nothing, a nil interface, or a nil slice or map.
+    /// Returns whether it is nil in Go: nothing, a nil interface, or a nil slice or map.
     pub fn is_nil(&self) -> bool {
         match self {
             Self::Invalid | Self::Nil => true,
@@ -121,7 +121,7 @@ impl Value {
         }
     }
 
-    /// Tells whether it is nothing or a nil interface: what a Go function gets as `nil`.
+    /// Returns whether it is nothing or a nil interface: what a Go function gets as `nil`.
     pub fn is_untyped_nil(&self) -> bool {
         matches!(self, Self::Invalid | Self::Nil)
     }

@@ -6,7 +6,7 @@
 /// The shortest digits that read back as the same number.
 #[derive(Clone, Copy, Debug)]
 pub struct Shortest {
-    /// Whether there is a sign, be it that of a negative zero.
+    /// True if there is a sign, be it that of a negative zero.
     pub negative: bool,
     digits: [u8; 20],
     length: usize,

@@ -9,7 +9,7 @@ use crate::rune::{self, decode, encode};
 pub struct Quoting {
     /// `"` for strings, `'` for characters.
     pub mark: char,
-    /// Whether everything beyond ASCII is escaped (`%+q`).
+    /// True if everything beyond ASCII is escaped (`%+q`).
     pub ascii_only: bool,
 }
 

@@ -168,13 +168,13 @@ impl Time {
         self.nanosecond
     }
 
-    /// Whether it is the zero time, at whatever place.
+    /// Returns whether it is the zero time, at whatever place.
     #[must_use]
     pub fn is_zero(&self) -> bool {
         self.unix == -INTERNAL_SECONDS && self.nanosecond == 0
     }
 
-    /// Whether summer time is in effect.
+    /// Returns whether summer time is in effect.
     #[must_use]
     pub fn is_dst(&self) -> bool {
         self.location.zone_at(self.unix).is_dst

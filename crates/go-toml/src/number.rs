@@ -175,7 +175,7 @@ pub(super) fn float(reader: &Reader<'_>) -> Result<Value, Problem> {
     }
 }
 
-/// Whether every underscore stands between digits, and a digit at the end.
+/// Returns whether every underscore stands between digits, and a digit at the end.
 fn underscores_are_right(text: &str) -> bool {
     if matches!(text, "nan" | "+nan" | "-nan" | "inf" | "-inf" | "+inf") {
         return true;

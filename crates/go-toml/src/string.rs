@@ -86,7 +86,7 @@ fn escape_or_break(reader: &mut Reader<'_>) -> Result<(), Problem> {
     escape(reader)
 }
 
-/// Whether two more quotes follow the one that is read, and none behind them: a string may end in two quotes of its own.
+/// Returns whether two more quotes follow the one that is read, and none behind them: a string may end in two quotes of its own.
 fn ends(reader: &mut Reader<'_>, mark: char) -> Result<bool, Problem> {
     if !reader.accept(mark)? {
         return Ok(false);

@@ -79,7 +79,7 @@ impl Context<'_> {
         done
     }
 
-    /// Tells whether the action is to go on.
+    /// Returns whether the action is to go on.
     ///
     /// # Errors
     /// When it was cancelled.

@@ -26,7 +26,7 @@ pub(crate) use run::run;
 pub struct HookOptions {
     /// How long one may take, and how long its deletion.
     pub timeout: Duration,
-    /// Whether they are applied on the server.
+    /// True if they are applied on the server.
     pub server_side: bool,
     /// What the user says of kinds. Jobs and Pods are waited for without that, all others only if there is a check.
     pub checks: Arc<Checks>,

@@ -57,7 +57,7 @@ async fn prepare_and_perform(
     }
 }
 
-/// Tells whether the name is free; returns the revision whose place is taken.
+/// Returns whether the name is free; returns the revision whose place is taken.
 async fn name_is_available(context: &Context<'_>, order: &Install) -> Result<Option<i64>, Error> {
     let (history, _) = context.storage.newest(&order.name).await?;
     let Some(last) = history.last() else {

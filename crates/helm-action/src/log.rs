@@ -38,7 +38,7 @@ impl Log {
         }
     }
 
-    /// Tells whether nothing was said.
+    /// Returns whether nothing was said.
     pub fn is_empty(&self) -> bool {
         self.lines().is_empty()
     }

@@ -178,7 +178,7 @@ pub enum ServerSide {
 pub struct Waiting {
     /// By which rules.
     pub strategy: WaitStrategy,
-    /// Whether Jobs that are no hooks have to end.
+    /// True if Jobs that are no hooks have to end.
     pub for_jobs: bool,
     /// What the user says of kinds.
     pub checks: Arc<Checks>,

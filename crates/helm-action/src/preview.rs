@@ -90,7 +90,7 @@ pub async fn former(
 }
 
 impl ServerSide {
-    /// Tells whether an upgrade applies on the server, over a release that was applied in some way.
+    /// Returns whether an upgrade applies on the server, over a release that was applied in some way.
     pub(crate) fn is_on(self, before: Option<helm_release::ApplyMethod>) -> bool {
         match self {
             Self::Auto => method(true) == before.unwrap_or(method(false)),

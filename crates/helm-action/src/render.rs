@@ -174,7 +174,7 @@ async fn capabilities(engine: &Engine, content: &Content) -> Result<Capabilities
 /// What templates write to ask what a cluster serves.
 const CAPABILITIES: &str = "Capabilities";
 
-/// Tells whether a template could ask what the cluster serves. Values may be templates too.
+/// Returns whether a template could ask what the cluster serves. Values may be templates too.
 fn asks_for_capabilities(content: &Content) -> bool {
     chart_asks(content.chart.chart())
         || content

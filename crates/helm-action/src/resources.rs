@@ -31,7 +31,7 @@ impl Resource {
         self.object.gvk()
     }
 
-    /// Tells whether the API server is to find a name for it.
+    /// Returns whether the API server is to find a name for it.
     pub(crate) fn is_named_by_server(&self) -> bool {
         self.at.name.is_empty() && self.generates_name()
     }

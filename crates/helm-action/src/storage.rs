@@ -229,7 +229,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
     done.map_err(|_| StorageError::Stopped)
 }
 
-/// Whether a text may be the value of a label, and so stand in a selector.
+/// Returns whether a text may be the value of a label, and so stand in a selector.
 fn is_label_value(text: &str) -> bool {
     let is_end = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric());
     let mut bytes = text.bytes();

@@ -76,7 +76,7 @@ impl Rules {
         Ok(())
     }
 
-    /// Tells whether the file or folder at a path below the chart's is ignored.
+    /// Returns whether the file or folder at a path below the chart's is ignored.
     pub fn ignore(&self, path: &str, is_folder: bool) -> bool {
         for rule in &self.0 {
             let is_out_of_scope = rule.folders_only && !is_folder;

@@ -74,7 +74,7 @@ pub struct Chart {
     /// Where templates of this chart stand: Helm's `ChartFullPath`, `parent/charts/child`. Names are those of Chart.yaml
     /// or aliases, never those of folders.
     pub path: Arc<str>,
-    /// Tells whether no other chart holds this one.
+    /// True if no other chart holds this one.
     pub is_root: bool,
     /// The charts of charts/. Those that Chart.yaml names come last and in its order once the dependencies are processed;
     /// all others are sorted by the name of their folder or archive (Helm leaves their order to chance).
@@ -111,7 +111,7 @@ impl Chart {
         &self.metadata.name
     }
 
-    /// Tells whether the chart only holds definitions for others; as the engine asks, upper and lower case alike.
+    /// Returns whether the chart only holds definitions for others; as the engine asks, upper and lower case alike.
     pub fn is_library(&self) -> bool {
         self.metadata.kind.eq_ignore_ascii_case("library")
     }

@@ -16,7 +16,7 @@ impl fmt::Display for BadPattern {
 
 impl std::error::Error for BadPattern {}
 
-/// Tells whether a name matches a pattern as a whole.
+/// Returns whether a name matches a pattern as a whole.
 ///
 /// ```
 /// use helm_chart::path_match::path_match;

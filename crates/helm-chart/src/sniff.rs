@@ -30,7 +30,7 @@ pub(super) fn content_type(head: &[u8]) -> &'static str {
     }
 }
 
-/// Tells whether a gzip stream starts here.
+/// Returns whether a gzip stream starts here.
 pub(super) fn is_gzip(head: &[u8]) -> bool {
     head.starts_with(b"\x1f\x8b\x08")
 }

@@ -85,7 +85,7 @@ fn owner_labels(object: &HelmRelease) -> BTreeMap<String, String> {
     .into()
 }
 
-/// Whether a HelmChart was made for an object.
+/// Returns whether a HelmChart was made for an object.
 pub fn is_of(chart: &HelmChart, object: &HelmRelease) -> bool {
     let labels = chart.labels();
     owner_labels(object)
@@ -99,7 +99,7 @@ pub fn owner(chart: &HelmChart) -> Option<ObjectKey> {
     Some(ObjectKey::new(label("namespace")?, label("name")?))
 }
 
-/// Whether a HelmChart is as the spec describes it. Labels and annotations of others do not matter.
+/// Returns whether a HelmChart is as the spec describes it. Labels and annotations of others do not matter.
 pub fn is_current(chart: &HelmChart, desired: &HelmChart) -> bool {
     let holds = |have: &BTreeMap<String, String>, want: &BTreeMap<String, String>| {
         want.iter().all(|(key, value)| have.get(key) == Some(value))

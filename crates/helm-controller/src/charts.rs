@@ -72,7 +72,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the artifact is not there any more, so that the source will soon name another.
+    /// Returns whether the artifact is not there any more, so that the source will soon name another.
     pub fn is_gone(&self) -> bool {
         let Self::Fetch { source, .. } = self else {
             return false;

@@ -68,7 +68,7 @@ impl Context {
         self.base.queue.add(key);
     }
 
-    /// Says whether what an object is released with, and where, comes from this ConfigMap or Secret.
+    /// Returns whether what an object is released with, and where, comes from this ConfigMap or Secret.
     pub fn reads(&self, object: &HelmRelease, kind: ValuesKind, config: &ObjectKey) -> bool {
         let name = &config.name;
         object.metadata.namespace.as_deref() == Some(&config.namespace)

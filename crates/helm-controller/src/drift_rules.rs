@@ -5,7 +5,7 @@ use api::meta::IgnoreRule as Rule;
 use flux_spec::selectors;
 use kube_apply::{IgnoreError, IgnoreRule, IgnoreRules};
 
-/// Whether an object asks to have its release compared with the cluster.
+/// Returns whether an object asks to have its release compared with the cluster.
 pub fn is_on(object: &HelmRelease) -> bool {
     let detection = object.spec.drift_detection.as_ref();
     detection.is_some_and(|detection| detection.mode() != DriftDetectionMode::Disabled)

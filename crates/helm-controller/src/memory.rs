@@ -62,7 +62,7 @@ impl Seen {
         }
     }
 
-    /// Whether it is something else than the newest snapshot of the status tells: version and status.
+    /// Returns whether it is something else than the newest snapshot of the status tells: version and status.
     pub fn differs(&self, latest: Option<(i64, &str)>) -> bool {
         match (self, latest) {
             (Self::Nothing, _) | (Self::Deleted(_), None) => false,

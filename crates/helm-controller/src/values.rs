@@ -38,7 +38,7 @@ pub async fn of(client: &Client, object: &HelmRelease) -> Result<Map<String, Val
     Ok(values::compose(object, &resources)?)
 }
 
-/// Whether an object takes values from this ConfigMap or Secret of its namespace.
+/// Returns whether an object takes values from this ConfigMap or Secret of its namespace.
 pub fn refers_to(object: &HelmRelease, kind: ValuesKind, name: &str) -> bool {
     let mut references = object.spec.values_from.iter();
     references.any(|reference| reference.kind == kind && reference.name == name)

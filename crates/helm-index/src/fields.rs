@@ -21,9 +21,9 @@ pub(crate) enum Kind {
 pub(crate) struct Field {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
-    /// Whether it is written when it is empty, too.
+    /// True if it is written when it is empty, too.
     pub(crate) keep_empty: bool,
-    /// Whether it belongs to `Metadata`, which an entry embeds.
+    /// True if it belongs to `Metadata`, which an entry embeds.
     pub(crate) promoted: bool,
 }
 
@@ -158,7 +158,7 @@ pub(crate) fn position(fields: &[Field], name: &str) -> Option<usize> {
     exact.or_else(|| fields.iter().position(|field| folds_to(name, field.name)))
 }
 
-/// Whether two names are equal but for case, as encoding/json sees it: also the Kelvin sign and the long s are letters.
+/// Returns whether two names are equal but for case, as encoding/json sees it: also the Kelvin sign and the long s are letters.
 pub(crate) fn folds_to(name: &str, field: &str) -> bool {
     let folded = |c: char| match c {
         '\u{212a}' => 'k',

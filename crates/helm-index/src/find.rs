@@ -18,7 +18,7 @@ pub struct ChartVersion {
     pub version: String,
     /// The version of what the chart installs.
     pub app_version: String,
-    /// Whether it should not be used any more.
+    /// True if it should not be used any more.
     pub deprecated: bool,
     /// Where it can be downloaded; may be relative to the repository. Flux takes the first.
     #[serde(deserialize_with = "or_default")]

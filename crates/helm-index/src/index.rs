@@ -62,7 +62,7 @@ impl<S: Read + Write + Seek> Index<S> {
         Ok(self.spool.into_inner().map_err(io::IntoInnerError::into_error)?)
     }
 
-    /// Whether a field of the index holds its entries.
+    /// Returns whether a field of the index holds its entries.
     pub(crate) fn is_entries(name: &str) -> bool {
         folds_to(name, "entries")
     }
@@ -105,7 +105,7 @@ impl<S: Read + Write + Seek> Index<S> {
         self.charts.get_or_insert_default();
     }
 
-    /// Whether there is a chart of this name already.
+    /// Returns whether there is a chart of this name already.
     pub(crate) fn has(&self, chart: &str) -> bool {
         self.charts
             .as_ref()

@@ -18,7 +18,7 @@ const MAX_BLANKS: usize = 4 << 10;
 /// What the reader takes at a time counts for the piece that began before it.
 const SLACK: u64 = 64 << 10;
 
-/// Whether the first character says that this is JSON, or YAML in flow style.
+/// Returns whether the first character says that this is JSON, or YAML in flow style.
 pub(crate) fn looks_like_json(reader: &mut impl BufRead) -> Result<bool, Error> {
     for _ in 0..MAX_BLANKS {
         match reader.fill_buf()?.first() {

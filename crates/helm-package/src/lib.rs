@@ -55,7 +55,7 @@ pub struct Options {
     pub version_metadata: String,
     /// Files with values, in the order in which they are laid over each other; none to leave the defaults alone.
     pub values_files: Vec<String>,
-    /// Whether it is fine if some of them are not there.
+    /// True if it is fine if some of them are not there.
     pub ignore_missing_values_files: bool,
     /// How much is read.
     pub limits: Limits,
@@ -70,7 +70,7 @@ impl Options {
         }
     }
 
-    /// Whether even a chart that is packaged already has to be packaged anew.
+    /// Returns whether even a chart that is packaged already has to be packaged anew.
     pub fn change_charts(&self) -> bool {
         !self.version_metadata.is_empty() || !self.values_files().is_empty()
     }
@@ -85,7 +85,7 @@ pub struct Built {
     pub version: String,
     /// The files with values that became its defaults.
     pub values_files: Vec<String>,
-    /// Whether it was packaged, rather than copied.
+    /// True if it was packaged, rather than copied.
     pub packaged: bool,
     /// How many charts were added to it.
     pub resolved_dependencies: usize,

@@ -56,7 +56,7 @@ pub fn find(files: &dyn Files, path: &str, options: &Options) -> Result<Local, E
 }
 
 impl Local {
-    /// Whether the chart has to be packaged; otherwise its archive is copied.
+    /// Returns whether the chart has to be packaged; otherwise its archive is copied.
     pub fn is_packaged(&self, options: &Options) -> bool {
         self.is_folder || options.change_charts()
     }

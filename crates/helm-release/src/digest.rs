@@ -15,7 +15,7 @@ pub(crate) fn of(write: impl FnOnce(&mut dyn io::Write)) -> String {
     format!("sha256:{}", hash::<Sha256>(write))
 }
 
-/// Tells whether a digest is that of what is written.
+/// Returns whether a digest is that of what is written.
 pub(crate) fn is_of(digest: &str, write: impl FnOnce(&mut dyn io::Write)) -> Result<bool, Invalid> {
     let (algorithm, value) = digest.split_once(':').ok_or(Invalid)?;
     let digits = match algorithm {

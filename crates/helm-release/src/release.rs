@@ -129,7 +129,7 @@ impl Status {
         known.map_or("", |(_, word)| word)
     }
 
-    /// Whether an action was under way when it was written: a crash leaves it so.
+    /// Returns whether an action was under way when it was written: a crash leaves it so.
     #[must_use]
     pub fn is_pending(&self) -> bool {
         matches!(
@@ -196,7 +196,7 @@ pub struct Hook {
 }
 
 impl Hook {
-    /// Whether it runs at this event.
+    /// Returns whether it runs at this event.
     #[must_use]
     pub fn runs_at(&self, event: &str) -> bool {
         self.events.iter().any(|own| own == event)

@@ -68,7 +68,7 @@ impl Snapshot {
         }
     }
 
-    /// Tells whether it is of this release; version 0 stands for any.
+    /// Returns whether it is of this release; version 0 stands for any.
     #[must_use]
     pub fn targets(&self, name: &str, namespace: &str, version: i64) -> bool {
         self.name == name && self.namespace == namespace && (version == 0 || self.version == version)
@@ -110,7 +110,7 @@ pub fn test_hooks(release: &Release, filters: &[(String, bool)]) -> BTreeMap<Str
         .collect()
 }
 
-/// Tells whether a test is meant by filters; see [`test_hooks`].
+/// Returns whether a test is meant by filters; see [`test_hooks`].
 #[must_use]
 pub fn is_selected(name: &str, filters: &[(String, bool)]) -> bool {
     let named = |exclude: bool| {

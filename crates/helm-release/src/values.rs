@@ -12,7 +12,7 @@ pub fn digest(values: &Map<String, Value>) -> String {
     digest::of(|to| write(values, to))
 }
 
-/// Tells whether values are those that a digest was made of. One that is none is of no values.
+/// Returns whether values are those that a digest was made of. One that is none is of no values.
 #[must_use]
 pub fn verify(digest: &str, values: &Map<String, Value>) -> bool {
     digest::is_of(digest, |to| write(values, to)).unwrap_or(false)

@@ -90,7 +90,7 @@ impl Error {
         &self.0.rendered
     }
 
-    /// Tells whether Helm had begun to render: then `helm template` hints at `--debug`.
+    /// Returns whether Helm had begun to render: then `helm template` hints at `--debug`.
     pub fn is_of_rendering(&self) -> bool {
         !matches!(
             self.kind(),

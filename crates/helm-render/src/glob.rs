@@ -27,7 +27,7 @@ impl Glob {
         }
     }
 
-    /// Whether the name of a file fits.
+    /// Returns whether the name of a file fits.
     pub fn matches(&self, name: &[u8]) -> bool {
         match &self.matcher {
             None => true,

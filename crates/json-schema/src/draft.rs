@@ -113,7 +113,7 @@ impl Draft {
             .map(|(_, keyword, holds)| (*keyword, *holds))
     }
 
-    /// Whether formats are asserted. From 2019-09 on only a metaschema can ask for it, and none can be loaded here.
+    /// Returns whether formats are asserted. From 2019-09 on only a metaschema can ask for it, and none can be loaded here.
     pub(super) fn asserts_formats(self, assertions: Assertions) -> bool {
         assertions == Assertions::Formats || self < Self::D2019
     }

@@ -68,7 +68,7 @@ fn hex(digit: u8) -> Option<u8> {
         .and_then(|digit| u8::try_from(digit).ok())
 }
 
-/// Whether the byte stands unescaped in the part.
+/// Returns whether the byte stands unescaped in the part.
 pub(super) fn is_plain(byte: u8, part: Part) -> bool {
     match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => true,

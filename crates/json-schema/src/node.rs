@@ -161,7 +161,7 @@ impl Types {
         self.0 == 0
     }
 
-    /// Whether a value is of one of the types; a number without fraction is an integer.
+    /// Returns whether a value is of one of the types; a number without fraction is an integer.
     pub(super) fn match_value(self, value: &Json<'_>) -> bool {
         let kind = Self::of(value).0;
         if self.0 & kind != 0 {

@@ -73,7 +73,7 @@ impl Decimal {
         })
     }
 
-    /// Whether this is a whole multiple of `other`, which is not zero.
+    /// Returns whether this is a whole multiple of `other`, which is not zero.
     pub(super) fn is_multiple_of(&self, other: &Self) -> bool {
         let shift = self.exponent - other.exponent;
         if self.digits.is_empty() {

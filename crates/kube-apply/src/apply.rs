@@ -48,7 +48,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// Tells whether something changed in the cluster.
+    /// Returns whether something changed in the cluster.
     pub fn is_change(self) -> bool {
         matches!(self, Action::Created | Action::Configured | Action::Deleted)
     }
@@ -304,7 +304,7 @@ impl<'a> Run<'a> {
         self.progress.into_iter().filter_map(done).collect()
     }
 
-    /// Tells whether an equal fingerprint means that the object is as it was.
+    /// Returns whether an equal fingerprint means that the object is as it was.
     fn is_telling(&self, item: &Item, facts: &Facts) -> bool {
         let recorded = self.engine.managed().recorded(&item.id);
         plan::is_telling(recorded.as_ref(), item.digest, facts, Timestamp::now())

@@ -90,7 +90,7 @@ impl FieldChanges {
         walk.found
     }
 
-    /// Tells whether nothing changed.
+    /// Returns whether nothing changed.
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty() && self.more == 0
     }

@@ -130,7 +130,7 @@ const IMMUTABLE_PHRASES: [&str; 12] = [
     "may not be modified",
 ];
 
-/// Tells whether the only trouble is immutable fields. Narrower than Flux, which takes every 409 and 422 for one
+/// Returns whether the only trouble is immutable fields. Narrower than Flux, which takes every 409 and 422 for one
 /// (`ssa/errors.IsImmutableError`) and so deletes, under force, an object whose new manifest is merely wrong.
 fn is_immutable(status: &Status) -> bool {
     let says_so = |text: &str| IMMUTABLE_PHRASES.iter().any(|phrase| text.contains(phrase));
@@ -353,7 +353,7 @@ pub struct ApplyError {
 }
 
 impl ApplyError {
-    /// Tells whether it is certain that nothing was written: the server refused already what was only asked.
+    /// Returns whether it is certain that nothing was written: the server refused already what was only asked.
     pub fn wrote_nothing(&self) -> bool {
         let only_asked = |error: &ObjectError| matches!(error.step, Step::Prepare | Step::DryRun);
         self.changes.is_empty() && self.errors.iter().all(only_asked)
@@ -376,7 +376,7 @@ impl ApplyError {
             .collect()
     }
 
-    /// Tells whether every failure is one that time may heal.
+    /// Returns whether every failure is one that time may heal.
     pub fn is_transient(&self) -> bool {
         self.errors
             .iter()

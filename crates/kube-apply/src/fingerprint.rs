@@ -328,7 +328,7 @@ impl Glimpse {
             .filter(|v| !v.is_empty())
     }
 
-    /// Tells whether the object is being deleted.
+    /// Returns whether the object is being deleted.
     pub(crate) fn is_terminating(&self) -> bool {
         self.terminating
     }

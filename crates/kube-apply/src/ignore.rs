@@ -76,12 +76,12 @@ impl IgnoreRules {
         })
     }
 
-    /// Tells whether there is none.
+    /// Returns whether there is none.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// Tells whether a rule is for an object with the labels and annotations of its manifest.
+    /// Returns whether a rule is for an object with the labels and annotations of its manifest.
     pub fn select(&self, object: &Object) -> bool {
         let is_for = |rule: &CompiledRule| rule.selector.as_ref().is_none_or(|s| s.selects(object));
         self.rules.iter().any(is_for)

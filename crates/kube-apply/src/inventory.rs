@@ -46,7 +46,7 @@ impl Inventory {
         self.entries.remove(id);
     }
 
-    /// Tells whether the object is in it.
+    /// Returns whether the object is in it.
     pub fn contains(&self, id: &ObjectId) -> bool {
         self.entries.contains_key(id)
     }
@@ -56,7 +56,7 @@ impl Inventory {
         self.entries.len()
     }
 
-    /// Tells whether it holds no object.
+    /// Returns whether it holds no object.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

@@ -147,12 +147,12 @@ impl ManagedIndex {
         self.inner.index().recorded(id)
     }
 
-    /// Tells whether this owner applied exactly this, and nobody touched it since.
+    /// Returns whether this owner applied exactly this, and nobody touched it since.
     pub fn is_current(&self, id: &ObjectId, owner: &Owner, desired: Digest) -> bool {
         self.inner.index().is_current(id, owner, desired)
     }
 
-    /// Tells whether this owner applied the object, and nobody touched it since.
+    /// Returns whether this owner applied the object, and nobody touched it since.
     pub fn is_untouched(&self, id: &ObjectId, owner: &Owner) -> bool {
         self.inner.index().is_untouched(id, owner)
     }

@@ -27,9 +27,9 @@ pub use definition::{Definition, definition};
 pub struct Resource {
     /// Group, version, kind and plural.
     pub api: ApiResource,
-    /// Whether objects live in a namespace.
+    /// True if objects live in a namespace.
     pub namespaced: bool,
-    /// Whether the server can list and watch the kind.
+    /// True if the server can list and watch the kind.
     pub watchable: bool,
 }
 

@@ -65,7 +65,7 @@ pub enum Deleted {
 const ATTEMPTS: u32 = 3;
 
 impl Engine {
-    /// Tells whether the owner applied exactly this, and nobody touched it since; no request is needed to know.
+    /// Returns whether the owner applied exactly this, and nobody touched it since; no request is needed to know.
     pub fn is_current(&self, object: &Object, owner: &Owner) -> bool {
         let desired = Digest::of_map(object.value());
         self.managed().is_current(&object.id(), owner, desired)
@@ -258,7 +258,7 @@ impl Engine {
 }
 
 impl Failure {
-    /// Tells whether a create met an object of the same name.
+    /// Returns whether a create met an object of the same name.
     #[must_use]
     pub fn is_already_exists(&self) -> bool {
         self.status == "AlreadyExists"

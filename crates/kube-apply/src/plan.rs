@@ -40,7 +40,7 @@ pub(crate) fn opening(policy: Policy, owner: &Owner, live: &Live, is_current: bo
     }
 }
 
-/// Tells whether the object may be applied without a dry run when nothing else needs work: one apply is as good as its
+/// Returns whether the object may be applied without a dry run when nothing else needs work: one apply is as good as its
 /// own validation. Only for objects that are known well enough to need no question first.
 pub(crate) fn may_go_unasked(live: &Live) -> bool {
     matches!(live, Live::Present(facts) if !facts.needs_take_over && !facts.terminating)
@@ -57,7 +57,7 @@ pub(crate) enum Verdict {
     Create,
     /// To be applied over what is there, after other tools' field managers were taken over if need be.
     Configure {
-        /// Whether other tools left field managers.
+        /// True if other tools left field managers.
         take_over: bool,
         /// Version of the live object that the dry run saw; None when there was no dry run.
         asked: Option<u64>,
@@ -67,13 +67,13 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
-    /// Tells whether the object will be written.
+    /// Returns whether the object will be written.
     pub(crate) fn is_work(self) -> bool {
         !matches!(self, Verdict::Skip | Verdict::Unchanged)
     }
 }
 
-/// Tells whether an equal fingerprint means an equal object. It holds field names and a time to the second, so that a new
+/// Returns whether an equal fingerprint means an equal object. It holds field names and a time to the second, so that a new
 /// value that is applied within the second of the old one leaves it as it was. With a record that question does not come
 /// up: the manifest is the same, or it is not. Without one (after a restart) what was applied just now is not trusted.
 pub(crate) fn is_telling(
@@ -93,7 +93,7 @@ pub(crate) fn is_telling(
 /// Seconds; more than clocks of servers usually differ.
 const JUST_NOW: i64 = 5;
 
-/// Tells whether a write left the object as it was: by its version, or else (its status may move) by its fingerprint.
+/// Returns whether a write left the object as it was: by its version, or else (its status may move) by its fingerprint.
 pub(crate) fn is_unchanged(before: &Live, asked: Option<u64>, answer: &Facts, is_telling: bool) -> bool {
     let known = match before {
         Live::Present(facts) => Some(facts),
@@ -166,7 +166,7 @@ impl Pending {
         }
     }
 
-    /// Tells whether the object's dry run has to wait.
+    /// Returns whether the object's dry run has to wait.
     pub(crate) fn blocks(
         &self,
         gvk: &GroupVersionKind,

@@ -97,7 +97,7 @@ impl Prepared {
         self.items.len()
     }
 
-    /// Tells whether there is nothing to apply.
+    /// Returns whether there is nothing to apply.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
@@ -193,7 +193,7 @@ fn item(object: Object, resource: Arc<Resource>, is_served: bool, settings: &Set
     }
 }
 
-/// Tells whether it is a Job that is deleted some time after it finished. That is no drift: to run it again at once, and
+/// Returns whether it is a Job that is deleted some time after it finished. That is no drift: to run it again at once, and
 /// again, is not what `ttlSecondsAfterFinished` asks for.
 pub(crate) fn expires(gvk: &GroupVersionKind, object: &Object) -> bool {
     let spec = object.value().get("spec");

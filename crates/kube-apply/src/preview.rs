@@ -35,7 +35,7 @@ pub struct Preview {
     pub gvk: GroupVersionKind,
     /// Where its manifest is; None when no file holds it.
     pub origin: Option<Origin>,
-    /// Whether its values are not to be told, beyond those of Secrets.
+    /// True if its values are not to be told, beyond those of Secrets.
     pub is_confidential: bool,
     /// What would be done, or why that cannot be said.
     pub expected: Result<Expected, ObjectError>,
@@ -308,7 +308,7 @@ const DRY: Mode = Mode {
     whole: true,
 };
 
-/// Tells whether others may need the object before they can be asked about.
+/// Returns whether others may need the object before they can be asked about.
 fn defines(item: &Item) -> bool {
     is_namespace(&item.gvk)
         || is_crd(&item.gvk)

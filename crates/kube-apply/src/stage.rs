@@ -43,7 +43,7 @@ impl Stage {
         }
     }
 
-    /// Tells whether objects of this stage must be usable before the next stage starts.
+    /// Returns whether objects of this stage must be usable before the next stage starts.
     pub fn is_waited_for(self) -> bool {
         matches!(self, Stage::ClusterDefinitions | Stage::ClassDefinitions)
     }
@@ -55,12 +55,12 @@ fn is_cluster_definition(gvk: &GroupVersionKind) -> bool {
         || (gvk.group == "rbac.authorization.k8s.io" && gvk.kind == "ClusterRole")
 }
 
-/// Tells whether the kind is CustomResourceDefinition.
+/// Returns whether the kind is CustomResourceDefinition.
 pub fn is_crd(gvk: &GroupVersionKind) -> bool {
     gvk.group == "apiextensions.k8s.io" && gvk.kind == "CustomResourceDefinition"
 }
 
-/// Tells whether the kind is the core Namespace.
+/// Returns whether the kind is the core Namespace.
 pub fn is_namespace(gvk: &GroupVersionKind) -> bool {
     gvk.group.is_empty() && gvk.kind == "Namespace"
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::settings::Settings;
 
-/// Tells whether an entry of `managedFields` is made ours. Subresources (status, scale) keep their managers.
+/// Returns whether an entry of `managedFields` is made ours. Subresources (status, scale) keep their managers.
 pub(crate) fn is_taken_over(manager: &str, operation: &str, subresource: &str, settings: &Settings) -> bool {
     let starts_with = |prefix: &str| manager.starts_with(prefix);
     let disallowed = settings.disallowed_field_managers.iter().any(|m| starts_with(m));
@@ -38,7 +38,7 @@ const STALE_ANNOTATIONS: [&str; 3] = [
 /// Labels that old releases of Flux left.
 const STALE_LABELS: [&str; 1] = ["fluxcd.io/sync-gc-mark"];
 
-/// Tells whether there are labels or annotations to remove.
+/// Returns whether there are labels or annotations to remove.
 pub(crate) fn has_stale_metadata(labels: &Map<String, Value>, annotations: &Map<String, Value>) -> bool {
     STALE_ANNOTATIONS.iter().any(|key| annotations.contains_key(*key))
         || STALE_LABELS.iter().any(|key| labels.contains_key(*key))

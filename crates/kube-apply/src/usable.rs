@@ -16,7 +16,7 @@ use crate::failure::{Class, Failure};
 use crate::request::Address;
 use crate::stage::{is_crd, is_namespace};
 
-/// Tells whether the object is ready for those that depend on it.
+/// Returns whether the object is ready for those that depend on it.
 pub(crate) fn is_usable(gvk: &GroupVersionKind, live: &Value) -> bool {
     if is_crd(gvk) {
         return condition(live, "Established") == Some("True")

@@ -112,7 +112,7 @@ impl Checks {
         }
     }
 
-    /// Whether a kind has a check.
+    /// Returns whether a kind has a check.
     pub fn covers(&self, group: &str, kind: &str) -> bool {
         let find = |kind: &str| self.by_kind.contains_key(&(group.to_owned(), kind.to_owned()));
         find(kind) || find("")

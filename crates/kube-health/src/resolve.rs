@@ -16,7 +16,7 @@ pub type ResolveError = Box<dyn Error + Send + Sync>;
 pub struct Resolved {
     /// Group, version and the plural that makes the path.
     pub resource: ApiResource,
-    /// Whether its objects live in namespaces.
+    /// True if its objects live in namespaces.
     pub namespaced: bool,
 }
 

@@ -21,7 +21,7 @@ pub struct WaitRequest {
     pub objects: Vec<Target>,
     /// How long to wait.
     pub timeout: Duration,
-    /// Whether the first Failed object ends the wait. Otherwise it ends when all objects are Failed or Current.
+    /// True if the first Failed object ends the wait. Otherwise it ends when all objects are Failed or Current.
     pub fail_fast: bool,
     /// Jobs with `ttlSecondsAfterFinished`: once they are gone they have done their work.
     pub jobs_with_ttl: HashSet<ObjectId>,
@@ -36,7 +36,7 @@ pub struct Target {
     pub id: ObjectId,
     /// The version of the API in which to watch it, for example `v1`.
     pub version: String,
-    /// Whether it carries the owner label, so that the one watch on all such objects sees it.
+    /// True if it carries the owner label, so that the one watch on all such objects sees it.
     pub labelled: bool,
     /// The API server's answer to the apply. What it shows is the oldest state that counts, and a Current one needs
     /// no watch. Give it for Jobs with a TTL: without it, a Job that the watch has not seen yet counts as gone.

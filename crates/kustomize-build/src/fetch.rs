@@ -65,7 +65,7 @@ impl Fetch for NoFetch {
     }
 }
 
-/// Tells whether kustomize would get a file by HTTP.
+/// Returns whether kustomize would get a file by HTTP.
 pub(crate) fn is_remote_file(path: &str) -> bool {
     let is_http = |scheme: &str| scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");
     let is_url = !path.contains(|c: char| c.is_ascii_control());

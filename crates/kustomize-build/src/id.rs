@@ -14,7 +14,7 @@ const DEFAULT_NAMESPACE: &str = "default";
 /// Selects types: empty parts match anything.
 pub(crate) type GvkSelector = GroupVersionKind;
 
-/// Tells whether a selector's parts, where it has them, are those of a type.
+/// Returns whether a selector's parts, where it has them, are those of a type.
 pub(crate) fn is_selected(gvk: &GroupVersionKind, selector: &GvkSelector) -> bool {
     (selector.group.is_empty() || selector.group == gvk.group)
         && (selector.version.is_empty() || selector.version == gvk.version)
@@ -76,12 +76,12 @@ impl ResourceId {
         self.name == other.name && self.gvk == other.gvk && self.is_in_namespace_of(other)
     }
 
-    /// Tells whether both are in one namespace.
+    /// Returns whether both are in one namespace.
     pub(crate) fn is_in_namespace_of(&self, other: &Self) -> bool {
         self.effective_namespace() == other.effective_namespace()
     }
 
-    /// Tells whether a selector's parts, where it has them, are those of the id.
+    /// Returns whether a selector's parts, where it has them, are those of the id.
     pub(crate) fn is_selected_by(&self, selector: &Self) -> bool {
         (selector.name.is_empty() || selector.name == self.name)
             && (selector.namespace.is_empty() || selector.is_in_namespace_of(self))

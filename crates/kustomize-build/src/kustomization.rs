@@ -164,7 +164,7 @@ impl Kustomization {
         Some(chart.configuration(&globals, namespace))
     }
 
-    /// Tells whether an option of `buildMetadata` is set.
+    /// Returns whether an option of `buildMetadata` is set.
     pub(crate) fn has_build_metadata(&self, option: &str) -> bool {
         self.build_metadata.iter().any(|set| set == option)
     }

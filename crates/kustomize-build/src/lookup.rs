@@ -67,7 +67,7 @@ pub(crate) fn lookup<S: AsRef<str>>(nodes: &Nodes, start: NodeId, path: &[S]) ->
     Ok(Some(at))
 }
 
-/// Tells whether a part of a path is more than the name of a field: an index, `-`, `*` or `[…]`.
+/// Returns whether a part of a path is more than the name of a field: an index, `-`, `*` or `[…]`.
 pub(crate) fn is_no_name(part: &str) -> bool {
     part.parse::<i64>().is_ok() || matches!(part, "-" | "*") || is_list_index(part)
 }
@@ -94,7 +94,7 @@ fn step(nodes: &Nodes, at: NodeId, part: &str) -> Result<Option<NodeId>> {
     }
 }
 
-/// Tells whether a part of a path is `[…]`.
+/// Returns whether a part of a path is `[…]`.
 pub(crate) fn is_list_index(part: &str) -> bool {
     part.starts_with('[') && part.ends_with(']')
 }

@@ -267,7 +267,7 @@ impl<'a> Repair<'a> {
         }
     }
 
-    /// Tells whether kustomize would look at a resource at all.
+    /// Returns whether kustomize would look at a resource at all.
     fn could_refer_to(&self, nodes: &Nodes, position: usize) -> bool {
         let (own, other) = (self.id(), &self.index.facts[position].current);
         if own.cluster_scoped || other.cluster_scoped || other.is_in_namespace_of(own) {

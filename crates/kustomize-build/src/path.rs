@@ -66,7 +66,7 @@ pub(crate) fn shown_below(root: &str, path: &str) -> String {
     }
 }
 
-/// Tells whether `path` is `folder` or below it.
+/// Returns whether `path` is `folder` or below it.
 pub(crate) fn is_in_or_below(path: &str, folder: &str) -> bool {
     folder.is_empty()
         || path == folder

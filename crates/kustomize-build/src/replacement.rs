@@ -239,7 +239,7 @@ fn matches_id(selector: &CompiledSelector, id: &ResourceId) -> bool {
 /// What a target leaves out.
 struct Reject {
     selector: CompiledSelector,
-    /// Whether it says something of ids.
+    /// True if it says something of ids.
     by_id: bool,
     /// Whether it says something of labels or annotations; kustomize looks at them apart from the ids.
     by_metadata: bool,

@@ -85,12 +85,12 @@ impl Resource {
         }
     }
 
-    /// Tells whether nothing is left of the object.
+    /// Returns whether nothing is left of the object.
     pub(crate) fn is_empty(&self, nodes: &Nodes) -> bool {
         self.root.is_none_or(|root| nodes[root].is_null_or_empty())
     }
 
-    /// Tells whether kustomize would have annotations of its own on the object at this point.
+    /// Returns whether kustomize would have annotations of its own on the object at this point.
     pub(crate) fn leaves_annotations(&self) -> bool {
         self.history != History::default() || self.origin.is_some() || !self.variables.is_empty()
     }
@@ -100,7 +100,7 @@ impl Resource {
         self.root.map(|root| id_of(nodes, root)).unwrap_or_default()
     }
 
-    /// Tells whether the resource has a name or had it before: cheaper than to make its ids.
+    /// Returns whether the resource has a name or had it before: cheaper than to make its ids.
     pub(crate) fn has_or_had_name(&self, nodes: &Nodes, wanted: &str) -> bool {
         self.root.map_or("", |root| name(nodes, root)) == wanted
             || self
@@ -158,7 +158,7 @@ impl Resource {
         }
     }
 
-    /// Tells whether two resources went through the same prefixes and suffixes, as far as the shorter history goes.
+    /// Returns whether two resources went through the same prefixes and suffixes, as far as the shorter history goes.
     pub(crate) fn has_affixes_of(&self, other: &Self, allow_empty: bool) -> bool {
         let same =
             |a: &[String], b: &[String]| (allow_empty && (a.is_empty() || b.is_empty())) || ends_alike(a, b);

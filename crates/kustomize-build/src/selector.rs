@@ -69,7 +69,7 @@ impl CompiledSelector {
         matches(self.namespace.as_ref(), namespace)
     }
 
-    /// Tells whether the labels match.
+    /// Returns whether the labels match.
     pub(crate) fn matches_labels(&self, nodes: &Nodes, resource: &Resource) -> Result<bool> {
         let labels = self.labels.as_ref().map_err(Error::clone)?;
         Ok(resource
@@ -77,7 +77,7 @@ impl CompiledSelector {
             .is_some_and(|root| labels.matches(&resource::labels(nodes, root))))
     }
 
-    /// Tells whether the annotations match.
+    /// Returns whether the annotations match.
     pub(crate) fn matches_annotations(&self, nodes: &Nodes, resource: &Resource) -> Result<bool> {
         let annotations = self.annotations.as_ref().map_err(Error::clone)?;
         Ok(resource
@@ -85,7 +85,7 @@ impl CompiledSelector {
             .is_some_and(|root| annotations.matches(&resource::annotations(nodes, root))))
     }
 
-    /// Tells whether a resource is meant, by its original or its present name and namespace.
+    /// Returns whether a resource is meant, by its original or its present name and namespace.
     fn selects(&self, nodes: &Nodes, resource: &Resource) -> Result<bool> {
         let (current, original) = (resource.id(nodes), resource.original_id(nodes));
         let namespace = self.matches_namespace(original.effective_namespace())

@@ -34,12 +34,12 @@ impl LabelSelector {
         parse::requirements(text).map(|requirements| Self { requirements })
     }
 
-    /// Tells whether labels meet all requirements.
+    /// Returns whether labels meet all requirements.
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
         self.matches_by(|key| labels.get(key).map(String::as_str))
     }
 
-    /// Tells whether labels, looked up by key, meet all requirements.
+    /// Returns whether labels, looked up by key, meet all requirements.
     pub fn matches_by<'a>(&self, lookup: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.requirements
             .iter()

@@ -65,13 +65,13 @@ pub fn resource(kind: &str) -> Option<ApiResource> {
     })
 }
 
-/// Whether a definition of this name is of one of ours.
+/// Returns whether a definition of this name is of one of ours.
 pub fn is_definition(name: &str) -> bool {
     let is_of = |row: &Row| name.strip_prefix(row.3).and_then(|rest| rest.strip_prefix('.')) == Some(row.0);
     KINDS.iter().any(is_of)
 }
 
-/// Whether a kind of this group is ours.
+/// Returns whether a kind of this group is ours.
 pub fn is_ours(group: &str, kind: &str) -> bool {
     KINDS.iter().any(|row| row.0 == group && row.2 == kind)
 }

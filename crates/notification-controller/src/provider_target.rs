@@ -195,7 +195,7 @@ fn proxy(name: &str, data: &Data) -> Result<String, String> {
     Ok(url.into())
 }
 
-/// Whether the Secret with the token may hold certificates, too.
+/// Returns whether the Secret with the token may hold certificates, too.
 fn shares_secret(target: &Target) -> bool {
     let is_github_app =
         target.type_.as_str().starts_with("github") && target.secret.contains_key("githubAppID");

@@ -86,7 +86,7 @@ struct Context {
 }
 
 impl Context {
-    /// Says whether a path that is not in the index is one of nobody.
+    /// Returns whether a path that is not in the index is one of nobody.
     fn knows_all_paths(&self) -> bool {
         let unread = self.unread.lock().unwrap_or_else(PoisonError::into_inner);
         unread.as_ref().is_some_and(HashSet::is_empty)
@@ -234,7 +234,7 @@ async fn follow_secrets(context: &Context, api: Api<PartialObjectMeta<Secret>>, 
     }
 }
 
-/// Whether the Secret of a Receiver is one of these.
+/// Returns whether the Secret of a Receiver is one of these.
 fn names_one(receiver: &Receiver, secrets: &HashSet<ObjectKey>) -> bool {
     let Some(named) = &receiver.spec.secret_ref else {
         return false;

@@ -49,7 +49,7 @@ impl Served {
         Self(watch::channel(Some(definitions)).1)
     }
 
-    /// Whether the kind, by its plural and its group, is served. Kinds that are none of ours count as served.
+    /// Returns whether the kind, by its plural and its group, is served. Kinds that are none of ours count as served.
     pub fn serves(&self, plural: &str, group: &str) -> bool {
         let name = format!("{plural}.{group}");
         let is_there = |definitions: &HashSet<String>| definitions.contains(&name);

@@ -21,7 +21,7 @@ use crate::notification::{Notification, Sent};
 use crate::provider_type::ProviderType as Type;
 use crate::target::Target;
 
-/// Whether this type is here.
+/// Returns whether this type is here.
 pub(crate) fn has(type_: Type) -> bool {
     type_.is_commit_status() || type_.is_change_request() || type_ == Type::GitHubDispatch
 }

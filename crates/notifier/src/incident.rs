@@ -23,12 +23,12 @@ use crate::target::Target;
 /// Says that something is on its way, and neither failed nor done.
 const PROGRESSING: &str = "Progressing";
 
-/// Whether there is nothing to open or close yet.
+/// Returns whether there is nothing to open or close yet.
 fn is_progressing(notification: &Notification) -> bool {
     notification.state == State::Event && notification.event.reason == PROGRESSING
 }
 
-/// Whether it is to be opened, and not closed.
+/// Returns whether it is to be opened, and not closed.
 fn is_failure(notification: &Notification) -> bool {
     match notification.state {
         State::Event => notification.event.is_error(),

@@ -17,7 +17,7 @@ pub struct Notification {
     pub key: String,
     /// What the first message about `key` gave back; None starts anew.
     pub thread: Option<Thread>,
-    /// Whether messages about `key` are to be kept together, where the provider can.
+    /// True if messages about `key` are to be kept together, where the provider can.
     pub threaded: bool,
     /// The text of a template, which stands in place of the event's message and, in chats, of its metadata.
     pub text: Option<String>,
@@ -84,7 +84,7 @@ impl Notification {
         }
     }
 
-    /// Whether it is about one object, and not about several at once.
+    /// Returns whether it is about one object, and not about several at once.
     pub(crate) fn is_about_one(&self) -> bool {
         self.key == self.event.involved_object.to_string()
     }

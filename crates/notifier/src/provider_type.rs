@@ -69,7 +69,7 @@ provider_types! {
 }
 
 impl ProviderType {
-    /// Whether it sets the status of a commit.
+    /// Returns whether it sets the status of a commit.
     pub fn is_commit_status(self) -> bool {
         use ProviderType::{AzureDevOps, Bitbucket, BitbucketServer, GitHub, GitLab, Gitea};
         matches!(
@@ -78,7 +78,7 @@ impl ProviderType {
         )
     }
 
-    /// Whether it comments on a pull request or merge request.
+    /// Returns whether it comments on a pull request or merge request.
     pub fn is_change_request(self) -> bool {
         use ProviderType::{GitHubPullRequestComment, GitLabMergeRequestComment, GiteaPullRequestComment};
         matches!(
@@ -87,12 +87,12 @@ impl ProviderType {
         )
     }
 
-    /// Whether it passes the event on as it is.
+    /// Returns whether it passes the event on as it is.
     pub fn is_generic(self) -> bool {
         matches!(self, Self::Generic | Self::GenericHmac)
     }
 
-    /// Whether it can keep what is said of one object together: in a thread, a topic, or one message that changes.
+    /// Returns whether it can keep what is said of one object together: in a thread, a topic, or one message that changes.
     /// Some need more than their plain webhook for it, and then say single messages as without.
     pub fn can_thread(self) -> bool {
         use ProviderType::{Discord, GoogleChat, Matrix, Slack, Telegram, Webex, Zulip};
@@ -103,13 +103,13 @@ impl ProviderType {
             )
     }
 
-    /// Whether what it opens for [`crate::State::Firing`] is closed by [`crate::State::Resolved`].
+    /// Returns whether what it opens for [`crate::State::Firing`] is closed by [`crate::State::Resolved`].
     pub fn can_resolve(self) -> bool {
         use ProviderType::{Alertmanager, DataDog, IncidentIo, Opsgenie, PagerDuty};
         matches!(self, PagerDuty | Opsgenie | Alertmanager | IncidentIo | DataDog)
     }
 
-    /// Whether the path of its address lets in whoever knows it.
+    /// Returns whether the path of its address lets in whoever knows it.
     pub(crate) fn has_secret_address(self) -> bool {
         use ProviderType::{
             Discord, Generic, GenericHmac, GoogleChat, IncidentIo, Lark, MsTeams, Rocket, Slack, Zoom,

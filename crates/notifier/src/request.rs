@@ -44,7 +44,7 @@ pub(crate) struct Answer {
     pub(crate) headers: HeaderMap,
     /// The begin of the body.
     pub(crate) body: Bytes,
-    /// Whether the body goes on.
+    /// True if the body goes on.
     pub(crate) is_cut: bool,
 }
 

@@ -49,7 +49,7 @@ impl<'a> Said<'a> {
         cut(&format!("{kind}/{name}.{namespace}"), MAX_TITLE).into_owned()
     }
 
-    /// Whether it is to be seen as a failure.
+    /// Returns whether it is to be seen as a failure.
     pub(crate) fn is_bad(&self) -> bool {
         match self.notification.state {
             State::Event => self.notification.event.is_error(),

@@ -83,7 +83,7 @@ impl Name {
         }
     }
 
-    /// Whether plain http may be tried: registries on this machine and in private networks, as Flux's library does.
+    /// Returns whether plain http may be tried: registries on this machine and in private networks, as Flux's library does.
     pub fn is_local(&self) -> bool {
         let host = self.host();
         let address = host.trim_start_matches('[').trim_end_matches(']').parse();

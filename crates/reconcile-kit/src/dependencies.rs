@@ -56,7 +56,7 @@ pub enum Unmet {
 }
 
 impl<D> Dependency<D> {
-    /// Says whether it is met, in Flux's words. With `additive`, an expression adds to the other conditions.
+    /// Returns whether it is met, in Flux's words. With `additive`, an expression adds to the other conditions.
     pub fn check(&self, additive: bool) -> Result<Met, Unmet> {
         let Self { name, found } = self;
         let found = found.as_ref().ok_or(Unmet::Missing)?;

@@ -58,13 +58,13 @@ impl Authority<'_> {
     }
 }
 
-/// Whether this is a bundle of a kind that is looked at at all.
+/// Returns whether this is a bundle of a kind that is looked at at all.
 #[must_use]
 pub fn is_bundle(json: &[u8]) -> bool {
     bundle::is_supported(json)
 }
 
-/// Whether a bundle holds an attestation instead of a signature, by its own words: nothing is verified.
+/// Returns whether a bundle holds an attestation instead of a signature, by its own words: nothing is verified.
 pub fn is_attestation(json: &[u8]) -> bool {
     bundle::is_attestation(json)
 }
@@ -136,7 +136,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether only a change of what is trusted helps: no other signature would be good either.
+    /// Returns whether only a change of what is trusted helps: no other signature would be good either.
     #[must_use]
     pub fn is_about_trust(&self) -> bool {
         matches!(self, Self::ParseTrustedRoot(_) | Self::ParseIdentity { .. })

@@ -139,7 +139,7 @@ fn signature_header(line: &[u8]) -> Option<&'static str> {
 pub struct TagHeader {
     /// Hexadecimal id of what it points to.
     pub target: String,
-    /// Whether that is a tag again; else it is a commit.
+    /// True if that is a tag again; else it is a commit.
     pub points_to_tag: bool,
     /// The name that it was made for.
     pub name: String,

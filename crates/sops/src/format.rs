@@ -52,7 +52,7 @@ impl Format {
         }
     }
 
-    /// Tells whether a file of this format looks encrypted. What does is decrypted, and must then be.
+    /// Returns whether a file of this format looks encrypted. What does is decrypted, and must then be.
     #[must_use]
     pub fn is_encrypted(self, data: &[u8]) -> bool {
         contains(data, self.marker())

@@ -77,7 +77,7 @@ pub struct KeyError(pub String);
 
 /// Somebody who decrypts data keys with master keys of some kind.
 pub trait KeyService: Send + Sync {
-    /// Tells whether keys of this kind can be tried at all.
+    /// Returns whether keys of this kind can be tried at all.
     fn handles(&self, master: &MasterKey) -> bool;
 
     /// Decrypts a data key, or a part of one.
@@ -102,7 +102,7 @@ impl Keys {
         self.why_no_cloud = Some(problem);
     }
 
-    /// Tells whether any service decrypts with keys of this kind.
+    /// Returns whether any service decrypts with keys of this kind.
     #[must_use]
     pub fn handle(&self, master: &MasterKey) -> bool {
         self.services.iter().any(|service| service.handles(master))
@@ -161,7 +161,7 @@ impl MasterKey {
         }
     }
 
-    /// Whether an identity at a cloud provider opens it.
+    /// Returns whether an identity at a cloud provider opens it.
     fn is_of_cloud(&self) -> bool {
         matches!(
             self,

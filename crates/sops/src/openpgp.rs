@@ -56,7 +56,7 @@ impl SecretKeys {
         Ok(())
     }
 
-    /// Tells whether there are none.
+    /// Returns whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -44,7 +44,7 @@ pub(crate) enum Value {
 #[derive(Clone)]
 pub(crate) struct Comment {
     pub(crate) text: Vec<u8>,
-    /// Whether it stands behind a value.
+    /// True if it stands behind a value.
     pub(crate) inline: bool,
 }
 

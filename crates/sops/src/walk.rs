@@ -210,7 +210,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Tells whether what is here is encrypted, by the rule of the file.
+    /// Returns whether what is here is encrypted, by the rule of the file.
     fn is_encrypted(&self, is_comment: bool) -> bool {
         match &self.metadata.rule {
             Rule::UnencryptedSuffix(suffix) => !self.path.iter().any(|key| key.ends_with(suffix.as_bytes())),

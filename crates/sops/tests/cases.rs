@@ -50,7 +50,7 @@ impl Case {
         now(decryptor.convert(self.encrypted.as_bytes(), input, output))
     }
 
-    /// Whether its keys are not those that the tests have, which the recorder does not look at.
+    /// Returns whether its keys are not those that the tests have, which the recorder does not look at.
     fn is_locked(&self) -> bool {
         let ends = [" for a stranger", " in too few groups"];
         ends.iter().any(|end| self.name.ends_with(end))

@@ -91,7 +91,7 @@ pub(crate) enum Error {
     ProviderConfiguration {
         /// What it takes.
         problem: String,
-        /// Whether only a change of the spec helps; a Secret may change by itself.
+        /// True if only a change of the spec helps; a Secret may change by itself.
         is_final: bool,
     },
     /// Credentials of a provider for its registry.
@@ -344,7 +344,7 @@ impl Error {
         }
     }
 
-    /// Whether it is the maker of a chart that is not trusted, which has a condition of its own.
+    /// Returns whether it is the maker of a chart that is not trusted, which has a condition of its own.
     pub(crate) fn is_unverified_chart(&self) -> bool {
         matches!(self, Self::VerifyChart { .. } | Self::VerifyUnsupported)
     }

@@ -114,7 +114,7 @@ pub(crate) async fn reconcile(key: ObjectKey, context: Arc<Context>) -> Outcome 
     })
 }
 
-/// Whether a generator is made of this source, or makes it.
+/// Returns whether a generator is made of this source, or makes it.
 pub(crate) fn concerns(generator: &ArtifactGenerator, source: &store::ObjectKey) -> bool {
     let namespace = generator.namespace().unwrap_or_default();
     let is_input = |input: &InputReference| {
@@ -232,7 +232,7 @@ fn not_fetched(error: &fetch::Error) -> Ending {
     }
 }
 
-/// Whether what was made last is still there, of the same sources, by the same spec.
+/// Returns whether what was made last is still there, of the same sources, by the same spec.
 fn is_up_to_date(
     object: &ArtifactGenerator,
     key: &ObjectKey,

@@ -57,7 +57,7 @@ pub(crate) trait Kind:
     /// What the spec asks for and this controller cannot do, or what is wrong with it for good.
     fn refusal(&self) -> Option<Error>;
 
-    /// Whether the object is only read by others: it has no status, no finalizer and no artifact.
+    /// Returns whether the object is only read by others: it has no status, no finalizer and no artifact.
     fn is_static(&self) -> bool {
         false
     }
@@ -70,7 +70,7 @@ pub(crate) trait Kind:
         Vec::new()
     }
 
-    /// Whether the spec wants to know who made the content. If so, [`Kind::verify`] is asked about it.
+    /// Returns whether the spec wants to know who made the content. If so, [`Kind::verify`] is asked about it.
     fn wants_verification(&self) -> bool {
         false
     }
@@ -81,11 +81,11 @@ pub(crate) trait Kind:
         reader: &Reader<'_>,
     ) -> impl Future<Output = Result<Self::References, Error>> + Send;
 
-    /// Whether the artifact was made with other settings than those of the spec, so that the same revision gives
+    /// Returns whether the artifact was made with other settings than those of the spec, so that the same revision gives
     /// another artifact.
     fn settings_changed(&self) -> bool;
 
-    /// Whether other artifacts than those now in the store went into the artifact.
+    /// Returns whether other artifacts than those now in the store went into the artifact.
     fn inclusion_changed(&self, _references: &Self::References) -> bool {
         false
     }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use go_template::{List, Map, Object, Value};
 
-/// Tells whether both are of the same type and hold the same, at any depth.
+/// Returns whether both are of the same type and hold the same, at any depth.
 ///
 /// Works on a list of pairs instead of by recursion, since values may be deeper than the stack.
 pub(crate) fn deep_equal(one: &Value, other: &Value) -> bool {

@@ -45,7 +45,7 @@ pub(crate) fn register(functions: &mut Functions) {
     );
 }
 
-/// Tells whether a value is the zero of its type; structs never are.
+/// Returns whether a value is the zero of its type; structs never are.
 pub(crate) fn is_empty(value: &Value) -> bool {
     match value {
         Value::Invalid | Value::Nil => true,

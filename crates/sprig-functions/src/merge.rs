@@ -92,7 +92,7 @@ fn merge_level(
     Ok(())
 }
 
-/// Tells whether a map within the destination is empty even after the other one was merged into it: then it is replaced.
+/// Returns whether a map within the destination is empty even after the other one was merged into it: then it is replaced.
 /// Go makes no map in the place of a nil one that it cannot reach.
 fn stays_empty(present: &Map, value: &Map, keep: Keep) -> bool {
     let adds = |value: &Value| keep == Keep::Source || !value.is_untyped_nil();

@@ -5,7 +5,7 @@
 
 mod tables;
 
-/// Tells whether Go's `unicode.IsUpper` holds.
+/// Returns whether Go's `unicode.IsUpper` holds.
 pub(crate) fn is_upper(character: char) -> bool {
     if character.is_ascii() {
         return character.is_ascii_uppercase();
@@ -13,7 +13,7 @@ pub(crate) fn is_upper(character: char) -> bool {
     contains(tables::UPPER, character)
 }
 
-/// Tells whether Go's `unicode.IsLower` holds.
+/// Returns whether Go's `unicode.IsLower` holds.
 pub(crate) fn is_lower(character: char) -> bool {
     if character.is_ascii() {
         return character.is_ascii_lowercase();
@@ -21,17 +21,17 @@ pub(crate) fn is_lower(character: char) -> bool {
     contains(tables::LOWER, character)
 }
 
-/// Tells whether Go's `unicode.IsTitle` holds.
+/// Returns whether Go's `unicode.IsTitle` holds.
 pub(crate) fn is_title(character: char) -> bool {
     contains(tables::TITLE, character)
 }
 
-/// Tells whether Go's `unicode.IsPunct` holds.
+/// Returns whether Go's `unicode.IsPunct` holds.
 pub(crate) fn is_punctuation(character: char) -> bool {
     contains(tables::PUNCTUATION, character)
 }
 
-/// Tells whether Go's `unicode.IsNumber` holds.
+/// Returns whether Go's `unicode.IsNumber` holds.
 pub(crate) fn is_number(character: char) -> bool {
     if character.is_ascii() {
         return character.is_ascii_digit();
@@ -39,7 +39,7 @@ pub(crate) fn is_number(character: char) -> bool {
     contains(tables::NUMBER, character)
 }
 
-/// Tells whether Go's `unicode.IsSpace` holds: the property White_Space, of which Rust knows the same characters.
+/// Returns whether Go's `unicode.IsSpace` holds: the property White_Space, of which Rust knows the same characters.
 pub(crate) fn is_space(character: char) -> bool {
     character.is_whitespace()
 }

@@ -136,12 +136,12 @@ impl HelmRepository {
         self.lock().credentials = Some((username.to_owned(), password.to_owned()));
     }
 
-    /// Whether answers have an ETag, else only Last-Modified.
+    /// Returns whether answers have an ETag, else only Last-Modified.
     pub fn set_etag(&self, with_etag: bool) {
         self.lock().with_etag = with_etag;
     }
 
-    /// Whether answers are compressed for those who take that.
+    /// Returns whether answers are compressed for those who take that.
     pub fn set_compressed(&self, compressed: bool) {
         self.lock().compressed = compressed;
     }

@@ -125,12 +125,12 @@ pub fn condition<'a>(object: &'a DynamicObject, condition_type: &str) -> Option<
     Some((text("status"), text("reason"), text("message")))
 }
 
-/// Whether the controller has seen the latest generation and says Ready=True.
+/// Returns whether the controller has seen the latest generation and says Ready=True.
 pub fn is_ready(object: &DynamicObject) -> bool {
     has_seen_latest(object) && condition(object, "Ready").is_some_and(|(status, ..)| status == "True")
 }
 
-/// Whether the controller has seen the latest generation and says Ready=False with this reason.
+/// Returns whether the controller has seen the latest generation and says Ready=False with this reason.
 pub fn is_not_ready_because(object: &DynamicObject, reason: &str) -> bool {
     let ready = condition(object, "Ready");
     has_seen_latest(object) && ready.is_some_and(|(status, given, _)| status == "False" && given == reason)

@@ -28,7 +28,7 @@ pub struct Content {
     pub manifests: BTreeMap<String, (String, Vec<u8>)>,
     /// Content by digest.
     pub blobs: BTreeMap<String, Vec<u8>>,
-    /// Whether there is a referrers API.
+    /// True if there is a referrers API.
     pub referrers: bool,
     /// Goes before the content.
     pub hook: Option<Hook>,

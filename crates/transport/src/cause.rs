@@ -113,7 +113,7 @@ impl Cause {
         }
     }
 
-    /// Whether the other side speaks TLS, and the two do not trust each other.
+    /// Returns whether the other side speaks TLS, and the two do not trust each other.
     pub fn is_mistrust(&self) -> bool {
         matches!(
             self,

@@ -131,7 +131,7 @@ fn redirect_target(url: &Url, response: &Response) -> Result<Option<Url>, Error>
     }
 }
 
-/// Whether both are served by the same server, so that what one may know the other may know.
+/// Returns whether both are served by the same server, so that what one may know the other may know.
 pub fn same_origin(a: &Url, b: &Url) -> bool {
     a.scheme() == b.scheme() && a.host() == b.host() && a.port_or_known_default() == b.port_or_known_default()
 }

@@ -59,7 +59,7 @@ pub fn instead<'a>(range: &str, tags: impl IntoIterator<Item = &'a str> + Clone)
     }
 }
 
-/// Whether a text is one full version, and not a range.
+/// Returns whether a text is one full version, and not a range.
 pub fn is_full(text: &str) -> bool {
     parse_full(text).is_some()
 }

@@ -18,7 +18,7 @@ pub(crate) fn media_type(header: &[u8]) -> Option<String> {
     Some(type_)
 }
 
-/// Whether one of several media types is JSON's.
+/// Returns whether one of several media types is JSON's.
 pub(crate) fn is_json(header: &[u8]) -> bool {
     header
         .split(|byte| *byte == b',')

@@ -30,12 +30,12 @@ impl Filter {
         self
     }
 
-    /// Whether every object passes.
+    /// Returns whether every object passes.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Says whether an object passes, given as Kubernetes writes it.
+    /// Returns whether an object passes, given as Kubernetes writes it.
     pub fn matches(&self, called: &Called, object: &Value) -> Result<bool, Error> {
         let scope = called.0.clone().decoded("res", object);
         for expression in &self.0 {

@@ -68,7 +68,7 @@ struct Found {
 }
 
 impl Found {
-    /// Says whether it is time to fetch keys that are good for so long.
+    /// Returns whether it is time to fetch keys that are good for so long.
     fn is_due(&self, now: i64, good: i64) -> bool {
         match &self.set {
             None => true,
@@ -88,7 +88,7 @@ impl Found {
     }
 }
 
-/// Says whether less than so many seconds have passed since.
+/// Returns whether less than so many seconds have passed since.
 fn is_within(now: i64, since: i64, time: i64) -> bool {
     (-AHEAD..time).contains(&now.saturating_sub(since))
 }

@@ -53,7 +53,7 @@ impl OidcProvider {
         })
     }
 
-    /// Says whether the owner of these claims may call.
+    /// Returns whether the owner of these claims may call.
     fn check_claims(&self, claims: &serde_json::Value) -> Result<(), String> {
         let mut scope = Scope::default().decoded("claims", claims).empty_map("vars");
         for (name, expression) in &self.variables {

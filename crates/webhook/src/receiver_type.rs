@@ -71,7 +71,7 @@ impl ReceiverType {
         }
     }
 
-    /// Whether it takes the body to know if a call is allowed. For the others it is in the headers, or there is nothing to know.
+    /// Returns whether it takes the body to know if a call is allowed. For the others it is in the headers, or there is nothing to know.
     pub fn looks_at_body(self) -> bool {
         !matches!(
             self,

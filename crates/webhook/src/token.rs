@@ -200,7 +200,7 @@ impl Token {
         &self.claims
     }
 
-    /// Whether the token says that it is for somebody. An audience is a text or a list of texts.
+    /// Returns whether the token says that it is for somebody. An audience is a text or a list of texts.
     pub(crate) fn is_for(&self, audience: &str) -> bool {
         match self.claims.get("aud") {
             Some(Value::String(only)) => only == audience,
@@ -227,7 +227,7 @@ impl Token {
         self.algorithm
     }
 
-    /// Whether one of the keys made the signature.
+    /// Returns whether one of the keys made the signature.
     pub(crate) fn is_signed_by(&self, keys: &[Key]) -> bool {
         keys.iter()
             .filter(|key| self.kid.is_empty() || key.kid == self.kid)

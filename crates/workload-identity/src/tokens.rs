@@ -126,7 +126,7 @@ impl Issuer for Tokens {
     }
 }
 
-/// Whether a token of the controller for an audience is for nobody else: those of this cluster, of our own services, and of
+/// Returns whether a token of the controller for an audience is for nobody else: those of this cluster, of our own services, and of
 /// clouds.
 fn is_kept(audience: &str, own: &[String], kept: &[String]) -> bool {
     let is = |other: &String| other == audience;

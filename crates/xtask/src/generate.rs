@@ -31,7 +31,7 @@ pub(crate) struct Generated {
     /// Relative to the root of the repository.
     folder: &'static str,
     files: BTreeMap<String, Vec<u8>>,
-    /// Whether other files there are left over, since the generator owns the folder.
+    /// True if other files there are left over, since the generator owns the folder.
     is_whole: bool,
 }
 

@@ -67,7 +67,7 @@ pub(crate) struct Arguments {
 struct Commit {
     id: String,
     time: Timestamp,
-    /// Whether the tree is the commit's.
+    /// True if the tree is the commit's.
     clean: bool,
 }
 

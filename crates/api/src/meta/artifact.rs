@@ -39,7 +39,7 @@ pub struct Artifact {
 }
 
 impl Artifact {
-    /// Whether this artifact is of the given revision.
+    /// Returns whether this artifact is of the given revision.
     #[must_use]
     pub fn has_revision(&self, revision: &str) -> bool {
         self.revision == revision
@@ -53,7 +53,7 @@ impl Artifact {
             .unwrap_or(self.last_update_time.0)
     }
 
-    /// Whether this artifact has the given content.
+    /// Returns whether this artifact has the given content.
     #[must_use]
     pub fn has_digest(&self, digest: &str) -> bool {
         self.digest == digest

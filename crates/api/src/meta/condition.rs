@@ -51,13 +51,13 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// Whether the condition holds.
+    /// Returns whether the condition holds.
     #[must_use]
     pub fn is_true(&self) -> bool {
         self.status == TRUE
     }
 
-    /// Whether the condition is known not to hold.
+    /// Returns whether the condition is known not to hold.
     #[must_use]
     pub fn is_false(&self) -> bool {
         self.status == FALSE

@@ -72,7 +72,7 @@ impl Duration {
         std::time::Duration::from_nanos(self.nanoseconds as u64)
     }
 
-    /// Whether this is no time at all.
+    /// Returns whether this is no time at all.
     #[must_use]
     pub const fn is_zero(self) -> bool {
         self.nanoseconds == 0

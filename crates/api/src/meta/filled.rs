@@ -11,12 +11,12 @@ pub(crate) fn filled<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Optio
     Ok(text.filter(|text| !text.is_empty()))
 }
 
-/// Whether a flag need not be written.
+/// Returns whether a flag need not be written.
 pub(crate) fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-/// Whether a count need not be written.
+/// Returns whether a count need not be written.
 pub(crate) fn is_zero(count: &i64) -> bool {
     *count == 0
 }

@@ -34,7 +34,7 @@ pub trait HasConditions {
 
 /// An object that a controller of ours reconciles: it can be suspended, and it has a status with conditions.
 pub trait StatusObject: kube::Resource<DynamicType = ()> + HasStatus<Status: HasConditions> {
-    /// Whether the user asked to leave the object alone. Kinds without `spec.suspend` are never suspended.
+    /// Returns whether the user asked to leave the object alone. Kinds without `spec.suspend` are never suspended.
     fn suspended(&self) -> bool;
 
     /// The conditions of the status; none if there is no status.

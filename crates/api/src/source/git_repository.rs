@@ -262,13 +262,13 @@ impl GitRepository {
 }
 
 impl GitRepositoryVerification {
-    /// Whether the signature of the commit is demanded.
+    /// Returns whether the signature of the commit is demanded.
     #[must_use]
     pub fn verifies_head(&self) -> bool {
         self.mode.unwrap_or_default() != GitVerificationMode::Tag
     }
 
-    /// Whether the signature of the tag is demanded.
+    /// Returns whether the signature of the tag is demanded.
     #[must_use]
     pub fn verifies_tag(&self) -> bool {
         matches!(

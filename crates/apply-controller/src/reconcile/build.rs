@@ -87,7 +87,7 @@ pub(super) struct Ran {
     pub(super) result: Result<Built, BuildError>,
     /// What was looked at; None if a part of the tree could not be fetched.
     pub(super) looks: Option<Looks>,
-    /// Whether files were decrypted for it.
+    /// True if files were decrypted for it.
     pub(super) is_secret: bool,
 }
 

@@ -93,7 +93,7 @@ struct Made {
     objects: Vec<Object>,
     /// What of them must not be told.
     hidden: Hidden,
-    /// Whether a value that came from a Secret may be anywhere in them.
+    /// True if a value that came from a Secret may be anywhere in them.
     confidential: bool,
     applied: memory::Applied,
 }

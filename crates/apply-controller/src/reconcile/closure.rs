@@ -70,7 +70,7 @@ impl Closure {
         Ok(Self { found })
     }
 
-    /// Says whether a build from this tree would find the same.
+    /// Returns whether a build from this tree would find the same.
     pub async fn holds_in(&self, tree: &impl Content) -> Result<bool, Error> {
         for (path, look, found) in &self.found {
             if look_up(tree, path, *look).await? != *found {
@@ -189,7 +189,7 @@ mod tests {
         all
     }
 
-    /// Says whether the closure of [`TREE`] holds once files are added, changed or (with an empty text) removed.
+    /// Returns whether the closure of [`TREE`] holds once files are added, changed or (with an empty text) removed.
     fn holds_after(changes: &[(&'static str, &'static str)]) -> bool {
         let mut files: BTreeMap<_, _> = TREE.into_iter().collect();
         let before = Files(files.clone());

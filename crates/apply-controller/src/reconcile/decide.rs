@@ -309,14 +309,14 @@ fn urgent(observed: &Observed, inputs: &Inputs) -> Option<Trigger> {
     }
 }
 
-/// Whether a person asks for a run. The status records a request only when its run ends, and until then, while health is
+/// Returns whether a person asks for a run. The status records a request only when its run ends, and until then, while health is
 /// waited for, that run is the answer.
 fn is_requested(observed: &Observed, attempt: &Attempt) -> bool {
     let asked = &observed.requested_at;
     asked.is_some() && *asked != observed.handled_at && *asked != attempt.request
 }
 
-/// Whether what waits for others may go on. After a failure the retry does it.
+/// Returns whether what waits for others may go on. After a failure the retry does it.
 fn is_handed_over(observed: &Observed, attempt: &Attempt, now: Timestamp) -> bool {
     let due = |(moved, until): (bool, Timestamp)| moved || until <= now;
     attempt.outcome != Outcome::Failed && observed.handing_over.is_some_and(due)

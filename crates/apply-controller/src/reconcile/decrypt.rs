@@ -145,7 +145,7 @@ pub(crate) struct Hidden {
 const SHORTEST: usize = 3;
 
 impl Hidden {
-    /// Whether nothing was decrypted.
+    /// Returns whether nothing was decrypted.
     pub(super) fn is_empty(&self) -> bool {
         self.objects.is_empty()
     }

@@ -130,7 +130,7 @@ async fn delete(
     }
 }
 
-/// Says whether the objects go with their Kustomization. A suspended one leaves everything as it is.
+/// Returns whether the objects go with their Kustomization. A suspended one leaves everything as it is.
 fn deletes(object: &Kustomization) -> bool {
     !object.spec.suspend
         && match object.deletion_policy() {

@@ -274,7 +274,7 @@ fn same_cluster(one: &Kustomization, other: &Kustomization) -> bool {
     secret(one) == secret(other)
 }
 
-/// Whether it has applied what its source has now.
+/// Returns whether it has applied what its source has now.
 fn is_settled(context: &Context, object: &Kustomization) -> bool {
     let Source::Artifact(artifact) = observe::source_of(&context.sources, object) else {
         // It cannot apply anything.
@@ -397,7 +397,7 @@ async fn objects_of(
     )
 }
 
-/// Whether an object is among those of a build. One without a namespace may be in any, and one with a variable in its name
+/// Returns whether an object is among those of a build. One without a namespace may be in any, and one with a variable in its name
 /// may have any.
 fn contains(objects: &[Object], spec: &KustomizationSpec, id: &ObjectId) -> bool {
     let has_variables = spec.post_build.is_some();

@@ -37,7 +37,7 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Says whether the object has our finalizer.
+    /// Returns whether the object has our finalizer.
     pub fn has_finalizer(&self) -> bool {
         self.writer.has_finalizer()
     }

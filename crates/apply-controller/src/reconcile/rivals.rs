@@ -16,7 +16,7 @@ const NAMED: usize = 3;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rivals {
     objects: BTreeMap<ObjectId, ObjectKey>,
-    /// Whether the status still has to name them.
+    /// True if the status still has to name them.
     pub untold: bool,
 }
 
@@ -78,7 +78,7 @@ fn key_of(owner: &Owner) -> ObjectKey {
     ObjectKey::new(&owner.namespace, &owner.name)
 }
 
-/// Whether another Kustomization goes on applying an object. The labels of an object are not enough: anybody may write them.
+/// Returns whether another Kustomization goes on applying an object. The labels of an object are not enough: anybody may write them.
 fn is_rival(context: &Context, other: &ObjectKey, id: &ObjectId) -> bool {
     let Some(object) = context.base.objects.get(&other.object_ref()) else {
         return false;

@@ -62,7 +62,7 @@ pub fn references(object: &Kustomization) -> &[SubstituteReference] {
     post_build.map_or(&[], |post_build| &post_build.substitute_from)
 }
 
-/// Whether the spec takes variables from this ConfigMap or Secret of the object's namespace.
+/// Returns whether the spec takes variables from this ConfigMap or Secret of the object's namespace.
 pub fn refers_to(object: &Kustomization, kind: ValuesKind, name: &str) -> bool {
     let mut references = references(object).iter();
     references.any(|reference| reference.kind == kind && reference.name == name)

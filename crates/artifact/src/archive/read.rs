@@ -76,7 +76,7 @@ pub struct Entry<'a> {
 pub enum EntryContent<'a> {
     /// A file. What the caller leaves unread is skipped.
     File {
-        /// Whether any execute bit is set.
+        /// True if any execute bit is set.
         executable: bool,
         /// Bytes that `reader` will give, or fail.
         size: u64,
@@ -307,7 +307,7 @@ fn path_of<R: Read>(entry: &tar::Entry<'_, R>, name: &str) -> Result<String, Err
     clean_path(text).map_err(Error::Path)
 }
 
-/// Whether extension records describe a sparse file, which the tar crate would hand on as its raw parts.
+/// Returns whether extension records describe a sparse file, which the tar crate would hand on as its raw parts.
 fn has_sparse_map<R: Read>(entry: &mut tar::Entry<'_, R>) -> bool {
     let Ok(Some(mut records)) = entry.pax_extensions() else {
         return false;

@@ -56,7 +56,7 @@ impl Cache {
         }
     }
 
-    /// Whether an item of this size would be kept at all.
+    /// Returns whether an item of this size would be kept at all.
     pub(super) fn accepts(&self, size: u64) -> bool {
         size + OVERHEAD as u64 <= (self.capacity / LARGEST_PART) as u64
     }

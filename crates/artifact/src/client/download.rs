@@ -80,7 +80,7 @@ impl Downloader {
         })
     }
 
-    /// Whether an object may have an artifact that the service does not know.
+    /// Returns whether an object may have an artifact that the service does not know.
     pub(super) fn may_have(&self, object: &SourceObject) -> bool {
         object.is_external() || !self.hosts.is_empty()
     }
@@ -226,7 +226,7 @@ impl Downloader {
     }
 }
 
-/// Whether the answer goes on at this offset.
+/// Returns whether the answer goes on at this offset.
 fn continues(response: &reqwest::Response, offset: u64) -> bool {
     let range = response
         .headers()

@@ -99,7 +99,7 @@ pub enum Error {
         call: &'static str,
         /// What is wrong.
         reason: String,
-        /// Whether the answer is only not complete.
+        /// True if the answer is only not complete.
         incomplete: bool,
     },
     /// The HTTP client could not be made.
@@ -144,7 +144,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the same call may succeed a moment later.
+    /// Returns whether the same call may succeed a moment later.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         use tonic::Code;
@@ -166,7 +166,7 @@ impl Error {
         }
     }
 
-    /// Whether the service refused the caller, or would: there is no token to show.
+    /// Returns whether the service refused the caller, or would: there is no token to show.
     #[must_use]
     pub fn is_refused(&self) -> bool {
         matches!(self, Self::Refused { .. } | Self::Token(_))

@@ -39,7 +39,7 @@ impl Glob {
         Some(Self { tokens })
     }
 
-    /// Whether the whole name matches. Takes at most (length of the name) × (length of the glob) steps, because only the
+    /// Returns whether the whole name matches. Takes at most (length of the name) × (length of the glob) steps, because only the
     /// last `*` is ever tried again.
     #[must_use]
     pub fn matches(&self, name: &str) -> bool {

@@ -79,7 +79,7 @@ impl Pattern {
         }
     }
 
-    /// Whether it can match nothing because of how it is written.
+    /// Returns whether it can match nothing because of how it is written.
     pub(super) fn is_malformed(&self) -> bool {
         match &self.form {
             Form::Never => true,

@@ -180,7 +180,7 @@ impl Files {
         Directory::parse(&text).map_err(|_| corrupt())
     }
 
-    /// Whether the file is there with this size and content. Reads it whole.
+    /// Returns whether the file is there with this size and content. Reads it whole.
     pub(super) fn is_intact(&self, kind: Kind, digest: &Digest, size: u64) -> Result<bool> {
         let mut content = match self.content(kind, digest, 0) {
             Ok(content) => content,

@@ -70,7 +70,7 @@ pub(super) struct Stored {
     pub(super) sequence: u64,
     /// When it was stored, exactly.
     pub(super) stored_at: Timestamp,
-    /// Whether the archive was taken as it is, so that the tree would give other bytes.
+    /// True if the archive was taken as it is, so that the tree would give other bytes.
     pub(super) verbatim: bool,
     pub(super) record: Record,
 }

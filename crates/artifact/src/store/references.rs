@@ -125,7 +125,7 @@ impl References {
         }
     }
 
-    /// Whether anybody needs the file of this kind and digest.
+    /// Returns whether anybody needs the file of this kind and digest.
     pub(super) fn holds(&self, kind: Kind, digest: &Digest) -> bool {
         self.held(kind).counts.contains_key(digest)
     }

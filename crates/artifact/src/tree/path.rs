@@ -61,7 +61,7 @@ pub fn clean_path(path: &str) -> Result<String, PathError> {
     Ok(clean)
 }
 
-/// Whether the text can be the name of an entry. A line feed cannot: it would end the entry's line in the
+/// Returns whether the text can be the name of an entry. A line feed cannot: it would end the entry's line in the
 /// folder's canonical text.
 pub(super) fn is_name(name: &str) -> bool {
     !matches!(name, "" | "." | "..") && name.len() <= LONGEST_NAME && !name.contains(['/', '\0', '\n'])

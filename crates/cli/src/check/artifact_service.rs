@@ -67,7 +67,7 @@ pub(super) async fn line(
     })
 }
 
-/// Whether an object is not ready because of the artifact service.
+/// Returns whether an object is not ready because of the artifact service.
 fn complains(object: &Value) -> bool {
     let condition = ready(object);
     condition.status != "True" && condition.message.contains("artifact service")

@@ -200,7 +200,7 @@ fn ours(found: &[Controller], namespace: &str) -> Vec<Line> {
     lines
 }
 
-/// Whether an image is Flux's, from its own registry or a mirror: an apply of Flux's manifests changes the image of a Deployment of ours
+/// Returns whether an image is Flux's, from its own registry or a mirror: an apply of Flux's manifests changes the image of a Deployment of ours
 /// and leaves its labels.
 fn is_of_flux(image: &str) -> bool {
     image.split('/').rev().nth(1) == Some("fluxcd")

@@ -28,7 +28,7 @@ pub(crate) struct Built {
     /// Objects whose content is encrypted, with why it cannot be decrypted here.
     pub(crate) closed: Vec<(ObjectId, String)>,
     pub(crate) notes: Vec<String>,
-    /// Whether values that came from Secrets may be anywhere in the objects.
+    /// True if values that came from Secrets may be anywhere in the objects.
     pub(crate) is_confidential: bool,
 }
 
@@ -173,7 +173,7 @@ fn why_closed(error: &dyn std::error::Error, keys: &Keys) -> String {
     )
 }
 
-/// Tells whether ciphertext of SOPS is in an object, as text or as the data of a Secret.
+/// Returns whether ciphertext of SOPS is in an object, as text or as the data of a Secret.
 fn holds_encrypted(object: &Object) -> bool {
     const MARK: &str = "ENC[AES256_GCM,";
     fn is_in(value: &Value) -> bool {

@@ -35,7 +35,7 @@ impl Confidential {
         }
     }
 
-    /// Tells whether an object may hold what came from a Secret.
+    /// Returns whether an object may hold what came from a Secret.
     pub(crate) fn contains(&self, id: &ObjectId) -> bool {
         self.0.contains(id)
     }

@@ -239,7 +239,7 @@ fn taken(managers: &[String]) -> String {
 /// In place of words that may quote what nobody is to read.
 pub(crate) const WITHHELD: &str = "the words are withheld, since they may quote what came from a Secret";
 
-/// Tells whether a refusal may quote values. Missing kinds and what RBAC says never do; admission webhooks and policies may
+/// Returns whether a refusal may quote values. Missing kinds and what RBAC says never do; admission webhooks and policies may
 /// refuse with whatever words and code they like.
 fn may_quote(class: Class, reason: &str) -> bool {
     let is_of_admission = reason.contains("denied");

@@ -18,7 +18,7 @@ pub(crate) struct Sources {
     ids: BTreeSet<ObjectId>,
     /// What they leave out, as `spec.ignore` of one of them has it.
     pub(crate) ignore: Option<String>,
-    /// Whether submodules are a part of them.
+    /// True if submodules are a part of them.
     pub(crate) submodules: bool,
 }
 

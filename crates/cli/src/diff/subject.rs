@@ -19,7 +19,7 @@ pub(crate) struct Subject {
     pub(crate) folder: Option<String>,
     /// What applies it, if the comparison came that way.
     pub(crate) applied_by: Option<ObjectId>,
-    /// Whether it would be deleted.
+    /// True if it would be deleted.
     pub(crate) is_gone: bool,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Compared {
     pub(crate) gone: Vec<Value>,
     /// All that it would apply: what goes elsewhere is not lost.
     pub(crate) built: BTreeSet<ObjectId>,
-    /// Whether values that came from Secrets may be anywhere in it.
+    /// True if values that came from Secrets may be anywhere in it.
     pub(crate) is_confidential: bool,
 }
 
@@ -98,7 +98,7 @@ fn with_status(after: &Value, before: &Value) -> Value {
     object
 }
 
-/// Tells whether it applies objects by itself.
+/// Returns whether it applies objects by itself.
 pub(crate) fn is_deliverer(id: &ObjectId) -> bool {
     matches!(id.kind.as_str(), "Kustomization" | "HelmRelease") && kind::of(id).is_some()
 }

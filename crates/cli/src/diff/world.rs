@@ -25,7 +25,7 @@ pub(crate) struct World {
     pub(crate) checkout: Checkout,
     /// Which sources the checkout stands for.
     pub(crate) sources: Sources,
-    /// Whether variables without a value are errors.
+    /// True if variables without a value are errors.
     pub(crate) strict: bool,
     /// Charts of HelmReleases (namespace/name) that were given by hand.
     pub(crate) charts: BTreeMap<String, PathBuf>,
@@ -111,7 +111,7 @@ impl World {
         }
     }
 
-    /// Tells whether the kind or the namespace of an object would come with the same change.
+    /// Returns whether the kind or the namespace of an object would come with the same change.
     pub(crate) fn brings_what_it_needs(&self, id: &ObjectId) -> bool {
         self.namespaces.contains(&id.namespace) || self.kinds.contains(&(id.group.clone(), id.kind.clone()))
     }
@@ -133,12 +133,12 @@ impl World {
         }
     }
 
-    /// Tells whether a source would be another one.
+    /// Returns whether a source would be another one.
     pub(crate) fn changes_source(&self, id: &ObjectId) -> bool {
         self.changed_sources.contains(id)
     }
 
-    /// Tells whether values of a HelmRelease would be others.
+    /// Returns whether values of a HelmRelease would be others.
     pub(crate) fn plans_values_of(&self, object: &Value) -> bool {
         let namespace = object::namespace(object);
         list(object, "/spec/valuesFrom").iter().any(|reference| {
@@ -158,7 +158,7 @@ impl World {
         }
     }
 
-    /// Tells whether values are nobody's business: those of Secrets, and of ConfigMaps that are made of them.
+    /// Returns whether values are nobody's business: those of Secrets, and of ConfigMaps that are made of them.
     pub(crate) fn holds_secrets(&self, kind: ValuesKind, namespace: &str, name: &str) -> bool {
         kind == ValuesKind::Secret || self.confidential.contains(&values_id(kind, namespace, name))
     }

@@ -103,7 +103,7 @@ fn kind(value: &Value) -> &str {
 }
 
 impl Filter {
-    /// Tells whether a line is wanted. What is no line of a controller, as what a crash leaves, is about no object.
+    /// Returns whether a line is wanted. What is no line of a controller, as what a crash leaves, is about no object.
     pub(super) fn lets_through(&self, line: &Line) -> bool {
         let is_any = self.kind.is_none() && self.name.is_none() && self.namespace.is_none();
         let Some(value) = line.value() else {

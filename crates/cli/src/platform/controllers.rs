@@ -46,7 +46,7 @@ impl Controller {
         self.is_current && self.ready >= self.wanted && self.wanted > 0
     }
 
-    /// Whether it does the same as one of these components of ours.
+    /// Returns whether it does the same as one of these components of ours.
     pub(crate) fn rivals(&self, components: &[String]) -> bool {
         components
             .iter()

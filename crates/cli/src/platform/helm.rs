@@ -99,7 +99,7 @@ impl Platform {
         })
     }
 
-    /// Tells whether a namespace is there.
+    /// Returns whether a namespace is there.
     pub(crate) async fn has_namespace(&self, name: &str) -> Result<bool, Failure> {
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
         let found = namespaces.get_metadata_opt(name).await;

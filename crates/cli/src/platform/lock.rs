@@ -115,7 +115,7 @@ fn spec(holder: &str) -> LeaseSpec {
     }
 }
 
-/// Tells whether it was free.
+/// Returns whether it was free.
 async fn create(leases: &Api<Lease>, holder: &str) -> Result<bool, Failure> {
     let lease = Lease {
         metadata: ObjectMeta {
@@ -204,7 +204,7 @@ async fn renew(leases: Api<Lease>, holder: String, lost: CancellationToken) {
     }
 }
 
-/// Tells whether it is still the holder's.
+/// Returns whether it is still the holder's.
 async fn renew_once(leases: &Api<Lease>, holder: &str) -> Result<bool, kube::Error> {
     let Some(mut lease) = leases.get_opt(NAME).await? else {
         return Ok(false);

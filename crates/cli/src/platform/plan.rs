@@ -115,14 +115,14 @@ async fn compare(platform: &Platform, mut object: Object) -> Result<(ObjectId, C
     Ok((id, change))
 }
 
-/// Whether a live object says that it is of our release.
+/// Returns whether a live object says that it is of our release.
 pub(crate) fn is_ours(live: &ObjectMeta, namespace: &str) -> bool {
     let annotations = live.annotations.as_ref();
     let says = |key: &str| annotations.and_then(|all| all.get(key)).map(String::as_str);
     says(OWNER[0]) == Some(RELEASE) && says(OWNER[1]) == Some(namespace)
 }
 
-/// Whether a live object says that it is of any release.
+/// Returns whether a live object says that it is of any release.
 pub(crate) fn is_released(live: &ObjectMeta) -> bool {
     let annotations = live.annotations.iter().flatten();
     annotations

@@ -70,7 +70,7 @@ impl Scene {
         })
     }
 
-    /// Whether the release is there, and not its history only.
+    /// Returns whether the release is there, and not its history only.
     pub(super) fn is_released(&self) -> bool {
         let status = self.last.as_ref().map(|last| &last.release.info.status);
         status.is_some_and(|status| *status != Status::Uninstalled)

@@ -41,7 +41,7 @@ fn hint(error: &helm_render::Error) -> &'static str {
 }
 
 impl Failure {
-    /// Tells whether it is only that nobody reads the output any more.
+    /// Returns whether it is only that nobody reads the output any more.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         matches!(self, Self::Print(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }

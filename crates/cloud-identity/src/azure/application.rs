@@ -36,7 +36,7 @@ pub enum Credential {
     Certificate {
         /// Both, in any order; more certificates are its chain.
         pem: Vec<u8>,
-        /// Whether the chain is sent along, as applications want that are known by name of their issuer.
+        /// True if the chain is sent along, as applications want that are known by name of their issuer.
         send_chain: bool,
     },
     /// A token of somebody whom the application trusts.

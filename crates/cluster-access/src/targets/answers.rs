@@ -74,7 +74,7 @@ impl Answers {
     }
 }
 
-/// Whether the answer has no end, and is read line by line.
+/// Returns whether the answer has no end, and is read line by line.
 fn is_watch(request: &Request<Body>) -> bool {
     let query = request.uri().query().unwrap_or_default();
     query

@@ -28,7 +28,7 @@ pub(super) struct Sink {
     client: Client,
     controller: String,
     correlator: Correlator,
-    /// Whether the last event could not be written: only the first failure in a row is logged.
+    /// True if the last event could not be written: only the first failure in a row is logged.
     failing: bool,
 }
 

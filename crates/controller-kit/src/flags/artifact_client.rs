@@ -41,7 +41,7 @@ impl ArtifactClientFlags {
         Some(self.artifact_service.clone()).filter(|endpoint| !endpoint.is_empty())
     }
 
-    /// Whether calls are encrypted.
+    /// Returns whether calls are encrypted.
     pub fn is_encrypted(&self) -> bool {
         self.artifact_service.starts_with("https://")
     }

@@ -44,7 +44,7 @@ impl FeatureGateFlags {
 }
 
 impl FeatureGates {
-    /// Whether the gate is on. A gate that is not in the controller's list is off.
+    /// Returns whether the gate is on. A gate that is not in the controller's list is off.
     pub fn enabled(&self, name: &str) -> bool {
         self.gates.get(name).copied().unwrap_or(false)
     }

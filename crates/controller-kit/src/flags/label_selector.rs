@@ -96,7 +96,7 @@ fn label_value(text: &str) -> Option<String> {
     is_label_text(value).then(|| value.to_owned())
 }
 
-/// Whether Kubernetes would take this as a label value: at most 63 of `[A-Za-z0-9_.-]`, and no mark at the ends.
+/// Returns whether Kubernetes would take this as a label value: at most 63 of `[A-Za-z0-9_.-]`, and no mark at the ends.
 /// (A prefix may be longer; the API server has the last word.)
 fn is_label_text(text: &str) -> bool {
     let inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');

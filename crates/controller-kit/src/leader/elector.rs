@@ -205,7 +205,7 @@ fn holder(lease: &Lease) -> Option<&str> {
         .filter(|holder| !holder.is_empty())
 }
 
-/// Whether the Lease still holds, counted from when it was seen.
+/// Returns whether the Lease still holds, counted from when it was seen.
 fn holds(lease: &Lease, since: Instant, now: Instant) -> bool {
     let seconds = lease
         .spec

@@ -34,7 +34,7 @@ pub struct Progress<'a> {
     pub attempted: Option<String>,
     /// The condition Ready.
     pub ready: Option<&'a Condition>,
-    /// Whether it is not ready for something that is not its own: a source, a dependency, a newer revision.
+    /// True if it is not ready for something that is not its own: a source, a dependency, a newer revision.
     pub waits: bool,
 }
 

@@ -78,7 +78,7 @@ fn walk(
     Ok(())
 }
 
-/// Tells whether a file of a plain folder is taken for a manifest.
+/// Returns whether a file of a plain folder is taken for a manifest.
 pub fn is_manifest(name: &str) -> bool {
     name.ends_with(".yaml") || name.ends_with(".yml")
 }

@@ -113,7 +113,7 @@ fn components(fs: &dyn FileSystem, folder: &str, spec: &KustomizationSpec) -> Re
     Ok(kept)
 }
 
-/// Tells whether a path is neither absolute nor what kustomize would fetch (its own list of prefixes, without `file://`).
+/// Returns whether a path is neither absolute nor what kustomize would fetch (its own list of prefixes, without `file://`).
 fn is_local(path: &str) -> bool {
     const REMOTE: [&str; 8] = [
         "git::",

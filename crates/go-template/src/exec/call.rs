@@ -9,7 +9,7 @@ use super::{Cell, Exec, is_true, quoted};
 pub(super) struct Call<'c, 'a> {
     pub(super) function: &'c Function,
     pub(super) receiver: Option<&'c Value>,
-    /// Whether the function is one of Go's own, of which some are special.
+    /// True if the function is one of Go's own, of which some are special.
     pub(super) builtin: bool,
     pub(super) name: &'a str,
     /// What an error of the function itself points to.

@@ -2,7 +2,7 @@
 
 use crate::Value;
 
-/// Tells whether a value is not the zero of its type: Go's `IsTrue`. Structs and pointers to something always are.
+/// Returns whether a value is not the zero of its type: Go's `IsTrue`. Structs and pointers to something always are.
 pub(crate) fn is_true(value: &Value) -> bool {
     match value {
         Value::Invalid | Value::Nil => false,

@@ -56,7 +56,7 @@ struct Reader<'f> {
     next: usize,
     is_reordered: bool,
     is_good_index: bool,
-    /// Whether what was read last is an index such as `[3]`.
+    /// True if what was read last is an index such as `[3]`.
     is_after_index: bool,
 }
 

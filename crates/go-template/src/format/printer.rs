@@ -15,7 +15,7 @@ pub(super) struct Printer {
     pub(super) flags: Flags,
     limit: usize,
     end: usize,
-    /// Whether a bad verb is being reported, in which methods have no say.
+    /// True if a bad verb is being reported, in which methods have no say.
     is_reporting: bool,
     error: Option<Error>,
 }
@@ -48,7 +48,7 @@ impl Printer {
         self.out.extend_from_slice(bytes);
     }
 
-    /// Tells whether there is no more room. What was still to be printed is left out, and the call fails.
+    /// Returns whether there is no more room. What was still to be printed is left out, and the call fails.
     pub(super) fn is_full(&mut self) -> bool {
         if self.out.len() > self.end && self.error.is_none() {
             self.fail(format!("exceeded {} bytes of formatted text", self.limit));

@@ -25,7 +25,7 @@ const MAX_BYTES: usize = 64 << 20;
 /// How JSON is written.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Style {
-    /// Whether `<`, `>` and `&` are written as escapes, as `json.Marshal` does.
+    /// True if `<`, `>` and `&` are written as escapes, as `json.Marshal` does.
     pub escape_html: bool,
     /// What one level of indentation is, as of `json.MarshalIndent`; None writes everything on one line.
     pub indent: Option<&'static str>,

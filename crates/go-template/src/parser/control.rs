@@ -14,7 +14,7 @@ pub(super) struct Control {
     scope: usize,
     /// The first list, where the open one is the second.
     list: Option<List>,
-    /// Whether it is an `{{else if}}` or `{{else with}}`, so that its end ends the one around it as well.
+    /// True if it is an `{{else if}}` or `{{else with}}`, so that its end ends the one around it as well.
     is_chained: bool,
 }
 

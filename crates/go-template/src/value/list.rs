@@ -32,7 +32,7 @@ impl From<Vec<Value>> for Items {
 }
 
 impl List {
-    /// Whether this is the only reference to the items.
+    /// Returns whether this is the only reference to the items.
     pub(crate) fn is_unshared(&self) -> bool {
         self.items
             .as_ref()
@@ -63,7 +63,7 @@ impl List {
         self.type_
     }
 
-    /// Tells whether it is a nil slice, which is empty as well.
+    /// Returns whether it is a nil slice, which is empty as well.
     pub fn is_nil(&self) -> bool {
         self.items.is_none()
     }
@@ -79,7 +79,7 @@ impl List {
         }
     }
 
-    /// Tells whether both share their elements: Go's equality of the slice headers.
+    /// Returns whether both share their elements: Go's equality of the slice headers.
     pub fn is_same(&self, other: &List) -> bool {
         match (&self.items, &other.items) {
             (Some(one), Some(two)) => Rc::ptr_eq(one, two),

@@ -54,14 +54,14 @@ impl Map {
         self.type_
     }
 
-    /// Whether this is the only reference to the entries.
+    /// Returns whether this is the only reference to the entries.
     pub(crate) fn is_unshared(&self) -> bool {
         self.entries
             .as_ref()
             .is_some_and(|entries| Rc::strong_count(entries) == 1)
     }
 
-    /// Tells whether it is a nil map.
+    /// Returns whether it is a nil map.
     pub fn is_nil(&self) -> bool {
         self.entries.is_none()
     }
@@ -71,7 +71,7 @@ impl Map {
         self.borrow().map_or(0, |entries| entries.len())
     }
 
-    /// Tells whether there is no entry.
+    /// Returns whether there is no entry.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -81,7 +81,7 @@ impl Map {
         self.borrow()?.get(key.as_ref()).cloned()
     }
 
-    /// Tells whether the key is there.
+    /// Returns whether the key is there.
     pub fn contains_key(&self, key: impl AsRef<[u8]>) -> bool {
         self.borrow()
             .is_some_and(|entries| entries.contains_key(key.as_ref()))
@@ -135,7 +135,7 @@ impl Map {
         self.entries.as_ref().map(|entries| entries.0.borrow())
     }
 
-    /// Tells whether both are the same map, not only equal.
+    /// Returns whether both are the same map, not only equal.
     pub fn is_same(&self, other: &Map) -> bool {
         match (&self.entries, &other.entries) {
             (Some(one), Some(two)) => Rc::ptr_eq(one, two),

@@ -48,13 +48,13 @@ pub trait Object: Any + fmt::Debug {
         None
     }
 
-    /// Tells whether Go's `==` finds both equal; an object that cannot be compared equals none.
+    /// Returns whether Go's `==` finds both equal; an object that cannot be compared equals none.
     fn equals(&self, other: &dyn Object) -> bool {
         let _ = other;
         false
     }
 
-    /// Tells whether it is a nil pointer, which has no fields to read.
+    /// Returns whether it is a nil pointer, which has no fields to read.
     fn is_nil(&self) -> bool {
         false
     }

@@ -86,7 +86,7 @@ async fn remove_one(
     })
 }
 
-/// Tells whether the manifest of an object asks for it to be kept.
+/// Returns whether the manifest of an object asks for it to be kept.
 pub(crate) fn is_kept(resource: &Resource) -> bool {
     resource.object.annotation(POLICY).is_some_and(is_keep)
 }

@@ -60,12 +60,12 @@ pub(super) fn set_default(hook: &mut Hook) {
     }
 }
 
-/// Tells whether a hook is deleted now.
+/// Returns whether a hook is deleted now.
 pub(super) fn is_deleted(hook: &Hook, now: Policy) -> bool {
     hook.kind != NEVER_DELETED && hook.delete_policies.iter().any(|policy| policy == now.word())
 }
 
-/// Tells whether what a hook printed is logged now.
+/// Returns whether what a hook printed is logged now.
 pub(super) fn is_logged(hook: &Hook, now: Output) -> bool {
     let word = match now {
         Output::Succeeded => "hook-succeeded",

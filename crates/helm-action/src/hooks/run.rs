@@ -99,7 +99,7 @@ async fn run_one(
 }
 
 impl Ran {
-    /// Tells whether nothing had to run.
+    /// Returns whether nothing had to run.
     pub(crate) fn is_nothing(&self) -> bool {
         self.order.is_empty()
     }

@@ -31,7 +31,7 @@ impl Release<'_> {
         object.set_annotation(NAMESPACE, self.namespace);
     }
 
-    /// Tells whether a live object says that it is another release's.
+    /// Returns whether a live object says that it is another release's.
     pub(crate) fn is_of_another(self, live: &Value) -> bool {
         let says = |key, own: &str| entry(live, "annotations", key).is_some_and(|value| value != own);
         says(NAME, self.name) || says(NAMESPACE, self.namespace)

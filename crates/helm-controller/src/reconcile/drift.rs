@@ -100,7 +100,7 @@ fn is_excluded(object: &Object) -> bool {
     object.annotation(key) == Some(value) || object.label(key) == Some(value)
 }
 
-/// Whether somebody excluded the object in the cluster. Asked only about those that differ.
+/// Returns whether somebody excluded the object in the cluster. Asked only about those that differ.
 async fn is_excluded_live(engine: &Engine, found: &Difference) -> Result<bool, Failure> {
     let failed = |error: String| Failure::new(format!("{}: {error}", found.id));
     let resource = engine.mapper().resolve(&found.gvk).await;

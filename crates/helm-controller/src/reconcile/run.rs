@@ -65,7 +65,7 @@ pub(super) async fn run(
     next
 }
 
-/// Whether the interval is over and nothing can be different: the records of the release are watched, and as the status
+/// Returns whether the interval is over and nothing can be different: the records of the release are watched, and as the status
 /// says; so is all that it is made of; and nobody looks for drift.
 fn is_settled(context: &Context, key: &ObjectKey, observed: &Observed, plan: &Plan) -> bool {
     let status = observed.object.status.as_ref();

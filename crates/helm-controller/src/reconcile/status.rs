@@ -90,7 +90,7 @@ const OBSTACLES: [&str; 6] = [
     reasons::DEPENDENCY_NOT_READY,
 ];
 
-/// Says whether a release that is not ready for this reason waits for something that is not its own, or for a newer run.
+/// Returns whether a release that is not ready for this reason waits for something that is not its own, or for a newer run.
 pub fn waits(reason: &str) -> bool {
     let others = [
         "SourceNotReady",

@@ -15,7 +15,7 @@ pub struct Desired {
     pub oci_digest: Option<String>,
     /// Digest of the values.
     pub values_digest: String,
-    /// Whether an action whose strategy the spec does not name is tried again after a failure (gate
+    /// True if an action whose strategy the spec does not name is tried again after a failure (gate
     /// DefaultToRetryOnFailure).
     pub retries_by_default: bool,
 }

@@ -38,7 +38,7 @@ pub enum Ended {
 }
 
 impl Ended {
-    /// Whether the object's generation has been dealt with: `status.observedGeneration` follows.
+    /// Returns whether the object's generation has been dealt with: `status.observedGeneration` follows.
     pub fn observes_generation(&self) -> bool {
         matches!(self, Self::Done | Self::RetryAfter(_) | Self::Stalled(_))
     }

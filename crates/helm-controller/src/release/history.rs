@@ -71,13 +71,13 @@ impl Snapshots for Vec<Snapshot> {
     }
 }
 
-/// Whether it can be rolled back to.
+/// Returns whether it can be rolled back to.
 fn is_good(snapshot: &Snapshot, ignore_tests: bool) -> bool {
     matches!(snapshot.status.as_str(), "deployed" | "superseded")
         && (ignore_tests || !has_failed_test(snapshot))
 }
 
-/// Whether the snapshot is one of this very revision.
+/// Returns whether the snapshot is one of this very revision.
 pub(super) fn targets(snapshot: &Snapshot, release: &Release) -> bool {
     snapshot.name == release.name
         && snapshot.namespace == release.namespace
@@ -94,7 +94,7 @@ pub(super) fn versioned_chart(snapshot: &Snapshot) -> String {
     format!("{}@{}", snapshot.chart_name, snapshot.chart_version)
 }
 
-/// Whether its tests came to an end: one failed, or all succeeded, or there are none.
+/// Returns whether its tests came to an end: one failed, or all succeeded, or there are none.
 pub(super) fn has_been_tested(snapshot: &Snapshot) -> bool {
     let Some(tests) = &snapshot.test_hooks else {
         return false;
@@ -103,7 +103,7 @@ pub(super) fn has_been_tested(snapshot: &Snapshot) -> bool {
     tests.values().any(|test| phase(test, FAILED)) || tests.values().all(|test| phase(test, SUCCEEDED))
 }
 
-/// Whether one of its tests failed.
+/// Returns whether one of its tests failed.
 pub(super) fn has_failed_test(snapshot: &Snapshot) -> bool {
     let mut tests = snapshot.test_hooks.iter().flat_map(BTreeMap::values);
     tests.any(|test| test.phase.as_deref() == Some(FAILED))

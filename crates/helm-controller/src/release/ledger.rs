@@ -40,12 +40,12 @@ impl<'a> Ledger<'a> {
         conditions::remove(&mut self.status.conditions, type_);
     }
 
-    /// Whether a condition holds.
+    /// Returns whether a condition holds.
     pub(super) fn holds(&self, type_: &str) -> bool {
         conditions::is_true(&self.status.conditions, type_)
     }
 
-    /// Whether everything is fine and nothing under way.
+    /// Returns whether everything is fine and nothing under way.
     pub(super) fn is_ready(&self) -> bool {
         conditions::is_ready(&self.status.conditions)
     }

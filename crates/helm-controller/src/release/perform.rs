@@ -38,7 +38,7 @@ pub trait Perform: Send {
     /// What time it is.
     fn now(&self) -> Timestamp;
 
-    /// Whether the run is to end: the process does, or a newer run waits.
+    /// Returns whether the run is to end: the process does, or a newer run waits.
     fn is_cancelled(&self) -> bool;
 }
 
@@ -161,7 +161,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// Whether there is something to correct.
+    /// Returns whether there is something to correct.
     pub fn is_drift(self) -> bool {
         self != Self::Excluded
     }

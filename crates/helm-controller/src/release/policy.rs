@@ -14,7 +14,7 @@ pub(super) struct Remediation {
     action: ReleaseAction,
     retries: i64,
     ignores_test_failures: Option<bool>,
-    /// Whether the last failure is remedied too.
+    /// True if the last failure is remedied too.
     pub(super) remedies_last_failure: bool,
     /// By what.
     pub(super) strategy: RemediationStrategy,
@@ -76,18 +76,18 @@ impl Remediation {
         *failures = failures.saturating_add(1);
     }
 
-    /// Whether it failed more often than it is to be tried again.
+    /// Returns whether it failed more often than it is to be tried again.
     pub(super) fn is_exhausted(&self, status: &HelmReleaseStatus) -> bool {
         self.retries >= 0 && self.failures(status) > self.retries
     }
 
-    /// Whether failing tests are no failure.
+    /// Returns whether failing tests are no failure.
     pub(super) fn ignores_test_failures(&self, object: &HelmRelease) -> bool {
         self.ignores_test_failures
             .unwrap_or_else(|| tests_may_fail(object))
     }
 
-    /// Whether an upgrade that failed is undone by an uninstall, after which comes an install.
+    /// Returns whether an upgrade that failed is undone by an uninstall, after which comes an install.
     pub(super) fn uninstalls_after_upgrade(&self) -> bool {
         self.action == ReleaseAction::Upgrade && self.strategy == RemediationStrategy::Uninstall
     }
@@ -123,12 +123,12 @@ pub(super) fn active_retry(
     retry(object, status.last_attempted_release_action?, by_default)
 }
 
-/// Whether the chart's tests are run.
+/// Returns whether the chart's tests are run.
 pub(super) fn tests(object: &HelmRelease) -> bool {
     object.spec.test.as_ref().is_some_and(|test| test.enable)
 }
 
-/// Whether failing tests are no failure, unless install or upgrade say otherwise.
+/// Returns whether failing tests are no failure, unless install or upgrade say otherwise.
 pub(super) fn tests_may_fail(object: &HelmRelease) -> bool {
     object.spec.test.as_ref().is_some_and(|test| test.ignore_failures)
 }

@@ -7,7 +7,7 @@ use api::helm::{HelmRelease, HelmReleaseStatus};
 use api::meta::{FORCE_REQUEST_ANNOTATION, RECONCILE_REQUEST_ANNOTATION, RESET_REQUEST_ANNOTATION};
 use kube::ResourceExt as _;
 
-/// Whether one release is asked for, no matter what the state is.
+/// Returns whether one release is asked for, no matter what the state is.
 pub(super) fn takes_force(object: &HelmRelease, status: &mut HelmReleaseStatus) -> bool {
     let handled = status.last_handled_reconcile_at.clone();
     take(
@@ -18,7 +18,7 @@ pub(super) fn takes_force(object: &HelmRelease, status: &mut HelmReleaseStatus) 
     )
 }
 
-/// Whether the failures so far are to be forgotten.
+/// Returns whether the failures so far are to be forgotten.
 pub(super) fn takes_reset(object: &HelmRelease, status: &mut HelmReleaseStatus) -> bool {
     let handled = status.last_handled_reconcile_at.clone();
     take(

@@ -96,7 +96,7 @@ fn deployed(object: &HelmRelease, status: &HelmReleaseStatus, last: &Release, de
     State::InSync
 }
 
-/// Whether the manifest was rendered with other post-renderers or metadata than the spec has.
+/// Returns whether the manifest was rendered with other post-renderers or metadata than the spec has.
 ///
 /// Asked for a new generation only, since older controllers did not record the digests; and after a failure, since what was
 /// rolled back to is not what the spec says.

@@ -31,7 +31,7 @@ impl Moved {
     }
 }
 
-/// Whether the spec wants the release elsewhere than where the status says that it is.
+/// Returns whether the spec wants the release elsewhere than where the status says that it is.
 pub fn moved(object: &HelmRelease, status: &HelmReleaseStatus, chart_name: &str) -> Option<Moved> {
     let stored_in = status.storage_namespace.as_deref()?;
     let current = history::latest(&status.history)?;
@@ -48,7 +48,7 @@ pub fn moved(object: &HelmRelease, status: &HelmReleaseStatus, chart_name: &str)
     }
 }
 
-/// Whether the present release must go before the one that the spec wants is made.
+/// Returns whether the present release must go before the one that the spec wants is made.
 pub fn must_reinstall(object: &HelmRelease, status: &HelmReleaseStatus, chart_name: &str) -> Option<Moved> {
     let upgrade = object.spec.upgrade.as_ref();
     let strategy = upgrade.and_then(|upgrade| upgrade.chart_name_change_strategy);

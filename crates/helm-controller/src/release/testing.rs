@@ -146,7 +146,7 @@ pub(super) struct World {
     /// The chart's tests.
     pub(super) tests: Vec<String>,
     pub(super) keeps_history: bool,
-    /// Whether actions are refused where Helm refuses them.
+    /// True if actions are refused where Helm refuses them.
     pub(super) refuses: bool,
     /// Helm's storage.
     pub(super) records: BTreeMap<i64, Release>,

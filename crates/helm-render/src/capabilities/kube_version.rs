@@ -56,7 +56,7 @@ impl KubeVersion {
         }
     }
 
-    /// Tells whether the version is in a range, such as `>=1.25.0-0`. What is no range holds nothing.
+    /// Returns whether the version is in a range, such as `>=1.25.0-0`. What is no range holds nothing.
     pub fn is_in_range(&self, range: &str) -> bool {
         let (Ok(version), Ok(range)) = (Version::parse(&self.to_string()), Constraints::parse(range)) else {
             return false;

@@ -73,7 +73,7 @@ fn is_wanted(graph: &Graph<'_>, id: DependencyId, chart: ChartId) -> bool {
     dependency.name == graph.name(chart) && is_compatible(&dependency.version, graph.version(chart))
 }
 
-/// Tells whether a version lies in a range; what cannot be parsed never does.
+/// Returns whether a version lies in a range; what cannot be parsed never does.
 fn is_compatible(range: &str, version: &str) -> bool {
     match (Version::parse(version), Constraints::parse(range)) {
         (Ok(version), Ok(range)) => range.check(&version),

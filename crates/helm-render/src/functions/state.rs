@@ -33,7 +33,7 @@ pub trait Lookup: fmt::Debug + Send + Sync {
 pub(crate) struct State {
     /// Where objects are looked up.
     pub(crate) lookup: Option<Arc<dyn Lookup>>,
-    /// Whether missing values and `fail` are only warnings.
+    /// True if missing values and `fail` are only warnings.
     pub(crate) lint: bool,
     /// What was warned of.
     pub(crate) warnings: Vec<String>,

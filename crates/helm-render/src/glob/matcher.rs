@@ -71,7 +71,7 @@ const MAX_STEPS: usize = 200_000;
 type Found = Option<(usize, Vec<usize>)>;
 
 impl Matcher {
-    /// Whether the text fits as a whole; no, too, if that cannot be told in time.
+    /// Returns whether the text fits as a whole; no, too, if that cannot be told in time.
     pub(super) fn matches(&self, text: &[u8]) -> bool {
         self.fits(text, &Cell::new(MAX_STEPS))
     }
@@ -240,7 +240,7 @@ fn branch_fits(branch: &Branch, text: &[u8], steps: &Cell<usize>) -> bool {
     false
 }
 
-/// Whether the text starts with what the matchers match, each taking as many characters as it is long.
+/// Returns whether the text starts with what the matchers match, each taking as many characters as it is long.
 ///
 /// Go cuts behind the first byte of the last character, so that only ASCII fits there.
 fn row_fits(matchers: &[Matcher], mut text: &[u8], steps: &Cell<usize>) -> bool {

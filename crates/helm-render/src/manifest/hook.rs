@@ -110,7 +110,7 @@ impl Hook {
         })
     }
 
-    /// Tells whether it runs when the release is tested.
+    /// Returns whether it runs when the release is tested.
     pub fn is_test(&self) -> bool {
         self.events.contains(&HookEvent::Test)
     }

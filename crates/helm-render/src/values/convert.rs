@@ -74,7 +74,7 @@ fn copy_value(value: &Value) -> Value {
     }
 }
 
-/// Tells whether a copy of the value must differ from the value: lists are never written to, maps are.
+/// Returns whether a copy of the value must differ from the value: lists are never written to, maps are.
 fn holds_shared(value: &Value) -> bool {
     matches!(value.kind(), Some(Kind::Map | Kind::Slice))
 }

@@ -194,7 +194,7 @@ fn write_key(value: &Json<'_>, key: &mut String) {
     }
 }
 
-/// Whether two values are equal; numbers by what they amount to.
+/// Returns whether two values are equal; numbers by what they amount to.
 pub(super) fn equal(one: &Json<'_>, two: &Json<'_>) -> bool {
     match (one, two) {
         (Json::Number(one), Json::Number(two)) => {

@@ -131,7 +131,7 @@ impl Run<'_> {
         }
     }
 
-    /// Tells whether an object of ours that this process has not applied yet seems to need a write. Flux owns more than
+    /// Returns whether an object of ours that this process has not applied yet seems to need a write. Flux owns more than
     /// its manifests say (Go's empty structs: `strategy: {}`), so that what it left differs in owners, not in values.
     fn may_differ_in_owners_only(&self, index: usize, progress: &Progress) -> bool {
         let (item, before) = (&self.items[index], &self.before[index]);
@@ -238,7 +238,7 @@ impl Run<'_> {
     }
 }
 
-/// Tells whether the refusal may come from a schema that is about to be replaced.
+/// Returns whether the refusal may come from a schema that is about to be replaced.
 fn is_of_an_old_schema(failure: &Failure) -> bool {
     matches!(failure.class, Class::NotFound | Class::NotServed)
         || failure.message.contains("field not declared in schema")

@@ -161,7 +161,7 @@ impl Run<'_> {
         async move { self.engine.requests().apply(&item.address(), payload, mode).await }
     }
 
-    /// Tells whether the whole answer is kept.
+    /// Returns whether the whole answer is kept.
     fn wants_answer(&self, item: &Item) -> bool {
         self.options.want_live || item.stage.is_waited_for()
     }

@@ -119,7 +119,7 @@ impl Step {
     }
 }
 
-/// Tells whether an element of a list has these values in its key fields.
+/// Returns whether an element of a list has these values in its key fields.
 pub(super) fn has_key(element: &Value, key: &Map<String, Value>) -> bool {
     key.iter().all(|(field, value)| element.get(field) == Some(value))
 }

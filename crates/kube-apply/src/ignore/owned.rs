@@ -50,7 +50,7 @@ impl<'a> FieldSets<'a> {
             })
     }
 
-    /// Tells whether somebody but `manager` applied the field.
+    /// Returns whether somebody but `manager` applied the field.
     pub(crate) fn has_other_owner(&self, manager: &str, steps: &[Step]) -> bool {
         let found = steps
             .iter()

@@ -31,7 +31,7 @@ impl CompiledSelector {
         })
     }
 
-    /// Tells whether kind, name and namespace match.
+    /// Returns whether kind, name and namespace match.
     pub(super) fn names(&self, object: &Object) -> bool {
         let gvk = object.gvk();
         [
@@ -45,14 +45,14 @@ impl CompiledSelector {
         .all(|(pattern, text)| pattern.as_ref().is_none_or(|pattern| pattern.is_match(text)))
     }
 
-    /// Tells whether all matches, by the labels and annotations of the object itself.
+    /// Returns whether all matches, by the labels and annotations of the object itself.
     pub(super) fn selects(&self, object: &Object) -> bool {
         self.names(object)
             && self.labels.matches_by(|key| object.label(key))
             && self.annotations.matches_by(|key| object.annotation(key))
     }
 
-    /// Tells whether labels and annotations match.
+    /// Returns whether labels and annotations match.
     pub(super) fn labels_match(&self, labels: &Map<String, Value>, annotations: &Map<String, Value>) -> bool {
         let matches = |selector: &LabelSelector, map: &Map<String, Value>| {
             selector.matches_by(|key| map.get(key).and_then(Value::as_str))

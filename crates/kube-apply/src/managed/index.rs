@@ -100,7 +100,7 @@ impl Kind {
         }
     }
 
-    /// Tells whether the watch was given up for now, as opposed to not having begun.
+    /// Returns whether the watch was given up for now, as opposed to not having begun.
     fn is_lost(&self) -> bool {
         *self.ready.borrow() && !self.synced
     }
@@ -242,13 +242,13 @@ impl Index {
             .clone()
     }
 
-    /// Tells whether the owner applied exactly this and nobody touched it since.
+    /// Returns whether the owner applied exactly this and nobody touched it since.
     pub(super) fn is_current(&self, id: &ObjectId, owner: &Owner, desired: Digest) -> bool {
         self.untouched(id, owner)
             .is_some_and(|recorded| recorded.desired == desired)
     }
 
-    /// Tells whether the owner applied the object and nobody touched it since.
+    /// Returns whether the owner applied the object and nobody touched it since.
     pub(super) fn is_untouched(&self, id: &ObjectId, owner: &Owner) -> bool {
         self.untouched(id, owner).is_some()
     }

@@ -129,7 +129,7 @@ impl Catalog {
         found
     }
 
-    /// Tells whether the group's server did not answer.
+    /// Returns whether the group's server did not answer.
     pub(super) fn is_stale(&self, group: &str) -> bool {
         self.stale.contains(group)
     }

@@ -16,7 +16,7 @@ pub struct Definition {
     pub kind: String,
     /// Name in URLs.
     pub plural: String,
-    /// Whether its objects live in a namespace.
+    /// True if its objects live in a namespace.
     pub namespaced: bool,
     /// Served versions.
     pub versions: Vec<String>,

@@ -255,7 +255,7 @@ const OWNERS: [(&str, &str); 2] = [
 ];
 
 impl Ours<'_> {
-    /// Tells whether the object goes anyway: with this owner, or with something that this owner deletes.
+    /// Returns whether the object goes anyway: with this owner, or with something that this owner deletes.
     fn includes(&self, id: &ObjectId, metadata: &Listed) -> bool {
         if metadata.deletion_timestamp.is_some() || self.pruned.contains(id) || self.is_owner(id) {
             return true;
@@ -308,7 +308,7 @@ const DISTRIBUTED: [&str; 3] = [
     "istio-ca-root-cert",
 ];
 
-/// Tells whether nobody made the object by hand. What has an owner is not counted beside its owner in a namespace; with a
+/// Returns whether nobody made the object by hand. What has an owner is not counted beside its owner in a namespace; with a
 /// definition, its owner stays, and would miss it.
 fn is_generated(id: &ObjectId, metadata: &Listed, in_namespace: bool) -> bool {
     let is_core = |kind: &str| id.group.is_empty() && id.kind == kind;
@@ -336,7 +336,7 @@ mod tests {
         }
     }
 
-    /// Says whether an object of the namespace `team` would be missed.
+    /// Returns whether an object of the namespace `team` would be missed.
     fn missed(kind: (&str, &str), name: &str, metadata: Value, in_namespace: bool) -> bool {
         let owner = Owner {
             namespace: "flux-system".into(),

@@ -136,7 +136,7 @@ impl Engine {
         (guard.confirmation.as_deref() != Some(&refused.token)).then_some(refused)
     }
 
-    /// Whether a prune would delete the object: false if it is gone, on the way out, or not ours to delete. True if nobody
+    /// Returns whether a prune would delete the object: false if it is gone, on the way out, or not ours to delete. True if nobody
     /// knows.
     pub async fn would_delete(&self, owner: &Owner, id: &ObjectId, version: &str) -> bool {
         !matches!(self.candidate(owner, id, version).await, Ok(None))
@@ -257,7 +257,7 @@ impl Refused {
         })
     }
 
-    /// Tells whether the object stays.
+    /// Returns whether the object stays.
     pub fn contains(&self, id: &ObjectId) -> bool {
         self.objects.iter().any(|(refused, _)| refused == id)
     }

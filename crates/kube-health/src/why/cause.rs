@@ -84,7 +84,7 @@ impl Kind {
         found.map(|(_, kind)| *kind)
     }
 
-    /// Tells whether a ConfigMap or Secret is what is missing.
+    /// Returns whether a ConfigMap or Secret is what is missing.
     pub(super) fn or_missing_config(self, message: &str) -> Self {
         let missing = message.contains("not found") || message.contains("key");
         if missing && MISSING.iter().any(|words| message.contains(words)) {

@@ -28,7 +28,7 @@ const REVISION: &str = "deployment.kubernetes.io/revision";
 /// Warnings of other kinds are told when they are not older than this: nobody says of them that they are settled.
 const FRESH: SignedDuration = SignedDuration::from_mins(15);
 
-/// Tells whether there are Pods or a claim to look into; of other kinds only the last warning is told.
+/// Returns whether there are Pods or a claim to look into; of other kinds only the last warning is told.
 fn is_looked_into(id: &ObjectId) -> bool {
     matches!(
         (id.group.as_str(), id.kind.as_str()),

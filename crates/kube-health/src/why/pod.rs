@@ -22,7 +22,7 @@ pub(crate) struct Trouble {
     pub(super) text: String,
     /// Which Warning events tell more; None when the status has told all.
     pub(super) explained_by: Option<Filter>,
-    /// Whether unbound claims may be behind it.
+    /// True if unbound claims may be behind it.
     pub(super) asks_for_claims: bool,
 }
 

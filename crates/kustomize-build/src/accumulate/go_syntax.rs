@@ -55,7 +55,7 @@ pub(super) fn sorted_fields(nodes: &Nodes, id: NodeId) -> Vec<(GoScalar, NodeId)
     fields
 }
 
-/// Tells whether go-yaml reads the fields into a `map[string]interface {}`.
+/// Returns whether go-yaml reads the fields into a `map[string]interface {}`.
 pub(super) fn has_text_keys(fields: &[(GoScalar, NodeId)]) -> bool {
     fields.iter().all(|(key, _)| matches!(key, GoScalar::Text(_)))
 }

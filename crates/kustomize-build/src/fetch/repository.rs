@@ -85,7 +85,7 @@ impl Repository {
         &self.reference
     }
 
-    /// Tells whether submodules are wanted.
+    /// Returns whether submodules are wanted.
     pub fn submodules(&self) -> bool {
         self.submodules
     }

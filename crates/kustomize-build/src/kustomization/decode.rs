@@ -12,9 +12,9 @@ use crate::error::{Error, Result};
 pub(crate) struct Place {
     /// The root's type and the way from there, as messages name it: `Kustomization.images.0.newTag`.
     path: String,
-    /// Whether a number or boolean is taken for a text, as sigs.k8s.io/yaml does where it knows the type.
+    /// True if a number or boolean is taken for a text, as sigs.k8s.io/yaml does where it knows the type.
     texts_from_scalars: bool,
-    /// Whether a field that nobody knows is an error.
+    /// True if a field that nobody knows is an error.
     is_strict: bool,
 }
 
@@ -287,7 +287,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Tells whether a field is there and not null.
+    /// Returns whether a field is there and not null.
     pub(crate) fn has(&self, name: &str) -> bool {
         let is_named = |key: &String| key.eq_ignore_ascii_case(name);
         self.fields

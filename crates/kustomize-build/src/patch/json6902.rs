@@ -52,7 +52,7 @@ impl Operations {
         Ok(Self { list })
     }
 
-    /// Tells whether there is nothing to do.
+    /// Returns whether there is nothing to do.
     pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }

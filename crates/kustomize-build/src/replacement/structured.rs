@@ -60,7 +60,7 @@ pub(super) fn set(
     Ok(true)
 }
 
-/// Tells whether a text has comments: number signs that are in none of its values.
+/// Returns whether a text has comments: number signs that are in none of its values.
 fn has_comments(nodes: &Nodes, document: NodeId, text: &str) -> bool {
     let count = |text: &str| text.matches('#').count();
     let mut in_values = 0;

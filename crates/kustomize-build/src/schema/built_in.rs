@@ -114,7 +114,7 @@ impl BuiltInSchema {
         }
     }
 
-    /// Tells whether objects of a type have a namespace; None when that is not known.
+    /// Returns whether objects of a type have a namespace; None when that is not known.
     pub(super) fn is_namespaced(self, api_version: &str, kind: &str) -> Option<bool> {
         let of = find(api_version, kind)?;
         let known = |(_, scope): (u16, Scope)| scope.is_namespaced();

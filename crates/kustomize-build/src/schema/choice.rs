@@ -47,7 +47,7 @@ impl Schemas {
         }
     }
 
-    /// Tells whether a kustomization said which schemas it wants; the first one has its way.
+    /// Returns whether a kustomization said which schemas it wants; the first one has its way.
     pub(crate) fn are_chosen(&self) -> bool {
         self.chosen
     }
@@ -86,7 +86,7 @@ impl Schemas {
         }
     }
 
-    /// Tells whether a type is known to be of the cluster scope.
+    /// Returns whether a type is known to be of the cluster scope.
     pub(crate) fn is_cluster_scoped(&self, gvk: &GroupVersionKind) -> bool {
         let api_version = gvk.api_version();
         // Built-in types keep their scope, whatever a file says.

@@ -102,7 +102,7 @@ impl Custom {
             .copied()
     }
 
-    /// Tells whether objects of a type have a namespace; None when no path says it.
+    /// Returns whether objects of a type have a namespace; None when no path says it.
     pub(super) fn is_namespaced(&self, api_version: &str, kind: &str) -> Option<bool> {
         self.namespaced
             .get(&(api_version.to_owned(), kind.to_owned()))

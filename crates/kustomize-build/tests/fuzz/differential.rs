@@ -31,7 +31,7 @@ struct Difference {
 }
 
 impl Difference {
-    /// Tells whether another difference may be of the same bug.
+    /// Returns whether another difference may be of the same bug.
     fn is_like(&self, other: &Self) -> bool {
         let start = |signature: &str| signature.chars().take(24).collect::<String>();
         let by_words = matches!(self.sort, Sort::Refused | Sort::NotRefused);
@@ -154,7 +154,7 @@ fn compare(ours: Result<Answer, String>, oracle: &mut Oracle, tree: &Tree) -> Op
     })
 }
 
-/// Tells whether both messages have a part, and are the same before it.
+/// Returns whether both messages have a part, and are the same before it.
 fn same_until(part: &str, ours: &str, theirs: &str) -> bool {
     let before = |text: &str| text.split_once(part).map(|(before, _)| pointers_hidden(before));
     before(theirs).is_some() && before(theirs) == before(ours)
@@ -196,7 +196,7 @@ fn intended(ours: &str, theirs: &str) -> bool {
     same || died || may_be_taken(theirs) || secret || dump || style || order || both(NUMBER)
 }
 
-/// Tells whether what it refuses may be taken.
+/// Returns whether what it refuses may be taken.
 fn may_be_taken(theirs: &str) -> bool {
     // An object whose apiVersion or kind is null.
     theirs.contains("node-referrerOriginal '")

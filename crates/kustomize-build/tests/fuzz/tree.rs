@@ -160,7 +160,7 @@ pub struct Shrinking {
     previous: Option<Tree>,
     /// The next part to leave out, in the order of [`without`].
     position: usize,
-    /// Whether anything was left out since the last start from the first part.
+    /// True if anything was left out since the last start from the first part.
     progress: bool,
 }
 

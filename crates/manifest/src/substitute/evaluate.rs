@@ -132,7 +132,7 @@ impl Evaluation<'_, '_> {
     }
 }
 
-/// Tells whether a function has an answer for a variable without a value.
+/// Returns whether a function has an answer for a variable without a value.
 fn gives_default(operator: &str) -> bool {
     matches!(operator, "=" | ":=" | ":-" | ":+" | ":?")
 }

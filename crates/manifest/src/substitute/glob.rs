@@ -96,7 +96,7 @@ impl Budget {
     }
 }
 
-/// Tells whether a pattern matches the whole of a text.
+/// Returns whether a pattern matches the whole of a text.
 fn matches(mut pattern: &[u8], mut text: &[u8], budget: &mut Budget) -> Result<bool, Stop> {
     while !pattern.is_empty() {
         let (has_star, chunk, rest) = next_chunk(pattern);
@@ -176,7 +176,7 @@ fn match_chunk<'t>(
     Ok(Some(text))
 }
 
-/// Tells whether the character is in the set that starts after a `[`, and returns the pattern after its `]`.
+/// Returns whether the character is in the set that starts after a `[`, and returns the pattern after its `]`.
 fn match_brackets<'p>(
     pattern: &'p [u8],
     character: char,

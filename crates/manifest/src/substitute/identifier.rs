@@ -3,7 +3,7 @@
 //! The standard library has neither category (`is_alphabetic` takes marks too), and a name that ends early changes
 //! what is parsed, so the ranges are kept here: those of Unicode 15.0, which the Go release that Flux is built with has.
 
-/// Tells whether a name may have the character, at any place.
+/// Returns whether a name may have the character, at any place.
 pub(super) fn is_identifier(character: char) -> bool {
     if character.is_ascii() {
         return character == '_' || character.is_ascii_alphanumeric();

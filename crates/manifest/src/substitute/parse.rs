@@ -63,7 +63,7 @@ pub(super) fn malformed(text: &str) -> Option<&str> {
 
 struct Parser<'t> {
     rest: &'t str,
-    /// Whether U+0000 follows the rest.
+    /// True if U+0000 follows the rest.
     is_cut: bool,
     depth: usize,
 }
@@ -263,7 +263,7 @@ fn is_not_closing(c: char) -> bool {
     c != '}'
 }
 
-/// Tells whether the text starts with `$$`, `\/` or `\\`, as far as `escapes` has the first character.
+/// Returns whether the text starts with `$$`, `\/` or `\\`, as far as `escapes` has the first character.
 fn is_escape(text: &str, escapes: &str) -> bool {
     let has =
         |sign: char, escaped: &[&str]| escapes.contains(sign) && escaped.iter().any(|e| text.starts_with(e));

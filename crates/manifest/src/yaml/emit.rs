@@ -49,7 +49,7 @@ pub fn write_values(fields: &Map<String, Value>) -> String {
     emitter.out
 }
 
-/// Tells whether a value can be written, without writing it.
+/// Returns whether a value can be written, without writing it.
 pub fn check(value: &Value) -> Result<(), WriteError> {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => Ok(()),

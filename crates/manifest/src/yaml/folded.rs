@@ -6,7 +6,7 @@
 /// Why a block scalar cannot be read back.
 const TAB_AT_START: &str = "found a tab character where an indentation space is expected";
 
-/// Tells whether libyaml's emitter takes block style for a text, rather than double quotes.
+/// Returns whether libyaml's emitter takes block style for a text, rather than double quotes.
 pub(super) fn is_written_as_block(text: &str) -> bool {
     let is_special = |c: char| !matches!(c, '\n' | '\t' | ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fefe}' | '\u{ff00}'..='\u{fffd}');
     !text.is_empty() && !text.ends_with(' ') && !text.contains(" \n") && !text.contains(is_special)

@@ -194,7 +194,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// Tells whether a node is a mapping, or an alias of one: an alias of an alias does not exist.
+    /// Returns whether a node is a mapping, or an alias of one: an alias of an alias does not exist.
     fn is_mapping(&self, id: NodeId) -> bool {
         let node = &self.nodes[id];
         let target = node.alias.unwrap_or(id);

@@ -128,9 +128,9 @@ pub struct Node {
     pub kind: Kind,
     /// How a scalar was written.
     pub style: Style,
-    /// Whether a collection was written in flow style (`{…}`, `[…]`).
+    /// True if a collection was written in flow style (`{…}`, `[…]`).
     pub flow: bool,
-    /// Whether the text named the tag.
+    /// True if the text named the tag.
     pub tagged: bool,
     /// The tag.
     pub tag: Tag,
@@ -212,12 +212,12 @@ impl Node {
         }
     }
 
-    /// Tells whether the node is null.
+    /// Returns whether the node is null.
     pub fn is_null(&self) -> bool {
         self.tag == Tag::Null
     }
 
-    /// Tells whether the node is null or an empty collection.
+    /// Returns whether the node is null or an empty collection.
     pub fn is_null_or_empty(&self) -> bool {
         self.is_null() || (matches!(self.kind, Kind::Mapping | Kind::Sequence) && self.content.is_empty())
     }
@@ -341,7 +341,7 @@ impl Nodes {
         self.nodes.len()
     }
 
-    /// Tells whether the arena holds no node.
+    /// Returns whether the arena holds no node.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }

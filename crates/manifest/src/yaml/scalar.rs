@@ -96,7 +96,7 @@ fn resolve_number(text: &str) -> Scalar {
     number::parse_signed_behind(&plain, "0b", 2).map_or(Scalar::Str, Scalar::Int)
 }
 
-/// Tells whether a YAML 1.1 reader would take the text for something other than a string (kyaml's `IsValueNonString`).
+/// Returns whether a YAML 1.1 reader would take the text for something other than a string (kyaml's `IsValueNonString`).
 pub fn is_no_string_in_yaml_1_1(text: &str) -> bool {
     let no_string = !matches!(resolve_plain_v2(text), Scalar::Str | Scalar::Timestamp);
     no_string && !text.is_empty() && !text.contains('\n')

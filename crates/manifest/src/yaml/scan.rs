@@ -41,7 +41,7 @@ pub(super) struct Scanner<'a> {
     failure_behind: Option<Problem>,
     tokens: VecDeque<Token<'a>>,
     tokens_parsed: usize,
-    /// Whether the next token is known to be no key.
+    /// True if the next token is known to be no key.
     is_head_ready: bool,
     /// What the last token in the queue is, also after it was taken.
     last_is_block_entry: bool,

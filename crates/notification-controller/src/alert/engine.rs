@@ -45,7 +45,7 @@ pub struct Message {
 
 /// What is known of objects, by `Kind/namespace/name`.
 pub trait Facts {
-    /// Whether it fails; None if that is not known.
+    /// Returns whether it fails; None if that is not known.
     fn is_failing(&self, object: &str) -> Option<bool>;
     /// What it depends on: its source and its dependencies.
     fn parents(&self, object: &str) -> Vec<String>;
@@ -199,7 +199,7 @@ impl Engine {
         [held, window, digest].into_iter().flatten().min()
     }
 
-    /// Whether it has begun nothing.
+    /// Returns whether it has begun nothing.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

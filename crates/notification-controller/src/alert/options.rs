@@ -50,7 +50,7 @@ impl Options {
         (options, reader.problems)
     }
 
-    /// Whether each event is a message at once, as in Flux.
+    /// Returns whether each event is a message at once, as in Flux.
     pub fn are_plain(&self) -> bool {
         let Self {
             group_window,

@@ -81,7 +81,7 @@ impl Rule {
         }
     }
 
-    /// Says whether the Alert wants an event, by all that the event itself says.
+    /// Returns whether the Alert wants an event, by all that the event itself says.
     pub fn interest(&self, event: &Event) -> Interest {
         if self.alert.spec.suspend || !self.wants_severity(&event.severity) {
             return Interest::No;
@@ -100,7 +100,7 @@ impl Rule {
         }
     }
 
-    /// Says whether the lists let a message through, and which of their patterns are none.
+    /// Returns whether the lists let a message through, and which of their patterns are none.
     pub fn lets_through(&self, message: &str) -> (bool, Vec<Problem>) {
         let mut problems = Vec::new();
         let mut any = |patterns: &[Pattern], list: &str| {
@@ -126,7 +126,7 @@ impl Rule {
         self.sources.iter().map(|source| source.kind.as_str())
     }
 
-    /// Says whether an object is among its sources, but for labels.
+    /// Returns whether an object is among its sources, but for labels.
     pub fn names(&self, object: &event::InvolvedObject) -> bool {
         self.sources.iter().any(|source| source.names_object(object))
     }

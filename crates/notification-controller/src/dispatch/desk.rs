@@ -104,7 +104,7 @@ impl Desk {
         }
     }
 
-    /// Says whether an event that was cleaned would be heard for the first time.
+    /// Returns whether an event that was cleaned would be heard for the first time.
     pub fn is_news(&self, event: &Event, way: Way, now: Timestamp) -> bool {
         self.limiter.is_news(clean::keys(event), way, now)
     }

@@ -200,7 +200,7 @@ fn convert(event: v1::Event) -> Option<(Event, Way)> {
     Some((event, way))
 }
 
-/// Whether a Normal Event is for people only.
+/// Returns whether a Normal Event is for people only.
 fn is_trace(kind: &str, reason: &str, message: &str, way: Way) -> bool {
     // What an ImagePolicy resolved to is posted once, and written down each time that it is found to be the same.
     let is_unchanged_image = kind == "ImagePolicy" && reason == "Succeeded" && way == Way::Counted;

@@ -87,7 +87,7 @@ impl Limiter {
         }
     }
 
-    /// Says whether an event would be heard for the first time.
+    /// Returns whether an event would be heard for the first time.
     pub fn is_news(&self, keys: Keys, way: Way, now: Timestamp) -> bool {
         let (interval, now) = (self.interval(), now.as_millisecond());
         let key = if way == Way::Counted {

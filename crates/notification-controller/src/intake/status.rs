@@ -147,7 +147,7 @@ impl News {
     }
 }
 
-/// Whether an object, as `Kind/namespace/name`, is among those that are listed if they are there.
+/// Returns whether an object, as `Kind/namespace/name`, is among those that are listed if they are there.
 fn is_in_scope(object: &str, kind: &str, namespace: Option<&str>) -> bool {
     let mut parts = object.split('/');
     parts.next() == Some(kind) && namespace.is_none_or(|namespace| parts.next() == Some(namespace))

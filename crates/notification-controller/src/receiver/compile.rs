@@ -58,12 +58,12 @@ impl Default for Compiled {
 }
 
 impl Compiled {
-    /// Whether some of its objects pass only if expressions say so.
+    /// Returns whether some of its objects pass only if expressions say so.
     pub fn has_filters(&self) -> bool {
         self.resources.iter().any(|(_, filter)| !filter.is_empty())
     }
 
-    /// Whether anything looks at the body of a call.
+    /// Returns whether anything looks at the body of a call.
     pub fn needs_body(&self) -> bool {
         self.type_.looks_at_body() || self.has_filters()
     }

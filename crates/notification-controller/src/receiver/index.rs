@@ -38,7 +38,7 @@ impl Index {
         owners.values().next().cloned()
     }
 
-    /// Whether a Receiver takes calls, and by this generation of its spec.
+    /// Returns whether a Receiver takes calls, and by this generation of its spec.
     pub fn is_open(&self, key: &ObjectKey, uid: &str, generation: i64) -> bool {
         let paths = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let owned = paths.owners.get(key);

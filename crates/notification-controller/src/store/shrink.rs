@@ -104,7 +104,7 @@ fn drop_threads(saved: &mut Saved, excess: &mut Excess) {
     }
 }
 
-/// Whether a namespace has to give something of this size.
+/// Returns whether a namespace has to give something of this size.
 fn give(excess: &mut Excess, namespace: &str, size: usize) -> bool {
     let Some(left) = excess.get_mut(namespace) else {
         return false;

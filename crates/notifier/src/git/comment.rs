@@ -47,7 +47,7 @@ pub(super) struct Places<'a> {
     pub(super) change: Method,
     /// In which order they come, where that can be said.
     pub(super) query: &'a [(&'a str, &'a str)],
-    /// Whether they come in pages.
+    /// True if they come in pages.
     pub(super) is_paged: bool,
 }
 
@@ -195,7 +195,7 @@ impl Comment {
         }
     }
 
-    /// Whether this is the text of an earlier version of it. A comment that only quotes the marker is somebody's answer.
+    /// Returns whether this is the text of an earlier version of it. A comment that only quotes the marker is somebody's answer.
     fn is(&self, body: &str) -> bool {
         body.trim_start().starts_with(&self.marker)
     }

@@ -89,7 +89,7 @@ impl Status {
         }))
     }
 
-    /// Whether the service must be told, if it says `standing` already. `state` is ours in its words.
+    /// Returns whether the service must be told, if it says `standing` already. `state` is ours in its words.
     pub(super) fn is_news(&self, state: &str, standing: Option<&Standing>) -> bool {
         match standing {
             None => true,

@@ -44,7 +44,7 @@ async fn no_error_tells_a_secret_that_a_service_echoes() {
     }
 }
 
-/// Whether a text holds four letters of a secret in a row, in any spelling.
+/// Returns whether a text holds four letters of a secret in a row, in any spelling.
 fn tells(text: &str, secret: &str) -> bool {
     spellings(secret).iter().take(4).any(|spelling| {
         let bytes = spelling.trim_matches('"').as_bytes();

@@ -77,7 +77,7 @@ pub(super) fn is_supported(json: &[u8]) -> bool {
     serde_json::from_slice::<Any>(json).is_ok_and(|bundle| MEDIA_TYPES.contains(&&*bundle.media_type))
 }
 
-/// Whether it holds a statement of another type than a signature's. Nothing is verified.
+/// Returns whether it holds a statement of another type than a signature's. Nothing is verified.
 pub(super) fn is_attestation(json: &[u8]) -> bool {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]

@@ -59,7 +59,7 @@ impl PublicKey {
         }
     }
 
-    /// Whether the key's owner signed this message. The hash is SHA-256 whatever the key, as in Flux.
+    /// Returns whether the key's owner signed this message. The hash is SHA-256 whatever the key, as in Flux.
     pub(super) fn verify(&self, message: &[u8], signature: &[u8]) -> Result<(), Error> {
         self.0
             .verify(message, signature)

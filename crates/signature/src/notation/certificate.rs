@@ -31,7 +31,7 @@ pub(super) struct Certificate {
     pub(super) subject_parts: Option<Vec<(String, String)>>,
     pub(super) not_before: Timestamp,
     pub(super) not_after: Timestamp,
-    /// Whether it names a place where its revocation would be told.
+    /// True if it names a place where its revocation would be told.
     pub(super) can_be_revoked: bool,
     pub(super) key: Vec<u8>,
 }

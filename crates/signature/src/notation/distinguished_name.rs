@@ -56,7 +56,7 @@ pub(super) fn collect(name: &str, pairs: Vec<(String, String)>) -> Result<Parts,
     Ok(parts)
 }
 
-/// Whether the name has all parts of the other.
+/// Returns whether the name has all parts of the other.
 pub(super) fn includes(name: &Parts, other: &Parts) -> bool {
     other.iter().all(|(kind, value)| name.get(kind) == Some(value))
 }

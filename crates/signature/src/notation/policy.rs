@@ -171,7 +171,7 @@ impl TrustPolicy {
 }
 
 impl Statement {
-    /// Whether nothing at all is verified.
+    /// Returns whether nothing at all is verified.
     #[must_use]
     pub fn skips(&self) -> bool {
         self.level.skip
@@ -181,7 +181,7 @@ impl Statement {
         &self.level
     }
 
-    /// Whether a trust store of this type is named.
+    /// Returns whether a trust store of this type is named.
     pub(super) fn has_store(&self, kind: &str) -> bool {
         self.stores
             .iter()
@@ -192,7 +192,7 @@ impl Statement {
         self.timestamps_only_after_expiry
     }
 
-    /// Whether the owner of this certificate may sign.
+    /// Returns whether the owner of this certificate may sign.
     pub(super) fn check_identity(&self, certificate: &Certificate) -> Result<(), String> {
         let Some(identities) = &self.identities else {
             return Ok(());

@@ -111,7 +111,7 @@ impl Candidate<'_> {
         self.certificate.primary.legacy_key_id()
     }
 
-    /// Whether its owner uses it to sign.
+    /// Returns whether its owner uses it to sign.
     pub(super) fn is_for_signing(&self) -> bool {
         let binding = match self.subkey {
             Some(subkey) => Some(&subkey.binding),
@@ -120,13 +120,13 @@ impl Candidate<'_> {
         binding.is_some_and(|binding| binding.key_flags().sign())
     }
 
-    /// Whether it, or the key that vouches for it, can be broken.
+    /// Returns whether it, or the key that vouches for it, can be broken.
     fn is_short(&self) -> bool {
         let subkey = self.subkey.map(|subkey| subkey.key.public_params());
         subkey.is_some_and(is_short) || is_short(self.certificate.primary.public_params())
     }
 
-    /// Whether it made the signature over these bytes.
+    /// Returns whether it made the signature over these bytes.
     pub(super) fn made(&self, signature: &Signature, payload: &[u8]) -> bool {
         match self.subkey {
             Some(subkey) => made(&subkey.key, signature, payload),
@@ -134,7 +134,7 @@ impl Candidate<'_> {
         }
     }
 
-    /// Whether it can be used at this time.
+    /// Returns whether it can be used at this time.
     pub(super) fn holds(&self, now: Timestamp) -> Result<(), Unfit> {
         let certificate = self.certificate;
         let primary = certificate.binding().ok_or(Unfit::NotForSigning)?;
@@ -373,7 +373,7 @@ fn verify_subkey(
     Ok(())
 }
 
-/// Whether it is an RSA key that can be broken.
+/// Returns whether it is an RSA key that can be broken.
 fn is_short(parameters: &PublicParams) -> bool {
     let PublicParams::RSA(key) = parameters else {
         return false;

@@ -85,7 +85,7 @@ fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
     text.windows(needle.len()).position(|window| window == needle)
 }
 
-/// Whether a signature about a key counts: all that decides on it is understood, and its hash is not broken.
+/// Returns whether a signature about a key counts: all that decides on it is understood, and its hash is not broken.
 pub(super) fn is_supported(signature: &Signature) -> bool {
     let hash = signature.hash_alg();
     let has_hash = hash.is_some_and(|hash| is_strong(hash) || hash == HashAlgorithm::Sha1);
@@ -157,7 +157,7 @@ pub(super) fn has_critical_notation(signature: &Signature) -> bool {
     })
 }
 
-/// Whether the time of a signature is over, or not there yet.
+/// Returns whether the time of a signature is over, or not there yet.
 pub(super) fn is_expired(signature: &Signature, now: Timestamp) -> bool {
     let Some(created) = signature.created() else {
         return true;

@@ -142,7 +142,7 @@ fn limit(line: usize, option: &str) -> Result<Option<Limit>, Error> {
     })
 }
 
-/// Whether a list of patterns has the name, as ssh-keygen reads it: a pattern behind `!` that matches speaks against all
+/// Returns whether a list of patterns has the name, as ssh-keygen reads it: a pattern behind `!` that matches speaks against all
 /// others, wherever it stands, and a list of such patterns alone has nothing.
 fn is_in_list(name: &str, patterns: &str) -> bool {
     let mut found = false;

@@ -51,7 +51,7 @@ pub enum ObjectError {
     },
 }
 
-/// Tells whether anything of an object is to be decrypted: most objects need no keys and no waiting.
+/// Returns whether anything of an object is to be decrypted: most objects need no keys and no waiting.
 #[must_use]
 pub fn is_encrypted(object: &Map<String, Value>) -> bool {
     !is_disabled(object) && (is_encrypted_whole(object) || encrypted_fields(object).next().is_some())

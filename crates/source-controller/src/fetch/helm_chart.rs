@@ -116,7 +116,7 @@ pub(crate) enum DownloadError {
 }
 
 impl Error {
-    /// Whether the repository wants other credentials.
+    /// Returns whether the repository wants other credentials.
     pub(crate) fn is_unauthorized(&self) -> bool {
         match self {
             Self::FindVersion(error) => error.is_unauthorized(),
@@ -126,7 +126,7 @@ impl Error {
     }
 }
 
-/// Whether a registry refused the credentials.
+/// Returns whether a registry refused the credentials.
 fn is_refused(error: &registry::Error) -> bool {
     match error {
         registry::Error::DetermineDigest(registry::PullError::Registry(error))

@@ -245,7 +245,7 @@ impl Output {
     }
 }
 
-/// Whether a web site answered. The type of the answer says nothing: many servers do not know what an index is.
+/// Returns whether a web site answered. The type of the answer says nothing: many servers do not know what an index is.
 fn begins_a_page(file: &mut File) -> io::Result<bool> {
     use io::{Read as _, Seek as _};
     let mut start = Vec::new();

@@ -64,7 +64,7 @@ impl Desired {
         }
     }
 
-    /// Whether the object says all of this. With `exactly`, it has no other labels and annotations either.
+    /// Returns whether the object says all of this. With `exactly`, it has no other labels and annotations either.
     pub(super) fn holds_for(&self, object: &ExternalArtifact, exactly: bool) -> bool {
         let (labels, annotations) = (object.labels(), object.annotations());
         let has = |all: &BTreeMap<String, String>, wanted: &BTreeMap<String, String>| {

@@ -54,7 +54,7 @@ pub(crate) enum Error {
 }
 
 impl Error {
-    /// Whether the same sources would give the same failure.
+    /// Returns whether the same sources would give the same failure.
     pub(crate) fn is_certain(&self) -> bool {
         match self {
             Self::Expand(error) => error.is_terminal(),

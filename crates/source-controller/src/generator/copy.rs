@@ -462,7 +462,7 @@ impl<'a> Excludes<'a> {
         Ok(Self { patterns, budget })
     }
 
-    /// Whether the path is left out, as seen from the source's root or from the folder that the operation begins at.
+    /// Returns whether the path is left out, as seen from the source's root or from the folder that the operation begins at.
     fn cover(&self, path: &str, base: &str) -> Result<bool> {
         if self.any(path)? {
             return Ok(true);
@@ -540,7 +540,7 @@ fn has_meta(part: &str) -> bool {
     part.contains(['*', '?', '[', '\\'])
 }
 
-/// Whether Go's file systems take the path at all.
+/// Returns whether Go's file systems take the path at all.
 fn is_clean(path: &str) -> bool {
     path == "." || path.split('/').all(|name| !matches!(name, "" | "." | ".."))
 }

@@ -30,14 +30,14 @@ impl Budget {
     }
 }
 
-/// Whether the path matches. With `validate`, what is left of the pattern when it is known that it does not is looked at
+/// Returns whether the path matches. With `validate`, what is left of the pattern when it is known that it does not is looked at
 /// too, so that a malformed one is told.
 pub(super) fn matches(pattern: &str, path: &str, validate: bool, budget: &Budget) -> Result<bool, Failure> {
     let retry = Retry::default();
     matcher(path.as_bytes(), validate, budget).run(pattern.as_bytes(), 0, 0, retry, 0)
 }
 
-/// Whether a pattern is well-formed from end to end.
+/// Returns whether a pattern is well-formed from end to end.
 pub(super) fn is_valid(pattern: &str) -> bool {
     validates(pattern.as_bytes())
 }
@@ -249,7 +249,7 @@ impl Matcher<'_> {
         Ok(false)
     }
 
-    /// Whether the pattern matches the empty text at the end of a path.
+    /// Returns whether the pattern matches the empty text at the end of a path.
     fn matches_nothing(&self, pattern: &[u8], depth: usize) -> Result<bool, Failure> {
         if matches!(pattern, b"" | b"*" | b"**" | b"/**" | b"**/" | b"/**/") {
             return Ok(true);
@@ -306,7 +306,7 @@ impl Matcher<'_> {
     }
 }
 
-/// Whether all classes and braces are closed, and each backslash stands before something.
+/// Returns whether all classes and braces are closed, and each backslash stands before something.
 fn validates(pattern: &[u8]) -> bool {
     let (mut level, mut at) = (0_usize, 0);
     while at < pattern.len() {

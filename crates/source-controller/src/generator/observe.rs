@@ -70,12 +70,12 @@ pub(crate) enum Error {
 }
 
 impl Error {
-    /// Whether a change of a source wakes the generator, so that there is nothing to try again.
+    /// Returns whether a change of a source wakes the generator, so that there is nothing to try again.
     pub(super) fn is_awaited(&self) -> bool {
         !matches!(self, Self::Get { .. } | Self::Denied { .. })
     }
 
-    /// Whether the owner of a source does not want it.
+    /// Returns whether the owner of a source does not want it.
     pub(super) fn is_denied(&self) -> bool {
         matches!(self, Self::Denied { .. })
     }

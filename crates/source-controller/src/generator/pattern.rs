@@ -38,7 +38,7 @@ pub(crate) enum Error {
 }
 
 impl Error {
-    /// Whether only a change of the spec or the source helps.
+    /// Returns whether only a change of the spec or the source helps.
     pub(crate) fn is_terminal(&self) -> bool {
         !matches!(self, Self::Walk(_))
     }

@@ -60,7 +60,7 @@ pub(crate) fn decide<K: Kind>(observed: Observed<K>) -> Decision<K> {
     })
 }
 
-/// Whether the spec wants the content verified, and what is stored was not, or not as this spec has it.
+/// Returns whether the spec wants the content verified, and what is stored was not, or not as this spec has it.
 fn must_verify<K: Kind>(object: &K) -> bool {
     let is_verified = || {
         object.condition(SOURCE_VERIFIED).is_some_and(|condition| {

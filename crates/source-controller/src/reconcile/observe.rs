@@ -28,7 +28,7 @@ use transport::http::Proxy;
 /// What is known of an object before anything is decided.
 pub(crate) struct Observed<K: Kind> {
     pub(crate) object: Arc<K>,
-    /// Whether the artifact in the object's status is in the store.
+    /// True if the artifact in the object's status is in the store.
     pub(crate) artifact_is_stored: bool,
     /// What the spec refers to; an error when it cannot be read.
     pub(crate) references: Result<K::References, Error>,
@@ -230,7 +230,7 @@ impl Reader<'_> {
         api.get(name).await.map_err(|error| failed(problem(&error)))
     }
 
-    /// Whether ServiceAccounts may be used at providers; if not, that is an error.
+    /// Returns whether ServiceAccounts may be used at providers; if not, that is an error.
     pub(crate) fn check_object_level_identity(&self) -> Result<(), Error> {
         if self.identities.object_level {
             return Ok(());
@@ -310,7 +310,7 @@ impl Reader<'_> {
             .collect())
     }
 
-    /// Whether there is an object of the kind with this name; else what the API server said.
+    /// Returns whether there is an object of the kind with this name; else what the API server said.
     pub(crate) async fn exists<K: Kind>(&self, name: &str) -> Result<(), String> {
         check_name(name)?;
         let api: Api<K> = Api::namespaced(self.client.clone(), self.namespace);

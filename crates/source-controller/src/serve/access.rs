@@ -144,7 +144,7 @@ impl Admitted {
         }))
     }
 
-    /// Whether the caller may get the object.
+    /// Returns whether the caller may get the object.
     ///
     /// # Errors
     /// When the API server does not answer.

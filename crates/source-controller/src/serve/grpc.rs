@@ -136,7 +136,7 @@ struct Service {
 }
 
 impl Service {
-    /// Whether the call may go on.
+    /// Returns whether the call may go on.
     async fn admit<T>(&self, request: &Request<T>) -> Result<Admitted, Status> {
         let unknown = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
         let peer = request.extensions().get::<Peer>();

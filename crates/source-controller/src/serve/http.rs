@@ -212,7 +212,7 @@ fn wanted_range(headers: &HeaderMap, tag: &str, size: u64) -> Range {
     }
 }
 
-/// Whether a list of entity tags has this one.
+/// Returns whether a list of entity tags has this one.
 fn names(tags: &str, tag: &str) -> bool {
     tags.split(',')
         .map(|one| one.trim().trim_start_matches("W/"))

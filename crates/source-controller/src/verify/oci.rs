@@ -128,7 +128,7 @@ pub(crate) enum Cause {
 }
 
 impl Error {
-    /// Whether nothing but a change of the object helps.
+    /// Returns whether nothing but a change of the object helps.
     pub(crate) fn is_about_the_spec(&self) -> bool {
         match self {
             Self::Trust(error) => matches!(error, signature::cosign::Error::ParseIdentity { .. }),

@@ -149,7 +149,7 @@ impl PrivateKey {
         Ok(public.as_ref().to_vec())
     }
 
-    /// Whether it can sign certificates; Go's DSA keys cannot.
+    /// Returns whether it can sign certificates; Go's DSA keys cannot.
     pub(super) fn is_signer(&self) -> bool {
         !matches!(self, Self::Dsa)
     }

@@ -12,7 +12,7 @@ pub(super) enum Part {
     Fragment,
 }
 
-/// Whether the character cannot stand for itself in the part.
+/// Returns whether the character cannot stand for itself in the part.
 fn needs_escape(byte: u8, part: Part) -> bool {
     match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => false,

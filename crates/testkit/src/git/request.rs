@@ -12,7 +12,7 @@ pub struct Request {
     pub repository: String,
     /// What was asked.
     pub kind: Kind,
-    /// Whether the credentials were good.
+    /// True if the credentials were good.
     pub allowed: bool,
 }
 

@@ -247,7 +247,7 @@ impl Repository {
     }
 }
 
-/// Whether git itself takes the signature of a commit for good, with all keys of the home and these SSH keys trusted.
+/// Returns whether git itself takes the signature of a commit for good, with all keys of the home and these SSH keys trusted.
 pub fn git_verifies(
     repository: &Repository,
     commit: &str,

@@ -150,7 +150,7 @@ fn mounts(plan: &Plan, image: &Image, folder: &Path, root: &Path) -> Result<Stri
     Ok(table)
 }
 
-/// Tells whether a program names a loader, which it does in its first bytes.
+/// Returns whether a program names a loader, which it does in its first bytes.
 fn needs_loader(program: &Path) -> Result<bool> {
     let bytes = fs::read(program).with_context(|| format!("failed to read {}", program.display()))?;
     let start = &bytes[..bytes.len().min(4096)];

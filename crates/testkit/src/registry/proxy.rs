@@ -58,7 +58,7 @@ pub struct Request {
     pub kind: Kind,
     /// The tag or digest, where there is one.
     pub reference: String,
-    /// Whether the credentials were good.
+    /// True if the credentials were good.
     pub allowed: bool,
 }
 

@@ -66,7 +66,7 @@ impl GoModule {
         })
     }
 
-    /// Whether `package` is on a `tool` line.
+    /// Returns whether `package` is on a `tool` line.
     #[cfg(test)]
     pub(super) fn has_tool(&self, package: &str) -> bool {
         self.tools.contains(package)

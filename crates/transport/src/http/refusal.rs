@@ -45,7 +45,7 @@ pub fn refuse_page(response: &Response, expected: &'static str) -> Result<(), Er
     Ok(())
 }
 
-/// Whether this is the beginning of such a page, where servers do not know the type of what they give.
+/// Returns whether this is the beginning of such a page, where servers do not know the type of what they give.
 pub fn begins_a_page(content: &[u8]) -> bool {
     let start = content.trim_ascii_start();
     let begins = |word: &[u8]| start.len() >= word.len() && start[..word.len()].eq_ignore_ascii_case(word);

@@ -33,7 +33,7 @@ pub(crate) struct World {
     pub(crate) source_controller: Controller,
     _git: GitServer,
     pub(crate) cluster: ControlPlane,
-    /// Whether the cluster is not ours, and must be left as it was.
+    /// True if the cluster is not ours, and must be left as it was.
     borrowed: bool,
 }
 

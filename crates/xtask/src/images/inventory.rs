@@ -95,7 +95,7 @@ fn by_id(list: &Value) -> BTreeMap<&str, &Value> {
         .collect()
 }
 
-/// Whether a dependency gets into the program.
+/// Returns whether a dependency gets into the program.
 fn is_linked(dependency: &Value) -> bool {
     let mut kinds = dependency["dep_kinds"].as_array().into_iter().flatten();
     kinds.any(|kind| kind["kind"].is_null())

@@ -14,7 +14,7 @@ pub(super) fn escaped(value: &str) -> String {
     escaped
 }
 
-/// Whether the value that is put at a path of the merged values is in those of the spec too.
+/// Returns whether the value that is put at a path of the merged values is in those of the spec too.
 ///
 /// A merge makes a new map where both sides have one, and takes the spec's own where only it does: what is put into that is
 /// in both. Lists are always the spec's own, as long as they need not grow.

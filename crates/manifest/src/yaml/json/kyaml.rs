@@ -184,13 +184,13 @@ impl Decoder<'_> {
     }
 }
 
-/// Tells whether go-yaml's emitter writes the node as `''`, which reads as text: as a key, and in flow collections.
+/// Returns whether go-yaml's emitter writes the node as `''`, which reads as text: as a key, and in flow collections.
 fn is_written_as_quotes(node: &Node) -> bool {
     let is_null = matches!(node.tag, Tag::Null | Tag::Empty) && !node.tagged;
     node.value.is_empty() && node.style == Style::Plain && is_null
 }
 
-/// Tells whether the node is a point in time with a colon, which go-yaml's emitter quotes in flow collections.
+/// Returns whether the node is a point in time with a colon, which go-yaml's emitter quotes in flow collections.
 fn is_time_of_day(node: &Node) -> bool {
     node.tag == Tag::Timestamp && !node.tagged && node.value.contains(':')
 }

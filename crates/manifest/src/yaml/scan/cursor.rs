@@ -69,12 +69,12 @@ impl<'a> Cursor<'a> {
         self.is_blank(ahead) || self.is_break_or_end(ahead)
     }
 
-    /// Tells whether a letter, a digit, `_` or `-` stands here.
+    /// Returns whether a letter, a digit, `_` or `-` stands here.
     pub(super) fn is_word(&self) -> bool {
         matches!(self.peek(0), b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'_' | b'-')
     }
 
-    /// Tells whether `---` or `...` stands here, at the start of a line and alone.
+    /// Returns whether `---` or `...` stands here, at the start of a line and alone.
     pub(super) fn is_at_document_indicator(&self) -> bool {
         self.column == 0
             && matches!(self.rest(), [b'-', b'-', b'-', ..] | [b'.', b'.', b'.', ..])

@@ -14,7 +14,7 @@ const MAX_KEY_LENGTH: usize = 1024;
 pub(super) struct SimpleKey {
     pub(super) possible: bool,
     required: bool,
-    /// Whether the scanner no longer waits for its `:`, though it would take it.
+    /// True if the scanner no longer waits for its `:`, though it would take it.
     forgotten: bool,
     /// Which token it is, counted from the start of the text.
     pub(super) token: usize,
@@ -78,7 +78,7 @@ impl Scanner<'_> {
         Ok(Some(*key))
     }
 
-    /// Tells whether the token that is next in the queue may still become a key.
+    /// Returns whether the token that is next in the queue may still become a key.
     pub(super) fn head_may_be_key(&mut self) -> Result<bool> {
         let head = self.tokens_parsed;
         // Keys of deeper levels are later tokens. A level opens with the number of the bracket that opens it.

@@ -55,7 +55,7 @@ impl Analysis {
     }
 }
 
-/// Tells whether a character would be an indicator in flow and in block context.
+/// Returns whether a character would be an indicator in flow and in block context.
 fn indicator(c: char, first: bool, after_whitespace: bool, before_whitespace: bool) -> (bool, bool) {
     match c {
         '#' | ',' | '[' | ']' | '{' | '}' | '&' | '*' | '!' | '|' | '>' | '\'' | '"' | '%' | '@' | '`'

@@ -52,17 +52,17 @@ pub(super) enum Noted {
 }
 
 impl Open {
-    /// Whether it fails.
+    /// Returns whether it fails.
     pub(super) fn has(&self, object: &str) -> bool {
         self.failures.contains_key(object)
     }
 
-    /// Whether failures of what depends on it are part of its own, or of the first of them.
+    /// Returns whether failures of what depends on it are part of its own, or of the first of them.
     pub(super) fn gathers(&self, object: &str) -> bool {
         self.has(object) || self.stand_ins.contains_key(object)
     }
 
-    /// Whether it stands for something that it depends on.
+    /// Returns whether it stands for something that it depends on.
     pub(super) fn stands_in(&self, object: &str) -> bool {
         self.stand_ins.values().any(|first| first == object)
     }
@@ -139,7 +139,7 @@ impl Open {
 }
 
 impl Failure {
-    /// Whether people were told.
+    /// Returns whether people were told.
     pub(super) fn was_told(&self) -> bool {
         self.told
     }

@@ -17,7 +17,7 @@ pub(super) struct Server {
     pub(super) host: String,
     /// Its port.
     pub(super) port: u16,
-    /// Whether it must speak TLS.
+    /// True if it must speak TLS.
     pub(super) is_secure: bool,
     /// What the address has for getting in, which goes before a Secret's name and password.
     pub(super) password: Option<Password>,

@@ -81,7 +81,7 @@ pub(crate) fn find_version(index: impl Read, chart: &str, range: &str) -> Result
     Ok(helm_index::pick(&versions, chart, range)?.clone())
 }
 
-/// Whether a newer index may have what is missing.
+/// Returns whether a newer index may have what is missing.
 pub(crate) fn has_no_such_version(error: &ChartError) -> bool {
     let picked = [PickError::NoVersions];
     match error {

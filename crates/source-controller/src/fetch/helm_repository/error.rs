@@ -77,7 +77,7 @@ impl Error {
         }
     }
 
-    /// Whether only a change of the object helps.
+    /// Returns whether only a change of the object helps.
     pub(crate) fn is_final(&self) -> bool {
         matches!(self, Self::InvalidUrl(_))
     }

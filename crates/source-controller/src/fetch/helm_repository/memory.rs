@@ -88,7 +88,7 @@ impl Memory {
         all.insert(key, Instant::now());
     }
 
-    /// Whether that was within this time.
+    /// Returns whether that was within this time.
     pub(crate) fn was_checked(&self, key: &ObjectKey, within: Duration) -> bool {
         let all = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
         all.get(key).is_some_and(|then| then.elapsed() < within)

@@ -115,7 +115,7 @@ pub(super) async fn read(object: &GitRepository, reader: &Reader<'_>) -> Result<
     Ok(inclusions)
 }
 
-/// Whether the artifact was made with other content than this.
+/// Returns whether the artifact was made with other content than this.
 pub(super) fn differ(inclusions: &[Inclusion], known: &[Artifact]) -> bool {
     let is_same = |(inclusion, known): (&Inclusion, &Artifact)| {
         inclusion.record.revision == known.revision && inclusion.record.digest.to_string() == known.digest

@@ -177,7 +177,7 @@ impl Queue {
     }
 }
 
-/// Whether credentials for the one may be shown to the other.
+/// Returns whether credentials for the one may be shown to the other.
 pub(super) fn is_same_server(one: &Url, other: &Url) -> bool {
     one.scheme() == other.scheme()
         && one.host() == other.host()

@@ -112,7 +112,7 @@ impl Error {
         }
     }
 
-    /// Whether only another spec helps.
+    /// Returns whether only another spec helps.
     pub(crate) fn is_final(&self) -> bool {
         matches!(self, Self::NoTag)
     }

@@ -114,7 +114,7 @@ async fn from_repository(
         .map(Source::Repository)
 }
 
-/// Whether somebody made or changed the chart, or asks for it to be looked at: not a change of its source.
+/// Returns whether somebody made or changed the chart, or asks for it to be looked at: not a change of its source.
 fn is_asked_for(object: &HelmChart) -> bool {
     let status = object.status.as_ref();
     let observed = status.and_then(|status| status.observed_generation);

@@ -29,7 +29,7 @@ pub(crate) enum Repository {
         object: Box<HelmRepository>,
         references: helm_repository::References,
         store: Store,
-        /// Whether the index is asked for anew when it has not what is wanted, though that was done a moment ago.
+        /// True if the index is asked for anew when it has not what is wanted, though that was done a moment ago.
         urgent: bool,
     },
     /// On a server with an index that no HelmRepository is for.

@@ -48,7 +48,7 @@ pub(crate) struct Found {
 pub(crate) struct Wanted<'a> {
     pub(crate) chart: &'a str,
     pub(crate) range: &'a str,
-    /// Whether the index is asked for although that was done a moment ago: somebody asks for the first time.
+    /// True if the index is asked for although that was done a moment ago: somebody asks for the first time.
     pub(crate) urgent: bool,
 }
 

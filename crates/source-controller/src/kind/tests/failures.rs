@@ -254,7 +254,7 @@ async fn every_kind_says_what_is_wrong_and_what_to_do() {
     }
 }
 
-/// Whether name servers answer at all depends on where the test runs; it may take them longer than other tests wait.
+/// Returns whether name servers answer at all depends on where the test runs; it may take them longer than other tests wait.
 #[tokio::test]
 async fn a_name_that_does_not_exist_is_no_server_that_is_down() {
     for (_, error) in refusals(Failing::Name).await {

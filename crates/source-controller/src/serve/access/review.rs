@@ -126,7 +126,7 @@ impl Reviews {
         Ok(caller(answer.status.unwrap_or_default(), &self.audience))
     }
 
-    /// Whether a caller may `get` the target.
+    /// Returns whether a caller may `get` the target.
     pub(super) async fn may_get(&self, caller: &Arc<Caller>, target: Target) -> Result<bool, Error> {
         let key = (caller.clone(), target.clone());
         let answer = self.permissions.get(key, async {

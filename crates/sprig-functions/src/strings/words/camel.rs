@@ -50,7 +50,7 @@ pub(super) fn pascal_case(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Tells whether a character stands between words.
+/// Returns whether a character stands between words.
 pub(super) fn is_connector(character: char) -> bool {
     matches!(character, '-' | '_') || is_space(character)
 }

@@ -16,7 +16,7 @@ fn now() -> Timestamp {
     "2026-03-01T00:00:00Z".parse().unwrap()
 }
 
-/// Whether a client that trusts this bundle accepts the certificate for the name at this time.
+/// Returns whether a client that trusts this bundle accepts the certificate for the name at this time.
 fn accepts(bundle: &str, issued: &Issued, name: &str, at: Timestamp) -> bool {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(bundle.as_bytes()) {
