@@ -1,7 +1,7 @@
-//! Protocols: how content of a remote gets here. One module per kind of remote; the heavy dependencies stay inside.
+//! What Helm's kinds fetch: repositories with an index, and charts in them or in registries.
 //!
 //! In: what an object's spec asks for, with credentials already read. Out: the remote's revision, and its content as a
-//! stream of files. Nothing here knows Kubernetes, conditions or the store.
+//! stream of files. The protocols are in crates of their own: `transport`, `git-client`, `oci-client`, `bucket-client`.
 
 pub(crate) mod helm_chart;
 pub(crate) mod helm_repository;
