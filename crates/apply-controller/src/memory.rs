@@ -66,7 +66,7 @@ pub struct Applied {
 pub struct Waiting {
     /// True if the answer is there.
     pub finished: bool,
-    /// True if it takes so long that the status should tell of it, and does not yet.
+    /// True if the wait is long enough to be reported in the status, and is not reported yet.
     pub untold: bool,
 }
 

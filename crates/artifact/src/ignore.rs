@@ -182,7 +182,7 @@ const MAX_SHOWN: usize = 100;
 
 /// Logs a warning for each malformed rule, with the text where it stands and its line.
 ///
-/// Flux says nothing of them, so a source that has them keeps working; but somebody meant to leave something out.
+/// Flux ignores such rules silently, so a source with them keeps working; but its author meant to exclude something.
 #[cfg(any(feature = "store", feature = "client"))]
 pub fn warn_of_malformed(place: &str, text: &str) {
     for (line, rule) in malformed(text).take(MAX_TOLD) {

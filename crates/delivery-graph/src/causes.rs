@@ -1,7 +1,5 @@
 //! Why an object of any kind is not well, as far as what delivers it says.
 
-use manifest::ObjectId;
-
 use crate::climb::{APPLIED_BY, MADE_OF, OWNED_BY};
 use crate::walk::{Finding, State, walk_over};
 use crate::{Objects, kind};
@@ -21,20 +19,12 @@ pub async fn look_into_deliverers(objects: &dyn Objects, found: &mut Finding, as
         here.follows = here.role != APPLIED_BY || !is_nearest;
         if here.role == APPLIED_BY && is_nearest {
             is_nearest = false;
-            if let Some(id) = of_flux(&here.object) {
+            if let Some(id) = kind::parse_id(&here.object) {
                 let walked = walk_over(objects, &id).await;
                 merge(here, walked, asked_about);
             }
         }
     }
-}
-
-fn of_flux(object: &str) -> Option<ObjectId> {
-    let parts: Vec<_> = object.split('/').collect();
-    let [kind, namespace, name] = parts[..] else {
-        return None;
-    };
-    Some(kind::exact(kind)?.id(namespace, name))
 }
 
 /// Lays what keeps a deliverer from being ready over what it is made of.
@@ -112,8 +102,8 @@ mod tests {
 
     #[test]
     fn deliverers_are_found_by_their_kind() {
-        let id = of_flux("Kustomization/shop/app").unwrap();
+        let id = kind::parse_id("Kustomization/shop/app").unwrap();
         assert_eq!(id.group, "kustomize.toolkit.fluxcd.io");
-        assert!(of_flux("Deployment/shop/web").is_none());
+        assert!(kind::parse_id("Deployment/shop/web").is_none());
     }
 }

@@ -97,6 +97,14 @@ pub fn exact(kind: &str) -> Option<&'static Kind> {
     ALL.iter().find(|known| known.kind == kind)
 }
 
+/// Reads `Kind/namespace/name`, as messages name objects of Flux; None for those of others.
+pub fn parse_id(text: &str) -> Option<ObjectId> {
+    let mut parts = text.split('/');
+    let (kind, namespace, name) = (parts.next()?, parts.next()?, parts.next()?);
+    let kind = exact(kind).filter(|_| parts.next().is_none())?;
+    Some(kind.id(namespace, name))
+}
+
 /// Finds the kind of an object; None for those of others.
 pub fn of(id: &ObjectId) -> Option<&'static Kind> {
     exact(&id.kind).filter(|kind| kind.group == id.group)

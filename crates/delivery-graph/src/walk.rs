@@ -75,10 +75,10 @@ pub struct Finding {
     /// The commit that it came from; only of what was asked about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<Origin>,
-    /// True if its trouble comes of what was asked about, and not the other way round.
+    /// True if it fails because of the object in question, and not the reverse.
     #[serde(skip)]
     pub follows: bool,
-    /// True if it was told of before, with all that it waits for.
+    /// True if it was reported before, with everything that it waits for.
     #[serde(skip)]
     pub is_again: bool,
     /// What it waits for.
@@ -237,7 +237,7 @@ impl Walk<'_> {
 
     /// An object that was applied and is not well. Those of Flux are looked into.
     fn failing(&mut self, failing: Failing) -> Finding {
-        if let Some(id) = failing.of_flux() {
+        if let Some(id) = kind::parse_id(&failing.object) {
             let found = self.visit("applied", &id);
             if found.is_trouble() {
                 return found;
@@ -330,14 +330,6 @@ struct Failing {
     object: String,
     cause: String,
     message: String,
-}
-
-impl Failing {
-    fn of_flux(&self) -> Option<ObjectId> {
-        let mut parts = self.object.split('/');
-        let (kind, namespace, name) = (parts.next()?, parts.next()?, parts.next()?);
-        Some(kind::exact(kind)?.id(namespace, name))
-    }
 }
 
 /// Where apply-controller lists what failed: docs/operations/why.md.

@@ -14,7 +14,7 @@ use tokio::sync::OnceCell;
 use super::anything::Served;
 use super::{Cluster, Failure};
 
-/// What a group serves in a version, or why nobody knows.
+/// The kinds of a group in a version, or the error that hides them.
 type Group = Arc<OnceCell<Result<Vec<Served>, String>>>;
 
 /// Reads by requests. What the cluster serves is asked for once.

@@ -158,7 +158,7 @@ impl World {
         }
     }
 
-    /// Returns whether values are nobody's business: those of Secrets, and of ConfigMaps that are made of them.
+    /// Returns whether values are confidential: those of Secrets, and of ConfigMaps made from them.
     pub(crate) fn holds_secrets(&self, kind: ValuesKind, namespace: &str, name: &str) -> bool {
         kind == ValuesKind::Secret || self.confidential.contains(&values_id(kind, namespace, name))
     }

@@ -41,7 +41,7 @@ fn hint(error: &helm_render::Error) -> &'static str {
 }
 
 impl Failure {
-    /// Returns whether it is only that nobody reads the output any more.
+    /// Returns whether the reader of the output has closed it.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         matches!(self, Self::Print(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }
