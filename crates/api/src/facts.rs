@@ -1,5 +1,5 @@
-//! What metrics tell of an object: the labels of `gotk_resource_info`, as the configuration of kube-state-metrics in
-//! fluxcd/flux2-monitoring-example has them, so that dashboards made for it go on.
+//! Labels of `gotk_resource_info`, read from an object. They follow the kube-state-metrics configuration of
+//! fluxcd/flux2-monitoring-example, so dashboards made for it keep working.
 
 use kube::Resource;
 
@@ -12,14 +12,14 @@ use crate::source::{
 };
 use crate::source_extensions::ArtifactGenerator;
 
-/// What is told of one object. Details that an object does not have are empty.
+/// Facts about one object. Details that an object does not have are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The status of its condition Ready: True, False or Unknown; empty if there is none.
     pub ready: String,
     /// True if it is suspended.
     pub suspended: bool,
-    /// What is particular to its kind, by label.
+    /// Details particular to its kind, by label.
     pub details: Vec<(&'static str, String)>,
 }
 

@@ -1,5 +1,5 @@
-//! What every group shares: conditions, references, the artifact record, durations, history, and the names
-//! (annotations, labels, finalizer, condition types and reasons) that clients look for.
+//! Types that every group shares: conditions, references, the artifact record, durations, history, and the
+//! names (annotations, labels, finalizer, condition types and reasons) that clients look for.
 //!
 //! Everything here is data and pure functions on it. Writing conditions belongs to the controllers; only the
 //! words are here.

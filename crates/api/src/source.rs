@@ -38,7 +38,7 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A kind that produces an artifact.
 pub trait Source: StatusObject {
-    /// What was produced last, if anything was.
+    /// The latest artifact, if there is one.
     fn artifact(&self) -> Option<&Artifact>;
 
     /// How often the origin is asked for something new.

@@ -1,5 +1,5 @@
-//! What the crate promises to others: the CRDs that are shipped are those of the types, they are those of Flux,
-//! and real manifests survive being read and written.
+//! Checks of the crate's promises: the shipped CRDs match the types and Flux's CRDs, and real manifests
+//! survive being read and written.
 
 #[cfg(test)]
 mod contract {

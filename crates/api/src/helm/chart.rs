@@ -57,7 +57,7 @@ pub struct ChartTemplateSpec {
     #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
     pub interval: Option<Duration>,
 
-    /// What makes a new artifact: a new version of the chart, or any new revision of the source.
+    /// Changes that make a new artifact: a new version of the chart, or any new revision of the source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "ChartVersion"))]
     pub reconcile_strategy: Option<ReconcileStrategy>,

@@ -1,4 +1,4 @@
-//! What is done when the cluster differs from the release.
+//! Drift settings: what to do when the cluster differs from the release.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ pub struct DriftDetection {
 }
 
 impl DriftDetection {
-    /// What is done, the default included.
+    /// The drift mode, or its default.
     #[must_use]
     pub fn mode(&self) -> DriftDetectionMode {
         self.mode.unwrap_or_default()

@@ -59,8 +59,8 @@ pub struct Install {
     #[serde(rename = "skipCRDs", default, skip_serializing_if = "is_false")]
     pub skip_crds: bool,
 
-    /// What is done with the chart's CRDs: nothing (Skip), those that are missing are created (Create, the
-    /// default), or those that are there are replaced too (CreateReplace).
+    /// Policy for the chart's CRDs: Skip leaves them alone, Create (the default) creates missing ones,
+    /// CreateReplace also replaces existing ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crds: Option<CrdsPolicy>,
 
@@ -73,7 +73,7 @@ pub struct Install {
     pub server_side_apply: Option<bool>,
 }
 
-/// What is done when installing fails.
+/// Remediation of a failed install.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InstallRemediation {

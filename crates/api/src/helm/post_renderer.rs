@@ -1,4 +1,4 @@
-//! What is done with the rendered objects before they are released.
+//! Post-renderers: changes to the rendered objects before they are released.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ pub struct PostRenderer {
     pub kustomize: Option<KustomizePostRenderer>,
 }
 
-/// What kustomize does with the rendered objects.
+/// Changes that kustomize makes to the rendered objects.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct KustomizePostRenderer {

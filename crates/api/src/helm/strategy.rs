@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::meta::Duration;
 
-/// What follows when installing fails.
+/// Strategy for a failed install.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = [{
@@ -22,7 +22,7 @@ pub struct InstallStrategy {
     pub retry_interval: Option<Duration>,
 }
 
-/// What follows when upgrading fails.
+/// Strategy for a failed upgrade.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = [{
@@ -39,7 +39,7 @@ pub struct UpgradeStrategy {
     pub retry_interval: Option<Duration>,
 }
 
-/// What follows a failure.
+/// Strategy for a failed action.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ActionStrategyName {
     /// The remediation.

@@ -26,7 +26,7 @@ pub struct Uninstall {
     #[serde(default, skip_serializing_if = "is_false")]
     pub disable_wait: bool,
 
-    /// What becomes of the objects that the deleted ones own.
+    /// Propagation policy of the deletion: how objects owned by the deleted ones are handled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "background"))]
     pub deletion_propagation: Option<DeletionPropagation>,

@@ -64,8 +64,8 @@ pub struct Upgrade {
     #[serde(default, skip_serializing_if = "is_false")]
     pub cleanup_on_fail: bool,
 
-    /// What is done with the chart's CRDs: nothing (Skip, the default), those that are missing are created
-    /// (Create), or those that are there are replaced too (CreateReplace).
+    /// Policy for the chart's CRDs: Skip (the default) leaves them alone, Create creates missing ones,
+    /// CreateReplace also replaces existing ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crds: Option<CrdsPolicy>,
 
@@ -74,13 +74,13 @@ pub struct Upgrade {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_side_apply: Option<ServerSideApplyMode>,
 
-    /// What is done when the chart has another name than before: the release is installed anew (Reinstall, the
-    /// default) or upgraded all the same (InPlaceUpdate).
+    /// Strategy for a chart whose name has changed: Reinstall (the default) uninstalls and installs the
+    /// release, InPlaceUpdate upgrades it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chart_name_change_strategy: Option<ChartNameChangeStrategy>,
 }
 
-/// What to do if the name of the chart has changed.
+/// Strategy for a chart whose name has changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ChartNameChangeStrategy {
     /// The release is upgraded all the same.
@@ -90,7 +90,7 @@ pub enum ChartNameChangeStrategy {
     Reinstall,
 }
 
-/// What is done when upgrading fails.
+/// Remediation of a failed upgrade.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UpgradeRemediation {

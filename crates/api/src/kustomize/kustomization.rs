@@ -76,8 +76,8 @@ pub struct KustomizationSpec {
     /// Delete objects that were removed from the source.
     pub prune: bool,
 
-    /// What becomes of the objects when this Kustomization is deleted. MirrorPrune, which is the default,
-    /// deletes them if prune is set and leaves them otherwise; WaitForTermination deletes them and waits.
+    /// Handling of the objects when this Kustomization is deleted. MirrorPrune (the default) deletes them if
+    /// prune is set and leaves them otherwise; WaitForTermination deletes them and waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deletion_policy: Option<DeletionPolicy>,
 
@@ -154,7 +154,7 @@ pub struct KustomizationSpec {
     pub ignore: Vec<IgnoreRule>,
 }
 
-/// What happens to the objects when the Kustomization is deleted.
+/// Handling of the objects when the Kustomization is deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum DeletionPolicy {
     /// As `spec.prune` says: deleted if it is set, left otherwise.
@@ -266,7 +266,7 @@ impl Kustomization {
         self.spec.retry_interval.unwrap_or(self.spec.interval)
     }
 
-    /// What becomes of the objects when this Kustomization is deleted, the default included.
+    /// The deletion policy, or its default.
     #[must_use]
     pub fn deletion_policy(&self) -> DeletionPolicy {
         self.spec.deletion_policy.unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Who may refer to an object from another namespace.
+//! Access from other namespaces: which objects may refer to this one.
 
 use std::collections::BTreeMap;
 

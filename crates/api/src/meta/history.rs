@@ -1,4 +1,4 @@
-//! What was reconciled before: the last few distinct outcomes, most recent first.
+//! History of reconciliations: the last few distinct outcomes, most recent first.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! What both appliers can do to built objects: metadata, patches, images, ignored fields, custom health checks.
+//! Changes that both appliers can make to built objects: metadata, patches, images, ignored fields, custom
+//! health checks.
 
 use std::collections::BTreeMap;
 

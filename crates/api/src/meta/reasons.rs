@@ -1,9 +1,9 @@
 //! The reasons of conditions and events, as clients know them.
 
 // --- every kind ---
-/// What was asked for is done.
+/// The requested operation succeeded.
 pub const SUCCEEDED: &str = "Succeeded";
-/// What was asked for failed.
+/// The requested operation failed.
 pub const FAILED: &str = "Failed";
 /// Work is under way.
 pub const PROGRESSING: &str = "Progressing";

@@ -85,7 +85,7 @@ pub struct ReceiverSpec {
     pub suspend: bool,
 }
 
-/// Who can call a webhook.
+/// Service that calls a webhook.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ReceiverType {

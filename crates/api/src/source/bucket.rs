@@ -62,7 +62,8 @@ use crate::meta::{
     },
 ]))]
 pub struct BucketSpec {
-    /// Whose object store it is: generic speaks S3, the others use the cloud's own protocol and identities.
+    /// Provider of the object store: generic speaks S3, the others use the cloud's own protocol and
+    /// identities.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "generic"))]
     pub provider: Option<BucketProvider>,

@@ -54,7 +54,7 @@ pub struct HelmChartSpec {
     #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
     pub interval: Duration,
 
-    /// What makes a new artifact: a new version of the chart, or any new revision of the source.
+    /// Changes that make a new artifact: a new version of the chart, or any new revision of the source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "ChartVersion"))]
     pub reconcile_strategy: Option<ReconcileStrategy>,
@@ -103,7 +103,7 @@ pub enum ChartSourceKind {
     Bucket,
 }
 
-/// What triggers a new artifact of the chart.
+/// Trigger of a new artifact of the chart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ReconcileStrategy {
     /// A new version of the chart.

@@ -127,7 +127,7 @@ impl Source for HelmRepository {
         self.status.as_ref()?.artifact.as_ref()
     }
 
-    /// What the spec says, else a minute.
+    /// The interval of the spec, else one minute.
     fn interval(&self) -> Duration {
         self.spec
             .interval

@@ -144,7 +144,7 @@ pub struct OCILayerSelector {
 }
 
 impl OCILayerSelector {
-    /// What to do with the layer, the default included.
+    /// The operation on the layer, or its default.
     #[must_use]
     pub fn operation(&self) -> OCILayerOperation {
         self.operation.unwrap_or_default()

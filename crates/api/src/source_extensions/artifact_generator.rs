@@ -142,8 +142,8 @@ pub struct CopyOperation {
     #[schemars(length(max = 100))]
     pub exclude: Vec<String>,
 
-    /// What happens to the files. Overwrite is the default; Merge merges YAML as Helm merges values; Extract unpacks
-    /// archives (tar.gz, tgz).
+    /// How the files are copied. Overwrite is the default; Merge merges YAML as Helm merges values; Extract
+    /// unpacks archives (tar.gz, tgz).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<CopyStrategy>,
 }
@@ -218,7 +218,7 @@ impl fmt::Display for InputKind {
 }
 
 impl CopyOperation {
-    /// What happens to the files.
+    /// The copy strategy, or its default.
     #[must_use]
     pub fn strategy(&self) -> CopyStrategy {
         self.strategy.unwrap_or_default()
