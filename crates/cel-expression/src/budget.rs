@@ -19,13 +19,13 @@ const TIME: Duration = Duration::from_secs(1);
 pub(crate) const BYTES: usize = 8;
 /// A name that no text can call.
 const CHARGE: &str = "@charge";
-/// What macros gather their values in.
+/// Variable in which macros collect their values.
 const GATHERED: &str = "@result";
 /// As [`CHARGE`]; each byte of a text counts.
 const CHARGE_BYTES: &str = "@charge_bytes";
 
 thread_local! {
-    /// What is left for the evaluation on this thread.
+    /// Remaining steps of the evaluation on this thread.
     static LEFT: Cell<usize> = const { Cell::new(STEPS) };
     /// When it ends.
     static UNTIL: Cell<Option<Instant>> = const { Cell::new(None) };

@@ -36,7 +36,7 @@ const MAX_LENGTH: usize = 10_000;
 /// Deeper brackets are refused.
 const MAX_DEPTH: usize = 64;
 
-/// What is wrong with an expression.
+/// Error in an expression.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// It is not CEL, or beyond the limits.
@@ -44,7 +44,7 @@ pub enum Error {
     Parse {
         /// The text, shortened.
         expression: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
     /// It has no value for these objects.

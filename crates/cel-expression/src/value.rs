@@ -41,7 +41,7 @@ fn convert(json: &serde_json::Value, number: fn(&serde_json::Number) -> Value) -
     }
 }
 
-/// What went wrong in the evaluation of `text`. Values of the object stay out of it: they may be secret.
+/// Describes a failed evaluation of `text`. Values of the object stay out of it: they may be secret.
 pub(crate) fn words(error: &ExecutionError, text: &str) -> String {
     match error {
         // A key that was computed is a value too.

@@ -1,4 +1,4 @@
-//! What cel-go answers, recorded; and what hostile texts do.
+//! Recorded answers of cel-go, and the behaviour on hostile expressions.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! What Flux makes of a folder and a Kustomization's spec: objects.
+//! Builds a folder as a Kustomization's spec asks for: folder and spec in, objects out.
 //!
 //! Between the artifact and the apply, around kustomize: [`generate`] finds the folder's kustomization or makes one for
 //! plain YAML and adds what the spec says, [`build`] runs kustomize on it, [`substitute`] replaces variables in what came

@@ -1,4 +1,4 @@
-//! What Flux makes of its specs, before anything reaches a cluster.
+//! Interpretation of Flux's specs, before anything reaches a cluster.
 //!
 //! | module | what it makes |
 //! |---|---|

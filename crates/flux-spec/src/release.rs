@@ -1,4 +1,5 @@
-//! What Flux makes of a HelmRelease's spec, beside the chart: its name, its values, and what is done with what was rendered.
+//! Interpretation of a HelmRelease's spec, apart from the chart: its name, its values, and the changes to the
+//! rendered objects.
 //!
 //! Pure: ConfigMaps and Secrets come from whoever may read them, and nothing here knows a cluster. The controller that makes
 //! releases and the command that says what a change would do share it.

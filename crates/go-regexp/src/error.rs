@@ -17,7 +17,7 @@ impl Error {
         }
     }
 
-    /// What is wrong.
+    /// Returns the problem.
     #[must_use]
     pub fn problem(&self) -> Problem {
         self.problem
@@ -45,7 +45,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// What is wrong with a pattern (Go's ErrorCode).
+/// Problem with a pattern (Go's ErrorCode).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)] // Display says it
 #[non_exhaustive]

@@ -1,4 +1,4 @@
-//! What a pattern means: the tree between parser and engine.
+//! Meaning of a pattern: the tree between parser and engine.
 
 use regex_syntax::hir::{ClassUnicode, Look};
 

@@ -1,6 +1,6 @@
 //! Characters of bytes that need not be UTF-8, as Go decodes them.
 
-/// What Go reads where bytes are not UTF-8.
+/// Rune that Go reads where bytes are not UTF-8.
 pub(crate) const ERROR: u32 = 0xFFFD;
 
 /// The first character and its length: [`ERROR`] of length 1 where the bytes are not UTF-8, of length 0 at the end.

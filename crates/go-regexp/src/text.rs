@@ -45,7 +45,7 @@ impl<'t> Text<'t> {
         }
     }
 
-    /// What the engine searches.
+    /// Returns the text that the engine searches.
     pub(crate) fn searched(&self) -> &str {
         &self.searched
     }

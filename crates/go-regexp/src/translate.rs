@@ -5,7 +5,7 @@ use regex_syntax::hir::{Capture, Class, Hir, Repetition};
 use crate::node::{Kind, Node};
 use crate::unicode;
 
-/// What the engine understands. The tree is at most as deep as the parser allows.
+/// Translates the tree for the engine. The tree is at most as deep as the parser allows.
 pub(crate) fn translate(node: Node) -> Hir {
     match node.kind {
         Kind::Empty => Hir::empty(),

@@ -124,8 +124,8 @@ fn scan_group(text: &str) -> Option<Vec<(Operator, Written<'_>)>> {
     }
 }
 
-/// What a number of a range is made of. The bar is there by a slip of Masterminds' expression: it makes no version,
-/// but the error that of a version.
+/// True for a character of a range's number. The bar is there by a slip of Masterminds' expression: it makes
+/// no version, but the error of a version.
 fn is_of_wildcard(byte: u8) -> bool {
     byte.is_ascii_digit() || matches!(byte, b'x' | b'X' | b'*' | b'|')
 }

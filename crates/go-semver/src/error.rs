@@ -31,9 +31,9 @@ pub enum Error {
     /// A number of a strict version does not fit 64 bits, or is missing.
     #[error("strconv.ParseUint: parsing \"{digits}\": {reason}")]
     ParseNumber {
-        /// What was read.
+        /// The digits.
         digits: String,
-        /// What Go's strconv says of it.
+        /// Error of Go's strconv.
         reason: &'static str,
     },
     /// More text than a range may have.

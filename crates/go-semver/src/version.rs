@@ -100,13 +100,13 @@ impl Version {
         self.patch
     }
 
-    /// What follows the hyphen; empty without one.
+    /// Part after the hyphen; empty without one.
     #[must_use]
     pub fn prerelease(&self) -> &str {
         &self.prerelease
     }
 
-    /// What follows the plus sign; empty without one.
+    /// Part after the plus sign; empty without one.
     #[must_use]
     pub fn metadata(&self) -> &str {
         &self.metadata
@@ -260,7 +260,7 @@ fn parse_number(digits: &str) -> Result<u64, Error> {
 
 type Validate = fn(&str) -> Result<(), Error>;
 
-/// What stands before the mark and, if there is one, what stands behind it and is valid.
+/// Splits a text at the mark: the part before it and, if there is one, the valid part behind it.
 fn split_suffix(text: &str, mark: char, validate: Validate) -> Result<(&str, &str), Error> {
     let Some((text, suffix)) = text.split_once(mark) else {
         return Ok((text, ""));

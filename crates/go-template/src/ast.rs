@@ -1,4 +1,4 @@
-//! What a template is once it is parsed: `text/template/parse`'s nodes as plain data.
+//! Tree of a parsed template: the nodes of `text/template/parse` as plain data.
 //!
 //! The parser makes a [`Tree`] for the file and one for each `define` and `block` in it; execution walks them. Trees never
 //! change, hold no values and are [`Send`] and [`Sync`]: a chart is parsed once and rendered many times, on any thread.
@@ -138,13 +138,13 @@ pub enum Node {
     Continue(Position),
 }
 
-/// What `if`, `range` and `with` have in common. Its position is the pipeline's.
+/// Common parts of `if`, `range` and `with`. Its position is the pipeline's.
 pub struct Branch {
-    /// What decides. Only that of a range may declare two variables.
+    /// The condition. Only that of a range may declare two variables.
     pub pipe: Pipe,
-    /// What to execute if the value is not empty.
+    /// List to execute if the value is not empty.
     pub list: List,
-    /// What to execute if it is empty.
+    /// List to execute if it is empty.
     pub else_list: Option<List>,
 }
 
@@ -154,7 +154,7 @@ pub struct Invocation {
     pub position: Position,
     /// The name of the template.
     pub name: Str,
-    /// What becomes dot; nil where it is absent.
+    /// Pipeline whose value becomes dot; nil where it is absent.
     pub pipe: Option<Pipe>,
 }
 
@@ -250,7 +250,7 @@ pub struct Chain {
 pub struct Text {
     /// How it was written, with its quotes.
     pub quoted: Span,
-    /// What it stands for.
+    /// Its value.
     pub value: Str,
 }
 
@@ -266,7 +266,7 @@ pub struct Number {
     pub float: Option<f64>,
     /// Its real and imaginary part, where it is written as a complex number.
     pub complex: Option<(f64, f64)>,
-    /// What it is where no type is asked for.
+    /// Its type where no type is asked for.
     pub ideal: Ideal,
 }
 

@@ -26,7 +26,7 @@ struct Inner {
     text: OnceLock<(Arc<str>, usize)>,
 }
 
-/// Who made the error.
+/// Origin of the error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {

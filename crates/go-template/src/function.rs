@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use crate::{Context, Error, Type, Value};
 
-/// What a function does: the render that calls it, and its arguments, already checked against the parameters.
+/// Body of a function: gets the render that calls it, and its arguments, already checked against the
+/// parameters.
 pub type Call = dyn Fn(&mut Context<'_>, &[Value]) -> Result<Value, Error> + Send + Sync;
 
 /// The same without state, which needs no allocation: most functions, and all methods.

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// What a caller sets for a render.
+/// Options of a render.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// What a missing key of a map gives.
+    /// Result of a missing key of a map.
     pub missing_key: MissingKey,
-    /// What the render may use.
+    /// Limits of the render.
     pub limits: Limits,
 }
 
-/// What a field gives that a map does not have: Go's option `missingkey`.
+/// Result of a field that a map does not have: Go's option `missingkey`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MissingKey {
     /// No value, of which every field is no value again.

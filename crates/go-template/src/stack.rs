@@ -6,10 +6,10 @@
 use std::hint::black_box;
 use std::io;
 
-/// What is kept for functions that know nothing of the bound: encoders, printers, other libraries.
+/// Stack reserved for functions that do not check the bound: encoders, printers, other libraries.
 const RESERVE: usize = 384 * 1024;
 
-/// What of that is left to those that ask how much there is.
+/// Part of the reserve that is left to functions that do check.
 const LAST: usize = 128 * 1024;
 
 /// The lowest address that an execution may reach.

@@ -93,7 +93,7 @@ impl Kind {
     }
 }
 
-/// What a type is. Declared as a `static`; used through [`Type`].
+/// Description of a type. Declared as a `static`; used through [`Type`].
 #[derive(Debug)]
 pub struct TypeInfo {
     /// The name as `reflect.Type.String` prints it, such as `map[string]interface {}` or `common.Values`.

@@ -222,7 +222,7 @@ fn deep_values_are_refused_and_dropped() {
     );
 }
 
-/// What encoders and printers need of the stack fits into what is kept for them, wherever they are called.
+/// Checks that the reserve suffices for encoders and printers, wherever they are called.
 #[test]
 fn deep_values_are_written_at_the_end_of_the_stack() {
     for (depth, write) in [

@@ -110,7 +110,7 @@ impl<'a> Json<'a> {
         })
     }
 
-    /// What Go calls a value of this kind where it does not fit: `json: cannot unmarshal KIND into Go value of type …`.
+    /// Go's name for a value of this kind in errors: `json: cannot unmarshal KIND into Go value of type …`.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",

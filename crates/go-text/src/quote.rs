@@ -152,9 +152,9 @@ fn unescape(mut inner: &[u8], mark: u8) -> Result<Vec<u8>, InvalidSyntax> {
 /// The first character of the inside of a quoted string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unquoted<'s> {
-    /// What it stands for.
+    /// Its value.
     pub value: Unit,
-    /// What follows.
+    /// The rest of the text.
     pub rest: &'s [u8],
 }
 

@@ -2,7 +2,7 @@
 
 mod tables;
 
-/// What Go reads where bytes are no UTF-8 (`utf8.RuneError`).
+/// Rune that Go reads where bytes are no UTF-8 (`utf8.RuneError`).
 pub const ERROR: char = char::REPLACEMENT_CHARACTER;
 
 /// Reads the first character and its width in bytes. An invalid byte is [`ERROR`] of width 1; the replacement character

@@ -136,7 +136,7 @@ fn name_at(text: &[u8]) -> Option<(usize, usize, Element)> {
     text.starts_with(b"MST").then_some((0, 3, Element::ZoneName))
 }
 
-/// What follows a `-` or `Z`.
+/// Parses the element after a `-` or `Z`.
 fn offset_at(text: &[u8], iso: bool) -> Option<(usize, Element)> {
     let forms: [(&[u8], Precision, bool); 5] = [
         (b"070000", Precision::Seconds, false),
@@ -154,7 +154,7 @@ fn offset_at(text: &[u8], iso: bool) -> Option<(usize, Element)> {
     Some((1 + form.len(), Element::Offset(offset)))
 }
 
-/// What follows a point or comma: a run of zeroes or nines, which no other digit may follow.
+/// Parses the element after a point or comma: a run of zeroes or nines, which no other digit may follow.
 fn fraction_at(text: &[u8], comma: bool) -> Option<(usize, Element)> {
     let digit = *text.first().filter(|b| matches!(b, b'0' | b'9'))?;
     let digits = text.iter().take_while(|&&b| b == digit).count();

@@ -78,7 +78,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What stands behind a table's name or a value.
+    /// Reads the rest of a line behind a table's name or a value.
     fn end_of_line(&mut self) -> Result<(), Problem> {
         self.reader.skip(is_blank)?;
         match self.reader.next()? {

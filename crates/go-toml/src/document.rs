@@ -12,7 +12,7 @@ pub(super) type Key = Vec<Vec<u8>>;
 /// A table.
 pub(super) type Table = BTreeMap<Vec<u8>, Item>;
 
-/// What a key stands for.
+/// Value of a key.
 #[derive(Debug)]
 pub(super) enum Item {
     Table(Table),

@@ -38,7 +38,7 @@ fn refuse<T>(problem: impl Into<String>) -> Result<T, Stop> {
     Err(Stop::Refused(problem.into()))
 }
 
-/// What TOML knows a value as, where that decides how it is written.
+/// TOML's type of a value, where that decides how it is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shape {
     Nothing,

@@ -2,7 +2,7 @@
 
 use go_text::rune::{ERROR, decode};
 
-/// What is wrong, and in which line.
+/// Problem and its line.
 #[derive(Debug)]
 pub(super) struct Problem {
     pub(super) line: usize,

@@ -32,12 +32,12 @@ pub(crate) struct Way {
     pub(crate) knows_created: bool,
 }
 
-/// What became of objects.
+/// Effects on objects.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
     /// Objects that were not there before.
     pub(crate) created: Vec<Resource>,
-    /// What the server made of objects; those that needed no request are not among them.
+    /// Objects as the server answered them; those that needed no request are missing.
     pub(crate) answers: HashMap<ObjectId, Value>,
 }
 
@@ -58,13 +58,13 @@ impl Failed {
     }
 }
 
-/// What happened to one object.
+/// Effect on one object.
 struct Done {
     is_new: bool,
     answer: Option<Value>,
 }
 
-/// What one object was, for who has to compare.
+/// State of an object before, for callers that compare.
 enum Before<'a> {
     /// Nothing is known: it is new, or somebody else's.
     Unknown,

@@ -19,7 +19,7 @@ pub struct Cluster {
     pub field_manager: String,
 }
 
-/// What goes with one action.
+/// Context of one action.
 pub struct Context<'a> {
     /// Where it works.
     pub cluster: &'a Cluster,

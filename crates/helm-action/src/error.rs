@@ -14,7 +14,7 @@ pub struct Error {
     report: Option<Box<Report>>,
 }
 
-/// What it was about.
+/// Subject of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -30,7 +30,7 @@ pub enum ErrorKind {
     Pending,
     /// The chart could not be rendered with the values.
     Render,
-    /// What was rendered is no list of objects that the cluster knows.
+    /// The rendered text is no list of objects that the cluster knows.
     Build,
     /// An object belongs to somebody else.
     Ownership,
@@ -98,7 +98,7 @@ impl Error {
         self
     }
 
-    /// What it is about.
+    /// Returns the subject of the error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.kind

@@ -28,7 +28,7 @@ pub struct HookOptions {
     pub timeout: Duration,
     /// True if they are applied on the server.
     pub server_side: bool,
-    /// What the user says of kinds. Jobs and Pods are waited for without that, all others only if there is a check.
+    /// Health checks of the user. Jobs and Pods are always waited for, other kinds only if there is a check.
     pub checks: Arc<Checks>,
     /// Hooks are waited for whatever it is; their deletion is not where it is [`WaitStrategy::HookOnly`].
     pub strategy: WaitStrategy,

@@ -1,4 +1,4 @@
-//! What a caller asks an action for. Plain data.
+//! Options of an action. Plain data.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,9 +16,9 @@ pub struct Install {
     pub name: String,
     /// Where its objects are, unless they say otherwise.
     pub namespace: String,
-    /// What is installed.
+    /// Chart and values to install.
     pub content: Content,
-    /// What is waited for.
+    /// Wait options.
     pub waiting: Waiting,
     /// Leaves hooks aside.
     pub disable_hooks: bool,
@@ -39,9 +39,9 @@ pub struct Upgrade {
     pub name: String,
     /// Where its objects are. A release keeps the namespace that it was installed in.
     pub namespace: String,
-    /// What is installed.
+    /// Chart and values to install.
     pub content: Content,
-    /// What is waited for.
+    /// Wait options.
     pub waiting: Waiting,
     /// Leaves hooks aside.
     pub disable_hooks: bool,
@@ -68,7 +68,7 @@ pub struct Rollback {
     pub namespace: String,
     /// Which revision; 0 for the one before.
     pub version: i64,
-    /// What is waited for.
+    /// Wait options.
     pub waiting: Waiting,
     /// Leaves hooks aside.
     pub disable_hooks: bool,
@@ -89,13 +89,13 @@ pub struct Uninstall {
     pub name: String,
     /// Where its objects are.
     pub namespace: String,
-    /// What is waited for.
+    /// Wait options.
     pub waiting: Waiting,
     /// Leaves hooks aside.
     pub disable_hooks: bool,
     /// Keeps the records.
     pub keep_history: bool,
-    /// What becomes of what its objects own.
+    /// Propagation policy for objects that the deleted ones own.
     pub propagation: Propagation,
 }
 
@@ -108,7 +108,7 @@ pub struct Test {
     pub namespace: String,
     /// How long each may take.
     pub timeout: Duration,
-    /// What the user says of kinds.
+    /// Health checks of the user.
     pub checks: Arc<Checks>,
     /// Names of tests that run or, if `exclude` is true, do not.
     pub filters: Vec<(String, bool)>,
@@ -123,9 +123,9 @@ pub struct Content {
     pub values: Map<String, Value>,
     /// Changes what was rendered.
     pub post_render: Option<Arc<dyn PostRender>>,
-    /// What the post-renderer gets.
+    /// Input of the post-renderer.
     pub post_render_strategy: PostRenderStrategy,
-    /// What is done with crds/.
+    /// Policy for CRDs in crds/.
     pub crds: CrdPolicy,
     /// Set on CRDs; on all other objects it is the post-renderer that sets them.
     pub origin_labels: BTreeMap<String, String>,
@@ -149,7 +149,7 @@ impl fmt::Debug for Content {
     }
 }
 
-/// What is done with the CRDs in a chart's crds/.
+/// Policy for the CRDs in a chart's crds/.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CrdPolicy {
     /// Nothing.
@@ -173,14 +173,14 @@ pub enum ServerSide {
     Auto,
 }
 
-/// What is waited for, and how long.
+/// Wait options: for which objects, and how long.
 #[derive(Clone, Debug, Default)]
 pub struct Waiting {
     /// By which rules.
     pub strategy: WaitStrategy,
     /// True if Jobs that are no hooks have to end.
     pub for_jobs: bool,
-    /// What the user says of kinds.
+    /// Health checks of the user.
     pub checks: Arc<Checks>,
     /// How long one wait may take.
     pub timeout: Duration,
@@ -198,7 +198,7 @@ pub enum WaitStrategy {
     Legacy,
 }
 
-/// What becomes of what deleted objects own.
+/// Propagation policy for objects that deleted ones own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Propagation {
     /// It is deleted afterwards.

@@ -1,4 +1,4 @@
-//! What an action leaves behind.
+//! Result of an action.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use helm_release::Release;
 
 use crate::Error;
 
-/// What an action did.
+/// Result of an action.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Every record that was written, in its newest state, by revision. Empty: the storage was not touched.

@@ -1,4 +1,4 @@
-//! What an install or upgrade would apply, and nothing of it is: for people who look before they push.
+//! Previews an install or upgrade: computes what it would apply and applies nothing.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use crate::render::{self, Revision};
 use crate::{Content, CrdPolicy, Error, ErrorKind, ServerSide, Storage, crds};
 use crate::{patch, resources};
 
-/// What a release would be made of.
+/// Parts of a previewed release.
 #[derive(Debug)]
 pub struct Previewed {
     /// Its objects as they would be applied, hooks aside.
@@ -28,7 +28,7 @@ pub struct Previewed {
 pub struct Former {
     /// Applied on the server, or else patched by the client.
     pub server_side: bool,
-    /// What the revision declares that would be upgraded.
+    /// Objects that the revision to upgrade declares.
     declared: HashMap<ObjectId, Object>,
 }
 

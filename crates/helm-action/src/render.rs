@@ -171,7 +171,7 @@ async fn capabilities(engine: &Engine, content: &Content) -> Result<Capabilities
     })
 }
 
-/// What templates write to ask what a cluster serves.
+/// Variable with which templates ask for the API versions of a cluster.
 const CAPABILITIES: &str = "Capabilities";
 
 /// Returns whether a template could ask what the cluster serves. Values may be templates too.

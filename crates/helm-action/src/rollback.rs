@@ -44,7 +44,7 @@ async fn prepare_and_perform(
     }
 }
 
-/// What there is.
+/// State before the rollback.
 struct Before<'a> {
     history: &'a History,
     current: &'a Record,

@@ -23,7 +23,7 @@ use requests::{Answer, Requests};
 #[derive(Clone)]
 pub struct Storage {
     requests: Requests,
-    /// What was read last, until somebody takes it.
+    /// Release that was read last, until someone takes it.
     read: Arc<Mutex<Option<Read>>>,
 }
 
@@ -124,7 +124,7 @@ impl Storage {
         self.read.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What was read is not so any more.
+    /// Forgets the last read, which is outdated.
     fn forget(&self) {
         self.read().take();
     }

@@ -44,10 +44,10 @@ impl Before {
     }
 }
 
-/// What is done to the cluster.
+/// Planned changes to the cluster.
 struct Plan {
     originals: Vec<Resource>,
-    /// What only revisions that failed may have made.
+    /// Objects that only failed revisions may have created.
     strays: Vec<Resource>,
     targets: Vec<Resource>,
     way: Way,

@@ -33,7 +33,7 @@ const MAX_HEADERS_SIZE: u64 = 64 * 1024 * 1024;
 /// packed dependencies may unpack to a thousand times as much.
 const MAX_TOTAL_SIZE: u64 = 4 * MAX_CHART_SIZE;
 
-/// What all archives of one chart may still unpack to.
+/// Remaining budget for unpacking all archives of one chart.
 #[derive(Debug)]
 pub(super) struct Budget {
     remaining: u64,

@@ -1,4 +1,4 @@
-//! What `helm install` and `helm template` ask of a loaded chart before they render it.
+//! Checks that `helm install` and `helm template` make of a loaded chart before they render it.
 
 use super::Chart;
 use super::error::{Error, ErrorKind};

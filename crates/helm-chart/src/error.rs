@@ -11,7 +11,7 @@ pub struct Error {
     text: String,
 }
 
-/// What was wrong with a chart.
+/// Problem of a chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {

@@ -7,7 +7,7 @@ use super::error::{Error, ErrorKind};
 use super::paths::base;
 use crate::path_match::path_match;
 
-/// What Helm always adds: dot files in templates/.
+/// Rule that Helm always adds: dot files in templates/.
 const DEFAULT_RULE: &str = "templates/.?*";
 
 /// The longest line that Go's scanner takes.
@@ -25,7 +25,7 @@ struct Rule {
     folders_only: bool,
 }
 
-/// What a pattern is compared with.
+/// Text that a pattern is compared with.
 #[derive(Debug)]
 enum Scope {
     /// The last element of the path.

@@ -40,7 +40,7 @@ pub use warning::Warning;
 
 use schema::Schema;
 
-/// Whose behaviour is followed where Helm 3 and Helm 4 differ.
+/// Major version of Helm to follow where Helm 3 and Helm 4 differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Helm {
     /// Helm 3.22.

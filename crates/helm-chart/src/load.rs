@@ -120,7 +120,7 @@ struct Loader<'a> {
     helm: Helm,
     /// Go's name of the package that the structs belong to, for messages.
     package: &'static str,
-    /// What all archives of the chart together may hold.
+    /// Budget of all archives of the chart together.
     budget: Budget,
     /// How many charts hold the one that is read.
     depth: usize,

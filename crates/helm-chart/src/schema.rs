@@ -93,7 +93,7 @@ fn check(
     schema.check(values)
 }
 
-/// What Go's `%T` prints of a value.
+/// Go's name of a value's type, as `%T` prints it.
 fn go_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",

@@ -1,4 +1,5 @@
-//! What a file seems to be, by its first bytes: Go's `net/http.DetectContentType`, whose names Helm puts into errors.
+//! Detects the type of a file by its first bytes: Go's `net/http.DetectContentType`, whose names Helm puts
+//! into errors.
 
 /// How many bytes are looked at.
 pub(super) const SNIFFED: usize = 512;

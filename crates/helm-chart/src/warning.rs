@@ -1,4 +1,4 @@
-//! What Helm writes to standard error while a chart is still rendered.
+//! Warnings that Helm writes to standard error while it still renders a chart.
 //!
 //! Nothing here prints: loaders, dependencies and values collect warnings, the command line or a controller shows them.
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::fields::{self, Field, Kind};
 
-/// What Go's type of a place says.
+/// Go type of a place.
 #[derive(Clone, Copy)]
 pub(crate) enum Target {
     Nothing,

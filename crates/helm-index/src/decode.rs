@@ -100,7 +100,7 @@ pub(crate) fn unknown(name: &str) -> String {
     format!("json: unknown field {}", go_text::quote::quoted(name))
 }
 
-/// What a field is set to; the outer None leaves it as it is, the inner one empties it.
+/// Reads the value of a field; the outer None leaves it as it is, the inner one empties it.
 fn read(of: &Struct, field: &Field, value: Value, strict: bool) -> Result<Option<Option<Slot>>, String> {
     let refuse = |value: &Value, kind: &str| Err(mismatch(of, field, value, kind));
     let slot = match (field.kind, value) {

@@ -16,7 +16,7 @@ pub enum Error {
     Yaml {
         /// The chart whose entry it is; empty outside of entries.
         chart: String,
-        /// What is wrong.
+        /// The problem.
         problem: Problem,
     },
     /// A field has the wrong type, or a name that no field has.
@@ -26,13 +26,13 @@ pub enum Error {
         chart: String,
         /// The line of the entry or field; 0 when it is not known.
         line: u32,
-        /// What is wrong.
+        /// The problem.
         text: String,
     },
     /// A piece is larger than what is held in memory.
     #[error("failed to read the index: {what} is larger than {limit} bytes{}", place(.chart, *.line))]
     TooLarge {
-        /// What it is.
+        /// The place.
         what: &'static str,
         /// The limit.
         limit: u64,

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::error::Error;
 use crate::go_json;
 
-/// What counts of a version of a chart.
+/// Fields of a chart version that matter here.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ChartVersion {

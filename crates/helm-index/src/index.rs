@@ -23,7 +23,7 @@ const FIELDS_BEFORE_ENTRIES: usize = 3;
 /// Bytes that are read or written at a time.
 const BUFFER: usize = 64 << 10;
 
-/// What was read so far.
+/// Index as read so far.
 pub(crate) struct Index<S: Write> {
     fields: Filled,
     /// None as long as there was no `entries`, or null.

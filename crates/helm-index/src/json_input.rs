@@ -15,7 +15,7 @@ use crate::normalize::Attempt;
 
 /// How many blanks may stand before the brace.
 const MAX_BLANKS: usize = 4 << 10;
-/// What the reader takes at a time counts for the piece that began before it.
+/// Bytes that the reader takes at a time; they count for the piece that began before them.
 const SLACK: u64 = 64 << 10;
 
 /// Returns whether the first character says that this is JSON, or YAML in flow style.
@@ -83,7 +83,7 @@ impl<R: Read> Read for Metered<R> {
 struct IndexSeed<'a, S: Write> {
     index: &'a mut Index<S>,
     budget: &'a Cell<u64>,
-    /// What is wrong with the content, which is no fault of the JSON.
+    /// Error in the content, which is no error of the JSON.
     failure: &'a mut Option<Error>,
 }
 

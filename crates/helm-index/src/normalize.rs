@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::index::Index;
 use crate::{json_input, yaml_input};
 
-/// What an index holds.
+/// Summary of an index.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Number of charts.

@@ -35,7 +35,7 @@ pub(crate) enum What {
     Entry,
 }
 
-/// What a line means.
+/// Meaning of a line.
 pub(crate) enum Split {
     /// It goes on.
     More,

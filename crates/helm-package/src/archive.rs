@@ -12,7 +12,7 @@ use tar::{Builder, Header};
 use crate::chart_yaml::{chart_lock, chart_yaml};
 use crate::error::{Error, Step, Words, during};
 
-/// What Helm writes into the gzip header of every chart: a subfield "rr" of 40 bytes.
+/// Extra field that Helm writes into the gzip header of every chart: a subfield "rr" of 40 bytes.
 const EXTRA: &[u8] = b"rr\x28\x00aHR0cHM6Ly95b3V0dS5iZS96OVV6MWljandyTQo=";
 const COMMENT: &str = "Helm";
 const LEVEL: u32 = 6;

@@ -82,8 +82,8 @@ pub(crate) struct Source<'a> {
     pub(crate) folder: &'a str,
 }
 
-/// What is named and not there. Helm finds a chart by its name, whatever alias it goes by later; of charts that are named
-/// twice the version decides.
+/// Returns the dependencies that are missing. Helm finds a chart by its name, whatever alias it gets later;
+/// the version decides between charts of one name.
 fn missing(chart: &Chart) -> Vec<Dependency> {
     let locked = chart.content.lock.as_ref().map(|lock| &lock.dependencies);
     let named = locked.or(chart.metadata.dependencies.as_ref());

@@ -36,7 +36,7 @@ impl Step {
 #[derive(Debug, thiserror::Error)]
 #[error("{}", .step.words())]
 pub struct Error {
-    /// What failed.
+    /// Step that failed.
     pub step: Step,
     /// Why.
     #[source]

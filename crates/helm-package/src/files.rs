@@ -5,7 +5,7 @@
 
 use std::io::{self, Read};
 
-/// What is at a path.
+/// Type of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// A file of so many bytes.
@@ -19,13 +19,13 @@ pub enum What {
 pub struct Entry {
     /// Its name in the folder.
     pub name: String,
-    /// What it is.
+    /// Its type.
     pub what: What,
 }
 
 /// The tree that a chart is taken from. Paths are those that [`within`] returns; the empty one is the root.
 pub trait Files {
-    /// What is at a path; None for nothing.
+    /// Returns the type of the file at a path; None for nothing.
     ///
     /// # Errors
     /// When that cannot be found out.

@@ -48,7 +48,7 @@ impl Default for Limits {
     }
 }
 
-/// What is to become of a chart.
+/// Options of building a chart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Metadata of the version (`+…`), which is set anew; empty to leave it alone.
@@ -76,7 +76,7 @@ impl Options {
     }
 }
 
-/// What was made.
+/// Built chart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Built {
     /// The chart's name.
@@ -91,7 +91,7 @@ pub struct Built {
     pub resolved_dependencies: usize,
 }
 
-/// Whose charts these are: the line of Helm that Flux embeds.
+/// Version of Helm whose charts these are: the line that Flux embeds.
 const HELM: helm_chart::Helm = helm_chart::Helm::V4;
 const VALUES: &str = "values.yaml";
 

@@ -1,4 +1,4 @@
-//! What a chart says of itself, read before anything else, to know whether there is something to do.
+//! Metadata of a chart, read before anything else to know whether there is work to do.
 
 use std::io::Read;
 

@@ -108,7 +108,7 @@ impl Chart {
         &self.head.names.app_version
     }
 
-    /// What Chart.yaml said, as Helm writes it.
+    /// Content of Chart.yaml, as Helm writes it.
     #[must_use]
     pub fn metadata(&self) -> Option<&RawValue> {
         self.head.metadata.as_deref()

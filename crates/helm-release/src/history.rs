@@ -8,7 +8,7 @@ use crate::release::Status;
 pub struct Revision {
     /// Which.
     pub version: i64,
-    /// What became of it.
+    /// Its status.
     pub status: Status,
 }
 

@@ -11,7 +11,8 @@ use crate::digest;
 use crate::release::{Hook, Info, Release};
 use go_text::json::{self, AnyMap};
 
-/// What the digest is made of (helm-controller's `Observation`); test hooks are left out, since people may run tests.
+/// Input of the digest (helm-controller's `Observation`); test hooks are left out, since people may run
+/// tests.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Observation<'a> {

@@ -25,7 +25,7 @@ pub const KEY: &str = "release";
 /// The label and its value that all records have.
 pub const OWNER: (&str, &str) = ("owner", "helm");
 
-/// What an API server takes for the data of a Secret (`MaxSecretSize`), in bytes.
+/// Bytes that an API server accepts as the data of a Secret (`MaxSecretSize`).
 pub const MAX_SIZE: usize = 1 << 20;
 /// No release is larger when it is unpacked: a tenant may write a Secret that grows without end. What a Secret holds is
 /// eight to fifteen times of it when Helm made it.

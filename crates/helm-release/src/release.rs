@@ -24,7 +24,7 @@ pub struct Release {
     /// Values that were given beside the chart's own.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "Map::is_empty")]
     pub config: Map<String, Value>,
-    /// What was rendered, hooks aside.
+    /// Rendered objects, except hooks.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "String::is_empty")]
     pub manifest: String,
     /// The hooks, and how they went.
@@ -68,7 +68,7 @@ pub struct Info {
     /// A line for people.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// What became of it.
+    /// Its status.
     #[serde(skip_serializing_if = "Status::is_empty")]
     pub status: Status,
     /// Which revision it went back to; 0 if it is no rollback.
@@ -79,7 +79,7 @@ pub struct Info {
     pub notes: String,
 }
 
-/// What became of a release.
+/// Status of a release.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[allow(missing_docs)] // the names are Helm's
 pub enum Status {
@@ -94,7 +94,7 @@ pub enum Status {
     PendingInstall,
     PendingUpgrade,
     PendingRollback,
-    /// What another version of Helm says.
+    /// Status of another version of Helm.
     Other(String),
 }
 

@@ -1,4 +1,4 @@
-//! What Flux keeps of a release that it made, and whether a stored release is still that one.
+//! Snapshots of releases in Flux's status, and whether a stored release still matches its snapshot.
 //!
 //! A snapshot stands in `status.history` of a HelmRelease. Which action made it is known to who made it.
 
@@ -21,7 +21,7 @@ pub struct Snapshot {
     pub namespace: String,
     /// Which revision.
     pub version: i64,
-    /// What became of it.
+    /// Its status.
     pub status: Status,
     /// The chart's name.
     pub chart_name: String,
@@ -78,7 +78,7 @@ impl Snapshot {
 /// Why a stored release is not the one that was recorded; the words are Flux's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unverified {
-    /// What was recorded is no digest.
+    /// The recorded digest is no digest.
     #[error("release digest verification error")]
     Digest,
     /// Somebody else made it, or changed it.

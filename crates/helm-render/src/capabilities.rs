@@ -1,4 +1,4 @@
-//! What a cluster can do, as templates ask for it.
+//! Capabilities of a cluster, as templates ask for them.
 //!
 //! Helm fakes a cluster where it has none: of the Kubernetes version that its client library is made for, with the API
 //! groups that the library knows. [`Capabilities::offline`] gives the same.
@@ -36,7 +36,7 @@ pub struct HelmVersion {
 }
 
 impl Capabilities {
-    /// What Helm assumes where it does not ask a cluster.
+    /// Capabilities that Helm assumes where it does not ask a cluster.
     pub fn offline(helm: Helm) -> Self {
         Self {
             kube_version: KubeVersion::built_in(),

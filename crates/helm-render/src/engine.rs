@@ -26,7 +26,7 @@ use crate::render::Release;
 use crate::{Error, ErrorKind};
 use helm_chart::{Chart, Helm};
 
-/// What a rendering is made of.
+/// Input of a rendering.
 pub(crate) struct Job<'a> {
     pub(crate) helm: Helm,
     pub(crate) chart: &'a Chart,
@@ -40,7 +40,7 @@ pub(crate) struct Job<'a> {
     pub(crate) limits: Limits,
 }
 
-/// What was rendered.
+/// Output of a rendering.
 pub(crate) struct Output {
     pub(crate) files: Files,
     pub(crate) warnings: Vec<String>,

@@ -33,14 +33,14 @@ pub struct Manifest {
     pub name: String,
 }
 
-/// What rendered files hold.
+/// Contents of rendered files.
 #[derive(Clone, Debug, Default)]
 pub struct Sorted {
-    /// What is no hook, in the order in which it is to be installed.
+    /// Objects that are no hooks, in install order.
     pub manifests: Vec<Manifest>,
     /// The hooks, sorted by kind; who runs them sorts them by weight.
     pub hooks: Vec<Hook>,
-    /// What Helm logs: hooks of unknown events, which are left out.
+    /// Warnings that Helm logs: hooks of unknown events, which are left out.
     pub warnings: Vec<Warning>,
     /// Number of YAML values in all documents, with aliases expanded.
     pub values: usize,
@@ -52,7 +52,7 @@ pub struct Sorted {
 pub struct ReadError {
     /// The file that the document stands in.
     pub path: Arc<str>,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: String,
 }
 

@@ -14,13 +14,13 @@ use crate::manifest::{self, Files, KindOrder};
 use crate::{Error, ErrorKind};
 use helm_chart::Helm;
 
-/// What changes rendered manifests.
+/// Changes rendered manifests.
 pub trait PostRender: fmt::Debug + Send + Sync {
     /// Gets a stream of YAML documents, and returns another. An error ends the rendering with that text.
     fn run(&self, documents: &str) -> Result<String, String>;
 }
 
-/// What a post-renderer gets.
+/// Input of a post-renderer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PostRenderStrategy {
     /// Hooks and manifests as one stream: what Helm 4 does unless told otherwise.
@@ -68,7 +68,7 @@ struct Words {
     merging: &'static str,
     running: &'static str,
     parsing: &'static str,
-    /// What the names of documents begin with that the post-renderer made itself.
+    /// Prefix of the names of documents that the post-renderer created.
     prefix: &'static str,
 }
 

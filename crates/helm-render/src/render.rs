@@ -53,18 +53,18 @@ impl Release {
     }
 }
 
-/// What a rendering depends on besides chart and values.
+/// Options of a rendering, besides chart and values.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The release.
     pub release: Release,
-    /// What the cluster can do; what Helm assumes offline where it is None.
+    /// Capabilities of the cluster; None for those that Helm assumes offline.
     pub capabilities: Option<Capabilities>,
     /// Where `lookup` finds objects; without it finds none.
     pub lookup: Option<Arc<dyn Lookup>>,
     /// Changes what was rendered before it is split into manifests.
     pub post_render: Option<Arc<dyn PostRender>>,
-    /// What the post-renderer gets.
+    /// Input of the post-renderer.
     pub post_render_strategy: PostRenderStrategy,
     /// Defaults in place of those of the chart, such as Helm's upgrade takes that keeps the values of the release before
     /// ([`values::reuse`]).
@@ -77,7 +77,7 @@ pub struct Options {
     pub strict: bool,
     /// Turns `fail` and `required` into warnings.
     pub lint: bool,
-    /// What templates may use.
+    /// Limits of the templates.
     pub limits: Limits,
     /// Size limit of manifests, hooks and notes together.
     pub output: OutputLimits,
@@ -141,10 +141,10 @@ impl OutputLimits {
 /// How much stack templates get. Go's grow to a gigabyte; only what is used takes memory.
 const STACK: usize = 256 * 1024 * 1024;
 
-/// What the thread keeps for what stands below the templates.
+/// Stack that the thread keeps for what runs below the templates.
 const STACK_BELOW: usize = 1024 * 1024;
 
-/// What a chart gives for a release.
+/// Result of rendering a chart for a release.
 #[derive(Clone, Debug)]
 pub struct Rendered {
     /// The chart as it was rendered: without the dependencies that take no part, with the values that it imports. This is
@@ -152,13 +152,13 @@ pub struct Rendered {
     pub chart: Chart,
     /// Files of crds/, which are no templates, by their paths.
     pub crds: Vec<Crd>,
-    /// What is to be installed, in that order.
+    /// Objects to install, in that order.
     pub manifests: Vec<Manifest>,
-    /// What is to run at points of the release's life, sorted by kind.
+    /// Hooks that run at points of the release's life, sorted by kind.
     pub hooks: Vec<Hook>,
     /// NOTES.txt, rendered.
     pub notes: String,
-    /// What Helm would have logged.
+    /// Warnings that Helm would log.
     pub warnings: Vec<Warning>,
 }
 

@@ -26,7 +26,7 @@ const TEMPLATES_V3: usize = 404;
 const CHARTS_V4: usize = 240;
 const CHARTS_V3: usize = 240;
 
-/// What a command line must be like is checked by the crate `cli`, which has one.
+/// Cases about the command line, which the crate `cli` checks.
 const OF_THE_COMMAND_LINE: [&str; 3] = [
     "an_unknown_flag",
     "disable_openapi_validation_and_other_flags",

@@ -25,7 +25,7 @@ const CHARTS_V3: usize = 1527;
 const VECTORS_V4: usize = 843;
 const VECTORS_V3: usize = 843;
 
-/// What a command line must be like is checked by the crate `cli`, which has one.
+/// Cases about the command line, which the crate `cli` checks.
 const OF_THE_COMMAND_LINE: [&str; 1] = ["release-name-007"];
 
 #[test]

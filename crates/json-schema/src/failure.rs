@@ -1,4 +1,4 @@
-//! What does not fit a schema: a tree, printed as santhosh-tekuri/jsonschema v6 prints it.
+//! Validation failures: a tree, printed as santhosh-tekuri/jsonschema v6 prints it.
 
 use go_text::json::Json;
 use go_text::quote::quoted as go_quote;

@@ -9,7 +9,7 @@ mod time;
 use super::pattern::Pattern;
 use go_text::json::Json;
 
-/// What is wrong with a text.
+/// Problem of a text.
 type Problem = String;
 
 /// A format by its name.

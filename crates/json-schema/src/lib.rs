@@ -27,7 +27,7 @@ use document::{Documents, MAIN};
 use go_text::json::{self, Json};
 use node::NodeId;
 
-/// What is wrong with values or with their schema, in Helm's words.
+/// Problem of values or of their schema, in Helm's words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Error(String);

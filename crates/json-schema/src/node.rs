@@ -60,7 +60,7 @@ pub(super) enum Additional {
     Schema(NodeId),
 }
 
-/// What a property asks of the object that has it.
+/// Requirement of a property for the object that has it.
 #[derive(Debug)]
 pub(super) enum Dependency {
     Properties(Vec<String>),
@@ -82,7 +82,7 @@ pub(super) struct ObjectRules {
     pub(super) dependent_required: Vec<(String, Vec<String>)>,
 }
 
-/// What `items` says before draft 2020-12.
+/// Form of `items` before draft 2020-12.
 #[derive(Debug)]
 pub(super) enum Items {
     Each(NodeId),

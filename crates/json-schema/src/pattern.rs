@@ -23,7 +23,7 @@ impl Pattern {
         self.compiled.is_match(text.as_bytes())
     }
 
-    /// What was compiled.
+    /// Returns the compiled text.
     pub(super) fn text(&self) -> &str {
         &self.text
     }

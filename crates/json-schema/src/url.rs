@@ -7,7 +7,7 @@ use go_text::quote::quoted;
 /// A URL without a fragment; fragments are split off before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Url {
-    /// What stands before the first colon, in lower case; empty for a relative reference.
+    /// Part before the first colon, in lower case; empty for a relative reference.
     pub scheme: String,
     opaque: String,
     user: Option<String>,

@@ -21,7 +21,8 @@ const SHALLOW: usize = 128;
 const DEEP: usize = 4_000;
 const DEEP_STACK: usize = 64 << 20;
 
-/// What a schema may cost: the checks of one value by one schema, and the failures that are remembered.
+/// Limit on the cost of a schema: the checks of one value by one schema, and the failures that are
+/// remembered.
 const MAX_STEPS: usize = 2_000_000;
 const MAX_FAILURES: usize = 200_000;
 
@@ -163,7 +164,7 @@ struct Meta<'s> {
     document: &'s Document<'s>,
 }
 
-/// What grows while a value is checked.
+/// Counters that grow while a value is checked.
 struct Limits {
     max_depth: usize,
     depth: usize,
@@ -235,7 +236,7 @@ impl<'s, 'v> Step<'s, 'v, '_> {
         checked
     }
 
-    /// What one keyword alone can decide, and then everything else.
+    /// Checks the keywords that decide alone first, and then all others.
     fn check_value(&mut self, run: &mut Run<'_, 'v>) -> Result<Done, Box<Failure>> {
         let node = self.node;
         match node.boolean {

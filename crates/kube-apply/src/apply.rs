@@ -32,7 +32,7 @@ use crate::prepare::{Item, Prepared};
 use crate::settings::{ApplyOptions, Owner};
 use crate::stage::Stage;
 
-/// What was done with an object; the words are Flux's.
+/// Action on an object, in Flux's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     /// It did not exist, or was recreated.
@@ -66,20 +66,20 @@ impl fmt::Display for Action {
     }
 }
 
-/// What was done with one object. Displayed as Flux writes it into events: `Deployment/default/web configured`.
+/// Action on one object. Displayed as Flux writes it into events: `Deployment/default/web configured`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
     /// The object.
     pub id: ObjectId,
     /// Its kind, in the version that was applied.
     pub gvk: GroupVersionKind,
-    /// What was done.
+    /// The action.
     pub action: Action,
     /// Which fields changed; only for objects that existed and were changed, when asked for.
     pub fields: FieldChanges,
     /// The API server's answer, without managedFields; only for objects that were written, when asked for.
     pub live: Option<serde_json::Value>,
-    /// Who had applied the object before, if it was another owner.
+    /// Previous owner of the object, if another one had applied it.
     pub taken_from: Option<Owner>,
 }
 
@@ -151,7 +151,7 @@ struct Run<'a> {
     options: &'a ApplyOptions,
     owner: Owner,
     items: Vec<Item>,
-    /// What was known of each live object before the first request.
+    /// Live objects before the first request.
     before: Vec<Live>,
     progress: Vec<Progress>,
     /// Kinds (group, kind) whose CRD this run wrote.

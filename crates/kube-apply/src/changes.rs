@@ -1,4 +1,4 @@
-//! What an apply changed in an object, field by field: old value, new value, and who had set the old one. Pure.
+//! Changes of an apply, field by field: old value, new value, and the previous owner. Pure.
 //!
 //! Two states of one object go in, before and after a write. Labels, annotations, finalizers and all that is neither
 //! metadata nor status is compared. What comes out is made to be read by people and to be kept in a status: it is bounded
@@ -33,7 +33,7 @@ pub struct FieldChange {
     pub old: Option<String>,
     /// The value after.
     pub new: Option<String>,
-    /// Who had set the value before, unless that was us or nobody knows.
+    /// Previous owner of the value, unless that was us or is unknown.
     pub set_by: Option<SetBy>,
 }
 

@@ -1,4 +1,4 @@
-//! What went wrong with an object, in words and as a class. Pure, except that it reads kube's error type.
+//! Failures of an object, with message and class. Pure, except that it reads kube's error type.
 //!
 //! The API server's messages are long, repeat what the reader knows, and may quote a Secret. Here they are shortened,
 //! masked and told apart; who retries what is decided by the caller from the [`Class`].
@@ -37,7 +37,7 @@ pub enum Class {
 /// A failure of one request, without the object that it was about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// What helps.
+    /// Class, which says what helps.
     pub class: Class,
     /// The server's own reason word, for example `Invalid`; empty when no server answered.
     pub status: String,
@@ -114,7 +114,7 @@ pub(crate) fn names_nothing(status: &Status) -> bool {
         .is_none_or(|details| details.name.is_empty())
 }
 
-/// What API server, CEL rules and webhooks say when a field cannot change.
+/// Phrases of API server, CEL rules and webhooks for a field that cannot change.
 const IMMUTABLE_PHRASES: [&str; 12] = [
     "is immutable",
     "immutable field",
@@ -208,7 +208,7 @@ pub(crate) fn shorten(message: &str) -> String {
     }
 }
 
-/// What was being done when it failed.
+/// Step that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Step {
@@ -249,9 +249,9 @@ pub struct ObjectError {
     pub id: ObjectId,
     /// Where its manifest is; None when no file holds it.
     pub origin: Option<Origin>,
-    /// What was being done.
+    /// Step that failed.
     pub step: Step,
-    /// What helps.
+    /// Class, which says what helps.
     pub class: Class,
     /// The server's own reason word, for example `Invalid`; empty when no server answered.
     pub status: String,
@@ -348,7 +348,7 @@ pub fn summarize(errors: &[ObjectError]) -> Vec<String> {
 pub struct ApplyError {
     /// Every failure, in the order in which the objects are applied.
     pub errors: Vec<ObjectError>,
-    /// What was done nevertheless; empty when validation failed.
+    /// Changes made nevertheless; empty when validation failed.
     pub changes: Vec<Change>,
 }
 

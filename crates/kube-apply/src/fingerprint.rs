@@ -240,7 +240,7 @@ impl kube::Resource for Glimpse {
     }
 }
 
-/// What is remembered of a live object.
+/// Remembered facts about a live object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// Changes when somebody touches what we applied.
@@ -252,9 +252,9 @@ pub struct Facts {
     pub resource_version: Option<u64>,
     /// Makes sure that a delete hits the object that was looked at. None when it is no UUID.
     pub uid: Option<u128>,
-    /// Whose labels it wears.
+    /// Owner, by its labels.
     pub owner: Option<Arc<Owner>>,
-    /// What its own labels and annotations ask for.
+    /// Policy set by its own labels and annotations.
     pub policy: Policy,
     /// Other tools left field managers or annotations that are to be taken over.
     pub needs_take_over: bool,

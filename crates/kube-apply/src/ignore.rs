@@ -40,7 +40,7 @@ pub enum IgnoreError {
     Selector {
         /// Which part, in Flux's words.
         part: &'static str,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
     /// A path is no JSON pointer.

@@ -22,7 +22,7 @@ use crate::settings::{Owner, Settings};
 use index::Index;
 pub use index::{Applying, Live, Recorded};
 
-/// What happened to an object that we applied.
+/// Change to an object that we applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// Somebody changed, took or removed something of ours.
@@ -36,13 +36,13 @@ pub enum What {
 /// An object is no longer as its owner left it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Drift {
-    /// Who applied it.
+    /// Owner that applied it.
     pub owner: Owner,
     /// The object.
     pub object: ObjectId,
-    /// What happened.
+    /// The change.
     pub what: What,
-    /// Who applied it, if another owner did.
+    /// Owner that applied it, if it was another one.
     pub by: Option<Owner>,
 }
 

@@ -22,7 +22,7 @@ use manifest::GroupVersionKind;
 use catalog::{Catalog, Document};
 pub use definition::{Definition, definition};
 
-/// What is needed to address objects of a kind.
+/// Address of a kind's objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resource {
     /// Group, version, kind and plural.

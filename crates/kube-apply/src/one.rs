@@ -39,7 +39,7 @@ pub enum MadePatch {
     Merge(Value),
 }
 
-/// What becomes of what a deleted object owns.
+/// Propagation policy for objects that a deleted one owns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cascade {
     /// It is deleted afterwards.
@@ -50,7 +50,7 @@ pub enum Cascade {
     Orphan,
 }
 
-/// What became of an object that was to be deleted.
+/// Result of deleting an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deleted {
     /// There was none.

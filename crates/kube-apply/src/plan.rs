@@ -1,4 +1,4 @@
-//! What is to be done with an object, from what is known of it. Pure.
+//! Plans what to do with an object, from what is known of it. Pure.
 //!
 //! Three questions: is a request needed at all ([`opening`]); must its dry run wait for something that this same set
 //! creates ([`Pending::blocks`]); and what does the server's answer to the dry run mean ([`verdict`]).
@@ -46,7 +46,7 @@ pub(crate) fn may_go_unasked(live: &Live) -> bool {
     matches!(live, Live::Present(facts) if !facts.needs_take_over && !facts.terminating)
 }
 
-/// What the dry run says is to be done.
+/// Action that follows from the dry run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Left alone because the live object says so, or because it is there already.
@@ -139,7 +139,7 @@ pub(crate) enum Blocked {
     UntilItsTurn,
 }
 
-/// What this set creates or changes and other objects of the set may need.
+/// Objects that this set creates or changes and that other objects of the set may need.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
     kinds: HashSet<(String, String)>,

@@ -1,4 +1,4 @@
-//! What labels and annotations of an object say about applying and deleting it. Pure.
+//! Policies of applying and deleting, from labels and annotations of an object. Pure.
 //!
 //! Flux looks for its keys in labels and in annotations and compares values without regard to case
 //! (`ssa/utils.AnyInMetadata`); so do we, for the manifest and for the live object alike.
@@ -6,7 +6,7 @@
 use manifest::Object;
 use serde_json::{Map, Value};
 
-/// What an object's own metadata asks for.
+/// Policy in an object's own metadata.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
     /// Not to be applied nor deleted: `ssa: Ignore` or `reconcile: disabled`.

@@ -1,4 +1,4 @@
-//! What an apply and a prune would do, object by object, for people who look before they push.
+//! Previews an apply and a prune, object by object.
 //!
 //! Nothing is written, nothing is watched and nothing is remembered: who asks may have no more rights than to read an
 //! object and to send it. An object that is refused holds up no other.
@@ -26,7 +26,7 @@ use crate::takeover::dropped;
 /// So many fields of one object are told one by one.
 const FIELDS: usize = 500;
 
-/// What an apply would do with an object.
+/// Preview of an apply for one object.
 #[derive(Clone, Debug)]
 pub struct Preview {
     /// The object.
@@ -37,11 +37,11 @@ pub struct Preview {
     pub origin: Option<Origin>,
     /// True if its values are not to be told, beyond those of Secrets.
     pub is_confidential: bool,
-    /// What would be done, or why that cannot be said.
+    /// Expected action, or why it is unknown.
     pub expected: Result<Expected, ObjectError>,
 }
 
-/// What would be done with an object.
+/// Expected action on an object.
 #[derive(Clone, Debug)]
 pub enum Expected {
     /// It would be created as this, as far as the server could be asked.
@@ -89,7 +89,7 @@ pub enum Means<'a> {
 /// Makes a patch for an object.
 pub type Patcher<'a> = dyn Fn(&ObjectId, &Object, &Value) -> Result<Option<MadePatch>, String> + Sync + 'a;
 
-/// What a prune would do with an object.
+/// Expected result of pruning an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It would be deleted.
@@ -222,8 +222,8 @@ impl Engine {
         }
     }
 
-    /// What an apply makes of an object whose fields it takes over, with those who had them. The server cannot be asked for both
-    /// at once, so it is asked for a patch with the same outcome, for the sake of its defaults.
+    /// Previews an apply that takes over fields, with their previous owners. The server cannot answer both at
+    /// once, so it gets a patch with the same outcome, for the sake of its defaults.
     async fn taken_over(
         &self,
         at: &Address,
@@ -315,7 +315,7 @@ fn defines(item: &Item) -> bool {
         || (item.gvk.group == "rbac.authorization.k8s.io" && item.gvk.kind.ends_with("Role"))
 }
 
-/// What does not exist yet, or changes, of what others may need.
+/// Collects objects that do not exist yet, or change, and that others may need.
 fn pending<'p>(previews: impl Iterator<Item = &'p Preview>, prepared: &Prepared) -> Pending {
     let mut pending = Pending::default();
     for preview in previews {

@@ -25,10 +25,10 @@ use crate::preview::Fate;
 use crate::request::Address;
 use crate::settings::Owner;
 
-/// What a caller wants of one prune.
+/// Options of one prune.
 #[derive(Clone, Debug, Default)]
 pub struct PruneOptions {
-    /// What must be confirmed.
+    /// Objects that must be confirmed.
     pub guard: Guard,
 }
 
@@ -177,7 +177,7 @@ impl Engine {
         }))
     }
 
-    /// What the watch tells of the object, if that is enough to delete it.
+    /// Returns the facts that the watch knows of the object, if they suffice to delete it.
     fn known(&self, id: &ObjectId) -> Option<Facts> {
         match self.managed().live(id) {
             Live::Present(facts) => Some(facts).filter(|f| f.uid.is_some() && f.resource_version.is_some()),

@@ -43,7 +43,7 @@ pub struct Address {
     pub name: String,
 }
 
-/// What the server says after a write, or would say after a dry one.
+/// The server's answer to a write or to a dry run.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) glimpse: Glimpse,

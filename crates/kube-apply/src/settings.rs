@@ -1,4 +1,4 @@
-//! What a controller fixes once per process, and what a caller says per call.
+//! Settings that a controller fixes once per process, and options of each call.
 //!
 //! Plain data with defaults; read by every step, decides nothing itself.
 
@@ -77,7 +77,7 @@ pub struct CommonMetadata {
     pub annotations: BTreeMap<String, String>,
 }
 
-/// What a caller wants of one apply.
+/// Options of one apply.
 #[derive(Clone, Debug)]
 pub struct ApplyOptions {
     /// Deletes and recreates objects whose immutable fields changed (`spec.force`).

@@ -47,7 +47,7 @@ pub enum CheckError {
         index: usize,
         /// Which expression of it.
         name: &'static str,
-        /// What is wrong with it. Part of the message already.
+        /// The problem. Already part of the message.
         source: cel_expression::Error,
     },
 }

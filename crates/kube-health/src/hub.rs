@@ -29,7 +29,7 @@ use crate::why::{self, Cause};
 use telling::{Telling, Woken, worst_first};
 use watch::{ObjectKey, SharedWatch, Subscription, WatchKey};
 
-/// What kustomize-controller puts on everything it applies.
+/// Label that kustomize-controller puts on everything it applies.
 const OWNER_LABEL: &str = "kustomize.toolkit.fluxcd.io/name";
 /// How long a watch stays open when nobody waits, so that the next reconcile of a burst finds it.
 const LINGER: Duration = Duration::from_secs(5);

@@ -1,4 +1,4 @@
-//! What a wait ends with, and how it is told.
+//! Results of a wait, and their messages.
 //!
 //! The wording at the start, and `Kind/namespace/name status: 'Status'` for each object, are Flux's (pkg/ssa
 //! `WaitForSet`), because people and tools search for them; what follows the status is ours.

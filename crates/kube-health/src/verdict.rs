@@ -18,7 +18,7 @@ use crate::kinds;
 /// How an object is, in kstatus's words, which Flux's messages carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Status {
-    /// What was asked for is there.
+    /// The object has the requested state.
     Current,
     /// A controller is at work, or has not started yet.
     InProgress,
@@ -148,7 +148,7 @@ fn group_and_kind(object: &Value) -> (&str, &str) {
     }
 }
 
-/// What every object may say about itself: deletion, generation, and the two conditions that kstatus made standard.
+/// Conventions for all objects: deletion, generation, and the two conditions that kstatus made standard.
 fn common(object: &Value) -> Result<Option<Verdict>, FieldError> {
     if fields::text(object, "metadata.deletionTimestamp")?.is_some_and(|time| !time.is_empty()) {
         return Ok(Some(Verdict::new(
@@ -176,7 +176,8 @@ fn common(object: &Value) -> Result<Option<Verdict>, FieldError> {
         }))
 }
 
-/// What is under way says little when the last try failed: Ready says why (Flux's objects, and all that follow it).
+/// Adds the message of Ready to that of progress, if the last try failed (Flux's objects, and all that follow
+/// them).
 fn with_trouble(told: String, conditions: &[Condition<'_>]) -> String {
     let ready = conditions.iter().find(|condition| condition.kind == "Ready");
     match ready {
@@ -222,7 +223,7 @@ fn generation_not_observed(object: &Value) -> Result<Option<Verdict>, FieldError
     })))
 }
 
-/// What a Ready condition that is about this generation says is wrong.
+/// Returns the problem in a Ready condition about this generation.
 fn trouble_of(object: &Value, generation: i64) -> Option<String> {
     let conditions = object.pointer("/status/conditions")?.as_array()?;
     let is_ready = |condition: &&Value| fields::text_or(condition, "type", "") == "Ready";

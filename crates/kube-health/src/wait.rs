@@ -25,7 +25,7 @@ pub struct WaitRequest {
     pub fail_fast: bool,
     /// Jobs with `ttlSecondsAfterFinished`: once they are gone they have done their work.
     pub jobs_with_ttl: HashSet<ObjectId>,
-    /// What the user says of kinds; see [`Checks`].
+    /// Health checks of the user; see [`Checks`].
     pub checks: Checks,
 }
 
@@ -57,7 +57,7 @@ impl Target {
     }
 }
 
-/// What a watch keeps of an object.
+/// Object as a watch keeps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) verdict: Verdict,
@@ -105,7 +105,7 @@ impl Baseline {
     }
 }
 
-/// What a watch says about an object.
+/// State of an object according to a watch.
 #[derive(Clone, Debug)]
 pub(crate) enum Reading {
     /// Nothing yet, or nothing new enough; with what stands in the way.

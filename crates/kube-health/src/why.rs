@@ -18,7 +18,7 @@ use event::Filter;
 pub use cause::{Cause, Kind};
 pub use gather::gather;
 
-/// What the controllers of workloads say when the API server refuses a Pod.
+/// Events of workload controllers when the API server refuses a Pod.
 const FAILED_CREATE: Filter = Filter {
     reasons: &["FailedCreate"],
     containing: "",
@@ -32,7 +32,7 @@ const DETAIL_LIMIT: usize = 300;
 pub struct Evidence {
     /// The object that is not healthy.
     pub workload: Value,
-    /// What makes the Pods: the newest ReplicaSet of a Deployment, the newest Job of a CronJob.
+    /// Creator of the Pods: the newest ReplicaSet of a Deployment, the newest Job of a CronJob.
     pub child: Option<Value>,
     /// Its Pods.
     pub pods: Vec<Value>,
@@ -56,7 +56,7 @@ pub fn first_cause(evidence: &Evidence) -> Option<Cause> {
         .or_else(|| evidence.denied.as_deref().map(unreadable))
 }
 
-/// Who waits should know that there may be more to tell.
+/// Reports that causes could not be read, since there may be more.
 fn unreadable(denied: &str) -> Cause {
     let text = format!(
         "the cause cannot be looked up: {}",

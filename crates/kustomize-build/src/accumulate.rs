@@ -69,7 +69,7 @@ fn within_budget<T>(build: impl FnOnce() -> Result<T>) -> Result<T> {
     })
 }
 
-/// What one kustomization hands on to the one that includes it.
+/// Objects and settings that one kustomization hands to the one that includes it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Accumulated {
     pub(crate) map: ResourceMap,

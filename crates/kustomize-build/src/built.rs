@@ -1,4 +1,4 @@
-//! What a build gives.
+//! Result of a build.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,11 +17,11 @@ pub struct Built {
     pub reads: BTreeSet<String>,
     /// URLs of what was fetched: files and repositories. What they give is part of the answer too.
     pub fetched: BTreeSet<String>,
-    /// What kustomize says on the way and still builds: deprecated fields, one line each.
+    /// Warnings of kustomize that do not stop the build: deprecated fields, one line each.
     pub warnings: Vec<String>,
 }
 
-/// What a build leaves behind whether or not it comes to an end.
+/// Traces of a build, whether or not it succeeds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Trace {
     pub(crate) reads: BTreeSet<String>,

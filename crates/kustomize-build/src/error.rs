@@ -1,4 +1,4 @@
-//! What a build fails with.
+//! Errors of a build.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -22,7 +22,7 @@ struct Parts {
     trace: Trace,
 }
 
-/// What sort of failure it is.
+/// Class of the failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {

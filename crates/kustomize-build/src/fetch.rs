@@ -1,4 +1,4 @@
-//! What a kustomization names that is not in its tree: git repositories and files behind URLs.
+//! Remote parts of a kustomization: git repositories and files behind URLs.
 //!
 //! This crate opens no connection. It reads what is named as kustomize does, asks a [`Fetch`] for it, and holds what
 //! comes back within the bounds that kustomize has: files below their kustomization, bases within the repository.
@@ -10,7 +10,7 @@ use crate::fs::FileSystem;
 
 pub use repository::Repository;
 
-/// What kustomize says of a `git::` prefix.
+/// Kustomize's warning about a `git::` prefix.
 pub(crate) const FORCED_PROTOCOL: &str = "Warning: Forcing the git protocol using the 'git::' URL prefix is not \
     supported. Kustomize currently strips this invalid prefix, but will stop doing so in a future release. Please \
     remove the 'git::' prefix from your configuration.";

@@ -175,7 +175,7 @@ impl TransformerConfig {
     }
 }
 
-/// What a walk creates where the path ends and nothing is.
+/// Node that a walk creates where the path ends and nothing is.
 #[derive(Clone, Debug)]
 pub(crate) struct Create {
     pub(crate) kind: Kind,

@@ -29,7 +29,7 @@ pub trait FileSystem {
     fn list(&self, path: &str) -> Result<Vec<DirEntry>, FsError>;
 }
 
-/// What is at a path.
+/// Type of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FileKind {
     /// A regular file.
@@ -43,7 +43,7 @@ pub enum FileKind {
 pub struct DirEntry {
     /// The entry's name, without its folder.
     pub name: String,
-    /// What it is.
+    /// Its type.
     pub kind: FileKind,
 }
 

@@ -18,7 +18,7 @@ use crate::resource::{Behavior, Resource};
 
 pub(crate) use merge::{merge_into_old, take_metadata_of};
 
-/// What is generated.
+/// A generated object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Generated {
     ConfigMap,

@@ -1,4 +1,4 @@
-//! What kustomize calls a resource by (kyaml's `resid`).
+//! Identifiers of kustomize's resources (kyaml's `resid`).
 
 use std::fmt;
 

@@ -277,7 +277,8 @@ mod tests {
         }
     }
 
-    /// What kustomize 5.8.3 says of one field, after `invalid Kustomization: json: cannot unmarshal `.
+    /// Expected: kustomize 5.8.3's message for one field, after `invalid Kustomization: json: cannot
+    /// unmarshal `.
     #[test]
     fn values_of_other_types_are_named_with_their_place_and_gos_type() {
         for (value, words) in [

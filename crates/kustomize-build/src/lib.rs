@@ -52,22 +52,22 @@ pub use fs::{DirEntry, DirectoryFs, FileKind, FileSystem, FsError, MemoryFs, Ove
 pub use manifest::yaml::Budget;
 pub use schema::BuiltInSchema;
 
-/// What a build may do.
+/// Options of a build.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Where files may be read from.
     pub load_restrictions: LoadRestrictions,
     /// In which order objects come out when the kustomization does not say (`sortOptions`).
     pub default_order: DefaultOrder,
-    /// What messages show in place of the root of the tree: `/srv/repo` makes `/srv/repo/app/web.yaml` of
-    /// `app/web.yaml`. When it is empty, paths are shown relative to the root.
+    /// Name of the tree's root in messages: `/srv/repo` makes `/srv/repo/app/web.yaml` of `app/web.yaml`.
+    /// When it is empty, paths are shown relative to the root.
     pub shown_root: String,
     /// Adds the label that `buildMetadata: [managedByLabel]` adds, also when the kustomization does not ask for it.
     pub managed_by_label: bool,
     /// Memory limit of the build, for everything that it reads, copies and changes. kustomize has none; builds for other users
     /// need one, because a patch of one line can double an object.
     pub budget: Option<Budget>,
-    /// What is known of the built-in types.
+    /// Schema of the built-in types.
     pub built_in_schema: BuiltInSchema,
     /// The version that `buildMetadata: [managedByLabel]` names, as `kustomize-<version>`.
     pub version: Version,

@@ -51,7 +51,7 @@ fn fields_of<'a>(
         .collect()
 }
 
-/// What does not change while references are repaired.
+/// Index that does not change while references are repaired.
 struct Index {
     /// Positions of resources by the names that they had, in order.
     by_previous_name: HashMap<String, Vec<usize>>,

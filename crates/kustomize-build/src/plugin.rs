@@ -63,7 +63,7 @@ pub(crate) fn load_json_patch(loader: &Loader<'_>, entry: &Patch) -> Result<Json
     Ok(JsonPatch { operations, target })
 }
 
-/// What a resource configures.
+/// Plugin that a resource configures.
 enum Plugin {
     Generator(Generator),
     Transformer(Transformer),

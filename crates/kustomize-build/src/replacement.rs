@@ -236,7 +236,7 @@ fn matches_id(selector: &CompiledSelector, id: &ResourceId) -> bool {
         && selector.matches_namespace(&id.namespace)
 }
 
-/// What a target leaves out.
+/// Objects that a target leaves out.
 struct Reject {
     selector: CompiledSelector,
     /// True if it says something of ids.

@@ -22,7 +22,7 @@ pub(crate) use origin::BuildOrigin;
 pub(crate) use read::{JsonStyle, check, node_from_json, parse_resources};
 pub(crate) use show::{show, show_yaml};
 
-/// What happens when a generated object has the name of one that is there.
+/// Handling of a generated object whose name is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Behavior {
     /// Nothing was said.
@@ -68,7 +68,7 @@ pub(crate) struct Resource {
     pub(crate) source: Option<Origin>,
     /// Where `buildMetadata` says that it comes from.
     pub(crate) origin: Option<BuildOrigin>,
-    /// What `buildMetadata` says changed it.
+    /// Transformations, as `buildMetadata` lists them.
     pub(crate) transformations: Vec<BuildOrigin>,
 }
 

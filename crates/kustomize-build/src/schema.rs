@@ -1,4 +1,4 @@
-//! What kustomize knows about types: their scope, and which of their lists are merged by which keys.
+//! Schema knowledge of kustomize: the scope of types, and which of their lists are merged by which keys.
 
 mod built_in;
 mod choice;

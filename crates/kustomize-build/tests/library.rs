@@ -1,4 +1,5 @@
-//! What the library says besides the objects: what a build depends on, where objects come from, and what is refused.
+//! Tests of what the library reports besides the objects: inputs of a build, origins of objects, and
+//! refusals.
 
 use std::collections::BTreeSet;
 

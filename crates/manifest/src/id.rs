@@ -1,4 +1,4 @@
-//! What an object is called: group, kind, namespace and name, and the forms in which Flux writes them.
+//! Identifiers of objects: group, kind, namespace and name, and the forms in which Flux writes them.
 
 use std::fmt;
 

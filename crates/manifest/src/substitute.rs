@@ -12,7 +12,7 @@ mod glob;
 mod identifier;
 mod parse;
 
-/// What happens to a variable that has no value.
+/// Handling of a variable that has no value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// It is the empty text.

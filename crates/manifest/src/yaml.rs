@@ -35,7 +35,7 @@ pub use write_tree::{Comments, write_tree, write_tree_commented, write_tree_inde
 /// One document of a stream, as JSON.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Document {
-    /// What the document holds; null for a document without content.
+    /// Value of the document; null for a document without content.
     pub value: Value,
     /// The line of its first node, counted from 1.
     pub line: u32,

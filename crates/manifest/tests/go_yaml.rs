@@ -18,7 +18,7 @@ fn recorded() -> Option<PathBuf> {
     folder.is_dir().then_some(folder)
 }
 
-/// What Go answers for the first document of a text: JSON, or ERR and the message.
+/// Go's answer for the first document of a text: JSON, or ERR and the message.
 fn answer(text: &str) -> String {
     match yaml::read_documents(text, "f") {
         Ok(documents) => documents
@@ -204,7 +204,7 @@ fn recorded_answers() -> Vec<Recorded> {
     lines.lines().map(one).collect()
 }
 
-/// What we answer to the questions of hack/oracle/yaml; None for what kyaml is not asked.
+/// Our answer to the questions of hack/oracle/yaml; None for those that kyaml is not asked.
 fn our_answer(ask: &str, text: &[u8]) -> Option<Result<String, String>> {
     let mut nodes = Nodes::default();
     let shown = |problem: yaml::Problem| problem.to_string();

@@ -24,7 +24,7 @@ struct Question {
     /// The output, when it is not UTF-8.
     bytes: Option<String>,
     error: Option<String>,
-    /// What the library died of.
+    /// Message of the library's panic.
     panic: Option<String>,
 }
 

@@ -18,7 +18,7 @@ pub use key::{KeyError, PublicKey};
 pub use keyless::{Identity, TrustedRoot};
 pub use simple::SimpleSignature;
 
-/// Whose signatures are good.
+/// Authority whose signatures are accepted.
 #[derive(Debug, Clone, Copy)]
 pub enum Authority<'a> {
     /// The owner of this key's.
@@ -28,7 +28,7 @@ pub enum Authority<'a> {
     Keyless {
         /// The certificate authorities and logs.
         root: &'a TrustedRoot,
-        /// Who may have signed.
+        /// Accepted signers.
         identities: &'a [Identity],
     },
 }
@@ -111,9 +111,9 @@ pub enum Error {
     /// The signature is about something else.
     #[error("invalid or missing digest in claim: '{found}' instead of '{expected}'")]
     MatchDigest {
-        /// What it is about.
+        /// Digest in the signature.
         found: String,
-        /// What it should be about.
+        /// Expected digest.
         expected: String,
     },
     /// It was not made with this key.
@@ -128,9 +128,9 @@ pub enum Error {
          issuer {issuer}"
     )]
     MatchIdentity {
-        /// Who it was made by.
+        /// Subjects of the certificate.
         subjects: String,
-        /// Who says so.
+        /// Issuer of the certificate.
         issuer: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What of a commit or a tag was signed, and the signature: Git keeps both in one object.
+//! Splits a commit or a tag into the signed content and the signature: Git keeps both in one object.
 //!
 //! In: the object as it lies in the repository, without the header that its id covers. Out: a [`Signed`]. A commit has
 //! its signature in a header, a tag at the end of its text; what was signed is the object without it.
@@ -14,13 +14,13 @@ const X509: &[u8] = b"-----BEGIN SIGNED MESSAGE-----";
 /// A Git object taken apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signed {
-    /// What was signed.
+    /// Signed content.
     pub payload: Vec<u8>,
     /// The armored signature; empty when there is none.
     pub signature: Vec<u8>,
 }
 
-/// What a signature is made with.
+/// Format of a signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// There is no signature.
@@ -81,7 +81,7 @@ impl Signed {
         }
     }
 
-    /// What the signature is made with.
+    /// Returns the format of the signature.
     #[must_use]
     pub fn format(&self) -> Format {
         let signature = self.signature.trim_ascii_start();
@@ -134,7 +134,7 @@ fn signature_header(line: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// What the object of a tag says of itself.
+/// Header of a tag object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TagHeader {
     /// Hexadecimal id of what it points to.

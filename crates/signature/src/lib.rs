@@ -1,4 +1,4 @@
-//! Who made a piece of content: OpenPGP, SSH, cosign and notation signatures.
+//! Verifies signatures: OpenPGP, SSH, cosign and notation.
 //!
 //! Pure: content, signature, what is trusted and the time go in, a verdict comes out. No network, no Kubernetes, no file, and
 //! no clock but for the time of certificates made by Sigstore. Everything that is read here may come from an attacker, so

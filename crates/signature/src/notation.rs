@@ -36,7 +36,7 @@ pub fn certificate(file: &[u8]) -> Vec<u8> {
     }
 }
 
-/// What is verified.
+/// Artifact to verify.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Artifact {
     /// Media type of its manifest.
@@ -47,7 +47,7 @@ pub struct Artifact {
     pub size: u64,
 }
 
-/// What a verification that did not fail came to.
+/// Verdict of a verification that did not fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// Somebody trusted signed it.

@@ -138,7 +138,7 @@ struct Signature {
     hash: Vec<u8>,
     algorithm: Vec<u8>,
     blob: Vec<u8>,
-    /// What follows for keys that are kept in hardware.
+    /// Remaining fields of keys that are kept in hardware.
     rest: Vec<u8>,
 }
 

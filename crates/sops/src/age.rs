@@ -36,7 +36,7 @@ enum Identity {
     Hybrid(Box<hybrid::Identity>),
 }
 
-/// What an identity makes of a recipient's part of a file.
+/// Result of unwrapping a recipient's part of a file.
 enum Unwrapped {
     FileKey(Zeroizing<Vec<u8>>),
     /// It is for somebody else.

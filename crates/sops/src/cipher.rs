@@ -86,7 +86,7 @@ fn base64(text: &[u8], what: &str) -> Result<Vec<u8>, Problem> {
         .map_err(|_| format!("Error base64-decoding {what}: illegal base64 data"))
 }
 
-/// What the plaintext is, by what it was.
+/// Converts the plaintext to its original type.
 fn typed(plain: Vec<u8>, datatype: &[u8]) -> Result<Value, Problem> {
     let text = || std::str::from_utf8(&plain).ok();
     let value = match datatype {

@@ -74,7 +74,7 @@ pub enum DataKeyError {
 
 impl std::error::Error for DataKeyError {}
 
-/// What SOPS tells its users: which keys were tried, group by group, and why each failed.
+/// Writes SOPS's message: which keys were tried, group by group, and why each failed.
 impl fmt::Display for DataKeyError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (groups, threshold) = match self {

@@ -12,7 +12,7 @@ pub enum Error {
     Load {
         /// The format that it should have.
         format: Format,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// No key opens it.
@@ -29,14 +29,14 @@ pub enum Error {
         "failed to verify sops data integrity: the file was changed after it was encrypted (its mac does not match)"
     )]
     Integrity,
-    /// What was decrypted has no place in the format that is wanted.
+    /// The decrypted value has no form in the requested format.
     #[error("failed to emit encrypted {input} file as decrypted {output}: {problem}")]
     Emit {
         /// The format of the encrypted file.
         input: Format,
         /// The format that is wanted.
         output: Format,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// It is larger than Flux takes.

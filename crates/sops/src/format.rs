@@ -42,7 +42,7 @@ impl Format {
         found.map_or(Self::Binary, |(_, format)| *format)
     }
 
-    /// What stands in every encrypted file of this format.
+    /// Returns the text that every encrypted file of this format contains.
     fn marker(self) -> &'static [u8] {
         match self {
             Self::Binary | Self::Json => b"\"mac\": \"ENC[",

@@ -26,7 +26,7 @@ pub enum MasterKey {
         arn: String,
         /// The role that may use it.
         role: Option<String>,
-        /// What must be said along with the ciphertext.
+        /// Encryption context that must be sent with the ciphertext.
         context: BTreeMap<String, String>,
         /// A profile of whoever encrypted.
         profile: Option<String>,
@@ -142,7 +142,7 @@ impl fmt::Debug for EncryptedKey {
 }
 
 impl MasterKey {
-    /// What to do when nobody decrypts with keys of this kind.
+    /// Returns the advice for a file that no one can decrypt with keys of this kind.
     fn missing(&self) -> &'static str {
         match self {
             Self::Age { .. } => {

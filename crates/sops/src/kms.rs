@@ -20,7 +20,7 @@ use zeroize::Zeroizing;
 
 use crate::key::KeyError;
 
-/// What a server says about a refusal is quoted up to here.
+/// Bytes of a server's refusal that are quoted.
 const MAX_QUOTED: usize = 300;
 
 /// A secret in an answer.

@@ -1,4 +1,4 @@
-//! What a file says about its own encryption.
+//! Metadata of an encrypted file.
 
 mod flatten;
 mod read;
@@ -13,10 +13,10 @@ pub(crate) use flatten::unflatten;
 
 /// The top-level key under which metadata stand.
 pub(crate) const KEY: &str = "sops";
-/// What the names of all metadata begin with in formats without nesting.
+/// Prefix of all metadata in formats without nesting.
 pub(crate) const PREFIX: &str = "sops_";
 
-/// What a file says about its own encryption.
+/// Metadata of a file's encryption.
 pub struct Metadata {
     /// Keys that the data key is encrypted with. Each group needs one of its keys.
     pub key_groups: Vec<Vec<EncryptedKey>>,

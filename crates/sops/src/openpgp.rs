@@ -76,7 +76,7 @@ impl SecretKeys {
     }
 }
 
-/// What a decrypted message says, whole and authenticated.
+/// Returns the contents of a decrypted message, whole and authenticated.
 fn contents(mut message: Message<'_>) -> Option<Zeroizing<Vec<u8>>> {
     for _ in 0..MAX_LAYERS {
         if !message.is_compressed() {

@@ -29,7 +29,7 @@ pub(crate) fn combine(parts: &[Zeroizing<Vec<u8>>]) -> Result<Zeroizing<Vec<u8>>
     Ok(Zeroizing::new((0..length - 1).map(byte).collect()))
 }
 
-/// What the part at this position counts, at zero: Lagrange's basis polynomial.
+/// Weight of the part at this position, at zero: Lagrange's basis polynomial.
 fn weight(places: &[u8], at: usize) -> u8 {
     let others = places.iter().enumerate().filter(|(other, _)| *other != at);
     others.fold(1, |product, (_, place)| {

@@ -1,4 +1,4 @@
-//! What a file holds, in the order of the file: the same for all formats.
+//! Tree of an encrypted file, in the order of the file: the same for all formats.
 //!
 //! Texts are bytes: SOPS encrypts what is no UTF-8, too.
 
@@ -18,7 +18,7 @@ pub(crate) struct Item {
 pub(crate) enum Key {
     Text(Vec<u8>),
     Comment(Comment),
-    /// What SOPS has no name for: a number, a mapping. It says what it is.
+    /// Key of a type that SOPS does not support: a number, a mapping. Names the type.
     Other(&'static str),
 }
 
@@ -36,7 +36,7 @@ pub(crate) enum Value {
     Comment(Comment),
     List(Vec<Value>),
     Map(Branch),
-    /// What SOPS does not read. It says what it is.
+    /// Content that SOPS does not read. Names the type.
     Other(&'static str),
 }
 
@@ -72,7 +72,7 @@ impl Item {
 }
 
 impl Value {
-    /// What Go calls its type, for messages.
+    /// Go's name of its type, for messages.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",

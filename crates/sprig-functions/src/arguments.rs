@@ -69,7 +69,7 @@ pub(crate) fn made(bytes: Vec<u8>) -> Result<Value, Error> {
 
 /// Counts what is about to be made, where even the number of its bytes may be too large.
 pub(crate) fn charge(context: &mut Context<'_>, items: usize, size: usize) -> Result<(), Error> {
-    /// What Go's allocator refuses; of less it would try to make what it is asked for.
+    /// Bytes that Go's allocator refuses; it would try to allocate less.
     const MOST_OF_GO: usize = 1 << 48;
     /// No text of a template needs more; it guards the addition of sizes as well.
     const MOST: usize = 1 << 31;

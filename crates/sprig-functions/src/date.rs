@@ -82,8 +82,8 @@ fn time(arguments: &[Value], index: usize) -> Time {
     object.map_or_else(Time::zero, |object| object.0.clone())
 }
 
-/// What sprig takes for a date: a time, or seconds of some kinds of integer. Everything else is now, even a float, which
-/// the numbers of values are.
+/// Converts to a date as sprig does: a time, or seconds of some kinds of integer. Everything else is now,
+/// even a float, which the numbers of values are.
 fn date_or_now(value: &Value, with_int32: bool) -> Time {
     match value {
         Value::Int(seconds, Kind::Int | Kind::Int64) => Time::from_unix(*seconds, 0, Location::local()),

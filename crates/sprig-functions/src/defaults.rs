@@ -1,4 +1,4 @@
-//! What counts as empty, and what to take in its place.
+//! Emptiness, and defaults for empty values.
 
 use go_template::{Functions, Kind, List, Object, Type, Value};
 

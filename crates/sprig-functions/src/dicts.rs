@@ -94,7 +94,7 @@ fn set(context: &mut Context<'_>, arguments: &[Value]) -> Result<Value, Error> {
     Ok(map.with_type(Type::MAP_ANY).into())
 }
 
-/// What Go says where a nil map is written to.
+/// Go's panic on writing to a nil map.
 pub(crate) const NIL_MAP: &str = "assignment to entry in nil map";
 
 fn keys(_: &mut Context<'_>, arguments: &[Value]) -> Result<Value, Error> {

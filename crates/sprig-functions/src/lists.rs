@@ -13,7 +13,7 @@ use go_template::{Error, Functions, Kind, Value};
 
 use crate::reflection::kind_of;
 
-/// What Go says where a function asks nil for its type.
+/// Go's panic when a function asks nil for its type.
 pub(crate) const NIL_POINTER: &str = "runtime error: invalid memory address or nil pointer dereference";
 
 pub(crate) fn register(functions: &mut Functions) {

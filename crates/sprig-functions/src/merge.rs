@@ -6,7 +6,7 @@ use go_template::{Context, Error, ErrorKind, Kind, Map, Str, Type, Value};
 
 use crate::reflection::kind_of;
 
-/// Whose value stays where both maps have one.
+/// Map whose value stays where both have one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keep {
     /// `merge`: the destination's, unless it is empty.
@@ -160,7 +160,7 @@ fn put(
     Ok(())
 }
 
-/// What mergo takes for empty: as sprig's `empty`, but that no complex number is.
+/// True for values that mergo considers empty: as sprig's `empty`, except complex numbers.
 fn is_empty(value: &Value) -> bool {
     !matches!(value, Value::Complex(..)) && crate::defaults::is_empty(value)
 }

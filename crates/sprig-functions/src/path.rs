@@ -50,7 +50,7 @@ fn base(path: &[u8]) -> &[u8] {
     }
 }
 
-/// What stands before the last element, cleaned (path.Dir).
+/// Returns the path before the last element, cleaned (path.Dir).
 fn directory(path: &[u8]) -> Vec<u8> {
     let end = path.iter().rposition(|&b| b == b'/').map_or(0, |at| at + 1);
     clean(&path[..end])

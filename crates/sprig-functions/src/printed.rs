@@ -14,7 +14,7 @@ pub(crate) fn text_of(value: &Value) -> Result<Str, Error> {
     }
 }
 
-/// What `%v` prints.
+/// Prints a value as `%v` does.
 pub(crate) fn printed(value: &Value) -> Result<Vec<u8>, Error> {
     match value {
         Value::String(text) => Ok(text.to_vec()),

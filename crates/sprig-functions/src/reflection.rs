@@ -1,4 +1,4 @@
-//! What a value is in Go: `typeOf`, `kindOf` and their questions.
+//! Go types of values: `typeOf`, `kindOf` and their tests.
 
 use go_template::{Functions, Type, Value};
 

@@ -100,7 +100,7 @@ fn compile(context: &mut Context<'_>, arguments: &[Value]) -> Result<Regexp, Err
     compiled(context, arguments)?.map_err(|error| Error::new(error.to_string()))
 }
 
-/// What Go's MustCompile panics with.
+/// Compiles a pattern, or fails with the panic of Go's MustCompile.
 fn must_compile(context: &mut Context<'_>, arguments: &[Value]) -> Result<Regexp, Error> {
     compiled(context, arguments)?.map_err(|error| {
         let pattern = quoted(text(arguments, 0));

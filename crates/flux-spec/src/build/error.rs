@@ -25,7 +25,7 @@ pub enum Error {
     Malformed {
         /// Which file.
         path: String,
-        /// What is wrong.
+        /// The problem.
         what: String,
     },
     /// `spec.components` names something that is not in the artifact. Flux's words.

@@ -1,4 +1,4 @@
-//! What is in a folder: its own kustomization file, or the YAML files that one is generated for.
+//! Contents of a folder: its own kustomization file, or the YAML files that one is generated from.
 
 use kustomize_build::{FileKind, FileSystem};
 
@@ -15,7 +15,7 @@ const MAX_DEPTH: usize = 64;
 /// The YAML below a folder without a kustomization.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct PlainFolder {
-    /// What a kustomization has to name as its resources.
+    /// Paths that a kustomization has to list as its resources.
     pub(crate) resources: Vec<String>,
     /// Those that are files, by their paths in the tree.
     pub(crate) manifests: Vec<String>,

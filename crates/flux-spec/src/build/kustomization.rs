@@ -11,7 +11,7 @@ use serde_json::{Map, Number, Value};
 
 use crate::build::error::Error;
 
-/// What a field may hold.
+/// Type that a field may hold.
 enum Shape {
     /// Whatever it is, it stays.
     Any,

@@ -41,7 +41,7 @@ pub enum SubstituteError {
     /// The name of a variable is none.
     #[error("envsubst error")]
     Name(#[source] engine::Error),
-    /// What came out is no object.
+    /// The result of the substitution is no object.
     #[error("envsubst error: YAMLToJSON: {0}")]
     Read(String),
 }

@@ -1,4 +1,4 @@
-//! What a release is called, and in which namespaces it and its records are.
+//! Names of a release, and the namespaces of its objects and of its records.
 
 use api::helm::HelmRelease;
 use kube::ResourceExt as _;

@@ -1,5 +1,5 @@
-//! What is done with rendered objects before they are released: the post-renderers of the spec in their order, each a run of
-//! kustomize; then the common metadata; then the labels that say whose objects these are.
+//! Changes to rendered objects before they are released: the post-renderers of the spec in their order, each
+//! a run of kustomize; then the common metadata; then the labels that mark the owner.
 //!
 //! Labels and annotations are set by kustomize's own transformers, so that what comes out is written as Flux's is.
 
@@ -26,7 +26,7 @@ pub struct PostRenderers {
 #[derive(Debug, Clone, PartialEq)]
 struct Stage {
     kustomization: Value,
-    /// What it names beside the input.
+    /// The kustomization file with the transformers, beside the input.
     transformers: Option<String>,
 }
 

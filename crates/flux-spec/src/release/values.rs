@@ -25,11 +25,11 @@ pub struct Error {
     pub key: String,
     /// It may be missing.
     pub optional: bool,
-    /// What is wrong.
+    /// The problem.
     pub problem: String,
 }
 
-/// What was found: the data, or why there is none.
+/// Data of the reference, or why there is none.
 pub type Found = Result<BTreeMap<String, Vec<u8>>, String>;
 
 /// The ConfigMaps and Secrets that an object refers to.

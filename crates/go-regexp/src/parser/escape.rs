@@ -1,4 +1,4 @@
-//! What follows a backslash: assertions, quoted text, classes, and characters by their code.
+//! Escapes: assertions, quoted text, classes, and characters by their code.
 
 use regex_syntax::hir::{ClassUnicode, Look};
 
@@ -144,7 +144,7 @@ fn octal(digits: &[u8]) -> (u32, &[u8]) {
     (value, rest)
 }
 
-/// What follows `\x`. The inner error is what follows the part that was read.
+/// Reads the digits after `\x`. The inner error is the text after the part that was read.
 #[allow(clippy::type_complexity)]
 fn hexadecimal(text: &[u8]) -> Result<Result<(u32, &[u8]), &[u8]>, Error> {
     if text.is_empty() {

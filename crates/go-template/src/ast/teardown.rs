@@ -21,7 +21,7 @@ impl Drop for Pipe {
     }
 }
 
-/// What is taken out of its parent and not yet gone. Stays unallocated where nothing nests.
+/// Nodes taken out of their parent and not yet dropped. Stays unallocated where nothing nests.
 #[derive(Default)]
 struct Rest {
     lists: Vec<Box<[Node]>>,

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use crate::{Context, Error, Kind, Value, format};
 
-/// What kinds are compared with each other: Go's `basicKind`.
+/// Class of kinds that are compared with each other: Go's `basicKind`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Basic {
     Bool,

@@ -5,14 +5,14 @@ use crate::{Error, ErrorKind, Function, Type, Value, builtins};
 
 use super::{Cell, Exec, is_true, quoted};
 
-/// What is called, and where.
+/// A call and its position.
 pub(super) struct Call<'c, 'a> {
     pub(super) function: &'c Function,
     pub(super) receiver: Option<&'c Value>,
     /// True if the function is one of Go's own, of which some are special.
     pub(super) builtin: bool,
     pub(super) name: &'a str,
-    /// What an error of the function itself points to.
+    /// Node that an error of the function itself points to.
     pub(super) node: NodeRef<'a>,
 }
 

@@ -1,4 +1,4 @@
-//! What counts as true.
+//! Truth of a value.
 
 use crate::Value;
 

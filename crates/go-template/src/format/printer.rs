@@ -1,4 +1,4 @@
-//! What each verb prints for each kind of value: `fmt/print.go`.
+//! Verbs: how each prints each kind of value (`fmt/print.go`).
 
 use crate::value::Str;
 use crate::{Error, ErrorKind, Kind, List, Map, Object, Type, Value};

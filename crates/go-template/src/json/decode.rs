@@ -10,10 +10,10 @@ use crate::{Error, List, Map, Str, Type, Value};
 /// Go's `maxNestingDepth`.
 const MAX_DEPTH: usize = 10_000;
 
-/// What was read: Go stores what it can even where it reports an error.
+/// Result of decoding: Go stores what it can even where it reports an error.
 #[derive(Debug)]
 pub struct Decoded {
-    /// What was stored; None where the target stays as it was (bad syntax, or a value of another type).
+    /// Stored value; None where the target stays as it was (bad syntax, or a value of another type).
     pub value: Option<Value>,
     /// The first error.
     pub error: Option<Error>,

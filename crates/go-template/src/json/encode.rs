@@ -27,7 +27,7 @@ const MAX_BYTES: usize = 64 << 20;
 pub struct Style {
     /// True if `<`, `>` and `&` are written as escapes, as `json.Marshal` does.
     pub escape_html: bool,
-    /// What one level of indentation is, as of `json.MarshalIndent`; None writes everything on one line.
+    /// One level of indentation, as of `json.MarshalIndent`; None writes everything on one line.
     pub indent: Option<&'static str>,
 }
 

@@ -1,4 +1,4 @@
-//! What the lexer hands to the parser.
+//! Items that the lexer hands to the parser.
 
 /// A piece of the source.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +21,7 @@ impl Item {
     };
 }
 
-/// What an item is.
+/// Kind of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The text is [`Lexer::error`](super::Lexer::error).

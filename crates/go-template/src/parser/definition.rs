@@ -46,11 +46,11 @@ impl OpenList {
     }
 }
 
-/// What a list is the body of.
+/// Owner of a list.
 pub(super) enum Owner {
     File,
     Define,
-    /// What stays in the tree around the block.
+    /// Invocation that stays in the tree around the block.
     Block(Invocation),
     Control(Control),
 }

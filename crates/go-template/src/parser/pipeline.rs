@@ -18,9 +18,9 @@ struct OpenPipe {
     commands: Vec<Command>,
     /// The command that operands go to.
     command: Option<OpenCommand>,
-    /// What errors call it.
+    /// Name of the pipeline in errors.
     context: &'static str,
-    /// What ends it.
+    /// Item that ends it.
     end: Kind,
 }
 
@@ -41,7 +41,7 @@ impl OpenPipe {
     }
 }
 
-/// What the parser finds where an operand may be.
+/// Term that the parser finds where an operand may be.
 enum Term {
     /// A whole term.
     Operand(Operand),

@@ -18,7 +18,7 @@ pub struct List {
 
 struct Items {
     items: Vec<Value>,
-    /// What all see instead since the slice was sorted in place.
+    /// Contents that all share once the slice was sorted in place.
     sorted: OnceCell<Vec<Value>>,
 }
 

@@ -3,7 +3,7 @@
 //! Recorded by asking Go about every character; newer tables would accept identifiers, and print characters, that Go does
 //! not.
 
-/// What `unicode.IsLetter` accepts.
+/// Characters that `unicode.IsLetter` accepts.
 #[rustfmt::skip]
 pub(super) const LETTERS: [(u32, u32); 657] = [
     (0xaa, 0xaa), (0xb5, 0xb5), (0xba, 0xba), (0xc0, 0xd6), (0xd8, 0xf6), (0xf8, 0x2c1), (0x2c6, 0x2d1),
@@ -134,7 +134,7 @@ pub(super) const LETTERS: [(u32, u32); 657] = [
     (0x2b820, 0x2cea1), (0x2ceb0, 0x2ebe0), (0x2f800, 0x2fa1d), (0x30000, 0x3134a), (0x31350, 0x323af),
 ];
 
-/// What `unicode.IsDigit` accepts.
+/// Characters that `unicode.IsDigit` accepts.
 #[rustfmt::skip]
 pub(super) const DIGITS: [(u32, u32); 63] = [
     (0x660, 0x669), (0x6f0, 0x6f9), (0x7c0, 0x7c9), (0x966, 0x96f), (0x9e6, 0x9ef), (0xa66, 0xa6f),
@@ -151,7 +151,7 @@ pub(super) const DIGITS: [(u32, u32); 63] = [
     (0x1e140, 0x1e149), (0x1e2f0, 0x1e2f9), (0x1e4f0, 0x1e4f9), (0x1e950, 0x1e959), (0x1fbf0, 0x1fbf9),
 ];
 
-/// What `strconv.IsPrint` accepts.
+/// Characters that `strconv.IsPrint` accepts.
 #[rustfmt::skip]
 pub(super) const PRINTABLE: [(u32, u32); 710] = [
     (0xa1, 0xac), (0xae, 0x377), (0x37a, 0x37f), (0x384, 0x38a), (0x38c, 0x38c), (0x38e, 0x3a1),

@@ -1,4 +1,4 @@
-//! What elements of a layout say of a time, and the time that they make together.
+//! Elements of a layout, read from a time, and the time that they make together.
 
 use super::scan::{name, signed, three_digits, two_digits, zone_name};
 use crate::civil::{MONTHS, WEEKDAYS, days_before, days_in, is_leap};
@@ -14,7 +14,7 @@ pub(super) enum Problem {
 
 type Rest<'a> = Result<&'a [u8], Problem>;
 
-/// What was read so far.
+/// Values read so far.
 #[derive(Debug, Default)]
 pub(super) struct Fields {
     year: i64,

@@ -66,7 +66,7 @@ fn new(created: Result<Value, Failure>) -> Result<Done, String> {
     })
 }
 
-/// What the server said, and whether it was a conflict.
+/// The server's message, and the class if it was a conflict.
 type Refused = (Option<Class>, String);
 
 async fn replace(cluster: &Cluster, target: &Resource, live: &Value) -> Result<Value, Refused> {

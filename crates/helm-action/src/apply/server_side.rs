@@ -8,8 +8,8 @@ use super::{Done, Way, at};
 use crate::Cluster;
 use crate::resources::Resource;
 
-/// Who wrote a release before us: real helm, on either side. What it owned is ours, or it would stay when it leaves the
-/// chart. Flux leaves it.
+/// Field managers that wrote a release before us: real helm, on either side. We take over their fields, which
+/// would otherwise stay when they leave the chart. Flux leaves them.
 pub const TAKEN_OVER: [&str; 1] = ["helm"];
 
 /// The API server serves a kind a moment after it says that its CRD is established.

@@ -1,4 +1,5 @@
-//! What the Pods of a hook printed, for the log of an action; only where the hook asks for it, since it may be anything.
+//! Output of a hook's Pods for the log of an action. Read only if the hook asks for it, since it may contain
+//! anything.
 
 use helm_release::Record;
 use k8s_openapi::api::core::v1::Pod;

@@ -8,7 +8,7 @@ use super::order::{self, Output, Policy};
 use super::{HookOptions, object, output, wait};
 use crate::{Context, Error, ErrorKind};
 
-/// What ran. Hooks are named by their places in the record.
+/// Hooks that ran, by their places in the record.
 pub(crate) struct Ran {
     order: Vec<usize>,
     end: End,

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// What leads from one state to another.
+/// Computes the patch from one state to another.
 pub(super) fn two_way(from: &Map<String, Value>, to: &Map<String, Value>) -> Map<String, Value> {
     let mut patch = additions(from, to);
     for (key, before) in from {
@@ -20,7 +20,7 @@ pub(super) fn two_way(from: &Map<String, Value>, to: &Map<String, Value>) -> Map
     patch
 }
 
-/// What leads from one state to another without taking anything away.
+/// Computes the patch from one state to another without any removal.
 pub(super) fn additions(from: &Map<String, Value>, to: &Map<String, Value>) -> Map<String, Value> {
     let mut patch = Map::new();
     for (key, after) in to {

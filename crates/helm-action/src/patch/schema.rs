@@ -18,14 +18,14 @@ pub(super) struct Type {
     fields: HashMap<&'static str, Field>,
 }
 
-/// What is known of a field.
+/// Known schema of a field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Field {
     /// Its list is merged with what is there, or else replaced.
     pub(super) merges: bool,
     /// By which key elements are the same; None where they are scalars.
     pub(super) key: Option<&'static str>,
-    /// What is declared no more goes, whoever declared it.
+    /// Removes every key that is not declared, whoever declared it.
     pub(super) retains_keys: bool,
     /// It is never merged.
     pub(super) replaces: bool,

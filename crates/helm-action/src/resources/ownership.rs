@@ -1,4 +1,5 @@
-//! Whose objects are: Helm's label and annotations, and what is refused because somebody else's are there.
+//! Ownership of objects: Helm's label and annotations, and the refusal of objects that belong to someone
+//! else.
 //!
 //! Words are Helm's (`existingResourceConflict`, `requireAdoption`); unlike Helm, all objects that stand in the way are told
 //! at once.
@@ -16,7 +17,7 @@ const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "Helm");
 const NAME: &str = "meta.helm.sh/release-name";
 const NAMESPACE: &str = "meta.helm.sh/release-namespace";
 
-/// Whose an object is to be.
+/// Release that is to own an object.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Release<'a> {
     pub(crate) name: &'a str,

@@ -22,7 +22,7 @@ pub enum StorageError {
     Unreadable {
         /// The Secret's name.
         key: String,
-        /// What is wrong with it.
+        /// The error.
         source: record::Error,
     },
     /// A Secret cannot hold the release.
@@ -36,9 +36,9 @@ pub enum StorageError {
     /// The API server did not do what it was asked.
     #[error("{doing}: {problem}")]
     Request {
-        /// What it was asked.
+        /// The request.
         doing: String,
-        /// What it said.
+        /// Message of the API server.
         problem: String,
     },
     /// Some of several revisions could not be taken away.

@@ -21,7 +21,7 @@ pub(super) struct Requests {
     namespace: String,
 }
 
-/// What the API server answered to a write.
+/// Answer of the API server to a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     /// It has it now.

@@ -20,7 +20,7 @@ use changes::Changes;
 use crate::resources::Resource;
 use crate::{Cluster, Context, Error, ErrorKind, Waiting};
 
-/// What is not an object's own, as the ReplicaSets of a Deployment, is looked at so often at least.
+/// Interval of checks on objects of others, such as the ReplicaSets of a Deployment.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 /// After so long it is told what is waited for, and then ever more rarely.
 const TOLD_AFTER: Duration = Duration::from_secs(5);

@@ -51,7 +51,7 @@ pub(super) struct TarReader<R> {
     padding: u64,
 }
 
-/// What extended headers say of the entry behind them.
+/// Extended headers of the entry behind them.
 #[derive(Default)]
 struct Extensions {
     name: Option<String>,

@@ -9,7 +9,7 @@ use super::Error;
 use crate::{Helm, values};
 use go_text::json;
 
-/// What the flags say, each in the order given.
+/// Values of the flags, each in the order given.
 #[derive(Clone, Debug, Default)]
 pub struct Flags {
     /// `-f`, `--values`: names of files.

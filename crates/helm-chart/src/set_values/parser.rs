@@ -9,7 +9,7 @@ use crate::Helm;
 use go_text::json;
 use go_text::quote::quoted;
 
-/// What a value's text stands for.
+/// Interpretation of a value's text.
 pub(super) enum Reading<'a> {
     Typed,
     Text,

@@ -1,4 +1,5 @@
-//! What both parsers of a value's name share: characters, indexes, and finding maps and lists in the values.
+//! Parts that both parsers of a value's name share: characters, indexes, and finding maps and lists in the
+//! values.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -252,7 +253,7 @@ pub(super) fn in_list_at(
     }
 }
 
-/// What [`set_index`] would refuse for a place that exists, as in a list from a file.
+/// Refuses an index that [`set_index`] would refuse, for a place that exists, as in a list from a file.
 fn set_index_bound(index: usize) -> Result<(), Stop> {
     let mut nothing = Vec::new();
     if i64::try_from(index).is_ok_and(|index| index <= MAX_INDEX) {

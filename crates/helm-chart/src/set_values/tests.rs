@@ -1,4 +1,4 @@
-//! What each flag's text makes of values; recorded from Helm's strvals package.
+//! Values that each flag's text produces; recorded from Helm's strvals package.
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,4 @@
-//! What Helm makes of the messages of Go's templates.
+//! Error messages of Go's templates, in the form that Helm gives them.
 //!
 //! Helm 3 shows them as they are, Helm 4 breaks the chain of places into lines. Both show only what a chart's author wrote
 //! with `fail` and `required`. Everything here is about texts, since Helm takes the texts apart.

@@ -7,7 +7,7 @@ use go_template::{Object, Str, Type, Value};
 pub(super) struct Record {
     type_: Type,
     fields: Vec<Field>,
-    /// What its `String` method gives, where that belongs to the pointer.
+    /// Result of its `String` method, where that belongs to the pointer.
     addressed_text: Option<Str>,
 }
 
@@ -101,7 +101,7 @@ impl Record {
     }
 }
 
-/// What `omitempty` leaves out.
+/// True for values that `omitempty` leaves out.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Invalid | Value::Nil | Value::Bool(false) => true,

@@ -1,4 +1,4 @@
-//! What the templates of each chart see as `.`: Helm's `recAllTpls`.
+//! Scope of each chart's templates, their `.`: Helm's `recAllTpls`.
 
 use std::sync::Arc;
 

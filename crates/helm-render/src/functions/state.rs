@@ -1,4 +1,4 @@
-//! What functions keep for the length of one render.
+//! State that functions keep for the length of one render.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -35,7 +35,7 @@ pub(crate) struct State {
     pub(crate) lookup: Option<Arc<dyn Lookup>>,
     /// True if missing values and `fail` are only warnings.
     pub(crate) lint: bool,
-    /// What was warned of.
+    /// Warnings.
     pub(crate) warnings: Vec<String>,
     /// How often each template is being included.
     pub(super) included: HashMap<Str, u32>,

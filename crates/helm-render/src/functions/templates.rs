@@ -8,7 +8,7 @@ use super::State;
 /// How often a template may be included within itself: Helm's `recursionMaxNums`.
 const MAX_NESTED: u32 = 1000;
 
-/// What Go prints for a value that is not there, and Helm takes out of every output.
+/// Text that Go prints for a missing value, and that Helm removes from every output.
 const NO_VALUE: &[u8] = b"<no value>";
 
 pub(super) fn register(functions: &mut Functions) {

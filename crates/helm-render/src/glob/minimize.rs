@@ -1,4 +1,4 @@
-//! What alternatives have in common at their ends is taken out of them.
+//! Factors common prefixes and suffixes out of alternatives.
 
 use super::parse::Node;
 
@@ -42,7 +42,7 @@ pub(super) fn minimize(alternatives: &[Node]) -> Option<Node> {
     Some(Node::Pattern(parts))
 }
 
-/// What all patterns start with, and what all end with.
+/// Splits off the common prefix and suffix of all patterns.
 fn common<'a>(patterns: &[&'a [Node]]) -> (&'a [Node], &'a [Node]) {
     let shortest = patterns.iter().min_by_key(|parts| parts.len());
     let Some(shortest) = shortest.filter(|_| patterns.len() > 1) else {

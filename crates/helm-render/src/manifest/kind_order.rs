@@ -5,9 +5,9 @@ use std::cmp::Ordering;
 /// An order of kinds. What it does not name comes last, sorted by the kinds' names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KindOrder {
-    /// What others need first.
+    /// Order of installation: prerequisites first.
     Install,
-    /// What needs others first.
+    /// Order of uninstallation: prerequisites last.
     Uninstall,
     /// As [`KindOrder::Install`], as Helm 3 has it: it names no webhook configurations.
     InstallV3,
@@ -100,10 +100,10 @@ const INSTALL: [&str; 36] = [
     "APIService",
 ];
 
-/// What only Helm 4 names, last.
+/// Kinds that only Helm 4 names, last.
 const INSTALL_WEBHOOKS: [&str; 2] = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
 
-/// What only Helm 4 names, first: a webhook must not keep others from being removed.
+/// Kinds that only Helm 4 names, first: a webhook must not keep others from being removed.
 const UNINSTALL_WEBHOOKS: [&str; 2] = ["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"];
 
 /// Not the reverse of [`INSTALL`]: services go early, and lists before their members.

@@ -6,7 +6,7 @@ use go_template::{Map, Value};
 
 use go_text::quote::quoted;
 
-/// What a path does not lead to.
+/// The missing target of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotFound {
     /// This key holds no table.

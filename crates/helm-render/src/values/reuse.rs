@@ -10,12 +10,12 @@ use super::convert::{from_json, to_json};
 use super::tables::{Nulls, check_bounds, lay_under};
 use helm_chart::{Error, Helm, Warning};
 
-/// What an upgrade renders with that keeps values.
+/// Values of an upgrade that reuses the previous ones.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reused {
     /// In place of the new chart's defaults: those of the chart before, with what was given to it.
     pub chart_values: Arc<JsonMap<String, Value>>,
-    /// What is given: the new values over those that were given before. They are recorded with the release.
+    /// The given values: new ones over those given before. They are recorded with the release.
     pub given: JsonMap<String, Value>,
 }
 

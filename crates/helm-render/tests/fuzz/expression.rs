@@ -5,7 +5,7 @@ use std::fmt;
 use crate::functions::{FUNCTIONS, Sort};
 use crate::random::Random;
 
-/// What stands in an action.
+/// Expression in an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expression {
     Leaf(String),

@@ -2,7 +2,7 @@
 //!
 //! Left out: what is random or depends on the time, and `keys` and `values`, which have Go's order of maps (that is none).
 
-/// What an argument is.
+/// Type of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sort {
     Text,
@@ -207,7 +207,7 @@ impl Sort {
         }
     }
 
-    /// What may stand for it without a call.
+    /// Returns texts for it that make no call.
     pub fn leaves(self) -> &'static [&'static str] {
         match self {
             Self::Text => &[

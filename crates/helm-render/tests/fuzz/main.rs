@@ -25,7 +25,7 @@ use proptest::test_runner::{Config, RngAlgorithm, RngSeed, TestCaseError, TestRu
 
 use crate::random::Random;
 
-/// What a template of a few lines may take, with room for a busy machine and code that is not optimised.
+/// Time limit for a template of a few lines, with room for a busy machine and unoptimised code.
 const LONG: Duration = Duration::from_secs(20);
 
 const VALUES: &str = include_str!("../../../../tests/cases/helm/templates/values.yaml");
@@ -41,7 +41,7 @@ fn helm() -> Helm {
     }
 }
 
-/// What a template makes, or its error.
+/// Output of a template, or its error.
 type Answer = Result<Vec<u8>, String>;
 
 /// Renders, and tells a panic and a render that takes long from an answer.

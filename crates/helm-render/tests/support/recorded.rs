@@ -19,7 +19,7 @@ fn folder(name: &str) -> Option<PathBuf> {
     folder.canonicalize().ok()
 }
 
-/// What Helm printed, or its error as [`error`] leaves it.
+/// Output of Helm, or its error as [`error`] leaves it.
 #[derive(Clone, Debug)]
 pub enum Expected {
     Output(Vec<u8>),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use helm_chart::Helm;
 
-/// What a template makes, or its error.
+/// Output of a template, or its error.
 pub type Answer = Result<Vec<u8>, String>;
 
 /// One template and what the real tools made of it.

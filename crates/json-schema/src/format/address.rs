@@ -3,7 +3,7 @@
 use super::{Problem, refuse, whole};
 use go_text::quote::{quoted, quoted_char};
 
-/// What an address was parsed as.
+/// Family of a parsed address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {
     V4,

@@ -24,7 +24,7 @@ pub(super) const DRY: Mode = Mode {
 
 pub(super) const WHOLE: Mode = Mode { whole: true, ..DRY };
 
-/// What came of a question.
+/// Answer to a question.
 pub(super) type Asked = (Progress, Option<ObjectError>);
 
 /// A kind that was just defined or changed is served a moment after its CRD says so; so often, and with these pauses,

@@ -146,10 +146,10 @@ impl Run<'_> {
     }
 }
 
-/// What an answer is decided by.
+/// Input of a decision about an answer.
 struct Found<'a> {
     live: &'a Answer,
-    /// What the server would make of the manifest.
+    /// The manifest as the server would store it.
     wanted: &'a Value,
     spots: Vec<Spot>,
     take_over: bool,

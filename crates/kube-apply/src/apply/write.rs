@@ -89,7 +89,7 @@ impl Run<'_> {
         })
     }
 
-    /// Who had applied an object before, if it was another owner.
+    /// Returns the previous owner of an object, if another one had applied it.
     fn other_owner(&self, before: &Live) -> Option<Owner> {
         let Live::Present(facts) = before else { return None };
         let other = facts.owner.as_deref().filter(|other| **other != self.owner);

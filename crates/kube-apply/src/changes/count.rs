@@ -14,7 +14,8 @@ pub(crate) struct Count {
 }
 
 impl Count {
-    /// What it takes to make `after` of `before`, as a JSON patch would: a field that comes or goes as a whole is one.
+    /// Counts the operations from `before` to `after`, as a JSON patch would: a field that comes or goes as a
+    /// whole is one.
     pub(crate) fn between(before: &Value, after: &Value) -> Self {
         let mut count = Self::default();
         count.walk(before, after, DEPTH);

@@ -37,7 +37,7 @@ pub(crate) fn plain(object: &Value) -> Value {
     object
 }
 
-/// Who an object is, is no secret.
+/// Fields that identify an object, which are no secret.
 const NAMES: [&str; 4] = ["apiVersion", "kind", "metadata.name", "metadata.namespace"];
 
 /// Masks the leaves of a value; `other` is the same place in the other state.

@@ -1,4 +1,4 @@
-//! Who had set a field, as `metadata.managedFields` of the state before has it.
+//! Previous owners of fields, from the `metadata.managedFields` of the old state.
 
 use serde_json::{Map, Value};
 
@@ -49,7 +49,7 @@ impl<'v> Owners<'v> {
         })
     }
 
-    /// Who owns a field that is set as a whole owns all below it.
+    /// Looks for an owner of the field or, if it is set as a whole, of a parent.
     fn below(&self, find: impl Fn(&'v Map<String, Value>) -> Option<&'v Value>) -> Self {
         let step = |(entry, fields): &(&'v Value, &'v Map<String, Value>)| {
             if fields.is_empty() {

@@ -1,4 +1,4 @@
-//! What is told of two states of an object.
+//! Tests of the changes reported for two states of an object.
 
 use serde_json::json;
 

@@ -16,7 +16,7 @@ pub(super) struct Walk {
     pub(super) found: FieldChanges,
 }
 
-/// What of an object's metadata is told. The rest is the server's own.
+/// Fields of the metadata that are reported. The server sets the others.
 const METADATA: [&str; 4] = ["annotations", "finalizers", "labels", "ownerReferences"];
 
 static NOTHING: Value = Value::Null;

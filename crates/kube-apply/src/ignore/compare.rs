@@ -14,7 +14,7 @@ pub(crate) fn same_but<'s>(
     reduced(live, ignored.clone()) == reduced(wanted, ignored)
 }
 
-/// What of an object is compared.
+/// Reduces an object to the fields that are compared.
 pub(crate) fn reduced<'s>(object: &Value, ignored: impl IntoIterator<Item = &'s [Step]>) -> Value {
     let mut object = object.clone();
     if let Value::Object(map) = &mut object {

@@ -1,4 +1,4 @@
-//! Who owns what, as `metadata.managedFields` has it, as far as ignored fields need it.
+//! Owners of fields, from `metadata.managedFields`, as far as ignored fields need them.
 
 use serde_json::{Map, Value};
 
@@ -89,7 +89,7 @@ impl Ignored {
     }
 }
 
-/// What has no member left goes, too: it was there for its children only.
+/// Cuts a field, and every parent that is left without members.
 fn cut(fields: &mut Map<String, Value>, path: &[String]) {
     let Some((first, rest)) = path.split_first() else {
         return;

@@ -1,4 +1,4 @@
-//! What is sent for the ignored fields of an object that is applied: nothing, or what is there.
+//! Resolves the ignored fields of an applied object: leaves them out, or sends the live value.
 
 use serde_json::{Map, Value};
 

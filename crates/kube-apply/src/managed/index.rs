@@ -1,4 +1,5 @@
-//! What is known of managed objects, and what follows from an event. Pure but for the handles of watch tasks it holds.
+//! Index of managed objects, and the consequences of an event. Pure but for the handles of watch tasks that
+//! it holds.
 //!
 //! An answer to our own write and the watch event of the same write arrive in either order, and events of others fall in
 //! between. Two rules sort them: while a write is in flight nothing is told, and an event that is older than what was
@@ -18,7 +19,7 @@ use crate::ignore::Ignored;
 use crate::mapper::Resource;
 use crate::settings::Owner;
 
-/// What is known of a live object.
+/// State of a live object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Live {
     /// The kind is not watched, or its list is not in.
@@ -29,7 +30,7 @@ pub enum Live {
     Present(Facts),
 }
 
-/// What is applied.
+/// Apply in progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Applying {
     /// Digest of the object as it is wanted.
@@ -40,10 +41,10 @@ pub struct Applying {
     pub ignored: Option<Arc<Ignored>>,
 }
 
-/// What was recorded after an apply.
+/// Record of an apply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recorded {
-    /// Who applied it.
+    /// Owner that applied it.
     pub owner: Arc<Owner>,
     /// Digest of what was applied.
     pub desired: Digest,

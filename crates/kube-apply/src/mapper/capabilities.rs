@@ -1,4 +1,4 @@
-//! What a server says of itself, for templates that ask: its version, and the API versions that it serves.
+//! Capabilities of a server, for templates that ask: its version and the API versions that it serves.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,4 +1,5 @@
-//! What a CustomResourceDefinition in the set that is being applied says about its kind. Pure.
+//! Reads the kind that a CustomResourceDefinition defines, if the set that is being applied contains it.
+//! Pure.
 
 use kube::core::ApiResource;
 use manifest::Object;

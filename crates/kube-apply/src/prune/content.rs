@@ -1,4 +1,5 @@
-//! What would be lost with a namespace or a custom resource definition, and is not its owner's to lose.
+//! Finds what a namespace or a custom resource definition still contains that its owner did not apply, before
+//! it is pruned.
 //!
 //! Lists metadata, page by page, as the account that prunes. What that account may not list cannot be seen and does not
 //! hold up a delete; saying that something is there would tell a tenant more than RBAC does.
@@ -21,16 +22,16 @@ use crate::prepare;
 use crate::prune::guard::{count, is_namespace, list};
 use crate::settings::Owner;
 
-/// Whose objects do not count.
+/// Owners whose objects do not count.
 pub(super) struct Ours<'a> {
     pub(super) owner: &'a Owner,
-    /// What is about to be deleted, by this owner.
+    /// Objects of this owner that are about to be deleted.
     pub(super) pruned: HashSet<&'a ObjectId>,
-    /// What this owner goes on applying. It must not go.
+    /// Objects that this owner still applies. They must stay.
     pub(super) kept: &'a Inventory,
 }
 
-/// What would be lost.
+/// Content that would be lost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Content {
     /// Somebody else's.

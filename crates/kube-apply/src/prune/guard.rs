@@ -17,7 +17,7 @@ use crate::inventory::Inventory;
 use crate::prune::content::{Content, Ours};
 use crate::settings::Owner;
 
-/// What is guarded in one prune. The default guards nothing.
+/// Guarded objects of one prune. The default guards nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Guard {
     /// The namespace of the controller, if the objects are in its cluster. It is never deleted unconfirmed.
@@ -26,7 +26,7 @@ pub struct Guard {
     pub foreign: bool,
     /// How much may go at once.
     pub share: Option<Share>,
-    /// What stays managed; it must not go with a namespace or a definition either.
+    /// Objects that stay managed; they must not be deleted with a namespace or a definition either.
     pub kept: Inventory,
     /// The token that a person has given.
     pub confirmation: Option<String>,
@@ -58,7 +58,7 @@ pub struct Refused {
     share: Option<Share>,
 }
 
-/// What would be lost with one object.
+/// Loss that comes with deleting one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Danger {
     /// The controller.

@@ -1,4 +1,4 @@
-//! What an apply removes once other tools' fields are ours, for people who look before. Pure.
+//! Fields that an apply would remove once other tools' fields are ours. Pure.
 //!
 //! The server removes what we owned and do not send any more, unless somebody else owns it as well.
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{patch, patch_of};
 use crate::settings::Settings;
 
-/// Whose fields are taken over.
+/// Field managers whose fields are taken over.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum From<'a> {
     /// Of kubectl and its like ([`super::is_taken_over`]).
@@ -16,7 +16,7 @@ pub(crate) enum From<'a> {
     Named(&'a [&'a str]),
 }
 
-/// What is left of an object.
+/// Remaining fields of an object.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Left {
     pub(crate) object: Value,

@@ -1,4 +1,4 @@
-//! What is applied, with how many requests, and what is refused.
+//! Tests of applying: the results, the number of requests, and the refusals.
 
 use kube_apply::{ApplyOptions, Class};
 use serde_json::json;

@@ -50,7 +50,7 @@ impl Fixture {
         }
     }
 
-    /// What a restarted controller, or another one, would be: it knows nothing.
+    /// Returns a new engine, as of a restarted or another controller: without memory.
     pub(crate) async fn another(&self, owner: &str) -> Self {
         let owner = Owner {
             name: owner.into(),

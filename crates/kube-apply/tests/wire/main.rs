@@ -1,4 +1,4 @@
-//! What goes over the wire, and what happens when the wire misbehaves: an API server of a few lines in the same process.
+//! Tests of the wire: requests as sent, and faults, with an API server of a few lines in the same process.
 
 #![allow(
     clippy::unwrap_used,

@@ -9,7 +9,7 @@ use kube_apply::{Applied, ApplyError, ApplyOptions, CommonMetadata, Engine, Owne
 use manifest::Object;
 use serde_json::{Value, json};
 
-/// What a test wants a request to meet instead of the usual answer.
+/// Fault for a request instead of the usual answer.
 pub(crate) enum Fate {
     Answer(StatusCode, Value),
     ConnectionLost,

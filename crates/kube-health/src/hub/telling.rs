@@ -14,7 +14,7 @@ const FIRST: Duration = Duration::from_secs(5);
 /// Each look costs a few requests; a wait of an hour makes some sixty of them.
 const PAUSE_LIMIT: Duration = Duration::from_secs(60);
 
-/// What ended the sleep of a wait.
+/// Event that woke a wait.
 pub(super) enum Woken {
     /// A watch has news.
     News,

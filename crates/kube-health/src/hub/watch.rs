@@ -16,7 +16,7 @@ use crate::wait::{Reading, Seen};
 /// Objects per page of a list: a page is all that is held of whole objects.
 const PAGE_SIZE: u32 = 250;
 
-/// What a watch is on. Empty fields select everything.
+/// Selection of a watch. Empty fields select everything.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct WatchKey {
     pub(super) gvk: GroupVersionKind,
@@ -109,7 +109,7 @@ struct State {
     cluster_scope: bool,
     trouble: Option<String>,
     refused: Option<String>,
-    /// Who is to be woken for an object; under None, who is to be woken for all.
+    /// Waits to wake for an object; under None, those to wake for all.
     interests: HashMap<Option<ObjectKey>, Vec<Arc<Notify>>>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What kind of thing is wrong. The words are part of what `windlass.dev/why` promises.
+/// Class of a cause. The names are part of what `windlass.dev/why` promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kind {

@@ -1,4 +1,4 @@
-//! What is wrong with one Pod, read from its status.
+//! Diagnoses one Pod from its status.
 
 use serde_json::Value;
 
@@ -9,12 +9,12 @@ use crate::conditions;
 use crate::fields::{integer_or, text_or};
 use crate::text::one_line;
 
-/// What is wrong with a Pod.
+/// Problem of a Pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Trouble {
     /// How much it explains.
     pub(super) rank: Rank,
-    /// What it is.
+    /// Its class.
     pub(super) kind: Kind,
     /// The container that has it.
     pub(super) container: Option<String>,
@@ -51,7 +51,7 @@ const PROBE: Filter = Filter {
     reasons: &["Unhealthy"],
     containing: "",
 };
-/// What the kubelet heard from the registry: a Pod that waits for its next try says only that it does.
+/// Events with the registry's answer: a Pod that waits for its next try does not repeat it.
 const PULL: Filter = Filter {
     reasons: &["Failed"],
     containing: "Failed to pull",
@@ -60,7 +60,7 @@ const PULL: Filter = Filter {
 /// Exit codes of programs that the kubelet ended: SIGKILL and SIGTERM.
 const ENDED_BY_SIGNAL: [i64; 2] = [137, 143];
 
-/// What an event says of the kind of trouble.
+/// Refines the class by an event.
 pub(super) fn kind_of_event(kind: Kind, event: &Value) -> Kind {
     let kind = match text_or(event, "reason", "") {
         "Unhealthy" => Kind::Probe,

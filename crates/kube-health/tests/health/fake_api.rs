@@ -26,9 +26,9 @@ pub(crate) struct FakeApi {
 
 #[derive(Default)]
 struct State {
-    /// What lists return, by path.
+    /// Answers of lists, by path.
     objects: HashMap<String, Vec<Value>>,
-    /// What a path refuses requests with.
+    /// Status codes with which paths refuse requests.
     refusals: HashMap<String, u16>,
     /// Paths that are not answered.
     hanging: HashSet<String>,

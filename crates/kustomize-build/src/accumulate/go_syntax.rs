@@ -60,8 +60,8 @@ pub(super) fn has_text_keys(fields: &[(GoScalar, NodeId)]) -> bool {
     fields.iter().all(|(key, _)| matches!(key, GoScalar::Text(_)))
 }
 
-/// What go-yaml makes of a scalar. The order is that in which Go prints keys of several types: by where its compiler
-/// puts the types.
+/// Go type of a scalar as go-yaml reads it. The order is that in which Go prints keys of several types: by
+/// where its compiler puts the types.
 #[derive(Clone, Debug, PartialEq, PartialOrd)]
 pub(super) enum GoScalar {
     Nothing,

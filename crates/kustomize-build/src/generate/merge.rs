@@ -1,4 +1,4 @@
-//! What becomes of an object that is there when a generated one has its name.
+//! Merges a generated object with an existing one of the same name.
 
 use std::collections::BTreeMap;
 

@@ -89,7 +89,7 @@ impl Decode for SecretArgs {
     }
 }
 
-/// What generated objects get besides their data.
+/// Metadata of generated objects.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct GeneratorOptions {
     pub(crate) labels: BTreeMap<String, String>,

@@ -10,7 +10,7 @@ use crate::error::Result;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct HelmChart(Map<String, Value>);
 
-/// What all charts share.
+/// Settings that all charts share.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct HelmGlobals(Map<String, Value>);
 

@@ -106,7 +106,7 @@ pub(crate) struct Patch {
     pub(crate) options: Option<PatchOptions>,
 }
 
-/// What a patch may change.
+/// Changes that a patch may make.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct PatchOptions {
     pub(crate) allow_name_change: bool,

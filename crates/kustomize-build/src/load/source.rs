@@ -8,7 +8,7 @@ use crate::fetch::Fetch;
 use crate::fs::{FileKind, FileSystem, FsError};
 use crate::{LoadRestrictions, Options, path};
 
-/// What all loaders of a build share.
+/// Context that all loaders of a build share.
 pub(crate) struct Source<'a> {
     pub(super) tree: &'a dyn FileSystem,
     pub(super) options: &'a Options,

@@ -19,7 +19,7 @@ pub(super) fn merge(nodes: &mut Nodes, target: NodeId, patch: NodeId) -> Result<
     Ok(walk(nodes, Some(target), Some(patch), None)? != Merged::Gone)
 }
 
-/// What became of a place.
+/// Result of merging a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Merged {
     /// Nothing: it is cleared.
@@ -36,7 +36,7 @@ impl From<Option<NodeId>> for Merged {
     }
 }
 
-/// What `$patch` says.
+/// Value of `$patch`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Directive {
     Merge,

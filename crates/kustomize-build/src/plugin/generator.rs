@@ -10,7 +10,7 @@ use crate::load::Loader;
 use crate::nodes::Nodes;
 use crate::resource::Resource;
 
-/// What makes a resource.
+/// Generator of resources.
 pub(crate) enum Generator {
     Data(Generated, Box<GeneratorArgs>),
     IamPolicy(IamPolicy),

@@ -8,7 +8,7 @@ use crate::kustomization::decode::{Decode, Fields, Place};
 use crate::nodes::Nodes;
 use crate::resource::Resource;
 
-/// Who the service account is.
+/// Identity of the service account.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct IamPolicy {
     cloud: String,

@@ -14,7 +14,7 @@ use crate::transform::affix::Affix;
 use crate::transform::namespace::{Namespace, Subjects};
 use crate::{patch, replacement, transform};
 
-/// What changes resources.
+/// Transformer of resources.
 pub(crate) enum Transformer {
     Patch(patch::LoadedPatch),
     JsonPatch(JsonPatch),

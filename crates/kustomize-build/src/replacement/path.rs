@@ -34,7 +34,7 @@ pub(super) fn find(
     in_field(nodes, at, part, rest, create)
 }
 
-/// What is created before the next part of a path.
+/// Type of the node to create before the next part of a path.
 fn kind_before(rest: &[String], create: Kind) -> Kind {
     match rest.first() {
         None => create,

@@ -1,4 +1,4 @@
-//! What kustomize remembers of a resource while it builds.
+//! History of a resource during a build: its previous names and namespaces.
 //!
 //! kustomize keeps it in annotations of the object, where patches see it. Here it is beside the tree, and put into the
 //! annotations only for those steps that could tell the difference.
@@ -20,7 +20,7 @@ pub(crate) struct Previous {
     pub(crate) kind: String,
 }
 
-/// What kustomize remembers of a resource.
+/// History of a resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct History {
     pub(crate) previous: Vec<Previous>,
@@ -45,7 +45,7 @@ const ADDS_HASH: &str = "internal.config.kubernetes.io/needsHashSuffix";
 const ALLOW_NAME_CHANGE: &str = "internal.config.kubernetes.io/allowNameChange";
 const ALLOW_KIND_CHANGE: &str = "internal.config.kubernetes.io/allowKindChange";
 
-/// Who refers to the object: kustomize takes it away, and writes it for nobody here.
+/// Annotation that lists the referrers of an object: kustomize removes it, and no one here reads it.
 const REFERRERS: &str = "internal.config.kubernetes.io/refBy";
 
 const ENABLED: &str = "enabled";

@@ -1,4 +1,4 @@
-//! What is known of the types that Kubernetes has built in.
+//! Schema of the types that Kubernetes has built in.
 //!
 //! The table is made by `make generate-schema` from what kustomize has built in and from what Kubernetes publishes. It
 //! lies in the binary as it is used: sorted slices, nothing is parsed or allocated.
@@ -32,7 +32,7 @@ pub(super) enum Scope {
 pub(super) struct Definition {
     /// In the order of their names.
     fields: &'static [Field],
-    /// What fields of any other name hold.
+    /// Schema of fields with any other name.
     others: Option<Field>,
 }
 
@@ -51,7 +51,7 @@ pub(super) enum Target {
     },
 }
 
-/// What is known of a type, by kustomize and by Kubernetes: the number of its definition, and its scope.
+/// Known facts about a type, in kustomize and in Kubernetes: the number of its definition, and its scope.
 pub(super) struct Type {
     api_version: &'static str,
     kind: &'static str,

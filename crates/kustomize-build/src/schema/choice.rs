@@ -18,7 +18,7 @@ pub(crate) struct Schemas {
     chosen: bool,
     custom: Option<(Arc<Custom>, Order)>,
     built_in: BuiltInSchema,
-    /// What the build needed of the built-in schemas so far: a [`Use`].
+    /// Parts of the built-in schemas that the build has used so far: a [`Use`].
     used: AtomicU8,
 }
 

@@ -30,7 +30,7 @@ fn problem(what: &str, expression: &str) -> String {
     format!("error parsing regexp: {what}: `{expression}`")
 }
 
-/// What is known of a group that is open: how often its parts are repeated.
+/// Open group: how often its parts are repeated.
 #[derive(Default)]
 struct Group {
     /// The largest product of repetitions among its parts.

@@ -81,7 +81,7 @@ pub(crate) fn apply(
     Ok(())
 }
 
-/// What a chart gave has the namespace that the chart gave it.
+/// True for objects of a chart, which keep the chart's namespace.
 fn is_from_helm(nodes: &Nodes, root: NodeId) -> bool {
     let annotations = resource::annotations(nodes, root);
     annotations

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use manifest::yaml::{Node, Style, Tag, number};
 
-/// What a variable stands for.
+/// Value of a variable.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value {
     Text(String),

@@ -23,7 +23,7 @@ use crate::oracle::Answer;
 use crate::random::Random;
 use crate::tree::{Tree, Trees};
 
-/// What a build of a few files may take, with room for a busy machine and code that is not optimised.
+/// Time limit for a build of a few files, with room for a busy machine and unoptimised code.
 const LONG: Duration = Duration::from_secs(10);
 
 fn number(name: &str) -> Option<u64> {

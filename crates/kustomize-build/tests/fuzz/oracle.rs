@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::tree::Tree;
 
-/// What a build gave: the YAML, or the words of the refusal, with paths below the root.
+/// Result of a build: the YAML, or the error, with paths below the root.
 pub type Answer = Result<String, String>;
 
 /// The real kustomize.

@@ -17,7 +17,7 @@ use crate::generate;
 /// Marks a string that is written as it is, without quotes.
 pub const RAW: char = '\u{1}';
 
-/// What a file holds.
+/// Content of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum File {
     Yaml(Vec<Value>),

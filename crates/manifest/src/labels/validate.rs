@@ -1,4 +1,4 @@
-//! What Kubernetes allows as the key and the value of a label; its messages are kept.
+//! Validates keys and values of labels as Kubernetes does, with its messages.
 
 const LABEL_LENGTH: usize = 63;
 const SUBDOMAIN_LENGTH: usize = 253;

@@ -443,7 +443,7 @@ fn number_text(n: &serde_json::Number) -> String {
     }
 }
 
-/// What go-yaml's reader makes of a string that encoding/json wrote: NEL is not escaped there, so it is a line break.
+/// Reads a string of encoding/json as go-yaml does: NEL is not escaped there, so it is a line break.
 fn read_back(text: &str) -> Result<Cow<'_, str>, WriteError> {
     if text.is_ascii() && !text.contains('\u{7f}') {
         return Ok(Cow::Borrowed(text));

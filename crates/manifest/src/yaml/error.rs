@@ -1,10 +1,10 @@
-//! What can be wrong with YAML text, and where.
+//! Errors in YAML text, with their position.
 
 use std::fmt;
 
 use super::dialect::Dialect;
 
-/// What is wrong with a document, and in which line.
+/// Problem of a document, and its line.
 ///
 /// Displayed as go-yaml words it (`yaml: line 3: mapping values are not allowed in this context`), because users search
 /// for those words and the recorded cases hold them.
@@ -12,7 +12,7 @@ use super::dialect::Dialect;
 pub struct Problem {
     /// Line of the problem, counted from 1; 0 when it is not known.
     pub line: u32,
-    /// What is wrong, without position.
+    /// The problem, without position.
     pub text: String,
     go_line: u32,
     bare: bool,
@@ -103,7 +103,7 @@ impl std::error::Error for Problem {}
 pub struct Error {
     /// The file, as given to the reader.
     pub file: String,
-    /// What is wrong in it.
+    /// The problem.
     #[source]
     pub problem: Problem,
 }

@@ -1,4 +1,5 @@
-//! What block scalars become when kyaml writes a tree and reads it again, as kustomize does with every object.
+//! Folds block scalars as kyaml does when it writes a tree and reads it again, which kustomize does with
+//! every object.
 //!
 //! go-yaml v3's emitter looks at the start of the text where it should look at the next line, and so puts a break too
 //! many before lines that are indented more. Users' overlays with folded scalars come out of kustomize that way.

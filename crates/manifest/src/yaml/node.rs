@@ -5,7 +5,7 @@
 
 use std::ops::{Index, IndexMut};
 
-/// What a node is.
+/// Type of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A scalar: [`Node::value`] holds its text.
@@ -117,14 +117,14 @@ pub struct Comment {
     pub line: u32,
     /// Characters that stand before it in its line.
     pub column: usize,
-    /// What follows the `#`.
+    /// Text after the `#`.
     pub text: String,
 }
 
 /// One node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// What it is.
+    /// Its type.
     pub kind: Kind,
     /// How a scalar was written.
     pub style: Style,
@@ -140,7 +140,7 @@ pub struct Node {
     pub content: Vec<NodeId>,
     /// The name under which aliases refer to the node.
     pub anchor: Option<Box<str>>,
-    /// What an alias refers to.
+    /// Target of an alias.
     pub alias: Option<NodeId>,
     /// The line it starts in, counted from 1; 0 for nodes that no text holds.
     pub line: u32,

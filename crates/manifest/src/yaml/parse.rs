@@ -17,7 +17,7 @@ use super::scan::token::{TagDirective, Token, TokenKind};
 use super::scan::{Result, Scanner};
 use state::State;
 
-/// What the composer learns about a text, step by step.
+/// Event that the parser hands to the composer.
 #[derive(Debug)]
 pub(super) enum Event<'a> {
     DocumentStart,
@@ -31,7 +31,7 @@ pub(super) enum Event<'a> {
     MappingEnd,
 }
 
-/// What may stand before a node.
+/// Properties before a node.
 #[derive(Debug, Default)]
 pub(super) struct Properties<'a> {
     pub(super) anchor: Option<&'a str>,

@@ -10,7 +10,7 @@ use super::node::{Kind, Node, Style, Tag};
 use super::number::{self, Integer};
 use super::{folded, timestamp};
 
-/// What a scalar resolves to.
+/// Value of a scalar.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scalar {
     /// `null`, `~` or nothing.

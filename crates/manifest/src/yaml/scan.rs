@@ -37,13 +37,13 @@ const LONGEST_INDICATOR: usize = 4;
 pub(super) struct Scanner<'a> {
     dialect: Dialect,
     cursor: Cursor<'a>,
-    /// What is wrong with the bytes behind the text.
+    /// Problem of the bytes behind the text.
     failure_behind: Option<Problem>,
     tokens: VecDeque<Token<'a>>,
     tokens_parsed: usize,
     /// True if the next token is known to be no key.
     is_head_ready: bool,
-    /// What the last token in the queue is, also after it was taken.
+    /// Whether the last token of the queue is a block entry, also after it was taken.
     last_is_block_entry: bool,
     flow_level: usize,
     /// Column of the block collection that is open; -1 for none.

@@ -27,7 +27,7 @@ pub fn write_tree_indented(nodes: &Nodes, root: NodeId) -> String {
 pub struct Comments {
     /// Lines before a key or an element; of a mapping's or a sequence's own, lines before its first.
     pub head: HashMap<NodeId, Vec<String>>,
-    /// What stands behind a scalar, in its line.
+    /// Comments behind scalars, in their lines.
     pub line: HashMap<NodeId, String>,
     /// Lines behind what a key or an element holds.
     pub foot: HashMap<NodeId, Vec<String>>,
@@ -86,7 +86,7 @@ struct Writer<'a> {
     compact_sequences: bool,
     best_indent: i32,
     comments: Option<&'a Comments>,
-    /// What is to stand behind the scalar that is written.
+    /// Comment to write behind the current scalar.
     line_comment: Option<&'a str>,
     out: String,
     column: usize,

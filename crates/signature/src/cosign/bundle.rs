@@ -9,8 +9,8 @@ use super::{Error, Identity, PublicKey, TrustedRoot};
 
 /// The only kind of payload that speaks of digests.
 const STATEMENT: &str = "application/vnd.in-toto+json";
-/// What cosign says where it signs. Statements of other types say something about an artifact (how it was built, what a
-/// scanner found), perhaps with the same key, and perhaps nothing good.
+/// Type of cosign's signatures. Statements of other types are about an artifact, too (how it was built, what
+/// a scanner found), perhaps with the same key, and perhaps they say nothing good.
 const SIGNATURE: &str = "https://sigstore.dev/cosign/sign/v1";
 /// The versions that cosign takes from registries.
 const MEDIA_TYPES: [&str; 2] = [
@@ -173,7 +173,7 @@ fn check_type(statement: &Statement) -> Result<(), Error> {
     })
 }
 
-/// What DSSE signs.
+/// Builds the text that DSSE signs.
 fn pre_authentication_encoding(payload_type: &str, payload: &[u8]) -> Vec<u8> {
     let head = format!("DSSEv1 {} {payload_type} {} ", payload_type.len(), payload.len());
     [head.as_bytes(), payload].concat()

@@ -43,7 +43,7 @@ struct Image {
     digest: String,
 }
 
-/// What the log wrote, and its signature of that.
+/// Entry of the log, and its signature.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct LogEntry {

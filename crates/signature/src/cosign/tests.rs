@@ -16,9 +16,10 @@ use super::*;
 
 const DIGEST: &str = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 const OTHER: &str = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
-/// What the recorded attestations are about.
+/// Subject of the recorded attestations.
 const RECORDED: &str = "sha256:54303491a8418fbed24344b513546182c29b43bf282ceb433af65e2299f9271f";
-/// What is said last of a bundle in which all else is right: these are attestations, as there are few public signatures.
+/// The last error of a bundle that is otherwise right: these are attestations, as there are few public
+/// signatures.
 const ATTESTED: &str = "the bundle is an attestation of type \
                         'https://schemas.conda.org/attestations-publish-1.schema.json', and no signature";
 const REKOR_1: &str = include_str!("../../testdata/cosign/public-rekor1.json");

@@ -121,7 +121,8 @@ fn take<'a>(rest: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
     Some(taken)
 }
 
-/// What COSE signs for a message with one signer: protected header and payload, as they were received.
+/// Builds the structure that COSE signs for a message with one signer: protected header and payload, as they
+/// were received.
 pub(super) fn signature_structure(protected: &[u8], payload: &[u8]) -> Vec<u8> {
     let mut structure = vec![0x84];
     write(&mut structure, 3, b"Signature1");

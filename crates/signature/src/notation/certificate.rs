@@ -21,7 +21,7 @@ pub(super) enum Algorithm {
     Es512,
 }
 
-/// What is looked at of a certificate.
+/// Checked parts of a certificate.
 #[derive(Debug, Clone)]
 pub(super) struct Certificate {
     pub(super) der: Vec<u8>,

@@ -26,7 +26,7 @@ const EXPIRY: &str = "io.cncf.notary.expiry";
 const PLUGIN: &str = "io.cncf.notary.verificationPlugin";
 const PLUGIN_VERSION: &str = "io.cncf.notary.verificationPluginMinVersion";
 
-/// Who vouches for the time.
+/// Scheme of the signing time: who vouches for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scheme {
     /// Nobody, unless there is a time stamp.
@@ -49,7 +49,7 @@ pub(super) struct Envelope {
     pub(super) chain: Vec<Certificate>,
 }
 
-/// What is signed besides the payload, in either form.
+/// Signed attributes besides the payload, in either form.
 #[derive(Default)]
 struct Protected {
     algorithm: Option<Algorithm>,
@@ -284,7 +284,7 @@ fn scheme(protected: &Protected) -> Result<(Scheme, Timestamp), String> {
     }
 }
 
-/// What must be critical is, and nothing else is that nobody here understands.
+/// Checks that the required attributes are critical, and that no other critical attribute is unknown.
 fn check_critical(protected: &Protected, scheme: Scheme) -> Result<(), String> {
     let mut required = vec![SCHEME];
     required.extend(protected.expiry.map(|_| EXPIRY));

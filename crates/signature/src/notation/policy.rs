@@ -40,7 +40,7 @@ pub(super) enum Check {
     Revocation,
 }
 
-/// What follows when a check fails.
+/// Consequence of a failed check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Action {
@@ -49,7 +49,7 @@ pub(super) enum Action {
     Skip,
 }
 
-/// What follows from each check.
+/// Consequences of each check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Level {
     actions: BTreeMap<Check, Action>,
@@ -88,7 +88,7 @@ impl Level {
 #[derive(Debug, Clone)]
 pub struct TrustPolicy(Vec<Statement>);
 
-/// Whose signatures are good for the artifacts of some repositories.
+/// Trust statement: accepted signers for the artifacts of some repositories.
 #[derive(Debug, Clone)]
 pub struct Statement {
     name: String,

@@ -24,7 +24,7 @@ pub enum Unfit {
     /// Its time is over, or that of its primary key, or has not begun.
     #[error("the key has expired or is not valid yet")]
     Expired,
-    /// What its owner said about it holds no longer.
+    /// The self-signature has expired.
     #[error("the self-signature of the key has expired or is not valid yet")]
     SelfSignatureExpired,
     /// Something must be understood to trust it, and is not.
@@ -96,7 +96,7 @@ impl Certificate {
         })
     }
 
-    /// What the owner said about the key as a whole.
+    /// Returns the owner's signature over the key as a whole.
     fn binding(&self) -> Option<&Signature> {
         match self.primary.version() {
             KeyVersion::V6 => self.direct.as_ref(),
@@ -202,7 +202,7 @@ fn is_revoked(revocations: &[Signature], now: Timestamp) -> bool {
 pub(super) struct Reading {
     certificate: Certificate,
     directs: Vec<Signature>,
-    /// What the next signature is about.
+    /// Subject of the next signature.
     subject: Subject,
     problem: Option<&'static str>,
 }

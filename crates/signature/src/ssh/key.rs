@@ -183,7 +183,8 @@ fn rsa(exponent: &[u8], modulus: &[u8], algorithm: &[u8], signature: &[u8], sign
     components.verify(parameters, signed, &padded).map_err(|_| BAD)
 }
 
-/// What a key in hardware signs instead: the application it is for, that it was touched, a counter, and the content.
+/// Builds the text that a key in hardware signs instead: its application, the touch, a counter, and the
+/// content.
 fn touched(application: &[u8], rest: &[u8], signed: &[u8]) -> Outcome<Vec<u8>> {
     let [flags, _, _, _, _] = rest else {
         return Err(BAD);

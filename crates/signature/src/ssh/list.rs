@@ -43,7 +43,7 @@ pub(super) struct Entry {
     pub(super) limits: Vec<Limit>,
 }
 
-/// What a line says against its key.
+/// Restriction of a line on its key.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Limit {
     NotBefore(Timestamp),

@@ -35,7 +35,7 @@ pub(super) struct Stanza {
 
 struct Header<'a> {
     stanzas: Vec<Stanza>,
-    /// What the code authenticates.
+    /// Text that the code authenticates.
     text: &'a str,
     mac: Vec<u8>,
     payload: &'a [u8],

@@ -39,7 +39,7 @@ pub enum ObjectError {
         /// Why.
         source: Error,
     },
-    /// What came out is no object.
+    /// The result is no object.
     #[error("failed to unmarshal decrypted '{namespace}/{name}' {kind} to JSON")]
     NoObject {
         /// Its namespace; may be empty.

@@ -26,7 +26,7 @@ const GCP: &str = "sops.gcp-kms";
 pub struct ImportError {
     /// The name of the entry.
     pub entry: String,
-    /// What is wrong.
+    /// The problem.
     pub problem: String,
 }
 

@@ -10,7 +10,7 @@ use crate::decryptor::{Decryptor, MAX_FILE_BYTES};
 use crate::error::Error;
 use crate::format::Format;
 
-/// What a kustomization is called.
+/// File names of a kustomization.
 const NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 /// More folders than any build has.
 const MAX_FOLDERS: usize = 10_000;
@@ -39,7 +39,7 @@ pub enum SourceError {
     Kustomization {
         /// The file.
         path: String,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// A file that is named cannot be read.
@@ -50,7 +50,7 @@ pub enum SourceError {
         /// Why.
         source: FsError,
     },
-    /// What is named is a folder.
+    /// The path is a folder.
     #[error("{path}: cannot decrypt irregular file as it has file mode type bits set")]
     NoFile {
         /// The path.

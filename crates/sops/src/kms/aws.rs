@@ -16,7 +16,7 @@ use crate::key::{EncryptedKey, KeyError, KeyService, MasterKey};
 
 const FAILED: &str = "failed to decrypt sops data key with AWS KMS";
 
-/// Who asks Amazon.
+/// Credentials for Amazon.
 #[derive(Clone, Debug)]
 pub enum Credentials {
     /// Somebody with these keys.
@@ -29,7 +29,7 @@ pub enum Credentials {
 pub struct AwsKms {
     /// How it is reached.
     pub access: Access,
-    /// Who asks.
+    /// Credentials.
     pub credentials: Credentials,
 }
 

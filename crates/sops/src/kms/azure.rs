@@ -27,7 +27,7 @@ const VAULTS: [&str; 8] = [
     "managedhsm.microsoftazure.de",
 ];
 
-/// Who asks Microsoft.
+/// Credentials for Microsoft.
 pub enum Credentials {
     /// An application of Entra.
     Application(Application),
@@ -41,7 +41,7 @@ pub enum Credentials {
 pub struct AzureKeyVault {
     /// How it is reached.
     pub access: Access,
-    /// Who asks.
+    /// Credentials.
     pub credentials: Credentials,
     /// Another server than the one that files name, for tests. The token is still for the vault that they name.
     pub endpoint: Option<Url>,
@@ -130,7 +130,8 @@ impl AzureKeyVault {
     }
 }
 
-/// What tokens for this vault are for. None for a host that is no vault: its owner would get the token.
+/// Returns the scope of tokens for this vault. None for a host that is no vault: its owner would get the
+/// token.
 fn scope(vault: &Url) -> Option<String> {
     let Some(Host::Domain(host)) = vault.host() else {
         return None;

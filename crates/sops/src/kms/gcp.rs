@@ -15,11 +15,11 @@ use crate::key::{EncryptedKey, KeyError, KeyService, MasterKey};
 
 const FAILED: &str = "failed to decrypt sops data key with GCP KMS key";
 const ENDPOINT: &str = "https://cloudkms.googleapis.com/";
-/// What Google's client asks for.
+/// Scopes that Google's client asks for.
 const SCOPES: &str =
     "https://www.googleapis.com/auth/cloud-platform https://www.googleapis.com/auth/cloudkms";
 
-/// Who asks Google.
+/// Credentials for Google.
 pub enum Credentials {
     /// A service account of Google, with its key.
     Key(AccountKey),
@@ -31,7 +31,7 @@ pub enum Credentials {
 pub struct GcpKms {
     /// How it is reached.
     pub access: Access,
-    /// Who asks.
+    /// Credentials.
     pub credentials: Credentials,
     /// Another server than Google's, for tests and private endpoints.
     pub endpoint: Option<Url>,

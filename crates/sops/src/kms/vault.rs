@@ -15,7 +15,7 @@ use zeroize::Zeroizing;
 use super::{Access, Hidden, ask, decoded, json_request};
 use crate::key::{EncryptedKey, KeyError, KeyService, MasterKey};
 
-/// Who asks Vault.
+/// Credentials for Vault.
 pub enum Credentials {
     /// Whoever has this token.
     Token(Zeroizing<String>),
@@ -47,7 +47,7 @@ impl Login {
 pub struct Vault {
     /// How it is reached.
     pub access: Access,
-    /// Who asks.
+    /// Credentials.
     pub credentials: Credentials,
 }
 

@@ -8,5 +8,5 @@ pub(super) use write::write;
 
 /// The section of what stands before any other.
 const DEFAULT: &str = "DEFAULT";
-/// What ends the name of a key.
+/// Characters that end the name of a key.
 const DELIMITERS: [char; 2] = ['=', ':'];

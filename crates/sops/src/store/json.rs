@@ -57,7 +57,7 @@ impl<'de> Visitor<'de> for Reader {
         Ok(Value::Int(value))
     }
 
-    /// What does not fit becomes a float, as in SOPS.
+    /// Converts numbers that do not fit to floats, as SOPS does.
     #[expect(clippy::cast_precision_loss, reason = "Go rounds in the same way")]
     fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
         Ok(i64::try_from(value).map_or(Value::Float(value as f64), Value::Int))

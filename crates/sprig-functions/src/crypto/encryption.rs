@@ -79,7 +79,7 @@ fn decrypt(context: &mut Context<'_>, arguments: &[Value]) -> Result<Value, Erro
     }
 }
 
-/// What Go's slices say of data that is shorter than a block, by the room that it was decoded into.
+/// Go's error for data shorter than a block, by the capacity that it was decoded into.
 fn too_short(length: usize, room: usize) -> Error {
     Error::new(match room {
         room if room < BLOCK => {

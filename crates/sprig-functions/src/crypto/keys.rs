@@ -284,7 +284,7 @@ fn from_pkcs8_or_why_not(der: &[u8]) -> Result<PrivateKey, String> {
     }
 }
 
-/// What encoding/asn1 says of bytes that are not a sequence of some kind, for the two ways in which most are not.
+/// encoding/asn1's error for bytes that are not a sequence of some kind, for the two common cases.
 fn asn1_error(der: &[u8], name: &str) -> String {
     match Reader(der).any() {
         Some(found) if found.tag != SEQUENCE => tag_mismatch(found.tag, found.contents.len(), name),

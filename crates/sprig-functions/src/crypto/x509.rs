@@ -9,7 +9,7 @@ use super::der::{
 };
 use super::keys::PrivateKey;
 
-/// What a certificate says.
+/// Fields of a certificate.
 pub(super) struct Template {
     pub(super) common_name: Vec<u8>,
     /// As 4 or 16 bytes.
@@ -21,7 +21,7 @@ pub(super) struct Template {
     pub(super) is_authority: bool,
 }
 
-/// Who signs, as its own certificate says.
+/// Issuer, from its own certificate.
 #[derive(Debug)]
 pub(super) struct Issuer {
     /// The DER of its name.

@@ -49,7 +49,7 @@ pub(super) fn register(functions: &mut Functions) {
     );
 }
 
-/// What a part costs beside its bytes.
+/// Cost of a part beside its bytes.
 const PART: usize = 64;
 
 /// Keeps the first bytes, or of a negative count the last ones. Cuts through characters.

@@ -1,4 +1,4 @@
-//! What is cut off the ends of strings, or out of them.
+//! Trims strings: from the ends, or within.
 
 use std::collections::HashSet;
 

@@ -187,7 +187,7 @@ fn is_optional_port(text: &[u8]) -> bool {
     }
 }
 
-/// What stands before the first such character, and what behind it where there is one.
+/// Splits at the first such character, if there is one.
 fn cut(text: &[u8], mark: u8) -> (&[u8], Option<&[u8]>) {
     match text.iter().position(|&b| b == mark) {
         Some(at) => (&text[..at], Some(&text[at + 1..])),

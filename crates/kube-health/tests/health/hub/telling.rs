@@ -1,8 +1,8 @@
-//! What a wait tells while it goes on, and what it can find out about causes.
+//! Tests of the progress reports of a wait, and of the causes that it finds.
 
 use super::*;
 
-/// What a wait has told, and after how many seconds.
+/// Collects the reports of a wait, with the seconds after which they came.
 async fn tellings(hub: &Hub, request: WaitRequest) -> (Vec<(u64, String)>, Outcome) {
     let begun = Instant::now();
     let mut tellings = Vec::new();

@@ -1,4 +1,4 @@
-//! What is wrong with a JSON text, in the words of Go's encoding/json.
+//! Syntax errors of a JSON text, in the words of Go's encoding/json.
 
 /// How deep Go reads; a text that nests deeper than what serde_json reads is refused by that.
 const MAX_DEPTH: usize = 10_000;

@@ -1,4 +1,4 @@
-//! What follows a backslash outside of `\Q…\E`, in a pattern and in a class.
+//! Escapes outside of `\Q…\E`, in a pattern and in a class.
 
 use super::problem;
 

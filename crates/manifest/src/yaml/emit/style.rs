@@ -68,7 +68,7 @@ fn is_base_60(text: &str) -> bool {
     middle.iter().all(|s| sixtieth(s)) && sixtieth(whole) && digits(fraction)
 }
 
-/// What libyaml's `analyze_scalar` finds out about a text.
+/// Analysis of a text by libyaml's `analyze_scalar`.
 pub(super) struct Analysis {
     multiline: bool,
     plain_allowed: bool,

@@ -1,4 +1,4 @@
-//! What the parser expects next.
+//! States of the parser.
 
 /// A place in the grammar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

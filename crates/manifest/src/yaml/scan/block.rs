@@ -6,7 +6,7 @@ use super::token::{Token, TokenKind};
 use super::{Result, Scanner};
 use crate::yaml::node::Style;
 
-/// What the header behind `|` or `>` says.
+/// Header behind `|` or `>`.
 #[derive(Default)]
 struct Header {
     keep: bool,

@@ -1,4 +1,5 @@
-//! What becomes a mapping key only when a `:` follows, and the indentation that starts and ends block collections.
+//! Simple keys (a mapping key is known only at its `:`), and the indentation that starts and ends block
+//! collections.
 
 use super::token::TokenKind;
 use super::{Result, Scanner};

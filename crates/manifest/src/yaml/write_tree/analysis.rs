@@ -1,4 +1,4 @@
-//! What libyaml's `analyze_scalar` finds out about a text, as go-yaml v3 has it.
+//! Analysis of a scalar before it is written: libyaml's `analyze_scalar`, as in go-yaml v3.
 
 /// Which styles a text may be written in.
 pub(super) struct Analysis {

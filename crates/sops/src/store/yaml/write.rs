@@ -133,7 +133,7 @@ impl Writer {
         }
     }
 
-    /// What nothing follows stands behind the last, or before the empty whole.
+    /// Writes the remaining comments behind the last node, or before an empty document.
     fn rest(&mut self, last: Option<NodeId>, whole: NodeId, mut waiting: Waiting) {
         waiting.head.append(&mut waiting.line);
         match last {
