@@ -69,7 +69,7 @@ pub struct ClientOptions {
     /// Hosts (`host:port`) with artifacts of kinds that the service has, beside it: those of other shards. What an object's
     /// status says is believed if it is there.
     pub http_hosts: Vec<String>,
-    /// What a downloaded archive may contain.
+    /// Limits for the contents of a downloaded archive.
     pub limits: Limits,
     /// Where downloaded archives are unpacked. None: the system's folder for temporary files.
     pub spool_folder: Option<PathBuf>,
@@ -160,7 +160,7 @@ struct Inner {
     known: Mutex<Known>,
 }
 
-/// What is known of archives. Content-addressed, so it never gets old.
+/// Known facts about archives. Content-addressed, so they never get old.
 #[derive(Debug, Default)]
 struct Known {
     roots: HashMap<Held, Digest>,
@@ -179,7 +179,7 @@ pub struct RemoteTree {
     archive: Option<Arc<LocalArchive>>,
 }
 
-/// What [`RemoteTree::prefetch`] fetched.
+/// Summary of [`RemoteTree::prefetch`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Prefetched {
     /// Blobs that were not in the cache.
@@ -403,7 +403,7 @@ impl RemoteTree {
         Ok(fetched)
     }
 
-    /// What is below the folder and not in the cache, as much of it as may go there.
+    /// Blobs below the folder that are not in the cache, as many as fit there.
     async fn missing_blobs(&self, folder: &Digest) -> Result<Vec<Wanted>> {
         let directories = self.directories_below(folder).await?;
         // A quarter stays for what was there before.

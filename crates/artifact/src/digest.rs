@@ -125,7 +125,7 @@ impl<'de> Deserialize<'de> for Digest {
     }
 }
 
-/// What a message shows of a text from outside: its length is not ours to choose.
+/// Shortens a text from outside for messages, since its length is not ours to choose.
 fn abbreviate(text: &str) -> String {
     const SHOWN: usize = 80;
     if text.chars().count() <= SHOWN {

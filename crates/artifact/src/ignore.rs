@@ -19,11 +19,11 @@ use crate::tree::{PathError, clean_path};
 /// Name of the files with patterns.
 pub const IGNORE_FILE: &str = ".sourceignore";
 
-/// What Git itself needs: left out whatever the user says, unless a pattern re-includes it.
+/// Files that Git itself needs: left out whatever the user says, unless a pattern re-includes them.
 const VERSION_CONTROL: &[&str] = &[".git/", ".gitignore", ".gitmodules", ".gitattributes"];
 
-/// What is left out as long as the user has no pattern: pictures, films and archives, configuration of CI systems,
-/// and configuration of tools that is no manifest.
+/// Files that are left out unless the user has patterns: pictures, films and archives, configuration of CI
+/// systems, and configuration of tools that is no manifest.
 const DEFAULTS: &[&str] = &[
     "*.jpg",
     "*.jpeg",

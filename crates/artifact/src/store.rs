@@ -112,7 +112,7 @@ struct State {
     sequence: u64,
 }
 
-/// What happened to an object.
+/// Change to an object.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
     /// It has this current artifact now.
@@ -121,7 +121,7 @@ pub enum Change {
     Removed(Record),
 }
 
-/// What a digest names.
+/// Object that a digest names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
     /// The tar.gz of an artifact.
@@ -138,7 +138,7 @@ pub enum Error {
     /// The store has nothing of this digest (any more).
     #[error("failed to find {what} {digest}")]
     NotFound {
-        /// What was asked for.
+        /// The object that was asked for.
         what: What,
         /// Its digest.
         digest: Digest,
@@ -146,7 +146,7 @@ pub enum Error {
     /// The bytes on disk are not what their name says.
     #[error("failed to verify {what} {digest}")]
     Corrupt {
-        /// What was read.
+        /// The object that was read.
         what: What,
         /// The digest that it should have.
         digest: Digest,
@@ -154,7 +154,7 @@ pub enum Error {
     /// The offset lies behind the end of the content.
     #[error("failed to read {what} {digest} from offset {offset}: it has {size} bytes")]
     Offset {
-        /// What was asked for.
+        /// The object that was asked for.
         what: What,
         /// Its digest.
         digest: Digest,
@@ -166,17 +166,17 @@ pub enum Error {
     /// The volume has no room. Nothing was stored, and what was there before is as it was.
     #[error("failed to {operation} in the artifact store: its volume is full, enlarge it or remove sources")]
     Full {
-        /// What was tried.
+        /// The operation that failed.
         operation: &'static str,
-        /// What the file system said.
+        /// Error of the file system.
         source: io::Error,
     },
     /// The file system refused.
     #[error("failed to {operation} in the artifact store")]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         operation: &'static str,
-        /// What it said.
+        /// Its error.
         source: io::Error,
     },
     /// The reader of a file that was to be added failed.
@@ -184,7 +184,7 @@ pub enum Error {
     ReadSource {
         /// Path in the tree.
         path: String,
-        /// What the reader said.
+        /// Error of the reader.
         source: io::Error,
     },
     /// The caller cancelled the ingest, see [`Ingest::until`].
@@ -332,7 +332,7 @@ impl Store {
         }
     }
 
-    /// What the store takes.
+    /// Disk usage of the store.
     #[must_use]
     pub fn usage(&self) -> Usage {
         Usage::of(&self.inner.lock().references)

@@ -23,7 +23,7 @@ pub use self::{
 };
 use crate::digest::Digest;
 
-/// What an entry of a folder is.
+/// Type of a folder's entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EntryKind {
     /// A file.
@@ -37,7 +37,7 @@ pub enum EntryKind {
 /// One entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// What it is.
+    /// Its type.
     pub kind: EntryKind,
     /// Name within the folder.
     pub name: String,

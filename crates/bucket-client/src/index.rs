@@ -70,7 +70,8 @@ impl Memory {
         &self.store
     }
 
-    /// What is known of the stored artifact; nothing if there is none or the file is not of it. Blocks.
+    /// Reads what is known of the stored artifact; empty if there is none or if the file belongs to another
+    /// one. Blocks.
     pub(super) fn recall(&self) -> Known {
         self.try_recall().unwrap_or_default()
     }

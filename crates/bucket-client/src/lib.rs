@@ -39,7 +39,7 @@ pub enum Error {
     Confirm {
         /// Its name.
         bucket: String,
-        /// What the store said.
+        /// Error of the store.
         #[source]
         source: Problem,
     },
@@ -53,7 +53,7 @@ pub enum Error {
     List {
         /// Its name.
         bucket: String,
-        /// What the store said.
+        /// Error of the store.
         #[source]
         source: Problem,
     },
@@ -74,7 +74,7 @@ pub enum Error {
         bucket: String,
         /// The object.
         key: String,
-        /// What the store said.
+        /// Error of the store.
         #[source]
         source: Problem,
     },
@@ -87,7 +87,7 @@ pub enum Error {
         bucket: String,
         /// The object.
         key: String,
-        /// What is.
+        /// The missing thing.
         what: &'static str,
         /// The limit.
         limit: u64,
@@ -117,7 +117,7 @@ pub struct Request {
     pub has_prefix: bool,
     /// `spec.ignore`.
     pub ignore: Option<String>,
-    /// What is known of the stored artifact.
+    /// Known facts about the stored artifact.
     pub memory: Memory,
     /// When listing and downloading must be complete.
     pub deadline: Instant,
@@ -125,7 +125,7 @@ pub struct Request {
     pub directory: PathBuf,
 }
 
-/// What became of a fetch.
+/// Result of a fetch.
 pub enum Fetched {
     /// The revision is the known one.
     Unchanged(String),

@@ -1,4 +1,4 @@
-//! What all object stores have in common: pages of a listing, objects by name, and what they answer instead.
+//! The common interface of object stores: pages of a listing, objects by name, and error answers.
 
 use reqwest::header::HeaderMap;
 use reqwest::{Method, Response, StatusCode};
@@ -43,7 +43,7 @@ pub(super) struct Object {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Page {
     pub(super) objects: Vec<Object>,
-    /// What to ask for the next part with; None at the end.
+    /// Token for the next page; None at the end.
     pub(super) next: Option<String>,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct Opened {
     pub(super) etag: String,
 }
 
-/// What a store answered instead of what was asked for. Holds no credentials.
+/// Error answer of a store. Holds no credentials.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
     /// It could not be reached, or broke off.

@@ -11,11 +11,11 @@ const MAX_DEPTH: usize = 16;
 /// Texts by the name of their element.
 pub(super) type Fields = BTreeMap<&'static str, String>;
 
-/// What is wanted of a document.
+/// Wanted fields of a document.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Document {
     pub(super) records: Vec<Fields>,
-    /// What stands in no record.
+    /// Fields outside of records.
     pub(super) fields: Fields,
 }
 

@@ -28,7 +28,7 @@ const PUBLIC_CLOUD: &str = "https://login.microsoftonline.com/";
 /// Access tokens with one scope.
 #[derive(Debug, Clone)]
 pub struct Access {
-    /// What the token is for.
+    /// Scope of the token.
     pub scope: String,
 }
 

@@ -28,7 +28,7 @@ pub struct Cache {
     failures: AtomicU64,
 }
 
-/// What the cache did so far.
+/// Counters of the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counts {
     /// Tokens that were there.
@@ -62,7 +62,7 @@ impl Cache {
         }
     }
 
-    /// What it did so far.
+    /// Returns the counters so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         Counts {

@@ -12,7 +12,7 @@ use crate::identity::Identity;
 use crate::provider::Session;
 use crate::token::Token;
 
-/// Whose cluster it is.
+/// Provider of the cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cloud {
     /// Amazon EKS.
@@ -23,10 +23,10 @@ pub enum Cloud {
     Gcp,
 }
 
-/// What is known of a cluster beforehand. Texts may be empty.
+/// Known facts about a cluster. Texts may be empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cluster {
-    /// Whose it is.
+    /// Its provider.
     pub cloud: Cloud,
     /// Its name at the provider.
     pub resource: String,
@@ -79,7 +79,7 @@ impl Cluster {
         Ok(self.completed(described))
     }
 
-    /// What the provider says, unless another address was given.
+    /// The endpoint that the provider describes, unless another address was given.
     fn only_if_asked_for(&self, described: Endpoint) -> Result<Endpoint, Error> {
         let host = |address: &str| {
             let rest = address.split_once("://").map_or(address, |(_, rest)| rest);

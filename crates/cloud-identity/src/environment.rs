@@ -1,4 +1,4 @@
-//! What the surroundings of the process say: variables and files that pods get from their cloud, and the time.
+//! Environment of the process: variables and files that pods get from their cloud, and the time.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;

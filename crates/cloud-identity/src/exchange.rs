@@ -13,7 +13,7 @@ use url::Url;
 /// A future that may be sent to another thread.
 pub type Future<'a, T> = Pin<Box<dyn std::future::Future<Output = T> + Send + 'a>>;
 
-/// What a server says about a refusal is quoted up to here.
+/// Bytes of a server's refusal that are quoted.
 const MAX_QUOTED: usize = 300;
 
 /// How a server is reached.
@@ -40,7 +40,7 @@ pub struct Request {
     pub reach: Reach,
 }
 
-/// What the service said.
+/// Answer of the service.
 pub struct Answer {
     /// The status.
     pub status: StatusCode,
@@ -82,7 +82,7 @@ pub enum Error {
     IssueToken {
         /// Namespace and name.
         account: String,
-        /// What the API server said.
+        /// Error of the API server.
         problem: String,
     },
     /// Which audience the token of a ServiceAccount is for.
@@ -126,7 +126,7 @@ pub enum Error {
         url: String,
         /// The status.
         status: StatusCode,
-        /// What it said, with a leading colon; may be empty.
+        /// Message of the answer, with a leading colon; may be empty.
         detail: String,
     },
     /// A service answered with something else than the protocol has.
@@ -134,7 +134,7 @@ pub enum Error {
     Answer {
         /// Scheme, host and path.
         url: String,
-        /// What is wrong with it; quotes nothing.
+        /// The problem; quotes nothing.
         problem: String,
     },
     /// A file that the environment names.

@@ -17,7 +17,7 @@ use crate::token::Token;
 
 pub use account_key::AccountKey;
 
-/// What tokens of the controller and of ServiceAccounts are for, as in Flux.
+/// Scopes of the tokens of the controller and of ServiceAccounts, as in Flux.
 const SCOPES: [&str; 2] = [
     "https://www.googleapis.com/auth/cloud-platform",
     "https://www.googleapis.com/auth/userinfo.email",

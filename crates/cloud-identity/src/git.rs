@@ -1,5 +1,5 @@
-//! What the Git servers of cloud providers take: a bearer token for Azure DevOps, a signature for CodeCommit. Only
-//! their own servers get any.
+//! Credentials for the Git servers of cloud providers: a bearer token for Azure DevOps, a signature for
+//! CodeCommit. Only the providers' own servers get any.
 
 use url::Url;
 

@@ -1,4 +1,4 @@
-//! Who asks for a token.
+//! Identity that asks for a token.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::exchange::Future;
 
-/// Whose identity is shown to the provider.
+/// Identity that is shown to the provider.
 #[derive(Debug, Clone, Default)]
 pub enum Identity {
     /// The controller's own: what its pod or node is given.
@@ -25,7 +25,7 @@ pub struct ServiceAccount {
     pub name: String,
     /// Its annotations, which say who it is at the provider.
     pub annotations: BTreeMap<String, String>,
-    /// Who makes tokens of it.
+    /// Issuer of its tokens.
     pub issuer: Arc<dyn Issuer>,
 }
 

@@ -8,12 +8,12 @@ use crate::exchange::{Error, Http};
 use crate::identity::{Identity, ServiceAccount};
 use crate::token::Token;
 
-/// What getting a token takes besides knowing which.
+/// Context of a token request.
 #[derive(Clone, Copy)]
 pub struct Session<'a> {
     /// How services are asked.
     pub http: &'a dyn Http,
-    /// What the surroundings say.
+    /// Environment of the process.
     pub environment: &'a Environment,
     /// Tokens that are still good.
     pub cache: &'a Cache,
@@ -24,7 +24,7 @@ pub struct Session<'a> {
 pub struct Access {
     /// The HTTP client.
     pub http: Arc<dyn Http>,
-    /// What the surroundings of the controller say.
+    /// Environment of the process.
     pub environment: Arc<Environment>,
     /// Tokens that are still good.
     pub cache: Arc<Cache>,
@@ -43,7 +43,7 @@ impl Access {
 
 /// A kind of access token of one provider.
 pub trait Provider: Sync {
-    /// What distinguishes its tokens from others: the provider's name, and what is asked for.
+    /// Key of its tokens in the cache: the provider's name, and the request.
     fn key(&self) -> Vec<String>;
 
     /// A token for the controller.
@@ -56,7 +56,7 @@ pub trait Provider: Sync {
         session: Session<'_>,
     ) -> impl Future<Output = Result<String, Error>> + Send;
 
-    /// Who the ServiceAccount is at the provider, according to its annotations.
+    /// The identity of the ServiceAccount at the provider, from its annotations.
     fn account_identity(&self, account: &ServiceAccount) -> Result<String, Error>;
 
     /// Exchanges the token of a ServiceAccount for one of the provider.
@@ -88,7 +88,7 @@ pub async fn access_token<P: Provider>(
     session.cache.get_or(&key, make).await
 }
 
-/// What distinguishes the tokens of this provider and identity. Annotations are in it: who changes them wants other
+/// Key of the tokens of this provider and identity. Annotations are part of it: a change of them needs other
 /// tokens.
 pub(crate) fn access_key<P: Provider>(provider: &P, identity: &Identity) -> Result<Vec<String>, Error> {
     let mut key = provider.key();

@@ -32,7 +32,7 @@ static ECR: LazyLock<Regex> = LazyLock::new(|| Regex::new(ECR_PATTERN).expect("i
 static GAR: LazyLock<Regex> = LazyLock::new(|| Regex::new(GAR_PATTERN).expect("it is a constant"));
 static ACR: LazyLock<Regex> = LazyLock::new(|| Regex::new(ACR_PATTERN).expect("it is a constant"));
 
-/// Whose registry it is.
+/// Provider of the registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cloud {
     /// Amazon ECR, private and public.

@@ -1,4 +1,4 @@
-//! What providers give: a secret, and until when it is good.
+//! Token of a provider: a secret and its expiry.
 
 use std::fmt;
 

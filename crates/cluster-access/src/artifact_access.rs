@@ -1,4 +1,4 @@
-//! What the client of the artifact service trusts and shows, from flags and cluster.
+//! Trust and token of the client of the artifact service, from flags and the cluster.
 //!
 //! Files are read by the client itself. Without them the authority comes from a ConfigMap and the token from TokenRequest,
 //! and both are kept newest by work that goes on as long as the process.

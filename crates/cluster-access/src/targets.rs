@@ -210,7 +210,7 @@ impl Error {
     }
 }
 
-/// What of an object says where its objects are, and as whom they are made.
+/// The parts of an object that say where its objects are and as which account they are made.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Placement<'a> {
     /// `metadata.namespace`, in which everything is that the spec names.
@@ -240,7 +240,7 @@ impl Placement<'_> {
     }
 }
 
-/// What a target is found by. With another one, what was applied is not what is there.
+/// Key of a target. With another key, the applied objects are elsewhere.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Place {
     /// Digest of what describes the cluster; None is this cluster.
@@ -272,7 +272,7 @@ pub struct Targets {
 
 /// How remote clusters are spoken to, and as whom by default.
 pub struct Options {
-    /// What a kubeconfig may ask for.
+    /// Features that a kubeconfig may use.
     pub kubeconfig: KubeconfigFlags,
     /// How an API server is spoken to.
     pub client: ClientFlags,
@@ -280,7 +280,7 @@ pub struct Options {
     pub metrics: RestMetrics,
     /// The account of objects that name none (`--default-service-account`).
     pub default_account: Option<String>,
-    /// Who asks clusters that a ConfigMap describes.
+    /// Identities for clusters that a ConfigMap describes.
     pub identities: Arc<Identities>,
     /// The account that asks them when the ConfigMap names none (`--default-kubeconfig-service-account`).
     pub remote_account: Option<String>,

@@ -1,4 +1,4 @@
-//! Who may refer to a source from another namespace: the annotation `windlass.dev/access-from` (ADR 8).
+//! Access to a source from other namespaces: the annotation `windlass.dev/access-from` (ADR 8).
 //!
 //! Pure. It narrows and never widens: a source without it may be referred to as the flags say, and what the flags refuse
 //! stays refused.
@@ -17,7 +17,7 @@ pub enum Denied {
         /// Of the object that refers to the source.
         namespace: String,
     },
-    /// What is listed cannot be read, so nobody else may.
+    /// The list cannot be read, so no one else may refer to the source.
     #[error(
         "the annotation {ANNOTATION} of the source lists {entry:?}, which is neither a namespace, nor a prefix of namespaces \
          that ends in '*'"

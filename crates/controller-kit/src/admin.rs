@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::flags::EndpointFlags;
 use crate::metrics::{self, Metrics};
 
-/// What can go wrong when the endpoints are opened.
+/// Error of opening the endpoints.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to listen on {address}")]
 pub struct Error {
@@ -28,7 +28,7 @@ pub struct Error {
     source: std::io::Error,
 }
 
-/// What has to be there before this process is ready. Clones are the same.
+/// Parts that must be ready before this process is. Clones share state.
 ///
 /// Without any checks it is ready, as Flux's controllers are: readiness does not depend on leadership, else a
 /// rolling update would wait for a leader that waits for the update.

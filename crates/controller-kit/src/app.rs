@@ -48,7 +48,7 @@ pub struct App {
     pub not_ready_until: &'static [&'static str],
 }
 
-/// What a controller gets to work with.
+/// Context that a controller starts with.
 #[derive(Clone)]
 pub struct Context {
     /// The connection to the Kubernetes API, shared by all.

@@ -13,7 +13,7 @@ use crate::flags::ClientFlags;
 use crate::metrics::RestMetrics;
 use limit::TokenBucket;
 
-/// What can go wrong on the way to a client.
+/// Error of building a client.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// There is neither a usable kubeconfig nor a service account.
@@ -25,7 +25,7 @@ pub enum Error {
     /// The configured name of the server is not one.
     #[error("failed to use {name:?} as the name of the Kubernetes API server")]
     ServerName {
-        /// What the kubeconfig says.
+        /// Server name in the kubeconfig.
         name: String,
         /// Why it is not a name.
         #[source]

@@ -19,7 +19,7 @@ pub const MAX_MESSAGE_LENGTH: usize = 32_768;
 /// Stands for what was cut off a long message.
 const ELLIPSIS: &str = "...";
 
-/// What is to be said about one condition, without the bookkeeping.
+/// Content of one condition, without the bookkeeping.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fact {
     /// Condition type, such as "Ready".

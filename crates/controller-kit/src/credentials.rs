@@ -1,4 +1,4 @@
-//! What a process needs to call another one of ours: the authority to trust, and a token of its service account.
+//! Credentials for calling another controller of ours: the authority to trust, and a service account token.
 //!
 //! Both change while the process runs, so they are handed out as channels that always have the newest value. Files
 //! (projected volumes) need nothing from here.

@@ -11,9 +11,9 @@ pub enum Error {
     /// Go would not read it either.
     #[error("failed to parse duration {text:?}")]
     Parse {
-        /// What was typed.
+        /// The given text.
         text: String,
-        /// What is wrong with it.
+        /// The error.
         #[source]
         source: api::meta::ParseDurationError,
     },

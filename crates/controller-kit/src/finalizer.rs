@@ -17,7 +17,7 @@ pub use api::meta::FINALIZER;
 /// Each failed test means that someone else changed the list; that many in a row are no coincidence.
 const ATTEMPTS: usize = 5;
 
-/// What can go wrong when the finalizer is changed.
+/// Error of changing the finalizer.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The API server did not take the patch.
@@ -27,7 +27,7 @@ pub enum Error {
         action: &'static str,
         /// Namespace and name.
         object: String,
-        /// What the API server said.
+        /// Error of the API server.
         #[source]
         source: Box<kube::Error>,
     },
@@ -38,7 +38,7 @@ pub enum Error {
         action: &'static str,
         /// Namespace and name.
         object: String,
-        /// What the API server said.
+        /// Error of the API server.
         #[source]
         source: Box<kube::Error>,
     },

@@ -32,10 +32,10 @@ pub struct CommonFlags {
     /// How the API server is spoken to.
     #[command(flatten)]
     pub client: ClientFlags,
-    /// What is logged.
+    /// Logging.
     #[command(flatten)]
     pub log: LogFlags,
-    /// Who leads.
+    /// Leader election.
     #[command(flatten)]
     pub leader: LeaderElectionFlags,
     /// How failures back off.
@@ -50,7 +50,7 @@ pub struct CommonFlags {
     /// How intervals are spread.
     #[command(flatten)]
     pub jitter: JitterFlags,
-    /// Who may refer to whom.
+    /// Access between namespaces.
     #[command(flatten)]
     pub acl: AclFlags,
     /// How tokens of cloud providers are cached.
@@ -85,7 +85,7 @@ pub struct ClientFlags {
     pub kube_api_burst: i32,
 }
 
-/// What is logged, and how it looks.
+/// Level and format of the log.
 #[derive(Args, Debug, Clone, PartialEq, Eq)]
 #[command(args_override_self = true)]
 pub struct LogFlags {
@@ -239,7 +239,7 @@ pub struct AclFlags {
     pub no_cross_namespace_refs: bool,
 }
 
-/// What a kubeconfig that a user supplies may do.
+/// Features that a user's kubeconfig may use.
 #[derive(Args, Debug, Clone, Copy, PartialEq, Eq)]
 #[command(args_override_self = true)]
 pub struct KubeconfigFlags {

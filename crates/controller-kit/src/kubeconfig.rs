@@ -22,7 +22,7 @@ pub enum Error {
         entry: &'static str,
         /// Its name.
         name: String,
-        /// What names the file.
+        /// The field that names the file.
         field: &'static str,
         /// The field for the content.
         instead: &'static str,
@@ -32,7 +32,7 @@ pub enum Error {
     Refused {
         /// The field.
         field: &'static str,
-        /// What to do.
+        /// The remedy.
         remedy: &'static str,
     },
 }

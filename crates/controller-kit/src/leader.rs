@@ -22,7 +22,7 @@ use elector::{Attempt, Elector};
 /// Candidates wait up to this much longer than the retry period, so that they do not ask in step. From client-go.
 const JITTER_FACTOR: f64 = 1.2;
 
-/// What can go wrong before there is a leader.
+/// Error of leader election.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Error {
     /// With these durations a leader could lose the Lease without noticing.

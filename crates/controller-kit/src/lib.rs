@@ -1,4 +1,4 @@
-//! What every controller needs, and only that: a closed list.
+//! Parts that every controller needs, and only those: a closed list.
 //!
 //! | module | what it is |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! What an object is called within its kind: the key of queues and maps.
+//! Namespace and name of an object: the key of queues and maps.
 
 use std::fmt;
 

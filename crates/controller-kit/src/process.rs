@@ -1,4 +1,4 @@
-//! What a process sets up once, first thing in `main`: the crypto provider and the allocator; and its end.
+//! Set-up of a process, first thing in `main`: the crypto provider and the allocator; and its end.
 
 use std::process::ExitCode;
 

@@ -36,7 +36,7 @@ use state::State;
 /// How long work in progress may take to end after cancellation, as in controller-runtime.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What the handler wants to happen next with its key.
+/// When the queue should call the handler again with this key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// It succeeded; nothing until the key is added again.

@@ -1,4 +1,4 @@
-//! What a replica that does not lead answers at the addresses of the one that does: come again.
+//! Answers of a standby replica at the addresses of the leader: 503, try again.
 //!
 //! A Service sends requests to every replica that is ready, and readiness does not wait for leadership. Who posts gets 503 and
 //! a time to come again, rather than a refused connection.

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-/// What can go wrong when a status is written.
+/// Error of writing a status.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A status could not be turned into JSON.
@@ -21,7 +21,7 @@ pub enum Error {
     Serialize {
         /// Namespace and name.
         object: String,
-        /// What the serializer said.
+        /// Error of the serializer.
         #[source]
         source: serde_json::Error,
     },
@@ -30,7 +30,7 @@ pub enum Error {
     Patch {
         /// Namespace and name.
         object: String,
-        /// What the API server said.
+        /// Error of the API server.
         #[source]
         source: Box<kube::Error>,
     },

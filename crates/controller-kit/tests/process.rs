@@ -15,7 +15,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::TcpStream;
 use tokio::process::Command;
 
-/// What a controller's `flags.rs` looks like.
+/// Example of a controller's `flags.rs`.
 #[derive(clap::Parser)]
 struct Flags {
     #[command(flatten)]

@@ -12,7 +12,7 @@ use crate::object::{self, list, text};
 use crate::walk::{self, Finding, Lookup, State};
 use crate::{kind, one_line};
 
-/// What applied an object, as far as its labels say.
+/// The object that applied another, as far as its labels tell.
 #[derive(Debug, PartialEq, Eq)]
 enum Above {
     /// Kind, name and version of what owns it.
@@ -141,7 +141,7 @@ async fn in_an_inventory(objects: &dyn Objects, id: &ObjectId) -> Option<Value> 
     None
 }
 
-/// What an object of Flux is made of, down to where it comes from.
+/// Walks from an object of Flux down to its source.
 fn made_of<'a>(
     objects: &'a dyn Objects,
     object: &'a Value,

@@ -15,7 +15,7 @@ pub struct Kind {
     pub kind: &'static str,
     /// In the API's paths.
     pub plural: &'static str,
-    /// What else people say, in small letters; kind and plural go without saying.
+    /// Other names that people use, in small letters; kind and plural are implied.
     words: &'static [&'static str],
     /// True if there is `spec.suspend`.
     pub suspends: bool,

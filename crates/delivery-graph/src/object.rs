@@ -1,4 +1,4 @@
-//! What an object says about itself, read from its JSON: the same for all kinds, and pure.
+//! Reads the common parts of an object from its JSON: the same for all kinds, and pure.
 
 use manifest::ObjectId;
 use serde_json::Value;
@@ -158,13 +158,13 @@ pub fn short_revision(revision: &str) -> String {
 /// Where something comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// What it is for the object: `source`, `chart`, `dependency`, `provider`.
+    /// Its role for the object: `source`, `chart`, `dependency`, `provider`.
     pub word: &'static str,
     /// The object that is needed.
     pub id: ObjectId,
 }
 
-/// What an object needs of other objects of Flux.
+/// Objects of Flux that an object needs.
 pub fn links(object: &Value) -> Vec<Link> {
     let kind = text(object, "/kind");
     let mut links = Vec::new();

@@ -99,7 +99,7 @@ impl Delivery {
         progress
     }
 
-    /// What there is to say while no source has the revision: what those have that anything here is made of.
+    /// Report while no source has the revision: the revisions of the sources that objects here are made of.
     fn without(&self, objects: &Objects, namespace: Option<&str>) -> Vec<(ObjectId, String)> {
         let here = |id: &ObjectId| namespace.is_none_or(|namespace| namespace == id.namespace);
         let users = objects
@@ -177,7 +177,7 @@ impl Delivery {
             .any(|revision| names(revision, &self.wanted))
     }
 
-    /// What is missing until an object runs what its source has; None when nothing is.
+    /// Missing steps until an object runs its source's revision; None when nothing is missing.
     fn missing(&self, object: &Value, source: &ObjectId, objects: &Objects) -> Option<String> {
         let Some(artifact) = objects.get(source) else {
             return Some(format!("{source} does not exist"));

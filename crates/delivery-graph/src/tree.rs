@@ -1,4 +1,4 @@
-//! What an object of Flux has applied, what that has applied, and so on.
+//! Tree of applied objects: what an object of Flux has applied, what that has applied, and so on.
 
 use std::collections::HashSet;
 
@@ -17,7 +17,7 @@ const AT_ONCE: usize = 16;
 
 /// An object of the tree. Its children are found by its number.
 pub struct Node {
-    /// What applied it.
+    /// The node that applied it.
     pub parent: Option<usize>,
     /// Which object it is.
     pub id: ObjectId,
@@ -25,7 +25,7 @@ pub struct Node {
     pub version: String,
     /// A word of kstatus for how it is.
     pub status: &'static str,
-    /// What is wrong, in one line.
+    /// The problem, in one line.
     pub message: String,
 }
 
@@ -78,7 +78,7 @@ pub async fn grow(objects: &dyn Objects, root: &Value, compact: bool) -> Vec<Nod
     nodes
 }
 
-/// What an object of Flux has applied in this cluster: ids and versions.
+/// Objects that an object of Flux has applied in this cluster: ids and versions.
 fn applied(object: &Value, compact: bool) -> Vec<(ObjectId, String)> {
     let id = object::id(object);
     if !has_inventory(&id.kind) || object.pointer("/spec/kubeConfig").is_some() {

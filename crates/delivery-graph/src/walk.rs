@@ -12,7 +12,7 @@ use crate::object::{self, Link, ready, text};
 use crate::origin::Origin;
 use crate::{Objects, kind, one_line};
 
-/// What is known of an object.
+/// Result of looking up an object.
 pub enum Lookup {
     /// The object as it is.
     Found(Value),
@@ -22,7 +22,7 @@ pub enum Lookup {
     Refused(String),
 }
 
-/// What was fetched so far.
+/// Objects fetched so far.
 pub type Fetched = BTreeMap<ObjectId, Lookup>;
 
 /// How an object is.
@@ -47,20 +47,20 @@ pub enum State {
 pub struct Finding {
     /// Kind, namespace and name.
     pub object: String,
-    /// What it is for the object that led to it.
+    /// Its role for the object that led to it.
     pub role: &'static str,
     /// How it is.
     pub state: State,
     /// A word for what is wrong.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// What is wrong, in one line.
+    /// The problem, in one line.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// What it has, or has applied.
+    /// Revision that it has, or has applied.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub revision: String,
-    /// What was tried last, if it is another one.
+    /// Revision that was tried last, if it is another one.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub attempted: String,
     /// The commit that an artifact without one in its revision was made of.
@@ -81,7 +81,7 @@ pub struct Finding {
     /// True if it was reported before, with everything that it waits for.
     #[serde(skip)]
     pub is_again: bool,
-    /// What it waits for.
+    /// Objects that it waits for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub because: Vec<Finding>,
 }
@@ -144,8 +144,9 @@ struct Walk<'a> {
     wanted: &'a mut Vec<ObjectId>,
     /// From the root to where it is.
     path: Vec<ObjectId>,
-    /// What was walked over already, how it is, and whether anything is wrong with it or what it needs: objects that need the
-    /// same ones would be told of over and over, twice as often with each that is added.
+    /// Objects that were visited, with their state and whether anything is wrong with them or with what they
+    /// need. Without this, shared dependencies would be reported again and again, twice as often with each
+    /// level.
     told: BTreeMap<ObjectId, (State, bool)>,
 }
 

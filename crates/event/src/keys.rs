@@ -21,5 +21,5 @@ pub const CHANGE_REQUEST: &str = "change_request";
 pub const COMMIT_STATUS: &str = "commit_status";
 /// The value of [`COMMIT_STATUS`].
 pub const COMMIT_STATUS_UPDATE: &str = "update";
-/// What it means to those who are alerted.
+/// Summary for those who are alerted.
 pub const SUMMARY: &str = "summary";

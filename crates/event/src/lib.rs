@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Event {
-    /// What it happened to.
+    /// Object of the event.
     #[serde(deserialize_with = "or_default")]
     pub involved_object: InvolvedObject,
     /// How bad it is.
@@ -24,13 +24,13 @@ pub struct Event {
     /// When it happened; None is written as null.
     #[serde(serialize_with = "whole_seconds")]
     pub timestamp: Option<Timestamp>,
-    /// What happened, for people.
+    /// Message for people.
     #[serde(deserialize_with = "or_default")]
     pub message: String,
-    /// What happened, for machines.
+    /// Reason for machines.
     #[serde(deserialize_with = "or_default")]
     pub reason: String,
-    /// What else is known, by keys that mostly have a prefix; see [`keys`].
+    /// Further facts, by keys that mostly have a prefix; see [`keys`].
     #[serde(skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "or_default")]
     pub metadata: BTreeMap<String, String>,
     /// Which controller says so, such as source-controller.

@@ -1,4 +1,4 @@
-//! What a Secret means for ssh: `identity`, `known_hosts` and `password`, by the rules of Flux.
+//! Meaning of a Secret for ssh: `identity`, `known_hosts` and `password`, by the rules of Flux.
 //!
 //! What it means for http is [`transport::auth`]. Pure; reads no Secret.
 
@@ -10,7 +10,7 @@ use url::Url;
 
 use super::ssh;
 
-/// What a secret holds for ssh. Of the URL only the user counts; a password in it goes nowhere.
+/// Reads the ssh settings of a Secret. Of the URL only the user counts; a password in it is not used.
 pub fn ssh(
     url: &mut Url,
     secret: &SecretData,

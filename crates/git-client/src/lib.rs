@@ -42,7 +42,7 @@ pub enum Error {
     FindReference {
         /// Its full name.
         name: String,
-        /// What there is instead.
+        /// References that the remote has instead.
         nearest: Nearest,
     },
     /// The name given in `spec.ref.name` is not there.
@@ -50,7 +50,7 @@ pub enum Error {
     ResolveName {
         /// The name as given.
         name: String,
-        /// What there is instead.
+        /// References that the remote has instead.
         nearest: Nearest,
     },
     /// No tag lies in the version range.
@@ -58,13 +58,13 @@ pub enum Error {
     MatchTag {
         /// The range as given.
         range: String,
-        /// What there is instead.
+        /// References that the remote has instead.
         nearest: String,
     },
     /// The version range cannot be read.
     #[error("semver parse error")]
     ParseRange(#[from] semver::Error),
-    /// What is given as commit is none.
+    /// The given commit is not a commit id.
     #[error("failed to parse commit '{id}': a commit is named by all of its 40 hexadecimal digits")]
     ParseCommit {
         /// The text as given.
@@ -124,7 +124,7 @@ pub enum Error {
     /// More than is taken of anybody.
     #[error("failed to receive the commit: {what} more than {limit}")]
     TooLarge {
-        /// What of it, with its verb.
+        /// The missing part, with its verb.
         what: &'static str,
         /// The limit.
         limit: u64,
@@ -201,7 +201,7 @@ pub enum Way {
 pub struct Request {
     /// The repository.
     pub remote: Remote,
-    /// What of it.
+    /// The reference to fetch.
     pub reference: Reference,
     /// The folders that are wanted; all without.
     pub sparse: Option<Sparse>,
@@ -217,7 +217,7 @@ pub struct Request {
     pub stop: Stop,
 }
 
-/// What the remote has.
+/// Result of a fetch.
 pub enum Outcome {
     /// The revision that the caller knows.
     Unchanged(Resolved),

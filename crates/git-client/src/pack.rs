@@ -41,7 +41,7 @@ pub enum Error {
     ReadObject {
         /// Which one.
         id: ObjectId,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
     /// A name that would lead elsewhere.
@@ -82,13 +82,13 @@ pub struct Pack {
 pub struct Entry<'a> {
     /// Where it is.
     pub path: &'a str,
-    /// What it is.
+    /// Its type.
     pub kind: Node,
     /// The object that holds its content.
     pub id: ObjectId,
 }
 
-/// What an entry is.
+/// Type of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Node {
     /// A folder.
@@ -166,7 +166,7 @@ impl Pack {
         Ok(buffer)
     }
 
-    /// What there is at a path; None when there is nothing, or something of it is no folder.
+    /// Returns the entry at a path; None if nothing is there, or if a part of the path is no folder.
     pub fn entry(&self, path: &str) -> Result<Option<(Node, ObjectId)>, Error> {
         let mut tree = self.tree;
         let mut names = path.split('/').peekable();

@@ -16,7 +16,7 @@ const DEFAULT_BRANCH: &str = "master";
 const PEELED: &str = "^{}";
 const TAGS: &str = "refs/tags/";
 
-/// What `spec.ref` asks for.
+/// Reference that `spec.ref` asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reference {
     /// The head of a branch.

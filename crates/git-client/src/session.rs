@@ -267,7 +267,7 @@ impl Session {
     }
 }
 
-/// What a list of references is that cannot be read.
+/// Message for a list of references that cannot be read.
 const NO_LIST: &str = "the server's list of references makes no sense";
 
 /// Has gix talk. gix-protocol 0.68 panics on some answers that contradict themselves: on a list of protocol 0 or 1 whose

@@ -6,7 +6,7 @@ use gix::ObjectId;
 
 use super::pack::{self, Node, Pack};
 
-/// What a server is to leave out: contents of files.
+/// Filter that leaves out the contents of files.
 pub(super) const NO_BLOBS: &str = "blob:none";
 /// Blobs that are asked for at once: a request of 250 kB, which proxies let through.
 pub(super) const BATCH: usize = 5000;

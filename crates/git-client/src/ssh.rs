@@ -22,12 +22,12 @@ use transport::received;
 const DEFAULT_USER: &str = "git";
 const DEFAULT_PORT: u16 = 22;
 
-/// What a Secret holds for ssh. Not shown, not compared.
+/// Settings for ssh from a Secret. Not shown, not compared.
 #[derive(Clone)]
 pub struct Settings {
     /// The private key, in PEM.
     pub identity: Vec<u8>,
-    /// What the key is encrypted with.
+    /// Passphrase of the key.
     pub passphrase: Option<String>,
     /// Keys of hosts, as in OpenSSH's file of this name.
     pub known_hosts: Vec<u8>,
@@ -49,7 +49,7 @@ pub enum Error {
 }
 
 impl Settings {
-    /// What they mean.
+    /// Translates the settings for the ssh client.
     pub(super) fn access(&self) -> Result<Access, Error> {
         Ok(Access {
             identity: Identity::parse(&self.identity, self.passphrase.as_deref())?,
@@ -111,7 +111,7 @@ pub(super) fn open(
     Ok((connection, outcome))
 }
 
-/// What the server sends, counted.
+/// Reader that counts the server's bytes.
 pub(super) struct Counted(Reader);
 
 impl io::Read for Counted {

@@ -1,4 +1,4 @@
-//! What `.gitmodules` says.
+//! Reads `.gitmodules`.
 
 use std::collections::BTreeMap;
 

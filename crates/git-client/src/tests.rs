@@ -21,7 +21,7 @@ struct Peer {
     directory: tempfile::TempDir,
 }
 
-/// What a fetch came to, in text.
+/// Result of a fetch, as text.
 #[derive(Debug, PartialEq)]
 enum Seen {
     Unchanged(String),

@@ -6,7 +6,7 @@ use gix_hash::ObjectId;
 
 use crate::error::Error;
 
-/// What an object is.
+/// Type of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A commit.
@@ -31,7 +31,7 @@ impl Kind {
     }
 }
 
-/// What a delta is applied to.
+/// Base of a delta.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Base {
     /// The object at this offset.

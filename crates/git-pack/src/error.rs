@@ -1,4 +1,4 @@
-//! What can be wrong with a pack.
+//! Errors in a pack.
 
 use std::io;
 
@@ -34,7 +34,7 @@ pub enum Error {
     /// More than [`Limits`](crate::Limits) allows.
     #[error("refused the pack: {what} is more than {limit}")]
     TooLarge {
-        /// What there is too much of.
+        /// The thing that exceeds its limit.
         what: &'static str,
         /// The limit, in objects or bytes.
         limit: u64,
@@ -44,7 +44,7 @@ pub enum Error {
     Entry {
         /// Where it is.
         offset: u64,
-        /// What is wrong with it.
+        /// The problem.
         problem: &'static str,
     },
     /// A delta of something that was not sent.

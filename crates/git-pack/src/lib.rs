@@ -42,7 +42,7 @@ use entry::{Base, Header};
 use inflate::{At, Inflater};
 use memory::Share;
 
-/// What a stream may make us do.
+/// Limits for a stream.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Number of objects; 32 bytes of memory each.
@@ -70,7 +70,7 @@ impl Default for Limits {
 /// How packs are received and read.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
-    /// What is taken.
+    /// Limits for the pack.
     pub limits: Limits,
     /// Shared by all packs of the process.
     pub memory: Memory,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::error::Error;
 
-/// What each reader may hold without waiting.
+/// Bytes that each reader may hold without waiting.
 const FREE: u64 = 8 << 20;
 /// How often one who waits looks whether it was cancelled.
 const LOOK: Duration = Duration::from_millis(50);
@@ -25,7 +25,7 @@ struct Turn {
     free: Condvar,
 }
 
-/// What one reader holds of the memory.
+/// Memory that one reader holds.
 #[derive(Debug)]
 pub(crate) struct Share {
     turn: Arc<Turn>,

@@ -14,7 +14,7 @@ use crate::{Limits, Pack, Settings, resolve};
 const CHECKSUM: usize = 20;
 const BUFFER: usize = 64 << 10;
 
-/// What is known after the stream has ended.
+/// Summary of a stream, after its end.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     /// Those that are no deltas.

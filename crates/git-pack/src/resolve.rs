@@ -224,7 +224,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// What the delta at `offset` makes of `base`.
+    /// Applies the delta at `offset` to `base`.
     fn delta(&mut self, offset: u64, base: &[u8]) -> Result<Vec<u8>, Error> {
         if self.settings.cancelled.load(Ordering::Relaxed) {
             return Err(Error::Cancelled);

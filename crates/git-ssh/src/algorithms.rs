@@ -44,7 +44,7 @@ pub struct UnknownName {
     supported: String,
 }
 
-/// What is offered, most preferred first.
+/// Offered algorithms, most preferred first.
 #[derive(Debug, Clone)]
 pub struct Algorithms {
     key_exchanges: Vec<kex::Name>,
@@ -92,8 +92,9 @@ impl Algorithms {
         Ok(algorithms)
     }
 
-    /// What russh offers to a server whose keys are known to be of these types. A key of another type could not be
-    /// accepted, so it is not asked for; from a server of which nothing is known, any is taken to say which it is.
+    /// Algorithms that russh offers to a server with host keys of these types. A key of another type could
+    /// not be accepted, so it is not offered; for an unknown server all types are offered, so that the
+    /// message can name its key.
     pub(crate) fn preferred(&self, known_types: &[&str], has_authority: bool) -> Preferred {
         let mut kex = self.key_exchanges.clone();
         kex.extend(CAPABILITIES);

@@ -1,4 +1,4 @@
-//! What can go wrong on the way to `git-upload-pack`, in words that tell a person what to do.
+//! Errors on the way to `git-upload-pack`, each with what to do about it.
 //!
 //! Words that Go's ssh library uses, and that Flux's users know and search for, are kept: `ssh: handshake failed`,
 //! `knownhosts: key is unknown`, `knownhosts: key mismatch`, `ssh: unable to authenticate`.
@@ -23,7 +23,7 @@ pub enum Error {
         address: String,
         /// The proxy, without credentials.
         proxy: String,
-        /// What it said.
+        /// Message of the other side.
         problem: String,
     },
     /// The address of the proxy is none.
@@ -72,7 +72,7 @@ pub enum Error {
     HostCertificate {
         /// `host:port`.
         address: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: &'static str,
     },
     /// The two sides have no algorithm in common.
@@ -80,7 +80,7 @@ pub enum Error {
         "ssh: handshake failed: ssh: no common algorithm for {kind}; we offered: [{ours}], peer offered: [{theirs}]"
     )]
     NoCommonAlgorithm {
-        /// What it would be for.
+        /// The purpose of the algorithm.
         kind: &'static str,
         /// Names.
         ours: String,
@@ -120,7 +120,7 @@ pub enum Error {
     Cancelled,
 }
 
-/// What another side said, made fit to be shown: one line of printable characters, and not a long one.
+/// Quotes the other side, made fit to be shown: one line of printable characters, of limited length.
 pub(crate) fn quoted(text: &str) -> String {
     const MAX_QUOTED: usize = 300;
     let printable = text.chars().map(|c| if c.is_control() { ' ' } else { c });

@@ -22,18 +22,18 @@ const DEFAULT_PORT: u16 = 22;
 pub struct ParseError {
     /// Counted from one.
     pub line: usize,
-    /// What is wrong there.
+    /// The problem in that line.
     pub problem: &'static str,
 }
 
-/// What is known of hosts.
+/// Known hosts and their keys.
 #[derive(Debug, Clone, Default)]
 pub struct KnownHosts {
     keys: Vec<HostKey>,
     revoked: Vec<Key>,
 }
 
-/// What a presented key is worth.
+/// Verdict on a presented key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// It is one of the host's keys.

@@ -19,7 +19,7 @@ use crate::identity::Identity;
 use crate::known_hosts::{KnownHosts, Verdict};
 use crate::stream::UploadPack;
 
-/// What a server may send before it runs our program: keys, banners, lists of algorithms.
+/// Bytes that a server may send before it runs our program: keys, banners, lists of algorithms.
 const MAX_HANDSHAKE_BYTES: u64 = 4 << 20;
 /// How much the server may send before we read it. Git's answers flow one way and are read at once.
 const WINDOW_BYTES: u32 = 1 << 20;
@@ -31,26 +31,26 @@ pub struct Target {
     pub host: String,
     /// 22 if nothing else is said.
     pub port: u16,
-    /// Whom we sign in as.
+    /// User name.
     pub user: String,
     /// As the server is to see it.
     pub path: String,
 }
 
-/// What we show the server, what we expect of it, and the way to it.
+/// Access to a server: our credentials, its expected keys, and the way to it.
 #[derive(Debug, Clone)]
 pub struct Access {
     /// The key that we sign in with.
     pub identity: Identity,
     /// The keys that the server may have.
     pub known_hosts: KnownHosts,
-    /// What is offered.
+    /// Offered algorithms.
     pub algorithms: Algorithms,
     /// The way, if not direct.
     pub proxy: Option<Proxy>,
 }
 
-/// What one conversation may take.
+/// Limits of one conversation.
 #[derive(Debug, Clone)]
 pub struct Bounds {
     /// All must be over by then.
@@ -260,7 +260,7 @@ impl Client {
     }
 }
 
-/// What ended a handshake.
+/// Reason why a handshake ended.
 #[derive(Debug)]
 pub(crate) enum Failure {
     Ours(Error),

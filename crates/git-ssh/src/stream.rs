@@ -18,7 +18,7 @@ use crate::dial;
 use crate::error::{Error, quoted};
 use crate::session::{Bounds, Client, Target};
 
-/// What the program says on its standard error is kept up to this size.
+/// Bytes kept of the program's standard error.
 const MAX_COMPLAINT: usize = 2048;
 /// After the program's output its exit is waited for this long.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -89,7 +89,7 @@ impl UploadPack {
     }
 }
 
-/// What the program and the connection came to, beside the bytes.
+/// Result of the program and the connection, beside the bytes.
 pub struct Outcome(Shared);
 
 impl Outcome {
@@ -212,7 +212,7 @@ impl Inner {
         self.complaint.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
 
-    /// What the program said before it ended.
+    /// Returns the program's error output as an error.
     fn complaint(&self) -> Error {
         let said = quoted(&String::from_utf8_lossy(&self.complaint));
         let lower = said.to_ascii_lowercase();

@@ -1,5 +1,6 @@
-//! What is relied on of crates that are release candidates (`ssh-key`, `rsa`, `pkcs1`; deny.toml says why): keys that the
-//! real ssh-keygen wrote sign what it verifies, and what it signed is verified, and nothing else.
+//! Checks of the release candidates that we rely on (`ssh-key`, `rsa`, `pkcs1`; deny.toml says why): keys
+//! written by the real ssh-keygen sign what it verifies, it signs what they verify, and nothing else
+//! verifies.
 
 use std::fs;
 use std::path::Path;
@@ -67,7 +68,7 @@ impl Key {
         ssh_keygen(self.folder.path(), &check, MESSAGE)
     }
 
-    /// What the real program signs.
+    /// Signature by the real program.
     fn signed_by_ssh_keygen(&self) -> SshSig {
         fs::write(self.folder.path().join("message"), MESSAGE).expect("it works");
         let sign = ["-q", "-Y", "sign", "-n", NAMESPACE, "-f", "key", "message"];

@@ -1,4 +1,4 @@
-//! What is said to other machines: the event as it is on a bus or a queue, or as a span of a trace.
+//! Messages to machines: the event as sent to a bus or a queue, or as a span of a trace.
 
 mod azure_event_hub;
 mod google_pubsub;
@@ -30,7 +30,7 @@ pub(crate) async fn send(http: Http<'_>, notification: &Notification) -> Result<
     }
 }
 
-/// What is wrong with a target.
+/// Checks a target.
 pub(crate) fn check(target: &Target) -> Result<(), Error> {
     match target.type_ {
         Type::Nats => nats::check(target),

@@ -28,12 +28,13 @@ const CLOSING_WORDS: Duration = Duration::from_secs(1);
 /// More of a refusal is not told.
 const MAX_QUOTED_BYTES: usize = 400;
 
-/// Who this controller is at cloud providers and GitHub.
+/// Identities of this controller at cloud providers and GitHub.
 pub trait Identities: Send + Sync {
-    /// What getting a token takes.
+    /// Returns the context of a token request.
     fn session(&self) -> Session<'_>;
 
-    /// Who a Provider is that names this ServiceAccount of its namespace; the controller when it names none.
+    /// Identity of a Provider that names this ServiceAccount of its namespace; the controller's when it names
+    /// none.
     fn of<'a>(&'a self, namespace: &'a str, account: Option<&'a str>)
     -> Future<'a, Result<Identity, String>>;
 }
@@ -150,7 +151,7 @@ impl Http<'_> {
         Err(Error::new(text, retry))
     }
 
-    /// What is told of an answer.
+    /// Quotes an answer for an error.
     pub(crate) fn quote(&self, answer: &Answer) -> String {
         let begin = &answer.body[..answer.body.len().min(MAX_REFUSAL_BYTES)];
         let goes_on = answer.is_cut || begin.len() < answer.body.len();

@@ -46,7 +46,7 @@ fn forward(target: &Target, notification: &Notification) -> Result<Request, Erro
     Ok(request)
 }
 
-/// What a connection needs is not for users to say; Go passes over most of it as well.
+/// True for headers that the connection sets itself; users cannot set them. Go ignores most of them, too.
 pub(crate) fn is_about_framing(name: &str) -> bool {
     let names = [
         "host",

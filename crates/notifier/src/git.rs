@@ -1,4 +1,4 @@
-//! What is said at a Git service: the status of a commit, a comment on a change request, a dispatch.
+//! Messages to Git services: the status of a commit, a comment on a change request, a dispatch.
 //!
 //! Pure parts: [`address`] (which repository), [`revision`] (which commit), [`status`] and [`comment`] (what to say).
 //! Then a file for each service and what is said there, all through [`api`].
@@ -43,7 +43,7 @@ pub(crate) async fn send(http: Http<'_>, notification: &Notification) -> Result<
     }
 }
 
-/// What is wrong with a target.
+/// Checks a target.
 pub(crate) fn check(target: &Target) -> Result<(), Error> {
     match target.type_ {
         Type::GitLab | Type::GitLabMergeRequestComment => gitlab::check(target),

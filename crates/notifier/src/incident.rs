@@ -37,7 +37,7 @@ fn is_failure(notification: &Notification) -> bool {
     }
 }
 
-/// What incidents of an object are known by: its UID as in Flux, or the key of what fires, or of several objects.
+/// Key of an object's incidents: its UID as in Flux, or the key of the event or of several objects.
 fn incident_key(target: &Target, notification: &Notification) -> String {
     if notification.state == State::Event && notification.is_about_one() {
         notification.event.involved_object.uid.clone()

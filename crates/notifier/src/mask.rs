@@ -29,7 +29,7 @@ const PUBLIC: [&str; 9] = [
     "certFile",
 ];
 
-/// What must not be told, in all its spellings, the longest first.
+/// Secrets to mask, in all their spellings, the longest first.
 pub(crate) struct Mask(Vec<String>);
 
 impl Mask {
@@ -77,7 +77,7 @@ impl Mask {
         format!("{}…", &line[..end])
     }
 
-    /// What is quoted of a text that goes on: the last word may be the begin of a secret.
+    /// Quotes the start of a longer text, without its last word, which may be the start of a secret.
     pub(crate) fn begin(&self, text: &str) -> String {
         let line = self.without_secrets(&one_line(text));
         let cut = self.0.iter().filter_map(|secret| shared(&line, secret)).min();

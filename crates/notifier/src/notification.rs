@@ -1,4 +1,4 @@
-//! What is to be said.
+//! Input of a notifier: the notification to send.
 
 use event::Event;
 use serde::{Deserialize, Serialize};
@@ -7,15 +7,15 @@ use serde_json::Value;
 /// One message to say.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Notification {
-    /// What happened, with metadata combined as Flux does: keys without prefix.
+    /// The event, with metadata combined as Flux does: keys without prefix.
     pub event: Event,
     /// The Alert that wants it said.
     pub alert: AlertRef,
-    /// What it means for an incident.
+    /// State of the incident.
     pub state: State,
-    /// What it is about: the same for an object, or a group of them, each time.
+    /// Subject key: the same for an object, or a group of them, each time.
     pub key: String,
-    /// What the first message about `key` gave back; None starts anew.
+    /// Thread that the first message about `key` returned; None starts a new one.
     pub thread: Option<Thread>,
     /// True if messages about `key` are to be kept together, where the provider can.
     pub threaded: bool,
@@ -36,7 +36,7 @@ pub struct AlertRef {
     pub uid: String,
 }
 
-/// What a message means for an incident.
+/// State of the incident after a message.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum State {
     /// An event and no more, told as Flux tells it.
@@ -48,7 +48,7 @@ pub enum State {
     Resolved,
 }
 
-/// What a message is about, for people.
+/// Subject of a message, for people.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Subject<'a> {
     pub(crate) kind: &'a str,
@@ -64,7 +64,7 @@ pub struct Thread(pub Value);
 /// It was said.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sent {
-    /// What to give along with the next message about the same key; None if there is nothing to keep.
+    /// Thread for the next message about the same key; None if there is nothing to keep.
     pub thread: Option<Thread>,
 }
 

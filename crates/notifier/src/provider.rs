@@ -31,7 +31,7 @@ pub async fn send(edge: &Edge, target: &Target, notification: &Notification) -> 
     sent.map_err(|error| error.masked(mask))
 }
 
-/// What can be said about a target without sending anything.
+/// Checks a target without sending anything.
 pub fn check(target: &Target) -> Result<(), Error> {
     let nothing = Notification::new(event::Event::default(), AlertRef::default());
     let checked = match target.type_ {

@@ -29,13 +29,13 @@ pub(crate) struct Request {
     pub(crate) body: Bytes,
     /// How many bytes of the answer are read.
     pub(crate) longest: usize,
-    /// What an answer of success says; None if any will do.
+    /// Accepted content of a successful answer; None for any.
     pub(crate) accept: Option<Accept>,
     /// Whether an answer of no success says that the thread is gone.
     pub(crate) thread_is_gone: fn(&Answer) -> bool,
 }
 
-/// What a service said.
+/// Answer of a service.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     /// The status.

@@ -1,4 +1,4 @@
-//! What chats say of a notification, whichever they are: who, what, how bad, and no more than they take. Pure.
+//! Text of a notification for chats: who, what, how bad, within the limits of each. Pure.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
-//! What is sent, and how it is sent: beside what Flux sends, to local servers that demand what the services demand, and
-//! to servers that are broken or hostile.
+//! Tests of what is sent and how: beside what Flux sends, to local servers that demand what the services
+//! demand, and to servers that are broken or hostile.
 
 mod answers;
 mod connections;

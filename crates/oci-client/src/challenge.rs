@@ -1,6 +1,6 @@
 //! `WWW-Authenticate`: what a registry asks for. Pure.
 
-/// What to send.
+/// The challenge's scheme.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Challenge {
     /// User name and password.

@@ -42,7 +42,7 @@ pub enum Error {
     },
 }
 
-/// What is shown to a registry.
+/// Credentials for a registry.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Credentials {
     /// User name and password.

@@ -101,7 +101,7 @@ pub enum TagError {
     NoMatch {
         /// The range as given.
         range: String,
-        /// What there is instead.
+        /// Tags that the repository has instead.
         nearest: String,
     },
 }
@@ -117,9 +117,9 @@ pub enum PullError {
     FindTag {
         /// The tag as given.
         tag: String,
-        /// What there is instead.
+        /// Tags that the repository has instead.
         nearest: Nearest,
-        /// What the registry answered.
+        /// Error of the registry.
         #[source]
         source: Box<registry::Error>,
     },
@@ -129,9 +129,9 @@ pub enum PullError {
     /// The content is not what was asked for.
     #[error("failed to verify the content: '{actual}' came instead of '{expected}'")]
     Verify {
-        /// What was asked for.
+        /// The expected digest.
         expected: Digest,
-        /// What came.
+        /// The received digest.
         actual: Digest,
     },
     /// An index that points to another index.

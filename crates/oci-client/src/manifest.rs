@@ -118,7 +118,7 @@ impl Manifest {
         self.manifests.unwrap_or_default()
     }
 
-    /// What kind of artifact it is: its own word, or the type of its configuration.
+    /// Type of the artifact: its own field, or the type of its configuration.
     pub fn artifact_type(&self) -> &str {
         let config = || self.config.as_ref().map(|config| config.media_type.as_str());
         let own = self.artifact_type.as_deref().filter(|own| !own.is_empty());

@@ -105,7 +105,7 @@ impl Name {
     }
 }
 
-/// What stands before the path of a URL must be read back as just the host and the port.
+/// Checks that the part before a URL's path parses as just the host and the port.
 fn check_registry(registry: &str) -> Result<(), Error> {
     let read_back = url::Url::parse(&format!("https://{registry}/"))
         .ok()

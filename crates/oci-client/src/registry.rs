@@ -51,7 +51,7 @@ const MANIFEST_TYPES: &str = "application/vnd.oci.image.manifest.v1+json, \
     application/vnd.docker.distribution.manifest.v2+json, \
     application/vnd.docker.distribution.manifest.list.v2+json";
 
-/// What refers to a manifest comes as an index.
+/// Media type of an index of referrers.
 const INDEX_TYPE: &str = "application/vnd.oci.image.index.v1+json";
 
 /// A conversation with a registry that failed.
@@ -73,7 +73,7 @@ pub enum Error {
     GetToken {
         /// The registry.
         registry: String,
-        /// What the service answered.
+        /// Error of the service.
         #[source]
         source: http::Error,
     },
@@ -121,14 +121,14 @@ impl Error {
     }
 }
 
-/// What this process has learnt about registries.
+/// Knowledge of this process about registries.
 #[derive(Clone, Default)]
 pub struct Memory {
     schemes: Arc<Mutex<HashMap<(String, bool), &'static str>>>,
     grants: Arc<Mutex<HashMap<Viewer, Grant>>>,
 }
 
-/// Who looks at which repository.
+/// Credentials with which a repository is read.
 type Viewer = (Name, Option<Credentials>);
 
 /// An `Authorization` header that a registry accepted.
@@ -159,9 +159,9 @@ pub struct Repository {
     pub name: Name,
     /// `spec.insecure`: plain http may be used.
     pub insecure: bool,
-    /// What the registry may know of who asks.
+    /// Credentials for the registry, if any.
     pub credentials: Option<Credentials>,
-    /// What connects.
+    /// HTTP client.
     pub client: reqwest::Client,
     /// Tokens that are still good, shared by all objects.
     pub memory: Memory,
@@ -169,7 +169,7 @@ pub struct Repository {
     pub deadline: Instant,
 }
 
-/// What a HEAD says.
+/// Answer to a HEAD.
 pub struct Head {
     /// `Docker-Content-Digest`, if the registry sends it.
     pub digest: Option<String>,
@@ -249,8 +249,8 @@ impl Repository {
         Ok((page.tags.unwrap_or_default(), next))
     }
 
-    /// What refers to a manifest, such as its signatures: by the referrers API, or where there is none by the index
-    /// with the tag that stands for it.
+    /// Lists the referrers of a manifest, such as its signatures: by the referrers API, or by the index with
+    /// the fallback tag.
     pub async fn referrers(&self, digest: &Digest) -> Result<Vec<Descriptor>, Error> {
         let mut referrers = Vec::new();
         let mut query = None;

@@ -21,7 +21,7 @@ struct Peer {
     memory: Memory,
 }
 
-/// What a fetch came to: the revision, and the layer's content when it was fetched.
+/// Result of a fetch: the revision, and the layer's content when it was fetched.
 #[derive(Debug, PartialEq)]
 struct Seen {
     revision: String,
@@ -443,7 +443,7 @@ async fn failures_say_what_is_wrong() {
     assert!(error.contains("connection refused"), "{error}");
 }
 
-/// What a list of tags that leads to `next` comes to, and after how many requests.
+/// Result of a list of tags that leads to `next`, and the number of requests.
 async fn paged(next: fn(&str, usize) -> (Vec<String>, String)) -> (Result<usize, String>, usize) {
     let count = std::sync::atomic::AtomicUsize::new(0);
     let content = Scripted {

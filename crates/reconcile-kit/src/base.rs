@@ -1,4 +1,4 @@
-//! What all reconciles of a kind share.
+//! Context that all reconciles of a kind share.
 
 use std::collections::BTreeMap;
 use std::hash::{Hash as _, Hasher as _};
@@ -17,13 +17,13 @@ use kube::{Client, Resource};
 use kube_apply::Owner;
 use serde::Serialize;
 
-/// What all reconciles of a kind share, whatever the kind does.
+/// Context that all reconciles of a kind share, whatever the kind does.
 pub struct Base<K: Resource<DynamicType = ()> + Clone + 'static> {
     /// The connection to the API server.
     pub client: Client,
     /// All objects of the kind in scope, of all shards: one may depend on another's. With our own newest writes.
     pub objects: Cache<K>,
-    /// What is reconciled next.
+    /// Queue of objects to reconcile.
     pub queue: Queue<ObjectKey>,
     /// Where objects are delivered, and as whom.
     pub targets: Targets,
@@ -33,7 +33,7 @@ pub struct Base<K: Resource<DynamicType = ()> + Clone + 'static> {
     pub shard: Selector,
     /// By how many percent intervals are spread.
     pub jitter_percentage: u8,
-    /// What is measured.
+    /// Metrics.
     pub metrics: Metrics,
     /// The field manager of what we write into our objects.
     pub manager: &'static str,

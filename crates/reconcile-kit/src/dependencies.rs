@@ -31,7 +31,7 @@ pub struct State<D = ()> {
     pub expression: Option<Result<bool, cel_expression::Error>>,
     /// Says so if it waits for us in turn.
     pub cycle: Option<String>,
-    /// What else matters to the kind.
+    /// Further facts that concern the kind.
     pub detail: D,
 }
 
@@ -215,8 +215,8 @@ fn told(way: &[ObjectKey]) -> String {
     format!("they wait for each other: {}", names.join(" → "))
 }
 
-/// What an expression may see of an object in another namespace where references between namespaces are locked: who it is and
-/// how it is, nothing of what it is made of.
+/// Reduces an object in another namespace to what an expression may see where references between namespaces
+/// are locked: its identity and its conditions, nothing of its content.
 pub(crate) fn glimpse(object: &Value) -> Value {
     let part = |pointer: &str| object.pointer(pointer).cloned().unwrap_or_default();
     let conditions = object.pointer("/status/conditions").and_then(Value::as_array);

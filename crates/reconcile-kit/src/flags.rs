@@ -10,13 +10,13 @@ use controller_kit::flags::{ArtifactClientFlags, CommonFlags, KubeconfigFlags};
 /// The flags that Flux's kustomize-controller and helm-controller share.
 #[derive(Debug, Clone, Args)]
 pub struct DeliveryFlags {
-    /// What all controllers share.
+    /// Flags shared by all controllers.
     #[command(flatten)]
     pub common: CommonFlags,
     /// How the artifact service is called.
     #[command(flatten)]
     pub artifact: ArtifactClientFlags,
-    /// What kubeconfigs of remote clusters may ask for.
+    /// Flags about kubeconfigs of remote clusters.
     #[command(flatten)]
     pub kubeconfig: KubeconfigFlags,
 

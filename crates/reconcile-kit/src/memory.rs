@@ -1,11 +1,11 @@
-//! What is remembered of each object between its reconciles. All of it may be lost at any time.
+//! Memory of each object between its reconciles. All of it may be lost at any time.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use controller_kit::ObjectKey;
 
-/// What a run works on, as far as it can be told before it begins.
+/// Inputs of a run, as far as they are known before it begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inputs {
     /// Generation of the object's spec.

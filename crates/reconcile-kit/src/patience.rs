@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// What is created or changed together is ready within this, as a rule.
+/// Time after which a wait is reported; most objects are ready within it.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Returns for how long an object that waits for another is not told of yet; None when it is time. Sources and dependencies that

@@ -1,4 +1,4 @@
-//! What a controller that delivers has before its first reconcile.
+//! Set-up of a delivering controller, before its first reconcile.
 
 use std::sync::Arc;
 
@@ -21,13 +21,13 @@ use workload_identity::Identities;
 use crate::base::{Base, is_in};
 use crate::flags::DeliveryFlags;
 
-/// What is made of flags, whatever the kind.
+/// Set-up made from flags, whatever the kind.
 pub struct Setup {
-    /// Who the controller and its objects are elsewhere.
+    /// Identities of the controller and its objects elsewhere.
     pub identities: Arc<Identities>,
     /// Where objects are delivered, and as whom.
     pub targets: Targets,
-    /// What others changed of what was delivered.
+    /// Changes by others to delivered objects.
     pub drifts: UnboundedReceiver<Drift>,
     /// Fetches artifacts.
     pub artifacts: artifact::client::Client,

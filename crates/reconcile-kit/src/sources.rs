@@ -14,7 +14,7 @@ use kube::runtime::watcher;
 use kube::{Client, ResourceExt as _};
 use serde::de::DeserializeOwned;
 
-/// What of a source matters: its artifact, or why it has none, and who may refer to it.
+/// Facts about a source: its artifact, or why it has none, and who may refer to it.
 #[derive(PartialEq)]
 struct Facts {
     /// Revision, digest and address.

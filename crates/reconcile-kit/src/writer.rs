@@ -1,4 +1,4 @@
-//! What is written into an object: its finalizer, its status, events about it.
+//! Writes to an object: its finalizer, its status, and events about it.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 
 use crate::base::Base;
 
-/// What every report about an object acknowledges.
+/// Frame of a report: the request and generation that it acknowledges.
 #[derive(Debug, Clone, Copy)]
 pub struct Frame<'a> {
     /// `metadata.generation`.

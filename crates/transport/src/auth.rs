@@ -1,4 +1,5 @@
-//! What a Secret means: from `spec.url` and the data of `spec.secretRef` to connection settings and credentials.
+//! Meaning of a Secret: from `spec.url` and the data of `spec.secretRef` to connection settings and
+//! credentials.
 //!
 //! Keys and rules are those of Flux (fluxcd/pkg git `NewAuthOptions`): `username` and `password`, or `bearerToken`;
 //! `ca.crt` (or `caFile`), `tls.crt`, `tls.key`. User and password may stand in the URL. Pure; reads no Secret.
@@ -52,7 +53,7 @@ pub enum Error {
 pub struct Access {
     /// How connections are made.
     pub settings: http::Settings,
-    /// What is shown to the remote, and to nobody that it redirects to.
+    /// Header for the remote; never sent to a host that it redirects to.
     pub authorization: Option<HeaderValue>,
 }
 

@@ -36,7 +36,7 @@ pub enum Cause {
     /// The other side ended the connection too early.
     #[error("the other side broke the connection off")]
     BrokenOff,
-    /// Who signed the server's certificate is not known.
+    /// The issuer of the server's certificate is unknown.
     #[error(
         "tls: failed to verify certificate: x509: certificate signed by unknown authority; put the authority's certificate \
          under 'ca.crt' into the Secret of spec.certSecretRef (of spec.secretRef for a GitRepository)"
@@ -72,7 +72,7 @@ pub enum Cause {
          'tls.key'"
     )]
     CertificateRefused(String),
-    /// What answers speaks something else.
+    /// The server does not speak TLS.
     #[error("the server does not speak TLS there; check the port, or use http if that is meant")]
     NoTls,
     /// The two sides do not come together.

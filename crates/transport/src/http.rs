@@ -29,7 +29,7 @@ const MAX_REDIRECTS: usize = 10;
 pub struct Request<'a> {
     /// GET or HEAD.
     pub method: Method,
-    /// What is asked for.
+    /// The requested URL.
     pub url: Url,
     /// Sent wherever a redirect leads.
     pub headers: HeaderMap,

@@ -1,4 +1,4 @@
-//! Who counts the bytes that arrive: the kind whose reconcile asked for them.
+//! Counts received bytes for the kind whose reconcile asked for them.
 //!
 //! Readers of bodies are many and know nothing of kinds, so the counter goes along with the task, as a span does. Work
 //! that moves to a thread takes it along by [`Received::here`] and [`Received::within`].

@@ -49,7 +49,7 @@ pub fn nearest<'a>(range: &str, candidates: impl IntoIterator<Item = &'a str>) -
     versions[from..to].iter().map(|(_, text)| *text).collect()
 }
 
-/// What there is instead of a tag in the range, for people.
+/// Describes the tags that exist instead of one in the range.
 pub fn instead<'a>(range: &str, tags: impl IntoIterator<Item = &'a str> + Clone) -> String {
     let nearest = nearest(range, tags.clone());
     match (tags.into_iter().count(), nearest.as_slice()) {

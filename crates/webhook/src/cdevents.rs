@@ -190,7 +190,7 @@ mod tests {
         accepted: bool,
     }
 
-    /// What the specification allows and the SDK refuses.
+    /// Events that the specification allows and the SDK refuses.
     const LENIENT: [&str; 6] = [
         "build.finished.0.2.0 with what is required",
         "build.finished.0.2.0 without artifactId",

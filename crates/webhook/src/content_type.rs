@@ -59,7 +59,7 @@ fn unescaped(text: &[u8]) -> Option<Vec<u8>> {
     Some(plain)
 }
 
-/// What is behind `name=value` and a semicolon.
+/// Returns the text behind `name=value` and a semicolon.
 fn after_parameter(text: &str) -> Option<&str> {
     let (name, value) = text.split_once('=')?;
     if !is_token(name.trim_end()) {

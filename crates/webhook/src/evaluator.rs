@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
-/// What an expression costs is bounded, but callers decide how often it is asked: it may keep this many cores busy.
+/// Number of concurrent evaluations. Each is bounded, but callers decide how often they happen: they may keep
+/// this many cores busy.
 const AT_ONCE: usize = 2;
 
 /// Evaluates expressions. Clones share the places.

@@ -47,7 +47,7 @@ impl Filter {
     }
 }
 
-/// What filters see of a call.
+/// The parts of a call that filters see.
 #[derive(Debug, Clone, Default)]
 pub struct Called(Scope);
 

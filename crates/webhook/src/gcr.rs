@@ -28,7 +28,7 @@ struct Message {
     data: Option<String>,
 }
 
-/// What a registry says; it is what filters see.
+/// Message of a registry, as filters see it.
 #[derive(Default, Deserialize, Serialize)]
 #[serde(default)]
 struct Push {

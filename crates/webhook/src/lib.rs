@@ -60,23 +60,23 @@ impl Call<'_> {
     }
 }
 
-/// What a Receiver allows.
+/// Rules of a Receiver.
 #[derive(Clone, Copy)]
 pub struct Rules<'a> {
-    /// Who calls.
+    /// Service that calls.
     pub type_: ReceiverType,
     /// The events that count; all if there are none.
     pub events: &'a [String],
     /// The Receiver's Secret: `token`, and for some types more.
     pub secret: Option<&'a BTreeMap<String, Vec<u8>>>,
-    /// Whose tokens are trusted, for generic-oidc.
+    /// Trusted issuers of tokens, for generic-oidc.
     pub oidc: &'a [OidcProvider],
     /// The time.
     pub now: Timestamp,
 }
 
 impl Rules<'_> {
-    /// What stands under a key of the Secret; None if nothing does.
+    /// Returns the value of a key of the Secret; None if there is none.
     fn secret(&self, key: &str) -> Option<&[u8]> {
         let value = self.secret?.get(key)?;
         (!value.is_empty()).then_some(value.as_slice())
@@ -88,12 +88,12 @@ impl Rules<'_> {
 pub struct Accepted {
     /// The event, in the words of the caller: as much of it as a log should hold, since nobody signed it.
     pub event: Option<String>,
-    /// What a verified token says of the caller, for generic-oidc.
+    /// Claims of a verified token, for generic-oidc.
     pub claims: Option<serde_json::Value>,
-    /// What filters see instead of the body: what was inside of an envelope or a form.
+    /// Payload that filters see instead of the body: the content of an envelope or a form.
     pub payload: Option<Vec<u8>>,
-    /// What no two calls share unless one of them is the other, sent again. None where callers may well send the same
-    /// twice and mean it.
+    /// Identity of a call: two calls share it only if one repeats the other. None where callers may repeat a
+    /// call on purpose.
     pub identity: Option<Vec<u8>>,
 }
 

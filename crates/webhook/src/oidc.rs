@@ -6,9 +6,9 @@ use crate::keys::{KeySource, Keys, Place};
 use crate::token::Token;
 use crate::{Accepted, Call, Evaluator, Refused, Rules};
 
-/// Whom tokens must be for unless the spec says otherwise.
+/// Audience of tokens unless the spec names another.
 const DEFAULT_AUDIENCE: &str = "notification-controller";
-/// What expressions may use.
+/// Variables of expressions.
 const VARIABLES: [&str; 2] = ["claims", "vars"];
 
 /// An issuer whose tokens are trusted, and which of them.

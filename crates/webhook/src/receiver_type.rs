@@ -1,4 +1,4 @@
-//! Who can call.
+//! Types of receivers: the services that can call.
 
 use std::fmt;
 use std::str::FromStr;

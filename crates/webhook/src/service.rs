@@ -1,4 +1,4 @@
-//! What each service sends: how it proves who it is, what it calls the event, and what its body must be.
+//! Services that call: how each authenticates, what it calls the event, and what its body must be.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use serde::Deserialize;
@@ -149,7 +149,7 @@ pub(crate) fn first_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> 
     }
 }
 
-/// What is wrong with JSON, and where, without quoting it.
+/// Describes an error in JSON, and its place, without quoting.
 pub(crate) fn place(error: &serde_json::Error) -> String {
     let what = if error.is_data() {
         "unexpected type"
@@ -159,7 +159,7 @@ pub(crate) fn place(error: &serde_json::Error) -> String {
     format!("{what} at line {} column {}", error.line(), error.column())
 }
 
-/// What is the same for the same content only.
+/// Fingerprint of the content.
 pub(crate) fn fingerprint(content: &[u8]) -> Vec<u8> {
     digest(&SHA256, content).as_ref().to_vec()
 }
@@ -185,7 +185,7 @@ fn allowed(event: String, rules: &Rules<'_>, who: &str) -> Result<String, Refuse
     }
 }
 
-/// What of an event's name may be logged: nobody signs the header in which it stands.
+/// Shortens an event's name for the log: its header is not signed.
 fn loggable(event: &str) -> String {
     let start = &event[..event.floor_char_boundary(MOST_EVENT_BYTES)];
     start

@@ -1,5 +1,5 @@
-//! Who this controller is elsewhere: at cloud providers, at Vault, at other clusters. Itself, or a ServiceAccount in the
-//! namespace of an object.
+//! Identities of this controller elsewhere: at cloud providers, at Vault, at other clusters. Its own, or
+//! those of a ServiceAccount in the namespace of an object.
 //!
 //! Tokens of ServiceAccounts come from TokenRequest at this cluster. What becomes of them at a provider is
 //! `cloud_identity`'s, which asks by an [`Exchange`].
@@ -19,7 +19,7 @@ use kube::{Api, Client};
 pub use exchange::Exchange;
 pub use tokens::{Issued, Tokens};
 
-/// What all objects share: the tokens that are still good, and who objects may be.
+/// Context that all objects share: cached tokens, and permitted identities.
 #[derive(Clone)]
 pub struct Identities {
     client: Client,
@@ -77,7 +77,7 @@ impl Identities {
         }
     }
 
-    /// What the cache of tokens did so far.
+    /// Counters of the token cache.
     pub fn token_cache(&self) -> TokenCacheCounts {
         counts(&self.access.cache)
     }
@@ -92,7 +92,8 @@ impl Identities {
         self.access.session()
     }
 
-    /// Who an object is that names this ServiceAccount of its namespace; the controller when it names none.
+    /// Identity of an object that names this ServiceAccount of its namespace; the controller's when it names
+    /// none.
     pub async fn of(&self, namespace: &str, account: Option<&str>) -> Result<Identity, String> {
         let Some(name) = account else {
             return Ok(Identity::Controller);
@@ -129,7 +130,7 @@ impl Identities {
     }
 }
 
-/// What the API server said, without the frame of the client.
+/// Message of the API server, without the client's frame.
 pub fn told(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) => status.message.clone(),

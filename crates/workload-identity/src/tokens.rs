@@ -133,7 +133,7 @@ fn is_kept(audience: &str, own: &[String], kept: &[String]) -> bool {
     own.iter().any(is) || kept.iter().any(is) || OF_CLOUDS.iter().any(|cloud| audience.contains(cloud))
 }
 
-/// Who this process is in its cluster.
+/// Returns the ServiceAccount of this process in its cluster.
 fn own_account() -> Result<(String, String), String> {
     account_in(&own_token()?)
 }
@@ -145,7 +145,7 @@ fn own_token() -> Result<Zeroizing<String>, String> {
         .map_err(|error| format!("failed to read service account token file {OWN_TOKEN}: {error}"))
 }
 
-/// What we read of our own token.
+/// Claims of our own token.
 #[derive(Deserialize)]
 struct Claims {
     sub: String,

@@ -28,7 +28,7 @@ const BLOCK: u64 = 512;
 /// Below this the ratio says nothing: a small file of zeros is harmless.
 const RATIO_FREE_BYTES: u64 = 16 * 1024 * 1024;
 
-/// What an archive may contain. Exceeding a limit is an error, never a truncated result.
+/// Limits for the contents of an archive. Exceeding a limit is an error, never a truncated result.
 #[derive(Debug, Clone)]
 pub struct Limits {
     /// Entries, skipped ones included.
@@ -39,11 +39,11 @@ pub struct Limits {
     pub max_file_bytes: u64,
     /// Unpacked bytes per packed byte, once 16 MiB are unpacked. Text compresses 5 to 30 times, deflate can 1032 times.
     pub max_ratio: u64,
-    /// What to do with symbolic links.
+    /// Handling of symbolic links.
     pub symlinks: Symlinks,
 }
 
-/// What to do with symbolic links.
+/// Handling of symbolic links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Symlinks {
     /// Leave them out, as Flux does for artifacts.
@@ -68,11 +68,11 @@ impl Default for Limits {
 pub struct Entry<'a> {
     /// Canonical path (see [`clean_path`]), never empty.
     pub path: &'a str,
-    /// What is there.
+    /// The content.
     pub content: EntryContent<'a>,
 }
 
-/// What is at a path.
+/// Content at a path.
 pub enum EntryContent<'a> {
     /// A file. What the caller leaves unread is skipped.
     File {
@@ -87,7 +87,7 @@ pub enum EntryContent<'a> {
     Directory,
 }
 
-/// What was in an archive.
+/// Summary of an archive's contents.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Files handed on.
@@ -106,7 +106,7 @@ pub enum Error {
     Read {
         /// Entries read before.
         entries: u64,
-        /// What the decoder or the reader said.
+        /// Error of the decoder or the reader.
         source: io::Error,
     },
     /// A path that leaves the archive's folder or is no path.
@@ -134,7 +134,7 @@ pub enum Error {
     Sink {
         /// The entry that it was given.
         entry: String,
-        /// What the function said.
+        /// Error of the function.
         source: Box<dyn StdError + Send + Sync>,
     },
 }
@@ -190,7 +190,7 @@ struct Reading<'a> {
     summary: Summary,
 }
 
-/// What is done with an entry.
+/// Handling of an entry.
 enum Class {
     File,
     Directory,
@@ -315,7 +315,7 @@ fn has_sparse_map<R: Read>(entry: &mut tar::Entry<'_, R>) -> bool {
     records.any(|record| record.is_ok_and(|record| record.key_bytes().starts_with(b"GNU.sparse.")))
 }
 
-/// What messages show of a name, whose length is not ours to choose.
+/// Shortens a name for messages, since its length is not ours to choose.
 fn shorten(name: &str) -> String {
     name.chars().take(200).collect()
 }

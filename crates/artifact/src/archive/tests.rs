@@ -55,7 +55,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// What reading gives: lines like `f a/b 3 hello`, or the whole chain of the error.
+/// Reads an archive: lines like `f a/b 3 hello`, or the whole chain of the error.
 fn outcome(archive: &[u8], limits: &Limits) -> Result<Vec<String>, String> {
     let mut seen = Vec::new();
     let read = read(archive, limits, |entry| {
@@ -502,7 +502,7 @@ fn a_blob_of_another_size_is_refused() {
     }
 }
 
-/// What was handed over: never a path that leads out, never more than allowed.
+/// Checks that no path leads out and that no limit is exceeded.
 fn check_bounds(archive: &[u8]) -> Result<(), proptest::test_runner::TestCaseError> {
     let limits = Limits {
         max_entries: 8,

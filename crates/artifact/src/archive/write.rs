@@ -51,7 +51,7 @@ pub trait Content {
     fn blob(&self, digest: &Digest) -> Result<Self::Blob, Self::Error>;
 }
 
-/// What was written.
+/// Summary of a written archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Written {
     /// Digest of the compressed archive.
@@ -68,7 +68,7 @@ pub enum Error {
     Content {
         /// Path in the tree; empty for the root.
         path: String,
-        /// What the content said.
+        /// Error of the content's reader.
         source: Box<dyn StdError + Send + Sync>,
     },
     /// The output, or the reader of a blob, failed.
@@ -76,7 +76,7 @@ pub enum Error {
     Write {
         /// Path in the tree; empty for the root or the archive's end.
         path: String,
-        /// What the writer or reader said.
+        /// Error of the writer or reader.
         source: io::Error,
     },
     /// A blob has more or fewer bytes than its entry says.

@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use crate::{digest::Digest, tree::Directory};
 
-/// What an item costs beside its bytes: both maps and the allocations, roughly.
+/// Approximate cost of an item beside its bytes: both maps and the allocations.
 const OVERHEAD: usize = 160;
 /// A bigger part of the cache is not given to one item.
 const LARGEST_PART: usize = 4;

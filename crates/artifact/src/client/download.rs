@@ -235,7 +235,7 @@ fn continues(response: &reqwest::Response, offset: u64) -> bool {
     range.is_some_and(|range| range.starts_with(&format!("bytes {offset}-")))
 }
 
-/// What has been downloaded.
+/// Spool file of a download.
 struct Spool {
     file: File,
     hasher: Hasher,

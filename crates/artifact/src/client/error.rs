@@ -1,4 +1,4 @@
-//! What can go wrong when an artifact is read.
+//! Errors of reading an artifact.
 
 use std::io;
 
@@ -32,7 +32,7 @@ pub enum Error {
         expected: Digest,
         /// The digest of what came.
         actual: Digest,
-        /// What was asked for.
+        /// The object that was asked for.
         what: String,
     },
     /// The address in the status must not be followed for this object.
@@ -52,7 +52,7 @@ pub enum Error {
     Kind {
         /// The path.
         path: String,
-        /// What the caller asked for.
+        /// The digest that the caller asked for.
         expected: &'static str,
     },
     /// The file or archive is larger than the limit.
@@ -70,7 +70,7 @@ pub enum Error {
     Endpoint {
         /// The endpoint in the options.
         endpoint: String,
-        /// What is wrong with it.
+        /// The error.
         source: tonic::transport::Error,
     },
     /// There is no usable token for calls of the service.
@@ -81,7 +81,7 @@ pub enum Error {
     Refused {
         /// The method.
         call: &'static str,
-        /// What is missing, in the service's words.
+        /// The missing object, in the service's words.
         reason: String,
     },
     /// The service answered with an error.
@@ -97,7 +97,7 @@ pub enum Error {
     Answer {
         /// The method.
         call: &'static str,
-        /// What is wrong.
+        /// The problem.
         reason: String,
         /// True if the answer is only not complete.
         incomplete: bool,
@@ -116,7 +116,7 @@ pub enum Error {
     Download {
         /// The URL.
         url: String,
-        /// What the HTTP client said.
+        /// Error of the HTTP client.
         source: reqwest::Error,
     },
     /// The server answered with an error.
@@ -136,9 +136,9 @@ pub enum Error {
     /// The temporary file failed.
     #[error("failed to {operation} the downloaded artifact")]
     Spool {
-        /// What was tried.
+        /// The operation that failed.
         operation: &'static str,
-        /// What the file system said.
+        /// Error of the file system.
         source: io::Error,
     },
 }

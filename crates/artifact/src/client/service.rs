@@ -283,7 +283,7 @@ impl Service {
 /// How far a sequence of blobs has been read.
 struct Reading {
     wanted: VecDeque<Wanted>,
-    /// What is there of the first of them.
+    /// Received part of the first of them.
     current: Vec<u8>,
     /// Bytes and blobs that have arrived, to see progress.
     received: u64,

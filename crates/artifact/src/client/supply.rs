@@ -1,4 +1,5 @@
-//! What a client gets from outside and what changes while it runs: the authority that it trusts, and its token.
+//! Inputs that a client gets from outside and that change while it runs: the trusted authority, and the
+//! token.
 
 use std::{fmt, io, path::PathBuf, sync::Arc, time::Duration};
 

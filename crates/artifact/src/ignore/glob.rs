@@ -90,7 +90,8 @@ impl Token {
     }
 }
 
-/// What follows a `[`. At least one range; `]` and `-` stand for themselves only behind a backslash.
+/// Parses a class after its `[`. At least one range; `]` and `-` stand for themselves only behind a
+/// backslash.
 fn class(rest: &mut std::str::Chars<'_>) -> Option<Token> {
     let negated = rest.as_str().starts_with('^');
     if negated {

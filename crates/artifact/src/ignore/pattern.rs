@@ -20,7 +20,7 @@ pub(super) struct Pattern {
     form: Form,
 }
 
-/// What a matching pattern says.
+/// Verdict of a matching pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     Exclude,
@@ -88,7 +88,7 @@ impl Pattern {
         }
     }
 
-    /// What the pattern says of a path, given as the names below the pattern's folder. None if it does not match.
+    /// The verdict on a path, given as the names below the pattern's folder. None if it does not match.
     pub(super) fn verdict(&self, names: &[&str], is_directory: bool) -> Option<Verdict> {
         let behind = match &self.form {
             Form::Name(glob) => names

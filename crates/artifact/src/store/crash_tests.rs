@@ -1,4 +1,4 @@
-//! What the store must survive: a disk that is full at any step, and a process that is killed at any instant.
+//! Crash tests of the store: a disk that is full at any step, and a process that is killed at any instant.
 
 use std::{
     collections::BTreeMap,

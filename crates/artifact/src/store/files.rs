@@ -53,7 +53,7 @@ impl Kind {
 #[derive(Debug)]
 pub(super) struct Files {
     root: PathBuf,
-    /// What fits on the disk.
+    /// Free space on the disk.
     #[cfg(test)]
     pub(super) room: super::temporary::Room,
 }

@@ -38,7 +38,7 @@ pub struct Ingest {
     stopped: Arc<AtomicBool>,
 }
 
-/// What the ingest has counted, to let go of it in the end.
+/// Space that an ingest has reserved, to release at the end.
 #[derive(Debug, Default)]
 struct Held {
     blobs: Vec<Digest>,

@@ -20,7 +20,7 @@ use crate::{
     digest::Digest,
 };
 
-/// What [`Store::open`] found.
+/// Findings of [`Store::open`].
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct IntegrityReport {
     /// Artifacts that are whole.
@@ -38,7 +38,7 @@ pub struct IntegrityReport {
 pub struct Dropped {
     /// Path of the artifact, or name of the record's file when that cannot be read.
     pub path: String,
-    /// What is wrong, in words.
+    /// The problem, in words.
     pub reason: String,
 }
 
@@ -89,7 +89,7 @@ enum Verdict {
     Lost(&'static str),
 }
 
-/// What has been verified already; content is shared by many artifacts.
+/// Contents that have been verified; content is shared by many artifacts.
 #[derive(Default)]
 struct Intact {
     archives: HashMap<Digest, bool>,

@@ -34,7 +34,7 @@ pub struct Record {
     pub metadata: BTreeMap<String, String>,
 }
 
-/// What the caller knows of an artifact that it stores.
+/// Metadata that the caller supplies for an artifact.
 #[derive(Debug, Clone, Default)]
 pub struct RecordMeta {
     /// Kind of the source object.
@@ -43,7 +43,7 @@ pub struct RecordMeta {
     pub namespace: String,
     /// Name of the source object.
     pub name: String,
-    /// What the state of the source is called.
+    /// Name of the source's state.
     pub revision: String,
     /// Last part of the path, for example `<commit>.tar.gz`.
     pub filename: String,

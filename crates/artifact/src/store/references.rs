@@ -1,4 +1,4 @@
-//! Who needs what: a count for every archive, folder and blob in the store.
+//! Reference counts of every archive, folder and blob in the store.
 //!
 //! A folder is counted for each record whose root it is, each ingest that has added it, and each entry of another
 //! folder that names it. When it comes into being it counts its own entries, once; when its count falls to 0 it lets go

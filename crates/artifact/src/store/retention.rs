@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::{Inner, Options, Result, record::Stored};
 
-/// What a garbage collection removed.
+/// Summary of a garbage collection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Collected {
     /// Artifacts.

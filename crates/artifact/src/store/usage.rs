@@ -7,7 +7,7 @@ use super::{
     references::{Amount, References},
 };
 
-/// What is on disk for artifacts. What is shared counts once.
+/// Disk usage of artifacts. Shared content counts once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
     /// The archives.

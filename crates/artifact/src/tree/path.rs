@@ -6,7 +6,7 @@
 const LONGEST_PATH: usize = 4096;
 /// Code that recurses into folders relies on it. Linux would allow 2048, nobody's sources come near.
 const MOST_COMPONENTS: usize = 128;
-/// What file systems accept; longer names could not be unpacked.
+/// Longest name that file systems accept; longer ones could not be unpacked.
 const LONGEST_NAME: usize = 255;
 
 /// Why a path is refused.

@@ -14,7 +14,7 @@ use crate::token::{Secret, Token};
 const TOKEN_URL: &str = "https://sts.googleapis.com/v1/token";
 const JWT: &str = "urn:ietf:params:oauth:token-type:jwt";
 
-/// What is exchanged.
+/// Request of a token exchange.
 pub(super) struct Exchange {
     token_url: String,
     audience: String,

@@ -22,7 +22,7 @@ impl Cluster {
         format!("{}.svc.id.goog", self.project)
     }
 
-    /// Whom the token service asks about tokens of this cluster.
+    /// Audience of tokens for this cluster.
     pub(super) fn audience(&self) -> String {
         format!(
             "identitynamespace:{}:https://container.googleapis.com/v1/projects/{}/locations/{}/clusters/{}",
@@ -42,7 +42,8 @@ pub(super) async fn token(session: Session<'_>) -> Result<Token, Error> {
     Ok(granted.token(session))
 }
 
-/// What the metadata server says of the cluster. Asked whenever a token is made, which is once an hour at most.
+/// Reads facts about the cluster from the metadata server. Asked whenever a token is made, which is once an
+/// hour at most.
 pub(super) async fn cluster(session: Session<'_>) -> Result<Cluster, Error> {
     Ok(Cluster {
         project: text("project/project-id", "project ID", session).await?,

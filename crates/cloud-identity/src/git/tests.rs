@@ -41,7 +41,7 @@ async fn azure_dev_ops_takes_a_bearer_token_and_nobody_else_gets_one() {
     assert_eq!(world.services.requests().len(), 1);
 }
 
-/// What AWS wants is in its Git credential helper: time and signature, over method GIT, path and host.
+/// The expected form follows AWS's Git credential helper: time and signature, over method GIT, path and host.
 #[tokio::test]
 async fn code_commit_takes_a_signature_of_the_url() {
     let variables = [

@@ -163,7 +163,7 @@ where
     }
 }
 
-/// What `rest_client_requests_total{host}` says: host and port of the server.
+/// The label `host` of `rest_client_requests_total`: host and port of the server.
 fn host(url: &Uri) -> String {
     url.authority().map(ToString::to_string).unwrap_or_default()
 }

@@ -20,7 +20,7 @@ const SPAM_REFILL: f64 = 1.0 / 300.0;
 /// As in client-go. Keys are kept as hashes, so that long messages take no memory.
 const MOST_ENTRIES: usize = 4096;
 
-/// What is to be written.
+/// Event to write.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Write {
     /// Under this key the written event is remembered ([`Correlator::written`]).
@@ -143,7 +143,7 @@ impl Correlator {
     }
 }
 
-/// What tells the objects of events apart.
+/// Key of the object that an event is about.
 fn subject(occurrence: &Occurrence) -> [&Option<String>; 5] {
     let object = &occurrence.object;
     [

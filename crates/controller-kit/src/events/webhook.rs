@@ -103,14 +103,14 @@ impl Webhook {
     }
 }
 
-/// What the receiver makes of an event.
+/// Interpretation of the receiver's answer.
 enum Answer {
     Taken,
     /// It will not want it later either.
     Refused(String),
     Later {
         problem: String,
-        /// What the receiver asks for.
+        /// Pause that the receiver asks for.
         pause: Option<Duration>,
     },
 }

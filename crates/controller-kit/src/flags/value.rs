@@ -14,15 +14,15 @@ pub enum AddressError {
     /// There is no port, or it is not a number.
     #[error("failed to parse address {text:?}: it must be 'host:port' or ':port'")]
     Parse {
-        /// What was given.
+        /// The given text.
         text: String,
     },
     /// The host has no address.
     #[error("failed to resolve the host of address {text:?}")]
     Resolve {
-        /// What was given.
+        /// The given text.
         text: String,
-        /// What the resolver said.
+        /// Error of the resolver.
         #[source]
         source: Option<std::io::Error>,
     },

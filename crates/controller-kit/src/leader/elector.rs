@@ -195,7 +195,7 @@ impl Elector {
     }
 }
 
-/// Who holds the Lease; None if it was released.
+/// Holder of the Lease; None if it was released.
 fn holder(lease: &Lease) -> Option<&str> {
     lease
         .spec

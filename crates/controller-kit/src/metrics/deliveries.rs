@@ -25,12 +25,12 @@ const BUCKETS: [f64; 12] = [
     5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 900.0, 3600.0, 14_400.0, 86_400.0, 259_200.0, 604_800.0,
 ];
 
-/// What a status says of delivery.
+/// Progress of a delivery, read from a status.
 #[derive(Debug, Clone, Default)]
 pub struct Progress<'a> {
-    /// What runs: a revision, a chart with its values.
+    /// Revision, or chart with its values, that runs.
     pub delivered: Option<String>,
-    /// What was tried last, in the same words.
+    /// Revision that was tried last, in the same form.
     pub attempted: Option<String>,
     /// The condition Ready.
     pub ready: Option<&'a Condition>,
@@ -50,17 +50,17 @@ impl Progress<'_> {
     }
 }
 
-/// What is remembered of an object.
+/// Memory of an object.
 #[derive(Debug, Default)]
 struct Known {
     failing_since: Option<Timestamp>,
-    /// What was counted as delivered, or ran when the process began.
+    /// Revision that was counted as delivered, or that ran when the process began.
     delivered: Option<String>,
-    /// What was counted as failed.
+    /// Revision that was counted as failed.
     failed: Option<String>,
 }
 
-/// What came of a change of a status.
+/// Counts that follow from a change of a status.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct News {
     delivered: bool,
@@ -71,7 +71,7 @@ struct News {
 }
 
 impl Known {
-    /// What a process knows of an object when it sees it first.
+    /// Memory of an object that the process sees for the first time.
     fn from(before: &Progress<'_>) -> Self {
         let failing_since = before.failing_since();
         Self {
@@ -294,7 +294,8 @@ mod tests {
         }
     }
 
-    /// What comes of an object that goes through these states: `+` delivered, `-` failed, and the seconds after which it is well again.
+    /// Counts for an object that goes through these states: `+` delivered, `-` failed, and the seconds until
+    /// recovery.
     fn told(states: &[Progress<'_>]) -> String {
         let mut known = Known::from(&states[0]);
         let mut told = String::new();

@@ -1,4 +1,4 @@
-//! What the kernel says about this process, read from /proc at each scrape.
+//! Process metrics of the kernel, read from /proc at each scrape.
 //!
 //! The names are those of the Prometheus client libraries. Where there is no /proc nothing is exposed.
 

@@ -1,4 +1,4 @@
-//! What the cache of cloud providers' tokens did, under the names of fluxcd/pkg's `cache`.
+//! Metrics of the cache of cloud provider tokens, under the names of fluxcd/pkg's `cache`.
 //!
 //! The cache is asked at each scrape. Flux's events also name the object; ours are counted together, since objects share
 //! tokens here.
@@ -11,7 +11,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
-/// What a cache did so far.
+/// Counters of a cache.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TokenCacheCounts {
     /// Tokens that were there.

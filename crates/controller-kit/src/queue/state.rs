@@ -1,4 +1,4 @@
-//! What the queue knows of each key: pure bookkeeping, with the time as an argument.
+//! State of the queue for each key: pure bookkeeping, with the time as an argument.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;

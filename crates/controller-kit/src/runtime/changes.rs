@@ -8,7 +8,7 @@ use kube::{Resource, ResourceExt as _};
 
 use super::requested_at;
 
-/// What makes an object worth a reconciliation when it changes.
+/// Fields of an object whose change triggers a reconciliation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReconcileTrigger {
     uid: Option<String>,
@@ -33,7 +33,7 @@ impl ReconcileTrigger {
 pub(super) struct Changes<K: Resource<DynamicType = ()> + 'static, F, P> {
     fingerprint: P,
     known: HashMap<ObjectRef<K>, Option<F>>,
-    /// What an initial list has told so far.
+    /// Objects seen so far in the initial list.
     listed: HashSet<ObjectRef<K>>,
     touched: Vec<ObjectRef<K>>,
 }

@@ -129,7 +129,7 @@ fn console_line(metadata: &Metadata<'_>, mut fields: Fields, now: Timestamp) -> 
     )
 }
 
-/// What zap calls the logger: named by the event, or the crate. Lines about an object have none, as in Flux.
+/// Name of zap's logger: given by the event, or the crate. Lines about an object have none, as in Flux.
 fn logger(metadata: &Metadata<'_>, fields: &mut Fields) -> Option<String> {
     let named = fields.take("logger");
     if fields.0.iter().any(|(name, _)| *name == "controller") {

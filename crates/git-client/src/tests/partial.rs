@@ -1,4 +1,5 @@
-//! What is received of a repository of which only some folders are wanted, and of the branch of a pinned commit.
+//! Tests of partial fetches: a repository of which only some folders are wanted, and the branch of a pinned
+//! commit.
 
 use gix::ObjectId;
 
@@ -118,7 +119,7 @@ fn history(repository: &Repository) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// What becomes of each commit when it is pinned together with the main branch.
+/// Fetches each commit pinned together with the main branch.
 async fn pinned(
     commits: &[(&'static str, String)],
     request: impl Fn(Fields<'_>) -> Request,

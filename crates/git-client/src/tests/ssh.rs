@@ -66,7 +66,7 @@ impl SshPeer {
         seen(request).await
     }
 
-    /// What a fetch fails with.
+    /// Error of a fetch.
     async fn refusal(&self, change: impl FnOnce(&mut ssh::Settings)) -> String {
         error_chain::chain(&self.with(change).await.unwrap_err())
     }

@@ -108,7 +108,7 @@ fn refusal(reply: u8) -> &'static str {
 mod tests {
     use super::*;
 
-    /// What the proxy answers, what it is shown, what is wrong.
+    /// The proxy's answer, the credentials, the expected problem.
     type Case = (&'static [u8], Option<(&'static str, &'static str)>, &'static str);
 
     async fn against(answer: &[u8], credentials: Option<(&str, &str)>) -> (Result<(), String>, Vec<u8>) {

@@ -20,7 +20,7 @@ use crate::notification::{Notification, Sent};
 use crate::request::Request;
 use crate::target::Target;
 
-/// What a token is for.
+/// Scope of the token.
 const SCOPE: &str = "https://eventhubs.azure.net/.default";
 const VERSION: (&str, &str) = ("api-version", "2014-01");
 /// As Microsoft's documentation has it for single events.
@@ -43,7 +43,7 @@ enum Login {
     Signature(String),
     /// A token of the Secret.
     Token(String),
-    /// Who the Provider is at Microsoft.
+    /// Identity of the Provider at Microsoft.
     Identity,
 }
 
@@ -53,7 +53,7 @@ struct Hub {
     login: Login,
 }
 
-/// What is wrong with a target.
+/// Checks a target.
 pub(super) fn check(target: &Target) -> Result<(), Error> {
     Hub::of(target, CLOUDS[0]).map(drop)
 }

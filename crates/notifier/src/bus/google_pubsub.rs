@@ -18,7 +18,7 @@ use crate::request::Request;
 use crate::target::Target;
 
 const ROOT: &str = "https://pubsub.googleapis.com/";
-/// What the token of a key is for.
+/// Scope of a key's token.
 const SCOPE: &str = "https://www.googleapis.com/auth/pubsub";
 /// As in Google's libraries: where Pub/Sub is instead, without tokens.
 const EMULATOR: &str = "PUBSUB_EMULATOR_HOST";
@@ -35,7 +35,7 @@ struct Message<'a> {
     attributes: &'a BTreeMap<String, String>,
 }
 
-/// What is wrong with a target.
+/// Checks a target.
 pub(super) fn check(target: &Target) -> Result<(), Error> {
     if target.address.is_empty() {
         return Err(Error::invalid("GCP project ID cannot be empty"));

@@ -23,7 +23,7 @@ use server::Server;
 /// As NATS's own clients wait for one of several servers.
 const CONNECT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(5);
 
-/// What is wrong with a target.
+/// Checks a target.
 pub(super) fn check(target: &Target) -> Result<(), Error> {
     Server::all(&target.address)?;
     subject(target)?;

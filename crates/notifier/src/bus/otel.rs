@@ -35,7 +35,7 @@ const FLAGS: u32 = 0x301;
 /// Objects of this kind begin no deployment.
 const SKIPPED: &str = "HelmRepository";
 
-/// What is wrong with a target.
+/// Checks a target.
 pub(super) fn check(target: &Target) -> Result<(), Error> {
     endpoint(target).map(drop)
 }
@@ -172,7 +172,7 @@ fn span(notification: &Notification, now: Timestamp) -> Span {
     }
 }
 
-/// What all events of a rollout have in common.
+/// Returns the revision, which all events of a rollout have in common.
 fn revision(event: &Event) -> String {
     let metadata = &event.metadata;
     match (metadata.get("app-version"), metadata.get("oci-digest")) {

@@ -43,7 +43,7 @@ impl Repository {
         })
     }
 
-    /// Who it belongs to and its name, where a path has no more than these.
+    /// Owner and name of the repository, for paths with no further parts.
     pub(crate) fn owner_and_name(&self) -> Result<(&str, &str), Error> {
         match self.id.split_once('/') {
             Some((owner, name)) if !name.contains('/') => Ok((owner, name)),
@@ -71,7 +71,7 @@ fn of_url(scheme: &str, address: &str) -> Result<(Url, String), Error> {
     Ok((service(&origin)?, path))
 }
 
-/// What scp takes: `user@host:path`.
+/// Parses scp's form: `user@host:path`.
 fn of_ssh(address: &str) -> Result<(Url, String), Error> {
     let unlike = || {
         refuse("it must be like https://host/owner/name, ssh://git@host/owner/name or git@host:owner/name")

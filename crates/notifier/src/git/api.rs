@@ -18,7 +18,7 @@ use crate::said::cut;
 
 /// A page of 100 comments fits; each has at most some 64 KiB of text, and most have little.
 const MAX_ANSWER: usize = 8 << 20;
-/// What a service says about a refusal is quoted up to here.
+/// Bytes of a service's refusal that are quoted.
 const MAX_QUOTED: usize = 300;
 /// Repositories that were renamed are elsewhere.
 const MAX_REDIRECTS: usize = 3;
@@ -28,9 +28,9 @@ pub(super) struct Api<'a> {
     http: Http<'a>,
     base: Url,
     headers: HeaderMap,
-    /// What must not be in an error, even if the service repeats it.
+    /// Secret to remove from errors, even if the service repeats it.
     secret: String,
-    /// What it means that something is not found.
+    /// Explanation of "not found".
     missing: String,
 }
 
@@ -84,7 +84,7 @@ impl<'a> Api<'a> {
         self
     }
 
-    /// What is at this path.
+    /// Fetches the object at this path.
     pub(super) async fn get<T: DeserializeOwned>(
         &self,
         path: &[&str],
@@ -96,7 +96,7 @@ impl<'a> Api<'a> {
         parsed(&url, &answer)
     }
 
-    /// What is at this path, if there is anything.
+    /// Fetches the object at this path, if there is one.
     pub(super) async fn find<T: DeserializeOwned>(
         &self,
         path: &[&str],
@@ -275,7 +275,7 @@ pub(crate) fn retry(answer: &Answer, now: Timestamp) -> Retry {
     pause.or(reset).map_or(Retry::Backoff, Retry::After)
 }
 
-/// What a service says is wrong, with a leading colon.
+/// The service's explanation, with a leading colon.
 fn reason(body: &[u8]) -> String {
     let Ok(value) = serde_json::from_slice::<serde_json::Value>(body) else {
         return String::new();

@@ -46,7 +46,7 @@ struct Repository {
     name: String,
 }
 
-/// What is wrong with a target.
+/// Checks a target.
 pub(super) fn check(target: &Target) -> Result<(), Error> {
     Repository::parse(&target.address).map(drop)
 }

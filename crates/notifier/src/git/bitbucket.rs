@@ -23,7 +23,7 @@ struct Found {
     description: Option<String>,
 }
 
-/// What is wrong with a target.
+/// Checks a target.
 pub(super) fn check(target: &Target) -> Result<(), Error> {
     login(target)?;
     Repository::parse(&target.address)?.owner_and_name().map(drop)

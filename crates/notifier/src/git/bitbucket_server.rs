@@ -16,7 +16,7 @@ use crate::target::Target;
 
 /// Longer names are refused.
 const MAX_NAME: usize = 255;
-/// What stands between the place of the service and a repository in the URL of a clone.
+/// Path between the service and a repository in the URL of a clone.
 const CLONE: &str = "/scm/";
 
 #[derive(Deserialize)]
@@ -36,7 +36,7 @@ struct Repository {
     name: String,
 }
 
-/// What is wrong with a target.
+/// Checks a target.
 pub(super) fn check(target: &Target) -> Result<(), Error> {
     Repository::parse(&target.address)?;
     let has_login = !target.username.is_empty() && !target.password.is_empty();

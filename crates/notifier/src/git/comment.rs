@@ -1,5 +1,5 @@
-//! What is said on a change request (pull request, merge request): one comment for each Provider and object, found by
-//! an HTML comment in it. Flux writes and finds the same.
+//! Comments on a change request (pull request, merge request): one for each Provider and object, found by an
+//! HTML comment in it. Flux writes and finds the same.
 
 use event::{Event, keys};
 use http::Method;
@@ -60,7 +60,7 @@ struct Found {
     author: Option<Person>,
 }
 
-/// Who wrote it. Gitea gives both names.
+/// Author of a comment. Gitea gives both names.
 #[derive(Deserialize)]
 struct Person {
     login: Option<String>,
@@ -73,7 +73,7 @@ impl Person {
     }
 }
 
-/// Whose token it is.
+/// Returns the owner of the token.
 pub(super) async fn me(api: &Api<'_>) -> Result<String, Error> {
     let person: Result<Person, Error> = api.get(&["user"], &[]).await;
     let person = person.map_err(|error| error.within("failed to get authenticated user info"))?;
@@ -83,7 +83,7 @@ pub(super) async fn me(api: &Api<'_>) -> Result<String, Error> {
 }
 
 impl Comment {
-    /// What to say, marked with this key.
+    /// Builds the comment, marked with this key.
     pub(super) fn of(
         notification: &Notification,
         provider: &ProviderRef,
@@ -107,7 +107,7 @@ impl Comment {
         })
     }
 
-    /// What it means that the change request is not found.
+    /// Explains why a change request is not found.
     pub(super) fn missing(&self, what: &str, repository: &str) -> String {
         format!(
             "there is no {what} {} in repository {repository}, or the token may not see it",

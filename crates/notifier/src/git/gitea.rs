@@ -17,7 +17,7 @@ struct Gitea<'a> {
     repository: Repository,
 }
 
-/// What is wrong with a target.
+/// Checks a target.
 pub(super) fn check(target: &Target) -> Result<(), Error> {
     token(target)?;
     Repository::parse(&target.address)?.owner_and_name().map(drop)

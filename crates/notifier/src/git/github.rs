@@ -24,7 +24,7 @@ struct GitHub<'a> {
     app: Option<App>,
 }
 
-/// What is wrong with a target.
+/// Checks a target.
 pub(super) fn check(target: &Target) -> Result<(), Error> {
     app(target)?;
     let repository = Repository::parse(&target.address)?;

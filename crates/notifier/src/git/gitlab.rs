@@ -17,7 +17,7 @@ struct GitLab<'a> {
     project: String,
 }
 
-/// What is wrong with a target.
+/// Checks a target.
 pub(super) fn check(target: &Target) -> Result<(), Error> {
     token(target)?;
     Repository::parse(&target.address).map(drop)

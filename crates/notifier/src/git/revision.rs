@@ -4,7 +4,7 @@ use event::Event;
 
 use crate::error::Error;
 
-/// What of a revision is quoted.
+/// Bytes of a revision that are quoted.
 const MAX_QUOTED: usize = 200;
 
 /// The hash of the commit: that of the metadata, of the origin, or of the source's revision.

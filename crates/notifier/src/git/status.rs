@@ -1,4 +1,4 @@
-//! What an event says about its commit.
+//! Commit status of an event.
 //!
 //! A commit is green only by an event that says that something succeeded, never by one that merely is no error: what
 //! happens on the way (waiting for dependencies, drift, a rollback) leaves the status as it is, or makes it pending
@@ -42,12 +42,12 @@ pub(super) enum State {
     Failure,
 }
 
-/// What to say about a commit.
+/// Status of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Status {
     /// Its hash.
     pub(super) commit: String,
-    /// What says so, apart from others: the status's id.
+    /// Id of the status, which distinguishes it from others.
     pub(super) id: String,
     /// The object in small letters: `kustomization/apps`.
     pub(super) object: String,
@@ -57,7 +57,7 @@ pub(super) struct Status {
     pub(super) description: String,
 }
 
-/// What a service says already.
+/// Existing status at a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Standing {
     /// In the words of the service.
@@ -67,7 +67,7 @@ pub(super) struct Standing {
 }
 
 impl Status {
-    /// What the event says; None if it says nothing about the commit.
+    /// Builds the status for an event; None if the event is not about the commit.
     pub(super) fn of(notification: &Notification) -> Result<Option<Self>, Error> {
         let event = &notification.event;
         let id = notification.commit_status.clone().filter(|id| !id.is_empty());
@@ -99,7 +99,7 @@ impl Status {
         }
     }
 
-    /// What it means that the commit is not found.
+    /// Explains why the commit is not found.
     pub(super) fn missing(&self, repository: &str) -> String {
         let commit = &self.commit;
         format!("there is no commit {commit} in repository {repository}, or the token may not see it")

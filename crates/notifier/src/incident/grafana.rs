@@ -9,7 +9,7 @@ use crate::request::Request;
 use crate::said::{Fields, Said, cut, cut_json, fields, json_length};
 use crate::target::Target;
 
-/// What Grafana takes by default (`[annotations] tags_length`), as JSON; with more it refuses the whole.
+/// Bytes of tags that Grafana accepts by default (`[annotations] tags_length`), as JSON; it refuses more.
 const MAX_TAGS: usize = 500;
 const MAX_TEXT: usize = 10_000;
 

@@ -1,4 +1,4 @@
-//! What services answer when they do not take it, and what becomes of that.
+//! Tests of services that refuse a message, and of the consequences.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What tests say, and who hears it.
+//! Test notifications and a server that records them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -191,7 +191,7 @@ impl Heard {
     }
 }
 
-/// What a server answers.
+/// Answer of a test server.
 pub(crate) type Reply = (StatusCode, HeaderMap, Vec<u8>);
 type Answering = Arc<dyn Fn(&Heard) -> Reply + Send + Sync>;
 

@@ -1,4 +1,4 @@
-//! What Flux's own notifiers sent for the same events (recorded by hack/oracle/notifier).
+//! Recorded messages of Flux's own notifiers for the same events (recorded by hack/oracle/notifier).
 //!
 //! Differences on purpose: Sentry is told of this client and not of Go's, names of events and spans are derived from
 //! them and not random, and transactions have the controller and not the machine for a server.

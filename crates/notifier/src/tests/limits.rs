@@ -7,7 +7,7 @@ use crate::notification::{Notification, State};
 use crate::provider::render;
 use crate::provider_type::ProviderType as Type;
 
-/// What the body may have at most.
+/// Longest body that the service accepts.
 fn longest(type_: Type) -> Option<usize> {
     Some(match type_ {
         Type::Generic | Type::GenericHmac => return None, // as it is, as in Flux

@@ -1,5 +1,5 @@
-//! What goes beyond Flux: states that open and close, threads, and texts of templates. And the order of metadata, which
-//! is random in Flux.
+//! Tests beyond Flux: states that open and close, threads, and texts of templates. And the order of metadata,
+//! which is random in Flux.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What can go wrong with a request, in words that tell a person what to do.
+//! Errors of a request, each with what to do about it.
 
 use reqwest::StatusCode;
 use url::Url;
@@ -6,12 +6,12 @@ use url::Url;
 use super::{RetryAfter, public};
 use crate::cause::Cause;
 
-/// What a person must do about a failure, and what the controller does meanwhile.
+/// Class of a failure: what a person must do, and what the controller does meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Credentials are missing or refused.
     Unauthorized,
-    /// What was asked for is not there.
+    /// The requested object does not exist.
     NotFound,
     /// The remote did not answer in time.
     Timeout,
@@ -40,7 +40,7 @@ pub enum Error {
     Wait {
         /// Where from.
         url: String,
-        /// What was waited for.
+        /// The phase that timed out.
         phase: Phase,
         /// At the end of the chain, whatever wraps this.
         #[source]
@@ -53,7 +53,7 @@ pub enum Error {
         url: String,
         /// The HTTP status.
         status: StatusCode,
-        /// What the server said, with a leading colon; may be empty.
+        /// The server's words, with a leading colon; may be empty.
         detail: Box<str>,
         /// When the server wants to be asked again, if it said so.
         #[source]
@@ -83,7 +83,7 @@ pub enum Error {
     WebPage {
         /// Where from.
         url: String,
-        /// What should have come.
+        /// The expected content.
         expected: &'static str,
     },
 }
@@ -93,7 +93,7 @@ pub enum Error {
 #[error("context deadline exceeded")]
 pub struct TimedOut;
 
-/// What was waited for when the time was over.
+/// Phase that timed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// A connection.
@@ -115,7 +115,7 @@ impl Phase {
 }
 
 impl Error {
-    /// What kind of failure it is.
+    /// Class of the failure.
     pub fn kind(&self) -> Kind {
         match self {
             Self::Wait { .. } => Kind::Timeout,
@@ -155,7 +155,7 @@ impl Error {
     }
 }
 
-/// What a person can do about a status, after a semicolon.
+/// Advice about a status, after a semicolon.
 fn advice(status: StatusCode) -> &'static str {
     match status.as_u16() {
         401 => "; the credentials are missing or wrong, see spec.secretRef",

@@ -1,4 +1,4 @@
-//! What a server says when it refuses, made fit to be shown: one line of its own words, and what to do about it.
+//! Refusals of a server, made fit to show: one line of its own words, and what to do about it.
 
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Response, StatusCode};
@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::{Error, RetryAfter, public, read};
 
-/// What a server says about its refusal is read up to here, in bytes, and quoted up to there, in characters.
+/// Bytes of a server's refusal that are read; fewer characters of it are quoted.
 const MAX_REFUSAL_BYTES: u64 = 16 << 10;
 const MAX_QUOTED: usize = 300;
 const PAGE: &str = " with a web page: is the URL that of a page in a browser?";

@@ -1,5 +1,5 @@
-//! What the content of each type of event holds, from a table: one line per type, with its version, the type of its
-//! subject, and the fields, which `!` says are needed.
+//! Content of each type of CDEvent, from a table: one line per type, with its version, the type of its
+//! subject, and the fields, where `!` marks the required ones.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

@@ -19,7 +19,7 @@ use crate::external::leads_nowhere;
 /// Redirects that are followed, on the same host.
 const REDIRECTS: usize = 3;
 
-/// What a download must not reach.
+/// Guard against downloads from addresses that must not be reached.
 #[derive(Debug, Clone)]
 pub(super) struct Guard {
     /// Host and port of the artifact service.

@@ -55,7 +55,7 @@ impl Answer {
     }
 }
 
-/// What was asked.
+/// A recorded request.
 struct Request {
     range: String,
     head: String,

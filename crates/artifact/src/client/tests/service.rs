@@ -22,7 +22,7 @@ use crate::{
 
 const CHUNK: usize = 16 * 1024;
 
-/// What goes wrong with the next answer.
+/// Fault in the next answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Fault {
     FlipBlobByte,

@@ -15,7 +15,7 @@ use crate::target::Tls;
 const MAX_LINE: usize = 64 << 10;
 /// Lines that answer nothing: others of the cluster come and go.
 const MAX_ASIDES: usize = 100;
-/// What a server says about a refusal is quoted up to here.
+/// Bytes of a server's refusal that are quoted.
 const MAX_QUOTED: usize = 200;
 
 trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
@@ -25,11 +25,11 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 pub(super) struct Connection {
     stream: Box<dyn Stream>,
     info: Info,
-    /// What was read and not looked at yet.
+    /// Bytes that were read and not parsed yet.
     read: Vec<u8>,
 }
 
-/// What a server says first.
+/// First message of a server.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Info {
@@ -161,7 +161,7 @@ async fn line<S: AsyncRead + Unpin + ?Sized>(stream: &mut S, read: &mut Vec<u8>)
     }
 }
 
-/// What a server refuses: who may not come in, or not publish there, may not the next time.
+/// Refusal of a server: a client that may not connect or publish now may not the next time either.
 fn refused(line: &str) -> Error {
     let said = line.trim_start_matches("-ERR").trim().trim_matches('\'');
     let said: String = said

@@ -114,7 +114,7 @@ mod tests {
     /// A key that opens nothing, made with nkeys of NATS, which wrote its public half too.
     const SEED_TEXT: &str = include_str!("key/seed.txt");
     const PUBLIC_TEXT: &str = include_str!("key/public.txt");
-    /// What nkeys signed: the text `nonce`.
+    /// Signature by nkeys of the text `nonce`.
     const SIGNATURE_TEXT: &str = include_str!("key/signature.txt");
 
     #[test]

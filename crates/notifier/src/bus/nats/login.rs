@@ -62,7 +62,8 @@ impl Login {
         )))
     }
 
-    /// What CONNECT says of it. `password` is that of the server's address, and `nonce` what the server asks to sign.
+    /// Returns the fields of CONNECT. `password` is that of the server's address, and `nonce` the text that
+    /// the server asks to sign.
     pub(super) fn fields(&self, password: Option<&Password>, nonce: Option<&str>) -> Result<Value, Error> {
         let signed = |key: &Key| match nonce {
             Some(nonce) => Ok(key.sign(nonce.as_bytes())),

@@ -19,7 +19,7 @@ pub(super) struct Server {
     pub(super) port: u16,
     /// True if it must speak TLS.
     pub(super) is_secure: bool,
-    /// What the address has for getting in, which goes before a Secret's name and password.
+    /// Credentials in the address, which take precedence over a Secret's name and password.
     pub(super) password: Option<Password>,
 }
 

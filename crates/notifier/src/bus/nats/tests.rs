@@ -18,7 +18,7 @@ use crate::target::Tls;
 const SEED: &str = include_str!("key/seed.txt");
 const PUBLIC: &str = include_str!("key/public.txt");
 
-/// What a server heard.
+/// Data that a server received.
 #[derive(Default)]
 struct Heard {
     connect: Value,

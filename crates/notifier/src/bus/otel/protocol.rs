@@ -1,13 +1,13 @@
 //! The part of OTLP that a span needs: `opentelemetry.proto.collector.trace.v1` and what it refers to.
 
-/// What a collector is sent.
+/// Request to a collector.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct ExportTraceServiceRequest {
     #[prost(message, repeated, tag = "1")]
     pub(super) resource_spans: Vec<ResourceSpans>,
 }
 
-/// What it answers.
+/// Answer of the collector.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct ExportTraceServiceResponse {
     #[prost(message, optional, tag = "1")]

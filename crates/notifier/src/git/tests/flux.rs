@@ -1,5 +1,5 @@
-//! What Flux's own notifiers said for the same events, to services that answered the same (recorded by
-//! hack/oracle/notifier).
+//! Recorded requests of Flux's own notifiers for the same events, to services that gave the same answers
+//! (recorded by hack/oracle/notifier).
 //!
 //! Only what changes something is compared. Questions differ: Flux asks Gitea for its version and Azure DevOps for its
 //! routes first, and asks for fewer statuses and comments at once.
@@ -45,7 +45,7 @@ struct Given {
     has_comment: bool,
 }
 
-/// What Flux said.
+/// Recorded request of Flux.
 #[derive(Deserialize)]
 pub(crate) struct Request {
     pub(crate) method: String,

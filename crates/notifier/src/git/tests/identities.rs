@@ -1,4 +1,4 @@
-//! Who the controller is at Microsoft and Google, shown to their services through the proxy of the Provider.
+//! Tests of the controller's identity at Microsoft and Google, through the proxy of the Provider.
 
 use serde_json::json;
 

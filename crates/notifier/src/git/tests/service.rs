@@ -15,7 +15,7 @@ use crate::notification::{AlertRef, Notification, Sent};
 use crate::provider_type::ProviderType;
 use crate::target::Target;
 
-/// What a service was asked.
+/// Recorded request to a service.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
     pub(crate) method: Method,
@@ -25,7 +25,7 @@ pub(crate) struct Asked {
     pub(crate) body: Bytes,
 }
 
-/// What it answers: status, headers, body.
+/// Its answer: status, headers, body.
 pub(crate) type Reply = (u16, Vec<(&'static str, String)>, String);
 
 /// A service.
@@ -80,7 +80,7 @@ impl Service {
         Self { url, asked }
     }
 
-    /// What it was asked since the last time.
+    /// Takes the requests since the last call.
     pub(crate) fn take(&self) -> Vec<Asked> {
         std::mem::take(&mut *self.asked.lock().unwrap())
     }

@@ -1,4 +1,4 @@
-//! What is said, without a service: states, descriptions and comments.
+//! Tests of texts without a service: states, descriptions and comments.
 
 use super::service::{COMMIT, failed, notification, succeeded};
 use crate::git::comment::{self, Comment};

@@ -61,7 +61,7 @@ impl World {
         }
     }
 
-    /// What was asked since the last time.
+    /// Takes the requests since the last call.
     pub(crate) fn take(&self) -> Vec<Asked> {
         std::mem::take(&mut *self.asked.lock().unwrap())
     }

@@ -1,4 +1,4 @@
-//! What real servers answer, and what becomes of it.
+//! Tests of the answers of real servers, and of their effects.
 
 use std::net::SocketAddr;
 use std::time::Duration;
