@@ -17,7 +17,7 @@ use crate::reconcile::closure::{Closure, Content};
 /// How many bytes of manifests (and of closures) are kept. What delivers a cluster is rarely larger than this in all.
 const CAPACITY: usize = 4 << 20;
 
-/// What a build made, before variables are substituted.
+/// Result of a build, before variables are substituted.
 #[derive(Debug)]
 pub struct Built {
     /// The objects as JSON: a fraction of what they take when they are unpacked.
@@ -57,15 +57,15 @@ impl Built {
 /// A build that was carried through, with or without success.
 #[derive(Debug)]
 pub struct Build {
-    /// What it is made of, besides files.
+    /// Inputs of the build other than files.
     pub key: Key,
     /// Which files it is made of.
     pub closure: Arc<Closure>,
-    /// What came of it.
+    /// Result of the build.
     pub result: Result<Arc<Built>, Arc<BuildError>>,
 }
 
-/// What a build is made of besides files.
+/// Digest of the inputs of a build other than files.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Key(Digest);
 

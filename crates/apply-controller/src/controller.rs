@@ -36,15 +36,15 @@ use crate::reconcile::variables;
 /// Flux's field manager of the status.
 const STATUS_MANAGER: &str = "gotk-kustomize-controller";
 
-/// What all reconciles share.
+/// Context that all reconciles share.
 pub struct Context {
-    /// What reconciles of any kind share.
+    /// Context that reconciles of any kind share.
     pub base: Base<Kustomization>,
     /// The sources that the watches have seen.
     pub sources: Sources,
-    /// What earlier reconciles left.
+    /// Memory of earlier reconciles.
     pub memory: Memory,
-    /// What was built, for whoever would build the same.
+    /// Build results, shared by all that would build the same.
     pub builds: Builds,
     /// Finds the keys for what is encrypted.
     pub decryption: Decryption,
@@ -52,9 +52,9 @@ pub struct Context {
     pub artifacts: artifact::client::Client,
     /// The first failed object ends a wait for health.
     pub fail_fast: bool,
-    /// What the flags allow.
+    /// Policy set by flags.
     pub policy: Policy,
-    /// What is not pruned unless it is confirmed.
+    /// Objects that are not pruned without confirmation.
     pub prune: PrunePolicy,
 }
 
@@ -80,7 +80,7 @@ impl Context {
     }
 }
 
-/// What of a Kustomization matters to it, and to those that depend on it. Our own progress matters to nobody.
+/// Facts of a Kustomization that concern it and its dependents. Our own progress concerns no one.
 #[derive(PartialEq)]
 struct Facts {
     own: ReconcileTrigger,
@@ -314,7 +314,7 @@ fn decryption_settings(flags: &Flags, namespace: &str) -> decryption::Settings {
     }
 }
 
-/// What is not pruned unless it is confirmed.
+/// Objects that are not pruned without confirmation, from flags.
 fn prune_policy(flags: &Flags, own_namespace: String) -> anyhow::Result<PrunePolicy> {
     Ok(PrunePolicy {
         own_namespace,

@@ -46,7 +46,7 @@ pub enum Error {
     },
 }
 
-/// What decryption takes besides the object.
+/// Settings of decryption other than the object.
 pub struct Settings {
     /// The Secret with keys for Kustomizations that name none (`--sops-age-secret`).
     pub age_secret: Option<ObjectKey>,
@@ -70,7 +70,7 @@ pub struct Keyring {
     pub decryptor: Decryptor,
     /// Of what they were made of.
     pub digest: Digest,
-    /// What is said with a failure: that no Secret is named, if so.
+    /// Added to a failure if no Secret is named: says so.
     pub hint: &'static str,
 }
 

@@ -14,7 +14,7 @@ use crate::reconcile::decide::Policy;
 #[derive(Debug, Clone, Parser)]
 #[command(name = "apply-controller", version)]
 pub struct Flags {
-    /// What all controllers that deliver share.
+    /// Flags shared by all controllers that deliver.
     #[command(flatten)]
     pub delivery: DeliveryFlags,
 
@@ -64,7 +64,7 @@ pub struct Flags {
     pub artifact_cache_bytes: usize,
 }
 
-/// What may be pruned together with what others made.
+/// Whether objects may be pruned together with objects of others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum PruneForeign {
     /// Refuse the prune until it is confirmed.
@@ -73,7 +73,7 @@ pub enum PruneForeign {
     Allow,
 }
 
-/// What the flags mean.
+/// Parsed flags.
 #[derive(Debug)]
 pub struct Settings {
     /// How objects are applied.
@@ -82,7 +82,7 @@ pub struct Settings {
     pub artifacts: ClientOptions,
     /// Which Kustomizations are ours.
     pub shard: Selector,
-    /// Who may refer to whom.
+    /// Policy for references between objects.
     pub policy: Policy,
     /// Labels of the ConfigMaps and Secrets that are watched; None if none are.
     pub watched_configs: Option<String>,

@@ -1,4 +1,4 @@
-//! What the process remembers of each Kustomization between two reconciles.
+//! Memory that the process keeps of each Kustomization between two reconciles.
 //!
 //! Nothing here must survive a restart: what is forgotten is found out again by one run that changes nothing.
 
@@ -32,7 +32,7 @@ pub enum Outcome {
 /// The newest run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attempt {
-    /// What it ran on.
+    /// Inputs of the run.
     pub inputs: Inputs,
     /// The request (`reconcile.fluxcd.io/requestedAt`) that it answers, if there is one.
     pub request: Option<String>,
@@ -49,7 +49,7 @@ pub struct Attempt {
 pub struct Applied {
     /// Generation of the spec that it was built with.
     pub generation: i64,
-    /// What the build looked at, and found.
+    /// Paths that the build looked at, and their contents.
     pub closure: Arc<Closure>,
     /// Digest of the variables that were substituted, if the spec refers to any.
     pub variables: Option<Digest>,
@@ -79,7 +79,7 @@ pub struct Wait {
     pub abort: AbortHandle,
     /// When the wait began.
     pub began: Timestamp,
-    /// What was applied, to be recorded when the wait is over.
+    /// The applied run, recorded when the wait is over.
     pub run: Run,
     /// The answer and when it came, once it is there.
     pub answer: Option<(kube_health::Outcome, Timestamp)>,
@@ -87,7 +87,7 @@ pub struct Wait {
     pub slow: bool,
     /// The status tells of it.
     pub told: bool,
-    /// What it waits for, as it was looked up last.
+    /// Object that the deletion waits for, as last looked up.
     pub present: Option<String>,
 }
 
@@ -106,7 +106,7 @@ impl Drop for Wait {
     }
 }
 
-/// What is remembered of one object.
+/// Memory of one object.
 #[derive(Debug, Default)]
 pub struct Entry {
     /// The newest run.
@@ -117,11 +117,11 @@ pub struct Entry {
     pub wait: Option<Wait>,
     /// Managed objects were changed or deleted by somebody else since the newest run began.
     pub drifted: bool,
-    /// What the spec takes variables from was touched since the newest run began.
+    /// A source of variables has changed since the newest run began.
     pub variables_touched: bool,
     /// The newest prune was refused; a person confirms it with this token.
     pub prune_refused: Option<String>,
-    /// What left its inventory and waits for others to take it over.
+    /// Objects that left its inventory and wait for others to adopt them.
     pub handing_over: Option<HandOver>,
     /// Objects of ours that another owner applies as well, and whether the status already says so.
     pub rivals: Rivals,
@@ -129,7 +129,7 @@ pub struct Entry {
     pub blocked_since: Option<Timestamp>,
     /// Waits for the end of namespaces and definitions by which the newest run failed.
     pub revival: Option<AbortOnDropHandle<()>>,
-    /// What the newest run failed by has ended.
+    /// The cause of the newest run's failure is gone.
     pub revived: bool,
     /// How many runs in a row failed like this.
     pub revivals: u8,

@@ -54,17 +54,17 @@ const MISSING_ARTIFACT_RETRY: Duration = Duration::from_secs(30);
 /// A run whose objects are applied: all that is left is to wait for health and to record it.
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// What it carried out.
+    /// The plan that was carried out.
     pub plan: Plan,
     /// When it began.
     pub began: Timestamp,
     /// Digest of the built objects.
     pub checksum: String,
-    /// What is managed now.
+    /// Objects that are managed now.
     pub inventory: ResourceInventory,
     /// True if anything in the cluster was changed.
     pub changed: bool,
-    /// What is told of it in the history.
+    /// Reports for the history.
     pub reports: Reports,
 }
 

@@ -10,7 +10,7 @@ use controller_kit::ObjectKey;
 use kube::ResourceExt as _;
 use kube::core::ObjectMeta;
 
-/// What the API server fills in where the spec names no version.
+/// Version that the API server fills in where the spec names none.
 const ANY_VERSION: &str = "*";
 /// How the annotations begin that Windlass itself reads.
 const OWN_PREFIX: &str = "windlass.dev/";
@@ -93,7 +93,7 @@ pub fn is_of(chart: &HelmChart, object: &HelmRelease) -> bool {
         .all(|(key, value)| labels.get(key) == Some(value))
 }
 
-/// Whose HelmChart it is, by its labels.
+/// Returns the HelmRelease that owns a HelmChart, by its labels.
 pub fn owner(chart: &HelmChart) -> Option<ObjectKey> {
     let label = |name: &str| chart.labels().get(&format!("{HELM_GROUP}/{name}")).cloned();
     Some(ObjectKey::new(label("namespace")?, label("name")?))

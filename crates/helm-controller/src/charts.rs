@@ -81,10 +81,10 @@ impl Error {
     }
 }
 
-/// What a chart is found by.
+/// Key of a chart.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
-    /// Whose it is alone; None: the artifact service says who has it.
+    /// Source object that alone has it; None: the artifact service knows who has it.
     of: Option<SourceObject>,
     digest: String,
     revision: String,

@@ -1,4 +1,4 @@
-//! What all reconciles share, the watches, and the work on the queue.
+//! The controller: shared context, watches, and the work on the queue.
 
 use std::sync::Arc;
 
@@ -27,17 +27,17 @@ use crate::reconcile::observe::Sources;
 use crate::reconcile::reconcile;
 use crate::values;
 
-/// What all reconciles share.
+/// Context that all reconciles share.
 pub struct Context {
-    /// What reconciles of any kind share.
+    /// Context that reconciles of any kind share.
     pub base: Base<HelmRelease>,
     /// The sources of charts that the watches have seen.
     pub sources: Sources,
-    /// What earlier reconciles left.
+    /// Memory of earlier reconciles.
     pub memory: Memory,
     /// Charts that were loaded.
     pub charts: Charts,
-    /// What the flags allow.
+    /// Policy set by flags.
     pub policy: Policy,
     /// ConfigMaps and Secrets that specs refer to are watched, all of them.
     pub watches_configs: bool,

@@ -1,4 +1,4 @@
-//! What can go wrong beside Helm's actions.
+//! Errors outside Helm's actions.
 
 /// Something that could not be done for an object. The message is made of the whole chain, once, by [`Error::message`].
 #[derive(Debug, thiserror::Error)]

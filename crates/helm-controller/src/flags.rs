@@ -17,7 +17,7 @@ pub const NAME: &str = "helm-controller";
 #[derive(Debug, Clone, Parser)]
 #[command(name = "helm-controller", version)]
 pub struct Flags {
-    /// What all controllers that deliver share.
+    /// Flags shared by all controllers that deliver.
     #[command(flatten)]
     pub delivery: DeliveryFlags,
 
@@ -54,7 +54,7 @@ pub struct Flags {
     pub chart_cache_bytes: usize,
 }
 
-/// What the flags mean.
+/// Parsed flags.
 #[derive(Debug)]
 pub struct Settings {
     /// How objects are applied.
@@ -63,13 +63,13 @@ pub struct Settings {
     pub artifacts: ClientOptions,
     /// Which HelmReleases are ours.
     pub shard: Selector,
-    /// What is allowed, and which gates are open.
+    /// Policy set by flags and feature gates.
     pub policy: Policy,
     /// Labels of the ConfigMaps and Secrets that are watched; None if none are.
     pub watched_configs: Option<String>,
 }
 
-/// What decisions depend on besides the object.
+/// Policy that decisions depend on, besides the object.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Policy {
     /// References to sources in other namespaces are refused (`--no-cross-namespace-refs`).

@@ -1,4 +1,4 @@
-//! What each change in the cluster wakes. The only file that knows how events reach the queue.
+//! Maps changes in the cluster to keys in the queue. The only file that knows how events reach the queue.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,10 +27,10 @@ use crate::memory::{self, Seen};
 use crate::release;
 use crate::source;
 
-/// What our own actions write, the watch tells a moment later or earlier than they end.
+/// Time for the watch to deliver the writes of our own actions, before or after these end.
 const SETTLING: Duration = Duration::from_millis(500);
 
-/// What of a HelmRelease matters to it, and to those that depend on it. Our own progress matters to nobody.
+/// Facts of a HelmRelease that concern it and its dependents. Our own progress concerns no one.
 #[derive(PartialEq)]
 pub struct Facts {
     own: ReconcileTrigger,
@@ -50,7 +50,7 @@ impl Facts {
     }
 }
 
-/// What of an object matters to itself, and whether it is in our shard.
+/// Trigger of an object's own reconciliation, and whether it is in our shard.
 type Own = (ReconcileTrigger, bool);
 
 /// Enqueues HelmReleases as they change, and those that depend on them.

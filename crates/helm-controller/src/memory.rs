@@ -1,4 +1,4 @@
-//! What the process remembers of each HelmRelease between two reconciles.
+//! Memory that the process keeps of each HelmRelease between two reconciles.
 //!
 //! Nothing here must survive a restart: what is forgotten is found out again by one run that changes nothing.
 
@@ -23,7 +23,7 @@ pub enum Outcome {
 /// The newest run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attempt {
-    /// What it ran on.
+    /// Inputs of the run.
     pub inputs: Inputs,
     /// How it ended.
     pub outcome: Outcome,
@@ -31,7 +31,7 @@ pub struct Attempt {
     pub next: Timestamp,
 }
 
-/// What the watch of Helm's records has told of a release.
+/// State of a release as the watch of Helm's records knows it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Seen {
     /// Nothing yet, or it is in a cluster that is not watched.
@@ -76,7 +76,7 @@ impl Seen {
     }
 }
 
-/// What ends the waits of a run.
+/// Events that end the waits of a run.
 #[derive(Debug, Clone)]
 pub struct Ends {
     /// All but those of hooks: there is something newer.
@@ -96,14 +96,14 @@ impl Ends {
     }
 }
 
-/// What is remembered of one object.
+/// Memory of one object.
 #[derive(Debug, Default)]
 pub struct Entry {
     /// The newest run.
     pub attempt: Option<Attempt>,
     /// Objects of the release were changed or deleted by somebody else since the newest run began.
     pub drifted: bool,
-    /// What the spec takes values or a kubeconfig from was touched since the newest run began.
+    /// A source of values or of a kubeconfig has changed since the newest run began.
     pub inputs_touched: bool,
     /// Helm's newest record.
     pub seen: Seen,

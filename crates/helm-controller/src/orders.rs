@@ -1,4 +1,4 @@
-//! What the spec says of Helm's actions, in the words of the engine that performs them. Pure.
+//! Translates the spec into options of the engine that performs Helm's actions. Pure.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,9 +27,9 @@ pub struct Orders<'a> {
     pub name: &'a str,
     /// Where its objects are.
     pub namespace: &'a str,
-    /// What the spec says of the health of kinds.
+    /// Health checks of the spec.
     pub checks: &'a Arc<Checks>,
-    /// What the gates say.
+    /// Policy set by feature gates.
     pub policy: &'a Policy,
 }
 
@@ -124,7 +124,7 @@ impl Orders<'_> {
         }
     }
 
-    /// What install and upgrade have in common.
+    /// Common options of install and upgrade.
     pub fn content(&self, chart: &Loaded, values: &Map<String, Value>) -> Content {
         Content {
             chart: Arc::clone(&chart.renderer),

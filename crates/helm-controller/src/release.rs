@@ -1,4 +1,4 @@
-//! What becomes of a Helm release: the state machine of a HelmRelease.
+//! The state machine of a HelmRelease: from the stored release to the desired one.
 //!
 //! In: the object, what is desired of its release (`desired`), and the world through a trait (`perform`). Out: the status that
 //! the object shall have, events, and how the run ended. The loop (`drive`) observes Helm's storage, says in which `state` the

@@ -29,7 +29,7 @@ pub struct SourceArtifact {
     pub revision: String,
 }
 
-/// What is known of a source.
+/// State of a source.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Source {
     /// There is no such object.
@@ -142,7 +142,7 @@ fn not_ready<K: SourceKind>(object: &K, kind: ChartArtifactKind, why: &str) -> S
     format!("{kind:?} '{namespace}/{name}' is not ready: {why}")
 }
 
-/// What the digest in a source's revision says of a chart.
+/// Digest in a source's revision, which tracks its chart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tracked {
     /// The chart's version with the first digits of the digest, so that a tag that moves is seen.

@@ -26,7 +26,7 @@ pub enum Error {
         kind: ValuesKind,
         /// Its name.
         name: String,
-        /// What it said.
+        /// Error of the API server.
         #[source]
         source: Box<kube::Error>,
     },

@@ -29,7 +29,7 @@ const LAST_CALL: Duration = Duration::from_secs(60);
 /// The pause after a connection that could not be taken: there are too many open files, most likely, and some have to be closed first.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// What connections may take.
+/// Limits for connections.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Connections at once; further ones wait.

@@ -39,21 +39,21 @@ const LABELS_TIMEOUT: Duration = Duration::from_secs(15);
 /// Labels of an object, or why they are not known.
 type Labels = Result<BTreeMap<String, String>, String>;
 
-/// What all events share on their way.
+/// Context that all events share.
 pub struct Dispatcher {
     /// The cluster.
     pub client: Client,
     /// Publishes Kubernetes Events about Alerts.
     pub events: Recorder,
-    /// What the flags allow.
+    /// Policy set by flags.
     pub policy: Policy,
     /// All Providers.
     pub providers: Store<Provider>,
-    /// What is known of objects.
+    /// Watched facts about objects.
     pub objects: Objects,
     /// Alerts, read.
     pub rules: RwLock<BTreeMap<ObjectKey, Arc<Rule>>>,
-    /// What was begun.
+    /// Unfinished work.
     desk: Mutex<Desk>,
     /// Told when there may be something to do.
     pub work: Notify,
@@ -171,7 +171,7 @@ impl Dispatcher {
         }
     }
 
-    /// What was begun.
+    /// Locks the unfinished work.
     pub fn desk(&self) -> MutexGuard<'_, Desk> {
         self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -321,7 +321,7 @@ impl Dispatcher {
         }
     }
 
-    /// What an event says to a Provider, and the status that it gives a commit.
+    /// Builds the message to a Provider, and the status that it sets on a commit.
     fn word(
         &self,
         rule: &Rule,

@@ -42,10 +42,10 @@ pub struct Flags {
     /// How the API server is spoken to.
     #[command(flatten)]
     pub client: ClientFlags,
-    /// What is logged.
+    /// Logging.
     #[command(flatten)]
     pub log: LogFlags,
-    /// Who leads.
+    /// Leader election.
     #[command(flatten)]
     pub leader: LeaderElectionFlags,
     /// How failures back off.
@@ -57,13 +57,13 @@ pub struct Flags {
     /// Which objects are in scope.
     #[command(flatten)]
     pub watch: WatchFlags,
-    /// Who may refer to whom.
+    /// Access between namespaces.
     #[command(flatten)]
     pub acl: AclFlags,
     /// How tokens of cloud providers are cached.
     #[command(flatten)]
     pub token: TokenCacheFlags,
-    /// What strangers may take who send webhooks.
+    /// Limits for callers of webhooks.
     #[command(flatten)]
     pub receiver: ReceiverFlags,
 
@@ -102,14 +102,14 @@ impl Flags {
     }
 }
 
-/// What the flags mean.
+/// Parsed flags.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// What is allowed, and which gates are open.
+    /// Policy set by flags and feature gates.
     pub policy: Policy,
 }
 
-/// What decisions depend on besides the object.
+/// Policy that decisions depend on, besides the object.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Policy {
     /// Events of objects in other namespaces are refused (`--no-cross-namespace-refs`).

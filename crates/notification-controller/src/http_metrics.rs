@@ -1,4 +1,4 @@
-//! What HTTP servers measure, under the names that Flux's have.
+//! Metrics of HTTP servers, under Flux's names.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub struct HttpMetrics {
     in_flight: Family<Place, Gauge>,
     /// Paths can make very many series.
     names_paths: bool,
-    /// What stands for all paths where they are not named.
+    /// Label for all paths where they are not named.
     any_path: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! Who this controller, and the ServiceAccounts of Providers, are at cloud providers.
+//! Identities of this controller, and of the ServiceAccounts of Providers, at cloud providers.
 
 use cloud_identity::{Future, Identity, Session};
 

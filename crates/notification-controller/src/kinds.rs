@@ -33,7 +33,7 @@ const KINDS: [Row; 12] = [
     (IMAGE, "v1", "ImageUpdateAutomation", "imageupdateautomations"),
 ];
 
-/// What the controllers call themselves in the Events that they write.
+/// Names of the controllers in the Events that they write.
 pub const CONTROLLERS: [&str; 6] = [
     "source-controller",
     "kustomize-controller",

@@ -1,4 +1,4 @@
-//! What is known of the objects that Alerts are about: labels, whether they are ready, what they depend on. Watched, small.
+//! Watched facts about the objects that Alerts cover: labels, readiness, dependencies. Small.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{PoisonError, RwLock};
@@ -8,7 +8,7 @@ use crate::alert::engine::Facts;
 /// Further objects are not remembered; of them it is asked when it matters.
 const MOST_OBJECTS: usize = 50_000;
 
-/// What is known of an object.
+/// Known facts about an object.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Known {
     /// Its labels.
@@ -17,7 +17,7 @@ pub struct Known {
     pub ready: Ready,
     /// The revision that its status is about.
     pub revision: Option<String>,
-    /// What it depends on, by `Kind/namespace/name`.
+    /// Objects that it depends on, by `Kind/namespace/name`.
     pub parents: Vec<String>,
 }
 

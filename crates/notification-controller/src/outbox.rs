@@ -21,17 +21,17 @@ use crate::alert::engine::Message;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause that is ours to choose.
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
-/// What waits for one Provider takes no more memory than this.
+/// Memory limit for the queue of one Provider.
 const MOST_QUEUE_BYTES: usize = 6 << 20;
-/// What waits for all Providers takes no more memory than this.
+/// Memory limit for all queues.
 const MOST_BYTES: usize = 8 << 20;
 /// Providers of one namespace that are spoken to at once: slow ones of a tenant leave room for those of others.
 const MOST_IN_NAMESPACE: usize = 8;
 /// Threads that are remembered for a Provider, and how long.
 const MOST_THREADS: usize = 200;
-/// What an event takes beside its texts.
+/// Memory of an event beside its texts.
 const OVERHEAD_BYTES: usize = 512;
-/// What a pair of metadata takes beside its texts.
+/// Memory of a pair of metadata beside its texts.
 const PAIR_BYTES: usize = 64;
 
 /// Something to be said by a Provider.
@@ -39,7 +39,7 @@ const PAIR_BYTES: usize = 64;
 pub struct Delivery {
     /// The Alert that wants it said; its Provider is in its namespace.
     pub alert: Alert,
-    /// What is said.
+    /// The message.
     pub message: Message,
     /// The name of a commit's status, for the types that set one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,14 +88,14 @@ pub struct Kept {
     used: i64,
 }
 
-/// What is written down of a queue.
+/// Stored form of a queue.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Saved {
     /// Namespace of the Provider.
     pub namespace: String,
     /// Name of the Provider.
     pub name: String,
-    /// What waits.
+    /// Waiting deliveries.
     #[serde(default)]
     pub waiting: VecDeque<Delivery>,
     /// Threads by what they are about.
@@ -103,7 +103,7 @@ pub struct Saved {
     pub threads: BTreeMap<String, Kept>,
 }
 
-/// What came of an attempt.
+/// Outcome of an attempt.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     /// It was said.
@@ -114,7 +114,7 @@ pub enum Outcome {
     Withdrawn,
 }
 
-/// What became of a delivery.
+/// Consequence for a delivery.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fate {
     /// It is over.
@@ -156,8 +156,8 @@ impl Outbox {
         dropped
     }
 
-    /// What is to be tried now, those first that have waited longest for their turn. The first of each queue only: they are
-    /// said in order.
+    /// Returns the deliveries to try now, those that have waited longest first. Only the first of each queue:
+    /// messages are sent in order.
     pub fn due(&mut self, now: Timestamp, most: usize) -> Vec<(ObjectKey, Delivery)> {
         let mut busy = self.busy();
         let mut ready: Vec<_> = self
@@ -253,7 +253,7 @@ impl Outbox {
         self.queues.values().map(|queue| queue.waiting.len()).sum()
     }
 
-    /// What is written down.
+    /// Returns the queues to store.
     pub fn saved(&self) -> Vec<Saved> {
         let saved = |(key, queue): (&ObjectKey, &Queue)| Saved {
             namespace: key.namespace.clone(),
@@ -374,7 +374,7 @@ fn later(time: Timestamp, by: Duration) -> Timestamp {
     time.saturating_add(by).unwrap_or(Timestamp::MAX)
 }
 
-/// What a delivery takes of memory, about.
+/// Approximate memory of a delivery.
 fn size(delivery: &Delivery) -> usize {
     let Delivery {
         alert,

@@ -18,7 +18,7 @@ use crate::flags::Policy;
 const MOST_ADDRESS_BYTES: usize = 2048;
 /// How long reading its Secrets may take: whoever reads them holds a place that others wait for.
 const READ_TIMEOUT: Duration = Duration::from_secs(15);
-/// What Flux takes as a proxy.
+/// Schemes of proxies that Flux accepts.
 const PROXY_SCHEMES: [&str; 3] = ["http", "https", "socks5"];
 
 type Data = BTreeMap<String, Vec<u8>>;

@@ -63,7 +63,7 @@ const PREFIX: &str = "/hook/";
 /// Changes of Secrets that are looked at together: at the start there is one for each Secret.
 const SECRETS_AT_ONCE: usize = 1000;
 
-/// What reconciles and calls share.
+/// Context that reconciles and calls share.
 struct Context {
     client: Client,
     receivers: Cache<Receiver>,

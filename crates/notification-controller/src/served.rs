@@ -72,7 +72,7 @@ impl Served {
 /// The reason of conditions and events about kinds that are not served.
 pub const REASON: &str = "KindNotServed";
 
-/// What is said of a kind without a definition.
+/// Message for a kind without a definition.
 pub fn missing(kind: &str, group: &str) -> String {
     format!(
         "kind {kind} of {group} is not served by this cluster; it is waited for until its definition is installed"

@@ -1,4 +1,5 @@
-//! What a restart must not lose, in a Secret of the controller's own namespace: messages may be private to tenants.
+//! State that survives a restart, in a Secret of the controller's own namespace: messages may be private to
+//! tenants.
 //!
 //! Written at most once a second, and only if something changed. What does not fit into a Secret goes, the oldest first.
 
@@ -31,7 +32,7 @@ const NAME: &str = "notification-controller-state";
 const KEY: &str = "state.json.gz";
 /// A Secret holds 1 MiB, in base64 on the wire.
 const MOST_BYTES: usize = 900 << 10;
-/// What is read of a Secret that somebody else may have written.
+/// Bytes read of a Secret, which someone else may have written.
 const MOST_READ_BYTES: u64 = 64 << 20;
 /// Changes of this time are written together.
 const COALESCE: Duration = Duration::from_millis(250);

@@ -151,7 +151,8 @@ async fn serve(
     Ok(servers)
 }
 
-/// Whom the artifact service lets, and its certificate. Keeping our own authority is one of the servers.
+/// Starts the artifact service: access rules and certificate. Keeping our own authority is one of the
+/// servers.
 async fn plane(
     settings: &ArtifactService,
     kit: &Kit,
@@ -238,7 +239,7 @@ async fn open(settings: &Settings) -> anyhow::Result<(Store, Fetcher)> {
     Ok((store, fetcher))
 }
 
-/// What all kinds share.
+/// Context that all kinds share.
 struct Shared {
     flags: Flags,
     kit: Kit,
@@ -248,7 +249,7 @@ struct Shared {
     address: AdvertisedAddress,
     /// Sources whose spec or artifact changed, for the kinds that build upon them.
     changed: broadcast::Sender<store::ObjectKey>,
-    /// Who reads which Secrets.
+    /// Which objects read which Secrets.
     secrets_read: SecretsRead,
     /// Secrets that were touched.
     touched_secrets: broadcast::Sender<ObjectKey>,
@@ -477,7 +478,7 @@ impl Shared {
     }
 }
 
-/// What of an ExternalArtifact matters to those who made it, and to those who use it.
+/// Fingerprint of the facts of an ExternalArtifact that concern its creator and its users.
 fn fingerprint(object: &ExternalArtifact) -> Option<u64> {
     let mut hasher = DefaultHasher::new();
     let (metadata, status) = (&object.metadata, object.status.as_ref());

@@ -23,7 +23,7 @@ const EMPTY_REPOSITORY: &str = "EmptyGitRepository";
 /// Reason of an artifact for which the store's volume has no room.
 const STORAGE_FULL: &str = "StorageFull";
 
-/// What is to be done about an error.
+/// Handling of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Disposition {
     /// It may go away by itself: again, with growing pauses.
@@ -51,7 +51,7 @@ pub(crate) enum Error {
     ParseUrl {
         /// As in the spec, without credentials.
         url: String,
-        /// What is wrong with it.
+        /// The error.
         #[source]
         source: url::ParseError,
     },
@@ -60,7 +60,7 @@ pub(crate) enum Error {
     ValidateUrl {
         /// As in the spec.
         url: String,
-        /// What is wrong with it.
+        /// The error.
         #[source]
         source: oci_client::name::Error,
     },
@@ -89,7 +89,7 @@ pub(crate) enum Error {
     /// A provider without what it takes.
     #[error("{problem}")]
     ProviderConfiguration {
-        /// What it takes.
+        /// The problem.
         problem: String,
         /// True if only a change of the spec helps; a Secret may change by itself.
         is_final: bool,
@@ -109,7 +109,7 @@ pub(crate) enum Error {
          are locked (--no-cross-namespace-refs): leave {field} out, or use a ServiceAccount or a Secret"
     )]
     OwnIdentity {
-        /// What leads elsewhere.
+        /// The field that leads elsewhere.
         field: &'static str,
     },
     /// `spec.proxySecretRef`.
@@ -120,7 +120,7 @@ pub(crate) enum Error {
     GenerateTransport {
         /// As in the spec, without credentials.
         url: String,
-        /// What is wrong with it.
+        /// The error.
         #[source]
         source: TransportError,
     },
@@ -151,7 +151,7 @@ pub(crate) enum Error {
     /// `spec.recurseSubmodules`.
     #[error("failed to checkout and determine revision: unable to find the submodules")]
     Submodules(#[from] git_repository::submodules::Error),
-    /// What was received cannot be read.
+    /// The received objects cannot be read.
     #[error("failed to read the content of the repository")]
     ReadCommit(#[from] git_client::pack::Error),
     /// More becomes part of the artifact than is taken of anybody.
@@ -168,7 +168,7 @@ pub(crate) enum Error {
     VerifyArtifact {
         /// "cosign", "cosign keyless" or "notation".
         provider: &'static str,
-        /// What is wrong with it.
+        /// The error.
         #[source]
         source: Box<verify::oci::Error>,
     },
@@ -192,7 +192,7 @@ pub(crate) enum Error {
     /// The address of a Helm repository, or of a chart in it.
     #[error(transparent)]
     LocateChart(helm_chart::Error),
-    /// What a Helm repository is reached with.
+    /// The chart of a Helm repository cannot be read.
     #[error(transparent)]
     ReachChart(helm_chart::Error),
     /// A Helm repository wants other credentials.
@@ -218,7 +218,7 @@ pub(crate) enum Error {
     VerifyChart {
         /// "cosign", "cosign keyless" or "notation".
         provider: &'static str,
-        /// What is wrong with it.
+        /// The error.
         #[source]
         source: verify::oci::Error,
     },
@@ -245,7 +245,7 @@ pub(crate) enum Error {
     StsEndpoint {
         /// As in the spec.
         endpoint: String,
-        /// What is wrong with it.
+        /// The error.
         #[source]
         source: url::ParseError,
     },
@@ -267,14 +267,14 @@ pub(crate) enum Error {
     /// A remote took longer than the object gives it.
     #[error("{}; spec.timeout is {timeout}", error_chain::chain(&**failed))]
     TimedOut {
-        /// What could not be finished.
+        /// The work that could not be finished.
         failed: Box<Self>,
         /// The time that it had.
         timeout: api::meta::Duration,
     },
 }
 
-/// What is wrong with pull secrets.
+/// Problem of pull secrets.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CredentialError {
     /// They cannot be read.
@@ -285,7 +285,7 @@ pub(crate) enum CredentialError {
     Data(#[from] oci_client::credentials::Error),
 }
 
-/// What is wrong with TLS material.
+/// Problem of TLS material.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TransportError {
     /// The Secret cannot be read.
@@ -299,7 +299,7 @@ pub(crate) enum TransportError {
     Build(#[from] http::Error),
 }
 
-/// What is wrong with a layer.
+/// Problem of a layer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LayerError {
     /// Not an archive, or a hostile one.

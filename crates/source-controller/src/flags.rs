@@ -33,7 +33,8 @@ const FEATURE_GATES: [(&str, bool); 2] = [
 #[derive(Debug, Clone, Parser)]
 #[command(name = "source-controller", version)]
 pub(crate) struct Flags {
-    /// What all controllers share. References are those of generators, which are Flux's source-watcher's.
+    /// Flags shared by all controllers. Those about references concern generators, which are Flux's
+    /// source-watcher's.
     #[command(flatten)]
     pub(crate) common: CommonFlags,
     /// Where artifacts are kept and served.
@@ -122,12 +123,12 @@ pub(crate) struct HelmFlags {
     pub(crate) helm_cache_purge_interval: Duration,
 }
 
-/// What the flags mean.
+/// Parsed flags.
 #[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) storage_path: PathBuf,
     pub(crate) retention: artifact::store::Options,
-    /// What of Helm repositories may be how large.
+    /// Size limits for Helm repositories.
     pub(crate) helm: helm_repository::Limits,
     /// Where archives are served; None where they are not.
     pub(crate) http: ListenAddress,
@@ -139,7 +140,7 @@ pub(crate) struct Settings {
     pub(crate) sigstore: SigstoreRoot,
     /// Host and port, or URL, under which others reach the archives.
     pub(crate) advertised: String,
-    /// What is offered to ssh servers.
+    /// Algorithms offered to ssh servers.
     pub(crate) ssh_algorithms: Algorithms,
     /// Tokens of cloud providers, and who may have them.
     pub(crate) identities: Identities,

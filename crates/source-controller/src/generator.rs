@@ -59,7 +59,7 @@ const INTERVAL: Duration = Duration::from_secs(3600);
 /// An attempt that is over before needs no status of its own in between.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What all reconciles of generators share.
+/// Context that all reconciles of generators share.
 pub(crate) struct Context {
     pub(crate) client: Client,
     pub(crate) generators: Cache<ArtifactGenerator>,
@@ -77,7 +77,7 @@ pub(crate) struct Context {
     pub(crate) memory: Memory,
 }
 
-/// What was made last of each generator. It may be lost at any time.
+/// Memory of each generator's last result. It may be lost at any time.
 #[derive(Default)]
 pub(crate) struct Memory(Mutex<HashMap<ObjectKey, Remembered>>);
 

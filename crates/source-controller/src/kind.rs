@@ -49,12 +49,12 @@ pub(crate) trait Kind:
     const HAS_TIMEOUT: bool = true;
     /// Reason of the condition that says that the artifact is not the newest.
     const OUTDATED_REASON: &'static str = "NewRevision";
-    /// What the spec refers to, read.
+    /// Objects that the spec refers to, as read.
     type References: Send + Sync + 'static;
-    /// What was fetched, ready to be stored.
+    /// Fetched content, ready to be stored.
     type Content: Send + 'static;
 
-    /// What the spec asks for and this controller cannot do, or what is wrong with it for good.
+    /// Returns the error for a spec that is invalid or asks for an unsupported feature, until it changes.
     fn refusal(&self) -> Option<Error>;
 
     /// Returns whether the object is only read by others: it has no status, no finalizer and no artifact.
@@ -118,7 +118,7 @@ pub(crate) trait Kind:
     /// Puts the content into an artifact. Blocks.
     fn fill(content: Self::Content, ingest: &mut Ingest) -> Result<(), Error>;
 
-    /// What was built, for kinds that build their content instead of taking it as it is.
+    /// Returns the built artifact, for kinds that build their content instead of taking it as it is.
     fn build(_content: &Self::Content) -> Option<Build> {
         None
     }
@@ -170,19 +170,19 @@ pub(crate) struct Fetched<C> {
     /// Last part of the artifact's path.
     pub(crate) filename: String,
     pub(crate) metadata: BTreeMap<String, String>,
-    /// What the remote says of the revision, such as the first line of a commit message.
+    /// Headline of the revision at the remote, such as the first line of a commit message.
     pub(crate) headline: Option<String>,
     pub(crate) content: C,
 }
 
-/// What was made of what was fetched, where the artifact is more than a copy of that.
+/// Result of a build, where the artifact is more than a copy of the fetched content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Build {
     /// Reason of the conditions and of the event.
     pub(crate) reason: &'static str,
     /// Their message: what was done.
     pub(crate) summary: String,
-    /// What the content calls itself.
+    /// Name in the content.
     pub(crate) name: String,
     /// Files with values that went into it.
     pub(crate) values_files: Vec<String>,

@@ -1,4 +1,4 @@
-//! What is told of sources beyond what every controller tells: fetches, the store, who reads it, the indexes of Helm.
+//! Metrics of sources beyond those of every controller: fetches, the store, its readers, Helm indexes.
 //!
 //! In: what fetches, servers and the garbage collector report. What the store has is read from it at the scrape, so
 //! that nothing is counted twice and nothing ticks in between.

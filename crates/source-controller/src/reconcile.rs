@@ -41,7 +41,7 @@ use crate::metrics::{FetchResult, FetchesOfKind};
 /// A fetch that is over before needs no status of its own in between.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What all reconciles of a kind share.
+/// Context that all reconciles of a kind share.
 pub(crate) struct Context<K: Kind> {
     pub(crate) client: Client,
     pub(crate) cache: Cache<K>,

@@ -81,11 +81,11 @@ pub async fn build(
     Ok(build)
 }
 
-/// What came of a build.
+/// Result of a build, with its traces.
 pub(super) struct Ran {
     /// The objects, or why there are none.
     pub(super) result: Result<Built, BuildError>,
-    /// What was looked at; None if a part of the tree could not be fetched.
+    /// Paths that the build looked at; None if a part of the tree could not be fetched.
     pub(super) looks: Option<Looks>,
     /// True if files were decrypted for it.
     pub(super) is_secret: bool,
@@ -106,14 +106,14 @@ async fn run(tree: Arc<RemoteTree>, folder: String, spec: Arc<KustomizationSpec>
     Ok(ran.await?)
 }
 
-/// What is applied.
+/// Objects to apply.
 #[derive(Debug)]
 pub struct Output {
     /// The objects.
     pub objects: Vec<Object>,
     /// Digest of them as YAML, as in the history.
     pub checksum: String,
-    /// What of them must not be told.
+    /// Values that must be masked.
     pub(crate) hidden: Hidden,
 }
 

@@ -36,13 +36,13 @@ pub(super) enum Ended {
 
 /// A step that failed, and what had been done before it.
 pub(crate) struct Failed {
-    /// What failed.
+    /// The error.
     pub error: Error,
     /// Digest of the built objects, if they were built.
     pub checksum: Option<String>,
-    /// What is managed now, if that changed.
+    /// Objects that are managed now, if that changed.
     pub inventory: Option<ResourceInventory>,
-    /// What could not be applied because a namespace or a definition is being deleted.
+    /// Objects that could not be applied because a namespace or a definition is being deleted.
     pub cut_off: CutOff,
 }
 
@@ -72,7 +72,7 @@ impl From<Error> for Box<Failed> {
     }
 }
 
-/// What a run needs to know of itself.
+/// Context of one run.
 struct Job<'a> {
     context: &'a Arc<Context>,
     key: &'a ObjectKey,
@@ -81,17 +81,17 @@ struct Job<'a> {
     began: Timestamp,
 }
 
-/// What goes into a build besides the spec.
+/// Inputs of a build other than the spec.
 struct Inputs {
     tree: Arc<RemoteTree>,
     variables: Variables,
     keys: Option<Keyring>,
 }
 
-/// What is to be applied, and what is remembered of it.
+/// Objects to apply, and what to remember of their build.
 struct Made {
     objects: Vec<Object>,
-    /// What of them must not be told.
+    /// Values that must be masked.
     hidden: Hidden,
     /// True if a value that came from a Secret may be anywhere in them.
     confidential: bool,

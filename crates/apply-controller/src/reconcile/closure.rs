@@ -1,4 +1,4 @@
-//! What a build depended on, and whether another tree would give the same build.
+//! Inputs of a build, and whether another tree would give the same result.
 //!
 //! A build tells how it looked at which path: whether there is something, what is in a folder, what a file says. The
 //! answers make its closure, those that said "nothing" too: a commit that changes none of them needs no build and
@@ -17,7 +17,7 @@ pub enum Look {
     Kind,
     /// Which files and folders are in it.
     Listing,
-    /// What it says.
+    /// The file's contents.
     Contents,
 }
 
@@ -42,7 +42,7 @@ impl Content for RemoteTree {
     }
 }
 
-/// What a build looked at, and what it found.
+/// Paths that a build looked at, and what it found there.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Closure {
     found: Vec<(String, Look, Found)>,
@@ -169,7 +169,7 @@ mod tests {
         ("other", "4"),
     ];
 
-    /// What a build of the plain folder `app` with a base would look at.
+    /// Paths that a build of the plain folder `app` with a base would look at.
     fn looks() -> Looks {
         let looks = [
             ("", Look::Kind),

@@ -1,4 +1,4 @@
-//! What to do about a Kustomization: a pure function of what was observed.
+//! Decides what to do about a Kustomization: a pure function of the observed state.
 //!
 //! Everything that makes a reconcile run, wait or rest is decided here, and nowhere else. The steps after it carry the
 //! [`Plan`] out and choose nothing.
@@ -16,7 +16,7 @@ use super::ignore;
 use super::observe::{Dependency, Observed, Source, source_namespace};
 use crate::memory::{Attempt, Inputs, Outcome, Waiting};
 
-/// What the reconcile does next.
+/// Next step of the reconcile.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
     /// Being deleted: remove what is managed, then the finalizer.
@@ -59,9 +59,9 @@ pub enum Decision {
 pub struct Plan {
     /// Why it runs.
     pub trigger: Trigger,
-    /// What it runs on.
+    /// Inputs of the run.
     pub inputs: Inputs,
-    /// Whose artifact it is.
+    /// Source object whose artifact is used.
     pub source: SourceObject,
     /// Where the artifact can be downloaded.
     pub url: String,
@@ -108,7 +108,7 @@ pub enum Trigger {
     Interval,
 }
 
-/// What the decision depends on besides the object.
+/// Policy that decisions depend on, besides the object.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
     /// References to sources in other namespaces are refused (`--no-cross-namespace-refs`).
@@ -212,7 +212,7 @@ fn blocked(reason: &'static str, message: String) -> Decision {
     Decision::Blocked { reason, message }
 }
 
-/// What can only be answered by a change of the spec (or of a flag).
+/// Refusals that last until the spec (or a flag) changes.
 fn refused(object: &Kustomization, policy: &Policy) -> Option<Decision> {
     let own = object.metadata.namespace.as_deref().unwrap_or_default();
     let source = &object.spec.source_ref;
@@ -264,7 +264,7 @@ fn invalid_expression(problem: &str) -> Decision {
     }
 }
 
-/// What follows from a dependency that is not ready for a revision of our source, as Flux words it.
+/// The decision for a dependency that is not ready for a revision of our source, in Flux's words.
 fn unready(dependency: &Dependency, revision: &str, policy: &Policy) -> Option<Decision> {
     let name = &dependency.name;
     let waits = |message: String| Some(blocked(reasons::DEPENDENCY_NOT_READY, message));
@@ -284,7 +284,7 @@ fn unready(dependency: &Dependency, revision: &str, policy: &Policy) -> Option<D
     }
 }
 
-/// What starts a run at once, even while another revision is being waited for.
+/// The trigger that starts a run at once, even while another revision is being waited for.
 fn urgent(observed: &Observed, inputs: &Inputs) -> Option<Trigger> {
     let Some(attempt) = &observed.attempt else {
         return Some(Trigger::Startup);

@@ -132,7 +132,7 @@ fn encrypted_files(
     sources::read(&OverlayFs::new(fs, added), folder).map_err(|error| BuildError::DecryptSources(error, ""))
 }
 
-/// What is secret of the objects of a run.
+/// Secret values of the objects of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Hidden {
     /// The objects that were decrypted, as kustomize names them.
@@ -150,7 +150,7 @@ impl Hidden {
         self.objects.is_empty()
     }
 
-    /// What the API server said about the objects, without what was decrypted: it quotes what it refuses.
+    /// Masks decrypted values in an error of the API server, which quotes what it rejects.
     pub(super) fn masked(&self, error: kube_apply::ApplyError) -> crate::error::Error {
         let text = error_chain::chain(&error);
         // The longest first: one may be a part of another.

@@ -71,7 +71,7 @@ fn handing_over(context: &Context, key: &ObjectKey) -> Next {
     })
 }
 
-/// What was deleted, and where.
+/// Deleted objects, and their target.
 type Deleted = (Arc<Target>, Vec<(ObjectId, String)>);
 
 async fn delete(

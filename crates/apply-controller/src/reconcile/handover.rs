@@ -42,7 +42,7 @@ pub struct HandOver {
     pub since: Timestamp,
     /// For how long.
     pub patience: SignedDuration,
-    /// Who is waited for.
+    /// Kustomizations that are expected to adopt the objects.
     pub heirs: BTreeSet<ObjectKey>,
     /// One of them has changed since it was looked at.
     pub moved: bool,
@@ -55,7 +55,7 @@ impl HandOver {
     }
 }
 
-/// What becomes of objects that left an inventory.
+/// Objects that left an inventory, sorted by how they are handled.
 #[derive(Debug, Default)]
 pub struct Sorted {
     /// To be deleted, if they are still ours.
@@ -64,7 +64,7 @@ pub struct Sorted {
     pub usurped: Vec<(Owner, ObjectId, String)>,
     /// To be kept for now.
     pub waiting: Vec<(ObjectId, String)>,
-    /// Who is waited for.
+    /// Kustomizations that are expected to adopt the objects.
     pub heirs: BTreeSet<ObjectKey>,
     /// Those of them that say that they are done, though the objects wear our labels: they have to apply once more.
     pub settled: BTreeSet<ObjectKey>,
@@ -286,7 +286,7 @@ fn is_settled(context: &Context, object: &Kustomization) -> bool {
     })
 }
 
-/// Who has an object in its inventory, and whether that is up to date.
+/// Kustomizations that have an object in their inventory, and whether that inventory is up to date.
 type Heirs = HashMap<ObjectId, BTreeSet<(ObjectKey, bool)>>;
 
 fn in_inventories(others: &[Other], stale: &[(ObjectId, String)]) -> Heirs {

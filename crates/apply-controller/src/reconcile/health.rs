@@ -341,7 +341,7 @@ fn applied_targets(applied: Applied) -> Vec<Target> {
     target.collect()
 }
 
-/// What `spec.healthChecks` means without an apiVersion. Flux's client leaves it out.
+/// The apiVersion that `spec.healthChecks` means when it names none. Flux's client leaves it out.
 const UNNAMED_VERSION: &str = "apps/v1";
 
 fn named_targets(object: &Kustomization) -> Vec<Target> {

@@ -15,14 +15,14 @@ use reconcile_kit::dependencies;
 
 use crate::memory::{Attempt, Memory, Waiting};
 
-/// What a reconcile sees of the world.
+/// State of the world as a reconcile observes it.
 #[derive(Debug, Clone)]
 pub struct Observed {
     /// The object, with the status that we wrote last.
     pub object: Arc<Kustomization>,
     /// The source as messages name it: `GitRepository/flux-system/app`.
     pub source_name: String,
-    /// What is known of the source.
+    /// State of the source.
     pub source: Source,
     /// The objects that must be ready first, in the order of the spec.
     pub dependencies: Vec<Dependency>,
@@ -40,7 +40,7 @@ pub struct Observed {
     pub variables_touched: bool,
     /// Others apply objects of ours, and the status does not say so.
     pub has_rivals_untold: bool,
-    /// What the newest run failed by, a namespace or definition that was being deleted, has ended.
+    /// The namespace or definition whose deletion failed the newest run is gone.
     pub revived: bool,
     /// The newest prune was refused, and a person has confirmed it since.
     pub prune_confirmed: bool,
@@ -48,7 +48,7 @@ pub struct Observed {
     pub handing_over: Option<(bool, Timestamp)>,
 }
 
-/// What is known of a source.
+/// State of a source.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Source {
     /// There is no such object.
@@ -57,7 +57,7 @@ pub enum Source {
     Denied(access_from::Denied),
     /// The object has no artifact.
     WithoutArtifact {
-        /// What its Ready condition says, if it is not ready.
+        /// Message of its Ready condition, if it is not ready.
         why: Option<String>,
     },
     /// The object's current artifact.
@@ -80,7 +80,7 @@ pub struct SourceArtifact {
 /// A dependency, and what of it matters beyond being ready.
 pub type Dependency = dependencies::Dependency<Lineage>;
 
-/// What a dependency is made of, and has applied.
+/// Revisions from which a dependency was built and which it has applied.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lineage {
     /// It has the same source as we have.

@@ -1,4 +1,4 @@
-//! What the status of a Kustomization says of delivery, for the metrics of it.
+//! Reads the progress of a delivery from the status of a Kustomization, for metrics.
 
 use api::kustomize::{Kustomization, KustomizationStatus, SourceKind};
 use api::meta::{HasConditions as _, condition_types, reasons};

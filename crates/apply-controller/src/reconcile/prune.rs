@@ -22,7 +22,7 @@ use crate::flags::PruneForeign;
 /// The annotation that confirms a prune. Its value is what the refusal printed.
 pub const CONFIRM_ANNOTATION: &str = "windlass.dev/confirm-prune";
 
-/// What is not pruned unless it is confirmed.
+/// Objects that are not pruned without confirmation.
 #[derive(Debug, Clone)]
 pub struct PrunePolicy {
     /// The namespace of this controller.
@@ -65,7 +65,7 @@ impl PrunePolicy {
     }
 }
 
-/// What a person has confirmed.
+/// The confirmation that a person has given.
 pub fn confirmation(object: &Kustomization) -> Option<&str> {
     object.annotations().get(CONFIRM_ANNOTATION).map(String::as_str)
 }
@@ -130,7 +130,7 @@ pub(super) async fn prune(
     Err((error, recorded(&kept.union(&left))))
 }
 
-/// What stayed, and why; None if all is gone that was to go.
+/// The error that names the objects that were not deleted, and why; None if all were.
 fn error(object: &Kustomization, pruned: &Pruned) -> Option<Error> {
     let refused = pruned.refused.as_ref().map(|refused| explained(object, refused));
     if pruned.failed.is_empty() {

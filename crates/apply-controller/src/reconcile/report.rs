@@ -1,4 +1,4 @@
-//! What is kept of a run in the metadata of its line of `status.history`, beside the revision. Pure.
+//! Metadata of a run in `status.history`, beside the revision. Pure.
 //!
 //! Each report has a key of its own, and is bounded: a status is read by all who watch.
 

@@ -21,7 +21,7 @@ pub struct Rivals {
 }
 
 impl Rivals {
-    /// What Ready says after what it says anyway; None without any.
+    /// Addition to the message of Ready; None without rivals.
     pub fn told(&self) -> Option<String> {
         let named = self.objects.iter().take(NAMED);
         let named: Vec<String> = named

@@ -14,7 +14,7 @@ use reconcile_kit::writer::Frame;
 
 use super::report::{self, Reports};
 
-/// What happened, as far as the status tells of it.
+/// Outcome of a reconcile, as far as the status shows it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Report {
     /// The object was suspended.
@@ -46,11 +46,11 @@ pub enum Report {
     Waiting {
         /// Revision that was applied.
         revision: String,
-        /// What is managed now.
+        /// Objects that are managed now.
         inventory: ResourceInventory,
         /// How long this may take.
         timeout: Duration,
-        /// What is waited for, and why it takes so long, once that was looked up.
+        /// Object that is waited for, and why it takes so long, once that was looked up.
         present: Option<String>,
     },
     /// Others apply objects of ours, too.
@@ -70,9 +70,9 @@ pub struct Failure {
     pub message: String,
     /// Revision that was attempted; None if not even the artifact could be read.
     pub revision: Option<String>,
-    /// What is managed now; None if the run did not get so far as to change it.
+    /// Objects that are managed now; None if the run ended before it changed them.
     pub inventory: Option<ResourceInventory>,
-    /// What is put into the history; None if nothing was built.
+    /// Entry for the history; None if nothing was built.
     pub history: Option<Entry>,
 }
 
@@ -83,11 +83,11 @@ pub struct Success {
     pub revision: String,
     /// Revision at the origin of the artifact.
     pub origin_revision: Option<String>,
-    /// What is managed now; None if it is what it was.
+    /// Objects that are managed now; None if they did not change.
     pub inventory: Option<ResourceInventory>,
     /// Whether health was asked for, and how long it took.
     pub health: Health,
-    /// What is put into the history.
+    /// Entry for the history.
     pub history: Entry,
     /// That others apply objects of ours, too.
     pub rivals: Option<String>,
@@ -95,7 +95,7 @@ pub struct Success {
     pub quiet: bool,
 }
 
-/// What a success says of health.
+/// Health checks of a successful run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Health {
     /// The spec does not ask for it.
@@ -117,7 +117,7 @@ pub struct Entry {
     pub revision: String,
     /// Revision at the origin of the artifact.
     pub origin_revision: Option<String>,
-    /// What else is told of the run.
+    /// Further reports of the run.
     pub reports: Reports,
 }
 
@@ -241,7 +241,7 @@ fn rivals(status: &mut KustomizationStatus, frame: Frame<'_>, told: Option<&str>
     set(status, frame, fact);
 }
 
-/// What Ready says of a success.
+/// Message of Ready for a success.
 fn applied(success: &Success) -> String {
     let rivals = success.rivals.as_deref().unwrap_or_default();
     format!("Applied revision: {}{rivals}", success.revision)

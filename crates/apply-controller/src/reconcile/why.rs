@@ -17,7 +17,7 @@ pub const KEY: &str = "windlass.dev/why";
 const LIST_LIMIT: usize = 4096;
 /// Characters of one message.
 const MESSAGE_LIMIT: usize = 500;
-/// What the last entry takes that counts the others.
+/// Bytes reserved for the last entry, which counts the others.
 const REST: usize = 32;
 
 /// One object of the list. Fields that say nothing are left out.
@@ -28,13 +28,13 @@ struct Entry {
     file: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<u32>,
-    /// What was being done: Build, DryRun, Apply, …
+    /// Step that failed: Build, DryRun, Apply, …
     #[serde(skip_serializing_if = "Option::is_none")]
     step: Option<&'static str>,
     /// How its health is, in kstatus's words.
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<String>,
-    /// What kind of thing is wrong.
+    /// Class of the failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     cause: Option<String>,
     /// The API server's own word.

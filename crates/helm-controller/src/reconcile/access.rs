@@ -76,7 +76,8 @@ struct Foreign {
     name: String,
 }
 
-/// What the chart is made of, if that is in another namespace: by the template, or by the HelmChart that is referred to.
+/// Returns the source of the chart if it is in another namespace: by the template, or by the referenced
+/// HelmChart.
 fn foreign(object: &HelmRelease, charts: &Store<HelmChart>) -> Option<Foreign> {
     let is_foreign =
         |namespace: &&str| !namespace.is_empty() && object.metadata.namespace.as_deref() != Some(*namespace);

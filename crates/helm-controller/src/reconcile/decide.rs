@@ -1,4 +1,4 @@
-//! What to do about a HelmRelease: a pure function of what was observed.
+//! Decides what to do about a HelmRelease: a pure function of the observed state.
 //!
 //! Everything that makes a reconcile run, wait or rest is decided here. What becomes of the release in a run is decided in
 //! `release`, from Helm's records.
@@ -23,7 +23,7 @@ const SOURCE_NOT_READY: &str = "SourceNotReady";
 /// Flux's words before what only another spec can help against.
 const TERMINAL: &str = "Reconciliation failed terminally due to configuration error";
 
-/// What the reconcile does next.
+/// Next step of the reconcile.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
     /// Being deleted: uninstall, then remove the finalizer.
@@ -62,7 +62,7 @@ pub enum Decision {
 pub struct Plan {
     /// Why it runs.
     pub trigger: Trigger,
-    /// What it runs on.
+    /// Inputs of the run.
     pub inputs: Inputs,
     /// Where the chart is.
     pub artifact: SourceArtifact,
@@ -160,7 +160,7 @@ fn stalled(reason: &'static str, message: String) -> Decision {
     Decision::Stalled { reason, message }
 }
 
-/// What can only be answered by a change of the spec (or of a flag).
+/// Refusals that last until the spec (or a flag) changes.
 fn refused(object: &HelmRelease, reference: &Reference, policy: &Policy) -> Option<Decision> {
     if let Err(error) = checks(object) {
         return Some(invalid_expression(&error.to_string()));
@@ -188,7 +188,7 @@ fn invalid_expression(problem: &str) -> Decision {
     stalled(reasons::INVALID_CEL_EXPRESSION, format!("{TERMINAL}: {problem}"))
 }
 
-/// What follows from a dependency that is not ready, as Flux words it.
+/// The decision for a dependency that is not ready, in Flux's words.
 fn unready(dependency: &Dependency, policy: &Policy) -> Option<Decision> {
     let name = &dependency.name;
     let waits = |message: String| Some(blocked(reasons::DEPENDENCY_NOT_READY, message));

@@ -15,16 +15,16 @@ use crate::chart_template;
 use crate::memory::{Attempt, Memory};
 use crate::source::{self, Reference, Source};
 
-/// What a reconcile sees of the world.
+/// State of the world as a reconcile observes it.
 #[derive(Debug, Clone)]
 pub struct Observed {
     /// The object, with the status that we wrote last.
     pub object: Arc<HelmRelease>,
     /// The object that gives the chart; None if the spec names none, or two.
     pub reference: Option<Reference>,
-    /// What is known of it.
+    /// State of the source.
     pub source: Source,
-    /// What is to be done about the HelmChart of the spec's template.
+    /// Required change of the HelmChart of the spec's template.
     pub template: Template,
     /// The objects that must be ready first, in the order of the spec.
     pub dependencies: Vec<Dependency>,
@@ -40,7 +40,7 @@ pub struct Observed {
     pub release_touched: bool,
 }
 
-/// What is to be done about the HelmChart of a template.
+/// Required change of the HelmChart of a template.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Template {
     /// Nothing: it is as it should be, or there is none.
@@ -53,7 +53,7 @@ pub enum Template {
     Taken {
         /// The HelmChart.
         chart: ObjectKey,
-        /// Whose it is.
+        /// Its owner.
         by: ObjectKey,
     },
 }

@@ -1,4 +1,4 @@
-//! What the status of a HelmRelease says of delivery, for the metrics of it.
+//! Reads the progress of a delivery from the status of a HelmRelease, for metrics.
 
 use api::helm::{ChartArtifactKind, HelmRelease, HelmReleaseStatus, Snapshot};
 use api::meta::{HasConditions as _, condition_types};
@@ -29,7 +29,7 @@ pub fn of(status: Option<&HelmReleaseStatus>) -> Progress<'_> {
     }
 }
 
-/// What makes a release another one.
+/// Name of a release's state; changes with the chart or the values.
 fn release(chart_version: &str, config_digest: &str) -> String {
     format!("{chart_version} {config_digest}")
 }

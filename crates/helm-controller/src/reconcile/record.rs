@@ -1,4 +1,4 @@
-//! What is written of a reconcile: the status, the finalizer, events and log lines.
+//! Writes the results of a reconcile: the status, the finalizer, events and log lines.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

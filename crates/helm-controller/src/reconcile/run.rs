@@ -25,14 +25,14 @@ use crate::memory::{Attempt, Ends, Outcome, Seen};
 use crate::release::{self, Desired, Ended};
 use crate::{chart_template, drift_rules, values};
 
-/// What a run works with.
+/// Parts of a run.
 struct Parts {
     values: Arc<Map<String, Value>>,
     chart: Arc<Loaded>,
     target: Arc<Target>,
 }
 
-/// What could not be had.
+/// Input that is not available.
 struct Missing {
     /// Reason of Ready.
     reason: &'static str,

@@ -1,5 +1,5 @@
-//! What the status says of a HelmRelease before its release is looked at: a pure function of the previous one and of what
-//! is in the way. What is said of the release itself is in `release`.
+//! Status of a HelmRelease before its release is examined: a pure function of the previous status and of what
+//! prevents progress. Statements about the release itself are in `release`.
 
 use api::helm::HelmReleaseStatus;
 use api::meta::{Condition, condition_types, reasons};
@@ -7,7 +7,7 @@ use controller_kit::conditions::{self, Fact};
 use jiff::Timestamp;
 use reconcile_kit::writer::Frame;
 
-/// What happened, as far as the status tells of it.
+/// Outcome of a reconcile, as far as the status shows it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Report {
     /// The object was suspended.
@@ -35,7 +35,7 @@ pub enum Report {
     },
     /// A newer run takes the place of one that was broken off.
     Canceled {
-        /// What began it.
+        /// Actor that began it.
         by: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What an action waits for, told in the status while it lasts.
+//! Reports in the status what an action waits for, while it waits.
 //!
 //! The hub that waits looks for causes after a few seconds and then ever more rarely, and tells only what is new: a wait that
 //! is soon over costs nothing.

@@ -79,7 +79,7 @@ impl Place {
     }
 }
 
-/// What is released: a chart, and the values that are laid over its own.
+/// Content of a release: a chart, and the values that are merged over its own.
 type Released = (Arc<Loaded>, Arc<Map<String, Value>>);
 
 /// The world around one release.
@@ -94,7 +94,7 @@ pub(super) struct World<'a, 'r> {
     content: Option<Released>,
     /// The newest record was left by an uninstall.
     over_uninstalled: bool,
-    /// What Helm said in the last action.
+    /// Helm's log of the last action.
     log: Log,
 }
 

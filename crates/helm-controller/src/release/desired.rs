@@ -1,4 +1,4 @@
-//! What is desired of a release, beside the spec of its object: the chart that was fetched and the values that were composed.
+//! Desired release: the fetched chart and the composed values, beside the spec of the object.
 
 use serde_json::{Map, Value};
 

@@ -83,7 +83,7 @@ struct Run<'a, W> {
     done: Vec<Kind>,
     /// The newest record, if an action has just written it.
     last: Option<Release>,
-    /// What somebody else did to the release, until it is set back.
+    /// Change by someone else, until it is reverted.
     found: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What is published about a release: Flux's reasons, texts and annotations.
+//! Events about a release: Flux's reasons, texts and annotations.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub struct Event {
     pub reason: &'static str,
     /// For people.
     pub message: String,
-    /// What it is about, for those who pass events on: revision, token and so on.
+    /// Facts for those who pass events on: revision, token and so on.
     pub annotations: BTreeMap<String, String>,
 }
 
@@ -74,7 +74,7 @@ pub(super) fn with_log(message: &str, performed: &Performed) -> String {
     format!("{message}\n\nLast Helm logs:\n\n{}", performed.log)
 }
 
-/// What an event is about. Nothing is said of what is empty.
+/// Annotations of an event. Empty facts are left out.
 pub(super) fn annotations(
     revision: &str,
     token: &str,

@@ -25,7 +25,7 @@ pub fn latest(history: &[Snapshot]) -> Option<&Snapshot> {
     history.iter().max_by_key(|snapshot| snapshot.version)
 }
 
-/// What is done with a history. It is in order afterwards, the newest first.
+/// Operations on a history. It stays in order, the newest first.
 pub trait Snapshots {
     /// The newest good snapshot before the newest: what can be rolled back to.
     fn previous(&self, ignore_tests: bool) -> Option<&Snapshot>;

@@ -1,4 +1,4 @@
-//! What is written while a release is driven: conditions, the rest of the status, and events that are yet to be sent.
+//! Changes collected while a release is driven: conditions, the rest of the status, and events to send.
 
 use api::helm::{HelmRelease, HelmReleaseStatus};
 use api::meta::condition_types::{READY, RECONCILING};
@@ -13,7 +13,7 @@ pub(super) struct Ledger<'a> {
     pub(super) object: &'a HelmRelease,
     /// The status to write.
     pub(super) status: &'a mut HelmReleaseStatus,
-    /// What is to be published.
+    /// Events to publish.
     pub(super) events: Vec<Event>,
     /// When it is written.
     pub(super) now: Timestamp,

@@ -85,7 +85,7 @@ impl Action {
     }
 }
 
-/// What follows from a state.
+/// Next step that follows from a state.
 #[derive(Debug)]
 pub(super) enum Next {
     /// An action.
@@ -194,7 +194,7 @@ fn in_sync(ledger: &mut Ledger<'_>, forced: bool, desired: &Desired) -> Next {
     Next::Done
 }
 
-/// What was rolled back to may be what is desired now: then it is not remedied any more, but released.
+/// Clears the remediation if the release that was rolled back to is the desired one: it is then released.
 fn remediated_is_upgraded(ledger: &mut Ledger<'_>) {
     if !ledger.holds(REMEDIATED) {
         return;

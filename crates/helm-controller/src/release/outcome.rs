@@ -1,4 +1,5 @@
-//! What an action has done to the status: history, counters, conditions, and the events to publish. One file per action.
+//! Effects of an action on the status: history, counters, conditions, and the events to publish. One file per
+//! action.
 //!
 //! Each function takes what was performed and gives an error if nothing came of it: the storage is as it was, and the action is
 //! simply to be tried again.

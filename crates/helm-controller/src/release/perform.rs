@@ -1,4 +1,5 @@
-//! What the loop needs of the world: Helm's storage, a comparison with the cluster, actions, and somebody to tell.
+//! Interface of the loop to the world: Helm's storage, comparison with the cluster, actions, and progress
+//! reports.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -35,7 +36,7 @@ pub trait Perform: Send {
     /// Publishes an event, in the background.
     fn publish(&mut self, event: Event);
 
-    /// What time it is.
+    /// Returns the current time.
     fn now(&self) -> Timestamp;
 
     /// Returns whether the run is to end: the process does, or a newer run waits.
@@ -54,7 +55,7 @@ pub struct Performed {
     pub log: String,
     /// The objects of the release, if the action changed them.
     pub inventory: Option<ResourceInventory>,
-    /// What was corrected, one line each, if it was drift.
+    /// Corrected drift, one line each.
     pub corrected: Vec<String>,
 }
 
@@ -83,13 +84,13 @@ impl Default for Performed {
 /// Why something could not be done, in words for a condition: Helm's where there are some, with causes, and no secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// What follows from it.
+    /// Consequence of the failure.
     pub kind: FailureKind,
     /// The words.
     pub message: String,
 }
 
-/// What follows from a failure.
+/// Consequence of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureKind {
     /// It failed.

@@ -1,4 +1,4 @@
-//! What the spec says about failures and time limits, with its defaults.
+//! Failure policy and time limits of the spec, with defaults.
 
 use api::helm::{ActionStrategyName, HelmRelease, HelmReleaseStatus, ReleaseAction, RemediationStrategy};
 use api::meta::Duration;
@@ -8,7 +8,7 @@ use super::next::Action;
 /// How long to wait before an action that failed is tried again, if the spec does not say.
 const RETRY_INTERVAL: Duration = Duration::from_secs(300);
 
-/// What is done when an action fails.
+/// Remediation of a failed action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Remediation {
     action: ReleaseAction,

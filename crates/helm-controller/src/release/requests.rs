@@ -1,4 +1,4 @@
-//! What annotations of the object ask for: one forced release, or that failures be forgotten.
+//! Requests by annotation: one forced release, or a reset of failures.
 //!
 //! A request counts if its annotation has the same value as `reconcile.fluxcd.io/requestedAt`, and counts once: the value is
 //! recorded in the status whether or not it was followed.

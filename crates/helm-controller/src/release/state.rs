@@ -117,7 +117,7 @@ fn rendered_otherwise(object: &HelmRelease, status: &HelmReleaseStatus) -> Optio
     }
 }
 
-/// What is done about drift.
+/// Returns the drift mode.
 pub(super) fn drift_mode(object: &HelmRelease) -> DriftDetectionMode {
     let detection = object.spec.drift_detection.as_ref();
     detection.map(api::helm::DriftDetection::mode).unwrap_or_default()

@@ -1,4 +1,5 @@
-//! What is said when somebody else has written or removed Helm's records of a release, so that they learn why it is undone.
+//! Messages for the case that someone else has written or removed Helm's records of a release, so that they
+//! learn why it is undone.
 
 use api::helm::{HelmReleaseStatus, Snapshot};
 use controller_kit::events::Severity;

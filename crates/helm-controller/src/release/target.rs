@@ -6,7 +6,7 @@ pub use flux_spec::release::names::{release_name, release_namespace, storage_nam
 
 use super::history;
 
-/// What is not where the release is any more.
+/// Part of the release's target that has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moved {
     /// The records are to be kept in another namespace.

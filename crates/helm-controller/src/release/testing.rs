@@ -61,7 +61,7 @@ pub(super) fn status_of(releases: &[&Release]) -> HelmReleaseStatus {
     }
 }
 
-/// What names a chart.
+/// Fields that name a chart.
 #[derive(Clone, Debug, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ChartOf {
@@ -154,7 +154,7 @@ pub(super) struct World {
     pub(super) script: BTreeMap<String, VecDeque<String>>,
     pub(super) performed: Vec<String>,
     pub(super) events: Vec<Event>,
-    /// What was saved last.
+    /// Status that was saved last.
     pub(super) saved: HelmReleaseStatus,
     pub(super) saves: usize,
     /// How often the storage was read.

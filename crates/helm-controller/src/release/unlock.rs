@@ -13,7 +13,7 @@ pub(super) fn unlocked(pending: &Release) -> Release {
     release
 }
 
-/// What was under way when the action behind this record was broken off, if it was unlocked.
+/// Describes the action that was interrupted, if this record was unlocked.
 pub(super) fn broken_off(release: &Release) -> Option<Status> {
     let rest = release.info.description.strip_prefix(UNLOCKED)?;
     let status = Status::of(rest.split('\'').next()?);

@@ -26,55 +26,55 @@ use window::{Digest, Window};
 
 /// Objects that are held back; further ones are told at once.
 const MOST_HELD: usize = 500;
-/// What is kept of a message that is held back.
+/// Bytes kept of a message that is held back.
 const MOST_HELD_BYTES: usize = 2_000;
 
-/// What is to be said.
+/// Message to send.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Message {
-    /// What happened, with metadata without prefixes.
+    /// The event, with metadata without prefixes.
     pub event: Event,
-    /// What it means for an incident.
+    /// State of the incident.
     pub state: State,
-    /// What it is about.
+    /// Subject of the message.
     pub key: String,
     /// Everything that it tells of, if that is more than one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<Event>,
 }
 
-/// What is known of objects, by `Kind/namespace/name`.
+/// Facts about objects, by `Kind/namespace/name`.
 pub trait Facts {
     /// Returns whether it fails; None if that is not known.
     fn is_failing(&self, object: &str) -> Option<bool>;
-    /// What it depends on: its source and its dependencies.
+    /// Returns the objects that it depends on: its source and its dependencies.
     fn parents(&self, object: &str) -> Vec<String>;
 }
 
-/// What a step depends on besides the state.
+/// Input of a step besides the state.
 pub struct Setting<'a> {
-    /// What the Alert asks for.
+    /// Options of the Alert.
     pub options: &'a Options,
-    /// What is known of objects.
+    /// Facts about objects.
     pub facts: &'a dyn Facts,
     /// The Provider opens and closes incidents by object, so that they are not to be mixed.
     pub by_object: bool,
-    /// What messages about several objects are about: the Alert.
+    /// Subject of messages about several objects: the Alert.
     pub group: &'a str,
     /// The time.
     pub now: Timestamp,
 }
 
-/// What an Alert has begun and not yet told.
+/// State of an Alert's unfinished work.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Engine {
     /// Errors that are told if they last, by object.
     held: BTreeMap<String, Held>,
     /// Objects that fail.
     open: Open,
-    /// What came after the last message.
+    /// Events since the last message.
     window: Option<Window>,
-    /// What is told at the end of the period.
+    /// Digest to send at the end of the period.
     digest: Option<Digest>,
 }
 
@@ -84,7 +84,7 @@ struct Held {
     due: Timestamp,
 }
 
-/// What becomes of a message.
+/// Where a message goes.
 enum Place {
     /// It is told, now or at a time that nothing changes.
     Told,
@@ -312,7 +312,7 @@ impl Engine {
         (Vec::new(), place)
     }
 
-    /// What came in a window, as one message. Now it is told, and can no longer be taken back.
+    /// Sends the events of a window as one message. After that they can no longer be withdrawn.
     fn close_window(&mut self, window: Window, setting: &Setting<'_>) -> Option<Message> {
         for object in window.failing() {
             self.open.told(object);

@@ -1,4 +1,4 @@
-//! What is said with an event: its own metadata, the Alert's, and the controller's, each over the one before (Flux's RFC 8).
+//! Metadata of an event: its own, the Alert's and the controller's, each over the one before (Flux's RFC 8).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What an Alert asks for beyond Flux, by annotations. All of it is off by default.
+//! Options of an Alert beyond Flux, by annotations. All are off by default.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,22 +6,22 @@ use std::time::Duration;
 use super::rule::Problem;
 use super::template::Template;
 
-/// What begins every annotation.
+/// Prefix of every annotation.
 const PREFIX: &str = "windlass.dev/";
 
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// What an Alert asks for beyond Flux.
+/// Options of an Alert beyond Flux.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// What comes within this time after a message is one message.
+    /// Events within this time after a message are combined into one message.
     pub group_window: Option<Duration>,
     /// An error is told only if the object still fails after this time.
     pub hold: Option<Duration>,
     /// It is told when an object that was said to fail is ready again.
     pub resolve: bool,
-    /// What is said of an object is kept together, where the provider can.
+    /// Messages about one object are kept in one thread, where the provider supports it.
     pub thread: bool,
     /// Failures of what depends on something that fails are part of that.
     pub fold: bool,

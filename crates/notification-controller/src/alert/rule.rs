@@ -18,21 +18,21 @@ pub struct Rule {
     pub key: ObjectKey,
     /// The Alert.
     pub alert: Arc<Alert>,
-    /// What it asks for beyond Flux.
+    /// Options beyond Flux.
     pub options: Options,
-    /// What of its annotations could not be read.
+    /// Annotations that could not be read.
     pub problems: Vec<Problem>,
     sources: Vec<Source>,
     inclusion: Vec<Pattern>,
     exclusion: Vec<Pattern>,
 }
 
-/// What is wrong with an Alert, as a Kubernetes Event on it says.
+/// Problem of an Alert, reported by a Kubernetes Event on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// The Event's reason.
     pub reason: &'static str,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
 }
 

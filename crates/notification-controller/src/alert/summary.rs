@@ -7,7 +7,7 @@ use event::{Event, Severity};
 
 /// Objects that are named; the others are counted.
 const MOST_LINES: usize = 30;
-/// What is told of each message.
+/// Bytes of each message in the summary.
 const MOST_LINE_BYTES: usize = 300;
 
 /// One event that tells of several, and of `more` that were not kept.
@@ -34,7 +34,7 @@ pub fn group(events: &[Event], more: usize) -> Event {
     }
 }
 
-/// What a digest says of an object.
+/// Line of a digest about one object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line<'a> {
     /// The newest event.
@@ -93,7 +93,7 @@ fn worst(events: &[Event]) -> Severity {
     }
 }
 
-/// What all of them say alike.
+/// Returns the metadata that all events share.
 fn shared(events: &[Event]) -> BTreeMap<String, String> {
     let Some((first, others)) = events.split_first() else {
         return BTreeMap::new();

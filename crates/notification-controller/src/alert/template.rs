@@ -11,7 +11,7 @@ use serde_json::Value;
 const MOST_BYTES: usize = 16 << 10;
 /// Longer texts are cut.
 const MOST_TEXT_BYTES: usize = 32 << 10;
-/// What a text may cost.
+/// Limit on the cost of a text.
 const MOST_STEPS: u64 = 200_000;
 const MOST_MADE_BYTES: usize = 4 << 20;
 const STACK: usize = 2 << 20;

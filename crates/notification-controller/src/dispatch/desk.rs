@@ -1,4 +1,4 @@
-//! What was begun and is not finished: keys heard, engines, deliveries, bookmarks. It is what a restart must not lose.
+//! Unfinished work that a restart must not lose: seen keys, engines, deliveries, bookmarks.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher as _, RandomState};
@@ -23,12 +23,12 @@ const MOST_TOLD: usize = 10_000;
 /// Statuses that wait for their event.
 const MOST_SUSPECTS: usize = 5_000;
 
-/// What was begun and is not finished.
+/// Unfinished work.
 #[derive(Debug)]
 pub struct Desk {
     limiter: Limiter,
     engines: BTreeMap<ObjectKey, Engine>,
-    /// What is to be said.
+    /// Messages to send.
     pub outbox: Outbox,
     /// How far the Events of each controller were taken, by resource version.
     pub bookmarks: BTreeMap<String, u64>,
@@ -47,7 +47,7 @@ struct Suspect {
     since: Timestamp,
 }
 
-/// What is written down of it.
+/// Stored form.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Saved {
@@ -57,9 +57,9 @@ pub struct Saved {
     pub bookmarks: BTreeMap<String, u64>,
     /// Keys heard lately.
     pub seen: Vec<(u64, Seen)>,
-    /// What Alerts have begun, by namespace and name.
+    /// Engines of Alerts, by namespace and name.
     pub engines: Vec<(String, String, Engine)>,
-    /// What is to be said.
+    /// Messages to send.
     pub outbox: Vec<outbox::Saved>,
 }
 
@@ -90,7 +90,7 @@ impl Desk {
             .collect();
     }
 
-    /// What is to be written down.
+    /// Returns the state to store.
     pub fn saved(&self, now: Timestamp) -> Saved {
         let engines = self.engines.iter();
         Saved {

@@ -59,7 +59,7 @@ impl Bench {
         }
     }
 
-    /// What is to be said.
+    /// Returns the events that wait to be sent.
     fn waiting(&self) -> Vec<Event> {
         let queues = self.dispatcher.desk().outbox.saved();
         let waiting = queues.into_iter().flat_map(|queue| queue.waiting);

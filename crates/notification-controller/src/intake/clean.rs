@@ -1,4 +1,4 @@
-//! What of an event is for alerts and kept, and what two events must share to be the same. Pure.
+//! Cleans incoming events: keeps the fields that alerts use, and builds the key of equal events. Pure.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use sha2::{Digest as _, Sha256};
 
 use super::limit::Keys;
 
-/// What is kept of a message: as much as any service takes that says how much it takes.
+/// Bytes kept of a message: the largest documented limit of any service.
 const MOST_MESSAGE_BYTES: usize = 64 << 10;
-/// What is kept of every other text. Longer than any valid name, so that what is cut is nobody else's name.
+/// Bytes kept of every other text. Longer than any valid name, so that a cut name equals no other.
 const MOST_FIELD_BYTES: usize = 1 << 10;
-/// What a text ends in that was cut.
+/// End of a text that was cut.
 const CUT: &str = "…";
 /// Pairs of metadata that are kept.
 const MOST_PAIRS: usize = 200;
 /// A longer pair of metadata is dropped.
 const MOST_PAIR_BYTES: usize = 16 << 10;
-/// What all metadata together may take.
+/// Bytes of all metadata together.
 const MOST_METADATA_BYTES: usize = 64 << 10;
 
 /// Keeps the metadata that is for alerts: keys with the prefix of events or of the object's group, but no digests. Cuts what is

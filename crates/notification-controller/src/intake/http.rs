@@ -18,14 +18,14 @@ use super::limit::Verdict;
 use crate::connections::{self, Place};
 use crate::http_metrics::HttpMetrics;
 
-/// What those who post may take.
+/// Limits for senders.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// What their connections may take.
+    /// Limits for their connections.
     pub connections: connections::Limits,
     /// A larger body is refused.
     pub body_bytes: usize,
-    /// What all bodies that are being read take together; what does not fit is to be posted again.
+    /// Bytes of all bodies that are being read; a sender beyond that has to try again.
     pub bodies_bytes: usize,
     /// A body that takes longer to come is given up.
     pub body_timeout: Duration,

@@ -21,10 +21,10 @@ use crate::kinds;
 
 /// Events of a list that are taken up; of more, the newest.
 const MOST_LISTED: usize = 10_000;
-/// What client-go puts before the message of events that are alike.
+/// Prefix that client-go puts before the message of similar events.
 const COMBINED: &str = "(combined from similar events): ";
-/// What Flux's controllers and ours write down for people only, by reason and the beginning of the message: as Kubernetes Events
-/// these look like all others, but they are never posted.
+/// Events of Flux's controllers and ours that are for people only, by reason and start of the message: as
+/// Kubernetes Events they look like all others, but they are never posted.
 const TRACES: [(&str, &str); 25] = [
     // Sources.
     ("ArtifactUpToDate", ""),

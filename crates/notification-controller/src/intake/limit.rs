@@ -54,7 +54,7 @@ pub enum Verdict {
     Repeated,
 }
 
-/// What was heard lately.
+/// Recently seen events.
 #[derive(Debug)]
 pub struct Limiter {
     interval: Duration,
@@ -156,7 +156,7 @@ impl Limiter {
         i64::try_from(self.interval.as_millis()).unwrap_or(i64::MAX)
     }
 
-    /// What is to be known after a restart: the newest.
+    /// Returns the newest keys, to store for a restart.
     pub fn saved(&self, now: Timestamp) -> Vec<(u64, Seen)> {
         let (interval, now) = (self.interval(), now.as_millisecond());
         let fresh = |seen: &Seen| now.saturating_sub(seen.since) < interval;

@@ -197,7 +197,7 @@ fn reference(object: &Watched, resource: &ApiResource) -> InvolvedObject {
     }
 }
 
-/// What is read of an object of any of the kinds.
+/// Watched fields of an object of any of the kinds.
 #[derive(Debug, Clone, Deserialize)]
 struct Watched {
     metadata: ObjectMeta,

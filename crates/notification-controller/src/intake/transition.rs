@@ -10,7 +10,7 @@ use crate::objects::Ready;
 /// A dependency that is not ready is no failure of the object.
 const WAITING: &str = "DependencyNotReady";
 
-/// What a status turned to.
+/// Transition of a status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transition {
     /// The object is ready, and was not or was not known to be.
@@ -19,7 +19,7 @@ pub enum Transition {
     Failed(Box<Event>),
 }
 
-/// What is read off an object.
+/// Observed fields of an object.
 #[derive(Debug, Clone, Default)]
 pub struct Observed {
     /// The object.

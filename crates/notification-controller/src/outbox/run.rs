@@ -33,7 +33,7 @@ const FRESH: Duration = Duration::from_secs(10);
 /// How long what is being sent may take when the process is told to stop.
 const LAST_SENDS: Duration = Duration::from_secs(5);
 
-/// What sending takes.
+/// Context of sending.
 pub struct Sender {
     dispatcher: Arc<Dispatcher>,
     edge: Edge,
@@ -48,7 +48,7 @@ struct Cached {
     target: Arc<Target>,
 }
 
-/// What came of an attempt, and why it failed.
+/// Result of an attempt, and why it failed.
 struct Attempt {
     outcome: Outcome,
     problem: Option<String>,

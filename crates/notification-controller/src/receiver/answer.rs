@@ -1,4 +1,4 @@
-//! What a call is answered, and what is done about it. The caller gets a number only; the log has the reason.
+//! Answers to webhook calls, and their effects. The caller gets a status code only; the log has the reason.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -106,7 +106,8 @@ async fn verify(
     verified.map_err(|refused| refused.to_string())
 }
 
-/// What filters see of a call, once there is room for it. A body that nothing looks at may be anything.
+/// Reads the parts of a call that filters use, once there is room for it. A body that nothing reads may be
+/// anything.
 async fn read<'a>(
     context: &'a Context,
     receiver: &Compiled,
@@ -123,7 +124,7 @@ async fn read<'a>(
     Ok((Called::read(call, accepted)?, Some(room)))
 }
 
-/// What came of waking the objects of one resource.
+/// Result of waking the objects of one resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Woken {
     /// They are annotated.

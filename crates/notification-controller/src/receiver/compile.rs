@@ -1,4 +1,4 @@
-//! What the spec of a Receiver says, checked and parsed once. Pure.
+//! Compiles the spec of a Receiver: checked and parsed once. Pure.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,13 +26,13 @@ pub struct Compiled {
     pub name: String,
     /// Its namespace.
     pub namespace: String,
-    /// Who calls.
+    /// Service that calls.
     pub type_: ReceiverType,
     /// The events that count.
     pub events: Vec<String>,
-    /// Whose tokens are trusted.
+    /// Trusted issuers of tokens.
     pub oidc: Vec<OidcProvider>,
-    /// What is woken, and which of it.
+    /// Resources to wake, with their filters.
     pub resources: Vec<(ReceiverResource, Filter)>,
     /// The name of the Secret.
     pub secret_name: Option<String>,
@@ -74,7 +74,7 @@ impl Compiled {
 pub struct Invalid {
     /// The reason of the conditions.
     pub reason: &'static str,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
 }
 
@@ -163,7 +163,7 @@ fn check_references(receiver: &Receiver) -> Result<(), Invalid> {
     Err(validation(problem.to_owned()))
 }
 
-/// What the CRD checks too, for API servers that do not.
+/// Repeats checks of the CRD, for API servers that do not make them.
 fn check_providers(providers: &[OIDCProvider]) -> Result<(), Invalid> {
     for (number, provider) in providers.iter().enumerate() {
         let url = &provider.issuer_url;

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::flags::NAME;
 
-/// What the API server was asked: "PATCH /apis/…", in that order.
+/// Requests to the API server: "PATCH /apis/…", in order.
 pub type Asked = Arc<Mutex<Vec<String>>>;
 
 /// A client of an API server that answers with code and JSON.
@@ -43,7 +43,7 @@ pub fn refusal(code: u16) -> (u16, Value) {
     (code, body)
 }
 
-/// What is there when these Receivers have been read.
+/// Context after these Receivers have been read.
 pub fn context(client: Client, receivers: impl IntoIterator<Item = Receiver>) -> Arc<Context> {
     controller_kit::process::init();
     let (flags, metrics) = (Flags::parse_from([NAME]), Metrics::new());

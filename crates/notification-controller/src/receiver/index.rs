@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::compile::Compiled;
 
-/// What stands at a path.
+/// Entry of a path.
 #[derive(Debug, Clone)]
 pub enum Entry {
     /// A Receiver that takes calls.

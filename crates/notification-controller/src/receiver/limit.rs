@@ -10,7 +10,7 @@ use std::time::Instant;
 const MOST_BUCKETS: usize = 10_000;
 /// How many seconds' worth may come at once.
 const BURST_SECONDS: f64 = 5.0;
-/// What those share that are too many to be told apart.
+/// Address that stands for all callers beyond the limit.
 const OTHERS: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
 
 /// Counts the calls of each address to each Receiver.
@@ -20,7 +20,7 @@ pub struct Limiter {
     buckets: Mutex<HashMap<Place, Bucket>>,
 }
 
-/// Whose calls, and the UID of the Receiver that they are to.
+/// Caller, and the UID of the Receiver.
 type Place = (IpAddr, String);
 
 #[derive(Debug, Clone, Copy)]
@@ -71,7 +71,7 @@ impl Bucket {
     }
 }
 
-/// Whom an address belongs to: whoever has one IPv6 address has 2⁶⁴ of them.
+/// Returns the network of an address: the owner of one IPv6 address has 2⁶⁴ of them.
 pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),

@@ -21,13 +21,13 @@ use super::targets::Place;
 use crate::flags::NAME;
 use crate::served;
 
-/// What a Secret holds.
+/// Data of a Secret.
 pub type SecretData = BTreeMap<String, Vec<u8>>;
 
 /// Why there is nothing of a Secret.
 #[derive(Debug)]
 pub struct Unread {
-    /// What is wrong; without what the Secret holds.
+    /// The problem; without the Secret's data.
     pub message: String,
     /// The API server did not say what the Secret is: the next time it may.
     pub may_pass: bool,
@@ -60,17 +60,17 @@ async fn advance(context: &Context, key: &ObjectKey, mut object: Arc<Receiver>) 
     carry_out(context, key, &object, decide(key, &object, observed)).await
 }
 
-/// What a decision depends on beside the object.
+/// Input of a decision, besides the object.
 struct Observed {
-    /// What the object says; None if that does not matter.
+    /// The compiled spec; None if it does not matter.
     compiled: Option<Result<Compiled, Invalid>>,
-    /// What its Secret holds; None if it names none.
+    /// Data of the Secret; None if the spec names none.
     secret: Option<Result<SecretData, Unread>>,
     /// The kinds that it is to wake and the cluster does not serve.
     unserved: Option<String>,
 }
 
-/// What becomes of a Receiver.
+/// Decision about a Receiver.
 #[derive(Debug)]
 enum Decision {
     /// It is being deleted: nobody reaches it any more.
@@ -238,7 +238,7 @@ async fn opened(context: &Context, object: &Receiver, path: &str) -> anyhow::Res
     Ok(Next::After(Duration::from(interval).max(Duration::from_secs(1))))
 }
 
-/// What is said of the kinds that a Receiver is to wake and the cluster does not serve.
+/// Reports kinds that a Receiver is to wake and that the cluster does not serve.
 fn unserved(context: &Context, receiver: &Compiled) -> Option<String> {
     let places = receiver.resources.iter().filter_map(|(resource, _)| {
         let locked = context.no_cross_namespace_refs;

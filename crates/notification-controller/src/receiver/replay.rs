@@ -16,7 +16,7 @@ const MOST_CALLS: usize = 20_000;
 
 type Fingerprint = [u8; 32];
 
-/// What came lately.
+/// Recent calls.
 #[derive(Debug)]
 pub struct Replays {
     window: Duration,

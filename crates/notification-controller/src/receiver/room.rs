@@ -18,7 +18,7 @@ struct Taken {
     of: HashMap<String, usize>,
 }
 
-/// What one call takes, until it is dropped.
+/// Memory that one call holds until it is dropped.
 #[derive(Debug)]
 pub struct Share {
     room: Arc<Room>,

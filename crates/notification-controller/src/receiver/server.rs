@@ -49,9 +49,9 @@ const CONNECTION_TIMEOUT: Duration = HEADER_TIMEOUT
     .saturating_add(Duration::from_secs(5));
 /// How long calls that are under way may take to end at shutdown, as in Flux.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
-/// What all bodies together may take.
+/// Memory limit for all bodies.
 const MOST_BYTES: usize = 48 << 20;
-/// What the bodies of a Receiver may take: two of the largest, and some.
+/// Memory limit for the bodies of one Receiver: two of the largest, and some.
 const MOST_BYTES_OF_ONE: usize = 8 << 20;
 
 struct Server {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use controller_kit::duration;
 
-/// What strangers may take.
+/// Limits for unauthenticated callers.
 #[derive(Args, Debug, Clone)]
 pub struct ReceiverFlags {
     /// Maximum webhooks per second from one address, with bursts of five times as many; 0 disables the limit

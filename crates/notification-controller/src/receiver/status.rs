@@ -11,7 +11,7 @@ use crate::served::REASON;
 /// The reason when there is no token.
 const TOKEN_NOT_FOUND: &str = "TokenNotFound";
 
-/// What a reconcile found out.
+/// Outcome of a reconcile.
 #[derive(Debug, Clone, Copy)]
 pub enum Report<'a> {
     /// Calls are taken at this path.
@@ -39,7 +39,7 @@ pub enum Report<'a> {
     Suspended,
 }
 
-/// What a status depends on besides.
+/// Further input of a status.
 #[derive(Debug, Clone, Copy)]
 pub struct Frame<'a> {
     /// Generation of the object.
@@ -50,7 +50,7 @@ pub struct Frame<'a> {
     pub now: Timestamp,
 }
 
-/// What is said of a spec that is of no use, as condition and event.
+/// Message for an invalid spec, as condition and event.
 pub fn terminal(invalid: &Invalid) -> String {
     format!(
         "Reconciliation failed terminally due to configuration error: {}",

@@ -26,10 +26,10 @@ const AT_ONCE: usize = 8;
 const MOST_TIME: Duration = Duration::from_secs(20);
 /// Names of objects that are told of.
 const MOST_NAMES: usize = 10;
-/// What stands for all names.
+/// Wildcard for all names.
 const ALL: &str = "*";
 
-/// What a filter says of objects.
+/// Result of a filter.
 #[derive(Debug, Default)]
 struct Sifted {
     /// The names of those that pass.
@@ -237,7 +237,7 @@ impl Place {
         }
     }
 
-    /// What expressions see of an object: its metadata.
+    /// Returns the part of an object that expressions see: its metadata.
     fn described(&self, object: &PartialObjectMeta<DynamicObject>) -> Value {
         json!({"apiVersion": self.api.api_version, "kind": self.api.kind, "metadata": object.metadata})
     }

@@ -1,4 +1,4 @@
-//! What of the state goes when it is too large to be kept: of the namespaces that take most, the oldest messages first. Pure.
+//! Shrinks state that is too large to store: drops the oldest messages of the namespaces that use most. Pure.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::dispatch::Saved;
 
-/// What went.
+/// Summary of what was dropped.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shed {
     /// Messages that wait.
@@ -50,7 +50,7 @@ pub(super) fn shrink(saved: &mut Saved, total: usize, most: usize) -> Shed {
     Shed { messages, alerts }
 }
 
-/// What each may keep, so that together they keep `most`.
+/// Bytes that each may keep, so that together they keep `most`.
 fn level(mut sums: Vec<usize>, most: usize) -> usize {
     sums.sort_unstable();
     let (mut left, mut others) = (most, sums.len());

@@ -32,7 +32,7 @@ pub(crate) struct Access {
     pub(crate) login: Option<Login>,
 }
 
-/// Who asks for credentials, and whom.
+/// Login: whose credentials, and for which registry.
 #[derive(Clone)]
 pub(crate) struct Login {
     pub(crate) provider: OCIProvider,

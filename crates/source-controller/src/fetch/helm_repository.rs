@@ -30,7 +30,7 @@ use transport::http;
 /// Enough of an answer to see what it is.
 const MAX_START: u64 = 1024;
 
-/// What may be how large: `--helm-index-max-size` and `--helm-chart-max-size`.
+/// Size limits: `--helm-index-max-size` and `--helm-chart-max-size`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     pub(crate) index: u64,
@@ -79,7 +79,7 @@ pub(crate) struct Index {
     pub(crate) validators: Validators,
 }
 
-/// What asking for the index came to.
+/// Answer to a request for the index.
 pub(crate) enum Answer {
     /// It is the known one: the server says so, or sent that again, in which case it has new validators.
     Unchanged(Option<Validators>),

@@ -10,7 +10,7 @@ use controller_kit::metrics::TokenCacheCounts;
 use oci_client::credentials::Credentials;
 use workload_identity::Exchange;
 
-/// What all objects share: the tokens that are still good, and what the controller is allowed to do.
+/// Context that all objects share: cached tokens, and the permissions of the controller.
 #[derive(Clone)]
 pub(crate) struct Identities {
     cache: Arc<Cache>,
@@ -51,7 +51,7 @@ impl Identities {
         Self { locked, ..self }
     }
 
-    /// What the cache of tokens did so far.
+    /// Counters of the token cache.
     pub(crate) fn token_cache(&self) -> TokenCacheCounts {
         workload_identity::counts(&self.cache)
     }

@@ -67,7 +67,7 @@ pub(crate) enum CertificateFrom {
 }
 
 impl ArtifactService {
-    /// What the flags say; `advertised` is how others reach the HTTP server, and so most often this one too.
+    /// Parses the flags; `advertised` is how others reach the HTTP server, and so most often this one too.
     pub(crate) fn of(flags: &ArtifactServiceFlags, advertised: &str) -> Self {
         let certificate = match (&flags.grpc_tls_cert_file, &flags.grpc_tls_key_file) {
             (Some(certificate), Some(key)) => CertificateFrom::Files(certificate.clone(), key.clone()),

@@ -169,7 +169,8 @@ pub(super) fn foreign(generator: &ArtifactGenerator, context: &Context) -> BTree
         .collect()
 }
 
-/// Who keeps the object, if that is not this generator. What a generator left behind that is gone can be had.
+/// Returns the owner of the object, if it is not this generator. An object whose generator is gone may be
+/// adopted.
 fn other_owner(
     existing: &ExternalArtifact,
     generator: &ArtifactGenerator,

@@ -254,7 +254,7 @@ enum Sum {
 
 type Staged = (String, Option<File>);
 
-/// What goes into the archive: all but what Flux leaves out of every archive when nobody says otherwise.
+/// Returns the files for the archive: all but those that Flux leaves out of every archive by default.
 fn kept(stage: &Stage) -> Vec<Staged> {
     let matcher = Matcher::new(None);
     let mut entries = stage.entries();

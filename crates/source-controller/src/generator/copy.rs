@@ -396,7 +396,7 @@ impl Job<'_, '_> {
         Ok(bytes)
     }
 
-    /// What is in an archive, below a folder.
+    /// Extracts the contents of an archive, below a folder.
     fn extract(&mut self, from: &str, entry: &Entry, to: &str) -> Result<()> {
         let to = destination(from, to, "")?;
         let failed = |source| Error::Copy {

@@ -66,7 +66,7 @@ struct Matcher<'a> {
     budget: &'a Budget,
 }
 
-/// What one look at the pattern came to.
+/// Result of one step in the pattern.
 enum Step {
     Go,
     Mismatch,
@@ -271,7 +271,7 @@ impl Matcher<'_> {
         Ok(false)
     }
 
-    /// What follows the brace that closes the one at `open`, and the alternatives between them.
+    /// Splits at the braces from `open`: the alternatives between them, and the text behind.
     fn branches<'p>(
         &self,
         pattern: &'p [u8],

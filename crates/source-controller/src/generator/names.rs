@@ -1,4 +1,4 @@
-//! What Kubernetes takes for a name, a label and its value, and what it says to the rest.
+//! Validates names, labels and their values as Kubernetes does, with messages.
 
 const LABEL: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start \
                      and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for \

@@ -44,7 +44,7 @@ impl Error {
     }
 }
 
-/// What is to be made.
+/// Expands the pattern into the objects to create.
 pub(super) fn expand(
     spec: &ArtifactGeneratorSpec,
     sources: &HashMap<String, Source>,

@@ -22,7 +22,7 @@ enum Origin {
     Unpacked(Tree),
 }
 
-/// What is at a path.
+/// Entry at a path.
 pub(super) enum Found {
     Folder(Rc<Directory>),
     File(Entry),
@@ -68,7 +68,7 @@ impl Source {
         Ok(directory)
     }
 
-    /// What is at a clean path; "." is the root.
+    /// Returns the entry at a clean path; "." is the root.
     pub(super) fn look_up(&self, path: &str) -> store::Result<Found> {
         let mut folder = self.directory(&self.root)?;
         let mut names = path

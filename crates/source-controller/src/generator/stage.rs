@@ -35,7 +35,7 @@ pub(super) struct File {
     pub(super) size: u64,
 }
 
-/// What is at a path.
+/// Entry at a path.
 #[derive(Debug)]
 pub(super) enum Node {
     File(File),
@@ -53,7 +53,7 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// What is at a path; the root is a folder and is told by `is_folder` only.
+    /// Returns the file at a path; the root is a folder and is answered by `is_folder` only.
     pub(super) fn file(&self, path: &str) -> Option<File> {
         match self.node(path)? {
             Node::File(file) => Some(*file),

@@ -45,7 +45,7 @@ pub(super) enum Ending {
     },
 }
 
-/// What follows from an attempt.
+/// Conclusion of an attempt.
 #[derive(Debug)]
 pub(super) struct Conclusion {
     pub(super) status: ArtifactGeneratorStatus,
@@ -175,7 +175,7 @@ impl Draft {
     }
 }
 
-/// What the sources gave was wrong; they wake the generator when they change.
+/// Next step after sources were wrong; they wake the generator when they change.
 fn next(again: bool) -> Next {
     if again {
         Next::AfterBackoff

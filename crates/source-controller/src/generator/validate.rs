@@ -1,4 +1,4 @@
-//! What a generator may not ask for. Pure; each refusal holds until somebody changes the object.
+//! Validates the spec of a generator. Pure; each refusal holds until someone changes the object.
 
 use std::collections::HashSet;
 

@@ -36,7 +36,7 @@ impl Kind for Bucket {
         access::read(self, reader).await
     }
 
-    /// What ignore rules leave out is not in the revision either: if they change, so does it, or the artifact does not.
+    /// Ignore rules are part of the revision: if they change, the revision changes only with the artifact.
     fn settings_changed(&self) -> bool {
         false
     }

@@ -34,7 +34,7 @@ use transport::http;
 /// Longest first line of a commit message in an event, in characters, as in Flux.
 const MAX_HEADLINE: usize = 50;
 
-/// What a GitRepository refers to.
+/// Objects that a GitRepository refers to.
 #[derive(Clone, Default)]
 pub(crate) struct References {
     secret: SecretData,
@@ -297,7 +297,7 @@ fn without_userinfo(text: &str) -> String {
     }
 }
 
-/// What is told of a commit beside its name.
+/// Returns the metadata of a commit, beside its name.
 fn metadata(pack: &Pack) -> BTreeMap<String, String> {
     let time = pack
         .committed_at()

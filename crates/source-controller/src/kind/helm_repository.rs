@@ -210,7 +210,7 @@ fn fetched(object: &HelmRepository, index: Index, fetcher: &Fetcher) -> Fetched<
     }
 }
 
-/// What its server said of an index that is known, or will be in a moment.
+/// Stores the server's validators of an index that is known, or soon will be.
 fn remember(object: &HelmRepository, validators: Option<Validators>, fetcher: &Fetcher) {
     fetcher.helm.note_check(key_of(object));
     if let Some(validators) = validators {

@@ -317,7 +317,7 @@ async fn request(
     })
 }
 
-/// What the provider gives for its registry; nothing if there is none.
+/// Returns the provider's credentials for its registry; none if there is no provider.
 async fn login(
     object: &OCIRepository,
     name: &Name,

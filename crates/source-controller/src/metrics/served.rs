@@ -1,4 +1,4 @@
-//! Who reads artifacts: calls over HTTP and gRPC, and the bytes of their answers.
+//! Metrics of artifact readers: calls over HTTP and gRPC, and the bytes of the answers.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;

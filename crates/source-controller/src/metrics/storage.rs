@@ -1,4 +1,4 @@
-//! What the store has, read from it at each scrape.
+//! Metrics of the store, read from it at each scrape.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What a scrape says after some work.
+//! Tests of a scrape after some work.
 
 use artifact::store::{ObjectKey, Options, RecordMeta};
 use http::StatusCode;

@@ -8,7 +8,7 @@ use controller_kit::conditions;
 use super::observe::Observed;
 use crate::kind::{Failure, Kind};
 
-/// What to do.
+/// Decision about an object.
 pub(crate) enum Decision<K: Kind> {
     /// Ask the remote.
     Fetch(Plan<K>),

@@ -11,19 +11,19 @@ use crate::verify::oci::SigstoreRoot;
 use transport::http;
 use transport::stop::Stop;
 
-/// What fetching needs besides the object: shared by all objects, and holding the credentials of none.
+/// Context of fetching besides the object: shared by all objects, and without credentials of any.
 #[derive(Clone)]
 pub(crate) struct Fetcher {
     pub(crate) clients: http::Clients,
     pub(crate) registries: oci_client::registry::Memory,
     pub(crate) helm: helm_repository::Memory,
-    /// What is offered to ssh servers.
+    /// Algorithms offered to ssh servers.
     pub(crate) ssh_algorithms: Algorithms,
     /// Where temporary files go.
     pub(crate) directory: PathBuf,
     /// How much is read of charts.
     pub(crate) charts: helm_package::Limits,
-    /// Who says who signed without a key.
+    /// Sigstore's roots of trust, for keyless signatures.
     pub(crate) sigstore: SigstoreRoot,
     /// Where the indexes of buckets are kept.
     pub(crate) indexes: PathBuf,

@@ -25,12 +25,12 @@ use crate::reconcile::secrets_read::SecretsRead;
 use transport::auth::SecretData;
 use transport::http::Proxy;
 
-/// What is known of an object before anything is decided.
+/// State of an object before a decision.
 pub(crate) struct Observed<K: Kind> {
     pub(crate) object: Arc<K>,
     /// True if the artifact in the object's status is in the store.
     pub(crate) artifact_is_stored: bool,
-    /// What the spec refers to; an error when it cannot be read.
+    /// Objects that the spec refers to; an error when they cannot be read.
     pub(crate) references: Result<K::References, Error>,
     /// Revisions of the sources that it builds upon, as far as they have artifacts.
     pub(crate) inputs: Vec<(store::ObjectKey, String)>,
@@ -110,7 +110,7 @@ pub(crate) struct Reader<'a> {
     reading: Reading,
 }
 
-/// What a [`Reader`] is made of, for what is known to be needed only in the middle of the work.
+/// Parts of a [`Reader`], for references that turn out to be needed in the middle of the work.
 #[derive(Clone)]
 pub(crate) struct Lookup {
     client: Client,
@@ -160,7 +160,7 @@ pub(crate) enum ReadError {
         namespace: String,
         /// Which; empty for all of them.
         name: String,
-        /// What the API server said, which names the object.
+        /// Error of the API server, which names the object.
         problem: String,
     },
     /// A Secret.
@@ -170,7 +170,7 @@ pub(crate) enum ReadError {
         namespace: String,
         /// Which.
         name: String,
-        /// What the API server said.
+        /// Error of the API server.
         problem: String,
     },
     /// A ServiceAccount.
@@ -180,7 +180,7 @@ pub(crate) enum ReadError {
         namespace: String,
         /// Which.
         name: String,
-        /// What the API server said.
+        /// Error of the API server.
         problem: String,
     },
 }
@@ -238,7 +238,7 @@ impl Reader<'_> {
         Err(Error::FeatureGateDisabled)
     }
 
-    /// Who an object is at its provider: the ServiceAccount that it names, else the default one, else the controller.
+    /// Identity of an object at its provider: the ServiceAccount that it names, else the default one, else the controller.
     /// The outer error says that the controller does not allow it. `ways` are fields with which the object's owner decides
     /// who sees what is sent, and whether they are there.
     pub(crate) async fn identity(

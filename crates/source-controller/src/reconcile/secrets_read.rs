@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use artifact::store;
 use controller_kit::ObjectKey;
 
-/// Who has read what. Clones are handles to the same.
+/// Record of which object read which Secrets. Clones are handles to the same record.
 #[derive(Clone, Default)]
 pub(crate) struct SecretsRead(Arc<Mutex<HashMap<ObjectKey, HashSet<store::ObjectKey>>>>);
 
-/// What one object reads.
+/// Secrets that one object reads.
 #[derive(Clone)]
 pub(crate) struct Reading {
     all: SecretsRead,

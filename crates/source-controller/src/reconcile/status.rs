@@ -48,7 +48,7 @@ const NEGATIVE: [&str; 7] = [
     STALLED,
     RECONCILING,
 ];
-/// Whose end is worth an event.
+/// Conditions whose recovery is worth an event.
 const FAILURES: [&str; 4] = [
     FETCH_FAILED,
     BUILD_FAILED,
@@ -72,18 +72,18 @@ pub(crate) enum Ending {
         record: Record,
         /// The artifacts of others that went into it.
         included: Vec<Record>,
-        /// What the remote says of it.
+        /// Headline of the revision at the remote.
         headline: Option<String>,
-        /// What was made of it.
+        /// The build, if any.
         build: Option<Build>,
-        /// Who made it, where the spec wants to know.
+        /// The verified signer, where the spec asks for one.
         verified: Option<Verified>,
     },
     /// Something went wrong.
     Failed(Failure),
 }
 
-/// What follows from an attempt.
+/// Conclusion of an attempt.
 #[derive(Debug)]
 pub(crate) struct Conclusion<S> {
     pub(crate) status: S,
@@ -217,7 +217,7 @@ struct Draft<'a, K: Kind> {
 }
 
 impl<'a, K: Kind> Draft<'a, K> {
-    /// What holds before the remote is asked.
+    /// Status before the remote is asked.
     fn begin(object: &'a K, progress: &Progress, address: &'a AdvertisedAddress, now: Timestamp) -> Self {
         let status = object.status().cloned().unwrap_or_default();
         let generation = object.meta().generation.unwrap_or_default();

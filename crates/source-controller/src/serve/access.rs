@@ -1,4 +1,4 @@
-//! Who may read what: a service account that may `get` a source object may read its artifacts (ADR 8).
+//! Access to artifacts: a service account that may `get` a source object may read its artifacts (ADR 8).
 //!
 //! In come a call's token and what it asks for; out comes yes, or a status that says what is missing. Permission is asked
 //! for in the widest form first (the kind in the cluster, then in the namespace, then the object), so that a
@@ -116,7 +116,7 @@ impl Access {
 }
 
 impl Admitted {
-    /// What says that the call is running.
+    /// Converts the wait into a permit: the call is running.
     pub fn into_permit(self) -> Permit {
         self.permit
     }

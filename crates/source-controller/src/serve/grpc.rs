@@ -57,9 +57,9 @@ pub enum Error {
 
 /// How the service is reached, and by whom.
 pub struct Plane {
-    /// Who may read what.
+    /// Access rules.
     pub access: Access,
-    /// What is shown at TLS handshakes; None: plain text.
+    /// Certificate for TLS handshakes; None: plain text.
     pub certificate: Option<Arc<Certificate>>,
 }
 
@@ -195,7 +195,7 @@ impl ArtifactService for Service {
     }
 }
 
-/// What each call answers.
+/// Answers of each call.
 impl Service {
     async fn find(&self, request: Request<v1::StatRequest>) -> Result<Response<v1::StatResponse>, Status> {
         let admitted = self.admit(&request).await?;

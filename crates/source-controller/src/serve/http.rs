@@ -107,7 +107,7 @@ fn too_many(downloads: &Limiter) -> Response {
         .into_response()
 }
 
-/// What `sha256sum` prints, with the name that the file was asked for by.
+/// Returns a line as `sha256sum` prints it, with the requested file name.
 fn digest_line(path: &str, record: &Record) -> Response {
     let name = path.rsplit('/').next().unwrap_or_default();
     let line = format!("{}  {name}\n", record.digest.hex());

@@ -18,7 +18,7 @@ use transport::auth::SecretData;
 
 pub(crate) use sigstore_root::SigstoreRoot;
 
-/// What a verification that did not fail came to.
+/// Result of a verification that did not fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// Somebody trusted signed it.
@@ -84,7 +84,7 @@ pub(crate) enum Error {
     Find {
         /// The artifact.
         reference: String,
-        /// What the registry answered.
+        /// Error of the registry.
         #[source]
         source: PullError,
     },
@@ -138,7 +138,7 @@ impl Error {
     }
 }
 
-/// What the Secrets of `spec.verify` hold.
+/// Contents of the Secrets of `spec.verify`.
 #[derive(Clone, Default)]
 pub(crate) struct Material {
     /// Of `secretRef`: public keys, or certificates and a trust policy.

@@ -1,4 +1,4 @@
-//! What the correction of drift has done.
+//! Effects of a drift correction on the status.
 
 use api::meta::condition_types::READY;
 use controller_kit::conditions::Fact;

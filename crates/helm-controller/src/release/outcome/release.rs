@@ -1,4 +1,4 @@
-//! What an install or an upgrade has done.
+//! Effects of an install or an upgrade on the status.
 
 use api::helm::ReleaseAction;
 use api::meta::condition_types::{RELEASED, REMEDIATED, TEST_SUCCESS};

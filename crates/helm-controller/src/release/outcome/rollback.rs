@@ -1,4 +1,4 @@
-//! What a rollback has done.
+//! Effects of a rollback on the status.
 
 use api::helm::Snapshot;
 use api::meta::condition_types::REMEDIATED;

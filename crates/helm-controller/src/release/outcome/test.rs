@@ -1,4 +1,4 @@
-//! What the tests of a chart have said.
+//! Effects of a chart's tests on the status.
 
 use api::helm::Snapshot;
 use api::meta::condition_types::TEST_SUCCESS;

@@ -1,4 +1,4 @@
-//! What an uninstall has done: one that removes the release, or one that remedies a failure.
+//! Effects of an uninstall on the status: one that removes the release, or one that remediates a failure.
 
 use api::helm::Snapshot;
 use api::meta::condition_types::{RELEASED, REMEDIATED};

@@ -1,4 +1,4 @@
-//! What became of a record that was pending.
+//! Effects of unlocking a pending release on the status.
 
 use api::meta::condition_types::RELEASED;
 use controller_kit::conditions::Fact;

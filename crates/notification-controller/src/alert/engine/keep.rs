@@ -1,8 +1,8 @@
-//! What is kept of an event that waits: enough to tell of it, and bounded, since thousands may wait.
+//! Kept form of a waiting event: enough to report it, and bounded, since thousands may wait.
 
 use event::Event;
 
-/// What is kept of metadata, names and values.
+/// Bytes kept of metadata, names and values.
 const MOST_METADATA_BYTES: usize = 4 << 10;
 
 /// Cuts the message, and drops the longest metadata until the rest is short enough.

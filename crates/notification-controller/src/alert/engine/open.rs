@@ -13,7 +13,7 @@ use super::keep::shorten;
 const MOST_OBJECTS: usize = 500;
 /// Folded objects that are counted.
 const MOST_FOLDED: usize = 500;
-/// What is kept of a message.
+/// Bytes kept of a message.
 const MOST_MESSAGE_BYTES: usize = 1_000;
 
 /// Objects that fail, by `Kind/namespace/name`.
@@ -29,13 +29,13 @@ pub(super) struct Open {
 /// An object that fails.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Failure {
-    /// What was told, or is to be.
+    /// The event that was sent, or is waiting.
     event: Event,
-    /// What is the same if it fails in the same way again; None if that is to be told once more.
+    /// Hash of the way in which it fails; None if the next failure is reported in any case.
     way: Option<u64>,
     /// It was told. What waits to be told is not, and may yet be taken back.
     told: bool,
-    /// What depends on it and fails too.
+    /// Dependents that fail, too.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     folded: BTreeSet<String>,
 }
@@ -144,7 +144,7 @@ impl Failure {
         self.told
     }
 
-    /// What is told when it is over, and how it ended.
+    /// Builds the event for the end of an outage, and how it ended.
     pub(super) fn over(self, how: &str, now: Timestamp) -> Event {
         let others = match self.folded.len() {
             0 => String::new(),

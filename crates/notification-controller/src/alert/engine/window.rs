@@ -16,10 +16,10 @@ use crate::alert::summary::{self, Line};
 const MOST_MESSAGES: usize = 100;
 /// Objects of a digest that are kept; events of the others are counted.
 const MOST_OBJECTS: usize = 300;
-/// What is kept of a message.
+/// Bytes kept of a message.
 const MOST_MESSAGE_BYTES: usize = 1_000;
 
-/// What came after a message, to be told together.
+/// Events after a message, to be sent together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Window {
     due: Timestamp,
@@ -79,7 +79,7 @@ impl Window {
     }
 }
 
-/// What happened in a period, by object.
+/// Events of a period, by object.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Digest {
     due: Timestamp,

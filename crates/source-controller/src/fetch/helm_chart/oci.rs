@@ -32,7 +32,7 @@ pub(crate) enum Error {
         name: String,
         /// Its address.
         url: String,
-        /// What the registry answered.
+        /// Error of the registry.
         #[source]
         source: Box<registry::Error>,
     },
@@ -146,7 +146,7 @@ async fn repository(access: &Access, url: &str, fetcher: &Fetcher) -> Result<Rep
     })
 }
 
-/// What the provider gives for its registry; nothing if there is none.
+/// Returns the provider's credentials for its registry; none if there is no provider.
 async fn login(
     wanted: &Login,
     access: &Access,

@@ -11,7 +11,7 @@ use url::Url;
 use super::{FetchError, Repository};
 use transport::http;
 
-/// What is expected where a web page may come.
+/// Expected content where a web page may come.
 const ARCHIVE: &str = "the archive of a chart";
 
 /// A chart that cannot be had from a repository.

@@ -1,4 +1,4 @@
-//! What can go wrong with a Helm repository, in Flux's words, and the reason of the condition that reports it.
+//! Errors of a Helm repository, in Flux's words, and the reason of the condition that reports them.
 
 use api::meta::reasons;
 
@@ -13,13 +13,13 @@ pub(crate) enum Error {
     /// A Secret that cannot be read.
     #[error("failed to get {what} secret '{namespace}/{name}': {problem}")]
     Secret {
-        /// What it is for.
+        /// Purpose of the URL.
         what: &'static str,
         /// Where.
         namespace: String,
         /// Which.
         name: String,
-        /// What the API server said.
+        /// Error of the API server.
         problem: String,
     },
     /// A Secret with a user and no password, or the other way round.
@@ -37,7 +37,7 @@ pub(crate) enum Error {
     /// The index could not be fetched.
     #[error("failed to fetch Helm repository index")]
     FetchIndex(#[from] FetchError),
-    /// What was fetched is no index.
+    /// The fetched file is no index.
     #[error("failed to load Helm repository from index YAML")]
     LoadIndex(#[from] helm_index::Error),
     /// A blocking step was torn down, by shutdown or by a defect.

@@ -1,4 +1,5 @@
-//! What is remembered of the repositories between two fetches: what their servers need to say that nothing changed.
+//! Memory of Helm repositories between two fetches: the validators with which servers can answer that nothing
+//! changed.
 //!
 //! In memory only: after a restart each index is fetched once in full, and found to be the stored one by its digest.
 
@@ -33,7 +34,7 @@ pub(crate) struct Memory {
     pub(crate) cache: IndexCache,
 }
 
-/// What names a state of an index.
+/// Validators of an index.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Validators {
     etag: Option<HeaderValue>,
@@ -55,7 +56,7 @@ impl Default for Memory {
 }
 
 impl Memory {
-    /// What is known of the index at this address, if it is at this revision.
+    /// Returns the known validators of the index at this address, if it is at this revision.
     pub(crate) fn recall(&self, key: &ObjectKey, url: &str, revision: &Digest) -> Validators {
         let validators = self.validators.lock().unwrap_or_else(PoisonError::into_inner);
         let known = validators

@@ -1,4 +1,4 @@
-//! Who a Bucket is at its store: Secrets, identities and token services, turned into a [`Remote`].
+//! Credentials of a Bucket: turns Secrets, identities and token services into a [`Remote`].
 
 use api::source::{Bucket, BucketProvider, BucketSts, Source as _, StsProvider};
 use artifact::store::Store;
@@ -18,10 +18,10 @@ use crate::error::Error;
 use crate::reconcile::fetch::Fetcher;
 use crate::reconcile::observe::{ProxyError, ReadError, Reader};
 
-/// What reading objects takes at Google.
+/// Scope for reading objects at Google.
 const GCS_SCOPES: &str = "https://www.googleapis.com/auth/devstorage.read_only";
 
-/// What a Bucket refers to.
+/// Objects that a Bucket refers to.
 pub(crate) struct References {
     pub(super) store: Store,
     pub(super) identity: Identity,
@@ -71,13 +71,13 @@ pub(crate) enum AccessError {
     Invalid {
         /// Its name.
         secret: String,
-        /// What is missing.
+        /// The missing setting.
         problem: &'static str,
     },
     /// There is no token.
     #[error("{cloud} authentication failed")]
     Token {
-        /// Whose.
+        /// The cloud provider.
         cloud: &'static str,
         /// Why not.
         #[source]
@@ -117,7 +117,7 @@ fn provider(object: &Bucket) -> BucketProvider {
     object.spec.provider.unwrap_or_default()
 }
 
-/// What only a change of the spec mends. The API server refuses most of it already.
+/// Returns problems that only a change of the spec solves. The API server refuses most of them already.
 pub(super) fn refusal(object: &Bucket) -> Option<Error> {
     let sts = object.spec.sts.as_ref()?;
     let refuse = |problem: String| Some(Error::StsConfiguration(problem));

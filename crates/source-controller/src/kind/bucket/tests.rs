@@ -30,7 +30,7 @@ struct World {
     _directory: TempDir,
 }
 
-/// What became of a fetch.
+/// Result of a fetch.
 #[expect(clippy::large_enum_variant, reason = "one at a time")]
 #[derive(Debug)]
 enum Taken {

@@ -1,5 +1,5 @@
-//! What becomes an artifact: the tree of a commit, the trees of its submodules below it, and what is included from the
-//! artifacts of others.
+//! Content of the artifact: the tree of a commit, the trees of its submodules below it, and what is included
+//! from other artifacts.
 //!
 //! In: packs and stored trees, each with the folder where it belongs. Out: one walk over all of them, and an ingest filled
 //! with what is not ignored. Nothing is unpacked on the way, so memory does not grow with the content.
@@ -152,7 +152,7 @@ fn add_ancestors(prefix: &str, matcher: &Matcher, ingest: &mut Ingest) -> Result
     Ok(())
 }
 
-/// What may still become part of the artifact: as much as of an archive.
+/// Remaining room for the artifact: as much as an archive may hold.
 struct Room {
     limits: Limits,
     entries: u64,
@@ -283,7 +283,7 @@ impl Part {
         }
     }
 
-    /// What there is at a path below the prefix.
+    /// Returns the entry at a path below the prefix.
     pub(super) fn entry(&self, path: &str) -> Result<Option<Node>, Error> {
         Ok(match &self.source {
             Source::Commit(pack) => pack.entry(path)?.map(|(kind, _)| kind),
@@ -293,7 +293,7 @@ impl Part {
     }
 }
 
-/// What there is at a path of a stored folder; the folder itself at the empty path.
+/// Returns the entry at a path of a stored folder; the folder itself at the empty path.
 pub(super) fn stored_entry(
     store: &Store,
     root: Digest,

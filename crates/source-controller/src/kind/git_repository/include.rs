@@ -24,7 +24,7 @@ pub(crate) enum Error {
     Find {
         /// As in the spec.
         name: String,
-        /// What the API server said.
+        /// Error of the API server.
         problem: String,
     },
     /// It is there, and nothing of it.
@@ -42,7 +42,7 @@ pub(crate) enum Error {
         from: String,
         /// As in the spec, the default included.
         to: String,
-        /// What is in the way.
+        /// The obstacle.
         problem: &'static str,
     },
 }
@@ -170,7 +170,7 @@ fn source(kind: Node, digest: Digest, store: Store) -> Source {
     }
 }
 
-/// What there is at a path of the tree that the parts make together.
+/// Returns the entry at a path of the tree that the parts make together.
 fn existing(path: &str, parts: &[Part], sparse: &mut Sparse) -> Result<Option<Node>, crate::error::Error> {
     if path.is_empty() {
         return Ok(Some(Node::Directory));

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::reconcile::fetch::Fetcher;
 use crate::reconcile::observe::Reader;
 
-/// What is wrong with a provider and its Secret, for good.
+/// Lasting problem of a provider without GitHub App data in its Secret.
 const NO_APP: &str = "secretRef with github app data must be specified when provider is set to github";
 
 /// A spec that lacks what its provider takes.
@@ -25,7 +25,7 @@ pub(super) fn refusal(object: &GitRepository) -> Option<Error> {
     })
 }
 
-/// Who the object is at its provider.
+/// Returns the object's identity at its provider.
 pub(super) async fn identity(
     object: &GitRepository,
     reader: &Reader<'_>,

@@ -44,7 +44,7 @@ pub(crate) enum Error {
     /// They go on and on.
     #[error("submodules are nested deeper than {MAX_DEPTH} levels")]
     TooDeep,
-    /// What was received cannot be read.
+    /// The received objects cannot be read.
     #[error(transparent)]
     Read(#[from] pack::Error),
 }

@@ -50,7 +50,7 @@ pub(crate) enum Error {
         #[source]
         source: Mistrust,
     },
-    /// What was received cannot be read.
+    /// The received objects cannot be read.
     #[error("failed to read what is to be verified")]
     Read(#[from] pack::Error),
 }
@@ -148,7 +148,7 @@ impl Keys {
     }
 }
 
-/// What is to be verified, taken out of the pack.
+/// Object to verify, taken from the pack.
 pub(super) struct Subject {
     commit: ObjectId,
     commit_object: Option<Vec<u8>>,

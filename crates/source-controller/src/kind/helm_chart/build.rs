@@ -63,7 +63,7 @@ fn known(object: &HelmChart, unless_revision: Option<String>) -> Known {
     Some((status.observed_chart_name.clone()?, unless_revision?))
 }
 
-/// What is to be done to the chart. Whatever changes it becomes part of the version, so that those who install it notice.
+/// Returns the build options of the chart. Every change becomes part of the version, so that users notice it.
 fn options(object: &HelmChart, source: Option<&Record>, fetcher: &Fetcher) -> Options {
     let spec = &object.spec;
     let mut options = Options {
@@ -237,7 +237,7 @@ fn fetched(
     })
 }
 
-/// What was done, in Flux's words.
+/// Summarizes the build, in Flux's words.
 fn summary(built: &Built) -> String {
     let action = if built.packaged { "packaged" } else { "pulled" };
     let mut text = format!("{action} '{}' chart with version '{}'", built.name, built.version);

@@ -28,7 +28,7 @@ pub(super) struct Dependencies {
     asked: Mutex<Vec<(String, Repository)>>,
 }
 
-/// What went wrong, in Flux's words.
+/// Error, in Flux's words.
 #[derive(Debug, thiserror::Error)]
 enum Error {
     #[error("no HelmRepository '{name}' found for '@{name}' in '{namespace}' namespace")]
@@ -124,7 +124,7 @@ impl Dependencies {
     }
 }
 
-/// What is wrong, without the names of the steps, which are those of a chart and not of its dependencies.
+/// Returns the error without the names of the steps, which are those of a chart and not of its dependencies.
 fn problem(error: &crate::error::Error) -> String {
     const STEPS: [&str; 4] = [
         "invalid chart reference: ",

@@ -43,7 +43,7 @@ pub(crate) struct Found {
     pub(crate) version: ChartVersion,
 }
 
-/// What somebody looks for.
+/// Version that is looked for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted<'a> {
     pub(crate) chart: &'a str,
@@ -89,7 +89,7 @@ pub(crate) async fn find(
     }
 }
 
-/// What the stored index says; None when there is no index.
+/// Looks in the stored index; None when there is no index.
 async fn find_stored(
     object: &HelmRepository,
     chart: &str,

@@ -108,7 +108,7 @@ fn answer(failing: Failing, path: &str) -> Response {
     }
 }
 
-/// What one kind makes of it.
+/// Returns the failure of one kind.
 async fn refusal<K: Kind>(mut spec: Value, references: K::References, peer: &Peer) -> Error {
     spec["interval"] = "1m".into();
     spec["timeout"] = "700ms".into();
@@ -120,7 +120,7 @@ async fn refusal<K: Kind>(mut spec: Value, references: K::References, peer: &Pee
     }
 }
 
-/// What all kinds make of it: with the reason that Flux has for the kind.
+/// Returns the failures of all kinds, with the reason that Flux has for the kind.
 async fn refusals(failing: Failing) -> Vec<(&'static str, Error)> {
     let (peer, remote) = (Peer::new(), Remote::start(failing).await);
     let git = json!({"url": remote.url("app.git"), "ref": {"branch": "main"}});

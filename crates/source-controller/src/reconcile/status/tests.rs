@@ -1,4 +1,4 @@
-//! What a status says, as tables: the previous status and how an attempt ended go in, conditions come out.
+//! Tables of status tests: the previous status and the result of an attempt go in, conditions come out.
 
 use api::source::{GitRepository, OCIRepository};
 use artifact::digest::Digest;

@@ -32,7 +32,7 @@ const REVIEW_TIMEOUT: Duration = Duration::from_secs(10);
 const YES_HOLDS: Duration = Duration::from_secs(60);
 const NO_HOLDS: Duration = Duration::from_secs(10);
 
-/// Who calls, as the API server knows them.
+/// Caller, as the API server knows it.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct Caller {
     pub(super) username: String,
@@ -58,16 +58,16 @@ pub(super) enum Error {
     /// The API server did not answer, or does not let us ask.
     #[error("failed to ask the API server for a {kind}")]
     Ask {
-        /// What was asked for.
+        /// Kind of the requested object.
         kind: &'static str,
-        /// What it said.
+        /// Error of the API server.
         #[source]
         source: Box<kube::Error>,
     },
     /// It takes too long.
     #[error("failed to ask the API server for a {kind}: it takes longer than {REVIEW_TIMEOUT:?}")]
     Slow {
-        /// What was asked for.
+        /// Kind of the requested object.
         kind: &'static str,
     },
 }
@@ -161,7 +161,8 @@ impl Reviews {
     }
 }
 
-/// What a TokenReview says. An API server that does not know of audiences names none: then the token is for itself.
+/// Reads a TokenReview. An API server that does not support audiences returns none: then the token is for
+/// itself.
 fn caller(status: TokenReviewStatus, audience: &str) -> Known {
     if status.authenticated != Some(true) {
         let reason = status.error.filter(|error| !error.is_empty());
@@ -208,7 +209,7 @@ fn is_allowed(status: &SubjectAccessReviewStatus) -> bool {
     status.allowed && status.denied != Some(true)
 }
 
-/// What a token says of itself. Not believed: it only spares questions whose answer is no.
+/// Claims of a token. Not trusted: they only save questions whose answer is no.
 #[derive(Deserialize)]
 struct Claims {
     aud: Audiences,

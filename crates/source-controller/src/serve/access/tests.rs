@@ -16,7 +16,7 @@ use super::*;
 
 const AUDIENCE: &str = "windlass-artifact";
 
-/// What subjects may get: user, resource, namespace, name.
+/// Permissions of subjects: user, resource, namespace, name.
 type Rules = &'static [(&'static str, &'static str, &'static str, &'static str)];
 
 struct Cluster {

@@ -67,7 +67,7 @@ pub(super) fn offset(offset: i64) -> Result<u64, Status> {
     u64::try_from(offset).map_err(|_| Status::out_of_range("the offset is negative"))
 }
 
-/// What the client hears of a failure. Paths and messages of the file system stay here.
+/// Status for the client. Paths and messages of the file system are left out.
 pub(in crate::serve) fn status(error: &store::Error) -> Status {
     match error {
         store::Error::NotFound { .. } => Status::not_found(error.to_string()),

@@ -63,7 +63,7 @@ pub(super) fn watch(
 struct Watcher {
     store: Arc<Store>,
     request: v1::WatchRequest,
-    /// What the client knows.
+    /// Records that the client has.
     sent: BTreeMap<ObjectKey, Record>,
     client: mpsc::Sender<Result<v1::WatchResponse, Status>>,
     admitted: Admitted,

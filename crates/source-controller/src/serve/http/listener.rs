@@ -70,7 +70,7 @@ impl Impatient {
         }
     }
 
-    /// What came of a write; a failure if writes have been waiting for too long.
+    /// Returns the result of a write, or a failure if writes have been waiting for too long.
     fn unless_late<T>(
         &mut self,
         context: &mut Context<'_>,

@@ -1,7 +1,7 @@
 //! The Range header (RFC 9110, section 14), for one range of bytes. A server may ignore what it does not like, so
 //! several ranges, other units and malformed texts mean the whole.
 
-/// What to send.
+/// Range to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Range {
     Whole,

@@ -20,10 +20,10 @@ use super::certificate;
 
 const DAY: SignedDuration = SignedDuration::from_hours(24);
 const AUTHORITY_LIFE: SignedDuration = SignedDuration::from_hours(365 * 24);
-/// What an authority has left when the next one is made.
+/// Remaining lifetime at which the next authority is made.
 const RENEWED_BEFORE: SignedDuration = SignedDuration::from_hours(120 * 24);
 const SERVING_LIFE: SignedDuration = DAY;
-/// What a serving certificate has left when the next one is issued.
+/// Remaining lifetime at which the next serving certificate is issued.
 const REISSUED_BEFORE: SignedDuration = SignedDuration::from_hours(8);
 /// Clocks of other machines may be behind ours.
 const SKEW: SignedDuration = SignedDuration::from_mins(5);
@@ -36,7 +36,7 @@ const MOST_AUTHORITIES: usize = 8;
 /// Why there is no usable authority.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// What is kept is not what was written.
+    /// The stored data is not what was written.
     #[error("failed to read the kept authorities")]
     Parse(#[source] serde_json::Error),
     /// They are too many, or none.
@@ -45,7 +45,7 @@ pub enum Error {
     /// Keys or certificates cannot be made.
     #[error("failed to make a certificate")]
     Make(#[from] rcgen::Error),
-    /// What was made cannot be used.
+    /// The created authority cannot be used.
     #[error(transparent)]
     Use(#[from] certificate::Error),
 }
@@ -90,7 +90,7 @@ impl Authorities {
         }
     }
 
-    /// What is kept, keys included.
+    /// Serializes the authority, keys included.
     ///
     /// # Errors
     /// Never, as far as anybody knows.
@@ -106,7 +106,7 @@ impl Authorities {
             .collect()
     }
 
-    /// What is to be kept instead; None if there is nothing to change.
+    /// Returns the authority to store instead; None if there is nothing to change.
     ///
     /// # Errors
     /// When no key can be made.

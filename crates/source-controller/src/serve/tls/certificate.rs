@@ -30,7 +30,7 @@ pub enum Error {
     Parse {
         /// Which one.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         source: rustls::pki_types::pem::Error,
     },
     /// Certificate and key do not belong together, or cannot be used.
@@ -49,7 +49,7 @@ pub struct Certificate {
 struct Files {
     certificate: PathBuf,
     key: PathBuf,
-    /// What was read last.
+    /// Versions that were read last.
     seen: Mutex<Option<Versions>>,
 }
 

@@ -42,7 +42,7 @@ pub enum Error {
         operation: &'static str,
         /// Namespace and name.
         name: String,
-        /// What it said.
+        /// Error of the API server.
         #[source]
         source: Box<kube::Error>,
     },
@@ -53,7 +53,7 @@ pub enum Error {
     Damaged {
         /// Namespace and name.
         name: String,
-        /// What is wrong with it.
+        /// The error.
         #[source]
         source: Option<authority::Error>,
     },

@@ -80,7 +80,7 @@ fn certificates(secret: &NamedSecret) -> Result<Vec<Vec<u8>>, Error> {
     Ok(certificates)
 }
 
-/// What a signature must be about: not the digest alone.
+/// Returns the descriptor that a signature must be about: not the digest alone.
 async fn describe(repository: &Repository, digest: Digest) -> Result<Artifact, PullError> {
     let (bytes, media_type) = repository.manifest(&digest.to_string()).await?;
     let actual = Digest::of(&bytes);

@@ -16,11 +16,11 @@ struct Planned {
     value: u8,
     script: BTreeMap<String, VecDeque<String>>,
     dies_after: Option<usize>,
-    /// What somebody else does to the storage before it.
+    /// Change to the storage by someone else before it.
     meddling: Option<Meddling>,
 }
 
-/// What people do to Helm's storage.
+/// Changes that people make to Helm's storage.
 #[derive(Clone, Copy, Debug)]
 enum Meddling {
     /// They release themselves, which ends in this status.
@@ -156,7 +156,7 @@ async fn go_through(spec: &Value, plan: Vec<Planned>) {
     assert!(!alone || deployed.count() == 1, "{}", told(&world));
 }
 
-/// What is to be known of a world where it went wrong.
+/// Describes a world in which the test failed.
 fn told(world: &World) -> String {
     let records = world.records.values();
     let records = records.map(|release| format!("v{} {}", release.version, release.info.status));

@@ -146,7 +146,7 @@ async fn reconcile(
     }
 }
 
-/// What somebody else does to Helm's storage.
+/// Applies a change by someone else to Helm's storage.
 fn command_storage(world: &mut World, command: &str) {
     let status = match command {
         "release" => Status::Deployed,

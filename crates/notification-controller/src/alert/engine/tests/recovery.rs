@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What happens; objects and ways to fail by number. Object 0 is what the others depend on.
+/// Step of a test; objects and ways to fail by number. Object 0 is what the others depend on.
 #[derive(Debug, Clone)]
 enum Step {
     Fails(usize, usize),
@@ -27,7 +27,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What people know of an object that was said to fail: whether it recovered since.
+/// Objects that were reported as failing, and whether they have recovered since.
 type Told = BTreeMap<String, bool>;
 
 struct World {

@@ -60,7 +60,7 @@ impl World {
         self.server(server, json!({}), Secrets::default())
     }
 
-    /// What went wrong, as the conditions say it, and what follows.
+    /// Asserts the error as the conditions show it, and the next step.
     async fn refused(
         &self,
         object: &HelmChart,
