@@ -12,7 +12,7 @@ use crate::cluster::output::{self, Colours, Output, Tone};
 use crate::cluster::{self, Failure, print};
 use crate::platform::{Place, Platform};
 
-/// What was typed.
+/// Command line of `check`.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
     /// Check only the prerequisites of an installation

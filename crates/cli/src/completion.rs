@@ -5,7 +5,7 @@ use std::io;
 use clap::{Args, Command};
 use clap_complete::{Shell, generate};
 
-/// What was typed.
+/// Command line of `completion`.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
     /// Shell to complete for

@@ -37,7 +37,7 @@ use sources::{Sources, source_of};
 use subject::Subject;
 use world::World;
 
-/// What was typed.
+/// Command line of `diff`.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
     /// Kustomizations and HelmReleases, as KIND/NAME or KIND NAME…
@@ -90,7 +90,7 @@ pub(crate) struct Flags {
     scope: Scope,
 }
 
-/// What the help says besides.
+/// Further help.
 pub(crate) const AFTER_HELP: &str = "The cluster is not changed: the comparison uses server-side dry runs, which require permission to \
      get and patch the objects. Exit codes: 0 compared, with or without changes; 5 changes found, with --exit-code; 1 failure, or some \
      objects could not be compared, which are named.";
@@ -227,7 +227,7 @@ async fn beginnings(
     Ok((sources, parents_first(roots)))
 }
 
-/// Who is applied by another one is looked at as that one would have it.
+/// Sorts parents before the objects that they apply, since a child is compared as its parent would have it.
 fn parents_first(roots: Vec<Value>) -> Vec<Value> {
     let ids: Vec<_> = roots.iter().map(object::id).collect();
     let is_child = |object: &Value| {

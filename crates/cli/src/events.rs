@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::cluster::output::{self, Cell, Colours, Tone};
 use crate::cluster::{self, Cluster, Failure, Output, Scope, Told, print, select};
 
-/// What was typed.
+/// Command line of `events`.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
     /// KIND/NAME or KIND NAME; defaults to all Flux objects

@@ -10,7 +10,7 @@ use crate::cluster::output::{self, Cell, Colours, Tone};
 use crate::cluster::select::Selection;
 use crate::cluster::{self, Cluster, Failure, Output, Scope, Target, print, select};
 
-/// What was typed.
+/// Command line of `get`.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
     /// KIND, KIND NAME…, KIND/NAME…, `sources`, or `all`
@@ -126,7 +126,7 @@ async fn of_kinds(
     Ok(found)
 }
 
-/// What is there, and the names of what is not.
+/// Fetches objects by name; returns the names that were not found, too.
 async fn by_name(
     cluster: &Cluster,
     targets: &[Target],

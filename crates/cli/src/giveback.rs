@@ -19,7 +19,7 @@ use crate::takeover::snapshot::Snapshot;
 use crate::takeover::{answers, report, scale};
 use crate::uninstall;
 
-/// What was typed.
+/// Command line of `giveback`.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
     /// Timeout for the controllers, and again for all objects
@@ -173,7 +173,7 @@ async fn put_back(
     Ok(deployments)
 }
 
-/// What the way back changes itself: ours goes, Flux's own comes again.
+/// Changes that giving back makes itself: our objects go, Flux's come back.
 fn expected(record: &Record) -> Expected {
     let components: Vec<ObjectId> = record.components.iter().map(Component::id).collect();
     let is_kept = |id: &&ObjectId| id.kind == "CustomResourceDefinition";

@@ -21,7 +21,7 @@ use crate::platform::{
     Place, Platform, RELEASE, definitions, helm, managers, objects, ready, rights, rollout, version,
 };
 
-/// What was typed.
+/// Command line of `install`.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
     #[command(flatten)]
@@ -115,7 +115,7 @@ pub(crate) async fn suits(platform: &Platform) -> Result<(), Failure> {
     }
 }
 
-/// What is to be released.
+/// The release to install.
 pub(crate) struct Wanted {
     pub(crate) release: Release,
     chart: Arc<Renderer>,
@@ -166,7 +166,7 @@ impl Wanted {
         Plan::make(platform, &self.release.manifest, before).await
     }
 
-    /// What is there, not of the release, and would be refused without `--take-ownership`.
+    /// Existing objects outside of the release that would be refused without `--take-ownership`.
     pub(crate) async fn in_the_way(&self, platform: &Platform) -> Result<Vec<manifest::ObjectId>, Failure> {
         let plan = self.plan(platform, None).await?;
         let there: Vec<_> = plan.with(Change::TakenOver).cloned().collect();

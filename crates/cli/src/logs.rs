@@ -15,7 +15,7 @@ use crate::cluster::{self, Cluster, Failure, Scope, parse_timeout, print};
 use line::{Filter, Level, Line};
 use read::Since;
 
-/// What was typed.
+/// Command line of `logs`.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
     /// Show only logs about objects of this kind
@@ -113,7 +113,7 @@ pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
     })
 }
 
-/// Who names a kind may say it in any of its words.
+/// Normalizes the name of a kind: any of its names is accepted.
 fn named(word: &str) -> String {
     kind::named(word).map_or_else(|| word.to_owned(), |kind| kind.kind.to_owned())
 }

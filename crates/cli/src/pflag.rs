@@ -16,18 +16,18 @@ pub(crate) struct Flag {
     pub(crate) name: &'static str,
     pub(crate) short: Option<char>,
     pub(crate) kind: Kind,
-    /// What to use instead; said when the flag is used.
+    /// Replacement; shown when the flag is used.
     pub(crate) deprecated: Option<&'static str>,
-    /// What it does, for the help.
+    /// Description for the help.
     pub(crate) help: &'static str,
 }
 
-/// What was set.
+/// Parsed command line.
 #[derive(Debug, Default)]
 pub(crate) struct Line {
-    /// What belongs to no flag.
+    /// Arguments that belong to no flag.
     pub(crate) arguments: Vec<String>,
-    /// What is to be said about flags that should not be used any more.
+    /// Warnings about deprecated flags that were used.
     pub(crate) deprecations: Vec<String>,
     values: BTreeMap<&'static str, Vec<String>>,
 }

@@ -1,5 +1,5 @@
-//! What the commands share that bring the controllers to a cluster and take them away: the chart in the program, its Helm
-//! release, what else is there, and whether one may.
+//! Shared parts of the commands that install and remove the controllers: the embedded chart, its Helm
+//! release, other installations, and permissions.
 //!
 //! `chart` and `helm` make the release; `plan` says what that would change; `controllers`, `definitions`, `rights` and `version`
 //! look at the cluster; `lock` keeps two of these commands apart; `rollout` tells what is waited for; `leftovers` is what the

@@ -1,4 +1,4 @@
-//! What is under way, on standard error: in place on a terminal, else one line for each change; nothing where nobody wants it.
+//! Progress on standard error: in place on a terminal, else one line for each change; nothing in quiet mode.
 
 use std::cell::RefCell;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -8,7 +8,7 @@ use delivery_graph::one_line;
 /// Tells what is under way.
 pub(crate) struct Progress {
     way: Way,
-    /// What was told last.
+    /// The message last shown.
     told: RefCell<String>,
 }
 

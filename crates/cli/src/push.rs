@@ -19,7 +19,7 @@ use crate::progress::Progress;
 use image::Image;
 use registry::Registry;
 
-/// What was typed.
+/// Command line of `push`.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
     #[command(subcommand)]

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::cluster::{self, Cluster, ClusterFlags, Failure, parse_timeout, print, select};
 use crate::progress::Progress;
 
-/// What was typed.
+/// Command line of `reconcile`.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
     /// KIND/NAME, or KIND NAME
@@ -189,7 +189,7 @@ async fn settled(
     })
 }
 
-/// What came of a request.
+/// Outcome of a request.
 #[derive(Debug, PartialEq, Eq)]
 enum Answer {
     Open,

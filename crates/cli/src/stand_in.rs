@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-/// What was asked.
+/// A recorded request.
 pub(crate) struct Request {
     /// `GET /path?query`
     pub(crate) what: String,
@@ -13,7 +13,7 @@ pub(crate) struct Request {
     pub(crate) authorization: String,
 }
 
-/// What is answered: the status, headers that end with a line feed each, and the body.
+/// An answer: the status, headers that end with a line feed each, and the body.
 pub(crate) type Answer = (u16, String, String);
 
 /// Starts one, and returns its address and what it was asked.

@@ -13,14 +13,14 @@ use crate::cluster::{self, Cluster, ClusterFlags, Failure, parse_timeout, print,
 use crate::progress::Progress;
 use crate::reconcile;
 
-/// What was typed for `suspend`.
+/// Command line of `suspend`.
 #[derive(Debug, Args)]
 pub(crate) struct Suspend {
     #[command(flatten)]
     objects: Objects,
 }
 
-/// What was typed for `resume`.
+/// Command line of `resume`.
 #[derive(Debug, Args)]
 pub(crate) struct Resume {
     #[command(flatten)]

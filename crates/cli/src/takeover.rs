@@ -32,7 +32,7 @@ pub(crate) use report::report;
 use scene::Scene;
 use snapshot::Snapshot;
 
-/// What was typed.
+/// Command line of `takeover`.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
     #[command(flatten)]
@@ -214,7 +214,7 @@ async fn components(platform: &Platform, ids: &[ObjectId], fate: Fate) -> Result
     Ok(found)
 }
 
-/// What a takeover changes itself.
+/// Changes that a takeover makes itself.
 fn expected(record: &Record) -> Expected {
     let components: Vec<ObjectId> = record.components.iter().map(Component::id).collect();
     Expected {

@@ -8,7 +8,7 @@ use crate::cluster::output::{self, Colours};
 use crate::cluster::{self, ClusterFlags, Failure, Output, Reader, anything, print};
 use crate::why;
 
-/// What was typed.
+/// Command line of `trace`.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
     /// KIND/NAME or KIND NAME, of any kind

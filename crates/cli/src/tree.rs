@@ -6,7 +6,7 @@ use delivery_graph::tree::{self, Node};
 use crate::cluster::output::{self, Colours, Tone};
 use crate::cluster::{self, ClusterFlags, Failure, Output, Reader, print, select};
 
-/// What was typed.
+/// Command line of `tree`.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
     /// KIND/NAME, or KIND NAME

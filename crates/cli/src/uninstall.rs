@@ -11,7 +11,7 @@ use crate::platform::lock::Lock;
 use crate::platform::{Place, Platform, RELEASE, definitions, leftovers, objects, ready, rights};
 use crate::takeover::record;
 
-/// What was typed.
+/// Command line of `uninstall`.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
     /// Also delete the CustomResourceDefinitions, and with them all sources, Kustomizations, HelmReleases and so on;
@@ -98,7 +98,8 @@ async fn others(platform: &Platform) -> Result<Vec<Controller>, Failure> {
     ))
 }
 
-/// Who is at work while objects are deleted with their definitions takes that for the wish to delete what they delivered.
+/// Refuses to delete definitions while other controllers run: they take the deletion of their objects for the
+/// wish to delete what they delivered.
 fn refuse(others: &[Controller]) -> Result<(), Failure> {
     let at_work: Vec<String> = others
         .iter()

@@ -12,7 +12,7 @@ use futures::stream::{self, SelectAll, StreamExt as _};
 use crate::cluster::{self, Change, Cluster, Failure, Scope, parse_timeout, print};
 use crate::progress::Progress as Under;
 
-/// What was typed.
+/// Command line of `wait`.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
     /// Commit, digest or tag; a commit or digest may be shortened to at least 7 characters

@@ -15,7 +15,7 @@ use delivery_graph::{kind, origin};
 use crate::cluster::output::{self, Colours, Tone};
 use crate::cluster::{self, Cluster, ClusterFlags, Failure, Output, Reader, anything, print, select};
 
-/// What was typed.
+/// Command line of `why`.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
     /// KIND/NAME or KIND NAME, of any kind
@@ -62,7 +62,7 @@ pub(crate) fn run(flags: &Flags) -> Result<(), Failure> {
     })
 }
 
-/// What was asked about.
+/// Subject of the question.
 enum Asked {
     OfFlux(select::Target),
     Any(anything::Named),
@@ -99,7 +99,7 @@ pub(crate) fn tree(found: &Finding, colours: Colours) -> String {
     text
 }
 
-/// What is printed for people: the way as a tree, then the causes.
+/// Prints a finding for people: the path as a tree, then the causes.
 fn shown(found: &Finding, colours: Colours) -> String {
     let mut text = tree(found, colours);
     let roots = found.roots();

@@ -1,5 +1,6 @@
-//! What the commands print, as documents: each file of `cmd` has commands, and below each what it prints and with which code it
-//! ends. `NAME.in` is the folder that the commands of `NAME.md` are typed in; what they leave there is in `NAME.out`.
+//! Documented output of the commands: each file of `cmd` has commands, each followed by its output and its
+//! exit code. `NAME.in` is the folder in which the commands of `NAME.md` run; `NAME.out` has the files that
+//! they leave there.
 //!
 //! After a change that is meant, `TRYCMD=overwrite cargo test --workspace --test cmd` writes them anew: read the difference.
 

@@ -1,4 +1,4 @@
-//! What `windlass build` fails with, in kustomize's words where it has words for it.
+//! Errors of `windlass build`, in kustomize's words where it has words for them.
 
 use std::io;
 use std::path::Path;

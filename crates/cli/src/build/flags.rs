@@ -8,7 +8,7 @@ use kustomize_build::{DefaultOrder, LoadRestrictions, Options};
 use super::Failure;
 use super::unsupported::Unsupported;
 
-/// What was typed.
+/// Command line of `build`.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
     /// Directory with a kustomization.yaml
@@ -54,7 +54,7 @@ impl Flags {
 const ROOT_ONLY: &str = "LoadRestrictionsRootOnly";
 const NONE: &str = "LoadRestrictionsNone";
 
-/// What it means.
+/// Parsed settings.
 pub(super) struct Settings {
     pub(super) path: String,
     pub(super) output: Option<PathBuf>,

@@ -10,7 +10,7 @@ use super::flags::parse_bool;
 
 const HEADING: &str = "Refused, with the reason";
 
-/// What was typed.
+/// Flags that are accepted but not supported.
 #[derive(Debug, Args)]
 #[command(next_help_heading = HEADING)]
 pub(super) struct Unsupported {

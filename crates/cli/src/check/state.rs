@@ -1,4 +1,4 @@
-//! What is looked at, in the order of the lines.
+//! State that `windlass check` examines, in the order of its output.
 
 use delivery_graph::{kind, object};
 use serde_json::{Map, Value};
@@ -12,7 +12,7 @@ use crate::platform::definitions::{self, Definition};
 use crate::platform::version::Version;
 use crate::platform::{Platform, RELEASE, rights};
 
-/// What has to be so before an installation.
+/// Checks the requirements of an installation.
 pub(super) async fn before(platform: &Platform) -> Result<Vec<Line>, Failure> {
     let mut lines = vec![kubernetes(platform).await?];
     lines.extend(allowed(platform).await?);
@@ -35,7 +35,7 @@ pub(super) async fn before(platform: &Platform) -> Result<Vec<Line>, Failure> {
     Ok(lines)
 }
 
-/// What an installation with the chart's own values would be refused for.
+/// Checks for objects that an installation with the chart's own values would refuse.
 async fn in_the_way(platform: &Platform) -> Line {
     let found = async {
         let chart = chart::load()?;
@@ -139,7 +139,7 @@ fn installed(definitions: &[Definition]) -> Line {
     })
 }
 
-/// Who may not read Secrets is told so; the rest is of use all the same.
+/// Checks the release. A user who may not read Secrets is told so; the other lines still help.
 async fn release(platform: &Platform) -> Line {
     let namespace = &platform.namespace;
     match platform.last().await {

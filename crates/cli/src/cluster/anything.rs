@@ -21,7 +21,7 @@ pub(crate) struct Served {
 /// An object that was named on the command line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Named {
-    /// What was said of its kind.
+    /// The requested kind, as written.
     pub(crate) kind: String,
     pub(crate) name: String,
 }

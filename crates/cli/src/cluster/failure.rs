@@ -1,4 +1,4 @@
-//! What a command that speaks to a cluster fails with, and how the process ends then.
+//! Errors of commands that talk to a cluster, and the exit codes that they map to.
 
 use std::io;
 
@@ -8,7 +8,7 @@ pub(crate) enum Failure {
     /// The words that were typed make no sense.
     #[error("{0}")]
     Usage(String),
-    /// What was asked for is not there, or is not ready.
+    /// The requested object is missing, or not ready.
     #[error("{0}")]
     NotReady(String),
     /// It did not come in time.
@@ -76,14 +76,14 @@ impl Failure {
 
 /// The command line makes no sense.
 pub(crate) const USAGE: u8 = 2;
-/// What was asked about is not there, or not ready.
+/// Exit code: the requested object is missing, or not ready.
 const NOT_READY: u8 = 3;
 /// `windlass diff --exit-code` has found something.
 const DIFFERS: u8 = 5;
 /// As `timeout(1)` ends.
 const TIMED_OUT: u8 = 124;
 
-/// What the help says of exit codes.
+/// Exit codes, as the help shows them.
 pub(crate) const EXIT_CODES: &str = "Exit codes: 0 success; 1 failure; 2 invalid usage; 3 not found or not ready; 5 changes found \
      (`diff --exit-code`); 124 timeout. `build` and `template` exit as kustomize and helm do.";
 

@@ -59,7 +59,7 @@ impl Tone {
 pub(crate) struct Colours(bool);
 
 impl Colours {
-    /// What standard output and the environment ask for.
+    /// Detects colours and width from standard output and the environment.
     pub(crate) fn of_terminal() -> Self {
         let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");

@@ -1,4 +1,4 @@
-//! What is asked of the API server: objects as JSON, without what only the API server needs.
+//! Reads from the API server: objects as JSON, without the fields that only the API server needs.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -28,9 +28,9 @@ pub(crate) enum Change {
     Interrupted,
 }
 
-/// What a watch of Events tells.
+/// Message of a watch of Events.
 pub(crate) enum Told {
-    /// What is there follows.
+    /// The current objects follow.
     Begins,
     /// An Event that is there, or is new.
     Event(Value),
@@ -39,7 +39,7 @@ pub(crate) enum Told {
 }
 
 impl Cluster {
-    /// What sends requests, for engines that send their own.
+    /// Returns the HTTP client, for engines that send their own requests.
     pub(crate) fn client(&self) -> Client {
         self.client.clone()
     }

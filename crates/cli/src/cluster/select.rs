@@ -1,4 +1,5 @@
-//! What was asked for on the command line: kinds of Flux, or objects of them, in all ways that Flux's and Kubernetes' users write.
+//! Selection on the command line: kinds of Flux, or objects of them, in all forms that users of Flux and
+//! Kubernetes write.
 
 use delivery_graph::kind::{ALL, Kind, named};
 use manifest::ObjectId;
@@ -18,7 +19,7 @@ impl Target {
     }
 }
 
-/// What was asked for: all objects of some kinds, or objects by name.
+/// Selected objects: all objects of some kinds, or objects by name.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Selection {
     Kinds(Vec<&'static Kind>),

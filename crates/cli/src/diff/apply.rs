@@ -1,4 +1,5 @@
-//! What applying objects would change, and what would be pruned: the same for Kustomizations and HelmReleases.
+//! Computes what applying objects would change and what would be pruned: the same for Kustomizations and
+//! HelmReleases.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -13,7 +14,7 @@ use super::report::{Action, Entry};
 use super::subject::{Compared, Subject, is_deliverer};
 use super::world::World;
 
-/// Whose objects these are.
+/// Returns the owner of these objects.
 pub(crate) fn owner(subject: &Subject) -> Owner {
     Owner {
         namespace: object::namespace(&subject.object).to_owned(),
@@ -99,7 +100,7 @@ fn refusal(
     }
 }
 
-/// What lacks only what this same change would bring is no error: it would be created.
+/// Accepts an object whose missing parts are created by this same change: it would be created.
 fn foreseen(
     world: &World,
     error: ObjectError,

@@ -1,5 +1,5 @@
-//! What apply-controller would make of a folder of the checkout: a build, with what is encrypted decrypted as far as keys are
-//! at hand, and with the cluster's variables.
+//! Builds a folder of the checkout as apply-controller would: with the cluster's variables, and with
+//! encrypted files decrypted if the keys are at hand.
 //!
 //! Nothing that was decrypted is quoted: kustomize and the variables name what they choke on.
 
@@ -21,7 +21,7 @@ use super::keys::{self, Keys};
 use super::report::WITHHELD;
 use super::world::World;
 
-/// What was built.
+/// Built objects.
 #[derive(Default)]
 pub(crate) struct Built {
     pub(crate) objects: Vec<Object>,
@@ -135,7 +135,7 @@ fn make(
 enum Secrets {
     None,
     InFiles,
-    /// What applies the Kustomization has put them there.
+    /// They are part of the spec, put there by the object that applies it.
     InSpec,
 }
 

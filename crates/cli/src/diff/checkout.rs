@@ -17,7 +17,7 @@ pub(crate) struct Checkout {
     root: PathBuf,
     tree: DirectoryFs,
     matcher: Matcher,
-    /// What Git has or would add, and the folders of it; None where Git does not say.
+    /// Files that Git tracks or would add, and their folders; None without Git.
     known: Option<BTreeSet<String>>,
 }
 
@@ -150,7 +150,7 @@ fn in_git(root: &Path, submodules: bool) -> Option<BTreeSet<String>> {
     Some(known)
 }
 
-/// What Git says; None without Git, or if it refuses.
+/// Output of Git; None without Git, or if it fails.
 fn git(root: &Path, words: &[&str]) -> Option<String> {
     let mut command = Command::new("git");
     command.arg("-C").arg(root).args(words).stdin(Stdio::null());

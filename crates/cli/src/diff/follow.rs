@@ -53,13 +53,13 @@ pub(crate) async fn all(
     sections
 }
 
-/// What is still to be looked at.
+/// Queue of subjects to compare.
 #[derive(Default)]
 struct Line {
     queue: VecDeque<Subject>,
-    /// What leaves something that applied it: it may be applied by another one, so these come last.
+    /// Objects that left the one that applied them: another one may apply them, so these come last.
     gone: VecDeque<Subject>,
-    /// What somebody asked for that may go.
+    /// Subjects that the user named and that may be deleted.
     put_off: Vec<Subject>,
 }
 
@@ -101,7 +101,7 @@ async fn one(world: &mut World, subject: &Subject) -> Compared {
     compared
 }
 
-/// What of an object is looked at next.
+/// Queues the children of an object.
 fn children(world: &World, id: &ObjectId, compared: &mut Compared, recursive: bool) -> Vec<Subject> {
     let mut next = Vec::new();
     let mut unfollowed = 0;
@@ -136,7 +136,7 @@ fn children(world: &World, id: &ObjectId, compared: &mut Compared, recursive: bo
     next
 }
 
-/// What a checkout has to do with a Kustomization or HelmRelease.
+/// How a checkout concerns a Kustomization or HelmRelease.
 enum Concern {
     Checkout,
     /// It would be another one, and its content is not in the checkout.
@@ -160,8 +160,8 @@ fn concern(world: &World, object: &Value, changes: bool) -> Concern {
     }
 }
 
-/// What leaves a Kustomization and is in another one is handed over, and not deleted. Helm deletes what leaves a chart, wherever
-/// it is now.
+/// Marks an object that leaves one Kustomization and appears in another as handed over, not deleted. Helm
+/// deletes what leaves a chart, wherever it is now.
 fn moved(sections: &mut [Section], built: &BTreeMap<ObjectId, BTreeSet<ObjectId>>) {
     let are_kustomizations = |section: &&mut Section| section.object.starts_with("Kustomization/");
     for section in sections.iter_mut().filter(are_kustomizations) {

@@ -13,7 +13,7 @@ use sops::{Decryptor, Integrity};
 
 use super::world::World;
 
-/// What decrypts, and why it may not be able to.
+/// Keys for decryption, and why some are missing.
 pub(crate) struct Keys {
     pub(crate) decryptor: Decryptor,
     pub(crate) problem: Option<String>,

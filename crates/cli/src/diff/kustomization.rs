@@ -1,4 +1,4 @@
-//! What a checkout would change for one Kustomization.
+//! Computes what a checkout would change for one Kustomization.
 
 use api::kustomize::{DeletionPolicy, Kustomization};
 use kube_apply::{CommonMetadata, Fate, IgnoreRule, IgnoreRules, Means};
@@ -43,7 +43,7 @@ pub(crate) async fn compare(
     Ok(())
 }
 
-/// What would go with a Kustomization that goes.
+/// Computes what would be deleted with a Kustomization.
 pub(crate) async fn gone(
     world: &mut World,
     subject: &Subject,

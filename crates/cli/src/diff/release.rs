@@ -1,5 +1,5 @@
-//! What a checkout would change for one HelmRelease: its chart is rendered as helm-controller does, with the values that the
-//! cluster has or would have, and what comes out is asked about.
+//! Computes what a checkout would change for one HelmRelease: renders its chart as helm-controller does, with
+//! the values that the cluster has or would have, and compares the result.
 
 use std::sync::Arc;
 
@@ -103,7 +103,7 @@ async fn bring_namespace(world: &mut World, object: &HelmRelease, namespace: &st
     }
 }
 
-/// What would go with a HelmRelease that goes.
+/// Computes what would be deleted with a HelmRelease.
 pub(crate) async fn gone(
     world: &mut World,
     subject: &Subject,
@@ -217,7 +217,7 @@ fn content(object: &HelmRelease, chart: Renderer, values: Map<String, Value>, is
     }
 }
 
-/// What Helm leaves behind.
+/// Annotation of objects that Helm leaves behind.
 const KEEP: (&str, &str) = ("helm.sh/resource-policy", "keep");
 
 /// Notes what becomes of objects that left the release. Helm deletes them whatever their labels say, and CRDs never.

@@ -1,28 +1,28 @@
-//! What a comparison found, as data: what programs read, and what tables and diffs are made of.
+//! Findings of a comparison as data: programs read them, and tables and diffs are made from them.
 
 use kube_apply::{Class, Expected, FieldChange, Preview, changes};
 use serde::Serialize;
 use serde_json::Value;
 
-/// What was found for one Kustomization or HelmRelease.
+/// Findings for one Kustomization or HelmRelease.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Section {
     /// Which it is.
     pub(crate) object: String,
-    /// What applies it, if the comparison came that way.
+    /// The object that applies it, if the comparison came that way.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) applied_by: Option<String>,
     /// The folder or chart that it was built from.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) from: String,
-    /// What else there is to know.
+    /// Notes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) notes: Vec<String>,
     /// Why nothing could be compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<String>,
-    /// What would not stay as it is, and what could not be compared.
+    /// Objects that would change or that could not be compared.
     pub(crate) objects: Vec<Entry>,
     /// How many objects would stay as they are.
     pub(crate) unchanged: usize,
@@ -50,7 +50,7 @@ pub(crate) struct Entry {
     pub(crate) states: Box<(Value, Value)>,
 }
 
-/// What would become of an object.
+/// Change to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Action {
@@ -254,7 +254,7 @@ fn may_quote(class: Class, reason: &str) -> bool {
     }
 }
 
-/// What the API server says of an object may quote it.
+/// Hides a message of the API server that may quote secrets.
 fn told(words: String, may_quote_secrets: bool) -> String {
     match may_quote_secrets {
         true => WITHHELD.to_owned(),

@@ -16,7 +16,7 @@ use crate::cluster::{Cluster, Failure};
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
     ids: BTreeSet<ObjectId>,
-    /// What they leave out, as `spec.ignore` of one of them has it.
+    /// The `spec.ignore` of the source.
     pub(crate) ignore: Option<String>,
     /// True if submodules are a part of them.
     pub(crate) submodules: bool,
@@ -124,7 +124,7 @@ fn parse(word: &str, namespace: &str) -> Result<ObjectId, Failure> {
     }
 }
 
-/// What the many ways to write the address of a repository have in common: host and path.
+/// Host and path of a repository: the common part of the many ways to write its address.
 fn address(url: &str) -> Option<String> {
     let rest = url.split_once("://").map(|(_, rest)| rest);
     let (host, path) = match rest {

@@ -17,13 +17,13 @@ pub(crate) struct Subject {
     pub(crate) object: Value,
     /// The folder of the checkout in place of `spec.path`.
     pub(crate) folder: Option<String>,
-    /// What applies it, if the comparison came that way.
+    /// The object that applies it, if the comparison came that way.
     pub(crate) applied_by: Option<ObjectId>,
     /// True if it would be deleted.
     pub(crate) is_gone: bool,
 }
 
-/// What came of a comparison.
+/// Result of a comparison.
 pub(crate) struct Compared {
     pub(crate) section: Section,
     /// The Kustomizations and HelmReleases among what it applies, each with whether it would be another one.
@@ -103,7 +103,7 @@ pub(crate) fn is_deliverer(id: &ObjectId) -> bool {
     matches!(id.kind.as_str(), "Kustomization" | "HelmRelease") && kind::of(id).is_some()
 }
 
-/// What an object has applied, as its status has it.
+/// Objects in the inventory of an object's status.
 pub(crate) fn inventory(object: &Value) -> Inventory {
     let entries = list(object, "/status/inventory/entries").iter();
     let parsed = entries.filter_map(|entry| {

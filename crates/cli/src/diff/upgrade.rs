@@ -73,7 +73,7 @@ impl Writing {
         }
     }
 
-    /// What is asked for.
+    /// Translates the settings for the engine.
     pub(crate) fn means<'a>(&self, patcher: &'a Patcher<'a>) -> Means<'a> {
         match self.former.server_side {
             true => Means::ApplyOver(&helm_action::TAKEN_OVER),

@@ -1,4 +1,4 @@
-//! What a comparison works with: the cluster, the checkout, and what is known by now of what the checkout would change.
+//! Context of a comparison: the cluster, the checkout, and the changes of the checkout that are known so far.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use super::confidential::Confidential;
 use super::sources::Sources;
 use crate::cluster::{Cluster, Failure};
 
-/// What a comparison works with.
+/// Context of a comparison.
 pub(crate) struct World {
     pub(crate) cluster: Cluster,
     pub(crate) checkout: Checkout,
@@ -38,7 +38,7 @@ pub(crate) struct World {
     namespaces: HashSet<String>,
     /// Sources that would be others.
     changed_sources: HashSet<ObjectId>,
-    /// What may hold what came from Secrets.
+    /// Values that may come from Secrets.
     pub(crate) confidential: Confidential,
 }
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::line::Line;
 use crate::cluster::{Cluster, Failure};
 
-/// What Flux and our chart have on all that belongs to them.
+/// Label that Flux and our chart put on all their objects.
 const PART_OF: &str = "app.kubernetes.io/part-of=flux";
 /// The container with the controller, where there are others beside it.
 const CONTAINER: &str = "manager";
@@ -112,7 +112,7 @@ impl Pod {
     }
 }
 
-/// What all of them have logged, in the order of time, and why some could not be read.
+/// Reads the logs of all Pods in the order of time, and reports those that could not be read.
 pub(super) async fn all(cluster: &Cluster, pods: &[Pod], since: Since) -> (Vec<Line>, Vec<String>) {
     let read = join_all(pods.iter().map(|pod| one(cluster, pod, since))).await;
     let (mut lines, mut refused) = (Vec::new(), Vec::new());
@@ -170,7 +170,7 @@ pub(super) fn last_times(lines: &[Line]) -> BTreeMap<String, String> {
     timed.map(|line| (line.pod.clone(), line.time.clone())).collect()
 }
 
-/// What a Pod logs after a time, until it ends.
+/// Follows the log of a Pod from a time until it ends.
 pub(super) async fn follow(
     cluster: &Cluster,
     pod: &Pod,

@@ -1,4 +1,4 @@
-//! What the value of a flag may be.
+//! Values of a flag, and how they are parsed.
 
 use go_text::numeral::parse_bool;
 use go_time::Duration;

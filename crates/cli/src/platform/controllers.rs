@@ -8,7 +8,7 @@ use manifest::ObjectId;
 use super::RELEASE;
 use crate::cluster::Failure;
 
-/// What Flux, its command and ours look for.
+/// Label that Flux, its command and ours look for.
 const PART_OF: (&str, &str) = ("app.kubernetes.io/part-of", "flux");
 const NAME: &str = "app.kubernetes.io/name";
 const COMPONENT: &str = "app.kubernetes.io/component";

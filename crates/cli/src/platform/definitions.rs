@@ -23,7 +23,7 @@ pub(crate) struct Definition {
     pub(crate) served: Vec<String>,
 }
 
-/// What of a definition in the cluster matters.
+/// The relevant parts of a definition in the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Live {
     /// In which version objects are stored now.

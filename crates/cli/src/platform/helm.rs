@@ -43,7 +43,7 @@ pub(crate) struct Platform {
     is_acting: AtomicBool,
 }
 
-/// What a release is made with.
+/// Settings of a release.
 pub(crate) struct Wish {
     pub(crate) values: Map<String, Value>,
     pub(crate) timeout: Duration,
@@ -77,7 +77,7 @@ impl Platform {
         }
     }
 
-    /// What waits by watching.
+    /// Returns the hub that waits by watching.
     pub(crate) fn hub(&self) -> &Hub {
         &self.acting.hub
     }
@@ -124,7 +124,7 @@ impl Platform {
         }
     }
 
-    /// What the chart is rendered to with these values.
+    /// Renders the chart with these values.
     pub(crate) async fn preview(
         &self,
         chart: &Arc<Renderer>,

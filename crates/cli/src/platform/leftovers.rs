@@ -1,4 +1,4 @@
-//! What the controllers make for themselves, which no release knows of.
+//! Objects that the controllers create for themselves and that no release contains.
 
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};

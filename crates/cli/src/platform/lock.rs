@@ -94,7 +94,7 @@ fn holder_of(lease: &Lease) -> String {
         .unwrap_or_default()
 }
 
-/// Who has it, for people.
+/// Describes the holder for people.
 fn holder() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname")
         .map(|host| host.trim().to_owned())

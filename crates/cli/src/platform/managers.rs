@@ -9,7 +9,7 @@ use super::helm::{FIELD_MANAGER, Platform};
 use super::objects;
 use crate::cluster::Failure;
 
-/// Who applies Flux: its command, its own Kustomization, its operator, Helm, kubectl.
+/// Field managers that apply Flux: its command, its own Kustomization, its operator, Helm, kubectl.
 const APPLIERS: [&str; 7] = [
     "flux",
     "kustomize-controller",

@@ -1,5 +1,5 @@
-//! What an installation would change: every object of the release compared with the one in the cluster, by applying it there
-//! without effect.
+//! Plan of an installation: compares every object of the release with the one in the cluster by a dry-run
+//! apply.
 
 use std::collections::HashSet;
 
@@ -18,7 +18,7 @@ const AT_ONCE: usize = 8;
 /// Helm's annotations of the release that an object is of: its name and namespace.
 pub(crate) const OWNER: [&str; 2] = ["meta.helm.sh/release-name", "meta.helm.sh/release-namespace"];
 
-/// What becomes of an object.
+/// Change to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     Created,
@@ -41,7 +41,7 @@ impl Change {
     }
 }
 
-/// What an installation would do.
+/// Plan of an installation.
 pub(crate) struct Plan {
     pub(crate) changes: Vec<(ObjectId, Change)>,
 }
@@ -130,7 +130,7 @@ pub(crate) fn is_released(live: &ObjectMeta) -> bool {
         .any(|(key, _)| OWNER.contains(&key.as_str()))
 }
 
-/// What a write without effect leaves as it was.
+/// Reduces an object to the parts that a dry run does not change by itself.
 fn content(mut object: DynamicObject) -> Value {
     object.metadata.managed_fields = None;
     object.metadata.resource_version = None;

@@ -15,7 +15,7 @@ use crate::cluster::Failure;
 struct Right(&'static str, &'static str, &'static str, bool);
 
 const APPLIED: [&str; 4] = ["get", "create", "patch", "delete"];
-/// What the chart is made of.
+/// Kinds of the chart's objects.
 const KINDS: [(&str, &str, bool); 12] = [
     ("", "namespaces", false),
     ("apiextensions.k8s.io", "customresourcedefinitions", false),
@@ -30,7 +30,7 @@ const KINDS: [(&str, &str, bool); 12] = [
     ("policy", "poddisruptionbudgets", true),
     ("coordination.k8s.io", "leases", true),
 ];
-/// What else is asked of the API server.
+/// Further permissions that are needed.
 const FURTHER: [Right; 8] = [
     Right("get", "", "secrets", true),
     Right("list", "", "secrets", true),
@@ -50,7 +50,7 @@ const GRANTS: [Right; 2] = [
 const EVERYTHING: Right = Right("*", "*", "*", false);
 const AT_ONCE: usize = 8;
 
-/// What it takes beside an installation to take Flux's place, and to give it back: in all namespaces.
+/// Permissions that a takeover and a give-back need beside those of an installation: in all namespaces.
 fn of_moving() -> Vec<Right> {
     let kinds = kind::ALL.iter();
     let of_kinds = kinds.flat_map(|kind| {

@@ -1,4 +1,4 @@
-//! What the controllers' Deployments come to, told while something waits for them.
+//! Progress of the controllers' Deployments, reported while a command waits for them.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -45,7 +45,7 @@ async fn watch(
     std::future::pending().await
 }
 
-/// What was told of each.
+/// The message last shown for each Deployment.
 #[derive(Default)]
 struct Shown(BTreeMap<String, String>);
 

@@ -14,7 +14,7 @@ use artifact::tree::{Builder, Directory, Tree};
 
 use crate::cluster::Failure;
 
-/// What Flux's own command leaves out: what Git needs, pictures, films and archives.
+/// Files that Flux's own command leaves out: those that Git needs, pictures, films and archives.
 pub(super) const IGNORED: &str =
     ".git/,.gitignore,.gitmodules,.gitattributes,*.jpg,*.jpeg,*.gif,*.png,*.wmv,*.flv,*.tar.gz,*.zip";
 

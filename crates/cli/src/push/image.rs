@@ -13,7 +13,7 @@ pub(super) const CREATED: &str = "org.opencontainers.image.created";
 pub(super) const SOURCE: &str = "org.opencontainers.image.source";
 pub(super) const REVISION: &str = "org.opencontainers.image.revision";
 
-/// What a registry is told that the manifest is.
+/// Media type of the manifest.
 pub(super) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const CONFIG: &str = "application/vnd.cncf.flux.config.v1+json";
 const CONTENT: &str = "application/vnd.cncf.flux.content.v1.tar+gzip";

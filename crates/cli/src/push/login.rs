@@ -1,5 +1,5 @@
-//! Who pushes: as was typed, else as `docker login` has left it, in Docker's configuration file or with the program that it
-//! names for keeping passwords.
+//! Credentials for a push: those on the command line, else those of `docker login`, from Docker's
+//! configuration file or from the credential helper that it names.
 
 use std::io::Write as _;
 use std::path::PathBuf;

@@ -153,7 +153,7 @@ impl Registry {
         }
     }
 
-    /// What was signed in with is shown to the registry only, and not to where it sends uploads.
+    /// Builds a request. Credentials go to the registry only, not to where it redirects uploads.
     fn at(&self, method: Method, url: Url) -> reqwest::RequestBuilder {
         let is_home = url.origin() == self.base.origin();
         let request = self.client.request(method, url);
@@ -271,7 +271,7 @@ async fn checked(answer: Response) -> Result<Response, String> {
     })
 }
 
-/// What a registry says of an error, in the form that the specification has for it or any other.
+/// Message of a registry's error, in the form of the specification or any other.
 fn refusal(text: &str) -> String {
     let parsed: Option<Value> = serde_json::from_str(text).ok();
     let errors = parsed.as_ref().and_then(|value| value.get("errors")?.as_array());

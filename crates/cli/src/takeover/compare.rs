@@ -1,4 +1,4 @@
-//! What differs between two looks at a cluster. Pure.
+//! Compares two snapshots of a cluster. Pure.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use manifest::ObjectId;
 
 use super::snapshot::Snapshot;
 
-/// What may differ.
+/// Differences that are expected.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Expected {
     /// May be other objects, or gone: ids as inventories have them.

@@ -1,4 +1,4 @@
-//! Who keeps Flux in place, and would put it back: a Kustomization or HelmRelease that delivers it, or flux-operator.
+//! Finds what would put Flux back: a Kustomization or HelmRelease that delivers it, or flux-operator.
 
 use delivery_graph::{kind, object};
 use kube::Api;

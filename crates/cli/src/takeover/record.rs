@@ -1,5 +1,5 @@
-//! What was there before a takeover, kept in the cluster until Flux has everything back: the way back, and the proof that nothing was
-//! made anew, need nothing else.
+//! Record of the state before a takeover. It stays in the cluster until Flux has everything back; giving
+//! back, and the proof that nothing was re-created, need nothing else.
 //!
 //! It is in a Secret, as Deployments may have credentials in their variables, packed, as inventories are long. Of Secrets it
 //! holds names and UIDs only.
@@ -28,9 +28,9 @@ const TYPE: &str = "windlass.dev/takeover";
 const KEY: &str = "record";
 /// A later form has another number, and is refused by who does not know it.
 const FORM: u32 = 1;
-/// What a Secret holds.
+/// Largest size of a Secret's data.
 const LIMIT: usize = 1 << 20;
-/// What a record may be unpacked to.
+/// Largest size of an unpacked record.
 const UNPACKED: u64 = 256 << 20;
 
 /// How far a takeover has come.
@@ -48,7 +48,7 @@ pub(crate) enum Stage {
     GivenBack,
 }
 
-/// What became of an object of Flux.
+/// Effect of a takeover on an object of Flux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Fate {
@@ -62,7 +62,7 @@ pub(crate) enum Fate {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Component {
     pub(crate) fate: Fate,
-    /// Who had applied it.
+    /// Field manager that had applied it.
     pub(crate) manager: String,
     pub(crate) object: Value,
 }
@@ -90,16 +90,16 @@ pub(crate) struct Record {
     /// The version of this command.
     pub(crate) made_by: String,
     pub(crate) components: Vec<Component>,
-    /// What was suspended for it.
+    /// Objects that were suspended for the takeover.
     pub(crate) suspended: Vec<ObjectId>,
-    /// What ours is made of: it is not among what has to stay the same.
+    /// Our own objects: they are not among those that must stay the same.
     pub(crate) own: Vec<ObjectId>,
     pub(crate) before: Snapshot,
     /// The same when the way back was begun.
     pub(crate) before_giveback: Option<Snapshot>,
 }
 
-/// What is known of Flux from a takeover before.
+/// Knowledge of Flux from an earlier takeover.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Known {
     /// All of it.
@@ -126,9 +126,10 @@ impl Record {
         }
     }
 
-    /// What of it still holds when a takeover begins again. `at_work` are the controllers of Flux. With them there and no release
-    /// of ours, Flux was brought back by other means, and may be another one: it is written down anew. A takeover that was killed
-    /// early may have scaled some of them down, which is known from here only.
+    /// Drops outdated parts when a takeover begins again. `at_work` are the running controllers of Flux. If
+    /// they run and there is no release of ours, Flux was brought back by other means and may be another one:
+    /// it is recorded anew. A takeover that was killed early may have scaled some of them down, which only
+    /// this record knows.
     pub(crate) fn since(self, is_released: bool, at_work: &[ObjectId]) -> Known {
         if is_released || at_work.is_empty() {
             return Known::Whole(self);

@@ -1,4 +1,4 @@
-//! What a takeover, or the way back, says at its end.
+//! Final report of a takeover or a give-back.
 
 use super::compare::{Expected, differences};
 use super::record::{Fate, Record, Stage};

@@ -1,4 +1,4 @@
-//! What is there before a takeover, what it would do, and what is in its way.
+//! Surveys the cluster before a takeover: what is there, what would change, and what prevents it.
 
 use std::collections::BTreeSet;
 
@@ -15,14 +15,14 @@ use crate::platform::controllers::{self, Controller};
 use crate::platform::plan::{Change, Plan};
 use crate::platform::{Platform, chart};
 
-/// What is there, and what would be.
+/// Survey of the cluster, and the planned changes.
 pub(super) struct Scene {
     pub(super) last: Option<helm_release::Record>,
     pub(super) wanted: Wanted,
     pub(super) plan: Plan,
     /// Controllers of Flux that do what ours do.
     pub(super) rivals: Vec<Controller>,
-    /// Who delivers Flux's own objects.
+    /// Objects that deliver Flux's own objects.
     pub(super) deliverers: Vec<ObjectId>,
     pub(super) record: Option<Record>,
 }
@@ -105,7 +105,7 @@ impl Scene {
         }
     }
 
-    /// What to think of.
+    /// Notes for the user.
     pub(super) fn notes(&self) -> BTreeSet<String> {
         let releases = self.rivals.iter().filter_map(|rival| rival.release.as_ref());
         releases

@@ -92,7 +92,7 @@ fn is_elsewhere(object: &Value) -> bool {
     object.pointer("/spec/kubeConfig").is_some()
 }
 
-/// What an object has delivered to this cluster: ids and versions.
+/// Objects that an object has delivered to this cluster: ids and versions.
 pub(crate) fn inventory(object: &Value) -> Vec<(ObjectId, String)> {
     if is_elsewhere(object) {
         return Vec::new();

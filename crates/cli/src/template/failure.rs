@@ -1,4 +1,4 @@
-//! What `windlass template` fails with, in Helm's words where it has words for it.
+//! Errors of `windlass template`, in Helm's words where it has words for them.
 
 use std::io;
 

@@ -12,7 +12,7 @@ use super::{Failure, HELM_VERSION, helm_version};
 use crate::pflag::Line;
 use table::FLAGS;
 
-/// What a command line asks for.
+/// Parsed command line.
 pub(super) enum Parsed {
     /// To be told how it is used.
     Help(String),
@@ -20,7 +20,7 @@ pub(super) enum Parsed {
     Settings(Box<Settings>),
 }
 
-/// What it means.
+/// Parsed settings.
 #[derive(Debug)]
 pub(super) struct Settings {
     pub(super) helm: Helm,
@@ -44,7 +44,7 @@ pub(super) struct Settings {
     pub(super) repository: Option<String>,
     pub(super) deprecations: Vec<String>,
     pub(super) dry_run: Option<String>,
-    /// What cobra says about flags that exclude each other.
+    /// cobra's error for flags that exclude each other.
     pub(super) excluded: Option<String>,
     unsupported: Option<String>,
 }

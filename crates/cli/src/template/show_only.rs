@@ -37,7 +37,7 @@ fn template(document: &str) -> Option<&str> {
         .next()
 }
 
-/// What the expression `[^/]+/(.+)` captures.
+/// Captures of the expression `[^/]+/(.+)`.
 fn of_source(text: &str) -> Option<&str> {
     let (chart, rest) = text.split_once('/')?;
     let name = rest.split('\n').next()?;

@@ -1,4 +1,4 @@
-//! What Helm's actions are asked for. Plain data.
+//! Options of Helm's actions. Plain data.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,7 +70,7 @@ pub(super) fn uninstall(namespace: &str, waiting: Waiting) -> Uninstall {
     }
 }
 
-/// What is waited for.
+/// Wait options for Helm's actions.
 pub(super) fn waiting(timeout: Duration) -> Waiting {
     Waiting {
         timeout,
