@@ -1,4 +1,4 @@
-//! What actions leave is watched: somebody who changes it is told of.
+//! Tests of the watch on released objects: changes by others are reported.
 
 use std::time::Duration;
 

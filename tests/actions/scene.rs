@@ -1,5 +1,5 @@
-//! What every test starts from: a namespace, a cluster seen through a client that records what is asked of it, and short
-//! words for charts and orders.
+//! Shared start of every test: a namespace, a cluster seen through a client that records the requests, and
+//! helpers for charts and orders.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! What is waited for, and by which rules.
+//! Tests of waits: what is waited for, and by which rules.
 
 use std::time::Duration;
 

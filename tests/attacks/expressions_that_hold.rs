@@ -15,7 +15,8 @@ use testkit::wait_for;
 
 use crate::scene::{KUSTOMIZE, PATIENCE, SOURCE, Scene, play};
 
-/// What is slow and no step counts: all of an object is compared, at each of a million turns; and patterns are compiled.
+/// Expressions that are slow although no step is counted: they compare all of an object at each of a million
+/// turns, or compile patterns.
 const SLOW: [&str; 3] = [
     "range.all(x, range.all(y, range.all(z, dep == dep)))",
     "range.all(x, range.all(y, range.all(z, !string(dep.metadata.name).matches(string(x) + '(a|b){1,300}' + string(z)))))",

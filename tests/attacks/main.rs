@@ -1,6 +1,6 @@
-//! What a hostile tenant, repository or webhook tries, played on a real control plane against controllers that are locked
-//! down as docs/tenancy.md says. One file for each story: what the attacker holds, what they do, what they must not get.
-//! docs/security.md lists the boundaries and the tests that hold them.
+//! Attacks of a hostile tenant, repository or webhook, played on a real control plane against controllers
+//! that are locked down as docs/tenancy.md says. One file for each story: what the attacker holds, what they
+//! do, what they must not get. docs/security.md lists the boundaries and the tests that hold them.
 
 #![expect(clippy::print_stderr, reason = "a test's output is shown when it fails")]
 

@@ -1,4 +1,4 @@
-//! What every story starts from: locked-down controllers, a victim's namespace and an attacker's.
+//! Shared start of every story: locked-down controllers, a victim's namespace and an attacker's.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -22,7 +22,7 @@ pub const SOURCE: &str = "source.toolkit.fluxcd.io/v1";
 pub const KUSTOMIZE: &str = "kustomize.toolkit.fluxcd.io/v1";
 pub const HELM: &str = "helm.toolkit.fluxcd.io/v2";
 
-/// What source-controller has at a cloud.
+/// Session token of source-controller at a cloud.
 pub const SESSION_TOKEN: &str = "session-of-the-controller";
 
 /// As docs/tenancy.md has it; the gate lets everything in that can be attacked.

@@ -21,13 +21,13 @@ const KINDS: [&str; 3] = ["ConfigMap", "ServiceAccount", "Deployment"];
 /// After API server and controllers were away, watches may take half a minute to come back.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What runs.
+/// Running cluster.
 pub struct Cluster {
     pub control_plane: ControlPlane,
     pub source: Controller,
     pub apply: Controller,
     pub repository: Repository,
-    /// What is not ours, as it was made.
+    /// Foreign objects, as they were created.
     foreign: Vec<DynamicObject>,
     _git: GitServer,
 }

@@ -1,4 +1,4 @@
-//! What goes wrong.
+//! Faults that the chaos test injects.
 
 use std::time::Duration;
 

@@ -29,7 +29,7 @@ use random::Random;
 
 /// Revisions of a run in `cargo test`.
 const REVISIONS: u64 = 15;
-/// What is chosen there: the same each time, so that a change that has nothing to do with it is not stopped by a new find.
+/// Seed of the random choices: always the same, so that an unrelated change is not stopped by a new find.
 const SEED: u64 = 1;
 
 #[test]

@@ -1,4 +1,4 @@
-//! What Git says: objects in the folders of several Kustomizations, and random changes of it.
+//! Model of the Git repository: objects in the folders of several Kustomizations, and random changes of it.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub const KUSTOMIZATIONS: [(&str, &[&str]); 4] = [
 const LEAST: usize = 5;
 const MOST: usize = 14;
 
-/// What tells an object from others.
+/// Identity of an object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Id {
     pub kind: &'static str,
@@ -45,7 +45,7 @@ impl Id {
     }
 }
 
-/// What Git says now.
+/// Current state of Git.
 #[derive(Debug, Clone, Default)]
 pub struct Model {
     /// In which folder each object is, and with which value.

@@ -57,7 +57,7 @@ spec:
     ),
 ];
 
-/// What a round asks for.
+/// Change of a round.
 #[derive(Clone, Copy, Debug)]
 enum Change {
     /// Values that can be released.
@@ -68,7 +68,7 @@ enum Change {
     Again,
 }
 
-/// What runs, and what the cluster should say.
+/// Running processes, and the expected state of the cluster.
 struct Scene {
     control_plane: ControlPlane,
     namespace: String,
@@ -113,7 +113,7 @@ async fn go(scene: &mut Scene, random: &mut Random, rounds: u64) -> Result<()> {
     scene.end().await
 }
 
-/// What a round ends with.
+/// Expected result of a round.
 enum Expected {
     Ready,
     RolledBack,

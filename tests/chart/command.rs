@@ -317,7 +317,7 @@ async fn record_with(cluster: &Cluster, status: &str) -> Result<()> {
     Ok(())
 }
 
-/// What the real helm says of the revisions.
+/// Statuses of the revisions, from the real helm.
 async fn statuses(cluster: &Cluster) -> Vec<String> {
     let history = cluster
         .helm(&["history", "windlass", "-o", "json"])
@@ -371,7 +371,7 @@ async fn what_controllers_make(cluster: &Cluster) {
     }
 }
 
-/// What is still in the namespace, except for what every namespace has.
+/// Remaining objects of the namespace, except for those that every namespace has.
 async fn left(cluster: &Cluster) -> Vec<String> {
     let client = &cluster.client;
     let mut names = deployments(cluster).await;

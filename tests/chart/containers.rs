@@ -79,7 +79,7 @@ impl World {
         Ok(pods.list(&ListParams::default()).await?.items)
     }
 
-    /// What the containers say, for a failure.
+    /// Logs of the containers, for a failure.
     pub async fn logs(&self) -> String {
         let mut logs = String::new();
         for pod in self.pods().await.unwrap_or_default() {

@@ -1,4 +1,4 @@
-//! What Flux left, taken over by containers that truly run.
+//! Tests of taking over what Flux left, by containers that truly run.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::apps::v1::Deployment;

@@ -1,4 +1,4 @@
-//! What the chart's roles allow is enough: the controllers run as the chart's service accounts, and deliver.
+//! Tests that the chart's roles suffice: the controllers run as the chart's service accounts, and deliver.
 
 use std::path::{Path, PathBuf};
 

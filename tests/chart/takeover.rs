@@ -159,7 +159,7 @@ async fn windlass_takes_the_place_of_one_controller_after_the_other() {
     assert_eq!(replicas(&cluster, "source-watcher").await, 1);
 }
 
-/// What delivers: controllers, a source, and what is made of it.
+/// Parts of a delivery: controllers, a source, and the objects made from it.
 struct Delivery {
     _git: GitServer,
     _controllers: [Controller; 3],

@@ -1,4 +1,4 @@
-//! What Alerts ask for beyond Flux, with what is known of objects by watching them.
+//! Tests of Alert options beyond Flux that need watched facts about objects.
 
 use anyhow::{Result, ensure};
 use k8s_openapi::api::core::v1;

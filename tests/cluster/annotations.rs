@@ -1,4 +1,4 @@
-//! What an object's own annotations ask of a Kustomization.
+//! Tests of a Kustomization whose objects carry annotations of their own.
 
 use anyhow::ensure;
 use kube::api::{Patch, PatchParams};

@@ -1,4 +1,5 @@
-//! What is built, and what need not be: results by content, failed ones too, and variables put into them.
+//! Tests of builds, and of builds that can be skipped: results by content, failed ones too, and variables put
+//! into them.
 
 use anyhow::{Result, ensure};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};

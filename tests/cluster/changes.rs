@@ -1,4 +1,4 @@
-//! What an apply changed is told field by field, in the event and in the history.
+//! Tests of the changes that an apply reports field by field, in the event and in the history.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::apps::v1::Deployment;

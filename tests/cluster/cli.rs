@@ -257,7 +257,7 @@ pub struct Windlass<'a> {
 }
 
 impl Windlass<'_> {
-    /// What it said on both of its streams before it ended with this exit code.
+    /// Runs the command and returns the output of both of its streams; fails if the exit code differs.
     pub async fn run(&self, words: &[&str], code: i32) -> Result<String> {
         let kubeconfig = self.test.world.control_plane.kubeconfig_path();
         let kubeconfig = kubeconfig.display().to_string();

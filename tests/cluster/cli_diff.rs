@@ -39,7 +39,7 @@ pub fn write(checkout: &Path, path: &str, text: &str) -> Result<()> {
     Ok(fs::write(place, text)?)
 }
 
-/// What a test must not find changed.
+/// Versions of objects that a test must not change.
 async fn versions(test: &Test) -> Result<BTreeMap<String, String>> {
     let mut versions = BTreeMap::new();
     for map in test.config_maps().list(&ListParams::default()).await? {

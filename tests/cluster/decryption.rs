@@ -20,7 +20,7 @@ const ONE: &str = include_str!("../../crates/sops/tests/keys/one.agekey");
 const TWO: &str = include_str!("../../crates/sops/tests/keys/two.agekey");
 const CURVE: &str = include_str!("../../crates/sops/tests/keys/curve.asc");
 
-/// What the recorded Secret holds.
+/// Password in the recorded Secret.
 const PASSWORD: &str = "hunter2";
 
 /// A file that the real SOPS encrypted, and what it holds.

@@ -1,4 +1,4 @@
-//! What others change or delete comes back at once; what others add stays.
+//! Tests of drift: changes and deletions by others are reverted at once; additions stay.
 
 use anyhow::ensure;
 use k8s_openapi::api::apps::v1::Deployment;

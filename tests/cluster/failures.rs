@@ -1,4 +1,4 @@
-//! What can be wrong with a source, an artifact or a manifest: each gets a clear condition, and nothing is lost.
+//! Tests of broken sources, artifacts and manifests: each gets a clear condition, and nothing is lost.
 
 use std::time::Duration;
 

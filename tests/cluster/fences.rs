@@ -1,4 +1,4 @@
-//! What a tenant cannot reach through spec.decryption and spec.kubeConfig.
+//! Tests of what a tenant cannot reach through spec.decryption and spec.kubeConfig.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};

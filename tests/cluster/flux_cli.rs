@@ -487,14 +487,14 @@ impl Call {
         self.args(&["--path", &folder])
     }
 
-    /// What it said, on both of its streams.
+    /// Returns the output of both of its streams after success.
     pub async fn done(self) -> Result<String> {
         let (success, said) = self.end().await?;
         ensure!(success, "flux failed:\n{said}");
         Ok(said)
     }
 
-    /// What it said before it failed.
+    /// Returns the output after a failure.
     async fn fails(self) -> Result<String> {
         let (success, said) = self.end().await?;
         ensure!(!success, "flux did not fail:\n{said}");

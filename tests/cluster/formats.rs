@@ -1,4 +1,5 @@
-//! What is at `status.artifact.url` of each kind, byte by byte: what Flux's controllers and CLI rely on.
+//! Tests of the artifact at `status.artifact.url` of each kind, byte by byte: what Flux's controllers and CLI
+//! rely on.
 
 use std::process::{Command, Stdio};
 
@@ -213,7 +214,7 @@ fn the_index_of_a_helm_repository_and_the_package_of_a_chart() {
     });
 }
 
-/// What an object says of its artifact, and what is there.
+/// An object's artifact record, and the served file.
 struct Found {
     object: DynamicObject,
     revision: String,

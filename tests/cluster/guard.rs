@@ -1,4 +1,4 @@
-//! What is not pruned before somebody confirms it, and how that is confirmed.
+//! Tests of the prune guard: objects that are kept until someone confirms, and how to confirm.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::Namespace;

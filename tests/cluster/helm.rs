@@ -1,5 +1,5 @@
-//! What tests of HelmReleases start from: helm-controller beside the shared controllers, charts made of a few files, and short
-//! words for the usual steps.
+//! Shared start of HelmRelease tests: helm-controller beside the shared controllers, charts made of a few
+//! files, and helpers for the usual steps.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

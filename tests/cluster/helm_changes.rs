@@ -1,4 +1,5 @@
-//! What changes a release, and what does not: values, versions, records and objects that others touch, requests, suspension.
+//! Tests of what changes a release and what does not: values, versions, records and objects that others
+//! touch, requests, suspension.
 
 use anyhow::{Context as _, ensure};
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Secret};

@@ -182,7 +182,7 @@ fn helm_lists_reads_and_rolls_back_a_release_and_the_controller_answers() {
     });
 }
 
-/// What the real helm says on its standard output.
+/// Runs the real helm and returns its standard output.
 async fn helm(test: &HelmTest, arguments: &[&str]) -> Result<String> {
     let program = tokio::task::spawn_blocking(testkit::tools::helm).await??;
     let home = testkit::scratch::directory("home")?;

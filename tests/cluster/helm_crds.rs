@@ -55,7 +55,7 @@ fn definitions(test: &HelmTest) -> Api<DynamicObject> {
     Api::all_with(test.client.clone(), &resource)
 }
 
-/// What the definition in the cluster says of itself; None if there is none.
+/// Description in the cluster's definition; None if there is none.
 async fn described(test: &HelmTest) -> Result<Option<String>> {
     let found = definitions(test)
         .get_opt(&format!("things.{}", group(test)))

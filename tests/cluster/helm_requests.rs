@@ -1,4 +1,4 @@
-//! What helm-controller asks of the API server: little for a release, nothing for one at rest.
+//! Tests of helm-controller's requests to the API server: few for a release, none for one at rest.
 
 use std::time::Duration;
 

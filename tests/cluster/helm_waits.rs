@@ -1,4 +1,4 @@
-//! What ends the wait of an action, and what is said while it lasts.
+//! Tests of how the wait of an action ends, and what is reported meanwhile.
 
 use std::time::Duration;
 

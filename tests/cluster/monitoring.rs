@@ -76,7 +76,7 @@ async fn work(test: &Test, charts: &HelmRepository, alerts: &Alerts<'_>) -> Resu
     Ok(())
 }
 
-/// What was done above is in the metrics of source-controller, which others use too.
+/// Checks that the work above shows in the metrics of source-controller, which other tests use, too.
 async fn values(prometheus: &Prometheus, namespace: &str) -> Result<()> {
     let chart = format!(r#"exported_namespace="{namespace}",name="charts",event_type="cache_hit""#);
     let artifact = format!(r#"kind="GitRepository",exported_namespace="{namespace}",name="app""#);

@@ -1,4 +1,5 @@
-//! Who may read artifacts (ADR 8): tokens and permissions at a real API server, and what the owner of a source allows.
+//! Tests of artifact access (ADR 8): tokens and permissions at a real API server, and what the owner of a
+//! source allows.
 
 use anyhow::{Result, ensure};
 use kube::api::{Api, DynamicObject, Patch, PatchParams};

@@ -12,7 +12,7 @@ use testkit::{ControlPlane, Controller, HelmRepository, Options, wait_for, wait_
 
 use crate::world::{PATIENCE, Test, config_map, run};
 
-/// What tokens for the other cluster are for.
+/// Audience of tokens for the other cluster.
 const AUDIENCE: &str = "the-other-cluster";
 
 /// A cluster that takes tokens of this one's service accounts, with `first:` before their names.

@@ -41,7 +41,7 @@ pub async fn start_apply(test: &Test, source: &Controller, flags: &[String]) -> 
     Controller::start_apply(kubeconfig, source, own_options(test, flags)).await
 }
 
-/// What clients trust, from the ConfigMap.
+/// Certificates that clients trust, from the ConfigMap.
 pub async fn bundle(test: &Test) -> Result<String> {
     let config_map = test.config_maps().get(AUTHORITY).await?;
     let bundle = config_map.data.and_then(|mut data| data.remove("ca.crt"));

@@ -1,4 +1,4 @@
-//! What the store withstands under a running controller: damage on disk, found at the start, and a full volume.
+//! Tests of the store under a running controller: damage on disk, found at the start, and a full volume.
 
 use std::path::{Path, PathBuf};
 

@@ -35,7 +35,7 @@ async fn live(test: &Test, recorded: &Value) -> Result<DynamicObject> {
     Ok(api(test, recorded)?.get(name).await?)
 }
 
-/// Who owns which fields, times and Kubernetes' own controllers aside.
+/// Owners of fields, without times and Kubernetes' own controllers.
 fn owners(object: &Value) -> Vec<String> {
     let entries = object["metadata"]["managedFields"].as_array();
     let others = entries
@@ -74,7 +74,7 @@ fn drop_empty_structs(fields: &mut Value) {
     fields.retain(|field, below| !is_struct(field) || below.as_object().is_some_and(|map| !map.is_empty()));
 }
 
-/// What the object says, without what only its server knows.
+/// Content of the object, without what only its server sets.
 fn content(object: &Value) -> Value {
     let mut content = object.clone();
     let metadata = &object["metadata"];

@@ -1,5 +1,5 @@
-//! What a tenant's Kustomization learns of other namespaces through its references: nothing that its account may not see, and
-//! of other Kustomizations what Flux lets it see.
+//! Tests of what a tenant's Kustomization learns of other namespaces through its references: nothing that its
+//! account may not see, and of other Kustomizations what Flux lets it see.
 
 use anyhow::{Result, ensure};
 use kube::Api;

@@ -1,4 +1,4 @@
-//! What goes while it is managed: definitions and namespaces that somebody deletes.
+//! Tests of definitions and namespaces that someone deletes while they are managed.
 
 use anyhow::{Result, ensure};
 use k8s_openapi::api::core::v1::Namespace;

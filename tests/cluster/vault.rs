@@ -32,7 +32,7 @@ impl Vault {
         Ok(Self { address, logins })
     }
 
-    /// Who logged in, as `role for audience`.
+    /// Logins so far, as `role for audience`.
     pub fn logins(&self) -> Vec<String> {
         self.logins.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -1,4 +1,4 @@
-//! What every test starts from: the shared processes, a namespace, and short words for the usual steps.
+//! Shared start of every test: the shared processes, a namespace, and helpers for the usual steps.
 
 use std::sync::LazyLock;
 use std::time::Duration;

@@ -20,7 +20,7 @@ use crate::shell::Shell;
 const PATIENCE: Duration = Duration::from_secs(60);
 const NAMESPACE: &str = "flux-system";
 
-/// What does not simply run to its end.
+/// Treatment of commands that do not simply run to their end.
 const TREATMENTS: &[(&str, Treatment)] = &[
     (
         "make images IMAGE_REPOSITORY=registry.example.com/windlass TAG=first",

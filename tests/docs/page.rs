@@ -15,7 +15,7 @@ pub enum Piece {
     Manifests(String),
 }
 
-/// What is done with a command that does not simply run to its end.
+/// Treatment of a command that does not simply run to its end.
 #[derive(Debug, Clone)]
 pub enum Treatment {
     /// It serves until the test ends; this address, in which placeholders are filled, answers when it is ready.
@@ -84,7 +84,7 @@ pub fn read(
     Ok(pieces.iter().map(step).collect())
 }
 
-/// What is written, in its order: indented blocks, fenced blocks of shells and of YAML, and commands in prose.
+/// Returns the pieces in order: indented blocks, fenced blocks of shells and of YAML, and commands in prose.
 fn pieces(text: &str, in_prose: &[&str]) -> Vec<Piece> {
     let (mut pieces, mut lines) = (Vec::new(), text.lines().peekable());
     let mut after_blank = true;

@@ -23,7 +23,7 @@ const OF_CI: Treatment = Treatment::Skipped("the CI runs it by itself (.ci/run)"
 const WITH_FLUX: Treatment = Treatment::Skipped("Flux is not there; tests/chart/takeover.rs");
 const WITH_PODS: Treatment = Treatment::Skipped("no such Pods are there; tests/cluster/cli_trace.rs");
 
-/// What does not simply run to its end.
+/// Treatment of commands that do not simply run to their end.
 const README: &[(&str, Treatment)] = &[
     ("make setup", Treatment::Skipped("make test does the same first")),
     ("make demo", OF_CI),

@@ -11,7 +11,7 @@ use crate::objects;
 
 /// The service account as which controllers read artifacts, in their namespace.
 pub const READER: &str = "windlass-artifact-reader";
-/// What tokens for the artifact service are for, unless flags say otherwise.
+/// Default audience of tokens for the artifact service.
 pub const AUDIENCE: &str = "windlass-artifact";
 const RBAC: &str = "rbac.authorization.k8s.io/v1";
 const RBAC_GROUP: &str = "rbac.authorization.k8s.io";

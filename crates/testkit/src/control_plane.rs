@@ -31,7 +31,7 @@ pub use components::Components;
 use crate::process::Process;
 use crate::tools;
 
-/// What to start, and how.
+/// Parts to start, and their options.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Which programs run.

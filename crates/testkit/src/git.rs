@@ -31,23 +31,23 @@ pub use repository::{Change, Repository};
 pub use request::{Counts, Kind, Request};
 pub use ssh::{KeyPair, SshServer};
 
-/// Who may read and push a repository.
+/// Credentials for reading and pushing a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Access {
     /// Everybody.
     Anonymous,
-    /// Who sends this user name and password.
+    /// User name and password.
     Basic {
         /// The user name.
         username: String,
         /// The password.
         password: String,
     },
-    /// Who sends this bearer token.
+    /// Bearer token.
     Bearer(String),
 }
 
-/// What goes wrong with every request to a repository until it is taken back.
+/// Fault of every request to a repository until it is removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
     /// Answers with this HTTP status and nothing else.

@@ -30,7 +30,7 @@ const RECORDED: [(&str, &[u8]); 5] = [
     ),
     ("web-0.1.0.tgz", include_bytes!("../charts/web-0.1.0.tgz")),
 ];
-/// What `Last-Modified` says.
+/// Value of `Last-Modified`.
 const LAST_MODIFIED: &str = "Mon, 01 Jan 2024 00:00:00 GMT";
 
 /// A repository on a free port of 127.0.0.1, gone when dropped.

@@ -88,7 +88,7 @@ impl MessageSink {
         Ok(())
     }
 
-    /// What was said to a path so far.
+    /// Returns the calls to a path so far.
     pub fn said_to(&self, path: &str) -> Vec<Call> {
         let calls = self.calls.borrow();
         calls

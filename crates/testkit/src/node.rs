@@ -43,7 +43,7 @@ pub struct Node {
     directory: TempDir,
 }
 
-/// What all Pods of a node share.
+/// Context that all Pods of a node share.
 struct Host {
     client: Client,
     http: reqwest::Client,

@@ -23,14 +23,14 @@ pub struct Process {
     log: PathBuf,
 }
 
-/// What a process has used, as the kernel counts it.
+/// Resource usage of a process, as the kernel counts it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
     /// Resident set size now, in bytes.
     pub resident_bytes: u64,
     /// Highest resident set size so far, in bytes.
     pub peak_resident_bytes: u64,
-    /// What of the resident set is its own data, in bytes; the rest are pages of files, foremost the program.
+    /// Anonymous part of the resident set, in bytes; the rest are pages of files, foremost the program.
     pub anonymous_bytes: u64,
     /// User and system time so far.
     pub cpu_time: Duration,
@@ -146,7 +146,7 @@ impl Process {
         )
     }
 
-    /// What it has used so far, from /proc.
+    /// Reads the usage so far from /proc.
     pub fn usage(&self) -> Result<Usage> {
         let read = |file: &str| {
             let path = format!("/proc/{}/{file}", self.pid);

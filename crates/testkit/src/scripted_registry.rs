@@ -18,10 +18,10 @@ const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 
 /// An answer: status, headers, body.
 pub type Answer = (u16, Vec<(&'static str, String)>, Vec<u8>);
-/// What a test answers itself, by path and query; None leaves it to the content.
+/// Answers of a test by path and query; None leaves the answer to the content.
 pub type Hook = Box<dyn Fn(&str) -> Option<Answer> + Send + Sync>;
 
-/// What is in the one repository `org/app`.
+/// Content of the one repository `org/app`.
 #[derive(Default)]
 pub struct Content {
     /// Media type and content by tag or digest.
@@ -139,7 +139,7 @@ impl ScriptedRegistry {
         format!("oci://{}/org/app", self.address)
     }
 
-    /// What was asked for: paths with their queries.
+    /// Requests so far: paths with their queries.
     pub fn requests(&self) -> Vec<String> {
         self.requests
             .lock()

@@ -31,7 +31,7 @@ pub struct Pair {
     pub key: String,
 }
 
-/// What is wrong with the server's certificate.
+/// Flaw of the server's certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flaw {
     /// It was valid once.

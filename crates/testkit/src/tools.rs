@@ -30,13 +30,13 @@ pub enum Tool {
     KubeScheduler,
     /// Makes nodes Ready and pods Running without running anything.
     Kwok,
-    /// What people type; for the tests of the docs.
+    /// Tool that people type; for the tests of the docs.
     Kubectl,
     /// The distribution registry.
     Registry,
 }
 
-/// What the control plane needs.
+/// Tools of the control plane.
 pub const CONTROL_PLANE: &[Tool] = &[
     Tool::Etcd,
     Tool::KubeApiserver,

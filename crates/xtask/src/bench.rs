@@ -1,4 +1,5 @@
-//! What controllers cost: seconds, memory, processor time, requests; ours and, in the same run, Flux's.
+//! Benchmarks of the controllers: seconds, memory, processor time, requests; ours and, in the same run,
+//! Flux's.
 //!
 //! Everything is real: control plane, registry, Git server, Helm repository, controllers as processes. Each
 //! benchmark prints Markdown for docs/benchmarks.md.

@@ -14,7 +14,7 @@ use testkit::scratch;
 use crate::contest::{self, Contestant};
 use cases::Case;
 
-/// What to measure.
+/// Arguments of the benchmark.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// The `windlass` binary, of a release build.

@@ -13,7 +13,7 @@ use testkit::scratch;
 
 use crate::contest::{self, Contestant};
 
-/// What to measure.
+/// Arguments of the benchmark.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// The `windlass` binary, of a release build.

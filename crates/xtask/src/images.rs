@@ -32,7 +32,7 @@ const PROGRAMS: [&str; 5] = [
     "windlass",
 ];
 
-/// What the image of a program is called: as Flux calls its own, so that `flux version` names it.
+/// Returns the name of a program's image: as Flux names its own, so that `flux version` lists it.
 fn image_name(program: &str) -> &str {
     match program {
         "apply-controller" => "kustomize-controller",
@@ -82,7 +82,7 @@ struct Image {
 }
 
 impl Image {
-    /// What it is called, without registry and tag.
+    /// Name, without registry and tag.
     fn name(&self) -> &str {
         image_name(&self.program)
     }

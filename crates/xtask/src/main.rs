@@ -17,7 +17,7 @@ mod markdown;
 mod schema;
 mod tools;
 
-/// What was typed.
+/// Parsed command line.
 #[derive(Debug, Parser)]
 #[command(name = "xtask", about = "Development tasks of Windlass")]
 struct CommandLine {

@@ -1,11 +1,11 @@
-//! What readers of Markdown make of it: GitHub, and mdBook for the book of `docs/`.
+//! Markdown as its readers interpret it: GitHub, and mdBook for the book of `docs/`.
 
 #[cfg(test)]
 mod links;
 #[cfg(test)]
 mod metrics;
 
-/// What a link says after `#` to lead to this heading. GitHub and mdBook agree on it.
+/// Returns the anchor of a heading, which links have after `#`. GitHub and mdBook agree on it.
 pub(crate) fn anchor(heading: &str) -> String {
     let part = |character: char| match character {
         '_' | '-' => Some(character),

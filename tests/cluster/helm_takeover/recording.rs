@@ -1,4 +1,4 @@
-//! What Flux left, as a file, and as objects in a cluster again.
+//! Recorded leftovers of Flux, as a file, and as objects in a cluster again.
 
 use std::path::Path;
 

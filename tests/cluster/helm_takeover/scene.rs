@@ -36,7 +36,7 @@ pub struct Scene<'a> {
 pub struct Seen {
     /// HelmReleases, whole.
     pub releases: BTreeMap<String, Value>,
-    /// What they made, records among it, whole.
+    /// Objects that they made, records included, whole.
     pub objects: BTreeMap<String, Value>,
 }
 
@@ -288,7 +288,7 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// What of an object changes by itself or by the question whether it is looked at.
+/// Removes the parts of an object that change by themselves or by being observed.
 fn settled_object(object: &Value) -> Value {
     let metadata = &object["metadata"];
     let is_counted = metadata["generation"].is_number();

@@ -1,4 +1,4 @@
-//! What dashboards ask: every expression of ours, and the metrics and labels of Flux's.
+//! Tests of the dashboards: every expression of ours, and the metrics and labels of Flux's.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use super::prometheus::{NAMESPACE, Prometheus};
 
 const FOLDER: &str = "charts/windlass/files/monitoring/dashboards";
 
-/// What Grafana puts in the place of variables, longer names first.
+/// Values of Grafana's variables, longer names first.
 const VARIABLES: [(&str, &str); 5] = [
     ("$__rate_interval", "1m"),
     ("$__range", "1h"),
@@ -164,7 +164,8 @@ const OF_FLUX: &[(&str, &str)] = &[
     ),
 ];
 
-/// What they ask for and we have not, as docs/operations/metrics.md says. `container_memory_working_set_bytes` is the kubelet's.
+/// Metrics that dashboards ask for and we do not have, as docs/operations/metrics.md says.
+/// `container_memory_working_set_bytes` is the kubelet's.
 const NOT_OURS: [&str; 2] = ["go_info", "go_memstats_alloc_bytes"];
 
 /// Asks Prometheus for what Flux's dashboards need.

@@ -35,7 +35,7 @@ const NOTIFICATION: &[&str] = &["notification-controller"];
 
 use Exposed::{AtStart, Later, Never};
 
-/// What Flux 2.9, controller-runtime 0.24 and client-go register. Labels are checked where each is made.
+/// Metrics of Flux 2.9, controller-runtime 0.24 and client-go. Labels are checked where each is made.
 const OF_FLUX: &[(&str, Exposed)] = &[
     ("gotk_reconcile_duration_seconds", Later(ALL)),
     ("gotk_reconcile_condition", Never),
@@ -103,8 +103,8 @@ fn names(page: &str) -> BTreeSet<&str> {
         .collect()
 }
 
-/// What a controller tells once it has all that it should have from the start: it begins with each part as it takes it up, and who
-/// waits for the Lease has taken up little.
+/// Waits for the metrics that a controller has from the start: it adds each when it takes up a part, and a
+/// standby has taken up little.
 async fn metrics_at_work(controller: &Controller) -> Result<String> {
     let mut missing = Vec::new();
     let at_work = async {

@@ -1,4 +1,4 @@
-//! What calls do, and which are refused.
+//! Tests of webhook calls: their effects, and the refusals.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! What a Receiver says of itself, and what its path does meanwhile.
+//! Tests of the conditions of a Receiver, and of its path meanwhile.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::{Event, Secret};

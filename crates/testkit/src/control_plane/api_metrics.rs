@@ -47,7 +47,7 @@ impl ApiMetrics {
         Self { requests }
     }
 
-    /// What was counted after `earlier`.
+    /// Returns the counts since `earlier`.
     pub fn since(&self, earlier: &Self) -> Self {
         let more = |(key, count): (&(String, String), &u64)| {
             let difference = count.saturating_sub(earlier.requests.get(key).copied().unwrap_or(0));

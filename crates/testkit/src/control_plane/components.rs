@@ -41,7 +41,7 @@ impl Components {
     }
 }
 
-/// What [`start`] leaves running.
+/// Processes that [`start`] leaves running.
 pub(super) struct Started {
     pub(super) processes: Vec<Process>,
     pub(super) kubeconfig: PathBuf,

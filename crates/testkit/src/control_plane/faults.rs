@@ -1,4 +1,4 @@
-//! What can go wrong with a control plane: its API server dies, its etcd hangs.
+//! Faults of a control plane: its API server dies, its etcd hangs.
 
 use std::time::Duration;
 

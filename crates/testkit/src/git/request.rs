@@ -1,4 +1,4 @@
-//! What a Git client asked for, read off its HTTP request: the evidence for "one `ls-refs` and nothing else".
+//! Requests of a Git client, read from HTTP: the evidence for "one `ls-refs` and nothing else".
 
 use std::io::Read as _;
 
@@ -10,13 +10,13 @@ use flate2::read::GzDecoder;
 pub struct Request {
     /// The repository's name, without `.git`.
     pub repository: String,
-    /// What was asked.
+    /// Kind of the request.
     pub kind: Kind,
     /// True if the credentials were good.
     pub allowed: bool,
 }
 
-/// What a request asks for.
+/// Kind of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// `GET info/refs` for reading: capabilities in protocol 2, all references in older ones.

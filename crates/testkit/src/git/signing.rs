@@ -97,7 +97,7 @@ impl Gpg {
         )
     }
 
-    /// What signs commits and tags with a key.
+    /// Returns a signer of commits and tags for a key.
     pub fn signer(&self, key: &str) -> Signer {
         Signer {
             format: "openpgp",
@@ -183,7 +183,7 @@ impl SshKey {
         run(command, payload)
     }
 
-    /// What signs commits and tags with this key.
+    /// Returns a signer of commits and tags with this key.
     pub fn signer(&self) -> Signer {
         Signer {
             format: "ssh",
@@ -193,7 +193,7 @@ impl SshKey {
     }
 }
 
-/// Whose key git signs with.
+/// Key with which git signs.
 #[derive(Debug, Clone)]
 pub struct Signer {
     format: &'static str,

@@ -77,7 +77,7 @@ impl SshServer {
         format!("ssh://{}@127.0.0.1:{}{}", self.user, self.port, path.display())
     }
 
-    /// Whom one signs in as.
+    /// User name for ssh.
     pub fn user(&self) -> &str {
         &self.user
     }
@@ -108,7 +108,7 @@ impl SshServer {
         fs::write(file, format!("{public}\n")).context("failed to write authorized_keys")
     }
 
-    /// What it has logged.
+    /// Returns its log.
     pub fn log(&self) -> String {
         self.process.log()
     }

@@ -51,7 +51,7 @@ struct Endpoint {
     ready: bool,
 }
 
-/// What a Pod's network namespace is made of.
+/// Parts of a Pod's network namespace.
 pub(super) struct Ways {
     /// For `pod-network`.
     pub table: String,

@@ -1,4 +1,4 @@
-//! What a Pod asks for, as far as this node can do it; what it cannot do is refused by name.
+//! Plan of a Pod, as far as this node can run it; features that it cannot run are rejected by name.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::{Container, EnvVar, Pod, Probe, Volume};

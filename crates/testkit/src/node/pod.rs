@@ -18,7 +18,7 @@ use super::plan::Plan;
 use super::{Host, image, plan, pod_folder, sandbox, volumes};
 use crate::process::Process;
 
-/// What the API server wants of a Pod.
+/// State of a Pod that the API server asks for.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Wanted {
     Running,

@@ -100,7 +100,7 @@ fn environment(plan: &Plan, image: &Image) -> Vec<String> {
     environment
 }
 
-/// What is mounted: from where, to which path below the root, and how. Makes the places.
+/// Mounts: from where, to which path below the root, and how. Creates the mount points.
 fn mounts(plan: &Plan, image: &Image, folder: &Path, root: &Path) -> Result<String> {
     let mut wanted: Vec<(PathBuf, String, bool)> = Vec::new();
     for place in [

@@ -11,7 +11,7 @@ pub const CONFIG_MEDIA_TYPE: &str = "application/vnd.cncf.flux.config.v1+json";
 /// The media type of the layer with the files.
 pub const CONTENT_MEDIA_TYPE: &str = "application/vnd.cncf.flux.content.v1.tar+gzip";
 
-/// What a manifest is made of.
+/// Parts of a manifest.
 #[derive(Debug, Clone)]
 pub struct Artifact {
     /// The media type of the configuration, whose content is `{}`.

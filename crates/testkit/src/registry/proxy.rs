@@ -16,25 +16,25 @@ use futures::TryStreamExt as _;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// Who may use the registry.
+/// Credentials for the registry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Access {
     /// Everybody.
     #[default]
     Anonymous,
-    /// Who sends this user name and password with each request.
+    /// User name and password with each request.
     Basic {
         /// The user name.
         username: String,
         /// The password.
         password: String,
     },
-    /// Who sends a bearer token that was fetched from `/token`, as the large public registries want it; with
-    /// credentials, `/token` asks for them.
+    /// Bearer token from `/token`, as the large public registries want it; with credentials, `/token` asks
+    /// for them.
     Token(Option<(String, String)>),
 }
 
-/// What goes wrong with every request about a repository.
+/// Fault of every request about a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
     /// Answers with this HTTP status.
@@ -54,7 +54,7 @@ pub enum Fault {
 pub struct Request {
     /// The repository's name; empty for requests about none.
     pub repository: String,
-    /// What was asked.
+    /// Kind of the request.
     pub kind: Kind,
     /// The tag or digest, where there is one.
     pub reference: String,
@@ -62,7 +62,7 @@ pub struct Request {
     pub allowed: bool,
 }
 
-/// What a request asks for.
+/// Kind of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// `GET /v2/`.

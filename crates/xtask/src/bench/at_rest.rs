@@ -1,4 +1,4 @@
-//! What controllers cost when there is nothing to do.
+//! Benchmark of the controllers at rest.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use testkit::control_plane::ApiMetrics;
 use super::contestant::Running;
 use super::figures::{Table, mebibytes};
 
-/// What was seen while nothing happened.
+/// Usage while nothing happened.
 pub struct AtRest {
-    /// What the API server was asked, by all of its clients. A watch is counted when it ends.
+    /// Requests to the API server by all of its clients. A watch is counted when it ends.
     pub requests: ApiMetrics,
     /// How many requests the controllers sent, by their own count.
     pub own_requests: u64,
@@ -21,7 +21,7 @@ pub struct AtRest {
     pub resident: u64,
 }
 
-/// What a sync leaves to do (events, the last watches) is not "at rest".
+/// Time for the rest of a sync (events, the last watches), which is not "at rest".
 const SETTLING: Duration = Duration::from_secs(5);
 
 /// Looks on while nothing happens. This is the one place where time is meant to pass.

@@ -19,7 +19,7 @@ use super::figures::{Table, line, mebibytes, seconds};
 const KUSTOMIZE: &str = "kustomize.toolkit.fluxcd.io/v1";
 const SOURCE: &str = "source.toolkit.fluxcd.io/v1";
 
-/// What to measure.
+/// Arguments of the benchmark.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Kustomizations in the chain.
@@ -33,7 +33,7 @@ pub struct Arguments {
     peer: Option<PathBuf>,
 }
 
-/// What was measured of one contestant.
+/// Figures of one contestant.
 struct Measured {
     name: &'static str,
     /// From the first creation until the last of the chain is Ready.

@@ -1,4 +1,4 @@
-//! Whose controllers are measured, and how they are started.
+//! Contestants of a benchmark: whose controllers are measured, and how they are started.
 
 pub mod flux;
 
@@ -11,7 +11,7 @@ use testkit::controller::ControllerOptions;
 use testkit::process::Usage;
 use testkit::{ControlPlane, Controller};
 
-/// Whose controllers.
+/// Contestant of a benchmark.
 #[derive(Debug, Clone)]
 pub enum Contestant {
     /// Ours.
@@ -27,7 +27,7 @@ pub struct Running {
     _directory: Option<TempDir>,
 }
 
-/// What stands beside source-controller.
+/// Second controller, beside source-controller.
 #[derive(Clone, Copy)]
 enum Second {
     Kustomizations,
@@ -144,7 +144,7 @@ impl Running {
         }
     }
 
-    /// What each has used so far, in the order of their start: source-controller first.
+    /// Returns the usage of each so far, in the order of their start: source-controller first.
     pub fn usage(&self) -> Result<Vec<Usage>> {
         self.controllers
             .iter()

@@ -19,7 +19,7 @@ use super::ready::all_ready;
 use super::releases;
 use super::sync::scenario::{self, NAMESPACE, Place};
 
-/// What to measure.
+/// Arguments of the benchmark.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Apps: of ten, nine are a Kustomization with an OCIRepository of its own, and one is a HelmRelease.

@@ -19,7 +19,7 @@ use super::at_rest::{self, AtRest};
 use super::contestant::{Contestant, Running};
 use super::figures::{Table, line, mebibytes, seconds};
 
-/// What to measure.
+/// Arguments of the benchmark.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Events, each about another object.
@@ -45,7 +45,7 @@ const SENDERS: usize = 8;
 const KIND: &str = "Kustomization";
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// What was measured of one contestant.
+/// Figures of one contestant.
 struct Measured {
     name: &'static str,
     /// Resident memory when it is ready and has seen nothing yet, in bytes.
@@ -56,9 +56,9 @@ struct Measured {
     passed_on: Duration,
     /// Messages that arrived.
     messages: usize,
-    /// What it has used when the last had arrived.
+    /// Its usage when the last message had arrived.
     busy: Usage,
-    /// What the API server was asked meanwhile.
+    /// Requests to the API server meanwhile.
     requests: ApiMetrics,
     /// From an event to its message, one event at a time; the median.
     latency: Duration,

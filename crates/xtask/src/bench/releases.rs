@@ -17,7 +17,7 @@ use super::contestant::{Contestant, Running};
 use super::figures::{Table, line, mebibytes, requests, seconds};
 use super::ready::all_ready;
 
-/// What to measure.
+/// Arguments of the benchmark.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// HelmReleases, all of one chart.
@@ -31,12 +31,12 @@ pub struct Arguments {
     peer: Option<PathBuf>,
 }
 
-/// What was measured of one contestant.
+/// Figures of one contestant.
 struct Measured {
     name: &'static str,
     /// From the first creation until all are Ready.
     all_ready: Duration,
-    /// What the API server was asked meanwhile, by all of its clients.
+    /// Requests to the API server meanwhile, by all of its clients.
     requests: ApiMetrics,
     /// How many of them helm-controller sent, by its own count.
     own_requests: u64,
@@ -46,7 +46,7 @@ struct Measured {
     upgraded: Duration,
     /// How many requests helm-controller sent for that.
     upgrade_requests: u64,
-    /// What it cost when nothing happened any more.
+    /// Cost at rest, after the run.
     rest: AtRest,
 }
 
@@ -168,7 +168,7 @@ async fn release(
     })
 }
 
-/// What helm-controller has sent: it was started last.
+/// Returns the requests of helm-controller, which was started last.
 async fn helm_requests(running: &Running) -> Result<u64> {
     running
         .requests()

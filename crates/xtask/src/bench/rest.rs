@@ -14,7 +14,7 @@ use super::contestant::{Contestant, Running};
 use super::figures::{Table, line, mebibytes, requests, seconds};
 use super::ready::all_ready;
 
-/// What to measure.
+/// Arguments of the benchmark.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Kustomizations, each with a folder of its own in one Git repository.
@@ -31,7 +31,7 @@ pub struct Arguments {
     peer: Option<PathBuf>,
 }
 
-/// What was measured of one contestant.
+/// Figures of one contestant.
 struct Measured {
     name: &'static str,
     all_ready: Duration,

@@ -18,7 +18,7 @@ use super::contestant::{Contestant, Running};
 /// The namespace of everything that is measured.
 const NAMESPACE: &str = "bench";
 
-/// What to measure.
+/// Arguments of the benchmark.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// OCIRepositories that are created at once.
@@ -41,7 +41,7 @@ pub struct Arguments {
     peer: Option<PathBuf>,
 }
 
-/// What was measured of one contestant.
+/// Figures of one contestant.
 struct Measured {
     name: &'static str,
     /// Peak of memory of a controller that is ready and has nothing to do, in bytes.
@@ -95,7 +95,7 @@ async fn measure(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Whose controller, and where.
+/// Contestant, and its surroundings.
 struct Bench<'a> {
     contestant: &'a Contestant,
     control_plane: &'a ControlPlane,

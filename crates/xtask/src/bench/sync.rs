@@ -10,7 +10,7 @@ use testkit::{ControlPlane, GitServer, Options, Registry, install_crds};
 
 use super::contestant::Contestant;
 
-/// What to measure.
+/// Arguments of the benchmark.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Pairs of OCIRepository and Kustomization.

@@ -9,12 +9,12 @@ use std::{env, thread};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-/// What each program has to do.
+/// Work of each program.
 pub trait Work {
     /// The command line for one of them.
     fn command(&self, binary: &Path) -> Command;
 
-    /// What the measuring program of the engine reads: one line.
+    /// Input line of the engine's measuring program.
     fn line(&self) -> String;
 }
 
@@ -26,7 +26,7 @@ pub struct Contestant {
     binary: PathBuf,
 }
 
-/// What one large piece of work took.
+/// Cost of one large piece of work.
 #[derive(Debug)]
 pub struct Usage {
     /// From the start to the end of the process.

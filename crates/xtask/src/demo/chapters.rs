@@ -1,4 +1,4 @@
-//! What happens in the demo: a first sync, a commit, and changes by hand.
+//! Chapters of the demo: a first sync, a commit, and changes by hand.
 
 mod by_hand;
 mod commit;

@@ -1,4 +1,5 @@
-//! What the terminal shows: titles, lines with latencies, tables. Colours on a terminal only; plain text in a pipe.
+//! Terminal output of the demo: titles, lines with latencies, tables. Colours on a terminal only; plain text
+//! in a pipe.
 
 use std::fmt::Display;
 use std::io::{IsTerminal as _, Write as _, stdout};

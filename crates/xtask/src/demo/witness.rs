@@ -113,7 +113,7 @@ impl Witness {
         }
     }
 
-    /// What exists, as far as it was seen.
+    /// Returns the objects seen so far.
     pub(crate) fn known(&self) -> &Known {
         &self.known
     }

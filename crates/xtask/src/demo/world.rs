@@ -18,10 +18,10 @@ use super::story::Story;
 
 /// The namespace of everything in the story.
 const NAMESPACE: &str = "windlass-demo";
-/// What the artifact says that it was built from.
+/// Revision that the artifact names as its origin.
 const ARTIFACT_REVISION: &str = "v1.4.0@sha1:5a0c9f1de0c6a9c1b8b6a1e6f4b7f3e2d1c0b9a8";
 
-/// What runs. Dropping it stops it all, controllers first.
+/// Running processes. Dropping it stops them all, controllers first.
 pub(crate) struct World {
     pub(crate) client: Client,
     pub(crate) namespace: String,
@@ -111,7 +111,7 @@ impl World {
         self.cluster.check_running()
     }
 
-    /// What a person wants to see when something did not happen.
+    /// Describes the state for a person when something did not happen.
     pub(crate) fn describe_failure(&self) -> String {
         let logs = [&self.source_controller, &self.apply_controller].map(|controller| {
             format!(

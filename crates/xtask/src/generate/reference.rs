@@ -118,7 +118,7 @@ fn section(text: &mut String, level: &str, path: &str, schema: &JSONSchemaProps)
     }
 }
 
-/// What the API server checks about the fields of an object together.
+/// Writes the API server's rules that concern several fields of an object.
 fn rules(text: &mut String, schema: &JSONSchemaProps) {
     let rules = schema.x_kubernetes_validations.iter().flatten();
     for (number, rule) in rules.enumerate() {

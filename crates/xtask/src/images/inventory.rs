@@ -1,4 +1,4 @@
-//! What is in a program: every crate that it is compiled of, as an SPDX 2.3 document.
+//! Inventory of a program: every crate that is compiled into it, as an SPDX 2.3 document.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;

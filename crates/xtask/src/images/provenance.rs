@@ -1,4 +1,4 @@
-//! What an image was built of, and how: an in-toto statement with SLSA's predicate, unsigned.
+//! Provenance of an image: an in-toto statement with SLSA's predicate, unsigned.
 
 use std::process::Command;
 

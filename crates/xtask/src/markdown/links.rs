@@ -125,7 +125,7 @@ fn normal(path: &Path) -> PathBuf {
     normal
 }
 
-/// What is wrong with a link of a file.
+/// Returns the problem of a link, if any.
 fn problem(root: &Path, file: &Path, link: &Link) -> Option<String> {
     let target = match link.path.as_str() {
         "" => file.to_owned(),

@@ -22,7 +22,7 @@ pub(super) struct Graph {
     pub(super) nodes: Vec<Mapping>,
 }
 
-/// What is known of one mapping.
+/// Known schema of one mapping.
 #[derive(Clone, Default)]
 pub(super) struct Mapping {
     /// The definition, and the fields that lead from there.
@@ -32,7 +32,7 @@ pub(super) struct Mapping {
     pub(super) others: Option<Target>,
 }
 
-/// What a field holds.
+/// Content of a field.
 #[derive(Clone)]
 pub(super) enum Target {
     Mapping(Node),

@@ -13,7 +13,7 @@ use super::{
     reduce::{Definition, Reduced},
 };
 
-/// What is known of the types.
+/// Known types.
 pub(super) struct Types {
     pub(super) kustomize: BTreeMap<Type, Node>,
     pub(super) kubernetes: BTreeMap<Type, Node>,

@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 const MEBIBYTE: usize = 1 << 20;
 const API_VERSION: &str = "source.toolkit.fluxcd.io/v1";
 
-/// What was measured.
+/// Figures of one contestant.
 pub struct Measured {
     /// Size of the source.
     pub mebibytes: usize,

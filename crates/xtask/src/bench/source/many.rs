@@ -13,19 +13,19 @@ use crate::bench::ready::all_ready;
 
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// What was measured.
+/// Figures of one contestant.
 pub struct Measured {
     /// From the first creation until all of `--sources` are Ready.
     pub all_ready: Duration,
     /// Until then.
     pub usage: Usage,
-    /// What the API server was asked until then, by all of its clients.
+    /// Requests to the API server until then, by all of its clients.
     pub requests: ApiMetrics,
-    /// What the registry was asked until then.
+    /// Requests to the registry until then.
     pub registry_requests: usize,
-    /// What the API server was asked in the time at rest, by all of its clients.
+    /// Requests to the API server at rest, by all of its clients.
     pub requests_at_rest: ApiMetrics,
-    /// What the registry was asked in the time at rest.
+    /// Requests to the registry at rest.
     pub registry_requests_at_rest: usize,
     /// Processor time in the time at rest.
     pub cpu_at_rest: Duration,

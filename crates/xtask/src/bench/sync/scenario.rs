@@ -33,13 +33,13 @@ pub struct Place<'a> {
     pub git: &'a GitServer,
 }
 
-/// What was measured of one contestant.
+/// Figures of one contestant.
 pub struct Measured {
-    /// Whose.
+    /// Name of the contestant.
     pub name: &'static str,
     /// From the first creation until all are Ready.
     pub all_ready: Duration,
-    /// What the API server was asked meanwhile, by all of its clients.
+    /// Requests to the API server meanwhile, by all of its clients.
     pub requests: ApiMetrics,
     /// How many of them both controllers sent, by their own count.
     pub own_requests: u64,
@@ -47,7 +47,7 @@ pub struct Measured {
     pub source: Usage,
     /// The same of what applies.
     pub apply: Usage,
-    /// What it cost when nothing happened any more.
+    /// Cost at rest, after the run.
     pub rest: AtRest,
     /// From the poke of the source to Ready, for each push, sorted.
     pub pushes: Vec<Duration>,
