@@ -15,70 +15,23 @@ use kube::core::PartialObjectMeta;
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher;
 use kube_apply::Drift;
-use reconcile_kit::base::{self, Base, placement};
+use reconcile_kit::base;
 use reconcile_kit::setup::{self, Setup};
 use reconcile_kit::{configs, dependencies, sources};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use crate::builds::Builds;
-use crate::decryption;
-use crate::decryption::Decryption;
-use crate::flags::{Flags, Settings};
+use crate::context::Context;
+use crate::decryption::{self, Decryption};
+use crate::flags::{Flags, PrunePolicy, Settings};
 use crate::memory::{self, Memory};
-use crate::reconcile::decide::Policy;
-use crate::reconcile::observe::{Sources, source_namespace};
-use crate::reconcile::prune::{self, PrunePolicy};
-use crate::reconcile::reconcile;
-use crate::reconcile::rivals;
-use crate::reconcile::variables;
+use crate::reconcile::observe::source_namespace;
+use crate::reconcile::{reconcile, rivals};
+use crate::sources::Sources;
 
 /// Flux's field manager of the status.
 const STATUS_MANAGER: &str = "gotk-kustomize-controller";
-
-/// Context that all reconciles share.
-pub struct Context {
-    /// Context that reconciles of any kind share.
-    pub base: Base<Kustomization>,
-    /// The sources that the watches have seen.
-    pub sources: Sources,
-    /// Memory of earlier reconciles.
-    pub memory: Memory,
-    /// Build results, shared by all that would build the same.
-    pub builds: Builds,
-    /// Finds the keys for what is encrypted.
-    pub decryption: Decryption,
-    /// Fetches artifacts.
-    pub artifacts: artifact::client::Client,
-    /// The first failed object ends a wait for health.
-    pub fail_fast: bool,
-    /// Policy set by flags.
-    pub policy: Policy,
-    /// Objects that are not pruned without confirmation.
-    pub prune: PrunePolicy,
-}
-
-impl Context {
-    /// Drops everything about an object that is gone.
-    pub fn forget(&self, key: &ObjectKey) {
-        self.memory.forget(key);
-        self.base.forget(key);
-    }
-
-    /// Enqueues the Kustomizations of our shard that are concerned by something.
-    fn enqueue(&self, concerned: impl Fn(&Kustomization) -> bool) {
-        let concerned = self.base.concerned(concerned).into_iter();
-        concerned.for_each(|key| self.base.queue.add(key));
-    }
-
-    /// Returns whether what an object is applied with, and where, comes from this ConfigMap or Secret.
-    fn reads(&self, object: &Kustomization, kind: ValuesKind, config: &ObjectKey) -> bool {
-        let is_near = object.metadata.namespace.as_deref() == Some(&config.namespace);
-        let name = &config.name;
-        (is_near && (variables::refers_to(object, kind, name) || placement(object).refers_to(kind, name)))
-            || (kind == ValuesKind::Secret && self.decryption.reads(object, config))
-    }
-}
 
 /// Facts of a Kustomization that concern it and its dependents. Our own progress concerns no one.
 #[derive(PartialEq)]
@@ -100,7 +53,7 @@ impl Facts {
             .and_then(|s| s.last_applied_revision.clone());
         Self {
             own: ReconcileTrigger::of(object),
-            confirmation: prune::confirmation(object).map(str::to_owned),
+            confirmation: crate::confirmation::confirmation(object).map(str::to_owned),
             ready: dependencies::is_ready(object),
             applied,
             whole: base::digest(object),

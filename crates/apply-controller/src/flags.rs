@@ -2,13 +2,19 @@
 
 use std::time::Duration;
 
+use api::kustomize::Kustomization;
+use api::meta::{condition_types, reasons};
 use artifact::client::ClientOptions;
 use clap::{ArgAction, Parser};
+use cluster_access::targets::Target;
+use controller_kit::conditions;
 use controller_kit::flags::{parse_bool, parse_label_selector};
+use jiff::SignedDuration;
 use kube::core::Selector;
+use kube_apply::{Guard, Inventory, Share};
 use reconcile_kit::flags::{DeliveryFlags, check_default_accounts};
 
-use crate::reconcile::decide::Policy;
+use crate::confirmation::confirmation;
 
 /// Reconciles Kustomizations. Accepts the flags of Flux's kustomize-controller.
 #[derive(Debug, Clone, Parser)]
@@ -141,6 +147,70 @@ impl Settings {
                 external_artifacts: gates.enabled("ExternalArtifact"),
             },
         })
+    }
+}
+
+/// Policy that decisions depend on, besides the object.
+#[derive(Debug, Clone, Default)]
+pub struct Policy {
+    /// References to sources in other namespaces are refused (`--no-cross-namespace-refs`).
+    pub no_cross_namespace_refs: bool,
+    /// A variable without value and default is an error (gate `StrictPostBuildSubstitutions`).
+    pub strict_substitutions: bool,
+    /// A dependency must be ready beside what its expression says (gate `AdditiveCELDependencyCheck`).
+    pub additive_expressions: bool,
+    /// ExternalArtifacts may be sources (gate `ExternalArtifact`).
+    pub external_artifacts: bool,
+    /// Objects may be ServiceAccounts at cloud providers (gate `ObjectLevelWorkloadIdentity`).
+    pub object_level_identity: bool,
+}
+
+/// Objects that are not pruned without confirmation.
+#[derive(Debug, Clone)]
+pub struct PrunePolicy {
+    /// The namespace of this controller.
+    pub own_namespace: String,
+    /// How much of an inventory may go at once, in percent.
+    pub max_share: u8,
+    /// Whether namespaces and definitions go together with what others made.
+    pub foreign: PruneForeign,
+    /// How long an object is kept for another Kustomization that does not come to apply it.
+    pub handover_patience: SignedDuration,
+}
+
+impl PrunePolicy {
+    /// The guard of a run. What is in `kept` stays in the source.
+    pub(super) fn in_a_run(
+        &self,
+        object: &Kustomization,
+        target: &Target,
+        old: &Inventory,
+        kept: &Inventory,
+    ) -> Guard {
+        let ready = object
+            .status
+            .as_ref()
+            .and_then(|status| conditions::get(&status.conditions, condition_types::READY));
+        let before = ready.filter(|ready| ready.reason == reasons::PRUNE_REFUSED);
+        Guard {
+            share: Some(Share {
+                percent: self.max_share,
+                of: old.len(),
+            }),
+            kept: kept.clone(),
+            refused_before: before.map(|ready| ready.message.clone()),
+            ..self.at_the_end(object, target)
+        }
+    }
+
+    /// The guard of a Kustomization that is deleted: all of it goes, so that a share of it does not count.
+    pub fn at_the_end(&self, object: &Kustomization, target: &Target) -> Guard {
+        Guard {
+            own_namespace: Some(self.own_namespace.clone()).filter(|_| target.place.is_home()),
+            foreign: self.foreign == PruneForeign::Refuse,
+            confirmation: confirmation(object).map(str::to_owned),
+            ..Guard::default()
+        }
     }
 }
 

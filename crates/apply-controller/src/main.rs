@@ -3,12 +3,15 @@
 //! Runs under the name of Flux's kustomize-controller where others see it: field manager, Lease, events.
 
 mod builds;
+mod confirmation;
+mod context;
 mod controller;
 mod decryption;
 mod error;
 mod flags;
 mod memory;
 mod reconcile;
+mod sources;
 
 use std::process::ExitCode;
 

@@ -2,21 +2,26 @@
 //!
 //! Nothing here must survive a restart: what is forgotten is found out again by one run that changes nothing.
 
+pub mod rivals;
+
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use api::kustomize::ResourceInventory;
 use artifact::Digest;
 use cluster_access::targets::Place;
 use controller_kit::ObjectKey;
+use jiff::SignedDuration;
 use jiff::Timestamp;
+
+use crate::reconcile::closure::Closure;
+use crate::reconcile::plan::{Plan, Trigger};
+use crate::reconcile::report::Reports;
 pub use reconcile_kit::memory::Inputs;
+use rivals::Rivals;
 use tokio::task::AbortHandle;
 use tokio_util::task::AbortOnDropHandle;
-
-use crate::reconcile::Run;
-use crate::reconcile::closure::Closure;
-use crate::reconcile::handover::HandOver;
-use crate::reconcile::rivals::Rivals;
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,6 +152,54 @@ pub fn heir_moved(memory: &Memory, heir: &ObjectKey) -> Vec<ObjectKey> {
         let waits = waits.filter(|waits| waits.heirs.contains(heir));
         waits.map(|waits| waits.moved = true).is_some()
     })
+}
+
+/// Objects that wait for their heirs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HandOver {
+    /// Since when.
+    pub since: Timestamp,
+    /// For how long.
+    pub patience: SignedDuration,
+    /// Kustomizations that are expected to adopt the objects.
+    pub heirs: BTreeSet<ObjectKey>,
+    /// One of them has changed since it was looked at.
+    pub moved: bool,
+}
+
+impl HandOver {
+    /// When it ends at the latest.
+    pub fn until(&self) -> Timestamp {
+        self.since.checked_add(self.patience).unwrap_or(Timestamp::MAX)
+    }
+}
+
+/// A run whose objects are applied: all that is left is to wait for health and to record it.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// The plan that was carried out.
+    pub plan: Plan,
+    /// When it began.
+    pub began: Timestamp,
+    /// Digest of the built objects.
+    pub checksum: String,
+    /// Objects that are managed now.
+    pub inventory: ResourceInventory,
+    /// True if anything in the cluster was changed.
+    pub changed: bool,
+    /// Reports for the history.
+    pub reports: Reports,
+}
+
+impl Run {
+    /// Nobody asked for it, and it changed nothing.
+    pub(super) fn quiet(&self) -> bool {
+        !self.changed
+            && matches!(
+                self.plan.trigger,
+                Trigger::Interval | Trigger::Startup | Trigger::Variables | Trigger::HandOver
+            )
+    }
 }
 
 #[cfg(test)]

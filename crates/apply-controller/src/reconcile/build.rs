@@ -9,8 +9,8 @@ use artifact::client::{ArtifactRef, RemoteTree};
 use manifest::Object;
 use tokio::runtime::Handle;
 
-use super::closure::{Closure, Looks};
-use super::decrypt::{self, Hidden};
+use super::closure::Closure;
+use super::decrypt::{self, Hidden, Ran};
 use super::source_tree::fetch_error;
 use super::tree_fs::TreeFs;
 use super::variables::Variables;
@@ -79,16 +79,6 @@ pub async fn build(
         builds.keep(Arc::clone(&build));
     }
     Ok(build)
-}
-
-/// Result of a build, with its traces.
-pub(super) struct Ran {
-    /// The objects, or why there are none.
-    pub(super) result: Result<Built, BuildError>,
-    /// Paths that the build looked at; None if a part of the tree could not be fetched.
-    pub(super) looks: Option<Looks>,
-    /// True if files were decrypted for it.
-    pub(super) is_secret: bool,
 }
 
 /// Builds on a thread that may block; tells what was looked at, whatever came of it.

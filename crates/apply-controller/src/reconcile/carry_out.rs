@@ -2,69 +2,32 @@
 
 use std::sync::Arc;
 
-use api::kustomize::{Kustomization, ResourceInventory};
+use api::kustomize::Kustomization;
 use api::meta::ValuesKind;
 use artifact::client::RemoteTree;
 use cluster_access::targets::Target;
 use controller_kit::ObjectKey;
 use jiff::Timestamp;
-use kube_apply::{Applied, ApplyOptions, CommonMetadata, Inventory, Owner, Prepared};
-use manifest::{Object, ObjectId};
+use kube_apply::{Applied, ApplyOptions, CommonMetadata, Owner, Prepared};
+use manifest::Object;
 use reconcile_kit::base::placement;
 
-use super::build::Freshness;
-use super::build::{self, Output};
-use super::decide::{Plan, Trigger};
+use super::build::{self, Freshness, Output};
 use super::decrypt::Hidden;
+use super::ended::{CutOff, Ended, Failed};
+use super::inventory::{managed_before, recorded};
 use super::observe::Observed;
+use super::plan::{Plan, Trigger};
 use super::record::Recorder;
 use super::report::{self, Reports};
 use super::source_tree::{fetch, fetch_error, folder};
 use super::status::Health;
 use super::variables::{self, Variables};
-use super::{Run, health, ignore, managed_before, prune, recorded, rivals};
-use crate::controller::Context;
+use super::{health, ignore, prune, rivals};
+use crate::context::Context;
 use crate::decryption::Keyring;
 use crate::error::Error;
-use crate::memory;
-
-/// How the steps ended, if none failed.
-pub(super) enum Ended {
-    Done { run: Box<Run>, health: Health },
-    Waiting,
-}
-
-/// A step that failed, and what had been done before it.
-pub(crate) struct Failed {
-    /// The error.
-    pub error: Error,
-    /// Digest of the built objects, if they were built.
-    pub checksum: Option<String>,
-    /// Objects that are managed now, if that changed.
-    pub inventory: Option<ResourceInventory>,
-    /// Objects that could not be applied because a namespace or a definition is being deleted.
-    pub cut_off: CutOff,
-}
-
-/// Objects whose namespace or definition is being deleted.
-#[derive(Default)]
-pub(crate) struct CutOff {
-    /// The objects.
-    pub objects: Vec<ObjectId>,
-    /// All that the run would apply.
-    pub own: Inventory,
-}
-
-impl Failed {
-    pub(super) fn before_build(error: Error) -> Self {
-        Self {
-            error,
-            checksum: None,
-            inventory: None,
-            cut_off: CutOff::default(),
-        }
-    }
-}
+use crate::memory::{self, Run};
 
 impl From<Error> for Box<Failed> {
     fn from(error: Error) -> Self {

@@ -7,13 +7,15 @@ use std::time::Duration;
 
 use api::kustomize::{Kustomization, SourceKind};
 use api::meta::reasons;
-use artifact::client::{ArtifactRef, SourceObject};
+use artifact::client::SourceObject;
 use jiff::{SignedDuration, Timestamp};
 use reconcile_kit::checks::checks;
 use reconcile_kit::dependencies::{Met, Unmet};
 
 use super::ignore;
 use super::observe::{Dependency, Observed, Source, source_namespace};
+use super::plan::{Plan, Trigger};
+use crate::flags::Policy;
 use crate::memory::{Attempt, Inputs, Outcome, Waiting};
 
 /// Next step of the reconcile.
@@ -52,75 +54,6 @@ pub enum Decision {
         /// When the interval, or the retry after a failure, is due.
         until: Timestamp,
     },
-}
-
-/// A run, fully determined.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
-    /// Why it runs.
-    pub trigger: Trigger,
-    /// Inputs of the run.
-    pub inputs: Inputs,
-    /// Source object whose artifact is used.
-    pub source: SourceObject,
-    /// Where the artifact can be downloaded.
-    pub url: String,
-    /// The revision at the origin of the source's artifact (an OCI artifact's Git commit), if the source says so.
-    pub origin_revision: Option<String>,
-    /// The request (`reconcile.fluxcd.io/requestedAt`) that it answers, if there is one.
-    pub request: Option<String>,
-}
-
-impl Plan {
-    /// Returns the artifact that it builds from.
-    pub fn artifact(&self) -> ArtifactRef {
-        ArtifactRef {
-            object: self.source.clone(),
-            url: self.url.clone(),
-            digest: self.inputs.digest.clone(),
-            revision: self.inputs.revision.clone(),
-        }
-    }
-}
-
-/// Why a run happens, most specific first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trigger {
-    /// First time that this process sees the object.
-    Startup,
-    /// The spec changed.
-    Spec,
-    /// The source has another artifact.
-    Revision,
-    /// A person asked for it (`reconcile.fluxcd.io/requestedAt`): nothing that is remembered is trusted.
-    Requested,
-    /// A ConfigMap or Secret that variables are taken from was touched.
-    Variables,
-    /// A person confirmed a prune that was refused.
-    Confirmed,
-    /// Objects that left the source waited for another Kustomization to take them over.
-    HandOver,
-    /// Somebody changed or deleted a managed object.
-    Drift,
-    /// The last run failed, and its retry is due.
-    Retry,
-    /// The interval passed.
-    Interval,
-}
-
-/// Policy that decisions depend on, besides the object.
-#[derive(Debug, Clone, Default)]
-pub struct Policy {
-    /// References to sources in other namespaces are refused (`--no-cross-namespace-refs`).
-    pub no_cross_namespace_refs: bool,
-    /// A variable without value and default is an error (gate `StrictPostBuildSubstitutions`).
-    pub strict_substitutions: bool,
-    /// A dependency must be ready beside what its expression says (gate `AdditiveCELDependencyCheck`).
-    pub additive_expressions: bool,
-    /// ExternalArtifacts may be sources (gate `ExternalArtifact`).
-    pub external_artifacts: bool,
-    /// Objects may be ServiceAccounts at cloud providers (gate `ObjectLevelWorkloadIdentity`).
-    pub object_level_identity: bool,
 }
 
 /// Decides what to do about the object at `now`.
@@ -213,7 +146,7 @@ fn blocked(reason: &'static str, message: String) -> Decision {
 }
 
 /// Refusals that last until the spec (or a flag) changes.
-fn refused(object: &Kustomization, policy: &Policy) -> Option<Decision> {
+pub(super) fn refused(object: &Kustomization, policy: &Policy) -> Option<Decision> {
     let own = object.metadata.namespace.as_deref().unwrap_or_default();
     let source = &object.spec.source_ref;
     let foreign = source.namespace.as_deref().filter(|n| !n.is_empty() && *n != own);
@@ -323,7 +256,7 @@ fn is_handed_over(observed: &Observed, attempt: &Attempt, now: Timestamp) -> boo
 }
 
 /// Returns when the next run is due, or why it is due now.
-fn due(object: &Kustomization, attempt: &Attempt, now: Timestamp) -> Result<Timestamp, Trigger> {
+pub(super) fn due(object: &Kustomization, attempt: &Attempt, now: Timestamp) -> Result<Timestamp, Trigger> {
     let (after, trigger) = match attempt.outcome {
         Outcome::Failed => (
             Duration::from(object.retry_interval()).min(attempt.interval),

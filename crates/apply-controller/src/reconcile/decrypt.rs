@@ -15,7 +15,6 @@ use sops::flux::object;
 use sops::flux::sources::{self, EncryptedFile};
 use tokio::runtime::Handle;
 
-use super::build::Ran;
 use super::closure::Looks;
 use super::tree_fs::TreeFs;
 use crate::builds::Built;
@@ -223,6 +222,16 @@ pub(super) fn without_secrets(error: flux_spec::build::Error, hidden: &Hidden) -
         }
         error => BuildError::Content(error),
     }
+}
+
+/// Result of a build, with its traces.
+pub(super) struct Ran {
+    /// The objects, or why there are none.
+    pub(super) result: Result<Built, BuildError>,
+    /// Paths that the build looked at; None if a part of the tree could not be fetched.
+    pub(super) looks: Option<Looks>,
+    /// True if files were decrypted for it.
+    pub(super) is_secret: bool,
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use reconcile_kit::base::placement;
 use super::observe::Observed;
 use super::record::Recorder;
 use super::{handover, prune};
-use crate::controller::Context;
+use crate::context::Context;
 use crate::memory::Termination;
 
 /// Removes what is to be removed, then lets the object go. Waiting for termination holds no worker.
@@ -93,7 +93,7 @@ async fn delete(
             .map_err(|error| error.to_string()),
         // As in Flux: without its account nothing can be deleted, and the object must not hang for that.
         Ok(false) => {
-            recorder.left_behind(&super::managed_before(object).sorted());
+            recorder.left_behind(&super::inventory::managed_before(object).sorted());
             return Ok(None);
         }
         Err(error) => Err(error.to_string()),
@@ -116,7 +116,7 @@ async fn delete(
     let pruned = handover::delete(&target, &owner, &sorted, &options).await;
     recorder.pruned(None, &pruned);
     if let Some(refused) = &pruned.refused {
-        let left = super::recorded(&handover::left(&managed, &pruned).collect());
+        let left = super::inventory::recorded(&handover::left(&managed, &pruned).collect());
         let message = prune::explained(object, refused);
         // It is tried again in any case: the content may go, or a confirmation come.
         let _ = recorder.prune_refused(message, left).await;

@@ -22,11 +22,13 @@ use jiff::{SignedDuration, Timestamp};
 use kube_apply::{Guard, Owner, PruneOptions, Pruned};
 use manifest::{Object, ObjectId};
 
-use super::build::Freshness;
+use super::build::{self, Freshness};
 use super::decide::source_object;
+use super::inventory::managed_before;
 use super::observe::{self, Source, source_namespace};
-use super::{build, managed_before, source_tree};
-use crate::controller::Context;
+use super::source_tree;
+use crate::context::Context;
+use crate::memory::HandOver;
 
 /// A wait that began within this time is a new one.
 const JUST_BEGUN: SignedDuration = SignedDuration::from_secs(2);
@@ -34,26 +36,6 @@ const JUST_BEGUN: SignedDuration = SignedDuration::from_secs(2);
 const BUILDS: usize = 64;
 /// How long looking may take. What is not known by then is waited for.
 const LOOKING: Duration = Duration::from_secs(60);
-
-/// Objects that wait for their heirs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HandOver {
-    /// Since when.
-    pub since: Timestamp,
-    /// For how long.
-    pub patience: SignedDuration,
-    /// Kustomizations that are expected to adopt the objects.
-    pub heirs: BTreeSet<ObjectKey>,
-    /// One of them has changed since it was looked at.
-    pub moved: bool,
-}
-
-impl HandOver {
-    /// When it ends at the latest.
-    pub fn until(&self) -> Timestamp {
-        self.since.checked_add(self.patience).unwrap_or(Timestamp::MAX)
-    }
-}
 
 /// Objects that left an inventory, sorted by how they are handled.
 #[derive(Debug, Default)]

@@ -17,15 +17,16 @@ use kube_apply::{Action, Applied};
 use kube_health::{Checks, Outcome, Target, WaitRequest};
 use manifest::{GroupVersionKind, ObjectId};
 
-use super::carry_out::CutOff;
-use super::decide::{Decision, Trigger};
+use super::decide::Decision;
+use super::ended::CutOff;
 use super::observe::Observed;
+use super::plan::Trigger;
 use super::record::Recorder;
 use super::status::Health;
-use super::{Ended, Failed, Plan, Run};
-use crate::controller::Context;
+use super::{Ended, Failed, Plan};
+use crate::context::Context;
 use crate::error::Error;
-use crate::memory::{self, Wait};
+use crate::memory::{self, Run, Wait};
 
 /// Most rollouts of small changes are over sooner; telling of the wait would cost a status patch for nothing.
 const TOLD_AFTER: Duration = Duration::from_millis(750);
@@ -132,7 +133,7 @@ fn watch(
 ) {
     let (context, key, number) = (Arc::clone(&teller.context), teller.key.clone(), teller.number);
     let interval = context.base.jittered(observed.object.spec.interval.into());
-    super::remember(
+    super::conclude::remember(
         &context,
         &key,
         run.plan.clone(),
@@ -230,12 +231,13 @@ pub(super) async fn conclude(
     };
     match answer {
         Outcome::Healthy => {
-            super::conclude_success(context, key, observed, recorder, run, Health::Passed(after)).await
+            super::conclude::conclude_success(context, key, observed, recorder, run, Health::Passed(after))
+                .await
         }
         Outcome::Unhealthy(report) | Outcome::TimedOut(report) => {
             let began = run.began;
             let failed = failed(&run, report, after);
-            super::conclude_failure(context, key, observed, recorder, plan, *failed, began).await
+            super::conclude::conclude_failure(context, key, observed, recorder, plan, *failed, began).await
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use api::kustomize::{Kustomization, SourceKind};
 use api::meta::{ORIGIN_REVISION_KEY, condition_types};
-use api::source::{Bucket, ExternalArtifact, GitRepository, OCIRepository, Source as SourceObject};
+use api::source::Source as SourceObject;
 use controller_kit::runtime::Cache;
 use controller_kit::{ObjectKey, access_from};
 use jiff::Timestamp;
@@ -13,7 +13,9 @@ use kube::ResourceExt as _;
 use kube::runtime::reflector::{ObjectRef, Store};
 use reconcile_kit::dependencies;
 
+use crate::confirmation::confirmation;
 use crate::memory::{Attempt, Memory, Waiting};
+use crate::sources::Sources;
 
 /// State of the world as a reconcile observes it.
 #[derive(Debug, Clone)]
@@ -89,19 +91,6 @@ pub struct Lineage {
     pub applied_revision: Option<String>,
 }
 
-/// The sources that watches have seen.
-#[derive(Clone)]
-pub struct Sources {
-    /// All GitRepositories.
-    pub git_repositories: Store<GitRepository>,
-    /// All OCIRepositories.
-    pub oci_repositories: Store<OCIRepository>,
-    /// All Buckets.
-    pub buckets: Store<Bucket>,
-    /// All ExternalArtifacts.
-    pub external_artifacts: Store<ExternalArtifact>,
-}
-
 /// Reads everything about one Kustomization; None if it is gone.
 ///
 /// With `locked`, an expression sees of objects in other namespaces only who they are and how they are.
@@ -151,8 +140,7 @@ pub fn observe(
                 .map(|waits| (waits.moved, waits.until())),
         )
     });
-    let prune_confirmed =
-        prune_refused.is_some() && prune_refused.as_deref() == super::prune::confirmation(&object);
+    let prune_confirmed = prune_refused.is_some() && prune_refused.as_deref() == confirmation(&object);
     Some(Observed {
         source: observed_source,
         source_name,
@@ -194,7 +182,7 @@ pub fn source_namespace(object: &Kustomization) -> &str {
     }
 }
 
-fn annotation(object: &Kustomization, key: &str) -> Option<String> {
+pub(super) fn annotation(object: &Kustomization, key: &str) -> Option<String> {
     object
         .metadata
         .annotations

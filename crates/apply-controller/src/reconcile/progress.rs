@@ -7,7 +7,8 @@ use controller_kit::metrics::Progress;
 use jiff::Timestamp;
 use kube::runtime::reflector::{ObjectRef, Store};
 
-use super::observe::{self, Sources};
+use super::observe;
+use crate::sources::Sources;
 
 /// A revision is delivered when it is the applied one.
 pub fn of(status: Option<&KustomizationStatus>) -> Progress<'_> {

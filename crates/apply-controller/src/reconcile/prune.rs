@@ -4,71 +4,20 @@
 //! object is deleted, and what is dangerous, is `kube-apply`'s; which of it is guarded, and how a person confirms, is here.
 
 use api::kustomize::{Kustomization, ResourceInventory};
-use api::meta::{condition_types, reasons};
 use cluster_access::targets::Target;
-use controller_kit::{ObjectKey, conditions};
-use jiff::{SignedDuration, Timestamp};
+use controller_kit::ObjectKey;
+use jiff::Timestamp;
 use kube::ResourceExt as _;
-use kube_apply::{Guard, Inventory, Owner, PruneOptions, Pruned, Refused, Share, inventory};
+use kube_apply::{Inventory, Owner, PruneOptions, Pruned, Refused, inventory};
 
-use super::decide::Plan;
+use super::handover;
+use super::inventory::recorded;
 use super::observe::Observed;
+use super::plan::Plan;
 use super::record::Recorder;
-use super::{handover, recorded};
-use crate::controller::Context;
+use crate::confirmation::CONFIRM_ANNOTATION;
+use crate::context::Context;
 use crate::error::Error;
-use crate::flags::PruneForeign;
-
-/// The annotation that confirms a prune. Its value is what the refusal printed.
-pub const CONFIRM_ANNOTATION: &str = "windlass.dev/confirm-prune";
-
-/// Objects that are not pruned without confirmation.
-#[derive(Debug, Clone)]
-pub struct PrunePolicy {
-    /// The namespace of this controller.
-    pub own_namespace: String,
-    /// How much of an inventory may go at once, in percent.
-    pub max_share: u8,
-    /// Whether namespaces and definitions go together with what others made.
-    pub foreign: PruneForeign,
-    /// How long an object is kept for another Kustomization that does not come to apply it.
-    pub handover_patience: SignedDuration,
-}
-
-impl PrunePolicy {
-    /// The guard of a run. What is in `kept` stays in the source.
-    fn in_a_run(&self, object: &Kustomization, target: &Target, old: &Inventory, kept: &Inventory) -> Guard {
-        let ready = object
-            .status
-            .as_ref()
-            .and_then(|status| conditions::get(&status.conditions, condition_types::READY));
-        let before = ready.filter(|ready| ready.reason == reasons::PRUNE_REFUSED);
-        Guard {
-            share: Some(Share {
-                percent: self.max_share,
-                of: old.len(),
-            }),
-            kept: kept.clone(),
-            refused_before: before.map(|ready| ready.message.clone()),
-            ..self.at_the_end(object, target)
-        }
-    }
-
-    /// The guard of a Kustomization that is deleted: all of it goes, so that a share of it does not count.
-    pub fn at_the_end(&self, object: &Kustomization, target: &Target) -> Guard {
-        Guard {
-            own_namespace: Some(self.own_namespace.clone()).filter(|_| target.place.is_home()),
-            foreign: self.foreign == PruneForeign::Refuse,
-            confirmation: confirmation(object).map(str::to_owned),
-            ..Guard::default()
-        }
-    }
-}
-
-/// The confirmation that a person has given.
-pub fn confirmation(object: &Kustomization) -> Option<&str> {
-    object.annotations().get(CONFIRM_ANNOTATION).map(String::as_str)
-}
 
 /// Says what was refused, and how to go on.
 pub fn explained(object: &Kustomization, refused: &Refused) -> String {

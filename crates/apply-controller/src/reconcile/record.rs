@@ -6,21 +6,21 @@ use std::time::Duration;
 
 use api::kustomize::{Kustomization, KustomizationStatus, ResourceInventory};
 use api::meta::{KUSTOMIZE_GROUP, condition_types, reasons};
-use controller_kit::ObjectKey;
-use controller_kit::conditions;
 use controller_kit::events::Severity;
 use controller_kit::queue::Outcome as Next;
+use controller_kit::{ObjectKey, conditions};
 use jiff::Timestamp;
 use kube_apply::{Applied, Pruned, SkipReason};
 use manifest::ObjectId;
 use reconcile_kit::writer::Writer;
 
-use super::decide::Plan;
+use super::plan::Plan;
 use super::report::Reports;
 use super::status::{self, Entry, Failure, Health, Report, Success};
-use super::{Failed, Run, progress, why};
-use crate::controller::Context;
+use super::{Failed, progress, why};
+use crate::context::Context;
 use crate::error::Error;
+use crate::memory::Run;
 
 /// Records what becomes of one object.
 pub struct Recorder<'a> {

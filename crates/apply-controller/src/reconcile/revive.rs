@@ -10,8 +10,8 @@ use controller_kit::ObjectKey;
 use reconcile_kit::base::placement;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::carry_out::CutOff;
-use crate::controller::Context;
+use super::ended::CutOff;
+use crate::context::Context;
 
 /// After so many failures in a row that ended like this, the retry interval decides: something else is wrong.
 const REVIVALS: u8 = 5;

@@ -4,7 +4,7 @@ use api::kustomize::Kustomization;
 use artifact::client::{ArtifactRef, RemoteTree};
 use artifact::tree::EntryKind;
 
-use crate::controller::Context;
+use crate::context::Context;
 use crate::error::Error;
 
 /// Opens the tree of an artifact.

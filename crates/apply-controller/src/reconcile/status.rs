@@ -234,7 +234,7 @@ fn rivals(status: &mut KustomizationStatus, frame: Frame<'_>, told: Option<&str>
     };
     let message = format!(
         "{}{}",
-        super::rivals::without(&ready.message),
+        crate::memory::rivals::without_rivals(&ready.message),
         told.unwrap_or_default()
     );
     let fact = Fact::holds(condition_types::READY, &ready.reason.clone(), message);

@@ -1,0 +1,59 @@
+//! Plan of a run: what triggers it, and what it runs on.
+
+use artifact::client::{ArtifactRef, SourceObject};
+
+use crate::memory::Inputs;
+
+/// A run, fully determined.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// Why it runs.
+    pub trigger: Trigger,
+    /// Inputs of the run.
+    pub inputs: Inputs,
+    /// Source object whose artifact is used.
+    pub source: SourceObject,
+    /// Where the artifact can be downloaded.
+    pub url: String,
+    /// The revision at the origin of the source's artifact (an OCI artifact's Git commit), if the source says so.
+    pub origin_revision: Option<String>,
+    /// The request (`reconcile.fluxcd.io/requestedAt`) that it answers, if there is one.
+    pub request: Option<String>,
+}
+
+impl Plan {
+    /// Returns the artifact that it builds from.
+    pub fn artifact(&self) -> ArtifactRef {
+        ArtifactRef {
+            object: self.source.clone(),
+            url: self.url.clone(),
+            digest: self.inputs.digest.clone(),
+            revision: self.inputs.revision.clone(),
+        }
+    }
+}
+
+/// Why a run happens, most specific first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trigger {
+    /// First time that this process sees the object.
+    Startup,
+    /// The spec changed.
+    Spec,
+    /// The source has another artifact.
+    Revision,
+    /// A person asked for it (`reconcile.fluxcd.io/requestedAt`): nothing that is remembered is trusted.
+    Requested,
+    /// A ConfigMap or Secret that variables are taken from was touched.
+    Variables,
+    /// A person confirmed a prune that was refused.
+    Confirmed,
+    /// Objects that left the source waited for another Kustomization to take them over.
+    HandOver,
+    /// Somebody changed or deleted a managed object.
+    Drift,
+    /// The last run failed, and its retry is due.
+    Retry,
+    /// The interval passed.
+    Interval,
+}
