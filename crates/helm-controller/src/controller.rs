@@ -6,75 +6,25 @@ use api::helm::HelmRelease;
 use api::meta::ValuesKind;
 use api::source::{ExternalArtifact, HelmChart, OCIRepository};
 use controller_kit::flags::ALL_CONFIGS;
-use controller_kit::queue::{Backoff, Slot};
+use controller_kit::queue::Slot;
 use controller_kit::runtime::{scoped_api, watch_changes};
 use controller_kit::{Context as Kit, ObjectKey};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::Api;
 use kube::core::PartialObjectMeta;
 use kube::runtime::watcher;
-use reconcile_kit::base::{Base, placement};
 use reconcile_kit::setup::{self, Setup};
 use reconcile_kit::{configs, sources};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use crate::charts::Charts;
-use crate::flags::{Flags, NAME, Policy, Settings};
+use crate::context::Context;
+use crate::flags::{Flags, NAME, Settings};
 use crate::follow::{self, Facts};
-use crate::memory::{self, Memory};
+use crate::memory::Memory;
 use crate::reconcile::observe::Sources;
 use crate::reconcile::reconcile;
-use crate::values;
-
-/// Context that all reconciles share.
-pub struct Context {
-    /// Context that reconciles of any kind share.
-    pub base: Base<HelmRelease>,
-    /// The sources of charts that the watches have seen.
-    pub sources: Sources,
-    /// Memory of earlier reconciles.
-    pub memory: Memory,
-    /// Charts that were loaded.
-    pub charts: Charts,
-    /// Policy set by flags.
-    pub policy: Policy,
-    /// ConfigMaps and Secrets that specs refer to are watched, all of them.
-    pub watches_configs: bool,
-    /// After how long what failed is tried again.
-    pub backoff: Backoff,
-    /// Set off when the process is to end.
-    pub shutdown: CancellationToken,
-}
-
-impl Context {
-    /// Drops everything about an object that is gone.
-    pub fn forget(&self, key: &ObjectKey) {
-        self.memory.forget(key);
-        self.base.forget(key);
-    }
-
-    /// Enqueues the HelmReleases of our shard that are concerned by something.
-    pub fn enqueue(&self, concerned: impl Fn(&HelmRelease) -> bool) {
-        let concerned = self.base.concerned(concerned).into_iter();
-        concerned.for_each(|key| self.wake(key));
-    }
-
-    /// Has an object looked at. A run of it that waits is ended, if the gate for that is open.
-    pub fn wake(&self, key: ObjectKey) {
-        if self.policy.cancel_on_change {
-            memory::cancel(&self.memory, &key);
-        }
-        self.base.queue.add(key);
-    }
-
-    /// Returns whether what an object is released with, and where, comes from this ConfigMap or Secret.
-    pub fn reads(&self, object: &HelmRelease, kind: ValuesKind, config: &ObjectKey) -> bool {
-        let name = &config.name;
-        object.metadata.namespace.as_deref() == Some(&config.namespace)
-            && (values::refers_to(object, kind, name) || placement(object).refers_to(kind, name))
-    }
-}
 
 /// Watches and reconciles until the process is told to stop.
 pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {

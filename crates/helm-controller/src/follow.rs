@@ -21,11 +21,9 @@ use kube_apply::Drift;
 use reconcile_kit::base;
 use reconcile_kit::dependencies::{self, is_ready};
 
-use crate::controller::Context;
-use crate::drift_rules;
+use crate::context::Context;
 use crate::memory::{self, Seen};
-use crate::release;
-use crate::source;
+use crate::{drift_rules, release, source};
 
 /// Time for the watch to deliver the writes of our own actions, before or after these end.
 const SETTLING: Duration = Duration::from_millis(500);

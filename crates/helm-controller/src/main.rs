@@ -4,6 +4,7 @@
 
 mod chart_template;
 mod charts;
+mod context;
 mod controller;
 mod drift_rules;
 mod error;

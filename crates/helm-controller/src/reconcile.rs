@@ -25,7 +25,7 @@ use controller_kit::queue::{Outcome as Next, Slot};
 use jiff::Timestamp;
 use reconcile_kit::patience;
 
-use crate::controller::Context;
+use crate::context::Context;
 use decide::Decision;
 use record::Recorder;
 use status::Report;

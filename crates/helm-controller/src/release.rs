@@ -6,10 +6,12 @@
 //! and the trait is pure. Words and order are Flux's, since dashboards and the flux CLI match them; what differs is in
 //! docs/compatibility/flux.md.
 
+mod action;
 mod attempt;
 mod delete;
 mod desired;
 mod digests;
+mod drift;
 mod drive;
 mod events;
 mod history;
@@ -17,7 +19,9 @@ mod ledger;
 mod next;
 mod outcome;
 mod perform;
+mod performed;
 mod policy;
+mod reasons;
 mod requests;
 mod state;
 mod stranger;
@@ -28,13 +32,15 @@ mod testing;
 mod unlock;
 mod verify;
 
+pub use action::Action;
 pub use attempt::begin;
 pub use delete::uninstall;
 pub use desired::Desired;
+pub use drift::{Change, Drift};
 pub use drive::{Ended, drive};
 pub use events::Event;
 pub use history::latest;
-pub use next::Action;
-pub use perform::{Change, Drift, Failure, FailureKind, Perform, Performed};
+pub use perform::Perform;
+pub use performed::{Failure, FailureKind, Performed};
 pub use policy::timeout;
 pub use target::{must_reinstall, release_name, release_namespace, storage_namespace};

@@ -13,14 +13,13 @@ use controller_kit::queue::{Outcome as Next, Slot};
 use controller_kit::{ObjectKey, finalizer};
 use error_chain::chain;
 use jiff::Timestamp;
-use reconcile_kit::base::owner;
-use reconcile_kit::base::placement;
+use reconcile_kit::base::{owner, placement};
 
 use super::observe::Observed;
 use super::record::Recorder;
 use super::template;
 use super::world::{Place, World};
-use crate::controller::Context;
+use crate::context::Context;
 use crate::memory::Ends;
 use crate::release;
 

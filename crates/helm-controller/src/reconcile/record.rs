@@ -11,7 +11,7 @@ use reconcile_kit::writer::Writer;
 
 use super::progress;
 use super::status::{self, Report};
-use crate::controller::Context;
+use crate::context::Context;
 use crate::error::Error;
 
 /// Records what becomes of one object.

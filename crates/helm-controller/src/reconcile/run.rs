@@ -20,7 +20,7 @@ use super::record::Recorder;
 use super::status::{self, Report};
 use super::world::{Place, World};
 use crate::charts::Loaded;
-use crate::controller::Context;
+use crate::context::Context;
 use crate::memory::{Attempt, Ends, Outcome, Seen};
 use crate::release::{self, Desired, Ended};
 use crate::{chart_template, drift_rules, values};

@@ -9,7 +9,7 @@ use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams};
 
 use super::record::Recorder;
-use crate::controller::Context;
+use crate::context::Context;
 use crate::error::Error;
 use crate::flags::NAME;
 

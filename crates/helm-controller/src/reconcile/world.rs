@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 use super::record::Recorder;
 use super::{drift, inventory, waiting};
 use crate::charts::Loaded;
-use crate::controller::Context;
+use crate::context::Context;
 use crate::flags::NAME;
 use crate::memory::Ends;
 use crate::orders::Orders;

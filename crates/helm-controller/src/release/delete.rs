@@ -2,13 +2,12 @@
 
 use api::helm::{HelmRelease, HelmReleaseStatus, ReleaseAction};
 
+use super::action::Action;
 use super::attempt::clear_failures;
-use super::history;
 use super::ledger::Ledger;
-use super::next::Action;
-use super::outcome;
-use super::perform::{Failure, Perform};
-use super::summary;
+use super::perform::Perform;
+use super::performed::Failure;
+use super::{history, outcome, summary};
 
 /// Uninstalls the release that the status tells of, and forgets it. An error if it is to be tried again.
 ///

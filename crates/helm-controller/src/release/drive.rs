@@ -11,14 +11,16 @@ use api::meta::{Duration, reasons as common};
 use controller_kit::conditions::{self, Fact};
 use helm_release::Release;
 
+use super::action::{Action, Kind};
 use super::desired::Desired;
+use super::drift::{Change, Drift};
 use super::ledger::Ledger;
-use super::next::{Action, Kind, Next, Stall, next};
-use super::outcome;
-use super::perform::{Change, Drift, Failure, FailureKind, Perform, Performed};
+use super::next::{Next, Stall, next};
+use super::perform::Perform;
+use super::performed::{Failure, FailureKind, Performed};
 use super::policy::{self, Remediation};
 use super::state::{State, drift_mode, state};
-use super::{stranger, verify};
+use super::{outcome, stranger, verify};
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]

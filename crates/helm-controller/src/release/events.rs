@@ -7,7 +7,7 @@ use api::meta::HELM_GROUP;
 use controller_kit::events::Severity;
 
 use super::desired::Desired;
-use super::perform::Performed;
+use super::performed::Performed;
 
 /// Something to publish about the object.
 #[derive(Clone, Debug, PartialEq, Eq)]

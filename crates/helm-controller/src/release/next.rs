@@ -6,84 +6,18 @@ use controller_kit::conditions::Fact;
 use controller_kit::events::Severity;
 use helm_release::{Release, Status};
 
+use super::action::Action;
 use super::desired::Desired;
+use super::drift::Drift;
 use super::events::Event;
 use super::history::{self, Snapshots as _, full_name};
 use super::ledger::Ledger;
-use super::outcome::{made, reasons};
-use super::perform::Drift;
 use super::policy::{self, Remediation};
+use super::reasons::{self, released_message};
 use super::requests;
 use super::state::{self, State};
 use super::summary::summarize;
 use super::unlock::unlocked;
-
-/// Something that is done to a release.
-#[derive(Clone, Debug)]
-pub enum Action {
-    /// Makes the first revision.
-    Install,
-    /// Makes a later one.
-    Upgrade,
-    /// Brings an earlier revision back, this one.
-    RollBack(Box<Snapshot>),
-    /// Removes what an action that failed has left.
-    UninstallRemediation,
-    /// Ends an uninstall that was not ended.
-    FinishUninstall,
-    /// Removes the release, because its object is deleted or it is to be elsewhere.
-    Uninstall,
-    /// Runs the tests of the newest revision.
-    Test,
-    /// Writes this record in place of one that a crash left pending.
-    Unlock(Box<Release>),
-    /// Applies the manifest to these objects again.
-    CorrectDrift(Vec<Drift>),
-}
-
-/// Actions of one kind are done once per run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Makes a revision.
-    Release,
-    /// Undoes one. The run ends with it.
-    Remediate,
-    /// Ends what was begun before.
-    Finish,
-    /// Tests.
-    Test,
-    /// Unlocks.
-    Unlock,
-    /// Corrects drift.
-    DriftCorrection,
-}
-
-impl Action {
-    /// Its name, in Flux's words.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Install => "install",
-            Self::Upgrade => "upgrade",
-            Self::RollBack(_) => "rollback",
-            Self::UninstallRemediation | Self::FinishUninstall | Self::Uninstall => "uninstall",
-            Self::Test => "test",
-            Self::Unlock(_) => "unlock",
-            Self::CorrectDrift(_) => "correct cluster drift",
-        }
-    }
-
-    /// Its kind.
-    pub fn kind(&self) -> Kind {
-        match self {
-            Self::Install | Self::Upgrade | Self::Uninstall => Kind::Release,
-            Self::RollBack(_) | Self::UninstallRemediation => Kind::Remediate,
-            Self::FinishUninstall => Kind::Finish,
-            Self::Test => Kind::Test,
-            Self::Unlock(_) => Kind::Unlock,
-            Self::CorrectDrift(_) => Kind::DriftCorrection,
-        }
-    }
-}
 
 /// Next step that follows from a state.
 #[derive(Debug)]
@@ -178,7 +112,7 @@ fn in_sync(ledger: &mut Ledger<'_>, forced: bool, desired: &Desired) -> Next {
             _ => None,
         };
         if let (Some(reason), Some(current)) = (reason, history::latest(&ledger.status.history)) {
-            let message = made(reason, current);
+            let message = released_message(reason, current);
             ledger.state(Fact::holds(RELEASED, reason, message));
             summarize(ledger);
         }
@@ -202,7 +136,7 @@ fn remediated_is_upgraded(ledger: &mut Ledger<'_>) {
     let Some(current) = history::latest(&ledger.status.history) else {
         return;
     };
-    let message = made(reasons::UPGRADE_SUCCEEDED, current);
+    let message = released_message(reasons::UPGRADE_SUCCEEDED, current);
     ledger.remove(RELEASED);
     ledger.state(Fact::holds(RELEASED, reasons::UPGRADE_SUCCEEDED, message));
     ledger.remove(REMEDIATED);
@@ -232,7 +166,7 @@ fn drifted(ledger: &mut Ledger<'_>, drift: Vec<Drift>) -> Next {
 }
 
 /// Remedies a failure, or tries again.
-fn failed(ledger: &mut Ledger<'_>, forced: bool, desired: &Desired) -> Next {
+pub(super) fn failed(ledger: &mut Ledger<'_>, forced: bool, desired: &Desired) -> Next {
     let object = ledger.object;
     if policy::active_retry(object, ledger.status, desired.retries_by_default).is_some() {
         ledger.status.history.truncate_to_newest();
@@ -268,7 +202,7 @@ impl Stall {
         match self {
             Self::RetriesExceeded => {
                 let action = ledger.status.last_attempted_release_action;
-                let action = action.map(super::outcome::verb).unwrap_or_default();
+                let action = action.map(super::reasons::verb).unwrap_or_default();
                 let failures = Remediation::active(ledger.object, ledger.status)
                     .map_or(0, |remediation| remediation.failures(ledger.status));
                 ledger.stalled(

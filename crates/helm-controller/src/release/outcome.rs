@@ -11,41 +11,18 @@ mod test;
 mod uninstall;
 mod unlock;
 
-use api::helm::{ReleaseAction, Snapshot};
+use api::helm::ReleaseAction;
 use api::meta::condition_types::RELEASED;
 use api::meta::{FALSE, TRUE};
 use controller_kit::conditions::{self, Fact};
 
+use super::action::Action;
 use super::desired::Desired;
-use super::history::{full_name, versioned_chart};
 use super::ledger::Ledger;
-use super::next::Action;
-use super::perform::{Failure, Performed};
+use super::performed::{Failure, Performed};
 use super::{digests, summary};
 
 pub(super) use uninstall::of_uninstall;
-
-/// Reasons and condition types that only a HelmRelease has.
-pub(super) mod reasons {
-    pub(in super::super) const INSTALL_SUCCEEDED: &str = "InstallSucceeded";
-    pub(in super::super) const INSTALL_FAILED: &str = "InstallFailed";
-    pub(in super::super) const UPGRADE_SUCCEEDED: &str = "UpgradeSucceeded";
-    pub(in super::super) const UPGRADE_FAILED: &str = "UpgradeFailed";
-    pub(in super::super) const TEST_SUCCEEDED: &str = "TestSucceeded";
-    pub(in super::super) const TEST_FAILED: &str = "TestFailed";
-    pub(in super::super) const ROLLBACK_SUCCEEDED: &str = "RollbackSucceeded";
-    pub(in super::super) const ROLLBACK_FAILED: &str = "RollbackFailed";
-    pub(in super::super) const UNINSTALL_SUCCEEDED: &str = "UninstallSucceeded";
-    pub(in super::super) const UNINSTALL_FAILED: &str = "UninstallFailed";
-    pub(in super::super) const PENDING_RELEASE: &str = "PendingRelease";
-    pub(in super::super) const AWAITING_TESTS: &str = "AwaitingTests";
-    pub(in super::super) const FOREIGN_CHANGE: &str = "ForeignReleaseChange";
-    pub(in super::super) const DRIFTED: &str = "Drifted";
-    pub(in super::super) const DRIFT_DETECTED: &str = "DriftDetected";
-    pub(in super::super) const NO_DRIFT_DETECTED: &str = "NoDriftDetected";
-    pub(in super::super) const DRIFT_CORRECTED: &str = "DriftCorrected";
-    pub(in super::super) const DRIFT_CORRECTION_FAILED: &str = "DriftCorrectionFailed";
-}
 
 /// Records the outcome of an action, and makes Ready of it.
 pub(super) fn record(
@@ -96,25 +73,4 @@ pub(super) fn explain(ledger: &mut Ledger<'_>, found: &str) {
     };
     ledger.state(fact);
     summary::summarize(ledger);
-}
-
-/// That a revision was made.
-pub(super) fn made(reason: &str, snapshot: &Snapshot) -> String {
-    let action = match reason {
-        reasons::INSTALL_SUCCEEDED => "install",
-        _ => "upgrade",
-    };
-    format!(
-        "Helm {action} succeeded for release {} with chart {}",
-        full_name(snapshot),
-        versioned_chart(snapshot)
-    )
-}
-
-/// The action as a verb.
-pub(super) fn verb(action: ReleaseAction) -> &'static str {
-    match action {
-        ReleaseAction::Install => "install",
-        ReleaseAction::Upgrade => "upgrade",
-    }
 }

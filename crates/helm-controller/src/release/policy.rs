@@ -3,7 +3,7 @@
 use api::helm::{ActionStrategyName, HelmRelease, HelmReleaseStatus, ReleaseAction, RemediationStrategy};
 use api::meta::Duration;
 
-use super::next::Action;
+use super::action::Action;
 
 /// How long to wait before an action that failed is tried again, if the spec does not say.
 const RETRY_INTERVAL: Duration = Duration::from_secs(300);

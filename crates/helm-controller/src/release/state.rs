@@ -4,7 +4,7 @@ use api::helm::{DriftDetectionMode, HelmRelease, HelmReleaseStatus};
 use helm_release::{Release, Status};
 
 use super::desired::Desired;
-use super::perform::Drift;
+use super::drift::Drift;
 use super::policy::{self, Remediation};
 use super::{digests, history, unlock, verify};
 

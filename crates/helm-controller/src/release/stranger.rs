@@ -7,7 +7,7 @@ use helm_release::{Release, Status};
 
 use super::events::Event;
 use super::history::{self, full_name};
-use super::outcome::reasons;
+use super::reasons;
 use super::state::State;
 
 /// Says what was found in place of the revision that was left, if it was another's.

@@ -9,10 +9,12 @@ use helm_release::{ApplyMethod, Chart, Hook, HookPhase, HookRun, Info, Release, 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use super::action::Action;
 use super::desired::Desired;
+use super::drift::{Change, Drift};
 use super::events::Event;
-use super::next::Action;
-use super::perform::{Change, Drift, Failure, FailureKind, Perform, Performed};
+use super::perform::Perform;
+use super::performed::{Failure, FailureKind, Performed};
 use super::{history, verify};
 
 /// `HelmRelease` web in namespace apps.

@@ -7,8 +7,8 @@ use controller_kit::events::Severity;
 use super::super::events::Event;
 use super::super::history::{self, full_name};
 use super::super::ledger::Ledger;
-use super::super::perform::{FailureKind, Performed};
-use super::reasons;
+use crate::release::performed::{FailureKind, Performed};
+use crate::release::reasons;
 
 /// Records it. What failed is tried again by the run that follows.
 pub(super) fn record(ledger: &mut Ledger<'_>, performed: &Performed) {

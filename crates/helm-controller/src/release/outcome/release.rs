@@ -10,10 +10,10 @@ use super::super::desired::Desired;
 use super::super::events::{Event, with_log};
 use super::super::history::{self, Snapshots as _, full_name, has_been_tested, renewed, versioned_chart};
 use super::super::ledger::Ledger;
-use super::super::perform::{Failure, FailureKind, Performed};
 use super::super::policy::{self, Remediation};
 use super::super::{digests, target};
-use super::{made, reasons, verb};
+use crate::release::performed::{Failure, FailureKind, Performed};
+use crate::release::reasons::{self, released_message, verb};
 
 /// Records it. An error if no revision was written.
 pub(super) fn record(
@@ -71,7 +71,7 @@ fn succeeded(ledger: &mut Ledger<'_>, action: ReleaseAction, desired: &Desired) 
         ReleaseAction::Install => reasons::INSTALL_SUCCEEDED,
         ReleaseAction::Upgrade => reasons::UPGRADE_SUCCEEDED,
     };
-    let message = made(reason, &current);
+    let message = released_message(reason, &current);
     ledger.state(Fact::holds(RELEASED, reason, message.clone()));
     if policy::tests(ledger.object) && !has_been_tested(&current) {
         let (name, chart) = (full_name(&current), versioned_chart(&current));

@@ -9,8 +9,8 @@ use super::super::desired::Desired;
 use super::super::events::{self, Event, with_log};
 use super::super::history::{self, Snapshots as _, full_name, renewed, versioned_chart};
 use super::super::ledger::Ledger;
-use super::super::perform::{Failure, FailureKind, Performed};
-use super::reasons;
+use crate::release::performed::{Failure, FailureKind, Performed};
+use crate::release::reasons;
 
 /// Records a rollback to that revision. An error if no revision was written.
 pub(super) fn record(

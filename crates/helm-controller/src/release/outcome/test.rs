@@ -8,9 +8,9 @@ use controller_kit::events::Severity;
 use super::super::events::Event;
 use super::super::history::{self, full_name, has_been_tested, renewed, targets, tests_of, versioned_chart};
 use super::super::ledger::Ledger;
-use super::super::perform::{Failure, FailureKind, Performed};
 use super::super::policy::Remediation;
-use super::reasons;
+use crate::release::performed::{Failure, FailureKind, Performed};
+use crate::release::reasons;
 
 /// Records it. An error if no test came to an end.
 pub(super) fn record(ledger: &mut Ledger<'_>, performed: &Performed) -> Result<(), Failure> {

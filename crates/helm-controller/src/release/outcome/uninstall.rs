@@ -8,8 +8,8 @@ use controller_kit::events::Severity;
 use super::super::events::{Event, with_log};
 use super::super::history::{self, Snapshots as _, full_name, renewed, targets, versioned_chart};
 use super::super::ledger::Ledger;
-use super::super::perform::{Failure, FailureKind, Performed};
-use super::reasons;
+use crate::release::performed::{Failure, FailureKind, Performed};
+use crate::release::reasons;
 
 /// Helm may end an uninstall well although it could not write that.
 const NO_STORAGE_UPDATE: &str = "uninstall completed with error: release not updated in Helm storage";

@@ -8,9 +8,9 @@ use helm_release::{Release, Status};
 use super::super::events::Event;
 use super::super::history::{self, Snapshots as _, full_name, versioned_chart};
 use super::super::ledger::Ledger;
-use super::super::perform::{Failure, Performed};
 use super::super::unlock;
-use super::reasons;
+use crate::release::performed::{Failure, Performed};
+use crate::release::reasons;
 
 /// Records it. `release` is the record as it was to be written.
 pub(super) fn record(

@@ -6,7 +6,7 @@ use helm_release::Status;
 use serde_json::{Value, json};
 
 use super::super::*;
-use crate::release::perform::Failure;
+use crate::release::performed::Failure;
 use crate::release::testing::{World, desired, object, record};
 use crate::release::{begin, history};
 

@@ -12,8 +12,8 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 use super::super::*;
-use crate::release::testing::{ChartOf, World};
-use crate::release::{Event, begin, delete, history, target, testing};
+use crate::release::testing::{self, ChartOf, World};
+use crate::release::{Event, begin, delete, history, reasons, target};
 
 #[derive(Deserialize)]
 struct Scenario {
@@ -225,7 +225,7 @@ fn describe(ended: &str, status: &HelmReleaseStatus, world: &World) -> String {
         status.upgrade_failures,
         status
             .last_attempted_release_action
-            .map(outcome::verb)
+            .map(reasons::verb)
             .unwrap_or_default()
     ));
     line(format!(
@@ -254,7 +254,7 @@ fn describe(ended: &str, status: &HelmReleaseStatus, world: &World) -> String {
             release.version, info.status, info.description
         ));
     }
-    let known_to_flux = |event: &&Event| event.reason != outcome::reasons::FOREIGN_CHANGE;
+    let known_to_flux = |event: &&Event| event.reason != reasons::FOREIGN_CHANGE;
     for event in world.events.iter().filter(known_to_flux) {
         let kind = if event.severity == Severity::Error {
             "Warning"
