@@ -9,8 +9,8 @@ use std::fmt;
 use kube::core::Status;
 use manifest::{ObjectId, Origin};
 
-use crate::Change;
 use crate::inventory::Inventory;
+use crate::{Change, mapper};
 
 /// Tells failures apart by what helps against them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -407,6 +407,17 @@ impl fmt::Display for ApplyError {
 }
 
 impl std::error::Error for ApplyError {}
+
+pub(crate) fn failure(error: &mapper::Error) -> Failure {
+    match error {
+        mapper::Error::UnknownKind(_) => Failure::new(Class::NotServed, error.to_string()),
+        mapper::Error::StaleGroup(_) => Failure::new(Class::Transient, error.to_string()),
+        mapper::Error::Discover(source) => Failure::new(
+            Class::Transient,
+            format!("{error}: {}", Failure::from_client(source)),
+        ),
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -25,6 +25,8 @@
 //! waits for health, knows a Kustomization, or writes a status.
 
 mod apply;
+mod cascade;
+mod change;
 pub mod changes;
 mod engine;
 mod failure;
@@ -35,6 +37,7 @@ pub mod managed;
 pub mod mapper;
 mod normalize;
 mod one;
+mod page;
 mod plan;
 mod policy;
 mod prepare;
@@ -49,7 +52,10 @@ mod terminated;
 mod terminating;
 mod usable;
 
-pub use apply::{Action, Applied, Change, Difference, Differs};
+pub use crate::cascade::{Cascade, Deleted};
+pub use crate::change::{Action, Change};
+pub use crate::request::MadePatch;
+pub use apply::{Applied, Difference, Differs};
 pub use changes::{FieldChange, FieldChanges, SetBy};
 pub use engine::Engine;
 pub use failure::{ApplyError, Class, Failure, ObjectError, Step, summarize};
@@ -57,7 +63,7 @@ pub use fingerprint::{Digest, Facts};
 pub use ignore::{IgnoreError, IgnoreRule, IgnoreRules, Ignored};
 pub use inventory::Inventory;
 pub use managed::{Drift, ManagedIndex, What};
-pub use one::{ApplyOne, Cascade, Deleted, MadePatch};
+pub use one::ApplyOne;
 pub use policy::Policy;
 pub use prepare::Prepared;
 pub use preview::{Expected, Fate, Means, Patcher, Preview};

@@ -5,6 +5,7 @@
 //! [subscribers](ManagedIndex::subscribe). What this does not do: read objects, correct anything, or decide for how long
 //! a kind that may not be watched goes unwatched; such objects are [`Live::Unknown`] and applied anew each time.
 
+mod drift;
 mod index;
 mod watch;
 
@@ -22,29 +23,7 @@ use crate::settings::{Owner, Settings};
 use index::Index;
 pub use index::{Applying, Live, Recorded};
 
-/// Change to an object that we applied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
-    /// Somebody changed, took or removed something of ours.
-    Modified,
-    /// It is gone.
-    Deleted,
-    /// Another owner applied it. Taking it back would go on without end; that is left to the intervals of both.
-    Taken,
-}
-
-/// An object is no longer as its owner left it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Drift {
-    /// Owner that applied it.
-    pub owner: Owner,
-    /// The object.
-    pub object: ObjectId,
-    /// The change.
-    pub what: What,
-    /// Owner that applied it, if it was another one.
-    pub by: Option<Owner>,
-}
+pub use drift::{Drift, What};
 
 /// The index, shared by all reconciles of a process. Clones are handles to the same index.
 #[derive(Clone)]

@@ -8,6 +8,7 @@
 mod capabilities;
 mod catalog;
 mod definition;
+mod resource;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,22 +17,12 @@ use std::time::{Duration, Instant};
 use http::Request;
 use k8s_openapi::apimachinery::pkg::version::Info;
 use kube::Client;
-use kube::core::ApiResource;
 use manifest::GroupVersionKind;
 
 use catalog::{Catalog, Document};
 pub use definition::{Definition, definition};
 
-/// Address of a kind's objects.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Resource {
-    /// Group, version, kind and plural.
-    pub api: ApiResource,
-    /// True if objects live in a namespace.
-    pub namespaced: bool,
-    /// True if the server can list and watch the kind.
-    pub watchable: bool,
-}
+pub use resource::Resource;
 
 /// Why a kind could not be resolved.
 #[derive(Debug, thiserror::Error)]

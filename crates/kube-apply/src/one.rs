@@ -19,6 +19,10 @@ use crate::request::{Address, Answer};
 use crate::settings::Owner;
 use crate::{takeover, terminated};
 
+pub use crate::request::MadePatch;
+
+pub use crate::cascade::{Cascade, Deleted};
+
 /// How one object is applied on the server.
 #[derive(Clone, Debug, Default)]
 pub struct ApplyOne<'a> {
@@ -28,37 +32,6 @@ pub struct ApplyOne<'a> {
     pub strict: bool,
     /// Managers, by their whole names, whose fields are made ours, whichever way they wrote.
     pub take_over: &'a [&'a str],
-}
-
-/// A patch that the caller made of states that it knows.
-#[derive(Clone, Debug, PartialEq)]
-pub enum MadePatch {
-    /// Lists are merged by their keys. Only for kinds of Kubernetes itself.
-    Strategic(Value),
-    /// RFC 7386.
-    Merge(Value),
-}
-
-/// Propagation policy for objects that a deleted one owns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cascade {
-    /// It is deleted afterwards.
-    Background,
-    /// It is deleted before.
-    Foreground,
-    /// It stays.
-    Orphan,
-}
-
-/// Result of deleting an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deleted {
-    /// There was none.
-    Missing,
-    /// It is gone.
-    Gone,
-    /// It goes when others are done with it: finalizers, or the grace period of Pods.
-    Terminating,
 }
 
 /// How often an object is applied while others write in between.

@@ -11,7 +11,7 @@ use manifest::{GroupVersionKind, Object, ObjectId, Origin};
 use serde_json::Value;
 
 use crate::Engine;
-use crate::failure::{ApplyError, Class, Failure, ObjectError, Step};
+use crate::failure::{ApplyError, Class, Failure, ObjectError, Step, failure};
 use crate::fingerprint::Digest;
 use crate::ignore::{Candidates, IgnoreRules, Ignored};
 use crate::inventory::Inventory;
@@ -311,17 +311,6 @@ impl Kinds<'_> {
             .versions
             .contains(&gvk.version)
             .then(|| definition.resource(&gvk.version))
-    }
-}
-
-pub(crate) fn failure(error: &mapper::Error) -> Failure {
-    match error {
-        mapper::Error::UnknownKind(_) => Failure::new(Class::NotServed, error.to_string()),
-        mapper::Error::StaleGroup(_) => Failure::new(Class::Transient, error.to_string()),
-        mapper::Error::Discover(source) => Failure::new(
-            Class::Transient,
-            format!("{error}: {}", Failure::from_client(source)),
-        ),
     }
 }
 

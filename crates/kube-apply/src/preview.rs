@@ -9,19 +9,17 @@ use futures::{FutureExt as _, StreamExt as _};
 use manifest::{GroupVersionKind, Object, ObjectId, Origin};
 use serde_json::{Map, Value};
 
-use crate::Engine;
 use crate::changes::{FieldChanges, plain};
 use crate::failure::{Class, Failure, ObjectError, Step};
 use crate::fingerprint::Facts;
 use crate::ignore::{self, Pointer};
-use crate::mapper;
-use crate::one::MadePatch;
 use crate::plan::Pending;
 use crate::prepare::{Item, Prepared};
 use crate::prune::SkipReason;
-use crate::request::{Address, Mode};
+use crate::request::{Address, MadePatch, Mode};
 use crate::stage::{is_crd, is_namespace};
 use crate::takeover::dropped;
+use crate::{Engine, mapper};
 
 /// So many fields of one object are told one by one.
 const FIELDS: usize = 500;

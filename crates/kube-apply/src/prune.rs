@@ -6,6 +6,7 @@
 
 mod content;
 pub(crate) mod guard;
+mod skip;
 
 use futures::future::BoxFuture;
 use futures::{FutureExt as _, StreamExt as _};
@@ -13,17 +14,20 @@ use kube::core::params::Preconditions;
 use manifest::order::{compare_for_apply, rank_for_apply};
 use manifest::{GroupVersionKind, ObjectId};
 
-pub(crate) use content::{PAGE, Page};
+use skip::reason_to_keep;
+
+pub(crate) use crate::page::{PAGE, Page};
 pub use guard::{Guard, Refused, Share};
 
 use crate::Engine;
 use crate::failure::{Class, Failure, ObjectError, Step};
 use crate::fingerprint::{Facts, Glimpse, format_uid};
 use crate::managed::Live;
-use crate::prepare;
 use crate::preview::Fate;
 use crate::request::Address;
 use crate::settings::Owner;
+
+pub use skip::SkipReason;
 
 /// Options of one prune.
 #[derive(Clone, Debug, Default)]
@@ -43,19 +47,6 @@ pub struct Pruned {
     pub failed: Vec<(ObjectId, ObjectError)>,
     /// Not deleted before somebody confirms it.
     pub refused: Option<Refused>,
-}
-
-/// Why an object that left the inventory was not deleted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SkipReason {
-    /// Its metadata says `prune: disabled`.
-    PruneDisabled,
-    /// Its metadata says `reconcile: disabled` or `ssa: Ignore`.
-    Excluded,
-    /// It wears the labels of another owner.
-    OwnedBy(Owner),
-    /// It wears no owner labels.
-    NotOwned,
 }
 
 impl Engine {
@@ -153,7 +144,7 @@ impl Engine {
             // The CRD went since its kind was resolved, or this version of it did.
             Err(failure) if failure.class == Class::NotServed => {
                 let resource = self.mapper().look_again(&kind_of(id, version)).await;
-                match resource.map_err(|error| prepare::failure(&error))? {
+                match resource.map_err(|error| crate::failure::failure(&error))? {
                     None => Ok(None),
                     Some(resource) if resource == at.resource => Err(failure),
                     Some(resource) => {
@@ -169,7 +160,7 @@ impl Engine {
     /// Where the object is, whatever version of its kind is served; None if its kind is gone.
     async fn address(&self, id: &ObjectId, version: &str) -> Result<Option<Address>, Failure> {
         let resource = self.mapper().resolve_any_version(&kind_of(id, version)).await;
-        let resource = resource.map_err(|error| prepare::failure(&error))?;
+        let resource = resource.map_err(|error| crate::failure::failure(&error))?;
         Ok(resource.map(|resource| Address {
             resource,
             namespace: id.namespace.clone(),
@@ -229,16 +220,6 @@ type Outcome = Result<Option<SkipReason>, Failure>;
 
 /// How often an object is looked at before its prune is left for the next time.
 const LOOKS: u32 = 4;
-
-fn reason_to_keep(owner: &Owner, facts: &Facts) -> Option<SkipReason> {
-    match facts.owner.as_deref() {
-        None => Some(SkipReason::NotOwned),
-        Some(other) if other != owner => Some(SkipReason::OwnedBy(other.clone())),
-        _ if facts.policy.prune_disabled => Some(SkipReason::PruneDisabled),
-        _ if facts.policy.excluded => Some(SkipReason::Excluded),
-        _ => None,
-    }
-}
 
 fn kind_of(id: &ObjectId, version: &str) -> GroupVersionKind {
     GroupVersionKind {

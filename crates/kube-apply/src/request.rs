@@ -19,7 +19,6 @@ use tokio::sync::Semaphore;
 use crate::failure::{Class, Failure, names_nothing};
 use crate::fingerprint::Glimpse;
 use crate::mapper::Resource;
-use crate::one::MadePatch;
 use crate::prune::{PAGE, Page};
 use crate::settings::Settings;
 
@@ -335,4 +334,13 @@ fn parse<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, Failure> {
         )
     };
     serde_json::from_str(text).map_err(unreadable)
+}
+
+/// A patch that the caller made of states that it knows.
+#[derive(Clone, Debug, PartialEq)]
+pub enum MadePatch {
+    /// Lists are merged by their keys. Only for kinds of Kubernetes itself.
+    Strategic(Value),
+    /// RFC 7386.
+    Merge(Value),
 }

@@ -6,7 +6,8 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use serde_json::{Map, Value};
 
-use super::{Action, Failures, Progress, Run};
+use super::{Failures, Progress, Run};
+use crate::change::Action;
 use crate::failure::{ApplyError, Class, Failure, ObjectError, Step};
 use crate::fingerprint::Facts;
 use crate::ignore::{self, Ignored};

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::ask::{Asked, DRY, WHOLE};
-use super::{Action, Progress, Run};
+use super::{Progress, Run};
+use crate::change::Action;
 use crate::failure::{Class, Failure, ObjectError, Step};
 use crate::fingerprint::Facts;
 use crate::ignore::{self, Candidates, Ignored, Pointer, Spot};

@@ -5,7 +5,8 @@ use std::future::Future;
 use futures::FutureExt as _;
 use serde_json::{Map, Value};
 
-use super::{Action, Change, Failures, Progress, Run, done};
+use super::{Failures, Progress, Run, done};
+use crate::change::{Action, Change};
 use crate::changes::FieldChanges;
 use crate::failure::{Class, Failure, ObjectError, Step};
 use crate::fingerprint::Facts;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::SetBy;
+use super::field::SetBy;
 
 /// The entries of others that own something at one depth of an object.
 #[derive(Clone, Debug, Default)]

@@ -3,9 +3,9 @@
 use serde_json::{Map, Value};
 
 use super::elements::{self, Pairing};
+use super::field::{FieldChange, FieldChanges};
 use super::owners::Owners;
 use super::show::{Mask, shorten_path, show};
-use super::{FieldChange, FieldChanges};
 
 /// Deeper is not looked into: the value is told as a whole.
 const DEPTH: usize = 40;

@@ -7,7 +7,8 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use super::{FieldSets, IgnoreError};
+use super::FieldSets;
+use super::rule::IgnoreError;
 
 /// A JSON pointer (RFC 6901) to something below the root.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,7 +5,8 @@ use manifest::Object;
 use manifest::labels::LabelSelector;
 use serde_json::{Map, Value};
 
-use super::{IgnoreError, ObjectSelector};
+use super::ObjectSelector;
+use super::rule::IgnoreError;
 
 #[derive(Clone, Debug)]
 pub(super) struct CompiledSelector {

@@ -13,7 +13,7 @@ use manifest::ObjectId;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use super::{Drift, What};
+use super::drift::{Drift, What};
 use crate::fingerprint::{Digest, Facts};
 use crate::ignore::Ignored;
 use crate::mapper::Resource;

@@ -7,7 +7,7 @@ use kube::core::ApiResource;
 use manifest::GroupVersionKind;
 use serde::Deserialize;
 
-use super::Resource;
+use super::resource::Resource;
 
 /// Kinds by group, kind and version.
 #[derive(Default)]

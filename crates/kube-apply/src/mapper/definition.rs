@@ -5,7 +5,7 @@ use kube::core::ApiResource;
 use manifest::Object;
 use serde_json::Value;
 
-use super::Resource;
+use super::resource::Resource;
 use crate::stage::is_crd;
 
 /// The kind that a CRD defines.

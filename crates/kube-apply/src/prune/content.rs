@@ -12,13 +12,12 @@ use futures::future::BoxFuture;
 use futures::{FutureExt as _, StreamExt as _};
 use kube::core::ApiResource;
 use manifest::ObjectId;
-use serde::Deserialize;
 
 use crate::Engine;
 use crate::failure::{Class, Failure};
 use crate::inventory::Inventory;
 use crate::mapper::Resource;
-use crate::prepare;
+use crate::page::{Listed, PageItem};
 use crate::prune::guard::{count, is_namespace, list};
 use crate::settings::Owner;
 
@@ -44,8 +43,6 @@ pub(super) struct Content {
 
 /// Objects that are remembered of one namespace or definition: enough to know that it is not empty.
 const REMEMBERED: usize = 100;
-/// Objects in one page of a list.
-pub(crate) const PAGE: u32 = 250;
 /// Pages of one list. What is behind them is taken for foreign.
 const PAGES: usize = 40;
 
@@ -89,48 +86,6 @@ impl fmt::Display for Content {
     }
 }
 
-/// As much of a listed object's metadata as is needed.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(crate) struct Listed {
-    name: String,
-    namespace: String,
-    labels: serde_json::Map<String, serde_json::Value>,
-    annotations: serde_json::Map<String, serde_json::Value>,
-    owner_references: Vec<Reference>,
-    deletion_timestamp: Option<serde::de::IgnoredAny>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Reference {
-    api_version: String,
-    kind: String,
-    name: String,
-}
-
-/// One page of a list.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct Page {
-    metadata: PageMetadata,
-    /// Some kinds are listed as null where there are none.
-    items: Option<Vec<PageItem>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct PageMetadata {
-    #[serde(rename = "continue")]
-    next: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct PageItem {
-    metadata: Listed,
-}
-
 impl Engine {
     /// Looks into a namespace or a definition. `kinds` are read at first use and serve the whole prune.
     pub(super) async fn content(
@@ -143,7 +98,7 @@ impl Engine {
             Some(kinds) => kinds,
             None => {
                 let read = self.mapper().listable().await;
-                kinds.insert(read.map_err(|error| prepare::failure(&error))?)
+                kinds.insert(read.map_err(|error| crate::failure::failure(&error))?)
             }
         };
         if is_namespace(id) {
@@ -221,31 +176,6 @@ impl Engine {
         }
         content.unfinished = true;
         Ok(content)
-    }
-}
-
-impl Listed {
-    fn id(&self, kind: &ApiResource) -> ObjectId {
-        ObjectId {
-            group: kind.group.clone(),
-            kind: kind.kind.clone(),
-            namespace: self.namespace.clone(),
-            name: self.name.clone(),
-        }
-    }
-
-    fn label(&self, key: &str) -> Option<&str> {
-        self.labels.get(key).and_then(serde_json::Value::as_str)
-    }
-
-    /// The object whose controller labelled this one as its own.
-    fn labelled_owner(&self, group: &str, kind: &str) -> Option<ObjectId> {
-        Some(ObjectId {
-            group: group.to_owned(),
-            kind: kind.to_owned(),
-            namespace: self.label(&format!("{group}/namespace"))?.to_owned(),
-            name: self.label(&format!("{group}/name"))?.to_owned(),
-        })
     }
 }
 
@@ -396,7 +326,7 @@ mod tests {
 
     #[test]
     fn a_list_of_nothing_may_be_null() {
-        let page: Page = serde_json::from_value(json!({"metadata": {}, "items": null})).unwrap();
+        let page: crate::page::Page = serde_json::from_value(json!({"metadata": {}, "items": null})).unwrap();
         assert!(page.items.is_none() && page.metadata.next.is_empty());
     }
 

@@ -171,7 +171,7 @@ impl Engine {
             Some(facts) => Some(facts),
             None => self.look(&at).await?,
         };
-        let deleted = facts.filter(|f| !f.terminating && super::reason_to_keep(owner, f).is_none());
+        let deleted = facts.filter(|f| !f.terminating && super::skip::reason_to_keep(owner, f).is_none());
         Ok(deleted.map(|facts| Candidate {
             id: id.clone(),
             version: version.to_owned(),
