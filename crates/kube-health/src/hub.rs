@@ -20,10 +20,11 @@ use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::compute::BuiltIn;
 use crate::custom::Checks;
 use crate::report::{Ending, ObjectReport, Outcome, Report};
 use crate::resolve::Resolve;
-use crate::verdict::{BuiltIn, Rule, Status};
+use crate::verdict::{Rule, Status};
 use crate::wait::{Decision, Target, Tracked, WaitRequest, decide, unfinished};
 use crate::why::{self, Cause};
 use telling::{Telling, Woken, worst_first};

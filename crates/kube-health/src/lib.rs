@@ -5,6 +5,7 @@
 //! of a workload's Pods and Events, and [`Hub`] waits for a set of objects with watches that all waiters share.
 //! Nothing here writes to a cluster, keeps whole objects, or polls.
 
+mod compute;
 mod conditions;
 mod custom;
 mod fields;

@@ -4,45 +4,29 @@
 //! enough from the API server for it, and is called for objects on which a wait has failed, never before.
 
 mod cause;
+mod detail;
 mod event;
+mod evidence;
 mod gather;
 mod pod;
 
 use serde_json::Value;
 
-use crate::conditions;
-use crate::fields;
 use crate::text::one_line;
+use crate::{conditions, fields};
+use detail::DETAIL_LIMIT;
 use event::Filter;
 
 pub use cause::{Cause, Kind};
 pub use gather::gather;
+
+pub use evidence::Evidence;
 
 /// Events of workload controllers when the API server refuses a Pod.
 const FAILED_CREATE: Filter = Filter {
     reasons: &["FailedCreate"],
     containing: "",
 };
-
-/// Characters of any one foreign message in a cause.
-const DETAIL_LIMIT: usize = 300;
-
-/// A workload and what belongs to it. All values are whole objects; what was not looked up is empty.
-#[derive(Clone, Debug, Default)]
-pub struct Evidence {
-    /// The object that is not healthy.
-    pub workload: Value,
-    /// Creator of the Pods: the newest ReplicaSet of a Deployment, the newest Job of a CronJob.
-    pub child: Option<Value>,
-    /// Its Pods.
-    pub pods: Vec<Value>,
-    /// The PersistentVolumeClaims of the Pod that is worst off.
-    pub claims: Vec<Value>,
-    /// Events on any of these.
-    pub events: Vec<Value>,
-    /// The API server's words, when something could not be read for want of a permission.
-    pub denied: Option<String>,
-}
 
 /// Names the first cause; None when nothing in the evidence is wrong.
 ///

@@ -18,11 +18,12 @@ use serde_json::Value;
 
 use super::Inner;
 use super::watch::{ObjectKey, SharedWatch};
+use crate::compute::BuiltIn;
 use crate::custom::Custom;
 use crate::kinds;
 use crate::resolve::{Resolve, Resolved};
 use crate::text::one_line;
-use crate::verdict::{BuiltIn, Rule, Status};
+use crate::verdict::{Rule, Status};
 use crate::wait::Seen;
 
 /// Wait between attempts to resolve a kind: doubled from the first to the second.

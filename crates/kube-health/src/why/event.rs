@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::DETAIL_LIMIT;
+use super::detail::DETAIL_LIMIT;
 use crate::fields::text_or;
 use crate::text::one_line;
 

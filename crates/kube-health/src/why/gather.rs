@@ -9,7 +9,8 @@ use kube::{Api, Client};
 use manifest::ObjectId;
 use serde_json::Value;
 
-use super::{Cause, Evidence, Kind, event, first_cause, worst_pod};
+use super::evidence::Evidence;
+use super::{Cause, Kind, event, first_cause, worst_pod};
 use crate::fields::text_or;
 
 /// Pods that are looked at; the first of them that is in trouble will do.

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::DETAIL_LIMIT;
 use super::cause::Kind;
+use super::detail::DETAIL_LIMIT;
 use super::event::Filter;
 use crate::conditions;
 use crate::fields::{integer_or, text_or};
