@@ -4,6 +4,7 @@
 //! and all failures are told. What an object becomes is settled in `server_side` and `client_side`; `removal` deletes.
 
 mod client_side;
+mod one;
 pub(crate) mod removal;
 mod server_side;
 
@@ -11,26 +12,16 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use futures::{FutureExt, StreamExt as _};
-use kube_apply::{Failure, Owner, mapper};
+use kube_apply::{Owner, mapper};
 use manifest::ObjectId;
 use serde_json::Value;
 
 use crate::resources::{Release, Resource};
 use crate::{Cluster, Error, ErrorKind};
+use one::{Before, Done};
 pub use server_side::TAKEN_OVER;
 
-/// How objects are written.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Way {
-    /// On the server, or by patches of the client.
-    pub(crate) server_side: bool,
-    /// Replaces objects instead of patching them; only where the client makes patches.
-    pub(crate) replace: bool,
-    /// Refuses fields that kinds do not have.
-    pub(crate) strict: bool,
-    /// Finds out what was created, which costs a request for each object on the server's side.
-    pub(crate) knows_created: bool,
-}
+pub(crate) use one::Way;
 
 /// Effects on objects.
 #[derive(Debug, Default)]
@@ -56,20 +47,6 @@ impl Failed {
             error,
         }
     }
-}
-
-/// Effect on one object.
-struct Done {
-    is_new: bool,
-    answer: Option<Value>,
-}
-
-/// State of an object before, for callers that compare.
-enum Before<'a> {
-    /// Nothing is known: it is new, or somebody else's.
-    Unknown,
-    /// In the revision before.
-    Declared(&'a Resource),
 }
 
 /// Creates objects, most of which are new.
@@ -234,16 +211,4 @@ pub(crate) fn told(problems: &[String], separator: &str) -> String {
         text += &format!("{separator}and {} more", problems.len() - TOLD);
     }
     text
-}
-
-/// `default/web apps/v1, Kind=Deployment: what the server said`, as Helm writes it.
-fn at(target: &Resource, failure: &Failure) -> String {
-    let gvk = target.gvk();
-    format!(
-        "{}/{} {}, Kind={}: {failure}",
-        target.at.namespace,
-        target.at.name,
-        gvk.api_version(),
-        gvk.kind
-    )
 }

@@ -6,45 +6,19 @@
 //! bookkeeping, [`object`] creates and deletes, [`wait`] waits, [`output`] reads logs.
 
 mod object;
+mod options;
 mod order;
 mod output;
 mod run;
 mod wait;
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use helm_release::Record;
 use helm_render::manifest::HookEvent;
-use kube_health::Checks;
 
-use crate::{Context, Error, WaitStrategy, Waiting};
+use crate::{Context, Error};
 pub(crate) use run::run;
 
-/// How hooks run.
-#[derive(Clone, Debug)]
-pub struct HookOptions {
-    /// How long one may take, and how long its deletion.
-    pub timeout: Duration,
-    /// True if they are applied on the server.
-    pub server_side: bool,
-    /// Health checks of the user. Jobs and Pods are always waited for, other kinds only if there is a check.
-    pub checks: Arc<Checks>,
-    /// Hooks are waited for whatever it is; their deletion is not where it is [`WaitStrategy::HookOnly`].
-    pub strategy: WaitStrategy,
-}
-
-impl HookOptions {
-    /// Takes what is said of the waits of an action.
-    pub fn of(waiting: &Waiting, server_side: bool) -> Self {
-        Self {
-            timeout: waiting.timeout,
-            server_side,
-            checks: Arc::clone(&waiting.checks),
-            strategy: waiting.strategy,
-        }
-    }
-}
+pub use options::HookOptions;
 
 /// Runs the hooks of an event. How they went is in the record, which is stored while they run; the caller stores it
 /// afterwards.

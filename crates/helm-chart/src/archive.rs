@@ -3,22 +3,22 @@
 //! The stream is unpacked while it is read; nothing but the files themselves is kept. Links and devices have no contents,
 //! so they become empty files, as in Helm: no path outside of the archive is ever opened.
 
+mod problem;
 mod tar;
 
-use std::fmt;
 use std::fs::File as OsFile;
 use std::io::{self, Read, Seek};
 
 use flate2::read::MultiGzDecoder;
+use go_text::quote::quoted;
 
 use self::tar::{Entry, TarReader};
-use super::File;
-use super::error::{Error, ErrorKind, go_errno, go_io};
-use super::load::without_mark;
+use super::error::{Error, ErrorKind, go_io};
 use super::paths::clean;
 use super::sniff::{SNIFFED, content_type, is_gzip};
-use crate::Helm;
-use go_text::quote::quoted;
+use crate::chart::{File, Helm};
+use crate::text::without_mark;
+use problem::Problem;
 
 /// How many bytes the files of one chart may have, without those of packed dependencies: Helm's 100 MiB.
 pub const MAX_CHART_SIZE: u64 = 100 * 1024 * 1024;
@@ -137,27 +137,6 @@ fn ensure_archive(path: &str, file: &mut OsFile) -> Result<(), Error> {
     Err(Error::new(ErrorKind::Archive, text))
 }
 
-/// Why an archive was refused.
-#[derive(Debug)]
-enum Problem {
-    /// The stream does not start as gzip does.
-    NoGzip,
-    /// The stream ends too early, or is damaged.
-    Damaged(String),
-    /// A path that no chart may hold.
-    Path(String),
-    TooLarge(String),
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoGzip => f.write_str("gzip: invalid header"),
-            Self::Damaged(text) | Self::Path(text) | Self::TooLarge(text) => f.write_str(text),
-        }
-    }
-}
-
 impl From<Problem> for Error {
     fn from(problem: Problem) -> Self {
         let kind = match problem {
@@ -165,22 +144,6 @@ impl From<Problem> for Error {
             _ => ErrorKind::Archive,
         };
         Self::new(kind, problem.to_string())
-    }
-}
-
-impl Problem {
-    fn path(text: impl Into<String>) -> Self {
-        Self::Path(text.into())
-    }
-
-    /// Words an error of the decompressor as compress/gzip does.
-    fn of_stream(error: &io::Error) -> Self {
-        match error.kind() {
-            io::ErrorKind::UnexpectedEof => Self::Damaged("unexpected EOF".to_owned()),
-            io::ErrorKind::InvalidInput if error.to_string().contains("header") => Self::NoGzip,
-            io::ErrorKind::InvalidInput => Self::Damaged("gzip: invalid checksum".to_owned()),
-            _ => Self::Damaged(go_errno(error)),
-        }
     }
 }
 

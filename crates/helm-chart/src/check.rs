@@ -1,9 +1,9 @@
 //! Checks that `helm install` and `helm template` make of a loaded chart before they render it.
 
-use super::Chart;
 use super::error::{Error, ErrorKind};
 use super::metadata::Dependency;
-use crate::{Helm, Warning};
+use crate::Warning;
+use crate::chart::{Chart, Helm};
 
 /// Asks everything in Helm's order: is it an application, is it deprecated, are its dependencies there, can it be rendered.
 pub fn check(chart: &Chart, helm: Helm, warnings: &mut Vec<Warning>) -> Result<(), Error> {

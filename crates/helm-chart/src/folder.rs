@@ -6,14 +6,15 @@
 use std::fs::{self, Metadata};
 use std::io::Read;
 
-use super::File;
+use go_text::quote::quoted;
+
 use super::archive::{MAX_CHART_SIZE, MAX_FILE_SIZE};
 use super::error::{Error, ErrorKind, go_io};
 use super::ignore::Rules;
-use super::load::without_mark;
 use super::paths::{base, clean};
-use crate::{Helm, Warning};
-use go_text::quote::quoted;
+use crate::Warning;
+use crate::chart::{File, Helm};
+use crate::text::without_mark;
 
 /// How many files and folders are visited: the largest charts have some thousands.
 const MAX_VISITS: usize = 200_000;

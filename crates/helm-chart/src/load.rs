@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::sync::Arc;
 
+use go_text::quote::quoted;
 use serde_json::Map;
 
 use super::archive::{self, Budget};
@@ -13,10 +14,9 @@ use super::folder::{absolute, read_folder, read_whole};
 use super::metadata::{Lock, Metadata};
 use super::paths::extension;
 use super::validate::validate;
-use super::{Chart, Content, File};
+use crate::chart::{Chart, Content, File, Helm};
 use crate::schema::Schema;
-use crate::{Helm, Warning, values};
-use go_text::quote::quoted;
+use crate::{Warning, values};
 
 /// How deep charts may be nested, far from the end of a thread's stack: whatever walks a chart recurses. Helm has no bound.
 const MAX_DEPTH: usize = 64;
@@ -106,14 +106,6 @@ pub fn read_archive_metadata(stream: impl Read, helm: Helm, largest: u64) -> Res
 /// As Flux words it, which reads these two files by itself.
 fn named_format_error(file: &str, text: String) -> Error {
     Error::new(ErrorKind::Format, text).within(format!("cannot load '{file}'"))
-}
-
-/// Takes a byte order mark off the front.
-pub(super) fn without_mark(mut data: Vec<u8>) -> Vec<u8> {
-    if data.starts_with(b"\xef\xbb\xbf") {
-        data.drain(..3);
-    }
-    data
 }
 
 struct Loader<'a> {

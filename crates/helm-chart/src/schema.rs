@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 
 use json_schema::Compiled;
 
-use crate::{Chart, File, Warning};
+use crate::Warning;
+use crate::chart::{Chart, File};
 
 /// The charts whose values do not fit their schemas, each with what is wrong, in Helm's words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -120,7 +121,7 @@ mod tests {
             file("Chart.yaml", "apiVersion: v2\nname: demo\nversion: 0.1.0\n"),
             file("values.schema.json", r#"{"$ref":"urn:foo"}"#),
         ];
-        let chart = crate::load_files(files, crate::Helm::V4, &mut Vec::new()).expect("valid");
+        let chart = crate::load_files(files, crate::chart::Helm::V4, &mut Vec::new()).expect("valid");
         for _ in 0..2 {
             let mut warnings = Vec::new();
             assert_eq!(check_chart(&chart, &Map::new(), &mut warnings), Ok(()));

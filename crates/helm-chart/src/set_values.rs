@@ -4,6 +4,7 @@
 //! become i64 where Helm has an int64; JSON's numbers are floats. Value files and the order in which all flags are
 //! merged are in [`merge`].
 
+mod error;
 mod literal;
 pub mod merge;
 mod parser;
@@ -13,20 +14,11 @@ mod typed;
 
 use serde_json::{Map, Value};
 
-use crate::Helm;
+use crate::chart::Helm;
 use parser::{Parser, Reading};
 pub use read_local::read_local;
 
-/// The greatest index of a list that a flag may set: more would only fill memory with nulls.
-pub const MAX_INDEX: i64 = 65_536;
-
-/// The number of dots that the name of one value may hold.
-pub const MAX_NESTED_NAME_LEVEL: usize = 30;
-
-/// Problem of a flag's text, in Helm's words and without the flag's name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Error(pub(crate) String);
+pub use error::{Error, MAX_INDEX, MAX_NESTED_NAME_LEVEL};
 
 /// Sets values of their natural types (`--set`).
 pub fn parse_into(values: &mut Map<String, Value>, text: &str, helm: Helm) -> Result<(), Error> {

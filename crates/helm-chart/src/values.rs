@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::Helm;
+use crate::chart::Helm;
 use crate::decode::{json_error, json_kind, map_with_floats, read_yaml};
 
 /// Reads values. Numbers are floats, as Go's decoder leaves them where no type is wanted.

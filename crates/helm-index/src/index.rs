@@ -11,7 +11,7 @@ use crate::decode::{Filled, json_kind};
 use crate::error::Error;
 use crate::fields::{CHART_VERSION, INDEX, folds_to};
 use crate::go_json::Writer;
-use crate::normalize::{Dropped, Summary};
+use crate::outcome::{Dropped, Summary};
 use crate::validate::validate;
 
 /// How many entries that were passed over are named.

@@ -8,10 +8,10 @@ use std::rc::Rc;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-use crate::MAX_ENTRY;
 use crate::error::Error;
 use crate::index::Index;
-use crate::normalize::Attempt;
+use crate::limits::MAX_ENTRY;
+use crate::outcome::Attempt;
 
 /// How many blanks may stand before the brace.
 const MAX_BLANKS: usize = 4 << 10;

@@ -34,20 +34,20 @@ mod find;
 mod go_json;
 mod index;
 mod json_input;
+mod limits;
 mod normalize;
+mod outcome;
 mod pick;
 mod resolve;
 mod split;
 mod validate;
 mod yaml_input;
 
+pub use crate::outcome::{Dropped, Summary};
 pub use error::Error;
 pub use find::{ChartVersion, find};
-pub use normalize::{Dropped, Summary, normalize};
+pub use normalize::normalize;
 pub use pick::{PickError, pick};
 pub use resolve::{ResolveError, resolve_url};
 
-/// The largest entry (one version of one chart), and the largest field besides the entries, in bytes of the index.
-pub const MAX_ENTRY: usize = 512 << 10;
-/// The largest index that is read whole because it is not written entry by entry, in bytes.
-pub const MAX_WHOLE: u64 = 8 << 20;
+pub use crate::limits::{MAX_ENTRY, MAX_WHOLE};

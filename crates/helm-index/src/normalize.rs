@@ -4,41 +4,10 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 
 use crate::error::Error;
 use crate::index::Index;
+use crate::outcome::Attempt;
 use crate::{json_input, yaml_input};
 
-/// Summary of an index.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Summary {
-    /// Number of charts.
-    pub charts: usize,
-    /// Number of versions of all charts.
-    pub versions: usize,
-    /// Entries that Helm passes over as well; not all are named when they are many.
-    pub dropped: Vec<Dropped>,
-    /// How many those are.
-    pub dropped_count: usize,
-}
-
-/// An entry that was passed over.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dropped {
-    /// The chart under whose name it stands.
-    pub chart: String,
-    /// Its version, if it has one.
-    pub version: String,
-    /// Where it begins; 0 when that is not known.
-    pub line: u32,
-    /// Why it was passed over.
-    pub reason: String,
-}
-
-/// How an attempt to read the input in pieces ended.
-pub(crate) enum Attempt {
-    /// Everything was read.
-    Done,
-    /// It is not written in a way that can be cut into pieces, or it is broken; the error of the piece, if it had one.
-    NotInPieces(Option<Error>),
-}
+pub use crate::outcome::Summary;
 
 /// Reads an index, YAML or JSON, and writes it as JSON with sorted entries. The spool is empty scratch space, in which up
 /// to about the size of the index is kept for a moment.

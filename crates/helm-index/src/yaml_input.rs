@@ -2,15 +2,15 @@
 
 use std::io::{BufRead, Read, Seek, SeekFrom, Write};
 
+use go_text::quote::quoted;
 use manifest::yaml::{Dialect, Nodes, Problem, compose_first, json};
 use serde_json::{Map, Value};
 
 use crate::error::Error;
 use crate::index::{Index, json_error};
-use crate::normalize::Attempt;
+use crate::limits::{MAX_ENTRY, MAX_WHOLE};
+use crate::outcome::Attempt;
 use crate::split::{Piece, Split, Splitter, What};
-use crate::{MAX_ENTRY, MAX_WHOLE};
-use go_text::quote::quoted;
 
 /// Reads an index piece by piece.
 ///

@@ -6,39 +6,24 @@
 mod capabilities_data;
 mod chart_data;
 mod files_data;
+mod job;
 pub(crate) mod message;
 mod parsed;
 mod record;
 mod scope;
 mod values_type;
 
-use std::sync::Arc;
+use go_template::{Map, MissingKey, Render, Templates, Value};
 
-use go_template::{Limits, Map, MissingKey, Render, Templates, Value};
-
+use helm_chart::Helm;
 pub(crate) use parsed::Parsed;
+
+use crate::functions::{self, State};
+use crate::manifest::{Files, base};
+use crate::{Error, ErrorKind};
 use scope::Renderable;
 
-use crate::capabilities::Capabilities;
-use crate::functions::{self, Lookup, State};
-use crate::manifest::{Files, base};
-use crate::render::Release;
-use crate::{Error, ErrorKind};
-use helm_chart::{Chart, Helm};
-
-/// Input of a rendering.
-pub(crate) struct Job<'a> {
-    pub(crate) helm: Helm,
-    pub(crate) chart: &'a Chart,
-    pub(crate) parsed: &'a Parsed,
-    pub(crate) values: Map,
-    pub(crate) release: &'a Release,
-    pub(crate) capabilities: &'a Capabilities,
-    pub(crate) lookup: Option<Arc<dyn Lookup>>,
-    pub(crate) strict: bool,
-    pub(crate) lint: bool,
-    pub(crate) limits: Limits,
-}
+pub(crate) use job::Job;
 
 /// Output of a rendering.
 pub(crate) struct Output {

@@ -43,11 +43,13 @@ mod functions;
 pub mod glob;
 pub mod manifest;
 mod post_render;
+mod release;
 mod render;
 pub mod values;
 
+pub use crate::release::Release;
 pub use error::{Error, ErrorKind};
 pub use functions::Lookup;
 pub use go_template::{Limits, Turn};
 pub use post_render::{PostRender, PostRenderStrategy};
-pub use render::{Crd, Options, OutputLimits, Release, Rendered, Renderer, name_from_template};
+pub use render::{Crd, Options, OutputLimits, Rendered, Renderer, name_from_template};

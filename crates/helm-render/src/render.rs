@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use go_template::Limits;
+use helm_chart::{Chart, Helm, Warning, schema};
 pub use name::name_from_template;
 use serde_json::{Map, Value};
 
@@ -16,7 +17,8 @@ use crate::functions::Lookup;
 use crate::manifest::{self, Files, Hook, KindOrder, Manifest};
 use crate::post_render::{self, PostRender, PostRenderStrategy};
 use crate::{Error, ErrorKind, dependencies, values};
-use helm_chart::{Chart, Helm, Warning, schema};
+
+pub use crate::release::Release;
 
 /// A chart that is parsed once and rendered many times.
 ///
@@ -26,31 +28,6 @@ pub struct Renderer {
     chart: Chart,
     helm: Helm,
     parsed: Parsed,
-}
-
-/// Which release a chart is rendered for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Release {
-    /// `.Release.Name`.
-    pub name: String,
-    /// `.Release.Namespace`.
-    pub namespace: String,
-    /// `.Release.Revision`.
-    pub revision: i64,
-    /// `.Release.IsUpgrade`; the opposite of `.Release.IsInstall`.
-    pub is_upgrade: bool,
-}
-
-impl Release {
-    /// Makes the first revision of a release.
-    pub fn new(name: impl Into<String>, namespace: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            namespace: namespace.into(),
-            revision: 1,
-            is_upgrade: false,
-        }
-    }
 }
 
 /// Options of a rendering, besides chart and values.

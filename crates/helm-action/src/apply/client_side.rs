@@ -3,10 +3,9 @@
 use kube_apply::{Class, Failure};
 use serde_json::{Value, json};
 
-use super::{Before, Done, Way};
-use crate::Cluster;
-use crate::patch;
+use super::one::{Before, Done, Way};
 use crate::resources::Resource;
+use crate::{Cluster, patch};
 
 /// How often a patch is made while others write in between.
 const ATTEMPTS: u32 = 3;

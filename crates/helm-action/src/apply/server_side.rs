@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kube_apply::{ApplyOne, Class, Failure};
 
-use super::{Done, Way, at};
+use super::one::{Done, Way, at};
 use crate::Cluster;
 use crate::resources::Resource;
 

@@ -4,8 +4,9 @@ use helm_release::{Hook, HookPhase, HookRun, Record, Time};
 use helm_render::manifest::HookEvent;
 use jiff::Timestamp;
 
+use super::options::HookOptions;
 use super::order::{self, Output, Policy};
-use super::{HookOptions, object, output, wait};
+use super::{object, output, wait};
 use crate::{Context, Error, ErrorKind};
 
 /// Hooks that ran, by their places in the record.

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use kube_health::{Outcome, Report, Target, WaitRequest};
 use serde_json::Value;
 
-use super::HookOptions;
 use super::object::{Created, Placed};
+use super::options::HookOptions;
 use crate::{Context, Error, ErrorKind, WaitStrategy};
 
 /// Waits for Jobs and Pods, and for what the user has a check for; everything else is done when it is there.

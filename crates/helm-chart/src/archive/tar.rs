@@ -5,7 +5,8 @@
 
 use std::io::{self, Read};
 
-use super::{Problem, read_up_to};
+use super::problem::Problem;
+use super::read_up_to;
 
 const BLOCK: usize = 512;
 

@@ -1,11 +1,11 @@
 //! The parser of `--set-literal`: one name, `=`, and everything behind it is the value.
 
+use go_text::quote::quoted;
 use serde_json::{Map, Value};
 
-use super::Error;
+use super::error::Error;
 use super::path::{self, Source, Stop};
-use crate::Helm;
-use go_text::quote::quoted;
+use crate::chart::Helm;
 
 pub(super) struct Parser<'a> {
     source: Source<'a>,

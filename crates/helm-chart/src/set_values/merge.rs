@@ -3,11 +3,12 @@
 //! Files come first, whatever the order on the command line, then each kind of flag; a later one wins. Files are read
 //! by the caller's function; [`super::read_local`] does it as Helm does without a network.
 
+use go_text::json;
 use serde_json::{Map, Value};
 
-use super::Error;
-use crate::{Helm, values};
-use go_text::json;
+use super::error::Error;
+use crate::chart::Helm;
+use crate::values;
 
 /// Values of the flags, each in the order given.
 #[derive(Clone, Debug, Default)]

@@ -1,13 +1,13 @@
 //! The parser of `--set`, `--set-string`, `--set-file` and `--set-json`: `name=value,name=value`.
 
-use serde_json::{Map, Value};
-
-use super::Error;
-use super::path::{self, Source, Stop};
-use super::typed::typed;
-use crate::Helm;
 use go_text::json;
 use go_text::quote::quoted;
+use serde_json::{Map, Value};
+
+use super::error::Error;
+use super::path::{self, Source, Stop};
+use super::typed::typed;
+use crate::chart::Helm;
 
 /// Interpretation of a value's text.
 pub(super) enum Reading<'a> {

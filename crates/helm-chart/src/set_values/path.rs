@@ -4,10 +4,10 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
+use go_text::quote::{quoted, quoted_char};
 use serde_json::{Map, Value};
 
-use super::{Error, MAX_INDEX, MAX_NESTED_NAME_LEVEL};
-use go_text::quote::{quoted, quoted_char};
+use super::error::{Error, MAX_INDEX, MAX_NESTED_NAME_LEVEL};
 
 /// Why a parser does not go on.
 ///

@@ -203,7 +203,7 @@ fn unusual_yaml_is_read_whole() {
 
 #[test]
 fn an_entry_that_is_too_large_is_refused() {
-    let long = "x".repeat(crate::MAX_ENTRY);
+    let long = "x".repeat(crate::limits::MAX_ENTRY);
     let yaml = format!("apiVersion: v1\nentries:\n  a:\n  - name: a\n    home: {long}\n");
     assert_eq!(
         message(&yaml),

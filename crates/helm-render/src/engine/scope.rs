@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use go_template::{Map, Type, Value};
+use helm_chart::{Chart, File};
 
-use super::Job;
 use super::capabilities_data::capabilities_data;
 use super::chart_data::chart_data;
 use super::files_data::files_data;
+use super::job::Job;
 use super::values_type::values_type;
 use crate::manifest::base;
 use crate::values;
-use helm_chart::{Chart, File};
 
 /// A template of one of the charts.
 pub(super) struct Renderable<'a> {
