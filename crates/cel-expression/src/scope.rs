@@ -6,7 +6,8 @@ use std::sync::Arc;
 use cel::Value;
 use cel::objects::{Key, Map};
 
-use crate::{Error, Expression, value};
+use crate::error::Error;
+use crate::{Expression, value};
 
 /// Variables by name. Expressions that share one share the values too.
 #[derive(Debug, Clone, Default)]

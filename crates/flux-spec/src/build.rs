@@ -25,8 +25,9 @@ pub mod path;
 mod substitute;
 
 pub use error::Error;
+pub use error::SubstituteError;
 pub use folder::is_manifest;
 pub use generate::{Generated, generate};
 pub use manifest::substitute::Mode;
 pub use objects::{build, refuse_encrypted, to_yaml};
-pub use substitute::{Data, SubstituteError, resource_name, substitute};
+pub use substitute::{Data, resource_name, substitute};

@@ -3,14 +3,14 @@
 
 pub(super) mod address;
 mod identifier;
+mod problem;
 mod resource;
 mod time;
 
-use super::pattern::Pattern;
 use go_text::json::Json;
 
-/// Problem of a text.
-type Problem = String;
+use super::pattern::Pattern;
+use problem::Problem;
 
 /// A format by its name.
 #[derive(Clone, Copy)]
@@ -68,24 +68,4 @@ impl Format {
             _ => Ok(()),
         }
     }
-}
-
-/// Refuses with a message.
-fn refuse<T>(problem: impl Into<Problem>) -> Result<T, Problem> {
-    Err(problem.into())
-}
-
-/// Go's strconv.Atoi.
-fn whole(text: &str) -> Result<i64, Problem> {
-    use std::num::IntErrorKind::{NegOverflow, PosOverflow};
-    text.parse().map_err(|error: std::num::ParseIntError| {
-        let problem = match error.kind() {
-            PosOverflow | NegOverflow => "value out of range",
-            _ => "invalid syntax",
-        };
-        format!(
-            "strconv.Atoi: parsing {}: {problem}",
-            go_text::quote::quoted(text)
-        )
-    })
 }

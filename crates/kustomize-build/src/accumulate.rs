@@ -1,11 +1,11 @@
 //! The walk through a kustomization with its bases and components, and the steps that end a build.
 
+mod accumulated;
 mod go_syntax;
 mod refusal;
 mod target;
 
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::Arc;
 
 use manifest::yaml::{self, Exhausted};
 use manifest::{Object, json};
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Fetch, NoFetch};
-use crate::field_spec::{FieldSpec, TransformerConfig};
+use crate::field_spec::FieldSpec;
 use crate::fs::FileSystem;
 use crate::kustomization::Kustomization;
 use crate::load::{Loader, Source};
@@ -21,10 +21,8 @@ use crate::nodes::Nodes;
 use crate::resource::{self, BuildOrigin, Resource};
 use crate::resource_map::ResourceMap;
 use crate::schema::Schemas;
-use crate::transform;
-use crate::variable::Variables;
-use crate::{Built, Options, generate, name_reference};
-
+use crate::{Built, Options, generate, name_reference, transform};
+use accumulated::Accumulated;
 use target::Target;
 
 /// Builds the kustomization in a folder of a tree.
@@ -67,14 +65,6 @@ fn within_budget<T>(build: impl FnOnce() -> Result<T>) -> Result<T> {
         )),
         None => panic::resume_unwind(cause),
     })
-}
-
-/// Objects and settings that one kustomization hands to the one that includes it.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Accumulated {
-    pub(crate) map: ResourceMap,
-    pub(crate) config: Arc<TransformerConfig>,
-    pub(crate) variables: Variables,
 }
 
 fn build_objects(

@@ -1,67 +1,25 @@
 //! Built-in generators and transformers that are configured by resources of their own (`generators`, `transformers`).
 
+mod configuration;
 mod generator;
 mod iam_policy;
+mod json_patch;
 mod transformer;
 mod value_add;
 
 use manifest::yaml;
-use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::id;
-use crate::kustomization::decode::{self, Fields, Place};
-use crate::kustomization::{Patch, Selector};
 use crate::load::Loader;
 use crate::nodes::Nodes;
-use crate::patch::json6902;
 use crate::resource::Resource;
-use crate::resource_map::ResourceMap;
-use crate::selector;
+use configuration::Configuration;
 
 pub(crate) use generator::Generator;
 pub(crate) use transformer::Transformer;
 
-/// A JSON patch with its target.
-pub(crate) struct JsonPatch {
-    operations: json6902::Operations,
-    target: Selector,
-}
-
-impl JsonPatch {
-    pub(crate) fn apply(&self, nodes: &mut Nodes, map: &mut ResourceMap) -> Result<()> {
-        for index in selector::select(nodes, map, &self.target)? {
-            json6902::apply(nodes, &mut map.list_mut()[index], &self.operations)?;
-        }
-        Ok(())
-    }
-}
-
-/// Reads an entry of `patchesJson6902`.
-pub(crate) fn load_json_patch(loader: &Loader<'_>, entry: &Patch) -> Result<JsonPatch> {
-    let target = entry.target.clone().unwrap_or_default();
-    if target.id.name.is_empty() {
-        return Err(Error::invalid("must specify the target name"));
-    }
-    let text = match (entry.path.is_empty(), entry.patch.is_empty()) {
-        (true, true) => return Err(Error::invalid("empty file path and empty jsonOp")),
-        (false, false) => return Err(Error::invalid("must specify a file path or jsonOp, not both")),
-        (true, false) => entry.patch.clone(),
-        (false, true) => loader.load_text(&entry.path)?,
-    };
-    if text.is_empty() {
-        return Err(Error::invalid(format!(
-            "patch file '{}' empty seems to be empty",
-            entry.path
-        )));
-    }
-    let operations = json6902::Operations::parse(&text, |shown| format!("decoding {shown}"))?;
-    if operations.is_empty() {
-        let message = format!("patch appears to be empty; file={}, JsonOp={text}", entry.path);
-        return Err(Error::invalid(message));
-    }
-    Ok(JsonPatch { operations, target })
-}
+pub(crate) use json_patch::{JsonPatch, load_json_patch};
 
 /// Plugin that a resource configures.
 enum Plugin {
@@ -135,34 +93,4 @@ fn load(nodes: &mut Nodes, loader: &Loader<'_>, config: &Resource) -> Result<Plu
     }
     let message = format!("unable to load builtin {}", id::show_gvk(&id.gvk));
     Err(Error::unsupported(message).in_file(&file, line))
-}
-
-/// A plugin's configuration, and what it may read.
-struct Configuration<'a, 'b> {
-    loader: &'a Loader<'b>,
-    value: &'a Value,
-    name: &'a str,
-    namespace: &'a str,
-    file: &'a str,
-}
-
-impl Configuration<'_, '_> {
-    /// Takes fields as sigs.k8s.io/yaml does.
-    fn decode<T>(&self, take: impl FnOnce(&mut Fields<'_>) -> T) -> Result<T> {
-        self.decode_at(&Place::yaml(""), take)
-    }
-
-    fn decode_at<T>(&self, place: &Place, take: impl FnOnce(&mut Fields<'_>) -> T) -> Result<T> {
-        let decoded = || {
-            let mut fields = Fields::of::<Value>(self.value, place)?;
-            let taken = take(&mut fields);
-            fields.finish().map(|()| taken)
-        };
-        decoded().map_err(decode::in_yaml)
-    }
-
-    /// Returns the configuration as kustomize shows it.
-    fn to_yaml(&self) -> String {
-        yaml::write(self.value).unwrap_or_default()
-    }
 }

@@ -1,31 +1,17 @@
 //! Kubernetes' label selectors: `a=b,c in (d,e),!f`. Parsed with apimachinery's rules and words.
 
 mod parse;
+mod requirement;
 mod validate;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+
+use requirement::Requirement;
 
 /// Requirements that must all hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LabelSelector {
     requirements: Vec<Requirement>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Requirement {
-    key: String,
-    operator: Operator,
-    values: BTreeSet<String>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Operator {
-    Exists,
-    DoesNotExist,
-    In,
-    NotIn,
-    GreaterThan,
-    LessThan,
 }
 
 impl LabelSelector {
@@ -44,27 +30,6 @@ impl LabelSelector {
         self.requirements
             .iter()
             .all(|requirement| requirement.matches(lookup(&requirement.key)))
-    }
-}
-
-impl Requirement {
-    fn matches(&self, value: Option<&str>) -> bool {
-        match (self.operator, value) {
-            (Operator::Exists, value) => value.is_some(),
-            (Operator::DoesNotExist, value) => value.is_none(),
-            (Operator::In, value) => value.is_some_and(|value| self.values.contains(value)),
-            (Operator::NotIn, value) => value.is_none_or(|value| !self.values.contains(value)),
-            (Operator::GreaterThan, value) => self.compares(value, |label, bound| label > bound),
-            (Operator::LessThan, value) => self.compares(value, |label, bound| label < bound),
-        }
-    }
-
-    fn compares(&self, value: Option<&str>, compare: impl Fn(i64, i64) -> bool) -> bool {
-        let number = |text: Option<&str>| text.and_then(|text| text.parse::<i64>().ok());
-        match (number(value), number(self.values.first().map(String::as_str))) {
-            (Some(label), Some(bound)) => compare(label, bound),
-            _ => false,
-        }
     }
 }
 

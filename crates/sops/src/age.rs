@@ -8,6 +8,7 @@ mod armor;
 mod bech32;
 mod file;
 mod hybrid;
+mod unwrapped;
 mod x25519;
 
 use cloud_identity::Future;
@@ -15,6 +16,7 @@ use zeroize::Zeroizing;
 
 use crate::key::{EncryptedKey, KeyError, KeyService, MasterKey};
 use file::Stanza;
+use unwrapped::Unwrapped;
 
 const PREFIX: &str = "AGE-SECRET-KEY-";
 const HYBRID_PREFIX: &str = "AGE-SECRET-KEY-PQ-";
@@ -34,13 +36,6 @@ pub struct Identities(Vec<Identity>);
 enum Identity {
     X25519(x25519::Identity),
     Hybrid(Box<hybrid::Identity>),
-}
-
-/// Result of unwrapping a recipient's part of a file.
-enum Unwrapped {
-    FileKey(Zeroizing<Vec<u8>>),
-    /// It is for somebody else.
-    Other,
 }
 
 type Problem = &'static str;

@@ -1,20 +1,15 @@
 //! The way from an encrypted file to a decrypted one.
 
 use crate::cipher::Cipher;
-use crate::data_key;
 use crate::error::Error;
 use crate::format::Format;
 use crate::key::Keys;
 use crate::metadata::Metadata;
-use crate::store;
 use crate::tree::{Branch, Value};
-use crate::walk;
+use crate::{data_key, store, walk};
 
 /// The largest file that Flux decrypts.
 pub const MAX_FILE_BYTES: usize = 5 << 20;
-/// How deep a document may be nested: deeper than any reader here allows.
-pub const MAX_NESTING: usize = 300;
-
 /// Whether a change of a file after its encryption counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Integrity {

@@ -27,6 +27,7 @@ pub mod flux;
 mod format;
 pub mod key;
 pub mod kms;
+mod limits;
 mod metadata;
 mod number;
 pub mod openpgp;
@@ -36,7 +37,8 @@ mod time;
 mod tree;
 mod walk;
 
-pub use decryptor::{Decryptor, Integrity, MAX_FILE_BYTES, MAX_NESTING};
+pub use crate::limits::MAX_NESTING;
+pub use decryptor::{Decryptor, Integrity, MAX_FILE_BYTES};
 pub use error::Error;
 pub use format::Format;
 pub use key::{EncryptedKey, KeyError, KeyService, Keys, MasterKey};

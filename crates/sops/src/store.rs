@@ -3,14 +3,13 @@
 mod dotenv;
 mod ini;
 mod json;
+mod text;
 mod yaml;
 
 use crate::format::Format;
 use crate::metadata::{self, Metadata};
-use crate::tree::{Branch, Key, Value};
-
-/// Why a text is no tree, or a tree no text. Quotes no values.
-pub(crate) type Problem = String;
+use crate::tree::{Branch, Value};
+use text::{Problem, unescaped};
 
 /// Reads an encrypted file: its documents without their metadata, and the metadata.
 pub(crate) fn load(data: &[u8], format: Format) -> Result<(Vec<Branch>, Metadata), Problem> {
@@ -51,22 +50,6 @@ fn with_newlines(mut metadata: Branch) -> Branch {
     metadata
 }
 
-/// Replaces `\n`, two characters, by the one that it stands for.
-fn unescaped(text: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((byte, behind)) = rest.split_first() {
-        if *byte == b'\\' && behind.first() == Some(&b'n') {
-            out.push(b'\n');
-            rest = &behind[1..];
-        } else {
-            out.push(*byte);
-            rest = behind;
-        }
-    }
-    out
-}
-
 fn binary(branches: &[Branch]) -> Result<Vec<u8>, Problem> {
     let problem = |text: &str| Err(format!("error emitting binary store: {text}"));
     let [branch] = branches else {
@@ -80,30 +63,5 @@ fn binary(branches: &[Branch]) -> Result<Vec<u8>, Problem> {
         Some(Value::Text(data)) => Ok(data.clone()),
         Some(_) => problem("'data' key in tree does not have a string value"),
         None => problem("no binary data found in tree"),
-    }
-}
-
-/// A value in formats that have texts only; None for one that has values itself.
-fn simple_text(value: &Value) -> Option<Vec<u8>> {
-    Some(match value {
-        // Go's word for nothing.
-        Value::Null => b"<nil>".to_vec(),
-        Value::Bool(flag) => flag.to_string().into_bytes(),
-        Value::Int(integer) => integer.to_string().into_bytes(),
-        Value::Float(float) => crate::number::shortest(*float).into_bytes(),
-        Value::Text(text) => text.clone(),
-        Value::Time(time) => time.as_seconds().into_bytes(),
-        Value::Bytes(_) | Value::Comment(_) | Value::List(_) | Value::Map(_) | Value::Other(_) => {
-            return None;
-        }
-    })
-}
-
-/// A key, for messages: keys are no secret.
-fn told(key: &Key) -> String {
-    match key {
-        Key::Text(text) => String::from_utf8_lossy(text).into_owned(),
-        Key::Comment(_) => "#".to_owned(),
-        Key::Other(kind) => format!("<{kind}>"),
     }
 }

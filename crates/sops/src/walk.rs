@@ -3,7 +3,7 @@
 use aws_lc_rs::digest::{Context, SHA512};
 
 use crate::cipher::{Cipher, Problem};
-use crate::decryptor::MAX_NESTING;
+use crate::limits::MAX_NESTING;
 use crate::metadata::{Metadata, Rule};
 use crate::number;
 use crate::tree::{Branch, Comment, Key, Value};

@@ -4,37 +4,18 @@
 //! the engine words alike.
 
 mod build;
+mod items;
 mod pick;
 mod search;
 
-use std::borrow::Cow;
+use go_template::Functions;
 
-use go_template::{Error, Functions, Kind, Value};
-
-use crate::reflection::kind_of;
-
-/// Go's panic when a function asks nil for its type.
-pub(crate) const NIL_POINTER: &str = "runtime error: invalid memory address or nil pointer dereference";
+pub(crate) use items::items;
 
 pub(crate) fn register(functions: &mut Functions) {
     build::register(functions);
     pick::register(functions);
     search::register(functions);
-}
-
-/// Returns the elements of a slice; refuses another kind with the words that are made of its name.
-pub(crate) fn items(value: &Value, refusal: impl Fn(&str) -> String) -> Result<Cow<'_, [Value]>, Error> {
-    match value {
-        Value::List(list) => Ok(Cow::Borrowed(list)),
-        Value::Bytes(bytes) => Ok(Cow::Owned(
-            bytes
-                .iter()
-                .map(|byte| Value::Uint(u64::from(*byte), Kind::Uint8))
-                .collect(),
-        )),
-        Value::Invalid | Value::Nil => Err(Error::new(NIL_POINTER)),
-        value => Err(Error::new(refusal(kind_of(value)))),
-    }
 }
 
 #[cfg(test)]

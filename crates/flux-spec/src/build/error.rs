@@ -1,8 +1,7 @@
 //! Why a Kustomization cannot be built.
 
 use kustomize_build::FsError;
-
-use crate::build::substitute::SubstituteError;
+use manifest::substitute as engine;
 
 /// Why a Kustomization cannot be built. Each tells the file, where there is one.
 #[derive(Debug, thiserror::Error)]
@@ -72,4 +71,27 @@ pub enum Error {
     /// Two objects got one name when variables were substituted.
     #[error("post build failed: {0} is there twice")]
     Duplicate(String),
+}
+
+/// Why the variables of an object cannot be substituted. Flux's words, which hold no values.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SubstituteError {
+    /// A ConfigMap or Secret is not there, and not optional.
+    #[error("substitute from '{kind}/{name}' error: {}s \"{name}\" not found", kind.to_lowercase())]
+    Missing {
+        /// ConfigMap or Secret.
+        kind: String,
+        /// Which.
+        name: String,
+    },
+    /// An expression is wrong, or has no value.
+    #[error("envsubst error: variable substitution failed")]
+    Expand(#[source] engine::Error),
+    /// The name of a variable is none.
+    #[error("envsubst error")]
+    Name(#[source] engine::Error),
+    /// The result of the substitution is no object.
+    #[error("envsubst error: YAMLToJSON: {0}")]
+    Read(String),
 }

@@ -16,35 +16,14 @@ use serde_json::{Map, Value};
 use crate::build::error::Error;
 use crate::build::objects::incomplete;
 
+pub use super::error::SubstituteError;
+
 /// Label and annotation that switch the substitution off for an object.
 const SUBSTITUTE: &str = "kustomize.toolkit.fluxcd.io/substitute";
 const DISABLED: &str = "disabled";
 
 /// The data of a ConfigMap or Secret; None if there is no such object.
 pub type Data = Option<BTreeMap<String, Vec<u8>>>;
-
-/// Why the variables of an object cannot be substituted. Flux's words, which hold no values.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SubstituteError {
-    /// A ConfigMap or Secret is not there, and not optional.
-    #[error("substitute from '{kind}/{name}' error: {}s \"{name}\" not found", kind.to_lowercase())]
-    Missing {
-        /// ConfigMap or Secret.
-        kind: String,
-        /// Which.
-        name: String,
-    },
-    /// An expression is wrong, or has no value.
-    #[error("envsubst error: variable substitution failed")]
-    Expand(#[source] engine::Error),
-    /// The name of a variable is none.
-    #[error("envsubst error")]
-    Name(#[source] engine::Error),
-    /// The result of the substitution is no object.
-    #[error("envsubst error: YAMLToJSON: {0}")]
-    Read(String),
-}
 
 /// Substitutes in place. `data` gives what a reference refers to; it is only asked if an object wants variables.
 pub fn substitute(

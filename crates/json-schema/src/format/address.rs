@@ -1,7 +1,8 @@
 //! Addresses: IPv4, IPv6, host names and e-mail.
 
-use super::{Problem, refuse, whole};
 use go_text::quote::{quoted, quoted_char};
+
+use super::problem::{Problem, refuse, whole};
 
 /// Family of a parsed address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! Identifiers: JSON pointers, UUIDs, versions.
 
-use super::{Problem, refuse};
 use go_text::quote::quoted_char;
+
+use super::problem::{Problem, refuse};
 
 pub(super) fn json_pointer(text: &str) -> Result<(), Problem> {
     if text.is_empty() {

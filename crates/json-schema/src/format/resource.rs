@@ -1,6 +1,7 @@
 //! Names of resources: URIs, references to them and templates.
 
-use super::{Problem, address, refuse};
+use super::address;
+use super::problem::{Problem, refuse};
 use crate::escape::{Part, unescape};
 use crate::pointer;
 use crate::url::Url;

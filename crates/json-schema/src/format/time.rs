@@ -1,7 +1,8 @@
 //! Dates, times, durations and periods.
 
-use super::{Problem, refuse, whole};
 use go_text::quote::{quoted, quoted_char};
+
+use super::problem::{Problem, refuse, whole};
 
 const DATE: &str = "2006-01-02";
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use manifest::yaml::{self, Dialect, Kind};
 use serde_json::{Map, Value};
 
-use super::Accumulated;
+use super::accumulated::Accumulated;
 use crate::error::{Error, ErrorKind, Result};
 use crate::field_spec::{TransformerConfig, config_of_definitions};
 use crate::kustomization::{COMPONENT_KIND, FILE_NAMES, Kustomization};

@@ -1,6 +1,6 @@
 //! Generators that a resource configures.
 
-use super::Configuration;
+use super::configuration::Configuration;
 use super::iam_policy::IamPolicy;
 use crate::error::{Error, Result};
 use crate::generate::{self, Generated};

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::configuration::Configuration;
+use super::json_patch::{JsonPatch, load_json_patch};
 use super::value_add::ValueAdd;
-use super::{Configuration, JsonPatch, load_json_patch};
 use crate::error::{Error, Result};
 use crate::field_spec::FieldSpec;
 use crate::kustomization::{Image, Patch, Replacement, ReplacementField, Replica, StrategicMerge};

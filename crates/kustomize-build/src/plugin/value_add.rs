@@ -3,16 +3,15 @@
 use manifest::yaml::{Kind, Node};
 use serde_json::Value;
 
-use super::Configuration;
+use super::configuration::Configuration;
 use crate::error::{Error, Result};
 use crate::kustomization::Selector;
 use crate::kustomization::decode::{self, Decode, Fields, Place};
 use crate::load::Loader;
-use crate::lookup;
 use crate::nodes::Nodes;
 use crate::resource_map::ResourceMap;
 use crate::transform::namespace::Namespace;
-use crate::{path, selector};
+use crate::{lookup, path, selector};
 
 /// A value and where it goes.
 pub(crate) struct ValueAdd {

@@ -6,6 +6,9 @@
 
 mod class;
 mod escape;
+mod problem;
+
+use problem::problem;
 
 /// Go's limit for one repetition, and for the product of nested ones.
 const MAX_REPEAT: u32 = 1000;
@@ -24,10 +27,6 @@ pub(super) fn translate(pattern: &str) -> Result<String, String> {
     };
     translator.run()?;
     Ok(translator.out)
-}
-
-fn problem(what: &str, expression: &str) -> String {
-    format!("error parsing regexp: {what}: `{expression}`")
 }
 
 /// Open group: how often its parts are repeated.

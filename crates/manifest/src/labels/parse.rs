@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use super::requirement::{Operator, Requirement};
 use super::validate;
-use super::{Operator, Requirement};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {

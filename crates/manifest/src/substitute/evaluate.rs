@@ -2,11 +2,10 @@
 //!
 //! Works on bytes, as Go's strings do: lengths and positions count them, and a substring may cut a character.
 
-use super::{
-    Error, MAXIMUM_BYTES, Mode, case, first_character,
-    glob::{Budget, trim_longest, trim_shortest},
-    parse::{Function, Part},
-};
+use super::error::{Error, MAXIMUM_BYTES, Mode};
+use super::glob::{Budget, trim_longest, trim_shortest};
+use super::parse::{Function, Part};
+use super::{case, first_character};
 
 /// Expands a template.
 pub(super) fn evaluate<'v>(

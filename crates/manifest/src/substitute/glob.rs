@@ -4,7 +4,8 @@
 //! pattern or not. A pattern that is malformed counts as such only once matching reaches the place, and then the
 //! value stays whole.
 
-use super::{Error, first_character};
+use super::error::Error;
+use super::first_character;
 
 /// How many steps all matching in one template may take: about a second. The library tries every prefix of the value
 /// and every place for every `*`: it takes a value of a few KiB in its stride, and never ends for one of 1 MiB.

@@ -6,7 +6,8 @@
 
 use std::borrow::Cow;
 
-use super::{Error, MAXIMUM_DEPTH, identifier::is_identifier};
+use super::error::{Error, MAXIMUM_DEPTH};
+use super::identifier::is_identifier;
 
 /// A part of a template.
 #[derive(Debug)]

@@ -5,7 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use sigstore_verify::types::{Bundle, Sha256Hash, SignatureContent};
 
-use super::{Error, Identity, PublicKey, TrustedRoot};
+use super::error::Error;
+use super::{Identity, PublicKey, TrustedRoot};
 
 /// The only kind of payload that speaks of digests.
 const STATEMENT: &str = "application/vnd.in-toto+json";

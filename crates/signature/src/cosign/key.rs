@@ -9,7 +9,7 @@ use x509_parser::pem::parse_x509_pem;
 use x509_parser::prelude::FromDer as _;
 use x509_parser::x509::SubjectPublicKeyInfo;
 
-use super::Error;
+use super::error::Error;
 
 /// PEM that holds no key, or one of a kind that is not supported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

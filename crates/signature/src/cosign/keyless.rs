@@ -8,7 +8,7 @@ use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::FromDer as _;
 
-use super::Error;
+use super::error::Error;
 
 /// The certificate authorities, logs and time stamp services of a Sigstore installation.
 pub struct TrustedRoot(Verifier);

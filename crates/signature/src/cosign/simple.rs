@@ -7,7 +7,8 @@ use serde_json::json;
 use sigstore_verify::types::Bundle;
 use x509_parser::pem::Pem;
 
-use super::{Error, Identity, PublicKey, TrustedRoot};
+use super::error::Error;
+use super::{Identity, PublicKey, TrustedRoot};
 
 /// Certificates of a chain that are looked at.
 const MAX_CHAIN: usize = 10;

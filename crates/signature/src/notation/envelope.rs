@@ -11,9 +11,9 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use super::Error;
 use super::cbor::{self, Value};
 use super::certificate::{self, Algorithm, Certificate};
+use super::error::Error;
 
 /// Media type of the JWS form.
 const JWS: &str = "application/jose+json";

@@ -12,7 +12,8 @@ use shake::digest::{ExtendableOutput as _, Update as _, XofReader as _};
 use zeroize::Zeroizing;
 
 use super::file::{FILE_KEY, Stanza, decode, unseal};
-use super::{Problem, Unwrapped, x25519};
+use super::unwrapped::Unwrapped;
+use super::{Problem, x25519};
 
 const INFO: &[u8] = b"age-encryption.org/mlkem768x25519";
 /// X-Wing draws itself.

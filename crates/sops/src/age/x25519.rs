@@ -3,8 +3,9 @@
 use aws_lc_rs::agreement::{self, PrivateKey, UnparsedPublicKey, X25519};
 use zeroize::Zeroizing;
 
+use super::Problem;
 use super::file::{FILE_KEY, Stanza, decode, derive, unseal};
-use super::{Problem, Unwrapped};
+use super::unwrapped::Unwrapped;
 
 const PURPOSE: &[u8] = b"age-encryption.org/v1/X25519";
 const TAG: usize = 16;

@@ -1,6 +1,6 @@
 //! Lines of `NAME=value`, and comments.
 
-use super::{Problem, simple_text, told, unescaped};
+use super::text::{Problem, simple_text, told, unescaped};
 use crate::tree::{Branch, Item, Key, Value};
 
 pub(super) fn read(data: &[u8]) -> Result<Branch, Problem> {

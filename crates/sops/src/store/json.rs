@@ -1,13 +1,13 @@
 //! One JSON object, in the order of the text.
 
-use go_text::json::push_string;
 use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use go_text::json::push_string;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use super::{Problem, told};
+use super::text::{Problem, told};
 use crate::number;
 use crate::tree::{Branch, Item, Key, Value};
 

@@ -2,7 +2,7 @@
 
 use go_template::{Context, Error, Functions, List, Type, Value};
 
-use super::{NIL_POINTER, items};
+use super::items::{NIL_POINTER, items};
 use crate::arguments::{add, add_variadic, any, charge, int};
 use crate::cast::truncate;
 

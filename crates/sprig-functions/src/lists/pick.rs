@@ -2,7 +2,7 @@
 
 use go_template::{Context, Error, Functions, List, Str, Type, Value};
 
-use super::items;
+use super::items::items;
 use crate::arguments::{add, add_variadic, any};
 use crate::cast::to_int64;
 

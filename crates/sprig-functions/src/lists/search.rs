@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use go_template::{Context, Error, Functions, List, Str, Type, Value};
 
-use super::items;
+use super::items::items;
 use crate::arguments::{add, add_variadic, any};
 use crate::deep_equal::deep_equal;
 use crate::printed::{text_of, texts_of};

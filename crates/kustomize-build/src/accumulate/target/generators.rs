@@ -6,7 +6,7 @@ use std::sync::Arc;
 use manifest::{Origin, yaml};
 
 use super::Target;
-use crate::accumulate::Accumulated;
+use crate::accumulate::accumulated::Accumulated;
 use crate::error::{Error, Result};
 use crate::generate::Generated;
 use crate::kustomization::{GeneratorArgs, Kustomization};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Target;
-use crate::accumulate::Accumulated;
+use crate::accumulate::accumulated::Accumulated;
 use crate::error::{Error, Result};
 use crate::field_spec::FieldSpec;
 use crate::kustomization::{Image, Patch, Replacement, Replica};

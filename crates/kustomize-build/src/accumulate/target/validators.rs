@@ -3,7 +3,7 @@
 use manifest::yaml::NodeId;
 
 use super::Target;
-use crate::accumulate::Accumulated;
+use crate::accumulate::accumulated::Accumulated;
 use crate::error::{Error, Result};
 use crate::nodes::Nodes;
 use crate::plugin::Transformer;

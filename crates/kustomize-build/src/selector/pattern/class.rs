@@ -1,7 +1,7 @@
 //! Classes of characters in brackets.
 
 use super::escape;
-use super::problem;
+use super::problem::problem;
 
 const NAMED: [&str; 14] = [
     "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space",

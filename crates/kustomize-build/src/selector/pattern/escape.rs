@@ -1,6 +1,6 @@
 //! Escapes outside of `\Q…\E`, in a pattern and in a class.
 
-use super::problem;
+use super::problem::problem;
 
 /// Translates an escape at the start of a text; returns its length.
 pub(super) fn translate(text: &str, out: &mut String) -> Result<usize, String> {

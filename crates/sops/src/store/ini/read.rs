@@ -1,7 +1,7 @@
 //! Reads sections. Of keys with one name in a section the last value counts, at the place of the first.
 
-use super::{DEFAULT, DELIMITERS};
-use crate::store::Problem;
+use super::names::{DEFAULT, DELIMITERS};
+use crate::store::text::Problem;
 use crate::tree::{Branch, Item, Value};
 
 const COMMENT: [char; 2] = ['#', ';'];

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::{DEFAULT, DELIMITERS};
-use crate::store::{Problem, simple_text, told};
+use super::names::{DEFAULT, DELIMITERS};
+use crate::store::text::{Problem, simple_text, told};
 use crate::tree::{Branch, Item, Key, Value};
 
 struct Entry {

@@ -13,7 +13,7 @@ use manifest::yaml::{
     self, Dialect, Input, Kind, MAX_NODES, Node, NodeId, Nodes, Style, Tag, compose_all_with_comments,
 };
 
-use crate::store::Problem;
+use crate::store::text::Problem;
 use crate::time::Time;
 use crate::tree::{Branch, Comment, Item, Key, Value};
 

@@ -7,7 +7,7 @@ use manifest::yaml::number::format_g;
 use manifest::yaml::scalar::{Scalar, resolve_plain};
 use manifest::yaml::{Comments, Node, NodeId, Nodes, Style, Tag, write_tree_commented};
 
-use crate::store::{Problem, told};
+use crate::store::text::{Problem, told};
 use crate::tree::{Branch, Comment, Key, Value};
 
 const INDENT: usize = 4;
