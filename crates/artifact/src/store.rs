@@ -38,16 +38,12 @@ mod retention;
 mod temporary;
 mod usage;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    io,
-    path::Path,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeSet, io, path::Path, sync::Arc};
 
 use jiff::Timestamp;
 use tokio::sync::broadcast;
+
+use state::Inner;
 
 pub use self::{
     files::Content,
@@ -58,154 +54,23 @@ pub use self::{
     retention::Collected,
     usage::{Usage, Volume},
 };
-use self::{
-    files::{Files, Kind},
-    record::Stored,
-    references::References,
-};
-use crate::{archive, digest::Digest, tree};
+use self::{files::Kind, record::Stored};
+use crate::{digest::Digest, tree};
 
-/// Changes that a subscriber may be behind before it is told that it lost some.
-const CHANGES: usize = 64;
+pub use error::{Error, Result, What};
+
+pub use state::{Change, Options};
+
 /// Flux's name for the newest archive of an object.
 const LATEST: &str = "latest.tar.gz";
 /// The kind whose archives are indexes, and Flux's name for the newest of them.
 const INDEXES: (&str, &str) = ("helmrepository", "index.yaml");
-
-/// How long artifacts that are not current any more stay.
-#[derive(Debug, Clone, Copy)]
-pub struct Options {
-    /// Since the next one was stored. Flux's --artifact-retention-ttl, by default a minute.
-    pub retention_ttl: Duration,
-    /// Artifacts of one object, the current one included. Flux's --artifact-retention-records, by default 2.
-    pub retention_records: usize,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            retention_ttl: Duration::from_secs(60),
-            retention_records: 2,
-        }
-    }
-}
 
 /// The store. A clone is another handle to the same store.
 #[derive(Debug, Clone)]
 pub struct Store {
     inner: Arc<Inner>,
 }
-
-#[derive(Debug)]
-struct Inner {
-    files: Files,
-    options: Options,
-    state: Mutex<State>,
-    changes: broadcast::Sender<Change>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    /// Oldest first; the last is the current one. No object without a record.
-    objects: BTreeMap<ObjectKey, Vec<Stored>>,
-    references: References,
-    sequence: u64,
-}
-
-/// Change to an object.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Change {
-    /// It has this current artifact now.
-    Stored(Record),
-    /// It has no artifact any more; this was the last.
-    Removed(Record),
-}
-
-/// Object that a digest names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
-    /// The tar.gz of an artifact.
-    Archive,
-    /// The bytes of a file.
-    Blob,
-    /// The canonical text of a folder.
-    Directory,
-}
-
-/// An operation of the store that failed.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The store has nothing of this digest (any more).
-    #[error("failed to find {what} {digest}")]
-    NotFound {
-        /// The object that was asked for.
-        what: What,
-        /// Its digest.
-        digest: Digest,
-    },
-    /// The bytes on disk are not what their name says.
-    #[error("failed to verify {what} {digest}")]
-    Corrupt {
-        /// The object that was read.
-        what: What,
-        /// The digest that it should have.
-        digest: Digest,
-    },
-    /// The offset lies behind the end of the content.
-    #[error("failed to read {what} {digest} from offset {offset}: it has {size} bytes")]
-    Offset {
-        /// The object that was asked for.
-        what: What,
-        /// Its digest.
-        digest: Digest,
-        /// The offset that was asked for.
-        offset: u64,
-        /// Bytes that there are.
-        size: u64,
-    },
-    /// The volume has no room. Nothing was stored, and what was there before is as it was.
-    #[error("failed to {operation} in the artifact store: its volume is full, enlarge it or remove sources")]
-    Full {
-        /// The operation that failed.
-        operation: &'static str,
-        /// Error of the file system.
-        source: io::Error,
-    },
-    /// The file system refused.
-    #[error("failed to {operation} in the artifact store")]
-    Io {
-        /// The operation that failed.
-        operation: &'static str,
-        /// Its error.
-        source: io::Error,
-    },
-    /// The reader of a file that was to be added failed.
-    #[error("failed to read {path:?} of the source")]
-    ReadSource {
-        /// Path in the tree.
-        path: String,
-        /// Error of the reader.
-        source: io::Error,
-    },
-    /// The caller cancelled the ingest, see [`Ingest::until`].
-    #[error("failed to finish the artifact: cancelled")]
-    Stopped,
-    /// A file cannot stand in a tree.
-    #[error("failed to add a file to the artifact")]
-    AddFile(#[source] tree::BuildError),
-    /// Kind, namespace, name or file name of an artifact cannot be part of a path.
-    #[error("failed to name the artifact: {0:?} cannot be part of its path")]
-    Name(String),
-    /// The archive could not be written.
-    #[error("failed to write the archive of the artifact")]
-    WriteArchive(#[source] archive::WriteError),
-    /// The record could not be turned to JSON.
-    #[error("failed to encode the record of the artifact")]
-    EncodeRecord(#[source] serde_json::Error),
-}
-
-/// Result of the store's operations.
-pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Store {
     /// Opens or creates the store in a folder and verifies everything that is in it.
@@ -419,70 +284,11 @@ impl Store {
     }
 }
 
-impl Inner {
-    /// A panic of another holder leaves counts and files consistent enough to go on: what it was about to delete or
-    /// count stays until the next start.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn send(&self, change: Option<Change>) {
-        // No receiver is no failure.
-        change.map(|change| self.changes.send(change).ok());
-    }
-
-    /// Deletes the file of a record that is out of `objects` already, and what only it held. The record goes first: a
-    /// crash in between leaves content without a record, which the next start removes.
-    fn forget(&self, state: &mut State, record: &Record) -> Result<()> {
-        self.files.remove_record(&record.path)?;
-        state.references.release_archive(&record.digest, &self.files);
-        state.references.release_directory(&record.tree, &self.files);
-        Ok(())
-    }
-}
-
-impl std::fmt::Display for What {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(match self {
-            Self::Archive => "archive",
-            Self::Blob => "blob",
-            Self::Directory => "folder",
-        })
-    }
-}
-
-impl Error {
-    /// A full disk is one, whoever meets it.
-    fn of_archive(error: archive::WriteError) -> Self {
-        match error {
-            archive::WriteError::Write { source, .. } if is_full(&source) => {
-                Self::io("write an archive")(source)
-            }
-            error => Self::WriteArchive(error),
-        }
-    }
-
-    fn io(operation: &'static str) -> impl FnOnce(io::Error) -> Self {
-        move |source| {
-            if is_full(&source) {
-                Self::Full { operation, source }
-            } else {
-                Self::Io { operation, source }
-            }
-        }
-    }
-}
-
-fn is_full(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
-    )
-}
-
 #[cfg(test)]
 mod crash_tests;
+mod error;
 #[cfg(test)]
 mod made_tests;
+mod state;
 #[cfg(test)]
 mod tests;

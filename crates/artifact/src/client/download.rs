@@ -18,7 +18,8 @@ use bytes::Bytes;
 use reqwest::{StatusCode, Url, header};
 
 use self::guard::Guard;
-use super::{ArtifactRef, ClientOptions, Error, Result, SourceObject};
+use super::options::{ArtifactRef, ClientOptions, SourceObject};
+use super::{Error, Result};
 use crate::{
     archive::{self, EntryContent, Limits},
     digest::{Digest, Hasher},

@@ -10,7 +10,8 @@ use artifact_proto::v1::{self, artifact_service_client::ArtifactServiceClient};
 use bytes::Bytes;
 use tonic::{metadata::AsciiMetadataValue, transport::Channel};
 
-use super::{ClientOptions, Error, Result, Retries, SourceObject, connect};
+use super::options::{ClientOptions, Retries, SourceObject};
+use super::{Error, Result, connect};
 use crate::{
     digest::Digest,
     tree::{Directory, Entry, EntryKind},

@@ -4,13 +4,17 @@
 mod http;
 mod service;
 
-use std::{collections::BTreeMap, io::Read as _};
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::time::Duration;
 
 use self::{
     http::{Answer, HttpServer},
     service::{Fault, FaultyService},
 };
+
 use super::*;
+use crate::archive::Limits;
 use crate::store::{Options, Record, RecordMeta, Store};
 
 /// Long enough for several chunks of the test server.

@@ -6,7 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Error, Result, What, temporary::Temporary};
+use super::error::{Error, Result, What};
+use super::temporary::Temporary;
 use crate::{
     digest::{Digest, Hasher},
     tree::Directory,

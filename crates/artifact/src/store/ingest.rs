@@ -12,18 +12,19 @@ use std::{
     },
 };
 
-use super::{
-    Change, Error, Inner, ObjectKey, Record, RecordMeta, Result, State,
-    files::{Content, Files, Kind},
-    record::Stored,
-    temporary::Temporary,
-};
+use jiff::{Timestamp, Unit};
+
+use super::error::{Error, Result};
+use super::files::{Content, Files, Kind};
+use super::record::Stored;
+use super::state::{Change, Inner, State};
+use super::temporary::Temporary;
+use super::{ObjectKey, Record, RecordMeta};
 use crate::{
     archive::{self, Written},
     digest::{Digest, Hasher},
     tree::{self, Directory, Tree, clean_path},
 };
-use jiff::{Timestamp, Unit};
 
 /// Files up to this size are compared with what is there before anything is written.
 const SMALL: usize = 64 * 1024;
@@ -96,7 +97,7 @@ impl Ingest {
     /// When the store has no such blob (any more), or the path is refused.
     pub fn add_stored(&mut self, path: &str, executable: bool, digest: Digest, size: u64) -> Result<()> {
         if !self.inner.lock().references.hold_blob(&digest) {
-            let what = super::What::Blob;
+            let what = super::error::What::Blob;
             return Err(Error::NotFound { what, digest });
         }
         self.held.blobs.push(digest);
@@ -386,7 +387,7 @@ impl<'a> archive::Content for TreeContent<'a> {
     type Blob = Watched<'a>;
 
     fn directory(&self, digest: &Digest) -> Result<Cow<'_, Directory>> {
-        let what = super::What::Directory;
+        let what = super::error::What::Directory;
         self.tree
             .directory(digest)
             .map(Cow::Borrowed)

@@ -10,11 +10,11 @@ use std::{
 
 use tokio::sync::broadcast;
 
-use super::{
-    CHANGES, Error, Ingest, Inner, ObjectKey, Options, Record, Result, State, Store, What,
-    files::{Files, Kind, remove_if_there},
-    record::Stored,
-};
+use super::error::{Error, Result, What};
+use super::files::{Files, Kind, remove_if_there};
+use super::record::Stored;
+use super::state::{CHANGES, Inner, Options, State};
+use super::{Ingest, ObjectKey, Record, Store};
 use crate::{
     archive::{self, EntryContent, Limits, Symlinks},
     digest::Digest,

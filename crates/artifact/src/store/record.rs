@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Error, Result};
+use super::error::{Error, Result};
 use crate::digest::Digest;
 
 /// One artifact of one object. Serves for status.artifact and for the artifact service alike.

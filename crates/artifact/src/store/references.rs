@@ -7,10 +7,8 @@
 
 use std::collections::HashMap;
 
-use super::{
-    Result,
-    files::{Files, Kind},
-};
+use super::error::Result;
+use super::files::{Files, Kind};
 use crate::{
     digest::Digest,
     tree::{Directory, EntryKind},

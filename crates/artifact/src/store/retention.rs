@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{Inner, Options, Result, record::Stored};
+use super::error::Result;
+use super::record::Stored;
+use super::state::{Inner, Options};
 
 /// Summary of a garbage collection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,6 +1,10 @@
 //! The store on a real disk: crashes, damage, sharing, concurrency.
 
-use std::{collections::BTreeSet, fs, io::Read as _, path::PathBuf, thread};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::time::Duration;
+use std::{fs, thread};
 
 use tempfile::TempDir;
 

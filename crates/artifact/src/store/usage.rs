@@ -54,7 +54,8 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
-    use crate::store::{Options, RecordMeta, Store};
+    use crate::store::state::Options;
+    use crate::store::{RecordMeta, Store};
 
     fn on_disk(root: &Path) -> Usage {
         let amount = |folder: &str| {

@@ -13,7 +13,8 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder, Url};
 
-use super::super::{Error, Result, SourceObject};
+use super::super::{Error, Result};
+use crate::client::options::SourceObject;
 use crate::external::leads_nowhere;
 
 /// Redirects that are followed, on the same host.
