@@ -8,8 +8,8 @@ use tokio::time::Instant;
 use transport::http;
 use url::Url;
 
-use super::remote::{MAX_PAGE_BYTES, Object, Opened, PAGE, Page, Problem, checked, etag, get};
 use super::xml;
+use crate::answer::{MAX_PAGE_BYTES, Object, Opened, PAGE, Page, Problem, checked, etag, get};
 
 const VERSION: &str = "2021-12-02";
 /// Where tokens of the controller may go: storage accounts of Microsoft's clouds. An endpoint is a tenant's choice.

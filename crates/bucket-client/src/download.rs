@@ -10,8 +10,9 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::time::Instant;
 use transport::http;
 
-use super::Error;
-use super::remote::{Opened, Problem, Remote};
+use super::remote::Remote;
+use crate::answer::{Opened, Problem};
+use crate::error::Error;
 
 /// Flux has a hundred; with files on one disk and one network more than this gain little, and buffers are memory.
 const AT_ONCE: usize = 32;

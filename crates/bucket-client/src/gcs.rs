@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use transport::http;
 use url::Url;
 
-use super::remote::{MAX_PAGE_BYTES, Object, Opened, PAGE, Page, Problem, checked, get};
+use crate::answer::{MAX_PAGE_BYTES, Object, Opened, PAGE, Page, Problem, checked, get};
 
 /// Where the store is, unless `STORAGE_EMULATOR_HOST` says otherwise.
 const ENDPOINT: &str = "https://storage.googleapis.com";

@@ -12,8 +12,8 @@ use transport::http;
 use url::Url;
 
 use super::index::decoded;
-use super::remote::{MAX_PAGE_BYTES, Object, Opened, PAGE, Page, Problem, checked, etag, get};
 use super::xml;
+use crate::answer::{MAX_PAGE_BYTES, Object, Opened, PAGE, Page, Problem, checked, etag, get};
 
 const DEFAULT_REGION: &str = "us-east-1";
 const AMAZON: &str = "s3.amazonaws.com";
