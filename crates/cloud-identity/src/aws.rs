@@ -5,7 +5,6 @@ mod ambient;
 mod sign;
 mod sts;
 
-use std::fmt;
 use std::sync::LazyLock;
 
 use jiff::Timestamp;
@@ -21,6 +20,8 @@ use crate::token::{Secret, Token};
 pub use sign::{Signer, encode, sha256_hex};
 pub use sts::{assume_role, assume_role_with_ldap_identity};
 
+pub use crate::token::Keys;
+
 /// Which role a ServiceAccount has.
 const ROLE_ANNOTATION: &str = "eks.amazonaws.com/role-arn";
 const ROLE_PATTERN: &str = r"^arn:aws[\w-]*:iam::[0-9]{1,30}:role/.{1,200}$";
@@ -28,23 +29,6 @@ const STS_PATTERN: &str = r"^https://(.+\.)?sts(-fips)?(\.[^.]+)?(\.vpce)?\.amaz
 
 static ROLE: LazyLock<Regex> = LazyLock::new(|| Regex::new(ROLE_PATTERN).expect("it is a constant"));
 static STS: LazyLock<Regex> = LazyLock::new(|| Regex::new(STS_PATTERN).expect("it is a constant"));
-
-/// Keys that requests are signed with. Their `Debug` output does not show them.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Keys {
-    /// Names the key; not secret.
-    pub access_key_id: String,
-    /// The secret.
-    pub secret_access_key: String,
-    /// Goes along with temporary keys.
-    pub session_token: Option<String>,
-}
-
-impl fmt::Debug for Keys {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Keys(…)")
-    }
-}
 
 /// Keys for Amazon's services.
 #[derive(Debug, Clone, Default)]

@@ -2,15 +2,15 @@
 
 mod aks;
 mod eks;
+mod endpoint;
 mod gke;
-
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 
 use crate::exchange::Error;
 use crate::identity::Identity;
 use crate::provider::Session;
 use crate::token::Token;
+
+pub use endpoint::{Endpoint, ReadKubeconfig};
 
 /// Provider of the cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,18 +35,6 @@ pub struct Cluster {
     /// PEM of the certificate authority of its API server.
     pub authority: String,
 }
-
-/// Where an API server is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Endpoint {
-    /// Its address.
-    pub address: String,
-    /// PEM of its certificate authority.
-    pub authority: Vec<u8>,
-}
-
-/// Reads server and authority out of a kubeconfig, which is what Azure answers with; None if it has none.
-pub type ReadKubeconfig = fn(&[u8]) -> Option<Endpoint>;
 
 impl Cluster {
     /// Where the API server is: as given, and the rest as the provider says.
@@ -114,16 +102,6 @@ impl Cluster {
                 .map_or(described.authority, |authority| authority.clone().into_bytes()),
         }
     }
-}
-
-fn no_token(error: Error) -> Error {
-    Error::ClusterToken(error.into())
-}
-
-fn authority(encoded: &str, kind: &str) -> Result<Vec<u8>, Error> {
-    STANDARD
-        .decode(encoded)
-        .map_err(|_| Error::Configuration(format!("failed to decode {kind} CA certificate")))
 }
 
 #[cfg(test)]

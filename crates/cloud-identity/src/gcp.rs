@@ -2,26 +2,21 @@
 
 mod account_key;
 mod federation;
+mod granted;
 mod metadata;
 
 use std::sync::LazyLock;
 
 use regex::Regex;
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::exchange::Error;
 use crate::identity::ServiceAccount;
 use crate::provider::{Provider, Session};
 use crate::token::Token;
+use granted::SCOPES;
 
 pub use account_key::AccountKey;
-
-/// Scopes of the tokens of the controller and of ServiceAccounts, as in Flux.
-const SCOPES: [&str; 2] = [
-    "https://www.googleapis.com/auth/cloud-platform",
-    "https://www.googleapis.com/auth/userinfo.email",
-];
 
 /// Which service account of Google a ServiceAccount becomes.
 const EMAIL_ANNOTATION: &str = "iam.gke.io/gcp-service-account";
@@ -37,19 +32,6 @@ static PROVIDER: LazyLock<Regex> = LazyLock::new(|| Regex::new(PROVIDER_PATTERN)
 /// Access tokens for Google's services.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Access;
-
-/// An OAuth answer.
-#[derive(Deserialize)]
-struct Granted {
-    access_token: String,
-    expires_in: i64,
-}
-
-impl Granted {
-    fn token(self, session: Session<'_>) -> Token {
-        Token::bearer(self.access_token, self.expires_in, session.environment.now())
-    }
-}
 
 impl Provider for Access {
     fn key(&self) -> Vec<String> {

@@ -4,8 +4,6 @@ use std::fmt;
 
 use jiff::Timestamp;
 
-use crate::aws::Keys;
-
 /// A secret that opens something. Its `Debug` output does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Secret {
@@ -77,5 +75,22 @@ impl Token {
             Secret::Login { username, password } => Some((username, password)),
             Secret::Keys(_) | Secret::Bearer(_) => None,
         }
+    }
+}
+
+/// Keys that requests are signed with. Their `Debug` output does not show them.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Keys {
+    /// Names the key; not secret.
+    pub access_key_id: String,
+    /// The secret.
+    pub secret_access_key: String,
+    /// Goes along with temporary keys.
+    pub session_token: Option<String>,
+}
+
+impl fmt::Debug for Keys {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Keys(…)")
     }
 }

@@ -8,12 +8,13 @@
 mod answers;
 mod bearer;
 mod described;
+mod error;
 mod kept;
 mod remote;
+mod target;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use api::meta::{KubeConfigReference, ValuesKind};
 use artifact::Digest;
 use controller_kit::flags::{ClientFlags, KubeconfigFlags};
 use controller_kit::impersonation::{Account, as_account};
@@ -21,17 +22,9 @@ use controller_kit::metrics::RestMetrics;
 use controller_kit::{client, kubeconfig};
 use futures::StreamExt as _;
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
-use futures::future::BoxFuture;
-use k8s_openapi::api::authorization::v1::{
-    ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
-};
 use k8s_openapi::api::core::v1::ServiceAccount;
-use kube::api::PostParams;
-use kube::core::ApiResource;
 use kube::{Api, Client};
 use kube_apply::{Drift, Engine, Owner};
-use kube_health::{Hub, Resolve, ResolveError, Resolved};
-use manifest::{GroupVersionKind, ObjectId};
 use workload_identity::Identities;
 
 use answers::Answers;
@@ -39,221 +32,9 @@ use described::Asker;
 use kept::{Cluster, Kept};
 use remote::Remote;
 
-/// A cluster, seen by an account.
-pub struct Target {
-    /// Reads objects.
-    pub client: Client,
-    /// Applies and prunes.
-    pub engine: Engine,
-    /// Waits for health.
-    pub hub: Hub,
-    /// Which it is.
-    pub place: Place,
-}
+pub use error::Error;
 
-impl Target {
-    fn new(place: Place, client: Client, engine: Engine) -> Arc<Self> {
-        let mapper = Arc::new(Mapper(engine.clone()));
-        let label = engine.settings().name_label();
-        let hub = match &place.account {
-            Some(_) => Hub::by_namespace_with_owner_label(client.clone(), mapper, &label),
-            None => Hub::with_owner_label(client.clone(), mapper, &label),
-        };
-        Arc::new(Self {
-            place,
-            hub,
-            engine: engine.with_client(client.clone()),
-            client,
-        })
-    }
-
-    /// Reads an object; None if it cannot be had now, so that the watch will tell.
-    pub async fn live(&self, id: &ObjectId, version: &str) -> Option<serde_json::Value> {
-        let gvk = GroupVersionKind {
-            group: id.group.clone(),
-            version: version.to_owned(),
-            kind: id.kind.clone(),
-        };
-        let resource = self.engine.mapper().resolve(&gvk).await.ok()?;
-        let request = kube::core::Request::new(url(&resource.api, id))
-            .get(&id.name, &Default::default())
-            .ok()?;
-        self.client.request(request).await.ok()
-    }
-
-    /// Returns whether the account of this target may change an object; None if the cluster does not say.
-    pub async fn may_change(&self, id: &ObjectId, version: &str) -> Option<bool> {
-        let gvk = GroupVersionKind {
-            group: id.group.clone(),
-            version: version.to_owned(),
-            kind: id.kind.clone(),
-        };
-        let resource = self.engine.mapper().resolve_any_version(&gvk).await.ok()??;
-        let attributes = ResourceAttributes {
-            verb: Some("patch".to_owned()),
-            group: Some(id.group.clone()),
-            resource: Some(resource.api.plural.clone()),
-            namespace: Some(id.namespace.clone()).filter(|namespace| !namespace.is_empty()),
-            name: Some(id.name.clone()),
-            ..ResourceAttributes::default()
-        };
-        let review = SelfSubjectAccessReview {
-            spec: SelfSubjectAccessReviewSpec {
-                resource_attributes: Some(attributes),
-                ..SelfSubjectAccessReviewSpec::default()
-            },
-            ..SelfSubjectAccessReview::default()
-        };
-        let reviews: Api<SelfSubjectAccessReview> = Api::all(self.client.clone());
-        let answer = reviews.create(&PostParams::default(), &review).await.ok()?;
-        Some(answer.status?.allowed)
-    }
-}
-
-fn url(resource: &ApiResource, id: &ObjectId) -> String {
-    let namespace = Some(id.namespace.as_str()).filter(|namespace| !namespace.is_empty());
-    <kube::core::DynamicObject as kube::Resource>::url_path(resource, namespace)
-}
-
-/// The engine's discovery, for the waits.
-struct Mapper(Engine);
-
-impl Resolve for Mapper {
-    fn resolve<'a>(&'a self, gvk: &'a GroupVersionKind) -> BoxFuture<'a, Result<Resolved, ResolveError>> {
-        Box::pin(async move {
-            let found = self.0.mapper().resolve(gvk).await?;
-            Ok(Resolved {
-                resource: found.api.clone(),
-                namespaced: found.namespaced,
-            })
-        })
-    }
-}
-
-/// Why there is no target.
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum Error {
-    /// The Secret with the kubeconfig cannot be read.
-    #[error("failed to read the KubeConfig secret '{namespace}/{name}': {problem}")]
-    ReadSecret {
-        /// Its namespace.
-        namespace: String,
-        /// Its name.
-        name: String,
-        /// Why.
-        problem: String,
-        /// It does not exist.
-        missing: bool,
-    },
-    /// It lacks the key.
-    #[error("KubeConfig secret '{namespace}/{name}' does not contain a '{key}' key with a kubeconfig")]
-    MissingKey {
-        /// Its namespace.
-        namespace: String,
-        /// Its name.
-        name: String,
-        /// The key.
-        key: String,
-    },
-    /// The kubeconfig cannot be used.
-    #[error("failed to use the KubeConfig secret '{namespace}/{name}': {problem}")]
-    UseKubeconfig {
-        /// Its namespace.
-        namespace: String,
-        /// Its name.
-        name: String,
-        /// Why; nothing of its content.
-        problem: String,
-    },
-    /// The ConfigMap that describes a cluster cannot be read.
-    #[error("failed to get configmap {namespace}/{name}: {problem}")]
-    ReadConfigMap {
-        /// Its namespace.
-        namespace: String,
-        /// Its name.
-        name: String,
-        /// Why.
-        problem: String,
-        /// It does not exist.
-        missing: bool,
-    },
-    /// It describes no cluster that can be used.
-    #[error("failed to use the KubeConfig configmap '{namespace}/{name}': {problem}")]
-    UseConfigMap {
-        /// Its namespace.
-        namespace: String,
-        /// Its name.
-        name: String,
-        /// Why.
-        problem: String,
-    },
-    /// The remote cluster does not answer.
-    #[error("failed to reach the remote cluster {server}: {problem}")]
-    Reach {
-        /// Its address.
-        server: String,
-        /// Why.
-        problem: String,
-    },
-    /// The name of the account is none.
-    #[error("failed to impersonate '{0}': it is not the name of a service account")]
-    Impersonate(String),
-}
-
-impl Error {
-    /// Returns whether what describes the cluster does not exist, so that nobody can say where the objects are.
-    pub fn is_missing(&self) -> bool {
-        matches!(
-            self,
-            Self::ReadSecret { missing: true, .. } | Self::ReadConfigMap { missing: true, .. }
-        )
-    }
-}
-
-/// The parts of an object that say where its objects are and as which account they are made.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Placement<'a> {
-    /// `metadata.namespace`, in which everything is that the spec names.
-    pub namespace: &'a str,
-    /// `spec.serviceAccountName`.
-    pub service_account: Option<&'a str>,
-    /// `spec.kubeConfig`.
-    pub kube_config: Option<&'a KubeConfigReference>,
-}
-
-impl Placement<'_> {
-    /// Returns whether the cluster is described by this ConfigMap or Secret of the namespace.
-    pub fn refers_to(&self, kind: ValuesKind, name: &str) -> bool {
-        let Some(reference) = self.kube_config else {
-            return false;
-        };
-        match kind {
-            ValuesKind::Secret => reference
-                .secret_ref
-                .as_ref()
-                .is_some_and(|secret| secret.name == name),
-            ValuesKind::ConfigMap => reference
-                .config_map_ref
-                .as_ref()
-                .is_some_and(|map| map.name == name),
-        }
-    }
-}
-
-/// Key of a target. With another key, the applied objects are elsewhere.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Place {
-    /// Digest of what describes the cluster; None is this cluster.
-    remote: Option<Digest>,
-    account: Option<Account>,
-}
-
-impl Place {
-    /// Returns whether it is the cluster that the controller runs in, as far as the spec says.
-    pub fn is_home(&self) -> bool {
-        self.remote.is_none()
-    }
-}
+pub use target::{Place, Placement, Target};
 
 /// All targets of the process.
 pub struct Targets {

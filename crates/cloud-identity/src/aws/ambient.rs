@@ -6,11 +6,11 @@ use http::{HeaderName, Method};
 use serde::Deserialize;
 use url::{Host, Url};
 
-use super::{Keys, sts, token};
+use super::{sts, token};
 use crate::environment::Environment;
 use crate::exchange::{Error, Request, ask, ask_json, parse_url};
 use crate::provider::Session;
-use crate::token::Token;
+use crate::token::{Keys, Token};
 
 const CONTAINER_HOST: &str = "http://169.254.170.2";
 const METADATA_HOST: &str = "http://169.254.169.254";

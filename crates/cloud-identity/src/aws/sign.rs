@@ -12,7 +12,7 @@ use http::{HeaderName, Method};
 use jiff::Timestamp;
 use url::{Position, Url};
 
-use super::Keys;
+use crate::token::Keys;
 
 /// Signs requests to one service in one region.
 #[derive(Debug, Clone)]

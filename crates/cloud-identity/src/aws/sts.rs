@@ -2,10 +2,10 @@
 
 use url::Url;
 
-use super::{Keys, Signer, service_url, token};
+use super::{Signer, service_url, token};
 use crate::exchange::{Error, Http, Request, ask_xml};
 use crate::provider::Session;
-use crate::token::Token;
+use crate::token::{Keys, Token};
 
 const VERSION: (&str, &str) = ("Version", "2011-06-15");
 

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use url::Url;
 
-use super::{Endpoint, ReadKubeconfig, no_token};
+use super::endpoint::{Endpoint, ReadKubeconfig, no_token};
 use crate::azure;
 use crate::exchange::{Error, Request, ask_json, parse_url};
 use crate::identity::Identity;

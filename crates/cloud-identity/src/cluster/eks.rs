@@ -10,12 +10,12 @@ use jiff::SignedDuration;
 use regex::Regex;
 use serde::Deserialize;
 
-use super::{Endpoint, authority, no_token};
-use crate::aws::{self, Keys, Signer, service_url, sha256_hex};
+use super::endpoint::{Endpoint, authority, no_token};
+use crate::aws::{self, Signer, service_url, sha256_hex};
 use crate::exchange::{Error, Request, ask_json};
 use crate::identity::Identity;
 use crate::provider::{Session, access_token};
-use crate::token::{Secret, Token};
+use crate::token::{Keys, Secret, Token};
 
 const PATTERN: &str = r"^arn:aws[\w-]*:eks:([^:]{1,100}):[0-9]{1,30}:cluster/(.{1,200})$";
 static CLUSTER: LazyLock<Regex> = LazyLock::new(|| Regex::new(PATTERN).expect("it is a constant"));

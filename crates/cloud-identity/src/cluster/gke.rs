@@ -7,7 +7,7 @@ use http::header::AUTHORIZATION;
 use regex::Regex;
 use serde::Deserialize;
 
-use super::{Endpoint, authority, no_token};
+use super::endpoint::{Endpoint, authority, no_token};
 use crate::exchange::{Error, Request, ask_json, parse_url};
 use crate::gcp;
 use crate::identity::Identity;

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use super::Granted;
+use super::granted::Granted;
 use crate::exchange::{Error, Request, ask_json, parse_url};
 use crate::jwt::{self, Algorithm};
 use crate::provider::Session;

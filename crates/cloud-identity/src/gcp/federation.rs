@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use url::Url;
 
-use super::{Granted, SCOPES};
+use super::granted::{Granted, SCOPES};
 use crate::exchange::{Error, Request, ask_json, parse_url};
 use crate::provider::Session;
 use crate::token::{Secret, Token};

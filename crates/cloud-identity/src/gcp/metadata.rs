@@ -2,7 +2,7 @@
 
 use http::{HeaderName, Method};
 
-use super::{Granted, SCOPES};
+use super::granted::{Granted, SCOPES};
 use crate::exchange::{Error, Request, ask, ask_json, parse_url};
 use crate::provider::Session;
 use crate::token::Token;

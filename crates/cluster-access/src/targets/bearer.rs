@@ -45,10 +45,10 @@ impl Tokens {
     }
 
     /// Fails, with the ConfigMap, when there is no token: that is not for the cluster to answer.
-    pub(super) async fn check(&self) -> Result<(), super::Error> {
+    pub(super) async fn check(&self) -> Result<(), super::error::Error> {
         self.header().await.map(drop).map_err(|problem| {
             let (namespace, name) = self.description.found_in();
-            super::Error::UseConfigMap {
+            super::error::Error::UseConfigMap {
                 namespace,
                 name,
                 problem,

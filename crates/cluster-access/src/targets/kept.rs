@@ -10,7 +10,7 @@ use kube::Client;
 use kube_apply::Engine;
 
 use super::bearer::Tokens;
-use super::{Place, Target};
+use super::target::{Place, Target};
 
 /// Targets that are kept. One more ends the one that was not used for longest.
 const KEPT: usize = 256;

@@ -8,7 +8,8 @@ use kube::{Api, Client};
 use workload_identity::told;
 
 use super::described::{Asker, Description};
-use super::{Error, Placement};
+use super::error::Error;
+use super::target::Placement;
 
 /// A cluster that is not this one.
 pub(super) enum Remote {
