@@ -10,8 +10,9 @@ use gix::objs::CommitRefIter;
 
 use super::reference::Resolved;
 use super::session::Session;
-use super::{Error, Request};
+use crate::error::Error;
 use crate::pack::{self, MAX_META_BYTES, SHA1};
+use crate::request::Request;
 
 /// Refuses a commit that the branch does not lead to.
 pub(super) fn check(

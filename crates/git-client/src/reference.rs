@@ -8,7 +8,7 @@ use gix::protocol::handshake::Ref;
 use transport::nearest::Nearest;
 use transport::semver;
 
-use super::Error;
+use crate::error::Error;
 
 /// Flux's default when `spec.ref` names nothing.
 const DEFAULT_BRANCH: &str = "master";

@@ -23,7 +23,9 @@ use gix::{ObjectId, progress};
 
 use super::connection::{Connection, Failure};
 use super::reference::{Reference, Resolved};
-use super::{Error, Request, Way, ssh};
+use super::ssh;
+use crate::error::Error;
+use crate::request::{Request, Way};
 
 /// Nothing larger is received: it guards the disk, not the memory, which does not grow with the pack. What becomes an
 /// artifact has half of it at most; the rest may be left out of it.

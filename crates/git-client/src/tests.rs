@@ -6,9 +6,13 @@ mod ssh;
 
 use std::time::Duration;
 
+use reqwest::header::HeaderValue;
 use testkit::GitServer;
 use testkit::git::{Access, Change, Counts, Fault, Repository};
-use transport::http::Clients;
+use tokio::time::Instant;
+use transport::http::{self, Clients};
+use transport::stop::Stop;
+use url::Url;
 
 use super::reference::Fields;
 use super::*;

@@ -6,24 +6,13 @@ use std::sync::atomic::Ordering;
 
 use gix_hash::{Hasher, Kind as Hash, ObjectId};
 
-use crate::entry::{self, Base, Entry, Kind};
 use crate::error::Error;
 use crate::inflate::Inflater;
-use crate::{Limits, Pack, Settings, resolve};
+use crate::resolve::{self, Seen};
+use crate::{Limits, Pack, Settings};
 
 const CHECKSUM: usize = 20;
 const BUFFER: usize = 64 << 10;
-
-/// Summary of a stream, after its end.
-#[derive(Debug, Default)]
-pub(crate) struct Seen {
-    /// Those that are no deltas.
-    pub(crate) whole: Vec<(ObjectId, u64, Kind)>,
-    /// Deltas, by what they are applied to.
-    pub(crate) deltas: Vec<(Base, u64)>,
-    /// Bytes of all objects so far.
-    pub(crate) inflated: u64,
-}
 
 impl Pack {
     /// Receives a pack into the empty `file`, and no byte beyond its end. The file must be open for reading too.
@@ -69,61 +58,12 @@ fn head(input: &mut Input<'_>, limits: &Limits) -> Result<u32, Error> {
     Ok(count)
 }
 
-impl Seen {
-    fn next(&mut self, input: &mut Input<'_>, inflater: &mut Inflater, limits: &Limits) -> Result<(), Error> {
-        let offset = input.position;
-        match entry::read(input, offset)? {
-            Entry::Whole(header) => {
-                self.count(header.size, limits)?;
-                let mut name = name(header.kind, header.size);
-                inflater.run(input, offset, header.size, &mut |bytes| {
-                    name.update(bytes);
-                    Ok(())
-                })?;
-                let name = name.try_finalize().map_err(|_| Error::Collision { offset })?;
-                self.whole.push((name, offset, header.kind));
-            }
-            Entry::Delta(header) => {
-                self.count(header.size, limits)?;
-                if header.size > limits.delta_bytes {
-                    let what = "the size in bytes of one of its deltas";
-                    let limit = limits.delta_bytes;
-                    return Err(Error::TooLarge { what, limit });
-                }
-                inflater.run(input, offset, header.size, &mut |_| Ok(()))?;
-                self.deltas.push((header.kind, offset));
-            }
-        }
-        input.written()
-    }
-
-    /// Takes account of an object's or delta's size before it is inflated.
-    pub(crate) fn count(&mut self, size: u64, limits: &Limits) -> Result<(), Error> {
-        self.inflated = self.inflated.saturating_add(size);
-        let too_large = |what, limit| Err(Error::TooLarge { what, limit });
-        if size > limits.object_bytes {
-            return too_large("the size in bytes of one of its objects", limits.object_bytes);
-        }
-        if self.inflated > limits.inflated_bytes {
-            return too_large("the size in bytes of all its objects", limits.inflated_bytes);
-        }
-        Ok(())
-    }
-}
-
-/// The beginning of an object's name.
-pub(crate) fn name(kind: Kind, size: u64) -> Hasher {
-    let mut hasher = gix_hash::hasher(Hash::Sha1);
-    hasher.update(format!("{} {size}\0", kind.word()).as_bytes());
-    hasher
-}
-
 /// The stream: what is taken from it is hashed and written to the file.
-struct Input<'a> {
+pub(super) struct Input<'a> {
     stream: &'a mut dyn BufRead,
     file: BufWriter<&'a File>,
     hasher: Hasher,
-    position: u64,
+    pub(super) position: u64,
     /// `consume` cannot fail.
     failed: Option<io::Error>,
 }
@@ -140,7 +80,7 @@ impl<'a> Input<'a> {
     }
 
     /// Fails when something could not be written.
-    fn written(&mut self) -> Result<(), Error> {
+    pub(super) fn written(&mut self) -> Result<(), Error> {
         self.failed
             .take()
             .map_or(Ok(()), |error| Err(Error::Write(error)))

@@ -1,8 +1,10 @@
 //! The TCP connection to the server: direct, or through a SOCKS5 or HTTP proxy that resolves the server's name.
 
+mod shown;
 mod socks;
 mod tunnel;
 
+pub(crate) use shown::shown;
 use tokio::io;
 use tokio::net::TcpStream;
 
@@ -51,16 +53,6 @@ pub(crate) async fn dial(host: &str, port: u16, proxy: Option<&Proxy>) -> Result
             proxy: shown(&proxy_host, proxy_port),
             problem: problem.to_string(),
         }),
-    }
-}
-
-/// `host:port`, with brackets around an address of IPv6.
-pub(crate) fn shown(host: &str, port: u16) -> String {
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    if host.contains(':') {
-        format!("[{host}]:{port}")
-    } else {
-        format!("{host}:{port}")
     }
 }
 

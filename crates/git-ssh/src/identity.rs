@@ -4,6 +4,7 @@
 //! PKCS#1, SEC1, PKCS#8. Out: an [`Identity`], or an error that says what is wrong without quoting anything of it. The
 //! text is a tenant's: what it makes us compute to undo its passphrase is bounded.
 
+mod error;
 mod legacy;
 
 use std::sync::Arc;
@@ -17,8 +18,10 @@ use pkcs8::pkcs5::pbes2::Kdf as Pbes2Kdf;
 use russh::keys::ssh_key::{self, Kdf};
 use russh::keys::{Algorithm, HashAlg, PrivateKey, decode_secret_key};
 
-/// An RSA key of 16,384 bits, the largest that OpenSSH makes, fits.
-const MAX_TEXT: usize = 16 * 1024;
+use error::MAX_TEXT;
+
+pub use error::ParseError;
+
 /// Rounds of bcrypt; ssh-keygen's default is 24. This many take seconds.
 const MAX_BCRYPT_ROUNDS: u32 = 1024;
 /// Iterations of PBKDF2; openssl's default is 2,048.
@@ -26,35 +29,6 @@ const MAX_PBKDF2_ITERATIONS: u32 = 2_000_000;
 /// Memory that scrypt may take.
 const MAX_SCRYPT_BYTES: u64 = 64 << 20;
 const MAX_SCRYPT_PARALLELIZATION: u16 = 16;
-
-/// A key that cannot be used.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ParseError {
-    /// There is no private key in the text.
-    #[error("ssh: no key found: 'identity' holds no private key in PEM")]
-    NoKey,
-    /// It is longer than any key.
-    #[error("'identity' is larger than {MAX_TEXT} bytes")]
-    TooLarge,
-    /// The passphrase is not given.
-    #[error("ssh: this private key is passphrase protected")]
-    NeedsPassphrase,
-    /// The passphrase is another one.
-    #[error("x509: decryption password incorrect: 'password' is not the passphrase of 'identity'")]
-    WrongPassphrase,
-    /// The key is of a form or type that is not supported.
-    #[error("ssh: unsupported key: {0}")]
-    Unsupported(&'static str),
-    /// To undo the passphrase would take too long.
-    #[error(
-        "ssh: unsupported key: its passphrase takes too much computing to undo; protect it with fewer rounds"
-    )]
-    TooExpensive,
-    /// It is cut, or not what it says it is.
-    #[error("ssh: the private key in 'identity' cannot be read")]
-    Broken,
-}
 
 /// A private key, ready to sign.
 #[derive(Clone)]

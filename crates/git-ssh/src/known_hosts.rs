@@ -6,15 +6,13 @@
 
 mod hashed;
 mod pattern;
+mod port;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use hashed::HashedName;
 use pattern::Patterns;
-
-/// ssh's own port: entries without a port are for it.
-const DEFAULT_PORT: u16 = 22;
 
 /// A text that cannot be read. Holds nothing of the text but the number of the line.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]

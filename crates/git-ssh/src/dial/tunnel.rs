@@ -18,7 +18,7 @@ pub(super) async fn open<S: AsyncRead + AsyncWrite + Unpin>(
     port: u16,
     credentials: Option<(&str, &str)>,
 ) -> io::Result<()> {
-    let target = super::shown(host, port);
+    let target = super::shown::shown(host, port);
     if target.chars().any(|c| c.is_ascii_control() || c.is_whitespace()) {
         return Err(io::Error::other("the server's name cannot be sent"));
     }

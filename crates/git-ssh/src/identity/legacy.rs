@@ -7,7 +7,7 @@ use aws_lc_rs::cipher::{
 };
 use aws_lc_rs::iv::FixedLength;
 
-use super::ParseError;
+use super::error::ParseError;
 
 /// Undoes the encryption. With a wrong passphrase nearly always an error, and sometimes nonsense.
 pub(super) fn decrypt(info: Option<&str>, bytes: &[u8], passphrase: &str) -> Result<Vec<u8>, ParseError> {

@@ -30,7 +30,7 @@ impl HashedName {
     /// The host in lower case. OpenSSH hashes the port with the name unless it is ssh's own.
     pub(super) fn is(&self, host: &str, port: u16) -> bool {
         let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, &self.salt);
-        let name = if port == super::DEFAULT_PORT {
+        let name = if port == super::port::DEFAULT_PORT {
             host.to_owned()
         } else {
             format!("[{host}]:{port}")

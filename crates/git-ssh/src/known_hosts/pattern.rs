@@ -46,7 +46,7 @@ fn host_and_port(text: &str) -> Result<(&str, u16), &'static str> {
         let (host, rest) = rest.split_once(']').ok_or("a bracket is not closed")?;
         return match rest.strip_prefix(':') {
             Some(port) => Ok((host, port.parse().map_err(|_| "a port is not a number")?)),
-            None if rest.is_empty() => Ok((host, super::DEFAULT_PORT)),
+            None if rest.is_empty() => Ok((host, super::port::DEFAULT_PORT)),
             None => Err("there is something after a bracket"),
         };
     }
@@ -54,7 +54,7 @@ fn host_and_port(text: &str) -> Result<(&str, u16), &'static str> {
         Some((host, port)) if !port.contains(':') => {
             Ok((host, port.parse().map_err(|_| "a port is not a number")?))
         }
-        _ => Ok((text, super::DEFAULT_PORT)),
+        _ => Ok((text, super::port::DEFAULT_PORT)),
     }
 }
 
