@@ -15,10 +15,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::admin::{self, Ready};
 use crate::events::{Recorder, Webhook};
-use crate::flags::{ClientFlags, EndpointFlags, LeaderElectionFlags, LogFlags, WatchFlags};
-use crate::leader::Leadership;
+use crate::flags::WatchFlags;
+use crate::leader::{self, Leadership};
 use crate::metrics::Metrics;
-use crate::{client, leader, process, standby, telemetry};
+use crate::{client, process, standby, telemetry};
+
+pub use crate::flags::App;
 
 /// More threads than this cost memory and gain nothing: what takes long waits for others or runs on blocking
 /// threads.
@@ -27,26 +29,6 @@ const MOST_WORKER_THREADS: usize = 4;
 const VITAL_THREADS: usize = 2;
 /// Events that were published last get this long to be written.
 const LAST_EVENTS_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// Which process this is, and the flags that concern the process as a whole.
-#[derive(Debug, Clone)]
-pub struct App {
-    /// Flux's name of the controller ("kustomize-controller"): it names the Lease and reports events.
-    pub name: &'static str,
-    /// `--kube-api-…`
-    pub client: ClientFlags,
-    /// `--log-…`
-    pub log: LogFlags,
-    /// `--enable-leader-election`, `--leader-election-…`
-    pub leader: LeaderElectionFlags,
-    /// `--watch-…` and RUNTIME_NAMESPACE
-    pub watch: WatchFlags,
-    /// `--metrics-addr`, `--health-addr`
-    pub endpoints: EndpointFlags,
-    /// Checks that fail until the controller sets them ([`Ready::set`]). With leader election they fail until
-    /// this process leads, so there should be none then, except where only the leader may be reached.
-    pub not_ready_until: &'static [&'static str],
-}
 
 /// Context that a controller starts with.
 #[derive(Clone)]

@@ -4,6 +4,7 @@
 //! process share. All requests and watches go over one HTTP/2 connection (kube's own stack opens one HTTP/1.1
 //! connection per watch), are counted, and are held back when the server has no priority and fairness.
 
+mod error;
 mod limit;
 mod stack;
 
@@ -13,25 +14,7 @@ use crate::flags::ClientFlags;
 use crate::metrics::RestMetrics;
 use limit::TokenBucket;
 
-/// Error of building a client.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// There is neither a usable kubeconfig nor a service account.
-    #[error("failed to find out how to reach the Kubernetes API")]
-    Configure(#[source] Box<kube::config::InferConfigError>),
-    /// The configuration cannot be used.
-    #[error("failed to set up the client of the Kubernetes API")]
-    Build(#[source] Box<kube::Error>),
-    /// The configured name of the server is not one.
-    #[error("failed to use {name:?} as the name of the Kubernetes API server")]
-    ServerName {
-        /// Server name in the kubeconfig.
-        name: String,
-        /// Why it is not a name.
-        #[source]
-        source: rustls::pki_types::InvalidDnsNameError,
-    },
-}
+pub use error::Error;
 
 /// Connects as [`connect_counted`] does, without counting requests.
 pub async fn connect(flags: &ClientFlags) -> Result<Client, Error> {

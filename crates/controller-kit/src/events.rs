@@ -7,6 +7,7 @@
 //! (`events/webhook.rs`).
 
 mod correlator;
+mod occurrence;
 mod sink;
 mod webhook;
 
@@ -21,9 +22,12 @@ use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use occurrence::Occurrence;
 use sink::Sink;
 use webhook::Notification;
 pub use webhook::Webhook;
+
+pub use occurrence::Severity;
 
 /// Events that may wait, as in client-go.
 const QUEUE_LENGTH: usize = 1000;
@@ -31,45 +35,6 @@ const QUEUE_LENGTH: usize = 1000;
 const ANNOTATION_PREFIX: &str = "event.toolkit.fluxcd.io/";
 /// The longest message; like that of a condition.
 const MAX_MESSAGE_LENGTH: usize = 32_768;
-
-/// How bad it is, in Flux's words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Severity {
-    /// For the Event only, never for notifications; an Event of type Normal.
-    Trace,
-    /// An Event of type Normal.
-    Info,
-    /// An Event of type Warning.
-    Error,
-}
-
-impl Severity {
-    /// As notifications have it; None if there is none.
-    fn notified_as(self) -> Option<event::Severity> {
-        match self {
-            Self::Trace => None,
-            Self::Info => Some(event::Severity::Info),
-            Self::Error => Some(event::Severity::Error),
-        }
-    }
-
-    fn event_type(self) -> &'static str {
-        match self {
-            Self::Trace | Self::Info => "Normal",
-            Self::Error => "Warning",
-        }
-    }
-}
-
-/// Something that happened to an object.
-#[derive(Debug, Clone, PartialEq)]
-struct Occurrence {
-    object: ObjectReference,
-    event_type: &'static str,
-    reason: String,
-    message: String,
-    annotations: BTreeMap<String, String>,
-}
 
 /// Publishes events. Clones share the queues.
 #[derive(Clone, Debug)]

@@ -21,7 +21,7 @@ pub use feature_gates::{Error as FeatureGateError, FeatureGateFlags, FeatureGate
 pub use label_selector::{Error as LabelSelectorError, parse as parse_label_selector};
 pub use value::{AddressError, ListenAddress, parse_address, parse_bool};
 
-use crate::{App, duration};
+use crate::duration;
 
 /// The flags of every controller that reconciles objects at intervals.
 #[derive(Args, Debug, Clone)]
@@ -266,6 +266,26 @@ pub struct EndpointFlags {
     /// URL of the event receiver (notification-controller)
     #[arg(long, env = "EVENTS_ADDR", default_value = "")]
     pub events_addr: String,
+}
+
+/// Which process this is, and the flags that concern the process as a whole.
+#[derive(Debug, Clone)]
+pub struct App {
+    /// Flux's name of the controller ("kustomize-controller"): it names the Lease and reports events.
+    pub name: &'static str,
+    /// `--kube-api-…`
+    pub client: ClientFlags,
+    /// `--log-…`
+    pub log: LogFlags,
+    /// `--enable-leader-election`, `--leader-election-…`
+    pub leader: LeaderElectionFlags,
+    /// `--watch-…` and RUNTIME_NAMESPACE
+    pub watch: WatchFlags,
+    /// `--metrics-addr`, `--health-addr`
+    pub endpoints: EndpointFlags,
+    /// Checks that fail until the controller sets them ([`Ready::set`]). With leader election they fail until
+    /// this process leads, so there should be none then, except where only the leader may be reached.
+    pub not_ready_until: &'static [&'static str],
 }
 
 #[cfg(test)]

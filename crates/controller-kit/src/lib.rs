@@ -43,7 +43,8 @@ mod standby;
 #[cfg(test)]
 mod mock_api;
 
-pub use app::{App, Context, LeadershipLost, run, run_serving};
+pub use crate::flags::App;
+pub use app::{Context, LeadershipLost, run, run_serving};
 pub use object_key::{ObjectKey, check_name};
 
 /// The controller of the documentation, so that it compiles.

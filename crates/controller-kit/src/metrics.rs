@@ -7,6 +7,7 @@
 //! The library appends `_total` to the name of a counter: counters are registered without it.
 
 mod deliveries;
+mod labels;
 mod objects;
 mod process;
 mod reconcile;
@@ -19,13 +20,15 @@ use std::time::Duration;
 use api::facts::HasFacts;
 use jiff::Timestamp;
 use kube::runtime::reflector::Store;
-use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::encoding::text;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
+
+use labels::{NameLabel, ObjectLabels};
 
 pub use deliveries::Progress;
 pub use reconcile::{QueueMetrics, QueueSnapshot};
@@ -63,19 +66,6 @@ pub struct Metrics {
     reconcile: reconcile::Families,
     objects: objects::Objects,
     deliveries: deliveries::Deliveries,
-}
-
-/// Labels of a series about one object.
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct ObjectLabels {
-    kind: String,
-    name: String,
-    namespace: String,
-}
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct NameLabel {
-    name: String,
 }
 
 impl Default for Metrics {
@@ -218,16 +208,6 @@ impl Metrics {
             &self.registry.lock().unwrap_or_else(PoisonError::into_inner),
         )?;
         Ok(text)
-    }
-}
-
-impl ObjectLabels {
-    fn new(kind: &str, namespace: &str, name: &str) -> Self {
-        Self {
-            kind: kind.to_owned(),
-            name: name.to_owned(),
-            namespace: namespace.to_owned(),
-        }
     }
 }
 

@@ -10,10 +10,10 @@
 
 mod cache;
 mod changes;
+mod request;
 
 use std::fmt::Debug;
 
-use api::meta::{HasConditions, RECONCILE_REQUEST_ANNOTATION, StatusObject};
 use futures::future::ready;
 use futures::{Stream, StreamExt as _};
 use kube::core::{DeserializeGuard, NamespaceResourceScope};
@@ -27,6 +27,8 @@ pub use changes::ReconcileTrigger;
 
 use crate::flags::WatchFlags;
 use changes::Changes;
+
+pub use request::{requested_at, should_reconcile_now};
 
 /// kubectl keeps the whole manifest here; nobody but kubectl reads it.
 const LAST_APPLIED_ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -109,22 +111,6 @@ pub fn selecting(label_selector: &str) -> watcher::Config {
     } else {
         watcher::Config::default().labels(label_selector)
     }
-}
-
-/// The value of the annotation by which a person asks for a reconciliation.
-pub fn requested_at<K: Resource>(object: &K) -> Option<&str> {
-    object
-        .meta()
-        .annotations
-        .as_ref()?
-        .get(RECONCILE_REQUEST_ANNOTATION)
-        .map(String::as_str)
-}
-
-/// Returns whether a person asked for a reconciliation that has not been handled yet.
-pub fn should_reconcile_now<K: StatusObject>(object: &K) -> bool {
-    let handled = object.status().and_then(HasConditions::last_handled_reconcile_at);
-    requested_at(object).is_some_and(|requested| Some(requested) != handled)
 }
 
 /// Drops what is not read and takes half the memory of a store (kube-rs/kube#1210).

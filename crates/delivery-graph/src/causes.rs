@@ -1,6 +1,6 @@
 //! Why an object of any kind is not well, as far as what delivers it says.
 
-use crate::climb::{APPLIED_BY, MADE_OF, OWNED_BY};
+use crate::origin::{APPLIED_BY, MADE_OF, OWNED_BY};
 use crate::walk::{Finding, State, walk_over};
 use crate::{Objects, kind};
 

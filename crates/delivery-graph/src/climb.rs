@@ -7,10 +7,11 @@ use kube_health::verdict::{self, Status};
 use manifest::ObjectId;
 use serde_json::Value;
 
-use crate::Objects;
 use crate::object::{self, list, text};
 use crate::walk::{self, Finding, Lookup, State};
-use crate::{kind, one_line};
+use crate::{Objects, kind, one_line};
+
+pub use crate::origin::{APPLIED_BY, MADE_OF, OWNED_BY};
 
 /// The object that applied another, as far as its labels tell.
 #[derive(Debug, PartialEq, Eq)]
@@ -72,13 +73,6 @@ fn step<'a>(
     }
     .boxed()
 }
-
-/// The role of what applied an object.
-pub const APPLIED_BY: &str = "applied by";
-/// The role of what owns an object.
-pub const OWNED_BY: &str = "owned by";
-/// The role of a source.
-pub const MADE_OF: &str = "made of";
 
 async fn owned_by(
     objects: &dyn Objects,

@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-use crate::climb::{APPLIED_BY, MADE_OF, OWNED_BY};
 use crate::walk::Finding;
 
 /// Where something comes from.
@@ -84,6 +83,15 @@ impl Finding {
         chain
     }
 }
+
+/// The role of what applied an object.
+pub const APPLIED_BY: &str = "applied by";
+
+/// The role of what owns an object.
+pub const OWNED_BY: &str = "owned by";
+
+/// The role of a source.
+pub const MADE_OF: &str = "made of";
 
 #[cfg(test)]
 mod tests {

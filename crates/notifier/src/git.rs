@@ -14,6 +14,7 @@ mod github;
 mod gitlab;
 mod revision;
 mod status;
+mod token;
 
 use crate::edge::Http;
 use crate::error::Error;
@@ -53,14 +54,6 @@ pub(crate) fn check(target: &Target) -> Result<(), Error> {
         Type::AzureDevOps => azure_devops::check(target),
         _ => github::check(target),
     }
-}
-
-/// The token, or else the password: as in Flux a Secret may have either.
-fn token(target: &Target) -> Option<&str> {
-    [&target.token, &target.password]
-        .into_iter()
-        .map(|token| token.trim())
-        .find(|token| !token.is_empty())
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! artifactId, a link without tags, and white space around the body.
 
 mod content;
+mod fields;
 mod uri;
 
 use jiff::Timestamp;
@@ -13,11 +14,12 @@ use serde_json::{Map, Value};
 
 use crate::json;
 use content::Event;
+use fields::{filled, text};
 
 /// Says what identifies an event (its source and id), or what is wrong with it.
 pub(crate) fn validate(body: &[u8]) -> Result<String, String> {
     let trailing = serde_json::from_slice::<serde::de::IgnoredAny>(body);
-    trailing.map_err(|error| crate::service::place(&error))?;
+    trailing.map_err(|error| crate::body::place(&error))?;
     let event = json::parse(body)?;
     let empty = Map::new();
     let context = object(&event, "context")?.unwrap_or(&empty);
@@ -157,19 +159,6 @@ fn object<'a>(value: &'a Value, field: &str) -> Result<Option<&'a Map<String, Va
         Some(Value::Object(object)) => Ok(Some(object)),
         Some(_) => Err(format!("its {field} is no object")),
     }
-}
-
-/// The text of a field; None if it is missing or empty.
-fn text<'a>(fields: &'a Map<String, Value>, field: &str) -> Result<Option<&'a str>, String> {
-    match fields.get(field) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text.as_str()).filter(|text| !text.is_empty())),
-        Some(_) => Err(format!("its {field} is no text")),
-    }
-}
-
-fn filled<'a>(fields: &'a Map<String, Value>, field: &str) -> Result<&'a str, String> {
-    text(fields, field)?.ok_or_else(|| format!("its {field} is missing"))
 }
 
 #[cfg(test)]

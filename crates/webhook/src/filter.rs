@@ -4,7 +4,8 @@
 use cel_expression::{Expression, Scope};
 use serde_json::{Value, json};
 
-use crate::{Accepted, Call, content_type, json};
+use crate::call::{Accepted, Call};
+use crate::{content_type, json};
 
 pub use crate::json::MOST_VALUES;
 pub use cel_expression::Error;

@@ -5,11 +5,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
+use crate::body::{fingerprint, first_json};
+use crate::call::{Accepted, Call, Refused, Rules};
 use crate::keys::{KeySource, Keys, Place};
-use crate::service::{fingerprint, first_json};
 use crate::signature::are_equal;
 use crate::token::Token;
-use crate::{Accepted, Call, Refused, Rules};
 
 /// Google's public keys.
 const KEYS: &str = "https://www.googleapis.com/oauth2/v3/certs";

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::service::first_json;
+use crate::body::first_json;
 
 /// Elements and fields that a body may have; large push events have some ten thousand.
 pub const MOST_VALUES: usize = 50_000;

@@ -210,7 +210,7 @@ impl<S: KeySource> Keys<S> {
         serde_json::from_slice(&document).map_err(|error| {
             format!(
                 "failed to decode the issuer's document: {}",
-                crate::service::place(&error)
+                crate::body::place(&error)
             )
         })
     }

@@ -1,10 +1,11 @@
 //! Services that call: how each authenticates, what it calls the event, and what its body must be.
 
-use aws_lc_rs::digest::{SHA256, digest};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::{Accepted, Call, ReceiverType, Refused, Rules, cdevents, content_type, signature};
+use crate::body::{fingerprint, first_json, place};
+use crate::call::{Accepted, Call, Refused, Rules};
+use crate::{ReceiverType, cdevents, content_type, signature};
 
 /// More of an event's name is not logged.
 const MOST_EVENT_BYTES: usize = 100;
@@ -138,30 +139,6 @@ fn is_body<T: DeserializeOwned>(call: &Call<'_>, who: &str) -> Result<Accepted, 
             "cannot decode {who} webhook payload: {reason}"
         ))),
     }
-}
-
-/// The first JSON value of a body; as Go's decoder, it does not look at what comes behind.
-pub(crate) fn first_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
-    let mut values = serde_json::Deserializer::from_slice(body).into_iter();
-    match values.next() {
-        Some(value) => value.map_err(|error| place(&error)),
-        None => Err("EOF".to_owned()),
-    }
-}
-
-/// Describes an error in JSON, and its place, without quoting.
-pub(crate) fn place(error: &serde_json::Error) -> String {
-    let what = if error.is_data() {
-        "unexpected type"
-    } else {
-        "malformed JSON"
-    };
-    format!("{what} at line {} column {}", error.line(), error.column())
-}
-
-/// Fingerprint of the content.
-pub(crate) fn fingerprint(content: &[u8]) -> Vec<u8> {
-    digest(&SHA256, content).as_ref().to_vec()
 }
 
 /// The token to compare with. Flux takes an empty one, with which anybody can sign.

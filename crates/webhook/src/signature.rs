@@ -4,7 +4,7 @@ use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{SHA256, digest};
 use aws_lc_rs::hmac::{self, HMAC_SHA1_FOR_LEGACY_USE_ONLY, HMAC_SHA256, HMAC_SHA512, Key};
 
-use crate::Refused;
+use crate::call::Refused;
 
 /// Checks `sha256=<hex>`, the signature of a body, as GitHub and others write it. An empty token signs nothing: anybody
 /// knows it.

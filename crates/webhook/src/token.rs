@@ -13,7 +13,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use crate::{Call, Refused, json};
+use crate::call::{Call, Refused};
+use crate::json;
 
 /// Longer ones are refused; those of real issuers have one or two thousand bytes.
 const MAX_LENGTH: usize = 32 << 10;

@@ -17,7 +17,7 @@ use kube::{Client, Config};
 use tower::retry::RetryLayer;
 use tower::{BoxError, Service, ServiceBuilder};
 
-use super::Error;
+use super::error::Error;
 use super::limit::TokenBucket;
 use crate::metrics::RestMetrics;
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use super::Occurrence;
+use super::occurrence::Occurrence;
 
 const AGGREGATE_AFTER: usize = 10;
 const AGGREGATE_INTERVAL: Duration = Duration::from_secs(600);

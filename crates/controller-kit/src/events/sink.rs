@@ -12,8 +12,8 @@ use tokio::sync::mpsc::Receiver;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::Occurrence;
 use super::correlator::{Correlator, Write};
+use super::occurrence::Occurrence;
 
 /// While the API server is away, the event at hand is tried again this often, as in client-go, and the others
 /// wait.

@@ -18,7 +18,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use super::ObjectLabels;
+use super::labels::ObjectLabels;
 
 /// From half a minute to a week.
 const BUCKETS: [f64; 12] = [

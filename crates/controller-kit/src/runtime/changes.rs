@@ -6,7 +6,7 @@ use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher::Event;
 use kube::{Resource, ResourceExt as _};
 
-use super::requested_at;
+use super::request::requested_at;
 
 /// Fields of an object whose change triggers a reconciliation.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -224,9 +224,10 @@ fn a_request_is_handled_once() {
     for (requested, handled, expected) in cases {
         let mut object = plain("a", 1);
         if let Some(requested) = requested {
-            object
-                .annotations_mut()
-                .insert(RECONCILE_REQUEST_ANNOTATION.to_owned(), requested.to_owned());
+            object.annotations_mut().insert(
+                api::meta::RECONCILE_REQUEST_ANNOTATION.to_owned(),
+                requested.to_owned(),
+            );
         }
         object.status = handled.map(|handled| {
             serde_json::from_value(json!({"lastHandledReconcileAt": handled})).expect("it is a status")

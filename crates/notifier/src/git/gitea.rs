@@ -40,5 +40,5 @@ impl<'a> Gitea<'a> {
 }
 
 fn token(target: &Target) -> Result<&str, Error> {
-    super::token(target).ok_or_else(|| Error::invalid("gitea token cannot be empty"))
+    super::token::token(target).ok_or_else(|| Error::invalid("gitea token cannot be empty"))
 }

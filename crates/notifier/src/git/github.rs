@@ -37,7 +37,7 @@ impl<'a> GitHub<'a> {
         let repository = Repository::parse(&http.target.address)?;
         repository.owner_and_name()?;
         let app = app(http.target)?;
-        let token = match (super::token(http.target), &app) {
+        let token = match (super::token::token(http.target), &app) {
             (Some(token), _) => token.to_owned(),
             (None, Some(app)) => identity::github_app(http, app).await?,
             (None, None) => return Err(no_login()),
@@ -58,7 +58,7 @@ impl<'a> GitHub<'a> {
 
 /// The App of the Secret, unless there is a token.
 fn app(target: &Target) -> Result<Option<App>, Error> {
-    if super::token(target).is_some() {
+    if super::token::token(target).is_some() {
         return Ok(None);
     }
     if !target.secret.contains_key(APP_ID) {

@@ -36,5 +36,5 @@ impl<'a> GitLab<'a> {
 }
 
 fn token(target: &Target) -> Result<&str, Error> {
-    super::token(target).ok_or_else(|| Error::invalid("gitlab token cannot be empty"))
+    super::token::token(target).ok_or_else(|| Error::invalid("gitlab token cannot be empty"))
 }

@@ -6,7 +6,8 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
-use super::{filled, text, uri};
+use super::fields::{filled, text};
+use super::uri;
 
 static VOCABULARY: LazyLock<BTreeMap<&'static str, Event>> =
     LazyLock::new(|| include_str!("vocabulary.txt").lines().map(Event::parse).collect());

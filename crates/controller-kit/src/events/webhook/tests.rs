@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::*;
-use crate::events::{Recorder, Severity};
+use crate::events::Recorder;
+use crate::events::occurrence::Severity;
 use crate::mock_api;
 
 /// A receiver that answers with the given statuses, one after the other, and then with 202.
