@@ -3,7 +3,7 @@
 use api::kustomize::Kustomization;
 use api::meta::ValuesKind;
 use controller_kit::ObjectKey;
-use futures::stream::StreamExt as _;
+
 use reconcile_kit::base::{Base, placement};
 
 use crate::builds::Builds;

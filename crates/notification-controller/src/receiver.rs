@@ -10,6 +10,7 @@
 mod answer;
 mod compile;
 mod connections;
+mod context;
 #[cfg(test)]
 mod fixture;
 mod index;
@@ -29,7 +30,6 @@ use std::time::Instant;
 
 use anyhow::Context as _;
 use api::notification::Receiver;
-use controller_kit::events::Recorder as Events;
 use controller_kit::flags::ALL_CONFIGS;
 use controller_kit::queue::Queue;
 use controller_kit::runtime::{Cache, scoped_api, watch_into_store};
@@ -38,7 +38,7 @@ use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::Secret;
 use kube::core::PartialObjectMeta;
 use kube::runtime::{WatchStreamExt as _, watcher};
-use kube::{Api, Client, ResourceExt as _};
+use kube::{Api, ResourceExt as _};
 use tokio::sync::Semaphore;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument as _;
@@ -48,6 +48,7 @@ use crate::flags::{Flags, Settings};
 use crate::http_metrics::HttpMetrics;
 use crate::served::Served;
 use connections::Connections;
+use context::Context;
 use index::Index;
 use issuers::Issuers;
 use limit::Limiter;
@@ -62,45 +63,6 @@ const READY: &str = "receivers";
 const PREFIX: &str = "/hook/";
 /// Changes of Secrets that are looked at together: at the start there is one for each Secret.
 const SECRETS_AT_ONCE: usize = 1000;
-
-/// Context that reconciles and calls share.
-struct Context {
-    client: Client,
-    receivers: Cache<Receiver>,
-    queue: Queue<ObjectKey>,
-    index: Index,
-    events: Events,
-    keys: Keys<Issuers>,
-    evaluator: Evaluator,
-    /// Room for what bodies are made into.
-    values: Semaphore,
-    limiter: Limiter,
-    replays: Replays,
-    metrics: HttpMetrics,
-    no_cross_namespace_refs: bool,
-    served: Served,
-    /// Changes of all Secrets are seen, so that what was read of one is true until then.
-    sees_secrets: bool,
-    /// Receivers that were there at the start and are not in the index yet.
-    unread: Mutex<Option<HashSet<ObjectKey>>>,
-}
-
-impl Context {
-    /// Returns whether a path that is not in the index is one of nobody.
-    fn knows_all_paths(&self) -> bool {
-        let unread = self.unread.lock().unwrap_or_else(PoisonError::into_inner);
-        unread.as_ref().is_some_and(HashSet::is_empty)
-    }
-
-    /// Notes that a Receiver is in the index, or can have no path; says whether it was the last one.
-    fn note_read(&self, key: &ObjectKey) -> bool {
-        let mut unread = self.unread.lock().unwrap_or_else(PoisonError::into_inner);
-        match unread.as_mut() {
-            Some(unread) => unread.remove(key) && unread.is_empty(),
-            None => false,
-        }
-    }
-}
 
 /// Serves webhooks until the process is told to stop.
 pub async fn run(kit: &Kit, flags: &Flags, served: &Served) -> anyhow::Result<()> {

@@ -8,12 +8,12 @@ use std::time::Duration;
 use api::meta::{condition_types, reasons};
 use api::source::OCIProvider;
 use helm_package::Step;
+use transport::http;
 
 use crate::fetch::{helm_chart, helm_repository};
 use crate::kind::{chart_condition, git_repository};
-use crate::reconcile::observe;
+use crate::provider_name::provider_name;
 use crate::verify;
-use transport::http;
 
 /// Reason of a spec that asks for what this controller cannot do.
 const UNSUPPORTED: &str = "Unsupported";
@@ -66,7 +66,7 @@ pub(crate) enum Error {
     },
     /// A Secret that the spec names.
     #[error(transparent)]
-    ReadReference(#[from] observe::ReadError),
+    ReadReference(#[from] crate::reconcile::read_error::ReadError),
     /// Pull secrets, or the service account that names them.
     #[error("failed to get credential")]
     GetCredential(#[source] CredentialError),
@@ -114,7 +114,7 @@ pub(crate) enum Error {
     },
     /// `spec.proxySecretRef`.
     #[error("failed to configure proxy options")]
-    ConfigureProxy(#[source] observe::ProxyError),
+    ConfigureProxy(#[source] crate::reconcile::read_error::ProxyError),
     /// TLS material of an object.
     #[error("failed to generate transport for '{url}'")]
     GenerateTransport {
@@ -177,7 +177,7 @@ pub(crate) enum Error {
     HelmRepository(#[from] helm_repository::Error),
     /// The source of a chart.
     #[error("failed to get source")]
-    GetSource(#[source] observe::ReadError),
+    GetSource(#[source] crate::reconcile::read_error::ReadError),
     /// The source of a chart has nothing yet.
     #[error("no artifact available for {kind} source '{name}'")]
     NoSourceArtifact {
@@ -279,7 +279,7 @@ pub(crate) enum Error {
 pub(crate) enum CredentialError {
     /// They cannot be read.
     #[error(transparent)]
-    Read(#[from] observe::ReadError),
+    Read(#[from] crate::reconcile::read_error::ReadError),
     /// Their data is wrong.
     #[error(transparent)]
     Data(#[from] oci_client::credentials::Error),
@@ -290,7 +290,7 @@ pub(crate) enum CredentialError {
 pub(crate) enum TransportError {
     /// The Secret cannot be read.
     #[error(transparent)]
-    Read(#[from] observe::ReadError),
+    Read(#[from] crate::reconcile::read_error::ReadError),
     /// Its data is incomplete.
     #[error(transparent)]
     Data(#[from] transport::auth::Error),
@@ -474,13 +474,16 @@ fn find<'a, T: std::error::Error + 'static>(error: &'a (dyn std::error::Error + 
     }
 }
 
-/// A provider, as in the spec.
-pub(crate) fn provider_name(provider: OCIProvider) -> &'static str {
-    match provider {
-        OCIProvider::Generic => "generic",
-        OCIProvider::Aws => "aws",
-        OCIProvider::Azure => "azure",
-        OCIProvider::Gcp => "gcp",
+/// Where a failed build is told.
+pub(crate) fn condition_of(step: Step) -> (&'static str, &'static str) {
+    use api::meta::condition_types::{BUILD_FAILED, FETCH_FAILED};
+    match step {
+        Step::Reference => (FETCH_FAILED, "InvalidChartReference"),
+        Step::Pull => (FETCH_FAILED, "ChartPullError"),
+        Step::Metadata => (BUILD_FAILED, "MetadataPatchError"),
+        Step::Values => (BUILD_FAILED, "ValuesFilesError"),
+        Step::Dependencies => (BUILD_FAILED, "DependencyBuildError"),
+        Step::Package => (BUILD_FAILED, "ChartPackageError"),
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod apply;
 mod build;
+mod context;
 mod copy;
 mod doublestar;
 mod fetch;
@@ -19,75 +20,38 @@ mod stage;
 mod status;
 mod validate;
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use api::meta::StatusObject as _;
-use api::source::ExternalArtifact;
 use api::source_extensions::{ArtifactGenerator, ExternalArtifactReference, FINALIZER, InputReference};
-use artifact::store::{self, Store};
-use controller_kit::conditions;
-use controller_kit::events::{Recorder, Severity};
+use artifact::store::{self};
+use controller_kit::events::Severity;
 use controller_kit::jitter::{jitter, random};
-use controller_kit::metrics::Metrics;
 use controller_kit::queue::Outcome;
-use controller_kit::runtime::Cache;
-use controller_kit::{ObjectKey, finalizer};
+use controller_kit::{ObjectKey, conditions, finalizer};
+use error_chain::chain;
 use jiff::Timestamp;
-use kube::{Client, ResourceExt as _};
-use prometheus_client::metrics::counter::Counter;
+use kube::ResourceExt as _;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
+use transport::received;
 
 use self::apply::Desired;
 use self::build::Built;
 use self::observe::Input;
 use self::status::{Conclusion, Ending};
-use crate::reconcile::fetch::Fetcher;
 use crate::reconcile::status::{Event, Next};
-use crate::reconcile::store::AdvertisedAddress;
-use error_chain::chain;
-use transport::received;
+use context::Remembered;
 
-/// Flux's name of the controller of this kind: field manager, reporter of events, and a label.
-pub(crate) const MANAGER: &str = "source-watcher";
+pub(crate) use context::{Context, MANAGER, Memory};
+
 /// The kind, as in metrics.
 const NAME: &str = "ArtifactGenerator";
 /// The safety net, as in source-watcher: everything that matters is watched.
 const INTERVAL: Duration = Duration::from_secs(3600);
 /// An attempt that is over before needs no status of its own in between.
 const PATIENCE: Duration = Duration::from_secs(2);
-
-/// Context that all reconciles of generators share.
-pub(crate) struct Context {
-    pub(crate) client: Client,
-    pub(crate) generators: Cache<ArtifactGenerator>,
-    pub(crate) artifacts: Cache<ExternalArtifact>,
-    pub(crate) store: Store,
-    pub(crate) fetcher: Fetcher,
-    pub(crate) recorder: Recorder,
-    pub(crate) metrics: Metrics,
-    /// Bytes of what is fetched for generators.
-    pub(crate) received: Counter,
-    pub(crate) address: AdvertisedAddress,
-    pub(crate) no_cross_namespace_refs: bool,
-    pub(crate) jitter_percentage: u8,
-    pub(crate) shutdown: CancellationToken,
-    pub(crate) memory: Memory,
-}
-
-/// Memory of each generator's last result. It may be lost at any time.
-#[derive(Default)]
-pub(crate) struct Memory(Mutex<HashMap<ObjectKey, Remembered>>);
-
-#[derive(Clone)]
-struct Remembered {
-    uid: Option<String>,
-    generation: Option<i64>,
-    sources_digest: String,
-    desired: Arc<Vec<Desired>>,
-}
 
 /// Brings the artifacts and the status of a generator up to date.
 pub(crate) async fn reconcile(key: ObjectKey, context: Arc<Context>) -> Outcome {
@@ -397,22 +361,4 @@ fn tell(object: &ArtifactGenerator, event: Event, context: &Context) {
     context
         .recorder
         .publish(object, severity, &reason, &message, annotations);
-}
-
-impl Memory {
-    fn get(&self, key: &ObjectKey) -> Option<Remembered> {
-        self.lock().get(key).cloned()
-    }
-
-    fn set(&self, key: ObjectKey, remembered: Remembered) {
-        self.lock().insert(key, remembered);
-    }
-
-    fn forget(&self, key: &ObjectKey) {
-        self.lock().remove(key);
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<ObjectKey, Remembered>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }

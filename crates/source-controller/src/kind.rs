@@ -22,7 +22,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::Error;
 use crate::reconcile::fetch::Fetcher;
-use crate::reconcile::observe::Reader;
+use crate::reconcile::reader::Reader;
 
 /// A kind that is resolved to artifacts.
 pub(crate) trait Kind:

@@ -9,6 +9,7 @@ mod flags;
 mod generator;
 mod kind;
 mod metrics;
+mod provider_name;
 mod reconcile;
 mod serve;
 mod verify;

@@ -3,9 +3,12 @@
 //! In: a key from the queue. Out: when to look again. A crash between any two steps loses only time: what is fetched
 //! is stored under its digest, what is stored is found again by the next run, and the status is written last.
 
+mod context;
 pub(crate) mod decide;
 pub(crate) mod fetch;
 pub(crate) mod observe;
+pub(crate) mod read_error;
+pub(crate) mod reader;
 pub(crate) mod record;
 pub(crate) mod secrets_read;
 pub(crate) mod status;
@@ -15,48 +18,26 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use artifact::store::Store;
-use controller_kit::events::{Recorder, Severity};
+use controller_kit::events::Severity;
 use controller_kit::jitter::{jitter, random};
-use controller_kit::metrics::Metrics;
 use controller_kit::queue::Outcome;
-use controller_kit::runtime::Cache;
 use controller_kit::{ObjectKey, finalizer};
 use jiff::Timestamp;
-use kube::Client;
 use kube::core::object::HasStatus;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 use transport::received;
 
 use self::decide::{Decision, Plan, Progress, decide};
 use self::fetch::Fetcher;
 use self::observe::observe;
-use self::secrets_read::SecretsRead;
 use self::status::{Conclusion, Ending, Event, Next};
-use self::store::AdvertisedAddress;
 use crate::kind::{Failure, Fetch, Fetched, Kind, Verified};
-use crate::metrics::{FetchResult, FetchesOfKind};
+use crate::metrics::FetchResult;
+
+pub(crate) use context::Context;
 
 /// A fetch that is over before needs no status of its own in between.
 const PATIENCE: Duration = Duration::from_secs(2);
-
-/// Context that all reconciles of a kind share.
-pub(crate) struct Context<K: Kind> {
-    pub(crate) client: Client,
-    pub(crate) cache: Cache<K>,
-    pub(crate) store: Store,
-    pub(crate) fetcher: Fetcher,
-    pub(crate) recorder: Recorder,
-    pub(crate) metrics: Metrics,
-    pub(crate) fetches: FetchesOfKind,
-    pub(crate) address: AdvertisedAddress,
-    pub(crate) field_manager: String,
-    pub(crate) jitter_percentage: u8,
-    pub(crate) secrets_read: SecretsRead,
-    /// Cancelled when the process is to end; a fetch is given up then.
-    pub(crate) shutdown: CancellationToken,
-}
 
 /// The object, as the store names it.
 fn store_key<K: Kind>(key: &ObjectKey) -> artifact::store::ObjectKey {

@@ -8,6 +8,7 @@
 //! An Alert without annotations has no engine: each event is a message.
 
 mod keep;
+mod message;
 mod open;
 mod window;
 
@@ -24,24 +25,12 @@ use keep::shorten;
 use open::{Failure, Noted, Open};
 use window::{Digest, Window};
 
+pub use message::Message;
+
 /// Objects that are held back; further ones are told at once.
 const MOST_HELD: usize = 500;
 /// Bytes kept of a message that is held back.
 const MOST_HELD_BYTES: usize = 2_000;
-
-/// Message to send.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Message {
-    /// The event, with metadata without prefixes.
-    pub event: Event,
-    /// State of the incident.
-    pub state: State,
-    /// Subject of the message.
-    pub key: String,
-    /// Everything that it tells of, if that is more than one.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub events: Vec<Event>,
-}
 
 /// Facts about objects, by `Kind/namespace/name`.
 pub trait Facts {
@@ -92,18 +81,6 @@ enum Place {
     Waits,
     /// There was no room: it is only counted.
     Counted,
-}
-
-impl Message {
-    /// An event as it is.
-    pub fn plain(event: Event) -> Self {
-        Self {
-            key: event.involved_object.to_string(),
-            event,
-            state: State::Event,
-            events: Vec::new(),
-        }
-    }
 }
 
 impl Engine {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::rule::Problem;
 use super::template::Template;
 
 /// Prefix of every annotation.
@@ -109,6 +108,15 @@ impl Reader<'_> {
         });
         None
     }
+}
+
+/// Problem of an Alert, reported by a Kubernetes Event on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The Event's reason.
+    pub reason: &'static str,
+    /// The problem.
+    pub message: String,
 }
 
 #[cfg(test)]

@@ -11,6 +11,8 @@ use kube::ResourceExt as _;
 
 use super::options::Options;
 
+pub use super::options::Problem;
+
 /// An Alert, read.
 #[derive(Debug)]
 pub struct Rule {
@@ -25,15 +27,6 @@ pub struct Rule {
     sources: Vec<Source>,
     inclusion: Vec<Pattern>,
     exclusion: Vec<Pattern>,
-}
-
-/// Problem of an Alert, reported by a Kubernetes Event on it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// The Event's reason.
-    pub reason: &'static str,
-    /// The problem.
-    pub message: String,
 }
 
 /// Whether an Alert wants an event.

@@ -11,8 +11,8 @@ use tokio::sync::SemaphorePermit;
 use webhook::filter::{Called, Filter, MOST_VALUES};
 use webhook::{Accepted, Call, Rules};
 
-use super::Context;
 use super::compile::Compiled;
+use super::context::Context;
 use super::reconcile::secret_for_call;
 use super::replay::Begun;
 use super::room::Kept;

@@ -3,8 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use clap::Parser as _;
+use controller_kit::events::Recorder as Events;
 use controller_kit::metrics::Metrics;
 use http::{Request, Response};
+use kube::Client;
 use kube::client::Body;
 use kube::runtime::{reflector, watcher};
 use serde_json::{Value, json};

@@ -13,8 +13,8 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client, ResourceExt as _};
 
-use super::Context;
 use super::compile::{self, Compiled, Invalid};
+use super::context::Context;
 use super::index::Entry;
 use super::status::{self, Frame, Report};
 use super::targets::Place;

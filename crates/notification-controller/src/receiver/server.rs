@@ -25,9 +25,10 @@ use tracing::Instrument as _;
 
 use super::compile::Compiled;
 use super::connections::{Connections, Slot};
+use super::context::Context;
 use super::index::Entry;
 use super::room::{Kept, Room, Share};
-use super::{Context, PREFIX, answer};
+use super::{PREFIX, answer};
 
 /// A larger body is refused, as in Flux.
 const MAX_BODY_BYTES: usize = 3 << 20;

@@ -6,6 +6,7 @@
 
 mod chart;
 mod error;
+mod limits;
 mod memory;
 
 use std::fs::File;
@@ -23,29 +24,15 @@ use url::Url;
 pub(crate) use self::chart::{ChartError, find_version, has_no_such_version};
 pub(crate) use self::error::{Error, FetchError};
 pub(crate) use self::memory::{Memory, Validators};
-use crate::reconcile::fetch::Fetcher;
 use transport::auth::{self, SecretData};
 use transport::http;
 
+use crate::reconcile::fetch::Fetcher;
+
+pub(crate) use limits::Limits;
+
 /// Enough of an answer to see what it is.
 const MAX_START: u64 = 1024;
-
-/// Size limits: `--helm-index-max-size` and `--helm-chart-max-size`.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
-    pub(crate) index: u64,
-    pub(crate) chart: u64,
-}
-
-impl Default for Limits {
-    /// Flux's.
-    fn default() -> Self {
-        Self {
-            index: 50 << 20,
-            chart: 10 << 20,
-        }
-    }
-}
 
 /// A repository, and how it is asked.
 pub(crate) struct Repository {

@@ -17,7 +17,7 @@ use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use kube::{Api, ResourceExt as _};
 use serde_json::json;
 
-use super::{Context, MANAGER};
+use super::context::{Context, MANAGER};
 
 const MANAGED_BY_LABEL: &str = "app.kubernetes.io/managed-by";
 const ARTIFACT_IS_READY: &str = "Artifact is ready";

@@ -14,7 +14,7 @@ use controller_kit::{ObjectKey, access_from, check_name};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Api, ResourceExt as _};
 
-use super::Context;
+use super::context::Context;
 
 /// The artifact of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]

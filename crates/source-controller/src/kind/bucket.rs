@@ -5,14 +5,14 @@ mod access;
 use api::meta::Artifact;
 use api::source::{Bucket, BucketStatus, Source as _};
 use artifact::store::Ingest;
+use bucket_client::index::Memory;
+use bucket_client::{self, File};
 use kube::ResourceExt as _;
 
 use super::{Failure, Fetch, Fetched, Kind, Seen};
 use crate::error::Error;
 use crate::reconcile::fetch::Fetcher;
-use crate::reconcile::observe::Reader;
-use bucket_client::index::Memory;
-use bucket_client::{self, File};
+use crate::reconcile::reader::Reader;
 
 pub(crate) use access::{AccessError, References};
 

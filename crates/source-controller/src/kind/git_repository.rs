@@ -3,6 +3,7 @@
 mod content;
 pub(crate) mod include;
 mod provider;
+mod references;
 mod remote;
 pub(crate) mod submodules;
 pub(crate) mod verify;
@@ -12,38 +13,27 @@ use std::collections::BTreeMap;
 use api::meta::{Artifact, ORIGIN_CREATED_KEY};
 use api::source::{GitRepository, GitRepositoryStatus, Source as _};
 use artifact::store::{self, Ingest, Record};
-use cloud_identity::Identity;
 use jiff::Timestamp;
 use url::Url;
 
+use references::References;
+
 pub(crate) use self::content::Content;
+use git_client::pack::Pack;
+use git_client::reference::{Fields, Reference};
+use git_client::sparse::Sparse;
+use transport::auth::SecretData;
+
 use self::content::{Part, Source};
-use self::include::Inclusion;
 use self::remote::Remotes;
 use self::verify::{Keys, Subject};
 use super::{Failure, Fetch, Fetched, Kind, Seen, Verified};
 use crate::error::Error;
 use crate::reconcile::fetch::Fetcher;
-use crate::reconcile::observe::Reader;
-use git_client::pack::Pack;
-use git_client::reference::{Fields, Reference};
-use git_client::sparse::Sparse;
-use transport::auth::SecretData;
-use transport::http;
+use crate::reconcile::reader::Reader;
 
 /// Longest first line of a commit message in an event, in characters, as in Flux.
 const MAX_HEADLINE: usize = 50;
-
-/// Objects that a GitRepository refers to.
-#[derive(Clone, Default)]
-pub(crate) struct References {
-    secret: SecretData,
-    proxy: Option<http::Proxy>,
-    /// Public keys, or why there are none. That matters only when there is something to verify.
-    keys: Option<Result<Keys, String>>,
-    inclusions: Vec<Inclusion>,
-    identity: Identity,
-}
 
 impl Kind for GitRepository {
     const NAME: &'static str = "GitRepository";

@@ -4,6 +4,7 @@
 //! [`references`] and [`build`]. The archive itself is the artifact; its files are in the store as well.
 
 mod build;
+mod content;
 mod dependencies;
 mod references;
 mod repository;
@@ -12,27 +13,18 @@ use std::io::Seek as _;
 
 use api::meta::condition_types::ARTIFACT_IN_STORAGE;
 use api::meta::{Artifact, StatusObject as _, reasons};
-use api::source::{ChartSourceKind, HelmChart, HelmChartStatus};
-use artifact::archive::{self, EntryContent, Limits};
-use artifact::digest::Digest;
+use api::source::{HelmChart, HelmChartStatus};
 use artifact::store::{self, Ingest};
 use kube::ResourceExt as _;
 
-pub(crate) use self::build::condition_of;
+use content::{Content, kind_name, unpack};
+
 use self::references::References;
 use super::{Build, Failure, Fetch, Fetched, Kind, Verified};
 use crate::error::Error;
+pub(crate) use crate::error::condition_of;
 use crate::reconcile::fetch::Fetcher;
-use crate::reconcile::observe::Reader;
-use oci_client::registry::Repository;
-
-/// A packaged chart.
-pub(crate) struct Content {
-    archive: std::fs::File,
-    build: Build,
-    /// Where it was pulled from, for its signatures.
-    origin: Option<(Repository, Digest)>,
-}
+use crate::reconcile::reader::Reader;
 
 impl Kind for HelmChart {
     const NAME: &'static str = "HelmChart";
@@ -139,49 +131,6 @@ impl Kind for HelmChart {
         if let Some((_, revision)) = revisions.first() {
             status.observed_source_artifact_revision = Some(revision.clone());
         }
-    }
-}
-
-/// The kind of a source, as in manifests.
-fn kind_name(kind: ChartSourceKind) -> &'static str {
-    match kind {
-        ChartSourceKind::HelmRepository => "HelmRepository",
-        ChartSourceKind::GitRepository => "GitRepository",
-        ChartSourceKind::Bucket => "Bucket",
-    }
-}
-
-/// Adds the files of the chart, in the chart's own folder. What no chart needs (links, devices, paths out of the folder)
-/// and what no chart is as large as, is refused.
-fn unpack(archive: &std::fs::File, ingest: &mut Ingest) -> Result<(), Error> {
-    let largest = helm_package::MAX_UNPACKED; // Helm's own limit
-    let limits = Limits {
-        max_total_bytes: largest,
-        max_file_bytes: largest,
-        ..Limits::default()
-    };
-    let mut file = archive;
-    file.rewind().map_err(Error::MakeDirectory)?;
-    let mut refused: Option<store::Error> = None;
-    let result = archive::read(file, &limits, |entry| {
-        let added = match entry.content {
-            EntryContent::Directory => ingest.add_directory(entry.path),
-            EntryContent::File {
-                executable, reader, ..
-            } => ingest.add_file(entry.path, executable, reader),
-        };
-        added.map_err(|error| {
-            let text = error.to_string();
-            refused = Some(error);
-            text.into()
-        })
-    });
-    match (result, refused) {
-        (Ok(_), _) => Ok(()),
-        (Err(error), Some(store::Error::ReadSource { .. } | store::Error::AddFile(_)) | None) => {
-            Err(Error::UnpackChart(error))
-        }
-        (Err(_), Some(error)) => Err(Error::Store(error)),
     }
 }
 

@@ -15,7 +15,8 @@ use super::{Failure, Fetch, Fetched, Kind, Seen};
 use crate::error::Error;
 use crate::fetch::helm_repository::{self as repository, Answer, Index, Repository, Secrets, Validators};
 use crate::reconcile::fetch::Fetcher;
-use crate::reconcile::observe::{ReadError, Reader};
+use crate::reconcile::read_error::ReadError;
+use crate::reconcile::reader::Reader;
 
 /// Namespace of the keys that name repositories whose index was fetched for a chart.
 const REFRESHED: &str = "helmrepository refreshed for a chart";

@@ -26,7 +26,7 @@ use super::{Failure, Fetch, Fetched, Kind, Seen, Verified};
 use crate::error::{CredentialError, Error, LayerError, TransportError};
 use crate::fetch::identity::registry_credentials;
 use crate::reconcile::fetch::Fetcher;
-use crate::reconcile::observe::Reader;
+use crate::reconcile::reader::Reader;
 use crate::verify::oci::{self as verification, Material, Outcome};
 
 /// More of one `.sourceignore` file is not read.
@@ -37,9 +37,9 @@ const MAX_IGNORE_BYTES: u64 = 1 << 20;
 pub(crate) struct References {
     pull_secrets: Vec<SecretData>,
     certificates: Option<SecretData>,
-    proxy: Option<http::Proxy>,
+    pub(super) proxy: Option<http::Proxy>,
     verification: Material,
-    identity: Identity,
+    pub(super) identity: Identity,
 }
 
 /// A layer, and what of it becomes the artifact.

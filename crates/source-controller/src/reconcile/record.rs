@@ -6,7 +6,7 @@ use controller_kit::events::Severity;
 use controller_kit::status;
 use kube::core::object::HasStatus;
 
-use super::Context;
+use super::context::Context;
 use super::status::Event;
 use crate::kind::Kind;
 

@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use notifier::State;
 use serde::{Deserialize, Serialize};
 
-use super::Message;
 use super::keep::shorten;
+use super::message::Message;
 use crate::alert::summary::{self, Line};
 
 /// Messages that are kept; the others are counted.

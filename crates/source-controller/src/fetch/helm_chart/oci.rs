@@ -12,8 +12,8 @@ use transport::{auth, http, semver};
 use workload_identity::Exchange;
 
 use super::{Access, ClientError, DownloadError, Found, Login};
-use crate::error::provider_name;
 use crate::fetch::identity::registry_credentials;
+use crate::provider_name::provider_name;
 use crate::reconcile::fetch::Fetcher;
 
 /// Where a chart is in a registry.

@@ -12,7 +12,7 @@ use artifact::store::ObjectKey;
 use reqwest::header::{ETAG, HeaderMap, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED};
 use tokio::sync::broadcast;
 
-use super::Limits;
+use super::limits::Limits;
 use crate::metrics::IndexCache;
 
 /// More repositories than this are not remembered.

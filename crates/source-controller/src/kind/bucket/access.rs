@@ -16,7 +16,8 @@ use workload_identity::Exchange;
 
 use crate::error::Error;
 use crate::reconcile::fetch::Fetcher;
-use crate::reconcile::observe::{ProxyError, ReadError, Reader};
+use crate::reconcile::read_error::{ProxyError, ReadError};
+use crate::reconcile::reader::Reader;
 
 /// Scope for reading objects at Google.
 const GCS_SCOPES: &str = "https://www.googleapis.com/auth/devstorage.read_only";

@@ -8,13 +8,13 @@ use api::meta::Artifact;
 use api::source::GitRepository;
 use artifact::digest::Digest;
 use artifact::store::{self, Record, Store};
+use git_client::pack::Node;
+use git_client::sparse::Sparse;
 use kube::ResourceExt as _;
 
 use super::content::{Part, Source, stored_entry};
 use crate::kind::Kind;
-use crate::reconcile::observe::Reader;
-use git_client::pack::Node;
-use git_client::sparse::Sparse;
+use crate::reconcile::reader::Reader;
 
 /// Why something cannot be included.
 #[derive(Debug, thiserror::Error)]

@@ -8,10 +8,10 @@ use transport::http;
 use url::Url;
 use workload_identity::Exchange;
 
-use super::References;
+use super::references::References;
 use crate::error::Error;
 use crate::reconcile::fetch::Fetcher;
-use crate::reconcile::observe::Reader;
+use crate::reconcile::reader::Reader;
 
 /// Lasting problem of a provider without GitHub App data in its Secret.
 const NO_APP: &str = "secretRef with github app data must be specified when provider is set to github";

@@ -2,14 +2,13 @@
 
 use api::source::GitRepository;
 use git_client::{self, Algorithms, Way, auth, ssh};
-use url::Url;
-
-use super::References;
-use super::submodules::is_same_server;
-use crate::error::{Error, TransportError};
-use crate::reconcile::fetch::Fetcher;
 use transport::auth::{Access, SecretData};
 use transport::http;
+use url::Url;
+
+use super::references::References;
+use crate::error::{Error, TransportError};
+use crate::reconcile::fetch::Fetcher;
 
 /// The repository of an object, with what its Secrets give.
 pub(super) struct Remotes {
@@ -145,4 +144,11 @@ fn ssh_settings(
         },
         error => Error::ConfigureAuthentication(error),
     })
+}
+
+/// Returns whether credentials for the one may be shown to the other.
+pub(super) fn is_same_server(one: &Url, other: &Url) -> bool {
+    one.scheme() == other.scheme()
+        && one.host() == other.host()
+        && one.port_or_known_default() == other.port_or_known_default()
 }

@@ -9,12 +9,12 @@ use git_client::pack::{self, Node, Pack};
 use git_client::reference::Reference;
 use git_client::sparse::Sparse;
 use tokio::time::Instant;
+use transport::http;
 use url::Url;
 
 use super::content::{Content, Part, Source};
 use super::remote::Remotes;
 use crate::reconcile::fetch::Fetcher;
-use transport::http;
 
 const FILE: &str = ".gitmodules";
 /// Larger files are refused.
@@ -177,13 +177,6 @@ impl Queue {
     }
 }
 
-/// Returns whether credentials for the one may be shown to the other.
-pub(super) fn is_same_server(one: &Url, other: &Url) -> bool {
-    one.scheme() == other.scheme()
-        && one.host() == other.host()
-        && one.port_or_known_default() == other.port_or_known_default()
-}
-
 /// The address of a submodule, relative ones joined with that of the repository above it.
 fn resolve(address: &str, base: &Url, path: &str) -> Result<Url, Error> {
     let refused = || Error::Address {
@@ -232,6 +225,7 @@ fn without_userinfo(address: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::remote::is_same_server;
     use super::*;
 
     #[test]

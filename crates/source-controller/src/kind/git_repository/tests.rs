@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use testkit::git::signing::{Gpg, Signer, SshKey, git_verifies};
 use testkit::git::{Access, Change, GitServer, KeyPair, Repository, SshServer};
 
+use super::include::Inclusion;
 use super::*;
 use crate::kind::tests::Peer;
 use crate::reconcile::store::store;

@@ -6,10 +6,10 @@ use std::io::{BufReader, BufWriter, Seek as _};
 use api::meta::reasons;
 use api::source::{ChartSourceKind, HelmChart, ReconcileStrategy};
 use artifact::store::{Record, Store};
-use helm_package::{Built, Options, Step, local, remote, version};
+use helm_package::{Built, Options, local, remote, version};
 use tokio::runtime::Handle;
 
-use super::Content;
+use super::content::Content;
 use super::dependencies::Dependencies;
 use super::references::{References, Source};
 use super::repository::Repository;
@@ -245,19 +245,6 @@ fn summary(built: &Built) -> String {
         text += &format!(" and merged values files [{}]", built.values_files.join(" "));
     }
     text
-}
-
-/// Where a failed build is told.
-pub(crate) fn condition_of(step: Step) -> (&'static str, &'static str) {
-    use api::meta::condition_types::{BUILD_FAILED, FETCH_FAILED};
-    match step {
-        Step::Reference => (FETCH_FAILED, "InvalidChartReference"),
-        Step::Pull => (FETCH_FAILED, "ChartPullError"),
-        Step::Metadata => (BUILD_FAILED, "MetadataPatchError"),
-        Step::Values => (BUILD_FAILED, "ValuesFilesError"),
-        Step::Dependencies => (BUILD_FAILED, "DependencyBuildError"),
-        Step::Package => (BUILD_FAILED, "ChartPackageError"),
-    }
 }
 
 impl From<Error> for Box<Failure> {

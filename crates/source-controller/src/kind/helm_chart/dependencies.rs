@@ -8,14 +8,14 @@ use api::source::{DEFAULT_TIMEOUT, HelmRepository};
 use helm_package::dependencies::{Fetch, Fetched};
 use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
+use transport::http;
 use url::Url;
 
 use super::references;
 use super::repository::{Anonymous, Repository};
 use crate::fetch::helm_chart::Access;
 use crate::reconcile::fetch::Fetcher;
-use crate::reconcile::observe::Lookup;
-use transport::http;
+use crate::reconcile::reader::Lookup;
 
 /// Gets charts on a blocking thread of the runtime, for one chart.
 pub(super) struct Dependencies {

@@ -7,15 +7,16 @@ use artifact::store::{Record, Store};
 use controller_kit::runtime::requested_at;
 use kube::ResourceExt as _;
 
+use super::content::{Content, kind_name};
 use super::repository::Repository;
-use super::{Content, kind_name};
 use crate::error::{CredentialError, Error};
 use crate::fetch::helm_chart::{Access, Login};
 use crate::fetch::helm_repository::Secrets;
 use crate::kind::{Fetched, Kind as _, Verified};
 use crate::reconcile::fetch::Fetcher;
-use crate::reconcile::observe::{Lookup, Named, Reader};
-use crate::verify::{self, oci::Outcome};
+use crate::reconcile::reader::{Lookup, Named, Reader};
+use crate::verify;
+use crate::verify::oci::Outcome;
 
 /// The source, read.
 pub(crate) struct References {

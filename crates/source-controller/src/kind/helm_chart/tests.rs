@@ -3,8 +3,10 @@
 mod server;
 
 use api::meta::condition_types::ARTIFACT_OUTDATED;
+use artifact::digest::Digest;
 use artifact::store::{Options, Record, RecordMeta, Store};
 use controller_kit::ObjectKey;
+use oci_client::HELM_CHART;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use testkit::registry::{Artifact as Pushed, Layer, Registry, tar_gz};
@@ -14,10 +16,9 @@ use super::repository::Repository;
 use super::*;
 use crate::fetch::helm_chart::Access;
 use crate::reconcile::decide::Progress;
-use crate::reconcile::observe::Lookup;
+use crate::reconcile::reader::Lookup;
 use crate::reconcile::status::{self, Ending, Next};
 use crate::reconcile::store::{AdvertisedAddress, store};
-use oci_client::HELM_CHART;
 
 const COMMIT: &str = "main@sha1:0123456789abcdef0123456789abcdef01234567";
 const CHART: &str = "{apiVersion: v2, name: app, version: 1.2.3, dependencies: [{name: lib, version: ^1, repository: 'file://../lib'}]}";

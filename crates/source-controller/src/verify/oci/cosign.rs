@@ -5,14 +5,16 @@
 
 use api::source::ArtifactVerification;
 use artifact::digest::Digest;
+use oci_client::manifest::Manifest;
+use oci_client::registry::Repository;
+use oci_client::{PullError, verified_manifest};
 use signature::cosign::{
     Authority, Identity, PublicKey, SimpleSignature, TrustedRoot, is_attestation, is_bundle,
 };
 
-use super::{Cause, Error, Material, NamedSecret, Outcome, SigstoreRoot, no_match, not_found};
-use oci_client::manifest::Manifest;
-use oci_client::registry::Repository;
-use oci_client::{PullError, verified_manifest};
+use super::SigstoreRoot;
+use super::error::{Cause, Error, no_match, not_found};
+use super::material::{Material, NamedSecret, Outcome};
 
 /// Key of a trusted root in its Secret.
 const TRUSTED_ROOT: &str = "trusted_root.json";

@@ -2,12 +2,13 @@
 
 use artifact::digest::Digest;
 use jiff::Timestamp;
-use signature::notation::{self, Artifact, Statement, TrustPolicy, Verdict};
-
-use super::{Cause, Error, Material, NamedSecret, Outcome, no_match, not_found, reference};
 use oci_client::manifest::{Descriptor, Manifest};
 use oci_client::registry::Repository;
 use oci_client::{PullError, verified_manifest};
+use signature::notation::{self, Artifact, Statement, TrustPolicy, Verdict};
+
+use super::error::{Cause, Error, no_match, not_found, reference};
+use super::material::{Material, NamedSecret, Outcome};
 
 /// Key of the trust policy in the Secret.
 const TRUST_POLICY: &str = "trustpolicy.json";

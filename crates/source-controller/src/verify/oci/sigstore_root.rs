@@ -8,17 +8,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use error_chain::chain;
 use jiff::Timestamp;
 use signature::cosign::TrustedRoot;
 use sigstore_tuf::transport::FetchFuture;
 use sigstore_tuf::{MemoryStore, Repository, Updater};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
+use transport::http::{self, Clients, Settings};
 use url::Url;
 
-use super::Error;
-use error_chain::chain;
-use transport::http::{self, Clients, Settings};
+use super::error::Error;
 
 /// TUF root metadata of the public instance, as published by Sigstore. Newer root metadata is verified against it.
 const PUBLIC_ROOT: &[u8] = include_bytes!("../../../data/sigstore-tuf-root.json");

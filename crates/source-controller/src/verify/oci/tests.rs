@@ -6,15 +6,15 @@ use std::time::Duration;
 use api::meta::LocalObjectReference;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use oci_client::name::Name;
+use oci_client::registry::{Memory, Repository};
 use serde_json::{Value, json};
-
+use testkit::scripted_registry::{Content, ScriptedRegistry};
 use tokio::time::Instant;
 use transport::http;
 
+use super::material::NamedSecret;
 use super::*;
-use oci_client::name::Name;
-use oci_client::registry::{Memory, Repository};
-use testkit::scripted_registry::{Content, ScriptedRegistry};
 
 /// Somebody's public key.
 const KEY: &str = "-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE6gS7RyyA0J9t81jjfMTkVRj8gGM7\n9C7WveRsxrrGfkF0TUN6bSuXpZ4kNHVFyOZX3SjZxCCUKxvLkTydPxYlGA==\n-----END PUBLIC KEY-----\n";

@@ -1,0 +1,137 @@
+//! Errors of verifying an OCI artifact.
+
+use artifact::digest::Digest;
+use oci_client::PullError;
+use oci_client::registry::Repository;
+
+use crate::reconcile::read_error::ReadError;
+
+/// A signature that is not there, or not good. Each caller says which object it is about.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// A Secret that `spec.verify` names.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// A Secret without what must be in it.
+    #[error("'{key}' not found in secret '{secret}'")]
+    MissingKey {
+        /// The key.
+        key: &'static str,
+        /// Namespace and name.
+        secret: String,
+    },
+    /// A public key that is none.
+    #[error("failed to parse the public key '{key}' of secret '{secret}'")]
+    ParseKey {
+        /// Its name in the Secret.
+        key: String,
+        /// Namespace and name.
+        secret: String,
+        /// Why not.
+        #[source]
+        source: signature::cosign::KeyError,
+    },
+    /// The file of `--sigstore-trusted-root` cannot be read.
+    #[error("failed to read the trusted root of Sigstore, '{path}' (--sigstore-trusted-root)")]
+    ReadRoot {
+        /// The flag's value.
+        path: String,
+        /// Why not.
+        #[source]
+        source: std::io::Error,
+    },
+    /// Identities or a trusted root that make no sense.
+    #[error(transparent)]
+    Trust(signature::cosign::Error),
+    /// Notation has no way without a Secret.
+    #[error("verification secret cannot be empty: '{reference}'")]
+    MissingSecret {
+        /// The artifact.
+        reference: String,
+    },
+    /// A trust policy or certificates that make no sense.
+    #[error(transparent)]
+    Policy(signature::notation::PolicyError),
+    /// No certificate to trust.
+    #[error("no certificates found in secret '{secret}'")]
+    NoCertificates {
+        /// Namespace and name.
+        secret: String,
+    },
+    /// The registry could not be asked for signatures.
+    #[error("failed to look for signatures of '{reference}'")]
+    Find {
+        /// The artifact.
+        reference: String,
+        /// Error of the registry.
+        #[source]
+        source: PullError,
+    },
+    /// No signature is good.
+    #[error("no matching signatures were found for '{reference}'")]
+    NoMatch {
+        /// The artifact.
+        reference: String,
+        /// Why the last one is not, or that there is none.
+        #[source]
+        source: Cause,
+    },
+}
+
+/// Why an artifact counts as not signed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Cause {
+    /// It has no signature.
+    #[error("no signatures found")]
+    Unsigned,
+    /// There is nobody whose signature would be good.
+    #[error("secret '{secret}' has no key with the ending '.pub'")]
+    NoKeys {
+        /// Namespace and name.
+        secret: String,
+    },
+    /// It has one of cosign.
+    #[error(transparent)]
+    Cosign(#[from] signature::cosign::Error),
+    /// It has one of notation.
+    #[error(transparent)]
+    Notation(#[from] signature::notation::Error),
+    /// More signatures than are looked at.
+    #[error(
+        "signature evaluation stopped. The configured limit of {limit} signatures to verify per artifact exceeded"
+    )]
+    TooMany {
+        /// The limit.
+        limit: usize,
+    },
+}
+
+impl Error {
+    /// Returns whether nothing but a change of the object helps.
+    pub(crate) fn is_about_the_spec(&self) -> bool {
+        match self {
+            Self::Trust(error) => matches!(error, signature::cosign::Error::ParseIdentity { .. }),
+            Self::MissingSecret { .. } => true,
+            _ => false,
+        }
+    }
+}
+
+/// The artifact as people write it.
+pub(super) fn reference(repository: &Repository, digest: Digest) -> String {
+    repository.name.pinned(&digest.to_string())
+}
+
+pub(super) fn not_found(repository: &Repository, digest: Digest, source: impl Into<PullError>) -> Error {
+    Error::Find {
+        reference: reference(repository, digest),
+        source: source.into(),
+    }
+}
+
+pub(super) fn no_match(repository: &Repository, digest: Digest, source: Cause) -> Error {
+    Error::NoMatch {
+        reference: reference(repository, digest),
+        source,
+    }
+}

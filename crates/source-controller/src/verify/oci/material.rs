@@ -1,0 +1,50 @@
+//! Keys and policies that a verification uses.
+
+use transport::auth::SecretData;
+
+use super::error::Error;
+use crate::reconcile::read_error::ReadError;
+use crate::reconcile::reader::Reader;
+
+/// Result of a verification that did not fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Somebody trusted signed it.
+    Verified,
+    /// Nobody asked: the trust policy of notation lets it pass unverified. It is not to be called verified.
+    Ignored,
+}
+
+/// Contents of the Secrets of `spec.verify`.
+#[derive(Clone, Default)]
+pub(crate) struct Material {
+    /// Of `secretRef`: public keys, or certificates and a trust policy.
+    pub(crate) secret: Option<NamedSecret>,
+    /// Of `trustedRootSecretRef`: a Sigstore installation of one's own.
+    pub(crate) trusted_root: Option<NamedSecret>,
+}
+
+/// A Secret as it was read.
+#[derive(Clone)]
+pub(crate) struct NamedSecret {
+    /// Namespace and name, for messages.
+    pub(crate) name: String,
+    pub(crate) data: SecretData,
+}
+
+impl NamedSecret {
+    pub(super) fn get(&self, key: &'static str) -> Result<&[u8], Error> {
+        let value = self.data.get(key).map(Vec::as_slice);
+        value.ok_or_else(|| Error::MissingKey {
+            key,
+            secret: self.name.clone(),
+        })
+    }
+}
+
+pub(super) async fn read_secret(reader: &Reader<'_>, name: &str) -> Result<NamedSecret, ReadError> {
+    Ok(NamedSecret {
+        name: format!("{}/{name}", reader.namespace()),
+        data: reader.secret(name).await?,
+    })
+}
