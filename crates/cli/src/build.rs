@@ -3,6 +3,7 @@
 //! The engine sees the machine's whole file system as one tree, since bases may lie anywhere; what a kustomization may
 //! read of it is the engine's to judge. Nothing is fetched and no other program is started.
 
+mod bool;
 mod failure;
 mod flags;
 mod output;

@@ -1,16 +1,17 @@
 //! `windlass check`: whether a cluster is one for the controllers, and how they are.
 
 mod artifact_service;
+mod line;
 mod state;
 
 use clap::Args;
 use clap::ValueEnum;
-use delivery_graph::one_line;
 use serde_json::{Value, json};
 
-use crate::cluster::output::{self, Colours, Output, Tone};
+use crate::cluster::output::{self, Colours, Output};
 use crate::cluster::{self, Failure, print};
 use crate::platform::{Place, Platform};
+use line::{Level, Line};
 
 /// Command line of `check`.
 #[derive(Debug, Args)]
@@ -34,49 +35,6 @@ enum Form {
     Text,
     Json,
     Yaml,
-}
-
-/// How something is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Level {
-    Good,
-    /// To be known; nothing is wrong.
-    Note,
-    Bad,
-}
-
-impl Level {
-    fn mark(self) -> (&'static str, Tone) {
-        match self {
-            Self::Good => ("✔", Tone::Good),
-            Self::Note => ("•", Tone::Open),
-            Self::Bad => ("✗", Tone::Bad),
-        }
-    }
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Good => "ok",
-            Self::Note => "note",
-            Self::Bad => "failed",
-        }
-    }
-}
-
-/// A line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Line {
-    /// For programs: it does not change.
-    check: &'static str,
-    level: Level,
-    text: String,
-}
-
-impl Line {
-    fn new(check: &'static str, level: Level, text: impl Into<String>) -> Self {
-        let text = one_line(&text.into());
-        Self { check, level, text }
-    }
 }
 
 /// Looks, and prints.

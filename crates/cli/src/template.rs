@@ -7,18 +7,19 @@ mod debug;
 mod dry_run;
 mod failure;
 mod flags;
+mod helm_version;
 mod locate;
 mod name;
 mod output;
 mod output_folder;
 mod show_only;
 
-use std::io::{self, Write};
-
 use helm_chart::Helm;
 use helm_chart::set_values::{merge, read_local};
 use helm_render::capabilities::{Capabilities, KubeVersion};
 use helm_render::{Options, Release, Rendered, Renderer};
+
+use helm_version::print;
 
 pub(crate) use failure::Failure;
 use flags::Settings;
@@ -98,22 +99,4 @@ fn capabilities(settings: &Settings) -> Result<Capabilities, Failure> {
         .api_versions
         .extend(settings.api_versions.iter().cloned());
     Ok(capabilities)
-}
-
-fn print(text: &[u8]) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    out.write_all(text)
-        .and_then(|()| out.flush())
-        .map_err(Failure::Print)
-}
-
-/// The environment's choice of the version of Helm to follow.
-const HELM_VERSION: &str = "WINDLASS_HELM_VERSION";
-
-fn helm_version(name: &str) -> Option<Helm> {
-    match name {
-        "3" | "v3" => Some(Helm::V3),
-        "4" | "v4" => Some(Helm::V4),
-        _ => None,
-    }
 }

@@ -10,6 +10,7 @@
 mod api_metrics;
 mod components;
 mod faults;
+mod options;
 mod ready;
 
 use std::path::{Path, PathBuf};
@@ -26,42 +27,12 @@ use tempfile::TempDir;
 use tokio::sync::OnceCell;
 
 pub use api_metrics::ApiMetrics;
-pub use components::Components;
+pub use options::Components;
 
 use crate::process::Process;
 use crate::tools;
 
-/// Parts to start, and their options.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Which programs run.
-    pub components: Components,
-    /// How many nodes there are; 0 leaves pods Pending.
-    pub nodes: usize,
-    /// Further flags for kube-apiserver; a flag given here wins over ours.
-    pub api_server_flags: Vec<String>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            components: Components::All,
-            nodes: 1,
-            api_server_flags: Vec::new(),
-        }
-    }
-}
-
-impl Options {
-    /// The API server and its etcd alone: starts faster, nothing moves by itself, namespaces never finish deleting.
-    pub fn api_server_only() -> Self {
-        Self {
-            components: Components::ApiServerOnly,
-            nodes: 0,
-            ..Self::default()
-        }
-    }
-}
+pub use options::Options;
 
 /// A running control plane. Dropping it kills its processes and removes its files.
 #[derive(Debug)]

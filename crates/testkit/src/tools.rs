@@ -6,16 +6,21 @@
 //! Go modules, by Go itself, and the object stores of [`Package`], by pip and npm.
 
 mod build;
+mod folders;
 mod go_module;
 mod helm;
 mod package;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
+
+use folders::cache_directory;
 
 pub use helm::{helm, helm_3, run_helm};
 pub use package::{PACKAGES, Package};
+
+pub use folders::{hack_directory, repository_root};
 
 /// A program that is built from `hack/go.mod`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -143,31 +148,6 @@ fn path_in(tool: Tool, module: &go_module::GoModule) -> Result<PathBuf> {
     Ok(cache_directory()?
         .join(format!("{}-{version}", tool.name()))
         .join(tool.name()))
-}
-
-/// The repository's `hack` folder.
-pub fn hack_directory() -> PathBuf {
-    repository_root().join("hack")
-}
-
-/// The repository's root, as it was when testkit was compiled: testkit is never shipped.
-pub fn repository_root() -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
-    root.expect("crates/testkit lies two levels below the root")
-        .to_owned()
-}
-
-fn cache_directory() -> Result<PathBuf> {
-    let variable = |name| {
-        std::env::var_os(name)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
-    };
-    let base = variable("WINDLASS_CACHE")
-        .or_else(|| variable("XDG_CACHE_HOME").map(|cache| cache.join("windlass")))
-        .or_else(|| variable("HOME").map(|home| home.join(".cache/windlass")));
-    let base = base.context("nowhere to keep built tools: set HOME or WINDLASS_CACHE")?;
-    Ok(std::path::absolute(base)?.join("tools"))
 }
 
 #[cfg(test)]

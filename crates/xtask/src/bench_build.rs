@@ -22,7 +22,7 @@ pub struct Arguments {
     windlass: PathBuf,
     /// The real kustomize, to be measured beside it.
     #[arg(long, value_name = "FILE")]
-    peer: Option<PathBuf>,
+    pub(super) peer: Option<PathBuf>,
     /// How often each case is built; its time is the median.
     #[arg(long, default_value_t = 5)]
     runs: usize,

@@ -21,7 +21,7 @@ pub struct Arguments {
     windlass: PathBuf,
     /// The real helm, to be measured beside it.
     #[arg(long, value_name = "FILE")]
-    peer: Option<PathBuf>,
+    pub(super) peer: Option<PathBuf>,
     /// How often each chart is rendered; its time is the median.
     #[arg(long, default_value_t = 5)]
     runs: usize,

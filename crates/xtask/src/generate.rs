@@ -7,16 +7,19 @@
 
 mod chart;
 mod crds;
+mod generated;
 mod proto;
 mod reference;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result, bail};
+
+use generated::Generated;
 
 /// Arguments of `xtask generate`.
 #[derive(Debug, clap::Args)]
@@ -24,15 +27,6 @@ pub(crate) struct Arguments {
     /// Compare with what is committed, write nothing, and fail when a file is stale.
     #[arg(long)]
     check: bool,
-}
-
-/// A folder, and the files that a generator wants there by name.
-pub(crate) struct Generated {
-    /// Relative to the root of the repository.
-    folder: &'static str,
-    files: BTreeMap<String, Vec<u8>>,
-    /// True if other files there are left over, since the generator owns the folder.
-    is_whole: bool,
 }
 
 /// Writes, or with `--check` compares, every generated folder.

@@ -6,6 +6,8 @@
 
 mod buildah;
 mod certificates;
+mod commands;
+mod commit;
 mod inventory;
 mod provenance;
 
@@ -15,13 +17,14 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 use jiff::Timestamp;
 use testkit::tools::repository_root;
 
-use buildah::Buildah;
-
 use crate::demo::registry_sign;
+use buildah::Buildah;
+use commands::{Image, host, read};
+use commit::Commit;
 
 /// Every program that has an image.
 const PROGRAMS: [&str; 5] = [
@@ -61,31 +64,6 @@ pub(crate) struct Arguments {
     /// Programs to pack; all if none is named.
     #[arg(value_parser = PROGRAMS)]
     names: Vec<String>,
-}
-
-/// The commit that is built.
-struct Commit {
-    id: String,
-    time: Timestamp,
-    /// True if the tree is the commit's.
-    clean: bool,
-}
-
-/// An image that was built.
-struct Image {
-    program: String,
-    /// Name and tag.
-    reference: String,
-    digest: String,
-    /// Bytes to pull.
-    size: u64,
-}
-
-impl Image {
-    /// Name, without registry and tag.
-    fn name(&self) -> &str {
-        image_name(&self.program)
-    }
 }
 
 /// Builds, packs, describes and, if asked to, pushes.
@@ -218,13 +196,6 @@ fn build(programs: &[&str]) -> Result<PathBuf> {
     Ok(target.join(host).join("release"))
 }
 
-/// The platform that images are for: this machine's.
-fn host() -> Result<String> {
-    let version = read(Command::new("rustc").arg("-vV"))?;
-    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
-    Ok(host.context("rustc -vV names no host")?.to_owned())
-}
-
 /// Fills the folder that an image is made of.
 fn stage(work: &Path, program: &str, binary: &Path) -> Result<PathBuf> {
     let context = work.join("context").join(program);
@@ -253,22 +224,6 @@ fn commit() -> Result<Commit> {
         time: Timestamp::from_second(seconds).context("the commit's time is out of range")?,
         clean: git(&["status", "--porcelain"])?.trim().is_empty(),
     })
-}
-
-/// Runs a program to its end and gives what it printed.
-fn read(command: &mut Command) -> Result<String> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let output = command
-        .output()
-        .with_context(|| format!("failed to start {name}; is it installed?"))?;
-    if !output.status.success() {
-        bail!(
-            "{name} ended with {}: {}",
-            output.status,
-            String::from_utf8_lossy(&output.stderr).trim()
-        );
-    }
-    String::from_utf8(output.stdout).with_context(|| format!("{name} printed something else than text"))
 }
 
 /// Bytes of all blobs of a layout.

@@ -6,6 +6,7 @@ use clap::{ArgAction, Args};
 use kustomize_build::{DefaultOrder, LoadRestrictions, Options};
 
 use super::Failure;
+use super::bool::parse_bool;
 use super::unsupported::Unsupported;
 
 /// Command line of `build`.
@@ -114,10 +115,4 @@ fn default_order(value: Option<&str>) -> Result<DefaultOrder, Failure> {
 /// kustomize's other way to ask for the label.
 fn label_is_on_in_environment() -> bool {
     std::env::var("KUSTOMIZE_ENABLE_MANAGEDBY_LABEL").is_ok_and(|value| value == "on")
-}
-
-/// Reads a flag's value as Go's flags do.
-pub(super) fn parse_bool(text: &str) -> Result<bool, String> {
-    go_text::numeral::parse_bool(text)
-        .ok_or_else(|| format!("strconv.ParseBool: parsing {text:?}: invalid syntax"))
 }

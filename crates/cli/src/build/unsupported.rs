@@ -6,7 +6,7 @@
 use clap::Args;
 
 use super::Failure;
-use super::flags::parse_bool;
+use super::bool::parse_bool;
 
 const HEADING: &str = "Refused, with the reason";
 

@@ -7,7 +7,7 @@ use kube::Api;
 use kube::api::ListParams;
 use serde_json::Value;
 
-use super::{Level, Line};
+use super::line::{Level, Line};
 use crate::cluster::Failure;
 use crate::platform::Platform;
 use crate::platform::controllers::{COMPONENTS, Controller};

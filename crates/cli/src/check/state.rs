@@ -3,14 +3,14 @@
 use delivery_graph::{kind, object};
 use serde_json::{Map, Value};
 
-use super::{Level, Line, artifact_service};
+use super::artifact_service;
+use super::line::{Level, Line};
 use crate::cluster::{Cluster, Failure};
 use crate::install::Wanted;
-use crate::platform::chart;
 use crate::platform::controllers::{self, COMPONENTS, Controller};
 use crate::platform::definitions::{self, Definition};
 use crate::platform::version::Version;
-use crate::platform::{Platform, RELEASE, rights};
+use crate::platform::{Platform, RELEASE, chart, rights};
 
 /// Checks the requirements of an installation.
 pub(super) async fn before(platform: &Platform) -> Result<Vec<Line>, Failure> {

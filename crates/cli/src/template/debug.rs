@@ -3,7 +3,8 @@
 use helm_render::Error;
 
 use super::flags::Settings;
-use super::{Failure, output, print, show_only};
+use super::helm_version::print;
+use super::{Failure, output, show_only};
 
 /// Prints the rendered files, if the error is about one of them.
 pub(super) fn write(error: &Error, settings: &Settings) -> Result<(), Failure> {

@@ -8,7 +8,8 @@ use std::env;
 use helm_chart::Helm;
 use helm_chart::set_values::merge;
 
-use super::{Failure, HELM_VERSION, helm_version};
+use super::Failure;
+use super::helm_version::{HELM_VERSION, helm_version};
 use crate::pflag::Line;
 use table::FLAGS;
 

@@ -4,7 +4,8 @@ use helm_render::Rendered;
 use helm_render::manifest::Hook;
 
 use super::flags::Settings;
-use super::{Failure, output_folder, print, show_only};
+use super::helm_version::print;
+use super::{Failure, output_folder, show_only};
 
 /// Writes to standard output, or to files.
 pub(super) fn write(rendered: &Rendered, settings: &Settings) -> Result<(), Failure> {

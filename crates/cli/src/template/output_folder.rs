@@ -8,7 +8,8 @@ use std::path::Path;
 use helm_render::Rendered;
 
 use super::flags::Settings;
-use super::{Failure, name, output, print};
+use super::helm_version::print;
+use super::{Failure, name, output};
 
 /// Writes the files, and prints the name of each.
 pub(super) fn write(rendered: &Rendered, folder: &str, settings: &Settings) -> Result<(), Failure> {

@@ -14,32 +14,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
-use super::Options;
+use super::options::{Options, SIMULATED_NODE};
 use crate::certificates::{self, Certificates};
 use crate::ports::free_port;
 use crate::process::Process;
 use crate::tools::{self, Tool};
 
-/// The label of nodes that kwok plays; of others, somebody else runs the Pods.
-pub(super) const SIMULATED_NODE: &str = "testkit.windlass.dev/simulated";
-
-/// Which programs make up the control plane.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Components {
-    /// All five.
-    All,
-    /// etcd and kube-apiserver.
-    ApiServerOnly,
-}
-
-impl Components {
-    pub(super) fn tools(self) -> &'static [Tool] {
-        match self {
-            Self::All => tools::CONTROL_PLANE,
-            Self::ApiServerOnly => &[Tool::Etcd, Tool::KubeApiserver],
-        }
-    }
-}
+pub use super::options::Components;
 
 /// Processes that [`start`] leaves running.
 pub(super) struct Started {

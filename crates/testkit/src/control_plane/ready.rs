@@ -9,7 +9,7 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 use serde_json::json;
 
-use super::components::SIMULATED_NODE;
+use super::options::SIMULATED_NODE;
 use super::{Components, ControlPlane};
 use crate::process::Process;
 use crate::wait::wait_for;

@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn the_version_is_stamped_into_both_packages_that_report_it() {
-        let module = GoModule::read(&crate::tools::hack_directory()).unwrap();
+        let module = GoModule::read(&crate::tools::folders::hack_directory()).unwrap();
         let flags = link_flags(&module).unwrap();
         let version = module.version("k8s.io/kubernetes").unwrap();
         assert!(

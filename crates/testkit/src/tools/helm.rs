@@ -7,8 +7,8 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
+use super::folders::{cache_directory, hack_directory};
 use super::go_module::GoModule;
-use super::{cache_directory, hack_directory};
 
 /// Where helm is, once it is built, which takes minutes and is done once.
 pub fn helm() -> Result<PathBuf> {

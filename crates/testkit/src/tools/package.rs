@@ -9,7 +9,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use super::cache_directory;
+use super::folders::cache_directory;
 
 /// A program that is installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

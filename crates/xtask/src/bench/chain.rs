@@ -30,12 +30,12 @@ pub struct Arguments {
     revisions: usize,
     /// A folder with Flux's source-controller and kustomize-controller, to be measured first.
     #[arg(long, value_name = "FOLDER")]
-    peer: Option<PathBuf>,
+    pub(super) peer: Option<PathBuf>,
 }
 
 /// Figures of one contestant.
 struct Measured {
-    name: &'static str,
+    pub(super) name: &'static str,
     /// From the first creation until the last of the chain is Ready.
     created: Duration,
     /// From the poke of the source with a new revision until the last is Ready with it, for each.
@@ -43,7 +43,7 @@ struct Measured {
     /// How many requests both controllers sent for all this, by their own count.
     requests: u64,
     /// Of what applies.
-    usage: Usage,
+    pub(super) usage: Usage,
 }
 
 /// Measures and prints.

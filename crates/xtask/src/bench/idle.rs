@@ -1,6 +1,7 @@
 //! `bench-idle`: what all four controllers hold when there is nothing to do, and how fast each is ready.
 
 mod cgroup;
+mod measured;
 mod running;
 
 use std::path::PathBuf;
@@ -9,7 +10,6 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use futures::{StreamExt as _, TryStreamExt as _};
 use serde_json::json;
-use testkit::process::Usage;
 use testkit::{ControlPlane, GitServer, Options, Registry, install_crds, objects};
 
 use self::running::Running;
@@ -18,6 +18,7 @@ use super::figures::{line, mebibytes};
 use super::ready::all_ready;
 use super::releases;
 use super::sync::scenario::{self, NAMESPACE, Place};
+use measured::Measured;
 
 /// Arguments of the benchmark.
 #[derive(Debug, clap::Args)]
@@ -27,25 +28,13 @@ pub struct Arguments {
     apps: usize,
     /// Seconds to look on at rest before memory is read.
     #[arg(long, default_value_t = 60)]
-    rest: u64,
+    pub(super) rest: u64,
     /// A folder with Flux's controllers, to be measured first.
     #[arg(long, value_name = "FOLDER")]
-    peer: Option<PathBuf>,
+    pub(super) peer: Option<PathBuf>,
 }
 
 const PATIENCE: Duration = Duration::from_secs(600);
-
-/// One controller at rest.
-struct Measured {
-    name: &'static str,
-    /// From its start until `/readyz` said yes.
-    start: Duration,
-    usage: Usage,
-    /// As Kubernetes counts it, in bytes; None where it cannot be counted.
-    working_set: Option<u64>,
-    /// While nothing happened.
-    cpu: Duration,
-}
 
 /// Measures and prints.
 pub fn run(arguments: &Arguments) -> Result<()> {

@@ -25,10 +25,10 @@ pub struct Arguments {
     releases: usize,
     /// Seconds to look on at rest.
     #[arg(long, default_value_t = 30)]
-    rest: u64,
+    pub(super) rest: u64,
     /// A folder with Flux's source-controller and helm-controller, to be measured first.
     #[arg(long, value_name = "FOLDER")]
-    peer: Option<PathBuf>,
+    pub(super) peer: Option<PathBuf>,
 }
 
 /// Figures of one contestant.

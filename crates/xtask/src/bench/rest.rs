@@ -28,12 +28,12 @@ pub struct Arguments {
     interval: String,
     /// A folder with Flux's source-controller and kustomize-controller, to be measured first.
     #[arg(long, value_name = "FOLDER")]
-    peer: Option<PathBuf>,
+    pub(super) peer: Option<PathBuf>,
 }
 
 /// Figures of one contestant.
 struct Measured {
-    name: &'static str,
+    pub(super) name: &'static str,
     all_ready: Duration,
     /// Peak of memory of both until then, in bytes.
     peak: u64,

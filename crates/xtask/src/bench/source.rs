@@ -1,57 +1,24 @@
 //! `bench-source`: what source-controller costs with many sources, with none to do, and with large ones.
 
+mod bench;
 mod large;
 mod many;
+mod measured;
 mod report;
 
-use std::path::PathBuf;
+use bench::{Bench, NAMESPACE};
+use measured::Measured;
 
-use anyhow::{Context as _, Result};
+pub use bench::Arguments;
+
+use anyhow::Result;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
 use kube::api::PostParams;
 use serde_json::json;
 use testkit::{ControlPlane, GitServer, Options, Registry, install_crds};
 
-use super::contestant::{Contestant, Running};
-
-/// The namespace of everything that is measured.
-const NAMESPACE: &str = "bench";
-
-/// Arguments of the benchmark.
-#[derive(Debug, clap::Args)]
-pub struct Arguments {
-    /// OCIRepositories that are created at once.
-    #[arg(long, default_value_t = 500)]
-    sources: usize,
-    /// OCIRepositories that are there at rest; as many as `--sources` at least.
-    #[arg(long, default_value_t = 1000)]
-    at_rest: usize,
-    /// Seconds to look on at rest.
-    #[arg(long, default_value_t = 60)]
-    rest: u64,
-    /// Size of the large Git repository, in MiB; a tenth of it is measured too.
-    #[arg(long, default_value_t = 300)]
-    git: usize,
-    /// Size of the large index.yaml, in MiB; a tenth of it is measured too.
-    #[arg(long, default_value_t = 60)]
-    index: usize,
-    /// A folder with Flux's source-controller, to be measured first.
-    #[arg(long, value_name = "FOLDER")]
-    peer: Option<PathBuf>,
-}
-
-/// Figures of one contestant.
-struct Measured {
-    name: &'static str,
-    /// Peak of memory of a controller that is ready and has nothing to do, in bytes.
-    idle: u64,
-    many: many::Measured,
-    /// The smaller repository first.
-    git: Vec<large::Measured>,
-    /// The smaller index first.
-    index: Vec<large::Measured>,
-}
+use super::contestant::Contestant;
 
 /// Measures and prints.
 pub fn run(arguments: &Arguments) -> Result<()> {
@@ -93,20 +60,4 @@ async fn measure(arguments: &Arguments) -> Result<()> {
     }
     report::print(arguments, &results);
     Ok(())
-}
-
-/// Contestant, and its surroundings.
-struct Bench<'a> {
-    contestant: &'a Contestant,
-    control_plane: &'a ControlPlane,
-}
-
-impl Bench<'_> {
-    /// A controller that has seen nothing yet, so that its peak of memory is that of the part that follows.
-    async fn start(&self) -> Result<Running> {
-        // Flux's own bound is 50 MiB; both get the same.
-        let flags = ["--helm-index-max-size=104857600"];
-        let started = self.contestant.start_source(self.control_plane, &flags).await;
-        started.with_context(|| format!("failed to start {}", self.contestant.name()))
-    }
 }

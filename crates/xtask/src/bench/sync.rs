@@ -1,34 +1,15 @@
 //! `bench-sync`: how long N sources and Kustomizations take from creation to Ready, and what it costs.
 
+mod arguments;
 mod report;
 pub mod scenario;
 
-use std::path::PathBuf;
+pub use arguments::Arguments;
 
 use anyhow::Result;
 use testkit::{ControlPlane, GitServer, Options, Registry, install_crds};
 
 use super::contestant::Contestant;
-
-/// Arguments of the benchmark.
-#[derive(Debug, clap::Args)]
-pub struct Arguments {
-    /// Pairs of OCIRepository and Kustomization.
-    #[arg(long, default_value_t = 100)]
-    pairs: usize,
-    /// Replicas of each Deployment.
-    #[arg(long, default_value_t = 0)]
-    replicas: u32,
-    /// Commits that are pushed, one after the other, for the latency from push to Ready.
-    #[arg(long, default_value_t = 20)]
-    pushes: usize,
-    /// Seconds to look on at rest.
-    #[arg(long, default_value_t = 30)]
-    rest: u64,
-    /// A folder with Flux's source-controller and kustomize-controller, to be measured first.
-    #[arg(long, value_name = "FOLDER")]
-    peer: Option<PathBuf>,
-}
 
 /// Measures and prints.
 pub fn run(arguments: &Arguments) -> Result<()> {

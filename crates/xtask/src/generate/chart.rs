@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 
-use super::Generated;
+use super::generated::Generated;
 
 const FOLDER: &str = "charts/windlass";
 const INTRODUCTION: &str = include_str!("chart/introduction.md");

@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use protox::prost::Message;
 use protox::prost_reflect::prost_types::FileDescriptorSet;
 
-use super::Generated;
+use super::generated::Generated;
 
 const PROTO_FOLDER: &str = "proto";
 const OUTPUT_FOLDER: &str = "crates/artifact-proto/src/gen";

@@ -11,7 +11,8 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 
-use super::{Generated, chart};
+use super::chart;
+use super::generated::Generated;
 use crate::markdown::anchor;
 
 const FOLDER: &str = "docs/reference";

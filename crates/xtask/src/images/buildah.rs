@@ -7,7 +7,8 @@ use std::process::Command;
 use anyhow::{Context as _, Result};
 use testkit::tools::repository_root;
 
-use super::{Commit, read};
+use super::commands::read;
+use super::commit::Commit;
 
 /// A storage of its own, gone with its folder.
 pub(super) struct Buildah {

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use testkit::tools::repository_root;
 
-use super::{Commit, host, read};
+use super::commands::{host, read};
+use super::commit::Commit;
 
 /// The document for the image of one program. What only builds or tests it is not in it, macros included.
 pub(super) fn of(program: &str, commit: &Commit) -> Result<Value> {

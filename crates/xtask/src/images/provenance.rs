@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use testkit::tools::repository_root;
 
-use super::{Commit, Image, read};
+use super::commands::{Image, read};
+use super::commit::Commit;
 
 /// The statement about an image. Builds that were not of a commit say so.
 pub(super) fn of(image: &Image, repository: Option<&str>, commit: &Commit) -> Result<Value> {

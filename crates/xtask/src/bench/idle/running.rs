@@ -8,8 +8,8 @@ use testkit::controller::ControllerOptions;
 use testkit::process::{Process, Usage};
 use testkit::{ControlPlane, Controller};
 
-use super::Measured;
 use super::cgroup::Group;
+use super::measured::Measured;
 use crate::bench::contestant::{Contestant, flux};
 
 /// The controllers. Groups go after what is in them, and so does the folder of Flux's.

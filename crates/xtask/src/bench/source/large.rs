@@ -11,7 +11,7 @@ use testkit::helm_repository::HelmRepository;
 use testkit::process::Usage;
 use testkit::{GitServer, objects, wait_for};
 
-use super::{Bench, NAMESPACE};
+use super::bench::{Bench, NAMESPACE};
 use crate::bench::contestant::Running;
 
 const PATIENCE: Duration = Duration::from_secs(600);

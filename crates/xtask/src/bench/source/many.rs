@@ -8,7 +8,7 @@ use testkit::control_plane::ApiMetrics;
 use testkit::process::Usage;
 use testkit::{Registry, objects};
 
-use super::{Arguments, Bench, NAMESPACE};
+use super::bench::{Arguments, Bench, NAMESPACE};
 use crate::bench::ready::all_ready;
 
 const PATIENCE: Duration = Duration::from_secs(600);

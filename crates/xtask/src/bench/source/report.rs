@@ -1,6 +1,8 @@
 //! The report of `bench-source`.
 
-use super::{Arguments, Measured, large};
+use super::bench::Arguments;
+use super::large;
+use super::measured::Measured;
 use crate::bench::figures::{Table, line, mebibytes, seconds};
 
 /// Prints what was measured of each contestant, side by side.

@@ -1,6 +1,6 @@
 //! The report of `bench-sync`.
 
-use super::Arguments;
+use super::arguments::Arguments;
 use super::scenario::Measured;
 use crate::bench::at_rest;
 use crate::bench::figures::{Table, line, mebibytes, percentile, requests, seconds};

@@ -14,7 +14,7 @@ use testkit::objects::{self, text};
 use testkit::process::Usage;
 use testkit::{ControlPlane, GitServer, Registry, wait_for};
 
-use super::Arguments;
+use super::arguments::Arguments;
 use crate::bench::at_rest::{self, AtRest};
 use crate::bench::contestant::Contestant;
 use crate::bench::ready::all_ready;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use testkit::objects::{self, field, text};
 
 use super::commit::NEW_IMAGE;
-use super::{LIMIT, available, ready};
+use super::steps::{LIMIT, available, ready};
 use crate::demo::story::Story;
 use crate::demo::witness::{Witness, expect};
 use crate::demo::world::World;

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use testkit::git::Change;
 use testkit::objects;
 
-use super::{LIMIT, available, fetched, image_of, ready};
+use super::steps::{LIMIT, available, fetched, image_of, ready};
 use crate::demo::story::Story;
 use crate::demo::witness::{Expectation, Witness, expect};
 use crate::demo::world::{World, manifests, short};

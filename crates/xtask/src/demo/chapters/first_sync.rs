@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde_json::json;
 use testkit::objects::{self, field, text, with_spec};
 
-use super::{LIMIT, all_managed, available, fetched, ready};
+use super::steps::{LIMIT, all_managed, available, fetched, ready};
 use crate::demo::story::Story;
 use crate::demo::witness::{Expectation, Witness, expect};
 use crate::demo::world::World;
