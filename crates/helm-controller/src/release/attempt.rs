@@ -33,7 +33,8 @@ fn starts_afresh(
     desired: &Desired,
 ) -> Option<&'static str> {
     // First, so that a request is taken as handled whatever else has changed.
-    let reset = requests::takes_reset(object, status);
+    let reset = requests::asks_for_reset(object, status);
+    requests::record_reset(object, status);
     if status.last_attempted_generation != object.metadata.generation.unwrap_or_default() {
         Some("generation differs from last attempt")
     } else if status.last_attempted_revision.as_deref().unwrap_or_default() != desired.chart_version {

@@ -15,7 +15,7 @@ use super::action::{Action, Kind};
 use super::desired::Desired;
 use super::drift::{Change, Drift};
 use super::ledger::Ledger;
-use super::next::{Next, Stall, next};
+use super::next::{self, Next, Stall};
 use super::perform::Perform;
 use super::performed::{Failure, FailureKind, Performed};
 use super::policy::{self, Remediation};
@@ -97,7 +97,8 @@ impl<W: Perform> Run<'_, W> {
         self.notice(&state, last.as_ref());
         let finishes = state == State::Uninstalling;
         let (object, desired) = (self.object, self.desired);
-        let next = self.write(|ledger| next(ledger, state, last.as_ref(), desired));
+        let (next, changes) = next::next(object, self.status, state, last.as_ref(), desired);
+        self.write(|ledger| next::record(ledger, changes));
         let action = match next {
             Next::Run(action) => action,
             Next::RollBack(to) => self.verified_rollback(to).await?,

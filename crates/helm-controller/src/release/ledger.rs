@@ -40,21 +40,6 @@ impl<'a> Ledger<'a> {
         conditions::remove(&mut self.status.conditions, type_);
     }
 
-    /// Returns whether a condition holds.
-    pub(super) fn holds(&self, type_: &str) -> bool {
-        conditions::is_true(&self.status.conditions, type_)
-    }
-
-    /// Returns whether everything is fine and nothing under way.
-    pub(super) fn is_ready(&self) -> bool {
-        conditions::is_ready(&self.status.conditions)
-    }
-
-    /// The reason of a condition; empty without it.
-    pub(super) fn reason(&self, type_: &str) -> &str {
-        conditions::get(&self.status.conditions, type_).map_or("", |condition| &condition.reason)
-    }
-
     /// Says that work is under way.
     pub(super) fn reconciling(&mut self, reason: &str, message: impl Into<String>) {
         let generation = self.generation();

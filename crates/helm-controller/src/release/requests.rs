@@ -7,42 +7,61 @@ use api::helm::{HelmRelease, HelmReleaseStatus};
 use api::meta::{FORCE_REQUEST_ANNOTATION, RECONCILE_REQUEST_ANNOTATION, RESET_REQUEST_ANNOTATION};
 use kube::ResourceExt as _;
 
-/// Returns whether one release is asked for, no matter what the state is.
-pub(super) fn takes_force(object: &HelmRelease, status: &mut HelmReleaseStatus) -> bool {
-    let handled = status.last_handled_reconcile_at.clone();
-    take(
+/// Returns whether one release is requested, no matter what the state is.
+pub(super) fn asks_for_force(object: &HelmRelease, status: &HelmReleaseStatus) -> bool {
+    is_new(
         object,
         FORCE_REQUEST_ANNOTATION,
-        &mut status.last_handled_force_at,
-        handled.as_deref(),
+        status.last_handled_force_at.as_deref(),
+        status,
     )
+}
+
+/// Records that a request for a release was seen.
+pub(super) fn record_force(object: &HelmRelease, status: &mut HelmReleaseStatus) {
+    if let Some(request) = object.annotations().get(FORCE_REQUEST_ANNOTATION) {
+        status.last_handled_force_at = Some(request.clone());
+    }
 }
 
 /// Returns whether the failures so far are to be forgotten.
-pub(super) fn takes_reset(object: &HelmRelease, status: &mut HelmReleaseStatus) -> bool {
-    let handled = status.last_handled_reconcile_at.clone();
-    take(
+pub(super) fn asks_for_reset(object: &HelmRelease, status: &HelmReleaseStatus) -> bool {
+    is_new(
         object,
         RESET_REQUEST_ANNOTATION,
-        &mut status.last_handled_reset_at,
-        handled.as_deref(),
+        status.last_handled_reset_at.as_deref(),
+        status,
     )
 }
 
-fn take(object: &HelmRelease, annotation: &str, last: &mut Option<String>, reconciled: Option<&str>) -> bool {
+/// Records that a request to forget failures was seen.
+pub(super) fn record_reset(object: &HelmRelease, status: &mut HelmReleaseStatus) {
+    if let Some(request) = object.annotations().get(RESET_REQUEST_ANNOTATION) {
+        status.last_handled_reset_at = Some(request.clone());
+    }
+}
+
+fn is_new(object: &HelmRelease, annotation: &str, seen: Option<&str>, status: &HelmReleaseStatus) -> bool {
     let annotations = object.annotations();
     let Some(request) = annotations.get(annotation) else {
         return false;
     };
-    let before = last.replace(request.clone()).unwrap_or_default();
-    let same = annotations.get(RECONCILE_REQUEST_ANNOTATION) == Some(request);
-    same && reconciled.unwrap_or_default() != request && before != *request
+    let reconciled = status.last_handled_reconcile_at.as_deref();
+    annotations.get(RECONCILE_REQUEST_ANNOTATION) == Some(request)
+        && reconciled.unwrap_or_default() != request
+        && seen.unwrap_or_default() != request
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::testing::object;
     use super::*;
+
+    fn takes_force(object: &HelmRelease, status: &mut HelmReleaseStatus) -> bool {
+        let asks = asks_for_force(object, status);
+        record_force(object, status);
+        asks
+    }
 
     #[test]
     fn a_request_counts_once_and_only_with_the_same_token() {
@@ -61,7 +80,7 @@ mod tests {
         annotations.insert(RECONCILE_REQUEST_ANNOTATION.to_owned(), "2".to_owned());
         assert!(takes_force(&release, &mut status));
         assert!(!takes_force(&release, &mut status));
-        assert!(!takes_reset(&release, &mut status));
+        assert!(!asks_for_reset(&release, &status));
         status.last_handled_force_at = None;
         status.last_handled_reconcile_at = Some("2".to_owned());
         assert!(
