@@ -6,47 +6,40 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use manifest::Object;
+use secret_mask::{MASK, Mask};
 use serde_json::Value;
 
-const MASK: &str = "***";
-
-/// Shorter values are not searched for: they would hit everywhere and say nothing.
+/// Shorter values are not searched for: they would be found everywhere, and protect nothing.
 const SHORTEST: usize = 3;
 
-/// Masks in `message` what the object, if it is a Secret, holds.
+/// Masks in `message` the values of the object, if it is a Secret.
 pub(crate) fn redact(message: &str, object: &Object) -> String {
     if object.gvk().kind != "Secret" {
         return message.to_owned();
     }
-    let mut secrets = Vec::new();
+    let mut mask = Mask::default();
     for field in ["data", "stringData"] {
-        collect(object.value().get(field), &mut secrets);
+        collect(object.value().get(field), &mut mask);
     }
-    secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-    let masked = secrets.iter().fold(message.to_owned(), |text, secret| {
-        text.replace(secret.as_str(), MASK)
-    });
-    mask_quoted_values(&masked)
+    mask_quoted_values(&mask.without_secrets(message))
 }
 
-/// Gathers every scalar below `value` as written, and decoded where it is base64.
-fn collect(value: Option<&Value>, secrets: &mut Vec<String>) {
+/// Adds every scalar below `value` as written, and decoded where it is base64.
+fn collect(value: Option<&Value>, mask: &mut Mask) {
     match value {
         Some(Value::String(text)) => {
-            let decoded = STANDARD
+            if let Some(decoded) = STANDARD
                 .decode(text)
                 .ok()
-                .and_then(|bytes| String::from_utf8(bytes).ok());
-            secrets.extend(
-                decoded
-                    .into_iter()
-                    .chain([text.clone()])
-                    .filter(|s| s.len() >= SHORTEST),
-            );
+                .and_then(|bytes| String::from_utf8(bytes).ok())
+            {
+                mask.add_spellings(&decoded, SHORTEST);
+            }
+            mask.add_spellings(text, SHORTEST);
         }
-        Some(Value::Number(number)) => secrets.push(number.to_string()),
-        Some(Value::Array(items)) => items.iter().for_each(|item| collect(Some(item), secrets)),
-        Some(Value::Object(map)) => map.values().for_each(|item| collect(Some(item), secrets)),
+        Some(Value::Number(number)) => mask.add(&number.to_string(), 1),
+        Some(Value::Array(items)) => items.iter().for_each(|item| collect(Some(item), mask)),
+        Some(Value::Object(map)) => map.values().for_each(|item| collect(Some(item), mask)),
         _ => {}
     }
 }

@@ -4,18 +4,16 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use secret_mask::one_line;
 use url::Url;
 
 use crate::provider_type::ProviderType;
 use crate::target::Target;
 
-const MASK: &str = "*****";
 /// Shorter ones would tear words apart, and protect nothing.
 const SHORTEST: usize = 4;
 /// Parts of addresses and values of headers are words as often as secrets, if they are short.
 const SHORTEST_PART: usize = 8;
-/// A cut text ends before what may be the begin of a secret of at least so many bytes.
-const SHORTEST_BEGIN: usize = 4;
 /// Keys of Secrets whose values everybody may know.
 const PUBLIC: [&str; 9] = [
     "username",
@@ -29,13 +27,13 @@ const PUBLIC: [&str; 9] = [
     "certFile",
 ];
 
-/// Secrets to mask, in all their spellings, the longest first.
-pub(crate) struct Mask(Vec<String>);
+/// The secrets of a target, in all their spellings.
+pub(crate) struct Mask(secret_mask::Mask);
 
 impl Mask {
     /// The secrets of a target.
     pub(crate) fn of(target: &Target) -> Self {
-        let mut mask = Self(Vec::new());
+        let mut mask = Self(secret_mask::Mask::default());
         mask.add(&target.token, SHORTEST);
         mask.add(&target.password, SHORTEST);
         if !target.password.is_empty() {
@@ -61,15 +59,12 @@ impl Mask {
         if let Some(proxy) = &target.proxy {
             mask.add_url(proxy, false);
         }
-        mask.0
-            .sort_by(|one, other| other.len().cmp(&one.len()).then(one.cmp(other)));
-        mask.0.dedup();
         mask
     }
 
     /// The text on one line, without secrets and without what cannot be shown, of at most so many bytes.
     pub(crate) fn line(&self, text: &str, longest: usize) -> String {
-        let line = self.without_secrets(&one_line(text));
+        let line = self.0.without_secrets(&one_line(text));
         if line.len() <= longest {
             return line;
         }
@@ -79,19 +74,7 @@ impl Mask {
 
     /// Quotes the start of a longer text, without its last word, which may be the start of a secret.
     pub(crate) fn begin(&self, text: &str) -> String {
-        let line = self.without_secrets(&one_line(text));
-        let cut = self.0.iter().filter_map(|secret| shared(&line, secret)).min();
-        line[..cut.unwrap_or(line.len())].to_owned()
-    }
-
-    fn without_secrets(&self, text: &str) -> String {
-        self.0.iter().fold(text.to_owned(), |text, secret| {
-            if text.contains(secret) {
-                text.replace(secret, MASK)
-            } else {
-                text
-            }
-        })
+        self.0.without_secrets_or_starts(&one_line(text))
     }
 
     /// Some types have no URL for an address, or several.
@@ -137,37 +120,8 @@ impl Mask {
     }
 
     fn add(&mut self, secret: &str, shortest: usize) {
-        let plain = one_line(secret.trim());
-        if plain.len() < shortest {
-            return;
-        }
-        let escaped = serde_json::Value::from(secret.trim()).to_string();
-        let quoted: String = url::form_urlencoded::byte_serialize(secret.trim().as_bytes()).collect();
-        self.0.push(one_line(escaped.trim_matches('"')));
-        self.0.push(quoted.replace('+', "%20"));
-        self.0.push(quoted);
-        self.0.push(STANDARD.encode(secret.trim()));
-        self.0.push(plain);
+        self.0.add_spellings(secret, shortest);
     }
-}
-
-/// Words with single spaces between them; nothing that moves the cursor.
-fn one_line(text: &str) -> String {
-    let words = text.split(|c: char| c.is_whitespace());
-    let words = words.map(|word| word.chars().filter(|c| !c.is_control()).collect::<String>());
-    words
-        .filter(|word| !word.is_empty())
-        .collect::<Vec<_>>()
-        .join(" ")
-}
-
-/// Where the text ends with the begin of the secret, if it does.
-fn shared(text: &str, secret: &str) -> Option<usize> {
-    let longest = secret.len().min(text.len());
-    (SHORTEST_BEGIN..=longest)
-        .rev()
-        .find(|length| text.as_bytes().ends_with(&secret.as_bytes()[..*length]))
-        .map(|length| text.floor_char_boundary(text.len() - length))
 }
 
 fn decoded(text: &str) -> String {

@@ -11,6 +11,7 @@ use api::kustomize::KustomizationSpec;
 use artifact::client::RemoteTree;
 use kustomize_build::{FileSystem, MemoryFs, OverlayFs};
 use manifest::Object;
+use secret_mask::Mask;
 use sops::flux::object;
 use sops::flux::sources::{self, EncryptedFile};
 use tokio::runtime::Handle;
@@ -152,20 +153,14 @@ impl Hidden {
     /// Masks decrypted values in an error of the API server, which quotes what it rejects.
     pub(super) fn masked(&self, error: kube_apply::ApplyError) -> crate::error::Error {
         let text = error_chain::chain(&error);
-        // The longest first: one may be a part of another.
-        let mut texts: Vec<&String> = self
-            .texts
+        let mut mask = Mask::default();
+        self.texts
             .iter()
-            .filter(|secret| text.contains(secret.as_str()))
-            .collect();
-        if texts.is_empty() {
+            .for_each(|secret| mask.add_spellings(secret, SHORTEST));
+        if !mask.finds_in(&text) {
             return crate::error::Error::Apply(error);
         }
-        texts.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-        let masked = texts
-            .iter()
-            .fold(text, |text, secret| text.replace(secret.as_str(), "***"));
-        crate::error::Error::ApplyMasked(masked)
+        crate::error::Error::ApplyMasked(mask.without_secrets(&text))
     }
 }
 

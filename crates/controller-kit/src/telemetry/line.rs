@@ -1,10 +1,10 @@
 //! From an event and its spans to one line of text.
 
-use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 
 use jiff::Timestamp;
+use secret_mask::without_credentials;
 use serde_json::Value;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -193,29 +193,4 @@ impl Visit for Fields {
     fn record_bool(&mut self, field: &Field, value: bool) {
         self.put(field.name(), Value::from(value));
     }
-}
-
-/// Masks user and password of every URL in a text.
-pub(super) fn without_credentials(text: &str) -> Cow<'_, str> {
-    if !text.contains("://") {
-        return Cow::Borrowed(text);
-    }
-    let mut masked = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(start) = rest.find("://").map(|found| found + 3) {
-        let (before, after) = rest.split_at(start);
-        masked.push_str(before);
-        let end =
-            after.find(|c: char| matches!(c, '/' | '?' | '#' | '"' | '\'' | '<' | '>') || c.is_whitespace());
-        let authority = &after[..end.unwrap_or(after.len())];
-        rest = match authority.rfind('@') {
-            Some(at) => {
-                masked.push_str("***");
-                &after[at..]
-            }
-            None => after,
-        };
-    }
-    masked.push_str(rest);
-    Cow::Owned(masked)
 }

@@ -1,5 +1,6 @@
 //! How values are shown: shortened, and masked where they are nobody's business.
 
+use secret_mask::MASK;
 use serde_json::Value;
 
 /// Characters of one value, and of one path.
@@ -7,7 +8,6 @@ const VALUE: usize = 96;
 const PATH: usize = 240;
 
 /// The words are Flux's (`ssa.SanitizeUnstructuredData`).
-const MASK: &str = "***";
 const BEFORE: &str = "*** (before)";
 const AFTER: &str = "*** (after)";
 

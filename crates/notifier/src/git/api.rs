@@ -206,7 +206,7 @@ impl<'a> Api<'a> {
     fn masked(&self, text: &str) -> String {
         match self.secret.len() {
             0..4 => text.to_owned(),
-            _ => text.replace(&self.secret, "*****"),
+            _ => text.replace(&self.secret, secret_mask::MASK),
         }
     }
 }
