@@ -8,7 +8,6 @@ pub(crate) mod helm_repository;
 mod oci_repository;
 
 pub(crate) use bucket::AccessError as BucketAccessError;
-pub(crate) use helm_chart::condition_of as chart_condition;
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;

@@ -14,7 +14,7 @@ fn refused(status: u16) -> http::Error {
 
 #[test]
 fn every_step_has_its_condition_and_reason() {
-    let git = |source| Error::of_git("http://h/r.git".to_owned(), source);
+    let git = |source| GitError::of_fetch("http://h/r.git".to_owned(), source);
     let range = || git_client::Error::MatchTag {
         range: ">=1".to_owned(),
         nearest: "there are no tags that could match".to_owned(),
@@ -29,10 +29,10 @@ fn every_step_has_its_condition_and_reason() {
             "spec.verify is not supported by this controller yet",
         ),
         (
-            Error::ValidateUrl {
+            Error::Oci(OciError::ValidateUrl {
                 url: "oci://x:1".to_owned(),
                 source: oci_client::name::Error::Tag("1".to_owned()),
-            },
+            }),
             (Some("FetchFailed"), "URLInvalid"),
             "URL validation failed for 'oci://x:1': URL must not contain a tag; remove ':1'",
         ),
@@ -69,21 +69,25 @@ fn every_step_has_its_condition_and_reason() {
             "git repository is empty",
         ),
         (
-            Error::Pull(digest(oci_client::registry::Error::Request(refused(403)))),
+            Error::Oci(OciError::Pull(digest(oci_client::registry::Error::Request(
+                refused(403),
+            )))),
             (Some("FetchFailed"), "OCIArtifactPullFailed"),
             "failed to determine artifact digest: 'http://h/r.git/info/refs' answered 403 Forbidden; \
              the credentials do not allow it",
         ),
         (
-            Error::Pull(digest(oci_client::registry::Error::Request(refused(404)))),
+            Error::Oci(OciError::Pull(digest(oci_client::registry::Error::Request(
+                refused(404),
+            )))),
             (Some("FetchFailed"), "OCIArtifactPullFailed"),
             "failed to determine artifact digest: 'http://h/r.git/info/refs' answered 404 Not Found; \
              check the address, and whether the credentials may see it",
         ),
         (
-            Error::Pull(oci_client::Error::SelectLayer(
+            Error::Oci(OciError::Pull(oci_client::Error::SelectLayer(
                 oci_client::manifest::Error::NoLayers,
-            )),
+            ))),
             (Some("FetchFailed"), "OCIArtifactLayerOperationFailed"),
             "no layers found in artifact",
         ),
@@ -106,6 +110,6 @@ fn only_what_a_person_must_change_stalls() {
         Disposition::Stalled
     );
     assert_eq!(Error::Abandoned.disposition(), Disposition::Retry);
-    let unreachable = Error::of_git(String::new(), git_client::Error::Request(refused(503)));
+    let unreachable = GitError::of_fetch(String::new(), git_client::Error::Request(refused(503)));
     assert_eq!(unreachable.disposition(), Disposition::Retry);
 }

@@ -10,7 +10,7 @@ use bucket_client::{self, File};
 use kube::ResourceExt as _;
 
 use super::{Failure, Fetch, Fetched, Kind, Seen};
-use crate::error::Error;
+use crate::error::{BucketError, Error};
 use crate::reconcile::fetch::Fetcher;
 use crate::reconcile::reader::Reader;
 
@@ -64,7 +64,7 @@ impl Kind for Bucket {
             directory: fetcher.directory.clone(),
         };
         let fetched = bucket_client::fetch(request, unless_revision.as_deref()).await;
-        let content = match fetched.map_err(Error::Bucket)? {
+        let content = match fetched.map_err(|error| Error::Bucket(BucketError::Fetch(error)))? {
             bucket_client::Fetched::Unchanged(revision) => return Ok(Fetch::Unchanged { revision }),
             bucket_client::Fetched::Changed(content) => content,
         };

@@ -16,6 +16,9 @@ use artifact::store::{self, Ingest, Record};
 use jiff::Timestamp;
 use url::Url;
 
+use crate::error::{AccessError, Error, GitError};
+use crate::reconcile::fetch::Fetcher;
+use crate::reconcile::reader::Reader;
 use references::References;
 
 pub(crate) use self::content::Content;
@@ -28,9 +31,6 @@ use self::content::{Part, Source};
 use self::remote::Remotes;
 use self::verify::{Keys, Subject};
 use super::{Failure, Fetch, Fetched, Kind, Seen, Verified};
-use crate::error::Error;
-use crate::reconcile::fetch::Fetcher;
-use crate::reconcile::reader::Reader;
 
 /// Longest first line of a commit message in an event, in characters, as in Flux.
 const MAX_HEADLINE: usize = 50;
@@ -60,7 +60,7 @@ impl Kind for GitRepository {
                 reader
                     .proxy(&reference.name)
                     .await
-                    .map_err(Error::ConfigureProxy)?,
+                    .map_err(|error| Error::Access(AccessError::ConfigureProxy(error)))?,
             ),
             None => None,
         };
@@ -137,7 +137,7 @@ impl Kind for GitRepository {
         let shown = remotes.shown();
         let checkout = match git_client::fetch(request)
             .await
-            .map_err(|error| Error::of_git(shown, error))?
+            .map_err(|error| GitError::of_fetch(shown, error))?
         {
             git_client::Outcome::Unchanged(resolved) => {
                 return Ok(Fetch::Unchanged {
@@ -259,9 +259,11 @@ trait GitRepositoryExt {
 impl GitRepositoryExt for GitRepository {
     fn parsed_url(&self) -> Result<Url, Error> {
         let url = Url::parse(&self.spec.url);
-        url.map_err(|source| Error::ParseUrl {
-            url: without_userinfo(&self.spec.url),
-            source,
+        url.map_err(|source| {
+            Error::Git(GitError::ParseUrl {
+                url: without_userinfo(&self.spec.url),
+                source,
+            })
         })
     }
 

@@ -22,7 +22,6 @@ use content::{Content, kind_name, unpack};
 use self::references::References;
 use super::{Build, Failure, Fetch, Fetched, Kind, Verified};
 use crate::error::Error;
-pub(crate) use crate::error::condition_of;
 use crate::reconcile::fetch::Fetcher;
 use crate::reconcile::reader::Reader;
 

@@ -23,7 +23,7 @@ use transport::http;
 use workload_identity::Exchange;
 
 use super::{Failure, Fetch, Fetched, Kind, Seen, Verified};
-use crate::error::{CredentialError, Error, LayerError, TransportError};
+use crate::error::{AccessError, CredentialError, Error, LayerError, OciError, TransportError};
 use crate::fetch::identity::registry_credentials;
 use crate::reconcile::fetch::Fetcher;
 use crate::reconcile::reader::Reader;
@@ -68,7 +68,7 @@ impl Kind for OCIRepository {
 
     async fn read_references(&self, reader: &Reader<'_>) -> Result<References, Error> {
         let spec = &self.spec;
-        let failed = |error| Error::GetCredential(CredentialError::Read(error));
+        let failed = |error| Error::Access(AccessError::GetCredential(CredentialError::Read(error)));
         let mut pull_secrets = Vec::new();
         if let Some(reference) = &spec.secret_ref {
             pull_secrets.push(reader.secret(&reference.name).await.map_err(failed)?);
@@ -93,7 +93,7 @@ impl Kind for OCIRepository {
                 reader
                     .proxy(&reference.name)
                     .await
-                    .map_err(Error::ConfigureProxy)?,
+                    .map_err(|error| Error::Access(AccessError::ConfigureProxy(error)))?,
             ),
             None => None,
         };
@@ -135,7 +135,9 @@ impl Kind for OCIRepository {
         fetcher: &Fetcher,
     ) -> Result<Fetch<Content>, Failure> {
         let request = request(self, references, fetcher).await?;
-        let resolved = oci_client::resolve(&request).await.map_err(Error::Pull)?;
+        let resolved = oci_client::resolve(&request)
+            .await
+            .map_err(|error| Error::Oci(OciError::Pull(error)))?;
         if unless_revision.as_ref() == Some(&resolved.revision) {
             return Ok(Fetch::Unchanged {
                 revision: resolved.revision,
@@ -154,7 +156,7 @@ impl Kind for OCIRepository {
             Ok(content) => content,
             Err(error) => {
                 return Err(Failure {
-                    error: Error::Pull(error),
+                    error: Error::Oci(OciError::Pull(error)),
                     seen: Some(seen),
                 });
             }
@@ -250,24 +252,26 @@ impl Kind for OCIRepository {
 
 fn name(object: &OCIRepository) -> Result<Name, Error> {
     let url = &object.spec.url;
-    Name::parse(url).map_err(|source| Error::ValidateUrl {
-        url: url.clone(),
-        source,
+    Name::parse(url).map_err(|source| {
+        Error::Oci(OciError::ValidateUrl {
+            url: url.clone(),
+            source,
+        })
     })
 }
 
 fn transport(object: &OCIRepository, source: TransportError) -> Error {
-    Error::GenerateTransport {
+    Error::Access(AccessError::GenerateTransport {
         url: object.spec.url.clone(),
         source,
-    }
+    })
 }
 
 fn unverified(wanted: &ArtifactVerification, source: verification::Error) -> Error {
-    Error::VerifyArtifact {
+    Error::Oci(OciError::Verify {
         provider: verification::provider(wanted),
         source: Box::new(source),
-    }
+    })
 }
 
 async fn request(
@@ -280,7 +284,7 @@ async fn request(
     let credentials = match references.pull_secrets.as_slice() {
         [] => login(object, &name, references, fetcher).await?,
         secrets => credentials::find(secrets, &name)
-            .map_err(|error| Error::GetCredential(CredentialError::Data(error)))?,
+            .map_err(|error| Error::Access(AccessError::GetCredential(CredentialError::Data(error))))?,
     };
     let tls = references.certificates.as_ref().map(auth::tls).transpose();
     let tls = tls.map_err(|error| transport(object, error.into()))?;
@@ -335,7 +339,7 @@ async fn login(
     let (provider, identities) = (object.provider(), &fetcher.identities);
     registry_credentials(provider, name.host(), &references.identity, identities, &exchange)
         .await
-        .map_err(|source| Error::ProviderCredential { provider, source })
+        .map_err(|source| Error::Access(AccessError::ProviderCredential { provider, source }))
 }
 
 /// The layer is an archive; what is in it becomes the artifact, without what is ignored.
@@ -346,7 +350,7 @@ fn extract(mut content: Content, ingest: &mut Ingest) -> Result<(), Error> {
     content
         .layer
         .finish()
-        .map_err(|error| Error::ExtractLayer(error.into()))?;
+        .map_err(|error| Error::Oci(OciError::ExtractLayer(error.into())))?;
     ignore::warn_of_malformed("spec.ignore", content.ignore.as_deref().unwrap_or_default());
     let mut matcher = Matcher::new(content.ignore.as_deref());
     for (folder, text) in ignore_files {
@@ -391,7 +395,7 @@ fn unpack(
         (Ok(_), _) => Ok(()),
         // The reader of an entry failed: that is the archive's fault, not the store's.
         (Err(error), Some(store::Error::ReadSource { .. } | store::Error::AddFile(_)) | None) => {
-            Err(Error::ExtractLayer(error.into()))
+            Err(Error::Oci(OciError::ExtractLayer(error.into())))
         }
         (Err(_), Some(error)) => Err(Error::Store(error)),
     }
@@ -399,17 +403,18 @@ fn unpack(
 
 /// The layer is taken as it is. When it is an archive, which copied charts are, its files can be had one by one too.
 fn copy(mut content: Content, ingest: &mut Ingest) -> Result<(), Error> {
-    let failed = |error: std::io::Error| Error::CopyLayer(LayerError::Spool(error));
+    let failed = |error: std::io::Error| Error::Oci(OciError::CopyLayer(LayerError::Spool(error)));
     let mut file = tempfile::tempfile_in(&content.directory).map_err(Error::MakeDirectory)?;
     std::io::copy(&mut content.layer, &mut file).map_err(failed)?;
     content
         .layer
         .finish()
-        .map_err(|error| Error::CopyLayer(error.into()))?;
+        .map_err(|error| Error::Oci(OciError::CopyLayer(error.into())))?;
     file.rewind().map_err(failed)?;
     if let Err(error) = unpack(&mut file, ingest, &mut Vec::new()) {
         match error {
-            Error::ExtractLayer(LayerError::Archive(ReadError::Sink { .. })) | Error::Store(_) => {
+            Error::Oci(OciError::ExtractLayer(LayerError::Archive(ReadError::Sink { .. })))
+            | Error::Store(_) => {
                 return Err(error);
             }
             // Not an archive, or one that we would not unpack: nobody asked for that here.

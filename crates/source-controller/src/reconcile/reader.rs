@@ -17,7 +17,7 @@ use transport::http::Proxy;
 
 use super::read_error::{ProxyError, ReadError};
 use super::secrets_read::Reading;
-use crate::error::Error;
+use crate::error::{AccessError, Error};
 use crate::fetch::identity::Identities;
 use crate::kind::Kind;
 
@@ -117,7 +117,7 @@ impl Reader<'_> {
         if self.identities.object_level {
             return Ok(());
         }
-        Err(Error::FeatureGateDisabled)
+        Err(Error::Access(AccessError::FeatureGateDisabled))
     }
 
     /// Identity of an object at its provider: the ServiceAccount that it names, else the default one, else the controller.
@@ -131,7 +131,7 @@ impl Reader<'_> {
         let default = self.identities.default_service_account.as_deref();
         let Some(name) = service_account.or(default) else {
             return match ways.iter().find(|(_, given)| *given && self.identities.locked) {
-                Some((field, _)) => Err(Error::OwnIdentity { field }),
+                Some((field, _)) => Err(Error::Access(AccessError::OwnIdentity { field })),
                 None => Ok(Ok(Identity::Controller)),
             };
         };

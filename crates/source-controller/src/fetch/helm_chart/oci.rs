@@ -293,7 +293,7 @@ mod tests {
                 .unwrap();
             let message = error.to_string();
             assert_eq!(message, format!("failed to get credential from '{name}'"));
-            let error = crate::error::Error::of_chart(error);
+            let error = crate::error::HelmChartError::of_search(error);
             assert_eq!(error.condition(), (Some("FetchFailed"), "AuthenticationFailed"));
             assert!(
                 error.message().contains("registry: 'example.com'"),

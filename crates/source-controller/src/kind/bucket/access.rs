@@ -14,7 +14,7 @@ use transport::http;
 use url::Url;
 use workload_identity::Exchange;
 
-use crate::error::Error;
+use crate::error::{BucketError, Error};
 use crate::reconcile::fetch::Fetcher;
 use crate::reconcile::read_error::{ProxyError, ReadError};
 use crate::reconcile::reader::Reader;
@@ -111,7 +111,7 @@ pub(crate) enum AccessError {
 }
 
 fn denied(error: impl Into<AccessError>) -> Error {
-    Error::BucketAccess(error.into())
+    Error::Bucket(BucketError::Access(error.into()))
 }
 
 fn provider(object: &Bucket) -> BucketProvider {
@@ -121,7 +121,7 @@ fn provider(object: &Bucket) -> BucketProvider {
 /// Returns problems that only a change of the spec solves. The API server refuses most of them already.
 pub(super) fn refusal(object: &Bucket) -> Option<Error> {
     let sts = object.spec.sts.as_ref()?;
-    let refuse = |problem: String| Some(Error::StsConfiguration(problem));
+    let refuse = |problem: String| Some(Error::Bucket(BucketError::StsConfiguration(problem)));
     match (provider(object), sts.provider) {
         (BucketProvider::Aws, StsProvider::Aws) if sts.secret_ref.is_some() => {
             refuse("spec.sts.secretRef is not required for the 'aws' STS provider".to_owned())
@@ -132,10 +132,10 @@ pub(super) fn refusal(object: &Bucket) -> Option<Error> {
         (BucketProvider::Aws, StsProvider::Aws) | (BucketProvider::Generic, StsProvider::Ldap) => {
             match Url::parse(&sts.endpoint) {
                 Ok(_) => None,
-                Err(error) => Some(Error::StsEndpoint {
+                Err(error) => Some(Error::Bucket(BucketError::StsEndpoint {
                     endpoint: sts.endpoint.clone(),
                     source: error,
-                }),
+                })),
             }
         }
         (BucketProvider::Aws | BucketProvider::Generic, of_sts) => refuse(format!(

@@ -15,10 +15,10 @@ use git_client::ObjectId;
 use git_client::pack::{self, Node, Pack};
 use git_client::reference::Resolved;
 use git_client::sparse::Sparse;
+use transport::stop::Stop;
 
 use super::include::{self, Inclusion};
-use crate::error::Error;
-use transport::stop::Stop;
+use crate::error::{Error, GitError};
 
 /// A stored tree has less; this ends a walk over one that does not.
 const MAX_DEPTH: usize = 2048;
@@ -102,7 +102,7 @@ impl Content {
             })?;
         }
         match sparse.missing() {
-            Some(missing) => Err(Error::SparseCheckout(missing)),
+            Some(missing) => Err(Error::Git(GitError::SparseCheckout(missing))),
             None => Ok(()),
         }
     }
@@ -174,8 +174,11 @@ impl Room {
     fn entry(&mut self) -> Result<(), Error> {
         let left = self.entries.checked_sub(1);
         let limit = self.limits.max_entries;
-        self.entries =
-            left.ok_or_else(|| Error::ContentTooLarge(format!("it has more than {limit} entries")))?;
+        self.entries = left.ok_or_else(|| {
+            Error::Git(GitError::ContentTooLarge(format!(
+                "it has more than {limit} entries"
+            )))
+        })?;
         Ok(())
     }
 
@@ -183,11 +186,15 @@ impl Room {
         let limit = self.limits.max_file_bytes;
         if size > limit {
             let problem = format!("'{path}' has more than {limit} bytes");
-            return Err(Error::ContentTooLarge(problem));
+            return Err(Error::Git(GitError::ContentTooLarge(problem)));
         }
         let left = self.bytes.checked_sub(size);
         let limit = self.limits.max_total_bytes;
-        self.bytes = left.ok_or_else(|| Error::ContentTooLarge(format!("it has more than {limit} bytes")))?;
+        self.bytes = left.ok_or_else(|| {
+            Error::Git(GitError::ContentTooLarge(format!(
+                "it has more than {limit} bytes"
+            )))
+        })?;
         Ok(())
     }
 }

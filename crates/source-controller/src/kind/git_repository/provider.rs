@@ -9,7 +9,7 @@ use url::Url;
 use workload_identity::Exchange;
 
 use super::references::References;
-use crate::error::Error;
+use crate::error::{Error, GitError};
 use crate::reconcile::fetch::Fetcher;
 use crate::reconcile::reader::Reader;
 
@@ -19,9 +19,11 @@ const NO_APP: &str = "secretRef with github app data must be specified when prov
 /// A spec that lacks what its provider takes.
 pub(super) fn refusal(object: &GitRepository) -> Option<Error> {
     let lacks = object.provider() == GitProvider::Github && object.spec.secret_ref.is_none();
-    lacks.then(|| Error::ProviderConfiguration {
-        problem: NO_APP.to_owned(),
-        is_final: true,
+    lacks.then(|| {
+        Error::Git(GitError::ProviderConfiguration {
+            problem: NO_APP.to_owned(),
+            is_final: true,
+        })
     })
 }
 
@@ -57,8 +59,9 @@ pub(super) async fn with_credentials(
     if provider == GitProvider::Generic {
         return Ok(references);
     }
-    let failed = |source| Error::ConfigureProvider(source);
-    let tls = auth::tls(&references.secret).map_err(Error::ConfigureAuthentication)?;
+    let failed = |source| Error::Git(GitError::ConfigureProvider(source));
+    let tls = auth::tls(&references.secret)
+        .map_err(|error| Error::Git(GitError::ConfigureAuthentication(error)))?;
     let exchange = Exchange {
         clients: fetcher.clients.clone(),
         settings: http::Settings {
@@ -76,10 +79,10 @@ pub(super) async fn with_credentials(
     let token = match provider {
         GitProvider::Github => {
             if !references.secret.contains_key(github::APP_ID) {
-                return Err(Error::ProviderConfiguration {
+                return Err(Error::Git(GitError::ProviderConfiguration {
                     problem: NO_APP.to_owned(),
                     is_final: false,
-                });
+                }));
             }
             let app = github::App::from_secret(&references.secret).map_err(failed)?;
             app.login(session).await

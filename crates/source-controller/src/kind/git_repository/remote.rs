@@ -7,7 +7,7 @@ use transport::http;
 use url::Url;
 
 use super::references::References;
-use crate::error::{Error, TransportError};
+use crate::error::{AccessError, Error, GitError, TransportError};
 use crate::reconcile::fetch::Fetcher;
 
 /// The repository of an object, with what its Secrets give.
@@ -39,7 +39,7 @@ impl Remotes {
             )?)
         } else {
             let mut access = transport::auth::access(&mut url, &references.secret)
-                .map_err(Error::ConfigureAuthentication)?;
+                .map_err(|error| Error::Git(GitError::ConfigureAuthentication(error)))?;
             access.settings.proxy = references.proxy.clone();
             Reach::Http(access)
         };
@@ -76,7 +76,8 @@ impl Remotes {
             };
         }
         let nothing = SecretData::new();
-        let own = transport::auth::access(&mut url, &nothing).map_err(Error::ConfigureAuthentication)?;
+        let own = transport::auth::access(&mut url, &nothing)
+            .map_err(|error| Error::Git(GitError::ConfigureAuthentication(error)))?;
         let access = match &self.reach {
             Reach::Http(access) if is_same_server(&self.url, &url) => access.clone(),
             Reach::Http(access) => Access {
@@ -102,13 +103,12 @@ impl Remotes {
 
     fn over_http(&self, url: Url, access: Access) -> Result<git_client::Remote, Error> {
         let settings = access.settings.towards(url.host_str().unwrap_or_default());
-        let client = self
-            .clients
-            .get(&settings)
-            .map_err(|error| Error::GenerateTransport {
+        let client = self.clients.get(&settings).map_err(|error| {
+            Error::Access(AccessError::GenerateTransport {
                 url: http::public(&url),
                 source: TransportError::Build(error),
-            })?;
+            })
+        })?;
         Ok(git_client::Remote {
             url,
             way: Way::Http {
@@ -134,15 +134,15 @@ fn ssh_settings(
 ) -> Result<ssh::Settings, Error> {
     let settings = auth::ssh(url, &references.secret, algorithms, references.proxy.clone());
     settings.map_err(|error| match error {
-        transport::auth::Error::MissingPassphrase => Error::MissingPassphrase {
+        transport::auth::Error::MissingPassphrase => Error::Git(GitError::MissingPassphrase {
             namespace: object.metadata.namespace.clone().unwrap_or_default(),
             name: object
                 .spec
                 .secret_ref
                 .as_ref()
                 .map_or_else(String::new, |secret| secret.name.clone()),
-        },
-        error => Error::ConfigureAuthentication(error),
+        }),
+        error => Error::Git(GitError::ConfigureAuthentication(error)),
     })
 }
 

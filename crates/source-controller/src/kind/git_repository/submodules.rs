@@ -97,7 +97,7 @@ pub(super) async fn fetch(
             stop: fetcher.stop.clone(),
         };
         let fetched = git_client::fetch(request).await;
-        let outcome = fetched.map_err(|error| crate::error::Error::of_git(shown, error))?;
+        let outcome = fetched.map_err(|error| crate::error::GitError::of_fetch(shown, error))?;
         let git_client::Outcome::Fetched(checkout) = outcome else {
             return Err(crate::error::Error::Abandoned); // no revision was given that it could be at
         };

@@ -13,7 +13,7 @@ use super::content::Content;
 use super::dependencies::Dependencies;
 use super::references::{References, Source};
 use super::repository::Repository;
-use crate::error::Error;
+use crate::error::{Error, HelmChartError};
 use crate::fetch::helm_chart::tree::Tree;
 use crate::kind::{Build, Failure, Fetch, Fetched, Seen};
 use crate::reconcile::fetch::Fetcher;
@@ -107,7 +107,8 @@ struct Local {
 impl Local {
     fn run(self) -> Outcome {
         let files = Tree::new(self.store, self.tree);
-        let found = local::find(&files, &self.path, &self.options).map_err(Error::Chart)?;
+        let found = local::find(&files, &self.path, &self.options)
+            .map_err(|error| Error::Chart(HelmChartError::Build(error)))?;
         let (name, version) = (found.name.clone(), found.version.clone());
         if self.known == Some((name.clone(), version.clone())) {
             return Ok(Fetch::Unchanged { revision: version });
@@ -117,7 +118,7 @@ impl Local {
             let mut archive = tempfile::tempfile_in(&self.directory).map_err(Error::MakeDirectory)?;
             let output = BufWriter::new(&mut archive);
             let built = found.build(&files, &self.options, &self.dependencies, output);
-            let built = built.map_err(Error::Chart)?;
+            let built = built.map_err(|error| Error::Chart(HelmChartError::Build(error)))?;
             Ok((archive, built))
         };
         match build() {
@@ -139,10 +140,11 @@ async fn from_repository(
     fetcher: &Fetcher,
 ) -> Outcome {
     let chart = &object.spec.chart;
-    remote::check_name(chart).map_err(Error::Chart)?;
+    remote::check_name(chart).map_err(|error| Error::Chart(HelmChartError::Build(error)))?;
     let range = object.spec.version.as_deref().unwrap_or_default();
     let found = repository.find(chart, range, fetcher).await?;
-    let version = version::with_metadata(&found.version, &options.version_metadata).map_err(Error::Chart)?;
+    let version = version::with_metadata(&found.version, &options.version_metadata)
+        .map_err(|error| Error::Chart(HelmChartError::Build(error)))?;
     if known == Some((chart.clone(), version.clone())) {
         return Ok(Fetch::Unchanged { revision: version });
     }
@@ -178,7 +180,8 @@ fn package(
     directory: &std::path::Path,
 ) -> Result<(File, Built), Error> {
     if !options.change_charts() {
-        remote::check(BufReader::new(&mut archive), &options.limits).map_err(Error::Chart)?;
+        remote::check(BufReader::new(&mut archive), &options.limits)
+            .map_err(|error| Error::Chart(HelmChartError::Build(error)))?;
         let built = Built {
             name,
             version,
@@ -191,8 +194,8 @@ fn package(
     let mut output = tempfile::tempfile_in(directory).map_err(Error::MakeDirectory)?;
     archive.rewind().map_err(Error::MakeDirectory)?;
     let input = BufReader::new(&mut archive);
-    let built =
-        remote::package(input, &version, options, BufWriter::new(&mut output)).map_err(Error::Chart)?;
+    let built = remote::package(input, &version, options, BufWriter::new(&mut output))
+        .map_err(|error| Error::Chart(HelmChartError::Build(error)))?;
     Ok((output, Built { name, ..built }))
 }
 

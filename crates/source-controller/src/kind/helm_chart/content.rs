@@ -8,7 +8,7 @@ use artifact::digest::Digest;
 use artifact::store::{self, Ingest};
 use oci_client::registry::Repository;
 
-use crate::error::Error;
+use crate::error::{Error, HelmChartError};
 use crate::kind::Build;
 
 /// A packaged chart.
@@ -56,7 +56,7 @@ pub(super) fn unpack(archive: &std::fs::File, ingest: &mut Ingest) -> Result<(),
     match (result, refused) {
         (Ok(_), _) => Ok(()),
         (Err(error), Some(store::Error::ReadSource { .. } | store::Error::AddFile(_)) | None) => {
-            Err(Error::UnpackChart(error))
+            Err(Error::Chart(HelmChartError::Unpack(error)))
         }
         (Err(_), Some(error)) => Err(Error::Store(error)),
     }

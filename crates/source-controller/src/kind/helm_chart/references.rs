@@ -9,7 +9,7 @@ use kube::ResourceExt as _;
 
 use super::content::{Content, kind_name};
 use super::repository::Repository;
-use crate::error::{CredentialError, Error};
+use crate::error::{AccessError, CredentialError, Error, HelmChartError};
 use crate::fetch::helm_chart::{Access, Login};
 use crate::fetch::helm_repository::Secrets;
 use crate::kind::{Fetched, Kind as _, Verified};
@@ -51,8 +51,10 @@ pub(super) async fn read(object: &HelmChart, reader: &Reader<'_>) -> Result<Refe
     let reference = &object.spec.source_ref;
     let source = match reference.kind {
         ChartSourceKind::HelmRepository => {
-            let repository: HelmRepository =
-                reader.object(&reference.name).await.map_err(Error::GetSource)?;
+            let repository: HelmRepository = reader
+                .object(&reference.name)
+                .await
+                .map_err(|error| Error::Chart(HelmChartError::GetSource(error)))?;
             from_repository(object, repository, reader).await?
         }
         ChartSourceKind::GitRepository => tree::<api::source::GitRepository>(object, reader).await?,
@@ -61,7 +63,7 @@ pub(super) async fn read(object: &HelmChart, reader: &Reader<'_>) -> Result<Refe
     let signatures = match &object.spec.verification {
         // Said before anything is fetched.
         Some(_) if !matches!(source, Source::Repository(Repository::Registry(_))) => {
-            return Err(Error::VerifyUnsupported);
+            return Err(Error::Chart(HelmChartError::VerifyUnsupported));
         }
         Some(verification) => {
             let specification: ArtifactVerification = verification.clone().into();
@@ -90,11 +92,11 @@ async fn tree<K: Named>(object: &HelmChart, reader: &Reader<'_>) -> Result<Sourc
     reader
         .object::<K>(&reference.name)
         .await
-        .map_err(Error::GetSource)?;
-    Err(Error::NoSourceArtifact {
+        .map_err(|error| Error::Chart(HelmChartError::GetSource(error)))?;
+    Err(Error::Chart(HelmChartError::NoSourceArtifact {
         kind,
         name: reference.name.clone(),
-    })
+    }))
 }
 
 /// A repository, with its Secrets. One with an index must have been read before; it wakes its charts when it was.
@@ -108,7 +110,7 @@ async fn from_repository(
     let name = found.name_any();
     let has_index = reader.store.current(kind, &namespace, &name).is_some();
     if !has_index && !found.is_static() {
-        return Err(Error::NoSourceArtifact { kind, name });
+        return Err(Error::Chart(HelmChartError::NoSourceArtifact { kind, name }));
     }
     repository(&found, is_asked_for(object), reader)
         .await
@@ -149,7 +151,8 @@ pub(super) async fn repository(
                 ("spec.insecure", spec.insecure),
             ];
             let identity = reader.identity(None, &ways).await?;
-            let identity = identity.map_err(|error| Error::GetCredential(CredentialError::Read(error)))?;
+            let identity = identity
+                .map_err(|error| Error::Access(AccessError::GetCredential(CredentialError::Read(error))))?;
             Some(Login { provider, identity })
         }
     };
@@ -179,7 +182,7 @@ pub(super) async fn verify(
     };
     let specification: ArtifactVerification = verification.clone().into();
     let Some((repository, digest)) = &fetched.content.origin else {
-        return Err(Error::VerifyUnsupported);
+        return Err(Error::Chart(HelmChartError::VerifyUnsupported));
     };
     let outcome = verify::oci::verify(
         repository,
@@ -199,8 +202,8 @@ pub(super) async fn verify(
 }
 
 fn unverified(specification: &ArtifactVerification, source: verify::oci::Error) -> Error {
-    Error::VerifyChart {
+    Error::Chart(HelmChartError::Verify {
         provider: verify::oci::provider(specification),
         source,
-    }
+    })
 }

@@ -10,12 +10,13 @@ use artifact::digest::Digest;
 use artifact::store::Store;
 use helm_package::Step;
 
-pub(super) use self::anonymous::Anonymous;
-use crate::error::Error;
+use crate::error::{Error, HelmChartError};
 use crate::fetch::helm_chart::{self, Access};
 use crate::fetch::helm_repository::{self as indexed, ChartError, FetchError, has_no_such_version};
 use crate::kind::helm_repository::{self, version};
 use crate::reconcile::fetch::Fetcher;
+
+pub(super) use self::anonymous::Anonymous;
 use oci_client::registry;
 use transport::http;
 
@@ -62,7 +63,7 @@ impl Repository {
         match self {
             Self::Registry(access) => {
                 let found = helm_chart::find(access, name, range, fetcher).await;
-                let found = found.map_err(Error::of_chart)?;
+                let found = found.map_err(HelmChartError::of_search)?;
                 Ok(Found {
                     version: found.version.clone(),
                     place: Place::Registry(Box::new(found)),
@@ -96,7 +97,7 @@ impl Found {
         match &self.place {
             Place::Registry(found) => helm_chart::download(found, fetcher)
                 .await
-                .map_err(Error::of_chart),
+                .map_err(HelmChartError::of_search),
             Place::Server(found) => {
                 let chart = found.repository.download(&found.version).await;
                 chart.map(|chart| chart.file).map_err(|error| {
@@ -156,10 +157,10 @@ fn not_found(error: version::Error) -> Error {
 
 fn failed(step: Step, error: Failed, unauthorized: bool) -> Error {
     if unauthorized {
-        return Error::AuthenticateChart(Box::new(error));
+        return Error::Chart(HelmChartError::Authenticate(Box::new(error)));
     }
     let source = Box::new(error);
-    Error::Chart(helm_package::Error { step, source })
+    Error::Chart(HelmChartError::Build(helm_package::Error { step, source }))
 }
 
 fn is_unauthorized(error: &ChartError) -> bool {

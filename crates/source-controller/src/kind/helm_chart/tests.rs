@@ -14,6 +14,7 @@ use testkit::registry::{Artifact as Pushed, Layer, Registry, tar_gz};
 use super::references::Source;
 use super::repository::Repository;
 use super::*;
+use crate::error::HelmChartError;
 use crate::fetch::helm_chart::Access;
 use crate::reconcile::decide::Progress;
 use crate::reconcile::reader::Lookup;
@@ -381,10 +382,10 @@ async fn a_failed_build_says_which_step_failed() {
 fn a_source_that_has_nothing_yet_is_waited_for() {
     let world = World::new();
     let object = chart(json!({}));
-    let error = Error::NoSourceArtifact {
+    let error = Error::Chart(HelmChartError::NoSourceArtifact {
         kind: "GitRepository",
         name: "repo".to_owned(),
-    };
+    });
     let (lines, _, events, next) = world.status(&object, Ending::Failed(error.into()));
     let said = "NoSourceArtifact: no artifact available for GitRepository source 'repo'";
     assert!(lines.contains(&format!("FetchFailed=True {said}")), "{lines:?}");

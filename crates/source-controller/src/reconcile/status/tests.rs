@@ -5,7 +5,7 @@ use artifact::digest::Digest;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::error::Error;
+use crate::error::{Error, GitError};
 use crate::kind::Seen;
 
 const NOW: &str = "2026-11-21T10:00:00Z";
@@ -88,7 +88,7 @@ fn failed(error: Error, seen: Option<&str>) -> Ending {
 }
 
 fn absent_branch() -> Error {
-    Error::of_git(
+    GitError::of_fetch(
         "https://h/r".to_owned(),
         git_client::Error::FindReference {
             name: "refs/heads/x".to_owned(),
