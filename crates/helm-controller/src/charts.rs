@@ -14,7 +14,7 @@ use tokio::sync::OnceCell;
 
 use crate::source::{self, SourceArtifact};
 
-/// For how long a chart is kept that nobody asks for: what was just released is asked for again when it fails or drifts.
+/// For how long a chart is kept that no one asks for: what was just released is asked for again when it fails or drifts.
 const IDLE: Duration = Duration::from_secs(600);
 /// Charts that are kept, whatever their size.
 const MAX_KEPT: usize = 1024;

@@ -12,7 +12,7 @@ pub fn is_on(object: &HelmRelease) -> bool {
 }
 
 /// Reads the rules of an object that are about fields.
-pub fn of(object: &HelmRelease) -> Result<IgnoreRules, IgnoreError> {
+pub fn rules_of(object: &HelmRelease) -> Result<IgnoreRules, IgnoreError> {
     let rules = rules(object).map(|rule| IgnoreRule {
         paths: rule
             .paths
@@ -65,7 +65,7 @@ mod tests {
         };
         let whole = of_whole_objects(&object).unwrap();
         assert!(whole.select(&read("Deployment")) && !whole.select(&read("ConfigMap")));
-        let fields = of(&object).unwrap();
+        let fields = rules_of(&object).unwrap();
         assert!(fields.select(&read("ConfigMap")) && is_on(&object));
     }
 

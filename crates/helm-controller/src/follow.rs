@@ -104,7 +104,7 @@ where
     }
 }
 
-/// Enqueues HelmReleases whose objects somebody else changed or deleted, if they look for that.
+/// Enqueues HelmReleases whose objects someone else changed or deleted, if they look for that.
 pub async fn drift(context: Arc<Context>, drifts: impl Stream<Item = Drift>) {
     let mut drifts = std::pin::pin!(drifts);
     while let Some(drift) = drifts.next().await {
@@ -133,7 +133,7 @@ pub fn touched(context: &Context, kind: ValuesKind, config: &ObjectKey) {
     });
 }
 
-/// Has HelmReleases looked at whose records in Helm's storage somebody else wrote or deleted. Only metadata is watched:
+/// Has HelmReleases looked at whose records in Helm's storage someone else wrote or deleted. Only metadata is watched:
 /// labels say which revision of which release it is, and what became of it.
 pub async fn records(context: Arc<Context>, api: Api<PartialObjectMeta<Secret>>) {
     let (label, value) = OWNER;

@@ -101,7 +101,7 @@ impl Ends {
 pub struct Entry {
     /// The newest run.
     pub attempt: Option<Attempt>,
-    /// Objects of the release were changed or deleted by somebody else since the newest run began.
+    /// Objects of the release were changed or deleted by someone else since the newest run began.
     pub drifted: bool,
     /// A source of values or of a kubeconfig has changed since the newest run began.
     pub inputs_touched: bool,

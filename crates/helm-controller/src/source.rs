@@ -107,7 +107,7 @@ where
     Source::NotReady(not_ready(object, kind, &why))
 }
 
-/// An ExternalArtifact, of which nobody knows who reconciles it: it is ready when it has an artifact.
+/// An ExternalArtifact, of which no one knows who reconciles it: it is ready when it has an artifact.
 pub fn of_artifact<K: SourceKind>(object: &K, kind: ChartArtifactKind, from: &str) -> Source {
     denied(object, from).unwrap_or_else(|| with_artifact(object, kind))
 }

@@ -11,7 +11,6 @@ use flux_spec::release::values::{self, Found, Resources};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{Api, Client};
 use serde_json::{Map, Value};
-use workload_identity::told;
 
 /// Why there are no values.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +32,7 @@ pub enum Error {
 }
 
 /// Reads what an object refers to, and composes its values.
-pub async fn of(client: &Client, object: &HelmRelease) -> Result<Map<String, Value>, Error> {
+pub async fn values_of(client: &Client, object: &HelmRelease) -> Result<Map<String, Value>, Error> {
     let resources = read(client, object).await?;
     Ok(values::compose(object, &resources)?)
 }
@@ -77,7 +76,9 @@ async fn find(client: &Client, namespace: &str, kind: ValuesKind, name: &str) ->
     };
     match data {
         Ok(data) => Ok(Ok(data)),
-        Err(error @ kube::Error::Api(_)) if is_not_found(&error) => Ok(Err(told(&error))),
+        Err(error @ kube::Error::Api(_)) if is_not_found(&error) => {
+            Ok(Err(workload_identity::api_message(&error)))
+        }
         Err(source) => Err(Error::Read {
             kind,
             name: name.to_owned(),

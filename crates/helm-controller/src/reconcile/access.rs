@@ -64,7 +64,7 @@ pub(super) async fn check(
     })
 }
 
-/// Returns whether there is somebody to ask, who may say something else at the next run: nothing watches these sources.
+/// Returns whether there is someone to ask, who may say something else at the next run: nothing watches these sources.
 pub(super) fn is_asked(object: &HelmRelease, charts: &Store<HelmChart>) -> bool {
     foreign(object, charts).is_some()
 }

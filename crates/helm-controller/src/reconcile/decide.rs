@@ -81,9 +81,9 @@ pub enum Trigger {
     Requested,
     /// A ConfigMap or Secret that the spec refers to was touched.
     Inputs,
-    /// Somebody else wrote or deleted a record of the release.
+    /// Someone else wrote or deleted a record of the release.
     Released,
-    /// Somebody changed or deleted an object of the release.
+    /// Someone changed or deleted an object of the release.
     Drift,
     /// The last run failed, and its retry is due.
     Retry,
@@ -165,7 +165,7 @@ fn refused(object: &HelmRelease, reference: &Reference, policy: &Policy) -> Opti
     if let Err(error) = checks(object) {
         return Some(invalid_expression(&error.to_string()));
     }
-    if let Err(error) = drift_rules::of(object) {
+    if let Err(error) = drift_rules::rules_of(object) {
         return Some(stalled(reasons::RECONCILIATION_FAILED, error.to_string()));
     }
     // It becomes part of paths, where it could lead elsewhere.

@@ -83,7 +83,7 @@ async fn prepare(
     release: &Release,
     is_meant: impl Fn(&Object) -> bool,
 ) -> Result<Prepared, Failure> {
-    let rules = drift_rules::of(object).map_err(|error| Failure::new(error.to_string()))?;
+    let rules = drift_rules::rules_of(object).map_err(|error| Failure::new(error.to_string()))?;
     let whole = drift_rules::of_whole_objects(object).map_err(|error| Failure::new(error.to_string()))?;
     let mut objects = objects(engine, release).await.map_err(Failure::new)?;
     for object in &mut objects {
@@ -100,7 +100,7 @@ fn is_excluded(object: &Object) -> bool {
     object.annotation(key) == Some(value) || object.label(key) == Some(value)
 }
 
-/// Returns whether somebody excluded the object in the cluster. Asked only about those that differ.
+/// Returns whether someone excluded the object in the cluster. Asked only about those that differ.
 async fn is_excluded_live(engine: &Engine, found: &Difference) -> Result<bool, Failure> {
     let failed = |error: String| Failure::new(format!("{}: {error}", found.id));
     let resource = engine.mapper().resolve(&found.gvk).await;

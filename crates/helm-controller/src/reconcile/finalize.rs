@@ -1,6 +1,6 @@
 //! The end of an object: its release is uninstalled and its HelmChart deleted, then it may go.
 //!
-//! It must not hang for what cannot be helped: without storage, account or kubeconfig there is nobody who could uninstall, and
+//! It must not hang for what cannot be helped: without storage, account or kubeconfig there is no one who could uninstall, and
 //! as in Flux the release stays. A suspended object leaves everything as it is.
 
 use std::sync::Arc;
@@ -101,7 +101,7 @@ async fn uninstall(
     Ok(())
 }
 
-/// Where to uninstall; None if nobody can any more.
+/// Where to uninstall; None if no one can any more.
 async fn target(context: &Context, object: &HelmRelease) -> Result<Option<Arc<Target>>, String> {
     let placement = placement(object);
     // An account of a remote cluster is that cluster's.
@@ -122,7 +122,7 @@ async fn target(context: &Context, object: &HelmRelease) -> Result<Option<Arc<Ta
             }
         }
     }
-    match context.base.targets.of(placement).await {
+    match context.base.targets.target_of(placement).await {
         Ok(target) => Ok(Some(target)),
         Err(error) if error.is_missing() => {
             tracing::error!(error = chain(&error), "skipping Helm release uninstallation");

@@ -10,7 +10,7 @@ use manifest::Object;
 const HOOK: &str = "helm.sh/hook";
 
 /// Lists the objects of a release. None if its manifest cannot be read, which the action has told.
-pub(super) async fn of(
+pub(super) async fn inventory_of(
     engine: &Engine,
     release: &Release,
     chart: Option<&Chart>,
@@ -33,7 +33,7 @@ pub(super) async fn objects(engine: &Engine, release: &Release) -> Result<Vec<Ob
         if !object.namespace().is_empty() {
             continue;
         }
-        // A kind that nobody knows (any more) has no namespace, as far as can be told.
+        // A kind that no one knows (any more) has no namespace, as far as can be told.
         match engine.mapper().resolve(&object.gvk()).await {
             Ok(resource) if resource.namespaced => object.set_namespace(&release.namespace),
             Ok(_) => {}

@@ -32,11 +32,11 @@ pub struct Observed {
     pub requested_at: Option<String>,
     /// The newest run.
     pub attempt: Option<Attempt>,
-    /// Objects of the release were changed or deleted by somebody else.
+    /// Objects of the release were changed or deleted by someone else.
     pub drifted: bool,
     /// A ConfigMap or Secret that the spec refers to was touched.
     pub inputs_touched: bool,
-    /// Somebody else wrote or deleted a record of the release.
+    /// Someone else wrote or deleted a record of the release.
     pub release_touched: bool,
 }
 
@@ -132,7 +132,7 @@ fn source_of(sources: &Sources, reference: &Reference, from: &str) -> Source {
 fn template(objects: &Cache<HelmRelease>, sources: &Sources, object: &HelmRelease) -> Template {
     if let Some(outdated) = chart_template::outdated(object) {
         let chart = sources.charts.get(&outdated.object_ref());
-        // What somebody else made under that name is not ours to delete.
+        // What someone else made under that name is not ours to delete.
         let is_ours = chart.is_some_and(|chart| chart_template::is_of(&chart, object));
         return Template::Remove(is_ours.then_some(outdated));
     }

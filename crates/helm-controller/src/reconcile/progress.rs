@@ -14,7 +14,7 @@ use super::status;
 use crate::source::{self, Reference};
 
 /// A release is delivered when it is the newest one that is deployed; its values are as much of it as its chart.
-pub fn of(status: Option<&HelmReleaseStatus>) -> Progress<'_> {
+pub fn delivery_progress(status: Option<&HelmReleaseStatus>) -> Progress<'_> {
     let Some(status) = status else {
         return Progress::default();
     };

@@ -68,7 +68,7 @@ impl<'a> Recorder<'a> {
             reason,
             message: message.clone(),
         };
-        self.told(report, Severity::Error, reason, &message, Next::Terminal)
+        self.report_news(report, Severity::Error, reason, &message, Next::Terminal)
             .await
     }
 
@@ -78,7 +78,7 @@ impl<'a> Recorder<'a> {
             reason,
             message: message.clone(),
         };
-        self.told(report, Severity::Info, reason, &message, Next::Done)
+        self.report_news(report, Severity::Info, reason, &message, Next::Done)
             .await
     }
 
@@ -89,12 +89,12 @@ impl<'a> Recorder<'a> {
             reason,
             message: message.clone(),
         };
-        self.told(report, Severity::Error, reason, &message, Next::Backoff)
+        self.report_news(report, Severity::Error, reason, &message, Next::Backoff)
             .await
     }
 
     /// Writes a report, and publishes it if it is news.
-    async fn told(
+    async fn report_news(
         &mut self,
         report: Report,
         severity: Severity,
@@ -136,8 +136,8 @@ fn count(context: &Context, object: &HelmRelease, next: &HelmReleaseStatus) {
     context.base.metrics.progressed(
         "HelmRelease",
         &ObjectKey::of(object),
-        &progress::of(object.status.as_ref()),
-        &progress::of(Some(next)),
+        &progress::delivery_progress(object.status.as_ref()),
+        &progress::delivery_progress(Some(next)),
         || progress::made_at(&context.sources, object, next),
     );
 }

@@ -66,7 +66,7 @@ pub(super) async fn run(
 }
 
 /// Returns whether the interval is over and nothing can be different: the records of the release are watched, and as the status
-/// says; so is all that it is made of; and nobody looks for drift.
+/// says; so is all that it is made of; and no one looks for drift.
 fn is_settled(context: &Context, key: &ObjectKey, observed: &Observed, plan: &Plan) -> bool {
     let status = observed.object.status.as_ref();
     let is_ready = status.is_some_and(|status| conditions::is_ready(&status.conditions));
@@ -142,7 +142,7 @@ async fn gather(
     {
         return Err(Missing { reason, message });
     }
-    let composed = values::of(&context.base.client, object).await;
+    let composed = values::values_of(&context.base.client, object).await;
     let composed = composed.map_err(|error| Missing {
         reason: "ValuesError",
         message: chain(&error),
@@ -155,7 +155,7 @@ async fn gather(
             false => format!("Could not load chart: {}", chain(&error)),
         },
     })?;
-    let target = context.base.targets.of(placement(object)).await;
+    let target = context.base.targets.target_of(placement(object)).await;
     let target = target.map_err(|error| Missing {
         reason: "RESTClientError",
         message: chain(&error),

@@ -31,7 +31,7 @@ pub(super) async fn telling<T>(
             biased;
             done = &mut action => return done,
             Ok(()) = told.changed() => {}
-            // Nobody is left who could tell.
+            // No one is left who could tell.
             else => return action.await,
         }
         let status = status::waiting(&recorder.status(), &told.borrow_and_update());

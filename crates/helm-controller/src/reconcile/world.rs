@@ -230,7 +230,7 @@ impl<'a, 'r> World<'a, 'r> {
         let (_, newest) = written.last_key_value().filter(|_| makes)?;
         let place = self.place.as_ref()?;
         let chart = self.content.as_ref().map(|(chart, _)| chart.chart());
-        inventory::of(&place.cluster.engine, newest, chart).await
+        inventory::inventory_of(&place.cluster.engine, newest, chart).await
     }
 }
 

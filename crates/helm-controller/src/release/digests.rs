@@ -7,12 +7,12 @@ use sha2::{Digest as _, Sha256};
 
 /// Of the post-renderers. None without any.
 pub(super) fn of_post_renderers(renderers: &[PostRenderer]) -> Option<String> {
-    (!renderers.is_empty()).then(|| of(&renderers))
+    (!renderers.is_empty()).then(|| digest_of(&renderers))
 }
 
 /// Of the common metadata. None without any.
 pub(super) fn of_common_metadata(metadata: Option<&CommonMetadata>) -> Option<String> {
-    metadata.map(|metadata| of(&metadata))
+    metadata.map(|metadata| digest_of(&metadata))
 }
 
 /// Records what was rendered.
@@ -22,7 +22,7 @@ pub(super) fn observe(object: &HelmRelease, status: &mut HelmReleaseStatus) {
 }
 
 /// Go's encoder ends a value with a line end.
-fn of(value: &impl Serialize) -> String {
+fn digest_of(value: &impl Serialize) -> String {
     let mut hasher = Sha256::new();
     hasher.update(go_text::json::to_vec(value));
     hasher.update("\n");

@@ -31,7 +31,7 @@ pub enum Ended {
     Requeue,
     /// Another run is to follow after that time.
     RetryAfter(Duration),
-    /// No run is to follow until somebody changes something.
+    /// No run is to follow until someone changes something.
     Stalled(Stall),
     /// It could not be tried. Another run is to follow, later each time.
     Failed(Failure),
@@ -123,7 +123,7 @@ impl<W: Perform> Run<'_, W> {
         self.act(action).await
     }
 
-    /// Tells what somebody else has done, if so: before it is undone.
+    /// Tells what someone else has done, if so: before it is undone.
     fn notice(&mut self, state: &State, last: Option<&Release>) {
         // What a run finds after its own actions is its own.
         let found = self
@@ -221,7 +221,7 @@ impl<W: Perform> Run<'_, W> {
                 ));
             }
         });
-        // Whoever finds a record that nobody ended knows by it what was tried.
+        // Whoever finds a record that no one ended knows by it what was tried.
         match action {
             Action::Install => self.status.last_attempted_release_action = Some(ReleaseAction::Install),
             Action::Upgrade => self.status.last_attempted_release_action = Some(ReleaseAction::Upgrade),

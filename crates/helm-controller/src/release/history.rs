@@ -145,7 +145,7 @@ pub(super) fn renewed(old: &Snapshot, release: &Release) -> Snapshot {
     new
 }
 
-/// Takes a revision for ours that somebody else, or a process that was killed, wrote last.
+/// Takes a revision for ours that someone else, or a process that was killed, wrote last.
 pub(super) fn adopt(history: &mut Vec<Snapshot>, release: &Release) {
     if let Some(known) = history.find_mut(release) {
         *known = renewed(known, release);

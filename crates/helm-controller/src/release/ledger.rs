@@ -53,7 +53,7 @@ impl<'a> Ledger<'a> {
         self.reconciling(api::meta::reasons::PROGRESSING_WITH_RETRY, message);
     }
 
-    /// Says that nothing is done until somebody changes something.
+    /// Says that nothing is done until someone changes something.
     pub(super) fn stalled(&mut self, reason: &str, message: impl Into<String>) {
         let generation = self.generation();
         conditions::stalled(&mut self.status.conditions, reason, message, generation, self.now);

@@ -296,7 +296,7 @@ impl Stall {
             Self::MissingRollbackTarget => {
                 let message = "Failed to perform remediation: missing target release for rollback: cannot remediate \
                                failed release";
-                // Nobody looks at Stalled: Ready is what clients show.
+                // No one looks at Stalled: Ready is what clients show.
                 if let Some(ready) = conditions::get(&ledger.status.conditions, READY)
                     && !ready.message.contains(message)
                 {

@@ -74,3 +74,6 @@ pub(super) fn explain(ledger: &mut Ledger<'_>, found: &str) {
     ledger.state(fact);
     summary::summarize(ledger);
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,7 +13,7 @@ use super::{digests, history, unlock, verify};
 pub enum State {
     /// There is none, or it was uninstalled.
     Absent(&'static str),
-    /// Somebody else made it, or changed it.
+    /// Someone else made it, or changed it.
     Unmanaged(String),
     /// It is not of the desired chart, values or metadata.
     OutOfSync(&'static str),

@@ -1,4 +1,4 @@
-//! Records that a crash left behind: an action was under way when they were written, and nobody will end it.
+//! Records that a crash left behind: an action was under way when they were written, and no one will end it.
 
 use helm_release::{Release, Status};
 

@@ -11,7 +11,7 @@ use super::history::SNAPSHOT_VERSION;
 pub(super) enum Stranger {
     /// The digest in the status is none.
     Digest,
-    /// Somebody else wrote it.
+    /// Someone else wrote it.
     NotObserved,
 }
 
@@ -66,5 +66,75 @@ pub(super) fn differs(snapshot: &Snapshot, release: &Release, desired: &Desired)
         Some("release config values changed")
     } else {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::history::snapshot;
+    use super::super::testing::{desired, record};
+    use super::*;
+
+    #[test]
+    fn a_revision_is_ours_while_its_content_has_the_digest() {
+        let release = record(1, "deployed");
+        let left = snapshot(&release, None, None);
+        assert_eq!(is_ours(&left, &release), Ok(()));
+        let mut other = release.clone();
+        other.manifest.push_str("# changed");
+        assert_eq!(is_ours(&left, &other), Err(Stranger::NotObserved));
+        for digest in ["", "sha256:", "sha256:12", "md5:0", &"sha256:".repeat(10)] {
+            let broken = Snapshot {
+                digest: digest.to_owned(),
+                ..left.clone()
+            };
+            assert_eq!(is_ours(&broken, &release), Err(Stranger::Digest), "{digest}");
+        }
+        let of_old_controller = Snapshot {
+            api_version: None,
+            digest: String::new(),
+            ..left
+        };
+        assert_eq!(is_ours(&of_old_controller, &other), Ok(()));
+    }
+
+    #[test]
+    fn a_revision_that_a_rollback_superseded_is_intact() {
+        let deployed = record(1, "deployed");
+        let left = snapshot(&deployed, None, None);
+        let mut superseded = deployed.clone();
+        superseded.info.status = Status::Superseded;
+        assert!(is_intact(&left, &deployed) && is_intact(&left, &superseded));
+        let mut failed = deployed;
+        failed.info.status = Status::Failed;
+        assert!(!is_intact(&left, &failed));
+        superseded.manifest.push_str("# changed");
+        assert!(!is_intact(&left, &superseded));
+    }
+
+    #[test]
+    fn a_revision_differs_by_chart_then_by_values() {
+        let release = record(1, "deployed");
+        let wanted = desired(&json!({}));
+        let made = Snapshot {
+            config_digest: wanted.values_digest.clone(),
+            ..snapshot(&release, None, None)
+        };
+        assert_eq!(differs(&made, &release, &wanted), None);
+        let other_values = desired(&json!({"a": 1}));
+        assert_eq!(
+            differs(&made, &release, &other_values),
+            Some("release config values changed")
+        );
+        for change in [
+            |desired: &mut Desired| desired.chart_name = "other".to_owned(),
+            |desired: &mut Desired| desired.chart_version = "2.0.0".to_owned(),
+        ] {
+            let mut other = desired(&json!({"a": 1}));
+            change(&mut other);
+            assert_eq!(differs(&made, &release, &other), Some("release chart changed"));
+        }
     }
 }

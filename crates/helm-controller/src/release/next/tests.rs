@@ -89,3 +89,54 @@ fn a_crash_is_no_failure_and_a_broken_remedy_is_one() {
     );
     assert!(status.history.is_empty());
 }
+
+#[test]
+fn each_state_has_its_next_step() {
+    let deployed = || status_of(&[&stored(3, "deployed"), &stored(2, "superseded")]);
+    let none = json!({});
+    for (state, expected) in [
+        (State::InSync, "done"),
+        (State::Locked(Status::PendingUpgrade), "unlock"),
+        (State::Uninstalling, "uninstall"),
+        (State::Absent(""), "install"),
+        (State::OutOfSync(""), "upgrade"),
+        (State::Untested, "test"),
+    ] {
+        let told = format!("{state:?}");
+        assert_eq!(decide(&none, &mut deployed(), state), expected, "{told}");
+    }
+    let mut exhausted = deployed();
+    exhausted.install_failures = 1;
+    exhausted.upgrade_failures = 1;
+    for state in [State::Absent(""), State::OutOfSync("")] {
+        assert_eq!(decide(&none, &mut exhausted.clone(), state), "too often");
+    }
+}
+
+#[test]
+fn drift_is_reported_and_corrected_if_the_spec_says_so() {
+    use super::super::drift::Change as How;
+    let drift = || {
+        State::Drifted(vec![Drift {
+            kind: "ConfigMap".to_owned(),
+            namespace: Some("apps".to_owned()),
+            name: "a".to_owned(),
+            change: How::Removed,
+        }])
+    };
+    for (mode, expected) in [("warn", "done"), ("enabled", "correct cluster drift")] {
+        let mut status = status_of(&[&stored(3, "deployed")]);
+        let spec = json!({"driftDetection": {"mode": mode}});
+        assert_eq!(decide(&spec, &mut status, drift()), expected);
+        let told = controller_kit::conditions::get(&status.conditions, reasons::DRIFTED).unwrap();
+        assert!(
+            told.message.contains("ConfigMap/apps/a removed"),
+            "{}",
+            told.message
+        );
+        let told = decide(&spec, &mut status, State::InSync);
+        assert_eq!(told, "done");
+        let drifted = controller_kit::conditions::is_true(&status.conditions, reasons::DRIFTED);
+        assert!(!drifted, "a release in sync has not drifted");
+    }
+}

@@ -60,7 +60,7 @@ fn observe(ledger: &mut Ledger<'_>, performed: &Performed) {
     }
 }
 
-/// Helm tests what is newest in the storage. That may be somebody else's.
+/// Helm tests what is newest in the storage. That may be someone else's.
 fn tested_current(current: &Snapshot, performed: &Performed) -> Result<(), Failure> {
     match performed.written.values().next_back() {
         Some(release) if !targets(current, release) => Err(Failure::new(format!(

@@ -147,7 +147,7 @@ async fn go_through(spec: &Value, plan: Vec<Planned>) {
     let last = world.records.values().next_back().expect("something is released");
     assert_eq!(last.info.status, Status::Deployed);
     assert_eq!(last.config["a"], value);
-    // Somebody else may leave more than one; so does Helm when it is killed at the end of an uninstall that keeps the records.
+    // Someone else may leave more than one; so does Helm when it is killed at the end of an uninstall that keeps the records.
     let alone = !world.keeps_history && plan.iter().all(|planned| planned.meddling.is_none());
     let deployed = world
         .records

@@ -167,7 +167,7 @@ fn command_storage(world: &mut World, command: &str) {
     world.records.insert(release.version, release);
 }
 
-/// A message without what Flux does not say: that somebody else changed the release.
+/// A message without what Flux does not say: that someone else changed the release.
 fn without_explanation(message: &str) -> &str {
     let begins = [" (found revision ", " (release "].map(|words| message.find(words));
     begins
