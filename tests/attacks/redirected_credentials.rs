@@ -1,4 +1,4 @@
-//! A registry sends its callers elsewhere, and there somebody asks for their credentials.
+//! A registry sends its callers elsewhere, and there someone asks for their credentials.
 //!
 //! They hold: the host that the victim's registry redirects to (a CDN, or a bucket that was let go). It challenges, with Basic
 //! and with a token server of its own. The victim's credentials are for the registry only.

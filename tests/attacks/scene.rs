@@ -187,7 +187,7 @@ impl Scene {
         objects::api(&self.client, api_version, kind, namespace)
     }
 
-    /// The victim's repository `app`, fetched, with what nobody else may have. Returns the ready source.
+    /// The victim's repository `app`, fetched, with what no one else may have. Returns the ready source.
     pub async fn secret_source(&self) -> Result<(Repository, DynamicObject)> {
         let repository = self.world.git.create_repository(&self.victim)?;
         let manifest = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "stolen"},

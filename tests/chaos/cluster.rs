@@ -101,7 +101,7 @@ impl Cluster {
         self.control_plane.client()
     }
 
-    /// Fails when something ended that nobody killed.
+    /// Fails when something ended that no one killed.
     pub fn check_running(&self) -> Result<()> {
         self.control_plane.check_running()?;
         self.source.check_running()?;
@@ -128,7 +128,7 @@ impl Cluster {
             };
             wait_for(&api, name, ready, PATIENCE).await?;
         }
-        // What somebody changed may still be on the way back. Many kinds and namespaces: asking again is simplest.
+        // What someone changed may still be on the way back. Many kinds and namespaces: asking again is simplest.
         let deadline = Instant::now() + PATIENCE;
         loop {
             match self.check(model).await {

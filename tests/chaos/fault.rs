@@ -28,9 +28,9 @@ pub enum Fault {
     RestartApiServer,
     /// etcd hangs for a while.
     PauseEtcd,
-    /// Somebody changes an object.
+    /// Someone changes an object.
     Edit,
-    /// Somebody deletes an object.
+    /// Someone deletes an object.
     Delete,
 }
 

@@ -50,7 +50,7 @@ impl Id {
 pub struct Model {
     /// In which folder each object is, and with which value.
     pub objects: BTreeMap<Id, (&'static str, u64)>,
-    /// The folder that has a manifest which nobody can apply.
+    /// The folder that has a manifest which no one can apply.
     broken: Option<&'static str>,
     next: u64,
 }
@@ -194,7 +194,7 @@ impl Model {
         id
     }
 
-    /// Whether there is something that nobody can apply.
+    /// Whether there is something that no one can apply.
     pub fn is_broken(&self) -> bool {
         self.broken.is_some()
     }

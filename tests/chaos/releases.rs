@@ -64,7 +64,7 @@ enum Change {
     Good,
     /// Values with which a hook fails, so that the release goes back.
     Broken,
-    /// The HelmRelease is deleted, and made anew.
+    /// The HelmRelease is deleted, and re-created.
     Again,
 }
 

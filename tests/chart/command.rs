@@ -29,7 +29,7 @@ async fn windlass_installs_upgrades_and_uninstalls_and_helm_goes_on_from_each() 
         "{said}"
     );
     assert_eq!(definitions(&cluster).await, 0);
-    // As README has it: the definitions by hand first. They are ours, and nobody need say so.
+    // As README has it: the definitions by hand first. They are ours, and no one need say so.
     testkit::install_crds(&cluster.client).await.unwrap();
     let said = cluster.windlass(&["check", "--pre"], 0).await.unwrap();
     assert!(
@@ -145,7 +145,7 @@ async fn windlass_uninstalls_without_a_trace_but_keeps_what_people_declared() {
         .unwrap();
     let said = cluster.windlass(&["uninstall"], 3).await.unwrap();
     assert!(said.contains("was installed with crds.keep=false"), "{said}");
-    // A finalizer that nobody will answer does not keep the definitions.
+    // A finalizer that no one will answer does not keep the definitions.
     let finalizer = json!({"metadata": {"finalizers": ["finalizers.fluxcd.io"]}});
     let patch = kube::api::Patch::Merge(&finalizer);
     sources
@@ -234,7 +234,7 @@ async fn what_cannot_be_installed_is_refused_by_name() {
     let said = without_rights(&cluster, &["check", "--pre"], 3).await.unwrap();
     assert!(said.contains("✗ the credentials do not allow to"), "{said}");
 
-    // A definition that is there, nobody's, and not as ours.
+    // A definition that is there, no one's, and not as ours.
     let definitions: Api<CustomResourceDefinition> = Api::all(cluster.client.clone());
     let other = Patch::Merge(json!({"spec": {"names": {"shortNames": ["other"]}}}));
     let name = "helmreleases.helm.toolkit.fluxcd.io";
@@ -328,7 +328,7 @@ async fn statuses(cluster: &Cluster) -> Vec<String> {
     history.iter().map(status).collect()
 }
 
-/// Runs it as somebody who may only look at Secrets of the namespace.
+/// Runs it as someone who may only look at Secrets of the namespace.
 async fn without_rights(cluster: &Cluster, words: &[&str], code: i32) -> Result<String> {
     let mut kubeconfig = Kubeconfig::read_from(cluster.control_plane.kubeconfig_path())?;
     for user in &mut kubeconfig.auth_infos {
@@ -343,7 +343,7 @@ async fn without_rights(cluster: &Cluster, words: &[&str], code: i32) -> Result<
     Ok(said)
 }
 
-/// kwok's Pods do nothing, and nobody looks for their addresses: what comes of real ones is made here.
+/// kwok's Pods do nothing, and no one looks for their addresses: what comes of real ones is made here.
 async fn what_controllers_make(cluster: &Cluster) {
     let client = &cluster.client;
     let slice = json!({"metadata": {"name": "s", "labels": {"kubernetes.io/service-name": "source-controller"}},

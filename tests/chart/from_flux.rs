@@ -30,7 +30,7 @@ async fn scenario(world: &World) -> Result<()> {
     testkit::install_crds(client).await?;
     world.cluster.restricted_namespace().await;
     for name in CONTROLLERS {
-        // Its Pods would not be let in, and nobody has its images here: as if somebody had scaled it down.
+        // Its Pods would not be let in, and no one has its images here: as if someone had scaled it down.
         let stopped = json!({"replicas": 0});
         objects::apply(client, &objects::with_spec(deployment_of_flux(name), stopped)).await?;
     }

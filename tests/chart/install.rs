@@ -30,7 +30,7 @@ async fn the_chart_is_installed_upgraded_and_uninstalled_with_nothing_left() {
 
     cluster.install(&["--set", "sharding.shards={a}"]).await.unwrap();
     assert_eq!(deployments(&cluster).await.len(), 7);
-    // Nobody makes volumes here: the API server checks the rest.
+    // No one makes volumes here: the API server checks the rest.
     let claims = ["--set", "source.storage.size=1Gi"];
     let dry = [&claims[..], &["--dry-run=server"]].concat();
     cluster.install(&dry).await.unwrap();

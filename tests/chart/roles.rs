@@ -57,7 +57,7 @@ async fn locked_down_controllers_deliver_with_the_roles_of_the_chart() {
     );
     create_tenant(&cluster.client).await.unwrap();
     alert(&cluster.client, &sink).await.unwrap();
-    // It is ready when it knows the Alert: what is said earlier is told to nobody.
+    // It is ready when it knows the Alert: what is said earlier is told to no one.
     let notification = Controller::start_notification(
         &accounts.kubeconfig("notification-controller").await.unwrap(),
         accounts.in_our_namespace(&["--no-cross-namespace-refs"]),

@@ -58,7 +58,7 @@ async fn windlass_takes_the_place_of_flux_and_gives_it_back() {
     }
     assert_eq!(replicas(&cluster, "source-watcher").await, 1);
 
-    // Killed in the middle, and something is made anew before it goes on.
+    // Killed in the middle, and something is re-created before it goes on.
     killed_at(&cluster, &["takeover", "--suspend-self"], "pending-install")
         .await
         .unwrap();
@@ -248,7 +248,7 @@ async fn flux(cluster: &Cluster) -> Result<Vec<(String, String)>> {
         let parameters = PatchParams::apply("kustomize-controller").force();
         api.patch(&name, &parameters, &Patch::Apply(object)).await?;
     }
-    // What keeps it in place. Nobody reconciles it here.
+    // What keeps it in place. No one reconciles it here.
     let mut own = objects::kustomization(
         NAMESPACE,
         "flux-system",

@@ -45,7 +45,7 @@ fn annotations_decide_what_is_applied_recreated_and_pruned() {
         test.no_config_map("never").await?;
         let forced = test.config_maps().get("forced").await?;
 
-        // Somebody shields one object and edits another.
+        // Someone shields one object and edits another.
         let by_kubectl = PatchParams {
             field_manager: Some("kubectl-edit".to_owned()),
             ..PatchParams::default()

@@ -177,7 +177,7 @@ fn install(folder: &Path) -> Result<String> {
     Ok(made.authority)
 }
 
-/// A Kustomization that follows commits, and somebody who may read its source.
+/// A Kustomization that follows commits, and someone who may read its source.
 struct Delivery<'a> {
     test: &'a Test,
     repository: Repository,
@@ -253,7 +253,7 @@ async fn authorities(test: &Test) -> Result<Vec<Value>> {
     Ok(serde_json::from_slice(&kept.0)?)
 }
 
-/// Changes what is kept, as somebody with kubectl would.
+/// Changes what is kept, as someone with kubectl would.
 async fn write_authorities(test: &Test, change: impl FnOnce(Vec<Value>) -> Value) -> Result<()> {
     let changed = change(authorities(test).await?);
     let api = secrets(test);

@@ -1,4 +1,4 @@
-//! spec.decryption: what is encrypted with SOPS arrives decrypted for those who have the keys, and nobody else sees it.
+//! spec.decryption: what is encrypted with SOPS arrives decrypted for those who have the keys, and no one else sees it.
 
 use std::collections::BTreeMap;
 

@@ -47,7 +47,7 @@ fn a_kind_is_judged_by_the_expressions_of_the_spec() {
             message.contains("ConfigMap") && message.contains("'data.phase == 'Broken'' is true"),
             "{message}"
         );
-        // In progress until somebody does the work; the wait is woken by the change.
+        // In progress until someone does the work; the wait is woken by the change.
         let revision = push("Working").await?;
         let waits = |object: &kube::api::DynamicObject| condition(object, "Reconciling").is_some();
         wait_for(&test.kustomizations(), "app", waits, PATIENCE).await?;

@@ -1,4 +1,4 @@
-//! `ArtifactGenerator` on the real API server: ExternalArtifacts made, mended, removed, and delivered.
+//! `ArtifactGenerator` on the real API server: ExternalArtifacts made, fixed, removed, and delivered.
 
 use anyhow::{Context as _, Result, ensure};
 use kube::Api;

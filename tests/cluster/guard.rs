@@ -157,7 +157,7 @@ fn a_deleted_kustomization_waits_until_the_foreign_content_is_gone() {
             .await?;
         let message = refused(&test, "app").await?;
         ensure!(message.contains(&format!("ConfigMap/{team}/theirs")), "{message}");
-        // What was dangerous to nobody is gone by now, and what is left is in the inventory.
+        // What was dangerous to no one is gone by now, and what is left is in the inventory.
         test.config_map_gone("beside").await?;
         let left = inventory_of(&test.kustomizations().get("app").await?);
         ensure!(left == [format!("_{team}__Namespace")], "{left:?}");

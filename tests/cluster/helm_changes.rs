@@ -177,7 +177,7 @@ fn a_record_that_somebody_else_deletes_or_writes_is_seen() {
         secrets
             .delete("sh.helm.release.v1.web.v1", &DeleteParams::default())
             .await?;
-        // The release is made anew over what is there.
+        // The release is re-created over what is there.
         let is_back = |_: &Secret| true;
         wait_for(&secrets, "sh.helm.release.v1.web.v1", is_back, PATIENCE).await?;
         test.ready().await.map(drop)

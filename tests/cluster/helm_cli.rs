@@ -68,7 +68,7 @@ fn flux_reconciles_a_release_with_its_source_and_tells_its_history() {
         test.apply(&test.release(json!({"values": {"value": "one"}})))
             .await?;
         test.ready_at(1).await?;
-        // The tag moves, which nobody looks at for an hour.
+        // The tag moves, which no one looks at for an hour.
         let more = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more}\n";
         test.push_chart("1.0.0", chart("1.0.0", &[("more.yaml", more)])?)
             .await?;
@@ -174,7 +174,7 @@ fn helm_lists_reads_and_rolls_back_a_release_and_the_controller_answers() {
                 .contains("# Source: web/templates/map.yaml")
         );
 
-        // What somebody brings back by hand is not what the object says: it is released again. As with Flux, helm's fields
+        // What someone brings back by hand is not what the object says: it is released again. As with Flux, helm's fields
         // are another manager's than the controller's.
         helm(&test, &["rollback", "web", "1", "--force-conflicts"]).await?;
         test.ready_at(4).await?;

@@ -1,4 +1,4 @@
-//! The end of HelmReleases: uninstalled, or let go when nobody can uninstall; and what tenants may.
+//! The end of HelmReleases: uninstalled, or let go when no one can uninstall; and what tenants may.
 
 use anyhow::ensure;
 use kube::api::{DeleteParams, Patch, PatchParams};

@@ -1,4 +1,4 @@
-//! kubeConfig of HelmReleases: releases in another cluster, and ends of objects whose cluster nobody knows any more.
+//! kubeConfig of HelmReleases: releases in another cluster, and ends of objects whose cluster no one knows any more.
 
 use anyhow::{Context as _, ensure};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};

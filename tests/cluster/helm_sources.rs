@@ -278,7 +278,7 @@ fn the_owner_of_a_helm_repository_says_who_may_have_charts_made_of_it() {
             )),
             "{message}"
         );
-        // Nobody's HelmChart was made where the tenant may write nothing.
+        // No one's HelmChart was made where the tenant may write nothing.
         let charts = test.objects(SOURCE, "HelmChart");
         ensure!(charts.list(&Default::default()).await?.items.is_empty());
         test.objects(SOURCE, "HelmRepository")

@@ -43,7 +43,7 @@ fn a_newer_spec_or_chart_ends_the_wait_when_the_gate_is_open() {
         let _helm = with_gate(&test, "CancelHealthCheckOnNewRevision").await?;
         test.oci_chart("1.0.0", chart("1.0.0", &[("web.yaml", &sometimes_stuck())])?)
             .await?;
-        // Nobody waits for ten minutes here.
+        // No one waits for ten minutes here.
         let release = |values: Value| {
             let retry = json!({"strategy": {"name": "RetryOnFailure", "retryInterval": "10m"}});
             let spec = json!({"timeout": "10m", "values": values, "install": retry, "upgrade": retry});
@@ -101,7 +101,7 @@ fn without_the_gate_a_wait_lasts_until_its_timeout() {
     });
 }
 
-/// A Deployment whose image nobody can pull.
+/// A Deployment whose image no one can pull.
 fn unpullable() -> String {
     DEPLOYMENT.replace(
         "      labels: {app: {{ .Release.Name }}}\n    spec",

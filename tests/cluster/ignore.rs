@@ -67,7 +67,7 @@ fn ignored_fields_are_left_to_others_and_all_else_is_applied() {
             "created as the manifest says"
         );
 
-        // Somebody scales: neither told nor undone, while the edit of another field is.
+        // Someone scales: neither told nor undone, while the edit of another field is.
         let edit = |patch: Value| Patch::Strategic(patch);
         let scaled = edit(
             json!({"spec": {"replicas": 3, "template": {"spec": {"containers": [
@@ -150,7 +150,7 @@ fn a_change_of_an_ignored_field_that_cannot_change_neither_fails_nor_recreates()
         let kept = test.config_maps().get("fixed").await?;
         ensure!(kept.metadata.uid == created.metadata.uid && kept.data == created.data);
 
-        // Force is for the other fields still, and what is made anew is made as the manifest says.
+        // Force is for the other fields still, and what is re-created is made as the manifest says.
         let revision = test
             .push(
                 &repository,

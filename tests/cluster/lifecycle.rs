@@ -91,7 +91,7 @@ fn a_first_sync_takes_at_most_three_status_patches() {
             anyhow::Ok(())
         };
         tokio::time::timeout(PATIENCE, count).await??;
-        // What the definition sets by default is nobody's patch.
+        // What the definition sets by default is no one's patch.
         versions.retain(|status| status != "null" && status != r#"{"observedGeneration":-1}"#);
         ensure!(
             versions.len() <= 3,

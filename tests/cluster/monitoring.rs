@@ -69,7 +69,7 @@ async fn work(test: &Test, charts: &HelmRepository, alerts: &Alerts<'_>) -> Resu
         },
     }))
     .await?;
-    // Nobody's, but a call.
+    // No one's, but a call.
     let http = reqwest::Client::builder().no_proxy().build()?;
     let hook = format!("{}/hook/unknown", alerts.controller.receiver_url());
     http.post(hook).send().await?;

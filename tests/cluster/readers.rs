@@ -14,7 +14,7 @@ use crate::service::{
 };
 use crate::world::{KUSTOMIZE, PATIENCE, SOURCE, Test, config_map, run};
 
-/// A token that nobody signed, with what a good one says: header, claims (audience, until 2100) and something.
+/// A token that no one signed, with what a good one says: header, claims (audience, until 2100) and something.
 const FORGED: &str =
     "eyJhbGciOiJFUzI1NiJ9.eyJhdWQiOlsid2luZGxhc3MtYXJ0aWZhY3QiXSwiZXhwIjo0MTAyNDQ0ODAwfQ.c2ln";
 

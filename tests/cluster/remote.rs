@@ -108,7 +108,7 @@ fn a_kubeconfig_that_cannot_be_used_is_answered_with_the_reason() {
             json!({
                 "apiVersion": "v1", "kind": "Config", "current-context": "c",
                 "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-                // Nobody listens there.
+                // No one listens there.
                 "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:9"}}],
                 "users": [{"name": "u", "user": user}],
             })

@@ -255,7 +255,7 @@ fn what_describes_no_cluster_is_refused_with_the_reason() {
             &format!("failed to get configmap {ns}/cluster: configmaps \"cluster\" not found"),
         )
         .await?;
-        // Nobody listens there.
+        // No one listens there.
         let address = "https://127.0.0.1:9";
         for (data, words) in [
             (json!({"provider": "other"}), "provider 'other' not implemented"),

@@ -29,7 +29,7 @@ pub async fn start_source(test: &Test, flags: &[String]) -> Result<Controller> {
     Controller::start_source(kubeconfig, own_options(test, flags)).await
 }
 
-/// The same, with an address for downloads over HTTP where nobody is: what arrives came from the service.
+/// The same, with an address for downloads over HTTP where no one is: what arrives came from the service.
 pub async fn start_source_without_http(test: &Test, flags: &[String]) -> Result<Controller> {
     let nobody = format!("--storage-adv-addr=127.0.0.1:{}", testkit::ports::free_port()?);
     start_source(test, &[&[nobody], flags].concat()).await

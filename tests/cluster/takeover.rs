@@ -1,5 +1,5 @@
 //! Objects as Flux, kubectl and Helm left them (recorded from the real ones by hack/record-takeover) are taken over without
-//! being made anew, and look afterwards as they do when Flux takes them over.
+//! being re-created, and look afterwards as they do when Flux takes them over.
 
 use anyhow::{Context as _, Result, ensure};
 use kube::api::{DynamicObject, Patch, PatchParams};

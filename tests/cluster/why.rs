@@ -454,7 +454,7 @@ fn refusals_of_an_apply_are_listed_with_file_line_and_cause() {
         }
         ensure!(!format!("{message}{list:?}").contains("hunter2"), "{message}");
 
-        // What was mended leaves no list behind.
+        // What was fixed leaves no list behind.
         let changes = ["webhook", "secret", "web"].map(|name| Change::delete(&format!("deploy/{name}.yaml")));
         let mut changes = changes.to_vec();
         changes.push(Change::write("deploy/two.yaml", config_map(ns, "good", "1")));

@@ -100,7 +100,7 @@ const COMMAND: &[(&str, Treatment)] = &[
     ),
 ];
 
-/// The repository of somebody's application, with a chart beside it.
+/// The repository of someone's application, with a chart beside it.
 fn repository(git: &GitServer) -> Result<Repository> {
     let repository = git.create_repository("app")?;
     let files = [
@@ -118,7 +118,7 @@ fn repository(git: &GitServer) -> Result<Repository> {
     Ok(repository)
 }
 
-/// The ports of the page, each with one that nobody listens at: another program on this machine may have the page's.
+/// The ports of the page, each with one that no one listens at: another program on this machine may have the page's.
 fn free_ports() -> Result<Vec<(String, String)>> {
     let ports = [8081, 8082, 8083, 9090, 9091, 9093, 9440, 9441, 9442, 9443];
     let own = ports.map(|port| Ok((format!(":{port}"), format!(":{}", free_port()?))));

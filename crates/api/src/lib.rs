@@ -9,7 +9,7 @@
 //! Three things are done about it. The CRDs do not demand a spec (nor do Flux's), and an object without one reads
 //! as the default: that is what `attr = "cfg_attr(all(), serde(default))"` on each kind says, in the one way that
 //! kube-derive lets through to the struct that it makes. A duration that is too long for Go reads as the longest
-//! one. For what is left, a status that somebody wrote by hand, watch through [`kube::core::DeserializeGuard`].
+//! one. For what is left, a status that someone wrote by hand, watch through [`kube::core::DeserializeGuard`].
 
 pub mod crd;
 pub mod facts;

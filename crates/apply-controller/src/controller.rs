@@ -118,7 +118,7 @@ where
     }
 }
 
-/// Enqueues Kustomizations whose objects somebody else changed or deleted.
+/// Enqueues Kustomizations whose objects someone else changed or deleted.
 async fn follow_drift(context: Arc<Context>, drifts: impl Stream<Item = Drift>) {
     let mut drifts = std::pin::pin!(drifts);
     while let Some(drift) = drifts.next().await {

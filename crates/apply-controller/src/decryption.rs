@@ -17,7 +17,7 @@ use kube::{Api, Client};
 use sops::flux::secret::{Clouds, ImportError, Imported};
 use sops::kms::vault::Login;
 use sops::{Decryptor, Integrity};
-use workload_identity::{Identities, told};
+use workload_identity::{Identities, api_message};
 use zeroize::{Zeroize as _, Zeroizing};
 
 /// Key of the list of servers in the ConfigMap of `--sops-vault-configmap`.
@@ -121,7 +121,7 @@ impl Decryption {
         let account = account.or(self.settings.default_account.as_deref());
         let clouds = Clouds {
             access: self.identities.access().clone(),
-            identity: self.identities.of(&namespace, account).await,
+            identity: self.identities.identity_of(&namespace, account).await,
             vault: self.vault_login(&namespace, account),
         };
         let keys = imported.into_keys(Some(clouds));
@@ -160,7 +160,7 @@ impl Decryption {
         };
         check_name(&key.name).map_err(unreadable)?;
         let found = secrets.get(&key.name).await;
-        let found = found.map_err(|error| unreadable(told(&error)))?;
+        let found = found.map_err(|error| unreadable(api_message(&error)))?;
         let data = found.data.unwrap_or_default().into_iter();
         let data = Wiped(data.map(|(entry, value)| (entry, value.0)).collect());
         let imported = import(&data.0).map_err(|ImportError { entry, problem }| Error::Import {

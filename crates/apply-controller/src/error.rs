@@ -61,7 +61,7 @@ pub enum Error {
         /// The same, one by one.
         errors: Vec<kube_apply::ObjectError>,
     },
-    /// Objects that left the source are not deleted before somebody confirms it.
+    /// Objects that left the source are not deleted before someone confirms it.
     #[error("{0}")]
     PruneRefused(String),
     /// The time that the spec allows ran out.

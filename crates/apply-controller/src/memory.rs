@@ -120,7 +120,7 @@ pub struct Entry {
     pub applied: Option<Applied>,
     /// The wait that is on.
     pub wait: Option<Wait>,
-    /// Managed objects were changed or deleted by somebody else since the newest run began.
+    /// Managed objects were changed or deleted by someone else since the newest run began.
     pub drifted: bool,
     /// A source of variables has changed since the newest run began.
     pub variables_touched: bool,
@@ -192,7 +192,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Nobody asked for it, and it changed nothing.
+    /// No one asked for it, and it changed nothing.
     pub(super) fn quiet(&self) -> bool {
         !self.changed
             && matches!(

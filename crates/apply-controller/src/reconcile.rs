@@ -103,7 +103,7 @@ pub async fn reconcile(context: Arc<Context>, key: ObjectKey) -> Next {
 async fn tell_of_rivals(context: &Context, key: &ObjectKey, mut recorder: Recorder<'_>) -> Next {
     let told = context.memory.with(key, |entry| {
         entry.rivals.untold = false;
-        entry.rivals.told()
+        entry.rivals.ready_suffix()
     });
     match recorder.report(Report::Rivals(told)).await {
         Ok(_) => Next::After(Duration::ZERO),

@@ -154,7 +154,7 @@ impl Matcher {
 }
 
 /// The rules of a text that can match nothing, with the number of their lines: an open `[`, a backslash at the end, `**`
-/// within a name. Flux passes over them without a word, so they are not refused; somebody should know all the same.
+/// within a name. Flux passes over them without a word, so they are not refused; someone should know all the same.
 pub fn malformed(text: &str) -> impl Iterator<Item = (usize, &str)> {
     rules(text).filter(|(_, line)| Pattern::parse(line).is_malformed())
 }

@@ -25,7 +25,7 @@
 //!
 //! # Sharing and garbage
 //! Content is counted (module `references`): a record holds its archive and root folder, a folder holds its entries, and an
-//! [`Ingest`] holds all that it has added until it is finished or dropped. What nobody holds is deleted at once.
+//! [`Ingest`] holds all that it has added until it is finished or dropped. What no one holds is deleted at once.
 //! Counting, renaming into place and deleting happen under one lock, which is why an ingest can rely on a blob
 //! that it found. No file is read or synced under it, folders that die aside.
 

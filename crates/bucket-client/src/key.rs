@@ -1,4 +1,4 @@
-//! Names of objects as paths of files. A name is anything that somebody chose; a path stays inside of the artifact.
+//! Names of objects as paths of files. A name is anything that someone chose; a path stays inside of the artifact.
 
 use artifact::tree::clean_path;
 

@@ -116,7 +116,7 @@ async fn list(request: &mut Request) -> Result<Listing, Error> {
         }
     })?;
     let ignore_file = ignore_file(request, &page, deadline).await?;
-    // Unlike for other kinds Flux leaves nothing out here unless somebody says so.
+    // Unlike for other kinds Flux leaves nothing out here unless someone says so.
     ignore::warn_of_malformed("spec.ignore", request.ignore.as_deref().unwrap_or_default());
     let mut matcher = Matcher::without_defaults(request.ignore.as_deref());
     let mut listing = Listing {
@@ -148,7 +148,7 @@ async fn list(request: &mut Request) -> Result<Listing, Error> {
     }
 }
 
-/// Text and etag of the ignore file. Nobody is asked for it when the listing shows that there is none.
+/// Text and etag of the ignore file. No one is asked for it when the listing shows that there is none.
 async fn ignore_file(
     request: &Request,
     first: &Page,

@@ -1,7 +1,7 @@
 //! S3, Amazon's and everybody else's: ListObjectsV2 and GetObject.
 //!
 //! As Flux's client does it: the bucket is a part of the host name where the store is known to want that, and of the
-//! path elsewhere. A region that nobody gave is learned from the first refusal.
+//! path elsewhere. A region that no one gave is learned from the first refusal.
 
 use cloud_identity::aws::{Keys, Signer, encode};
 use jiff::Timestamp;

@@ -19,7 +19,7 @@ impl Scope {
         let fields = object.as_object().into_iter().flatten();
         Self(
             fields
-                .map(|(name, field)| (name.clone(), value::of(field)))
+                .map(|(name, field)| (name.clone(), value::from_json(field)))
                 .collect(),
         )
     }

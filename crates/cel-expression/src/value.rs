@@ -7,7 +7,7 @@ use cel::objects::{Key, Map};
 use cel::{ExecutionError, Value};
 
 /// Numbers are what Go makes of an object's JSON: whole ones are int, all others double.
-pub(crate) fn of(json: &serde_json::Value) -> Value {
+pub(crate) fn from_json(json: &serde_json::Value) -> Value {
     convert(json, |number| {
         number.as_i64().map_or_else(|| double(number), Value::Int)
     })

@@ -132,7 +132,7 @@ async fn configuration(flags: &ClusterFlags) -> Result<(Config, Option<String>),
     };
     let kubeconfig = match kubeconfig {
         Ok(kubeconfig) => kubeconfig,
-        // In a pod there is no kubeconfig, and nobody asked for one.
+        // In a pod there is no kubeconfig, and no one asked for one.
         Err(error) if flags.kubeconfig.is_none() && flags.context.is_none() => {
             let config = Config::incluster().map_err(|_| configure(&error))?;
             let namespace = config.default_namespace.clone();
@@ -157,7 +157,7 @@ async fn configuration(flags: &ClusterFlags) -> Result<(Config, Option<String>),
     Ok((config, namespace))
 }
 
-/// kube says "default" where a context names no namespace; nobody chose that.
+/// kube says "default" where a context names no namespace; no one chose that.
 fn namespace_of_context(kubeconfig: &Kubeconfig, context: Option<&str>) -> Option<String> {
     let context = context.or(kubeconfig.current_context.as_deref())?;
     let named = kubeconfig.contexts.iter().find(|named| named.name == context)?;

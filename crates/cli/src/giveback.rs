@@ -1,4 +1,4 @@
-//! `windlass giveback`: gives Flux its place back from what `windlass takeover` has recorded, and checks that nothing was made anew.
+//! `windlass giveback`: gives Flux its place back from what `windlass takeover` has recorded, and checks that nothing was re-created.
 //!
 //! ```text
 //! record ─▶ uninstall ours ─▶ put Flux's objects back ─▶ resume ─▶ ask all objects ─▶ compare ─▶ delete the record
@@ -112,7 +112,7 @@ async fn give_back(
             .merge(id, "resume", &json!({"spec": {"suspend": null}}))
             .await
         {
-            // Somebody has deleted it since.
+            // Someone has deleted it since.
             Ok(()) | Err(Failure::NotReady(_)) => {}
             Err(failure) => return Err(failure),
         }

@@ -70,7 +70,7 @@ pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
             .await;
         lock.give_up().await;
         let (release, is_new) = installed?;
-        print(&told(&release, is_new))
+        print(&describe_release(&release, is_new))
     })
 }
 
@@ -88,7 +88,7 @@ async fn locked(
         .await
 }
 
-fn told(release: &Release, is_new: bool) -> String {
+fn describe_release(release: &Release, is_new: bool) -> String {
     let (namespace, version) = (&release.namespace, release.version);
     match is_new {
         true => format!("release {RELEASE} in namespace {namespace} is deployed, revision {version}\n"),
@@ -221,7 +221,7 @@ impl Wanted {
         let manifest = &self.release.manifest;
         let taken = match take_ownership {
             true => there,
-            // Somebody has applied them before, as README says; nothing changes by it whose they are.
+            // Someone has applied them before, as README says; nothing changes by it whose they are.
             false => {
                 let equal = definitions::equal_to_ours(platform, manifest, &there).await?;
                 definitions::adopt(platform, &equal).await?;

@@ -157,7 +157,7 @@ fn end(outcome: Result<(), Failure>) -> ExitCode {
     }
 }
 
-/// How shells report a process that SIGPIPE ended: kustomize ends so when nobody reads its output.
+/// How shells report a process that SIGPIPE ended: kustomize ends so when no one reads its output.
 const CLOSED_PIPE: u8 = 128 + 13;
 
 fn fail(message: &str) -> ExitCode {
@@ -165,7 +165,7 @@ fn fail(message: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Writes a line to standard error. When nobody reads it, nobody is to be told.
+/// Writes a line to standard error. When no one reads it, no one is to be told.
 fn tell(line: &str) {
     _ = writeln!(io::stderr().lock(), "{line}");
 }

@@ -43,7 +43,7 @@ impl Progress {
         if *self.told.borrow() == said {
             return;
         }
-        // When nobody reads it, nobody is to be told.
+        // When no one reads it, no one is to be told.
         _ = io::stderr().lock().write_all(written(self.way, &said).as_bytes());
         *self.told.borrow_mut() = said;
     }

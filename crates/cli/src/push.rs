@@ -171,7 +171,7 @@ fn annotations(flags: &Artifact) -> Result<BTreeMap<String, String>, Failure> {
     Ok(annotations)
 }
 
-/// A time that is the same for the same content, unless somebody wants to tell one.
+/// A time that is the same for the same content, unless someone wants to tell one.
 fn created(flags: &Artifact) -> Result<String, Failure> {
     if let Some((_, given)) = flags.annotations.iter().find(|(key, _)| key == image::CREATED) {
         return Ok(given.clone());

@@ -100,7 +100,7 @@ async fn with_sources(cluster: &Cluster, mut line: Vec<Value>) -> Result<Vec<Val
         line.push(cluster.need(&source).await?);
     }
     line.retain(|object| {
-        kind::of(&object::id(object)).is_some_and(|kind| kind.answers) && !is_static(object)
+        kind::kind_of(&object::id(object)).is_some_and(|kind| kind.answers) && !is_static(object)
     });
     Ok(line)
 }
@@ -164,7 +164,7 @@ async fn settled(
             let Some(object) = object else {
                 return Some(Err(Failure::NotReady(format!("{id} does not exist any more"))));
             };
-            last = told(object);
+            last = describe_state(object);
             match answer(object, is_new(object)) {
                 Answer::Open => {
                     progress.tell(&format!("waiting for {id}: {last}"));
@@ -173,7 +173,7 @@ async fn settled(
                 Answer::Ready => Some(Ok(at_revision(object))),
                 Answer::NotReady => Some(Err(Failure::NotReady(format!(
                     "{id} is not ready: {}",
-                    told(object)
+                    describe_state(object)
                 )))),
             }
         })
@@ -211,7 +211,7 @@ fn answer(object: &Value, is_new: bool) -> Answer {
     }
 }
 
-fn told(object: &Value) -> String {
+fn describe_state(object: &Value) -> String {
     let condition = ready(object);
     match (condition.reason, condition.message) {
         ("", message) => one_line(message),

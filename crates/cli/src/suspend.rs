@@ -120,7 +120,7 @@ pub(crate) fn resume(flags: &Resume) -> Result<(), Failure> {
             let progress = Progress::new(flags.quiet);
             for id in ids
                 .iter()
-                .filter(|id| kind::of(id).is_some_and(|kind| kind.answers))
+                .filter(|id| kind::kind_of(id).is_some_and(|kind| kind.answers))
             {
                 progress.tell(&format!("waiting for {id}"));
                 let revision = reconcile::ready_at(&cluster, id, flags.timeout, &progress).await?;

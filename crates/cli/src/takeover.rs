@@ -1,4 +1,4 @@
-//! `windlass takeover`: takes the place of Flux's own controllers, and checks that nothing was made anew.
+//! `windlass takeover`: takes the place of Flux's own controllers, and checks that nothing was re-created.
 //!
 //! ```text
 //! preflight ─ record ─▶ suspend ─▶ scale down ─▶ install over ─▶ ask all objects ─▶ compare
@@ -92,7 +92,7 @@ async fn locked(
     tell: &impl Fn(&str),
 ) -> Result<(Record, Snapshot), Failure> {
     pending::unlocked(platform, lock, flags.timeout, tell).await?;
-    // It is looked at again, as somebody else may have done something before the lock was taken.
+    // It is looked at again, as someone else may have done something before the lock was taken.
     let scene = Scene::look(cluster, platform, given).await?;
     scene.refuse_obstacles(platform, flags.suspend_self).await?;
     let mut record = recorded(cluster, platform, &scene, tell).await?;

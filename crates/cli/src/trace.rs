@@ -29,7 +29,7 @@ pub(crate) fn run(flags: &Flags) -> Result<(), Failure> {
     cluster::run(&flags.cluster, async |cluster| {
         let object = cluster.need_named(&named).await?;
         let mut found = climb(&Reader::new(&cluster), &object).await;
-        found.from = origin::of(&found);
+        found.from = origin::origin_of(&found);
         match flags.output {
             Output::Json | Output::Yaml => {
                 let value =

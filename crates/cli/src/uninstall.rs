@@ -53,7 +53,7 @@ pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
             .await;
         lock.give_up().await;
         gone?;
-        let mut text = told(&platform.namespace, &counts, flags.crds);
+        let mut text = describe_objects(&platform.namespace, &counts, flags.crds);
         if record::load(&platform.client, &platform.namespace)
             .await?
             .is_some()
@@ -247,7 +247,7 @@ async fn rest(
     Ok(gone)
 }
 
-fn told(
+fn describe_objects(
     namespace: &str,
     counts: &[(&'static delivery_graph::kind::Kind, usize)],
     with_definitions: bool,
@@ -286,10 +286,12 @@ mod tests {
     fn what_is_left_is_told() {
         let counts = [(&delivery_graph::kind::ALL[0], 2)];
         assert!(
-            told("n", &counts, false)
+            describe_objects("n", &counts, false)
                 .contains("left: the namespace n, the definitions, and 2 gitrepositories;")
         );
-        assert!(told("n", &counts, true).contains("left: the namespace n; what was delivered stays"));
+        assert!(
+            describe_objects("n", &counts, true).contains("left: the namespace n; what was delivered stays")
+        );
         assert!(
             would_go(&counts)
                 .starts_with("--crds would delete the definitions and with them 2 objects (2 git")

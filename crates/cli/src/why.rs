@@ -85,7 +85,7 @@ async fn of_flux(cluster: &Cluster, root: &manifest::ObjectId) -> Result<Finding
     let object = cluster.need(root).await?;
     let reader = Reader::new(cluster);
     let mut found = walk_over(&reader, root).await;
-    found.from = origin::of(&climb(&reader, &object).await);
+    found.from = origin::origin_of(&climb(&reader, &object).await);
     Ok(found)
 }
 

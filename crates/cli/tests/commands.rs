@@ -94,7 +94,7 @@ fn without_a_cluster_it_is_said_how_to_name_one() {
 fn a_cluster_that_does_not_answer_is_told_with_its_address() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let kubeconfig = folder.path().join("config");
-    // Nothing listens on the port that is reserved for nobody.
+    // Nothing listens on the port that is reserved for no one.
     let text = "current-context: a\ncontexts: [{name: a, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\n\
                 clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\n";
     std::fs::write(&kubeconfig, text).expect("file");

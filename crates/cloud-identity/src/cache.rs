@@ -1,6 +1,6 @@
 //! Tokens that are still good, bounded in number and in time.
 //!
-//! Who asks for a token that somebody else is getting at this moment waits for that one. As in Flux a token is used
+//! Who asks for a token that someone else is getting at this moment waits for that one. As in Flux a token is used
 //! for four fifths of its life, and no longer than `--token-cache-max-duration`.
 
 use std::collections::HashMap;

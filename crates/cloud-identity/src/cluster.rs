@@ -44,7 +44,7 @@ impl Cluster {
         session: Session<'_>,
         read_kubeconfig: ReadKubeconfig,
     ) -> Result<Endpoint, Error> {
-        // The controller's own token is shown to the cluster that the provider knows by that name, and to nobody whom whoever
+        // The controller's own token is shown to the cluster that the provider knows by that name, and to no one whom whoever
         // wrote the address and authority chose. A ServiceAccount is the writer's own.
         let is_controller = matches!(identity, Identity::Controller);
         if !is_controller && !self.address.is_empty() && !self.authority.is_empty() {

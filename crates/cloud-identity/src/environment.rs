@@ -57,7 +57,7 @@ impl Environment {
             .filter(|value| !value.is_empty())
     }
 
-    /// A variable, or what it is when nobody set it.
+    /// A variable, or what it is when no one set it.
     pub(crate) fn get_or<'a>(&'a self, name: &str, default: &'a str) -> &'a str {
         self.get(name).unwrap_or(default)
     }

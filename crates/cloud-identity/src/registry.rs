@@ -79,7 +79,7 @@ async fn ecr(host: &str, identity: &Identity, session: Session<'_>) -> Result<To
     let is_public = host == PUBLIC_ECR;
     let region = match ECR.captures(host) {
         _ if is_public => PUBLIC_ECR_REGION,
-        // The host is Amazon's whole: what stands before and after must not make it somebody else's.
+        // The host is Amazon's whole: what stands before and after must not make it someone else's.
         // The pattern takes more than Amazon has: `amazonaws.com.cc`.
         Some(found)
             if found.get(0).is_some_and(|all| all.as_str() == host)

@@ -35,7 +35,7 @@ impl fmt::Debug for Secret {
 pub struct Token {
     /// The secret.
     pub secret: Secret,
-    /// Until when it is good; None when nobody said so.
+    /// Until when it is good; None when no one said so.
     pub expires: Option<Timestamp>,
 }
 

@@ -114,7 +114,7 @@ impl Targets {
     }
 
     /// Finds the target of an object, which answers now if it is a remote one.
-    pub async fn of(&self, placement: Placement<'_>) -> Result<Arc<Target>, Error> {
+    pub async fn target_of(&self, placement: Placement<'_>) -> Result<Arc<Target>, Error> {
         let asker = Asker {
             default_account: self.remote_account.as_deref(),
             is_locked: self.default_account.is_some(),

@@ -5,7 +5,7 @@
 
 /// The annotation of a source.
 pub const ANNOTATION: &str = "windlass.dev/access-from";
-/// Longer values are no list that somebody wrote.
+/// Longer values are no list that someone wrote.
 const MAX_LENGTH: usize = 16 * 1024;
 
 /// A reference that the source's owner does not want.
@@ -31,7 +31,7 @@ pub enum Denied {
 /// Returns whether an object in the namespace `from` may refer to a source in `namespace` that has this annotation.
 ///
 /// The value is a list of namespaces, separated by commas: names, prefixes that end in `*`, or `*` for all. Empty means
-/// nobody else. The source's own namespace needs no permission.
+/// no one else. The source's own namespace needs no permission.
 ///
 /// # Errors
 /// When it may not.

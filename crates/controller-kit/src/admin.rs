@@ -1,7 +1,7 @@
 //! The endpoints for those who run a controller: /metrics, /healthz and /readyz.
 //!
 //! In: the metrics registry and what is ready. Out: two small HTTP servers. They answer from memory and ask
-//! nobody, so that a probe tells about this process and not about the API server.
+//! no one, so that a probe tells about this process and not about the API server.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

@@ -2,7 +2,7 @@
 //!
 //! In: an object as last seen. Out: at most one JSON patch that is guarded by a test of what it builds on, so
 //! that a stale view cannot drop another's finalizer or add ours twice. When the test fails, the object is read
-//! again and the patch made anew.
+//! again and the patch re-created.
 
 use std::fmt::Debug;
 

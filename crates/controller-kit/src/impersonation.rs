@@ -1,4 +1,4 @@
-//! Doing something as a service account of somebody else.
+//! Doing something as a service account of someone else.
 //!
 //! The API server decides what the account may do; this only says who asks. All accounts share the connections and the
 //! limits of one client, so that a thousand tenants cost no thousand connections.

@@ -1,7 +1,7 @@
 //! Kubeconfigs that users give for remote clusters.
 //!
 //! Such a kubeconfig is hostile: it must not make this process start a program, read a file of its own container (a token of
-//! it could be sent to a server of the user's), or trust anybody, unless a flag says so. What Flux drops in silence is
+//! it could be sent to a server of the user's), or trust anybody, unless a flag says so. What Flux drops silently is
 //! refused here with the reason.
 
 use kube::Config;

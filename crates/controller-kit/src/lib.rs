@@ -7,7 +7,7 @@
 //! | [`process`], [`telemetry`], [`admin`], [`metrics`] | crypto, allocator, signals; logs; endpoints; what is measured |
 //! | [`access_from`] | who may refer to a source from another namespace |
 //! | [`credentials`] | what a controller needs to call another: an authority to trust, and a token |
-//! | [`impersonation`], [`kubeconfig`] | working as somebody's service account; on somebody's cluster |
+//! | [`impersonation`], [`kubeconfig`] | working as someone's service account; on someone's cluster |
 //! | [`client`], [`leader`] | the connection to the Kubernetes API; who of several replicas works |
 //! | [`runtime`], [`ObjectKey`] | from watches to keys |
 //! | [`queue`], [`jitter`] | which object is worked on next, and when |

@@ -5,7 +5,7 @@
 //! The stream has to be polled for the store to fill.
 //!
 //! A list is decoded as a whole; without care one object that cannot be read (its CRD is more lenient than its type, or
-//! somebody wrote its status by hand) would hide all others. So each is decoded by itself, and one that cannot be read is
+//! someone wrote its status by hand) would hide all others. So each is decoded by itself, and one that cannot be read is
 //! logged and left out.
 
 mod cache;
@@ -30,7 +30,7 @@ use changes::Changes;
 
 pub use request::{requested_at, should_reconcile_now};
 
-/// kubectl keeps the whole manifest here; nobody but kubectl reads it.
+/// kubectl keeps the whole manifest here; no one but kubectl reads it.
 const LAST_APPLIED_ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// The objects of a kind in the scope of the flags: all namespaces or the one that this process runs in.

@@ -1,4 +1,4 @@
-//! The way up from an object: who owns it, what applied it, what that was made of, and so on to where nobody did.
+//! The way up from an object: who owns it, what applied it, what that was made of, and so on to where no one did.
 
 use std::collections::BTreeSet;
 
@@ -143,7 +143,7 @@ fn made_of<'a>(
 ) -> BoxFuture<'a, Vec<Finding>> {
     async move {
         let mut sources = Vec::new();
-        if kind::of(&object::id(object)).is_none() {
+        if kind::kind_of(&object::id(object)).is_none() {
             return sources;
         }
         let links = object::links(object).into_iter();
@@ -181,7 +181,7 @@ fn unreadable(id: &ObjectId, role: &'static str, why: &str) -> Finding {
 
 /// How an object is: as its conditions say if it is of Flux, else as kstatus says.
 pub fn about(role: &'static str, id: &ObjectId, object: &Value) -> Finding {
-    if kind::of(id).is_some() {
+    if kind::kind_of(id).is_some() {
         return Finding {
             path: text(object, "/spec/path").to_owned(),
             ..walk::about(role, id, object)

@@ -106,7 +106,7 @@ pub fn parse_id(text: &str) -> Option<ObjectId> {
 }
 
 /// Finds the kind of an object; None for those of others.
-pub fn of(id: &ObjectId) -> Option<&'static Kind> {
+pub fn kind_of(id: &ObjectId) -> Option<&'static Kind> {
     exact(&id.kind).filter(|kind| kind.group == id.group)
 }
 

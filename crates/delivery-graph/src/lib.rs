@@ -5,7 +5,7 @@
 //! | [`kind`] | which kinds Flux has, and by which words people name them |
 //! | [`object`] | what an object says about itself: conditions, revisions, what it needs |
 //! | [`walk`] | what keeps an object of Flux from being ready |
-//! | [`climb`] | what delivers an object of any kind, up to where nobody does |
+//! | [`climb`] | what delivers an object of any kind, up to where no one does |
 //! | [`origin`] | the commit that it came from |
 //! | [`causes`] | what is wrong with what delivers it |
 //! | [`tree`] | what it has applied |
@@ -41,7 +41,7 @@ pub trait Objects: Sync {
     fn list<'a>(&'a self, kind: &'static Kind) -> BoxFuture<'a, Vec<Value>>;
 }
 
-/// Returns a text as one line. What somebody wrote into a status must not steer a terminal either.
+/// Returns a text as one line. What someone wrote into a status must not steer a terminal either.
 pub fn one_line(text: &str) -> String {
     let words: Vec<_> = text.split_whitespace().collect();
     words.join(" ").replace(char::is_control, "")

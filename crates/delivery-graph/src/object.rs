@@ -116,7 +116,7 @@ pub fn is_in_progress(object: &Value) -> bool {
         .is_some_and(|condition| condition.status == "True" && condition.reason != "ProgressingWithRetry")
 }
 
-/// Returns whether nothing will happen before somebody changes something.
+/// Returns whether nothing will happen before someone changes something.
 pub fn is_stalled(object: &Value) -> bool {
     condition(object, api::meta::condition_types::STALLED).is_some_and(|condition| condition.status == "True")
 }

@@ -38,7 +38,7 @@ pub fn is_delivered(found: &Finding) -> bool {
 }
 
 /// Finds the nearest revision on the way: that which the first deliverer has applied, and where its source is.
-pub fn of(found: &Finding) -> Option<Origin> {
+pub fn origin_of(found: &Finding) -> Option<Origin> {
     let chain = found.chain();
     let deliverer = chain
         .iter()
@@ -121,7 +121,7 @@ mod tests {
             "object",
             vec![one("Deployment/shop/web", OWNED_BY, vec![app])],
         );
-        let origin = of(&pod).unwrap();
+        let origin = origin_of(&pod).unwrap();
         assert_eq!(origin.to_string(), "main@sha1:aa of https://git.example/app");
         let names: Vec<_> = pod.chain().iter().map(|found| found.object.as_str()).collect();
         assert_eq!(
@@ -148,10 +148,10 @@ mod tests {
             ..one("HelmRelease/shop/web", "object", vec![chart])
         };
         assert_eq!(
-            of(&release).unwrap().to_string(),
+            origin_of(&release).unwrap().to_string(),
             "main@sha1:aa of https://git.example/charts"
         );
         let alone = one("Pod/shop/web", "object", vec![]);
-        assert!(of(&alone).is_none() && !is_delivered(&alone));
+        assert!(origin_of(&alone).is_none() && !is_delivered(&alone));
     }
 }

@@ -151,7 +151,7 @@ impl Delivery {
             .filter(is_coming)
             .map(|(id, _)| id.clone())
             .collect();
-        // A chart is made anew of every revision of its source, even if its version stays.
+        // A chart is re-created of every revision of its source, even if its version stays.
         let charts = objects.iter().filter(|(id, object)| {
             let of_source = |link: &object::Link| self.had.contains(&link.id) || coming.contains(&link.id);
             id.kind == "HelmChart"

@@ -57,7 +57,7 @@ pub async fn grow(objects: &dyn Objects, root: &Value, compact: bool) -> Vec<Nod
                 Ok(object) => {
                     // Whoever applies itself, or is applied twice, is followed once.
                     let new = seen.insert(id.clone());
-                    let inventory = object.as_ref().filter(|_| new && kind::of(&id).is_some());
+                    let inventory = object.as_ref().filter(|_| new && kind::kind_of(&id).is_some());
                     let children = inventory
                         .map(|object| applied(object, compact))
                         .unwrap_or_default();
@@ -90,7 +90,7 @@ fn applied(object: &Value, compact: bool) -> Vec<(ObjectId, String)> {
         Some((id, text(entry, "/v").to_owned()))
     });
     parsed
-        .filter(|(id, _)| !compact || has_inventory(&id.kind) && kind::of(id).is_some())
+        .filter(|(id, _)| !compact || has_inventory(&id.kind) && kind::kind_of(id).is_some())
         .collect()
 }
 
@@ -98,7 +98,7 @@ fn applied(object: &Value, compact: bool) -> Vec<(ObjectId, String)> {
 pub fn node(parent: Option<usize>, id: ObjectId, version: &str, object: Option<&Value>) -> Node {
     let (status, message) = match object {
         None => ("NotFound", String::new()),
-        Some(object) if kind::of(&id).is_some() => of_flux(object),
+        Some(object) if kind::kind_of(&id).is_some() => of_flux(object),
         Some(object) => {
             let verdict = verdict::compute(object);
             let is_well = verdict.status == Status::Current;

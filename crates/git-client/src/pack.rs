@@ -30,7 +30,7 @@ pub(super) const SHA1: gix::hash::Kind = gix::hash::Kind::Sha1;
 /// Content that cannot be read, or must not be.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It is no pack, or one that nobody should send.
+    /// It is no pack, or one that no one should send.
     #[error(transparent)]
     Receive(git_pack::Error),
     /// The time is over.

@@ -279,7 +279,7 @@ fn sane<T>(nonsense: &str, talk: impl FnOnce() -> T) -> Result<T, Error> {
     talked.map_err(|_| Error::Talk(nonsense.to_owned()))
 }
 
-/// Receives a pack into a file that nobody else can find, and that is gone with the pack.
+/// Receives a pack into a file that no one else can find, and that is gone with the pack.
 fn write(bytes: &mut dyn io::BufRead, directory: &Path, packs: &Settings) -> Result<Pack, git_pack::Error> {
     let file = tempfile::tempfile_in(directory).map_err(git_pack::Error::Write)?;
     Pack::receive(bytes, file, packs)

@@ -19,7 +19,7 @@ pub enum Error {
     /// The receiver was told to stop.
     #[error("receiving the pack was cancelled")]
     Cancelled,
-    /// It does not begin as packs do, or is of a version that nobody writes.
+    /// It does not begin as packs do, or is of a version that no one writes.
     #[error("failed to receive the pack: it does not begin with the signature of a pack of version 2 or 3")]
     Signature,
     /// Its own checksum does not fit.

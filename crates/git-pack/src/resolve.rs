@@ -37,7 +37,7 @@ pub(crate) fn resolve(
     let waiting = Waiting::new(std::mem::take(&mut seen.deltas));
     let bases: Vec<(ObjectId, u64, Kind)> = whole
         .iter()
-        .filter(|&&(id, offset, _)| !waiting.of(id, offset).is_empty())
+        .filter(|&&(id, offset, _)| !waiting.deltas_on(id, offset).is_empty())
         .copied()
         .collect();
     // In the place of the other list, which has elements of the same size.
@@ -91,7 +91,7 @@ impl Waiting {
     }
 
     /// Offsets of the deltas whose base is the object `id` at `offset`.
-    fn of(&self, id: ObjectId, offset: u64) -> Vec<u64> {
+    fn deltas_on(&self, id: ObjectId, offset: u64) -> Vec<u64> {
         let by_offset = equal(&self.by_offset, &offset);
         by_offset.chain(equal(&self.by_name, &id)).collect()
     }
@@ -136,7 +136,7 @@ impl Resolver<'_> {
         let mut resolved = 0;
         let content = self.whole(offset)?;
         let mut chain = Vec::new();
-        self.open(&mut chain, offset, content, waiting.of(id, offset));
+        self.open(&mut chain, offset, content, waiting.deltas_on(id, offset));
         while let Some(base) = chain.last_mut() {
             let Some(offset) = base.deltas.pop() else {
                 let done = chain.pop().and_then(|done| done.content);
@@ -151,7 +151,7 @@ impl Resolver<'_> {
             let id = name.try_finalize().map_err(|_| Error::Collision { offset })?;
             objects.push((id, offset));
             resolved += 1;
-            let deltas = waiting.of(id, offset);
+            let deltas = waiting.deltas_on(id, offset);
             if deltas.is_empty() {
                 continue;
             }

@@ -7,7 +7,7 @@
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Nobody answers there, or its name is not known.
+    /// No one answers there, or its name is not known.
     #[error("failed to reach '{address}'")]
     Dial {
         /// `host:port` of the server or of the proxy.

@@ -81,7 +81,7 @@ impl Context<'_> {
     }
 
     /// Parses `text` beside a copy of the current templates, as a template of the name of the one at the root, and executes
-    /// it: Go's `Clone`, `New`, `Parse` and `Execute`. What it defines is seen by nobody else.
+    /// it: Go's `Clone`, `New`, `Parse` and `Execute`. What it defines is seen by no one else.
     ///
     /// What the parser refuses is an error of [`ErrorKind::Parse`].
     pub fn execute_text(&mut self, text: &Str, data: &Value) -> Result<Vec<u8>, Error> {

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 /// `errors.Unwrap` gives, by which Helm lists every place on the way.
 ///
 /// The text of an error usually ends in that of its cause, a thousand times over where templates include each other
-/// endlessly. It is kept once: each error has its own words, and the whole is put together when somebody asks.
+/// endlessly. It is kept once: each error has its own words, and the whole is put together when someone asks.
 #[derive(Clone)]
 pub struct Error(Arc<Inner>);
 
@@ -64,7 +64,7 @@ impl Error {
 
     /// Makes an error whose text is `words` and then that of its cause, which is what `%w` at the end of a format gives.
     ///
-    /// A text of some megabytes grows no more: the cause itself is returned then, as if nobody had stood in between.
+    /// A text of some megabytes grows no more: the cause itself is returned then, as if no one had stood in between.
     pub fn wrap(kind: ErrorKind, words: impl Into<String>, cause: Error) -> Self {
         let words = words.into();
         let length = words.len() + cause.0.length;

@@ -108,7 +108,7 @@ async fn write(
     }
     Err(Failed {
         created: written.created,
-        error: Error::new(ErrorKind::Apply, told(&problems, separator)),
+        error: Error::new(ErrorKind::Apply, join_failures(&problems, separator)),
     })
 }
 
@@ -205,7 +205,7 @@ pub(crate) fn mark(targets: &mut [Resource], release: Release<'_>) {
 /// So many failures are told; the rest are counted.
 const TOLD: usize = 20;
 
-pub(crate) fn told(problems: &[String], separator: &str) -> String {
+pub(crate) fn join_failures(problems: &[String], separator: &str) -> String {
     let mut text = problems[..problems.len().min(TOLD)].join(separator);
     if problems.len() > TOLD {
         text += &format!("{separator}and {} more", problems.len() - TOLD);

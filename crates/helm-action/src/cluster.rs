@@ -9,7 +9,7 @@ use crate::{Error, ErrorKind, Log, Storage};
 /// Where actions work, and as whom.
 #[derive(Clone)]
 pub struct Cluster {
-    /// Sends all requests; impersonates somebody where that was asked for.
+    /// Sends all requests; impersonates someone where that was asked for.
     pub client: kube::Client,
     /// Resolves kinds, writes, and keeps the index of what is managed. It writes as `client`.
     pub engine: kube_apply::Engine,
@@ -30,7 +30,7 @@ pub struct Context<'a> {
     /// Ends its waits at once, those of hooks aside; the record is then written as failed.
     pub cancelled: CancellationToken,
     /// Ends the waits of hooks. It is not `cancelled` that does, which a newer revision may set off: a migration that runs is
-    /// not to be taken for failed, and replaced, because somebody has pushed a commit.
+    /// not to be taken for failed, and replaced, because someone has pushed a commit.
     pub stopped: CancellationToken,
     /// Hears now and then, in one line, what a wait that lasts waits for.
     pub tell: &'a Tell,

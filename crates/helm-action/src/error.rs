@@ -32,7 +32,7 @@ pub enum ErrorKind {
     Render,
     /// The rendered text is no list of objects that the cluster knows.
     Build,
-    /// An object belongs to somebody else.
+    /// An object belongs to someone else.
     Ownership,
     /// The CRDs of the chart could not be applied.
     Crds,

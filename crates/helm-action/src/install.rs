@@ -98,7 +98,7 @@ pub(crate) fn method(server_side: bool) -> ApplyMethod {
     }
 }
 
-/// Reads what is to be made; refuses what is somebody else's.
+/// Reads what is to be made; refuses what is someone else's.
 async fn targets(context: &Context<'_>, order: &Install, record: &Record) -> Result<Vec<Resource>, Error> {
     let read = resources::read(context.cluster, &record.release.manifest, &order.namespace).await;
     let mut targets =

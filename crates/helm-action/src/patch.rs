@@ -19,7 +19,7 @@ pub(crate) fn make(
     wanted: &Map<String, Value>,
     live: &Value,
 ) -> Result<Option<MadePatch>, String> {
-    match schema::of(gvk) {
+    match schema::schema_of(gvk) {
         Some(schema) => Ok(strategic(declared, wanted, live, schema)),
         None => Ok(some(json_merge::two_way(declared, wanted)).map(MadePatch::Merge)),
     }
@@ -31,7 +31,7 @@ pub(crate) fn adopt(
     wanted: &Map<String, Value>,
     live: &Value,
 ) -> Result<Option<MadePatch>, String> {
-    match schema::of(gvk) {
+    match schema::schema_of(gvk) {
         Some(schema) => Ok(strategic(wanted, wanted, live, schema)),
         None => {
             let live = live.as_object().ok_or("the live object is none")?;

@@ -166,7 +166,7 @@ pub(crate) fn objects(manifest: &str) -> Result<Vec<Object>, Error> {
     Ok(objects)
 }
 
-/// Lists may hold lists; so deep does nobody nest them.
+/// Lists may hold lists; so deep does no one nest them.
 const DEEPEST: usize = 8;
 
 /// Takes lists apart.

@@ -2,7 +2,7 @@
 //!
 //! A history is listed by labels, as metadata only; a record is read when it is needed. Who has asked for the newest one goes
 //! on to an action that needs it too, which need not ask again: it is kept until then, or until something is written. What
-//! somebody else writes meanwhile does no harm. Revisions are created, never replaced by each other: of two who make the same one, the second is told ([`StorageError::Exists`]).
+//! someone else writes meanwhile does no harm. Revisions are created, never replaced by each other: of two who make the same one, the second is told ([`StorageError::Exists`]).
 
 mod error;
 mod requests;
@@ -110,7 +110,7 @@ impl Storage {
                     last: record,
                 });
             }
-            // It is gone by now: somebody else has taken it away.
+            // It is gone by now: someone else has taken it away.
             history = self.history(name).await?;
         }
         Ok(Read {

@@ -1,4 +1,4 @@
-//! Objects that only revisions that failed have made, and that nobody knows any more: Helm compares with the deployed revision
+//! Objects that only revisions that failed have made, and that no one knows any more: Helm compares with the deployed revision
 //! alone, and leaves them where they are for ever.
 
 use helm_release::history::History;
@@ -11,7 +11,7 @@ use crate::{Context, Error};
 /// Finds objects of revisions that failed after `since`, but for those of `originals`, which are compared anyway. `known` are
 /// records that need not be read; the first is the one that `originals` are of.
 ///
-/// What is found may never have been made, or be somebody else's.
+/// What is found may never have been made, or be someone else's.
 pub(crate) async fn find(
     context: &Context<'_>,
     history: &History,

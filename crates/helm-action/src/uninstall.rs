@@ -126,7 +126,7 @@ async fn delete(context: &Context<'_>, order: &Uninstall, record: &Record) -> Re
     if problems.is_empty() {
         Ok(terminating)
     } else {
-        Err(failed(apply::told(&problems, "; ")))
+        Err(failed(apply::join_failures(&problems, "; ")))
     }
 }
 

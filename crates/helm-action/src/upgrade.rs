@@ -304,7 +304,7 @@ pub(crate) async fn clean_up(
     if problems.is_empty() {
         return error;
     }
-    let problems = apply::told(&problems, ", ");
+    let problems = apply::join_failures(&problems, ", ");
     error
         .within(format!(
             "an error occurred while cleaning up resources. original {action} error"

@@ -13,7 +13,7 @@ use kube_health::{Check, Checks, Outcome, Report, Target, WaitRequest};
 use manifest::ObjectId;
 use serde_json::Value;
 
-use crate::apply::told;
+use crate::apply::join_failures;
 use crate::resources::Resource;
 use crate::{Context, Error, ErrorKind, WaitStrategy, Waiting};
 
@@ -73,7 +73,7 @@ pub(crate) async fn until_gone(
     if left.is_empty() {
         Ok(())
     } else {
-        Err(Error::new(ErrorKind::Delete, told(&left, "; ")))
+        Err(Error::new(ErrorKind::Delete, join_failures(&left, "; ")))
     }
 }
 

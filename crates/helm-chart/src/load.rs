@@ -59,7 +59,7 @@ pub fn load_folder(path: &str, helm: Helm, warnings: &mut Vec<Warning>) -> Resul
     loader.root(files)
 }
 
-/// Loads a chart from an archive in a file; the file is looked at first, so that a text file is refused by name.
+/// Loads a chart from an archive in a file; the file is looked at first, so that a text file is rejected by name.
 pub fn load_archive_file(path: &str, helm: Helm, warnings: &mut Vec<Warning>) -> Result<Chart, Error> {
     let mut loader = Loader::new(helm, warnings);
     let files = archive::read_file(path, helm, &mut loader.budget)?;

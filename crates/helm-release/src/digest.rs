@@ -11,7 +11,7 @@ use sha2::{Sha256, Sha384, Sha512};
 pub(crate) struct Invalid;
 
 /// Returns the digest of what is written.
-pub(crate) fn of(write: impl FnOnce(&mut dyn io::Write)) -> String {
+pub(crate) fn digest_of(write: impl FnOnce(&mut dyn io::Write)) -> String {
     format!("sha256:{}", hash::<Sha256>(write))
 }
 

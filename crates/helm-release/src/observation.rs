@@ -1,6 +1,6 @@
 //! The digest by which Flux knows a release again that it made: of what it saw when it stored it.
 //!
-//! It stands in `status.history` of a HelmRelease. Where it is that of the stored release, nobody else has touched it.
+//! It stands in `status.history` of a HelmRelease. Where it is that of the stored release, no one else has touched it.
 
 use std::io;
 
@@ -39,7 +39,7 @@ enum Metadata<'a> {
 /// The digest of a release: `sha256:…`. `oci_digest` is that of the chart's OCI artifact, if it came from one.
 #[must_use]
 pub fn digest(release: &Release, oci_digest: Option<&str>) -> String {
-    digest::of(|to| write(release, oci_digest, to))
+    digest::digest_of(|to| write(release, oci_digest, to))
 }
 
 pub(crate) fn write(release: &Release, oci_digest: Option<&str>, to: &mut dyn io::Write) {

@@ -224,7 +224,7 @@ pub enum HookPhase {
     #[default]
     #[serde(rename = "")]
     Never,
-    /// Nobody saw its end.
+    /// No one saw its end.
     Unknown,
     /// It runs.
     Running,

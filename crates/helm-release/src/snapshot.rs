@@ -81,7 +81,7 @@ pub enum Unverified {
     /// The recorded digest is no digest.
     #[error("release digest verification error")]
     Digest,
-    /// Somebody else made it, or changed it.
+    /// Someone else made it, or changed it.
     #[error("release not observed to be made for object")]
     NotObserved,
 }

@@ -9,7 +9,7 @@ use crate::digest;
 /// The digest of composed values: of their YAML with the keys in order, or of nothing when there are none.
 #[must_use]
 pub fn digest(values: &Map<String, Value>) -> String {
-    digest::of(|to| write(values, to))
+    digest::digest_of(|to| write(values, to))
 }
 
 /// Returns whether values are those that a digest was made of. One that is none is of no values.

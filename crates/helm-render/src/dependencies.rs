@@ -2,7 +2,7 @@
 //!
 //! Between loading and composing values (Helm's `ProcessDependencies`): a loaded chart and the given values go in, a chart
 //! comes out whose disabled dependencies are gone, whose aliases are charts of their own and whose default values hold
-//! what it imports. Files, templates and values that nobody changed are shared with the loaded chart.
+//! what it imports. Files, templates and values that no one changed are shared with the loaded chart.
 
 mod enabled;
 mod graph;

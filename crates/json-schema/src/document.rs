@@ -112,7 +112,7 @@ pub(super) fn lookup<'s, 'a>(root: &'s Json<'a>, url: &str, at: &str) -> Result<
 #[derive(Debug, Default)]
 pub(super) struct Documents<'a> {
     texts: BTreeMap<String, Arc<Json<'a>>>,
-    /// URNs that nobody resolves: Helm takes them for `true` and warns.
+    /// URNs that no one resolves: Helm takes them for `true` and warns.
     pub(super) unresolved_urns: BTreeSet<String>,
 }
 

@@ -30,7 +30,7 @@ impl Engine {
         }
     }
 
-    /// Returns an engine that writes as somebody else in the same cluster, for example as a tenant's service account.
+    /// Returns an engine that writes as someone else in the same cluster, for example as a tenant's service account.
     /// Discovery and watches stay with the identity that the engine was made with.
     pub fn with_client(&self, client: Client) -> Self {
         Self {

@@ -16,13 +16,13 @@ use crate::{Change, mapper};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Class {
-    /// Permission, quota or an admission policy refused: somebody must allow it.
+    /// Permission, quota or an admission policy refused: someone must allow it.
     Forbidden,
     /// The manifest is wrong: only a new revision helps.
     Invalid,
     /// A field that cannot change was changed: force or a new revision helps.
     Immutable,
-    /// Somebody else wrote at the same moment, several times over.
+    /// Someone else wrote at the same moment, several times over.
     Conflict,
     /// The namespace, or something else that the request names, does not exist.
     NotFound,

@@ -1,7 +1,7 @@
-//! Boils metadata down to a few bytes that tell whether somebody touched what we applied. Pure.
+//! Boils metadata down to a few bytes that tell whether someone touched what we applied. Pure.
 //!
 //! When another manager changes, takes or removes a field of ours, the API server takes the field out of our entry in
-//! `metadata.managedFields`; when somebody writes under our name, the entry's time moves. Status updates and fields that
+//! `metadata.managedFields`; when someone writes under our name, the entry's time moves. Status updates and fields that
 //! others add do not touch it. So the entry, the owner labels and whatever kubectl left behind are all that has to be
 //! compared, and a watch of metadata alone tells drift. A write that changes nothing does not change the entry either.
 
@@ -243,7 +243,7 @@ impl kube::Resource for Glimpse {
 /// Remembered facts about a live object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// Changes when somebody touches what we applied.
+    /// Changes when someone touches what we applied.
     pub fingerprint: Digest,
     /// When we last changed something, by the server's clock, to the second. Two changes within one second may leave the
     /// same fingerprint.
@@ -258,7 +258,7 @@ pub struct Facts {
     pub policy: Policy,
     /// Other tools left field managers or annotations that are to be taken over.
     pub needs_take_over: bool,
-    /// The owner label was written under our field manager: another owner applied it, nobody edited it.
+    /// The owner label was written under our field manager: another owner applied it, no one edited it.
     pub owner_label_is_ours: bool,
     /// It is being deleted.
     pub terminating: bool,

@@ -2,7 +2,7 @@
 //!
 //! A rule names fields by JSON pointers, and objects by a selector. An object that exists is compared with its manifest
 //! without these fields; when it is applied for another reason, each of them that differs is left out of what is sent if
-//! another server-side applier owns it, and sent as it is live if nobody else does, as in Flux. What does not exist yet
+//! another server-side applier owns it, and sent as it is live if no one else does, as in Flux. What does not exist yet
 //! is created as the manifest has it.
 
 mod compare;

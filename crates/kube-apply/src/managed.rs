@@ -75,7 +75,7 @@ impl ManagedIndex {
             .map(|kind| self.start(owner, kind))
             .collect();
         let all = future::join_all(waits.into_iter().map(|mut ready| async move {
-            // An error means that the watch ended: somebody forgot the kind meanwhile.
+            // An error means that the watch ended: someone forgot the kind meanwhile.
             let _ = ready.wait_for(|ready| *ready).await;
         }));
         if tokio::time::timeout(FIRST_LIST, all).await.is_err() {
@@ -83,7 +83,7 @@ impl ManagedIndex {
         }
     }
 
-    /// Says that the owner uses these kinds and no others; watches that nobody uses are stopped.
+    /// Says that the owner uses these kinds and no others; watches that no one uses are stopped.
     pub fn retain_kinds(&self, owner: &Owner, kinds: &[Arc<Resource>]) {
         let keep = |group: &str, kind: &str| kinds.iter().any(|r| r.api.group == group && r.api.kind == kind);
         self.inner.index().release(owner, &keep);
@@ -126,12 +126,12 @@ impl ManagedIndex {
         self.inner.index().recorded(id)
     }
 
-    /// Returns whether this owner applied exactly this, and nobody touched it since.
+    /// Returns whether this owner applied exactly this, and no one touched it since.
     pub fn is_current(&self, id: &ObjectId, owner: &Owner, desired: Digest) -> bool {
         self.inner.index().is_current(id, owner, desired)
     }
 
-    /// Returns whether this owner applied the object, and nobody touched it since.
+    /// Returns whether this owner applied the object, and no one touched it since.
     pub fn is_untouched(&self, id: &ObjectId, owner: &Owner) -> bool {
         self.inner.index().is_untouched(id, owner)
     }

@@ -1,7 +1,7 @@
 //! Resolves kinds: which URL an object has, and whether it lives in a namespace.
 //!
 //! One document for all groups (aggregated discovery, two requests) is read at first use, reduced to a [`Catalog`], and
-//! shared by all reconciles. It is read again when somebody asks for a kind that is not in it: once for all who ask at
+//! shared by all reconciles. It is read again when someone asks for a kind that is not in it: once for all who ask at
 //! the same time, and not again for the same kind within a few seconds, so that a manifest with a misspelt kind costs
 //! nothing. Kinds that this process itself defined by applying a CRD are [learnt](RestMapper::learn) without a request.
 

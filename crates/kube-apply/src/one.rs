@@ -26,7 +26,7 @@ pub use crate::cascade::{Cascade, Deleted};
 /// How one object is applied on the server.
 #[derive(Clone, Debug, Default)]
 pub struct ApplyOne<'a> {
-    /// In whose name; drift is told to nobody without one.
+    /// In whose name; drift is told to no one without one.
     pub owner: Option<&'a Owner>,
     /// Refuses fields that the kind does not have.
     pub strict: bool,
@@ -38,7 +38,7 @@ pub struct ApplyOne<'a> {
 const ATTEMPTS: u32 = 3;
 
 impl Engine {
-    /// Returns whether the owner applied exactly this, and nobody touched it since; no request is needed to know.
+    /// Returns whether the owner applied exactly this, and no one touched it since; no request is needed to know.
     pub fn is_current(&self, object: &Object, owner: &Owner) -> bool {
         let desired = Digest::of_map(object.value());
         self.managed().is_current(&object.id(), owner, desired)
@@ -282,7 +282,7 @@ fn applying(object: &Object, desired: Digest) -> Applying {
     }
 }
 
-/// Returns the object of an answer. Who owns which field is half of it, and nobody's who is answered.
+/// Returns the object of an answer. Who owns which field is half of it, and no one's who is answered.
 fn whole(answer: Answer) -> Result<Value, Failure> {
     let whole = answer.whole;
     let mut whole =

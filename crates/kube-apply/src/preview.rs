@@ -46,7 +46,7 @@ pub enum Expected {
     Created(Value),
     /// Fields of it would change. What rules leave to others is in both states as it is.
     Changed {
-        /// Which; values that are nobody's business are masked.
+        /// Which; values that are no one's business are masked.
         fields: FieldChanges,
         /// The object as it is. Nothing is masked.
         before: Value,

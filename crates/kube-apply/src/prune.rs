@@ -1,4 +1,4 @@
-//! Deletes what left the inventory, unless it asks to stay or belongs to somebody else by now.
+//! Deletes what left the inventory, unless it asks to stay or belongs to someone else by now.
 //!
 //! Each delete carries the uid and the version of what was looked at, so that an object that another owner took over, or
 //! that was created anew, in the meantime is looked at again instead of deleted. Objects go in the reverse of the order in
@@ -45,7 +45,7 @@ pub struct Pruned {
     pub skipped: Vec<(ObjectId, SkipReason)>,
     /// Not deleted; to be tried again.
     pub failed: Vec<(ObjectId, ObjectError)>,
-    /// Not deleted before somebody confirms it.
+    /// Not deleted before someone confirms it.
     pub refused: Option<Refused>,
 }
 
@@ -103,7 +103,7 @@ impl Engine {
         futures::stream::iter(asked).buffered(width).collect().await
     }
 
-    /// Returns who owns the object by its labels, if that is not `owner`. None if it is gone, or nobody can say.
+    /// Returns who owns the object by its labels, if that is not `owner`. None if it is gone, or no one can say.
     pub async fn other_owner(&self, owner: &Owner, id: &ObjectId, version: &str) -> Option<Owner> {
         let facts = match self.known(id) {
             Some(facts) => facts,

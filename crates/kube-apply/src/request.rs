@@ -261,7 +261,7 @@ impl Requests {
         loop {
             let request =
                 build().map_err(|error| Sent::Failed(Failure::new(Class::Invalid, error.to_string())))?;
-            // Held for one attempt, not for the pause before the next. Nobody closes it.
+            // Held for one attempt, not for the pause before the next. No one closes it.
             let turn = self.in_flight.acquire().await;
             let sent =
                 tokio::time::timeout(self.settings.request_timeout, self.client.request_text(request)).await;

@@ -3,7 +3,7 @@
 //! A field that both kubectl and we own stays when it leaves Git, because kubectl still owns it. Flux therefore makes
 //! kubectl's entries in `metadata.managedFields` its own before it applies, so that the apply removes what Git does not
 //! have (`ssa.PatchReplaceFieldsManagers`, kustomize-controller's `ApplyCleanupOptions`). The patch carries the version
-//! that it was made from, so that it cannot undo what somebody does meanwhile.
+//! that it was made from, so that it cannot undo what someone does meanwhile.
 
 pub(crate) mod dropped;
 
@@ -77,7 +77,7 @@ pub(crate) fn patch_of(metadata: &Value, managers: &[&str], settings: &Settings)
     locked(vec![operation], metadata)
 }
 
-/// A patch that cannot undo what somebody does meanwhile.
+/// A patch that cannot undo what someone does meanwhile.
 fn locked(mut operations: Vec<Value>, metadata: &Value) -> Option<Value> {
     if operations.is_empty() {
         return None;

@@ -118,7 +118,7 @@ impl Checks {
         find(kind) || find("")
     }
 
-    pub(crate) fn of(&self, gvk: &GroupVersionKind) -> Option<&Arc<Custom>> {
+    pub(crate) fn check_of(&self, gvk: &GroupVersionKind) -> Option<&Arc<Custom>> {
         let find = |kind: &str| self.by_kind.get(&(gvk.group.clone(), kind.to_owned()));
         find(&gvk.kind).or_else(|| find(""))
     }
@@ -222,7 +222,7 @@ mod tests {
     fn expressions_are_asked_in_order() {
         let checks = Checks::new([CHECK]).expect("good checks");
         let rule = checks
-            .of(&GroupVersionKind::new("example.com/v2", "Thing"))
+            .check_of(&GroupVersionKind::new("example.com/v2", "Thing"))
             .expect("the version does not matter");
         let check = |object: Value, status: Status, message: &str| {
             let verdict = rule.verdict(&object, Timestamp::UNIX_EPOCH);
@@ -267,9 +267,13 @@ mod tests {
     fn a_check_of_the_kind_goes_before_one_of_its_group() {
         let group = Check { kind: None, ..CHECK };
         let checks = Checks::new([group, CHECK]).expect("good checks");
-        let of = |kind| checks.of(&GroupVersionKind::new("example.com/v1", kind));
+        let of = |kind| checks.check_of(&GroupVersionKind::new("example.com/v1", kind));
         assert!(of("Thing").is_some() && of("Other").is_some());
-        assert!(checks.of(&GroupVersionKind::new("apps/v1", "Thing")).is_none());
+        assert!(
+            checks
+                .check_of(&GroupVersionKind::new("apps/v1", "Thing"))
+                .is_none()
+        );
         assert!(!Arc::ptr_eq(
             of("Thing").expect("there"),
             of("Other").expect("there")
@@ -280,7 +284,7 @@ mod tests {
     fn a_pod_that_is_a_hook_runs_to_its_end_unless_there_is_a_check_for_it() {
         let pod = GroupVersionKind::new("v1", "Pod");
         let checks = Checks::new([CHECK]).expect("good checks").for_hooks();
-        let rule = checks.of(&pod).expect("Pods are covered");
+        let rule = checks.check_of(&pod).expect("Pods are covered");
         let verdict = |status: Value| rule.verdict(&json!({"status": status}), Timestamp::UNIX_EPOCH);
         let is = |status: Value, expected: Status, message: &str| {
             let verdict = verdict(status);
@@ -307,8 +311,12 @@ mod tests {
             ..CHECK
         };
         let own = Checks::new([own]).expect("good checks");
-        assert!(own.for_hooks().of(&pod).is_some_and(|rule| !rule.is_end_of_pod));
-        assert_ne!(rule, own.of(&pod).expect("it covers the group"));
+        assert!(
+            own.for_hooks()
+                .check_of(&pod)
+                .is_some_and(|rule| !rule.is_end_of_pod)
+        );
+        assert_ne!(rule, own.check_of(&pod).expect("it covers the group"));
     }
 
     #[test]

@@ -32,7 +32,7 @@ use watch::{ObjectKey, SharedWatch, Subscription, WatchKey};
 
 /// Label that kustomize-controller puts on everything it applies.
 const OWNER_LABEL: &str = "kustomize.toolkit.fluxcd.io/name";
-/// How long a watch stays open when nobody waits, so that the next reconcile of a burst finds it.
+/// How long a watch stays open when no one waits, so that the next reconcile of a burst finds it.
 const LINGER: Duration = Duration::from_secs(5);
 /// Looking for causes may take this long after the wait's own time.
 const WHY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -254,7 +254,7 @@ impl Inner {
         subscription
     }
 
-    /// Forgets a watch that nobody uses; false when somebody does after all.
+    /// Forgets a watch that no one uses; false when someone does after all.
     fn close_if_unused(&self, watch: &Arc<SharedWatch>) -> bool {
         let mut watches = self.lock();
         let unused = watch.subscribers() == 0;
@@ -278,7 +278,7 @@ impl Inner {
         };
         // The answer knows better than the request: admission may have taken the label away.
         let gvk = target.gvk();
-        let rule = checks.of(&gvk).cloned();
+        let rule = checks.check_of(&gvk).cloned();
         let is_labelled = target.labelled
             && target
                 .initial
@@ -325,7 +325,7 @@ impl Wait {
             .objects
             .iter()
             .map(|target| {
-                let custom = request.checks.of(&target.gvk());
+                let custom = request.checks.check_of(&target.gvk());
                 let rule: &dyn Rule = custom.map_or(&BuiltIn, |custom| custom.as_ref());
                 Tracked::new(target, &request.jobs_with_ttl, rule, now)
             })

@@ -68,7 +68,9 @@ fn of_pods(evidence: &Evidence) -> Option<Cause> {
         && let Some(event) = event::last_warning(&evidence.events, pod, filter)
     {
         cause.kind = pod::kind_of_event(cause.kind, event);
-        cause.text.push_str(&format!(": {}", event::told(event)));
+        cause
+            .text
+            .push_str(&format!(": {}", event::reason_and_message(event)));
     }
     let mut claims = evidence.claims.iter();
     if let Some(claim) = claims.find_map(|claim| of_claim(claim, &evidence.events)) {
@@ -86,7 +88,7 @@ fn of_claim(claim: &Value, events: &[Value]) -> Option<String> {
     }
     let mut text = format!("claim {} is {phase}", fields::text_or(claim, "metadata.name", ""));
     if let Some(event) = event::last(events, claim) {
-        text.push_str(&format!(": {}", event::told(event)));
+        text.push_str(&format!(": {}", event::reason_and_message(event)));
     }
     Some(text)
 }
@@ -118,9 +120,9 @@ fn of_workload(evidence: &Evidence) -> Option<Cause> {
     // Unbound claims tell their story in Normal events too (WaitForFirstConsumer, ExternalProvisioning).
     if fields::text_or(workload, "kind", "") == "PersistentVolumeClaim" {
         let event = event::last(&evidence.events, workload)?;
-        return Some(Cause::of_object(Kind::Volume, event::told(event)));
+        return Some(Cause::of_object(Kind::Volume, event::reason_and_message(event)));
     }
     let mut owners = evidence.child.iter().chain([workload]);
     let event = owners.find_map(|owner| event::last_warning(&evidence.events, owner, &Filter::ANY))?;
-    Some(Cause::of_object(Kind::Event, event::told(event)))
+    Some(Cause::of_object(Kind::Event, event::reason_and_message(event)))
 }

@@ -3,7 +3,7 @@
 //! A tree of files (any [`FileSystem`]) and a folder in it go in; the objects that kustomize 5.8 would print come out,
 //! with the set of paths that the answer depends on. Nothing here starts a process, opens a connection or knows a
 //! cluster: [`build_fetching`] asks its caller for remote resources. What kustomize can and this crate cannot (helm
-//! charts, exec plugins) is refused by name.
+//! charts, exec plugins) is rejected by name.
 //!
 //! The order of a build, module by module: [`load`] finds and reads files, `kustomization` gives them types,
 //! `accumulate` walks bases and components, `generate` makes ConfigMaps and Secrets, `transform` and `patch` change

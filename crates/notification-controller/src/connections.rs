@@ -71,7 +71,7 @@ where
                 };
                 tasks.spawn(connection(stream, limits, token.clone(), place, answer.clone()));
             }
-            // Nobody closes the semaphore.
+            // No one closes the semaphore.
             (Err(_), _) => break,
             (_, Err(error)) => {
                 tracing::warn!(%error, "failed to accept a connection");

@@ -159,7 +159,7 @@ impl Dispatcher {
         let rules = self.rules();
         for rule in rules.iter().filter(|rule| !rule.options.are_plain()) {
             let Some(setting) = Placed::of(self, rule) else {
-                // Without a Provider there is nobody to be told, now or later.
+                // Without a Provider there is no one to be told, now or later.
                 self.desk().drop_engine(&rule.key);
                 continue;
             };

@@ -10,11 +10,11 @@ impl notifier::Identities for Identities {
         self.0.session()
     }
 
-    fn of<'a>(
+    fn identity_of<'a>(
         &'a self,
         namespace: &'a str,
         account: Option<&'a str>,
     ) -> Future<'a, Result<Identity, String>> {
-        Box::pin(self.0.of(namespace, account))
+        Box::pin(self.0.identity_of(namespace, account))
     }
 }

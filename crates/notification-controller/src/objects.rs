@@ -33,7 +33,7 @@ pub enum Ready {
         /// The condition's message.
         message: String,
     },
-    /// Nobody says.
+    /// No one says.
     #[default]
     Unknown,
 }

@@ -61,7 +61,7 @@ impl Served {
         let _ = tokio::time::timeout(FIRST_LIST, self.0.wait_for(Option::is_some)).await;
     }
 
-    /// Comes when something was installed or removed. Never, once nobody watches.
+    /// Comes when something was installed or removed. Never, once no one watches.
     pub async fn changed(&mut self) {
         if self.0.changed().await.is_err() {
             futures::future::pending::<()>().await;

@@ -23,7 +23,7 @@ use crate::target::Target;
 
 /// More of a refusal is not looked at.
 const MAX_REFUSAL_BYTES: usize = 4 << 10;
-/// So long an answer that matters to nobody is read.
+/// So long an answer that matters to no one is read.
 const CLOSING_WORDS: Duration = Duration::from_secs(1);
 /// More of a refusal is not told.
 const MAX_QUOTED_BYTES: usize = 400;
@@ -35,8 +35,11 @@ pub trait Identities: Send + Sync {
 
     /// Identity of a Provider that names this ServiceAccount of its namespace; the controller's when it names
     /// none.
-    fn of<'a>(&'a self, namespace: &'a str, account: Option<&'a str>)
-    -> Future<'a, Result<Identity, String>>;
+    fn identity_of<'a>(
+        &'a self,
+        namespace: &'a str,
+        account: Option<&'a str>,
+    ) -> Future<'a, Result<Identity, String>>;
 }
 
 /// Where requests leave: the clients of this process, and who it is elsewhere.

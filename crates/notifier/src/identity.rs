@@ -63,7 +63,7 @@ async fn cloud(http: Http<'_>, provider: &impl cloud_identity::Provider) -> Resu
     let who = http
         .edge
         .identities
-        .of(&target.provider.namespace, target.service_account.as_deref());
+        .identity_of(&target.provider.namespace, target.service_account.as_deref());
     let who = who.await.map_err(Error::passing)?;
     let chose_the_way = target.proxy.is_some() || target.tls.is_some();
     if target.locked && chose_the_way && matches!(who, Identity::Controller) {

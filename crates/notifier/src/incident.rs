@@ -54,7 +54,7 @@ fn metadata(notification: &Notification) -> BTreeMap<String, Value> {
         .collect()
 }
 
-/// When it happened in RFC 3339, in whole seconds; Go's zero time if nobody said.
+/// When it happened in RFC 3339, in whole seconds; Go's zero time if no one said.
 fn rfc3339(time: Option<Timestamp>) -> String {
     match time {
         Some(time) => time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),

@@ -94,7 +94,7 @@ async fn scripted(content: Scripted) -> ScriptedRegistry {
     ScriptedRegistry::start(content).await.unwrap()
 }
 
-/// The one repository of a registry, seen by somebody without credentials.
+/// The one repository of a registry, seen by someone without credentials.
 fn repository(registry: &ScriptedRegistry) -> Repository {
     Repository {
         name: Name::parse(&registry.url()).unwrap(),

@@ -135,7 +135,7 @@ where
             };
             State {
                 ready,
-                cycle: way.map(|way| told(&way)),
+                cycle: way.map(|way| circle_message(&way)),
                 expression: expression(reference, &other),
                 detail: detail(&other),
             }
@@ -198,7 +198,7 @@ fn cycle(
 }
 
 /// Says that objects wait for each other. Those of namespaces that the first one does not name itself are not named.
-fn told(way: &[ObjectKey]) -> String {
+fn circle_message(way: &[ObjectKey]) -> String {
     let named = |index: usize, key: &ObjectKey| {
         let is_known = index < 2 || way.first().is_some_and(|start| start.namespace == key.namespace);
         if is_known {
@@ -269,7 +269,7 @@ mod tests {
             ("z", "z") => vec![key("a")],
             _ => vec![],
         };
-        cycle(&key(start), &key(first), of).map(|way| told(&way))
+        cycle(&key(start), &key(first), of).map(|way| circle_message(&way))
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! The spine of controllers whose objects deliver: they wait for others, take content from a source, and make objects
-//! somewhere as somebody.
+//! somewhere as someone.
 //!
 //! | module | what it is |
 //! |---|---|

@@ -96,7 +96,7 @@ where
                 self.advance(changed);
                 Ok(differed)
             }
-            // The object is gone; there is nobody left to tell.
+            // The object is gone; there is no one left to tell.
             Err(error) if error.is_not_found() => Ok(false),
             Err(error) => Err(error),
         }

@@ -53,9 +53,9 @@ pub struct Artifact {
 /// Verdict of a verification that did not fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Somebody trusted signed it.
+    /// Someone trusted signed it.
     Trusted,
-    /// Somebody signed it whom the policy does not trust, and it only wants that logged.
+    /// Someone signed it whom the policy does not trust, and it only wants that logged.
     Untrusted,
 }
 
@@ -195,7 +195,7 @@ fn all_valid(chain: &[Certificate], problem: impl Fn(&Certificate) -> Option<Str
     }
 }
 
-/// Certificates that name no place to ask cannot be revoked; of the others nobody knows without a network.
+/// Certificates that name no place to ask cannot be revoked; of the others no one knows without a network.
 fn revocation(chain: &[Certificate]) -> Result<(), Error> {
     let (_root, issued) = chain.split_last().unwrap_or((&chain[0], &[]));
     match issued.iter().find(|certificate| certificate.can_be_revoked) {

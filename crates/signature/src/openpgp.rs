@@ -10,7 +10,7 @@
 //!   revoked key verifies nothing, not even what it signed before.
 //!
 //! Stricter than go-crypto: signatures with SHA-1 and RSA keys below 2048 bits are refused. SHA-1 is accepted in what an
-//! owner said about the own key, which nobody else can choose the words of. The curves of Brainpool and secp256k1 are not supported.
+//! owner said about the own key, which no one else can choose the words of. The curves of Brainpool and secp256k1 are not supported.
 
 mod certificate;
 mod packets;

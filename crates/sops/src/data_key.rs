@@ -88,7 +88,7 @@ impl fmt::Display for DataKeyError {
             match group {
                 None => write!(formatter, "Group {number}: SUCCESS\n\n")?,
                 Some(tries) => {
-                    let tries: Vec<String> = tries.iter().map(Try::told).collect();
+                    let tries: Vec<String> = tries.iter().map(Try::line).collect();
                     let tries = indented(&tries.join("\n\n"), "  ");
                     write!(formatter, "Group {number}: FAILED\n{tries}\n\n")?;
                 }
@@ -114,7 +114,7 @@ fn conclusion(threshold: usize, opened: usize) -> String {
 }
 
 impl Try {
-    fn told(&self) -> String {
+    fn line(&self) -> String {
         let errors = self.errors.iter().map(|error| {
             let told = indented(&wrapped(&error.0, 60), "  | ");
             told.replacen(' ', "-", 1)

@@ -54,7 +54,7 @@ pub enum MasterKey {
         /// The key's name.
         key_name: String,
     },
-    /// A key of Huawei Cloud KMS. Nobody here decrypts with it.
+    /// A key of Huawei Cloud KMS. No one here decrypts with it.
     HuaweiKms {
         /// Region and key.
         key_id: String,
@@ -75,7 +75,7 @@ pub struct EncryptedKey {
 #[error("{0}")]
 pub struct KeyError(pub String);
 
-/// Somebody who decrypts data keys with master keys of some kind.
+/// Someone who decrypts data keys with master keys of some kind.
 pub trait KeyService: Send + Sync {
     /// Returns whether keys of this kind can be tried at all.
     fn handles(&self, master: &MasterKey) -> bool;
@@ -97,7 +97,7 @@ impl Keys {
         self.services.push(Box::new(service));
     }
 
-    /// Says why nobody asks the clouds that no service was added for.
+    /// Says why no one asks the clouds that no service was added for.
     pub(crate) fn add_last_resort(&mut self, problem: String) {
         self.why_no_cloud = Some(problem);
     }

@@ -1,6 +1,6 @@
 //! Data keys that are encrypted with OpenPGP.
 //!
-//! Keys have no passphrase: there is nobody to ask. Whether a key has expired or was revoked does not matter for what
+//! Keys have no passphrase: there is no one to ask. Whether a key has expired or was revoked does not matter for what
 //! was encrypted before, and gpg, which Flux runs, does not ask either.
 
 use std::io::Read as _;

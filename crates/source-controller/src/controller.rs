@@ -283,7 +283,7 @@ impl Shared {
             let (queue, changed) = (queue.clone(), self.changed.clone());
             touched.for_each(move |reference| {
                 let key = ObjectKey::from(reference);
-                // Nobody may listen.
+                // No one may listen.
                 let _ = changed.send(store::ObjectKey::new(K::NAME, &key.namespace, &key.name));
                 queue.add(key);
                 std::future::ready(())
@@ -348,7 +348,7 @@ impl Shared {
         };
         let tell = edited.for_each(|reference| {
             let key = ObjectKey::from(reference);
-            // Nobody may listen.
+            // No one may listen.
             let key = store::ObjectKey::new("ExternalArtifact", &key.namespace, &key.name);
             let _ = self.changed.send(key);
             std::future::ready(())

@@ -1,6 +1,6 @@
 //! Everything that can go wrong with one object, and what follows from it: condition, reason, and when to try again.
 //!
-//! Steps return these; `status` turns them into conditions and events, nobody else. The words are Flux's where Flux has
+//! Steps return these; `status` turns them into conditions and events, no one else. The words are Flux's where Flux has
 //! words. The whole chain is printed once, by [`Error::message`], and holds no credentials: no variant below does.
 
 mod access;
@@ -48,7 +48,7 @@ pub(crate) enum Disposition {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     /// The spec asks for something that is not there yet. Better said than ignored: an unverified source is not what
-    /// somebody who set `spec.verify` wants.
+    /// someone who set `spec.verify` wants.
     #[error("{field} is not supported by this controller yet")]
     Unsupported {
         /// The field, and the value where only that is the matter.

@@ -126,7 +126,7 @@ async fn update<K: Kind>(object: Arc<K>, key: &ObjectKey, context: &Context<K>) 
 
 type Done<K> = (Arc<K>, Progress, Ending);
 
-/// Fetches and stores. Tells of it in the status when it takes long. None when the process ends meanwhile, or somebody
+/// Fetches and stores. Tells of it in the status when it takes long. None when the process ends meanwhile, or someone
 /// deletes the object.
 async fn carry_out<K: Kind>(
     mut object: Arc<K>,
@@ -250,7 +250,7 @@ async fn conclude<K: Kind>(
         record::tell(&*object, event, context);
     }
     Ok(match next {
-        // As in Flux, an interval of zero means that the object is looked at only when somebody asks for it.
+        // As in Flux, an interval of zero means that the object is looked at only when someone asks for it.
         Next::AtInterval if object.interval().to_std().is_zero() => Outcome::Done,
         Next::AtInterval => {
             let interval = object.interval().to_std();
@@ -302,7 +302,7 @@ async fn leave_alone<K: Kind>(
     finalize(object, key, context).await
 }
 
-/// The object is gone. Its artifacts went with its finalizer, unless somebody took that away.
+/// The object is gone. Its artifacts went with its finalizer, unless someone took that away.
 async fn forget<K: Kind>(key: &ObjectKey, context: &Context<K>) -> Outcome {
     context.metrics.forget_object(K::NAME, &key.namespace, &key.name);
     context.secrets_read.forget(&store_key::<K>(key));

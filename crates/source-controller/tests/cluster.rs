@@ -457,7 +457,7 @@ async fn an_unsigned_commit_never_becomes_the_artifact() {
     let object = until(&api, &name, |object| condition(object, "Stalled").is_some()).await;
     let (_, reason, _) = condition(&object, "Stalled").unwrap();
     assert_eq!(reason, "InvalidVerificationMode");
-    // Nobody asks any more, so nothing says that somebody signed.
+    // No one asks any more, so nothing says that someone signed.
     world.create(&world.git("app", repository.url())).await;
     let object = ready(&api, &name).await;
     assert_eq!(condition(&object, "SourceVerified"), None);

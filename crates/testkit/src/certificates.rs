@@ -1,4 +1,4 @@
-//! The certificate authority and keys of a control plane, made anew for each: nothing to cache, nothing that expires.
+//! The certificate authority and keys of a control plane, re-created for each: nothing to cache, nothing that expires.
 //!
 //! ECDSA keys: the API server takes seconds to make RSA keys by itself and would sign tokens more slowly with them.
 

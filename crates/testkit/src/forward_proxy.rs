@@ -52,7 +52,7 @@ impl ForwardProxy {
         let task = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let (rules, counter) = (rules.clone(), counter.clone());
-                // A client that is refused, or leaves, is nobody's error.
+                // A client that is refused, or leaves, is no one's error.
                 tokio::spawn(async move { serve(client, &rules, &counter).await });
             }
         });

@@ -104,7 +104,7 @@ impl GitServer {
             state: Mutex::default(),
         });
         let app = Router::new().fallback(serve).with_state(Arc::clone(&shared));
-        // It ends with the task; there is nobody to tell about an error.
+        // It ends with the task; there is no one to tell about an error.
         let task = tokio::spawn(async move {
             let _ = axum::serve(listener, app).await;
         });

@@ -3,7 +3,7 @@
 //!
 //! It is what kubelet does, as far as controllers and their chart need it: one container a Pod, `emptyDir`, projected volumes,
 //! ConfigMaps and Secrets, readiness by HTTP, restarts, and termination by SIGTERM. What a Pod asks for beyond that is refused in its status.
-//! Network policies, resources and liveness are nobody's business here.
+//! Network policies, resources and liveness are no one's business here.
 
 mod image;
 mod network;

@@ -14,7 +14,7 @@ const COUNT: u32 = 17_000;
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// Returns a port of 127.0.0.1 on which nobody listens at this moment.
+/// Returns a port of 127.0.0.1 on which no one listens at this moment.
 pub fn free_port() -> Result<u16> {
     // 97 is coprime to COUNT: neighbouring process ids, which test binaries have, land far apart.
     let start = std::process::id().wrapping_mul(97);

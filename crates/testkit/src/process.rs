@@ -119,7 +119,7 @@ impl Process {
         let _ = child.wait();
     }
 
-    /// Stops it where it is, as `kill -STOP` does: it answers nobody until it is [resumed](Self::resume).
+    /// Stops it where it is, as `kill -STOP` does: it answers no one until it is [resumed](Self::resume).
     pub fn pause(&self) {
         send_signal(self.pid, libc::SIGSTOP);
     }
@@ -232,7 +232,7 @@ fn die_with_parent(command: &mut Command) {
         if !tied {
             return Err(io::Error::last_os_error());
         }
-        // The parent may have died between fork and prctl: then nobody would ever send the signal.
+        // The parent may have died between fork and prctl: then no one would ever send the signal.
         if u32::try_from(owner) != Ok(parent) {
             return Err(io::Error::from_raw_os_error(libc::ESRCH));
         }

@@ -48,7 +48,7 @@ impl TlsFront {
         Self::start_with(behind, wants_client, None).await
     }
 
-    /// Starts before the server at `behind` with a certificate that nobody should trust.
+    /// Starts before the server at `behind` with a certificate that no one should trust.
     pub async fn start_flawed(behind: SocketAddr, flaw: Flaw) -> Result<Self> {
         Self::start_with(behind, false, Some(flaw)).await
     }

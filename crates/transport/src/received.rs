@@ -18,7 +18,7 @@ pub async fn counting<T>(counter: Counter, work: impl Future<Output = T>) -> T {
     RECEIVED.scope(counter, work).await
 }
 
-/// Counts bytes that arrived. Outside of any reconcile nobody counts them.
+/// Counts bytes that arrived. Outside of any reconcile no one counts them.
 pub fn add(bytes: usize) {
     // An error means that there is no counter.
     let _ = RECEIVED.try_with(|counter| counter.inc_by(bytes as u64));

@@ -56,7 +56,7 @@ impl Rules<'_> {
 /// A call that its Receiver allows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Accepted {
-    /// The event, in the words of the caller: as much of it as a log should hold, since nobody signed it.
+    /// The event, in the words of the caller: as much of it as a log should hold, since no one signed it.
     pub event: Option<String>,
     /// Claims of a verified token, for generic-oidc.
     pub claims: Option<serde_json::Value>,

@@ -23,7 +23,7 @@ impl Evaluator {
     pub async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
         let place = Arc::clone(&self.0).acquire_owned().await.ok()?;
         let done = tokio::task::spawn_blocking(move || {
-            // Taken until the work ends, even if nobody waits for it any more.
+            // Taken until the work ends, even if no one waits for it any more.
             let _place = place;
             work()
         });

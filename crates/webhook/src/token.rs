@@ -201,7 +201,7 @@ impl Token {
         &self.claims
     }
 
-    /// Returns whether the token says that it is for somebody. An audience is a text or a list of texts.
+    /// Returns whether the token says that it is for someone. An audience is a text or a list of texts.
     pub(crate) fn is_for(&self, audience: &str) -> bool {
         match self.claims.get("aud") {
             Some(Value::String(only)) => only == audience,

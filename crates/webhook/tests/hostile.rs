@@ -148,7 +148,7 @@ proptest! {
             if let Err(refused) = &answer {
                 prop_assert!(refused.to_string().len() <= 500);
             }
-            // Nobody here has a key or the token.
+            // No one here has a key or the token.
             if matches!(type_, ReceiverType::GenericOidc | ReceiverType::Gcr | ReceiverType::GenericHmac | ReceiverType::Nexus) {
                 prop_assert!(answer.is_err());
             }

@@ -52,7 +52,7 @@ impl Identities {
         self
     }
 
-    /// Nobody is reached by these, for tests.
+    /// No one is reached by these, for tests.
     #[doc(hidden)]
     pub fn without_clouds(client: Client) -> Self {
         struct Nobody;
@@ -94,7 +94,7 @@ impl Identities {
 
     /// Identity of an object that names this ServiceAccount of its namespace; the controller's when it names
     /// none.
-    pub async fn of(&self, namespace: &str, account: Option<&str>) -> Result<Identity, String> {
+    pub async fn identity_of(&self, namespace: &str, account: Option<&str>) -> Result<Identity, String> {
         let Some(name) = account else {
             return Ok(Identity::Controller);
         };
@@ -103,7 +103,10 @@ impl Identities {
             |problem: String| format!("failed to get service account '{namespace}/{name}': {problem}");
         check_name(name).map_err(failed)?;
         let accounts: Api<v1::ServiceAccount> = Api::namespaced(self.client.clone(), namespace);
-        let found = accounts.get(name).await.map_err(|error| failed(told(&error)))?;
+        let found = accounts
+            .get(name)
+            .await
+            .map_err(|error| failed(api_message(&error)))?;
         Ok(Identity::Account(ServiceAccount {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
@@ -131,7 +134,7 @@ impl Identities {
 }
 
 /// Message of the API server, without the client's frame.
-pub fn told(error: &kube::Error) -> String {
+pub fn api_message(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) => status.message.clone(),
         other => other.to_string(),

@@ -14,7 +14,7 @@ use kube::{Api, Client};
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
-use super::told;
+use super::api_message;
 
 /// Where a pod finds the token of its own ServiceAccount.
 const OWN_TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
@@ -105,7 +105,7 @@ impl Tokens {
         let answer = accounts
             .create_token_request(name, &PostParams::default(), &request)
             .await;
-        let status = answer.map_err(|error| told(&error))?.status;
+        let status = answer.map_err(|error| api_message(&error))?.status;
         let status = status.filter(|status| !status.token.is_empty());
         let status = status.ok_or("the API server gave none")?;
         Ok(Issued {
@@ -126,7 +126,7 @@ impl Issuer for Tokens {
     }
 }
 
-/// Returns whether a token of the controller for an audience is for nobody else: those of this cluster, of our own services, and of
+/// Returns whether a token of the controller for an audience is for no one else: those of this cluster, of our own services, and of
 /// clouds.
 fn is_kept(audience: &str, own: &[String], kept: &[String]) -> bool {
     let is = |other: &String| other == audience;

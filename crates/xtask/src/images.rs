@@ -104,11 +104,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         if arguments.programs.is_none() {
             write_json(
                 &out.join(format!("{program}.spdx.json")),
-                &inventory::of(program, &commit)?,
+                &inventory::spdx_document(program, &commit)?,
             )?;
             write_json(
                 &out.join(format!("{program}.provenance.json")),
-                &provenance::of(&image, repository.as_deref(), &commit)?,
+                &provenance::statement_of(&image, repository.as_deref(), &commit)?,
             )?;
         }
         let at = match &repository {

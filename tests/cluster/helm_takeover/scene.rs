@@ -20,7 +20,7 @@ use crate::world::{PATIENCE, SOURCE};
 
 /// The HelmReleases.
 pub const RELEASES: [&str; 6] = ["full", "made", "placed", "failed", "broken", "suspended"];
-/// Those that nobody looks at.
+/// Those that no one looks at.
 const UNTOUCHED: [&str; 1] = ["suspended"];
 const SHARD: &str = "sharding.fluxcd.io/key";
 
@@ -344,7 +344,7 @@ impl Seen {
         Ok(())
     }
 
-    /// Fails if a Deployment was made anew.
+    /// Fails if a Deployment was re-created.
     pub fn ensure_same_workloads(&self, after: &Self) -> Result<()> {
         let workloads = self
             .objects

@@ -118,7 +118,7 @@ impl Prometheus {
         let mut last = None;
         let reached = async {
             loop {
-                // It may still be starting; what it has is asked for, since it tells nobody by itself.
+                // It may still be starting; what it has is asked for, since it tells no one by itself.
                 last = self.value(query).await.ok().flatten();
                 if last == Some(expected) {
                     break;

@@ -45,7 +45,7 @@ fn a_push_to_github_is_fetched_at_once() {
                 started.elapsed()
             );
         }
-        // Signed by somebody else, and an event that nobody asked for.
+        // Signed by someone else, and an event that no one asked for.
         let before = receivers.annotated(&test.namespace, "app").await?;
         let body = push_of("0");
         let wrong = signature("another-token", &body);

@@ -31,7 +31,7 @@ pub const ACCESS_DENIED: &str = "AccessDenied";
 // --- Kustomization and HelmRelease ---
 /// Objects could not be pruned.
 pub const PRUNE_FAILED: &str = "PruneFailed";
-/// Objects were not pruned because somebody must confirm it first. Not one of Flux's.
+/// Objects were not pruned because someone must confirm it first. Not one of Flux's.
 pub const PRUNE_REFUSED: &str = "PruneRefused";
 /// The artifact could not be fetched.
 pub const ARTIFACT_FAILED: &str = "ArtifactFailed";

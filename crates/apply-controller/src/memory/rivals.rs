@@ -22,7 +22,7 @@ pub struct Rivals {
 
 impl Rivals {
     /// Addition to the message of Ready; None without rivals.
-    pub fn told(&self) -> Option<String> {
+    pub fn ready_suffix(&self) -> Option<String> {
         let named = self.objects.iter().take(NAMED);
         let named: Vec<String> = named
             .map(|(id, other)| format!("{id} by Kustomization/{other}"))
@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn rivals_are_named_after_what_is_said_anyway() {
         let mut rivals = Rivals::default();
-        assert_eq!(rivals.told(), None);
+        assert_eq!(rivals.ready_suffix(), None);
         for number in 0..5 {
             let id = ObjectId {
                 group: String::new(),
@@ -59,7 +59,7 @@ mod tests {
             };
             rivals.objects.insert(id, ObjectKey::new("ns", "other"));
         }
-        let told = rivals.told().unwrap();
+        let told = rivals.ready_suffix().unwrap();
         assert!(
             told.starts_with("; applied by others, too: ConfigMap/ns/m0 by Kustomization/ns/other, "),
             "{told}"

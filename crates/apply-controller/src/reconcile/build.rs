@@ -131,7 +131,7 @@ pub async fn output(
                 flux_spec::build::Mode::Lenient
             };
             let substituted = flux_spec::build::substitute(&mut objects, &post_build, mode, &|reference| {
-                variables.of(reference)
+                variables.data(reference)
             });
             substituted.map_err(|error| decrypt::without_secrets(error, &hidden))?;
         }

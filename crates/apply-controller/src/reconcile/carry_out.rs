@@ -81,12 +81,12 @@ pub(super) async fn carry_out(
     let target = context
         .base
         .targets
-        .of(placement(&*observed.object))
+        .target_of(placement(&*observed.object))
         .await
         .map_err(Error::from)?;
     let inputs = job.gather().await?;
     let before = context.memory.with(key, |entry| entry.applied.clone());
-    // Elsewhere, or by somebody else, nothing that is remembered is true: a tenant must be allowed what it takes over.
+    // Elsewhere, or by someone else, nothing that is remembered is true: a tenant must be allowed what it takes over.
     let before = before.filter(|applied| applied.place == target.place);
     if let Some(run) = job.moved_on(before.as_ref(), &inputs).await? {
         return Ok(Ended::Done {
@@ -239,7 +239,7 @@ impl Job<'_> {
 
         let applied = target.engine.apply(prepared, &options(object)).await;
         let applied = applied.map_err(|error| {
-            // What nobody was allowed to make is not managed: it would be deleted later, in vain.
+            // What no one was allowed to make is not managed: it would be deleted later, in vain.
             let managed = match error.wrote_nothing() {
                 true => recorded(&old),
                 false => all.clone(),

@@ -212,7 +212,7 @@ mod tests {
             &[("other", "changed"), ("new/folder/file.yaml", "x")],
             &[("app/README.md", "new")],
             &[("base/unused.yaml", "new")],
-            // Its name was seen in a listing; nobody read what it says.
+            // Its name was seen in a listing; no one read what it says.
             &[("app/sub/b.yaml", "changed")],
         ] {
             assert!(holds_after(changes), "{changes:?}");

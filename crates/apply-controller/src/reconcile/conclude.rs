@@ -25,7 +25,7 @@ pub(super) async fn conclude_success(
     health: Health,
 ) -> Next {
     let interval = context.base.jittered(observed.object.spec.interval.into());
-    let rivals = context.memory.with(key, |entry| entry.rivals.told());
+    let rivals = context.memory.with(key, |entry| entry.rivals.ready_suffix());
     if recorder
         .succeeded(&run, health, rivals, observed.object.spec.interval.into())
         .await

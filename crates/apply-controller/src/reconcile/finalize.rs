@@ -88,7 +88,7 @@ async fn delete(
         Ok(true) => context
             .base
             .targets
-            .of(placement(object))
+            .target_of(placement(object))
             .await
             .map_err(|error| error.to_string()),
         // As in Flux: without its account nothing can be deleted, and the object must not hang for that.

@@ -141,7 +141,7 @@ async fn may_have(
     if context.base.targets.account_of(placement).is_none() {
         return true;
     }
-    match context.base.targets.of(placement).await {
+    match context.base.targets.target_of(placement).await {
         Ok(target) => target.may_change(id, version).await.unwrap_or(true),
         Err(_) => true,
     }
@@ -183,7 +183,7 @@ pub fn left<'a>(
     stale.iter().filter(move |(id, _)| !is_done(id)).cloned()
 }
 
-/// Notes who is waited for, so that their changes wake `key`; or that nobody is.
+/// Notes who is waited for, so that their changes wake `key`; or that no one is.
 pub fn remember(context: &Context, key: &ObjectKey, sorted: &Sorted, since: Timestamp) {
     let waits = (!sorted.waiting.is_empty()).then(|| HandOver {
         since,
@@ -334,7 +334,7 @@ async fn made_by_others(
         };
         let makes = |id: &ObjectId| match &objects {
             Some(objects) => contains(objects, &other.object.spec, id),
-            // Nobody knows; it has to be waited for.
+            // No one knows; it has to be waited for.
             None => true,
         };
         let found = stale.iter().filter(|id| makes(id));

@@ -36,7 +36,7 @@ pub struct Observed {
     pub attempt: Option<Attempt>,
     /// The wait that is on.
     pub waiting: Option<Waiting>,
-    /// Managed objects were changed or deleted by somebody else.
+    /// Managed objects were changed or deleted by someone else.
     pub drifted: bool,
     /// A ConfigMap or Secret that variables are taken from was touched.
     pub variables_touched: bool,

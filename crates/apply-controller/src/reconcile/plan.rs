@@ -50,7 +50,7 @@ pub enum Trigger {
     Confirmed,
     /// Objects that left the source waited for another Kustomization to take them over.
     HandOver,
-    /// Somebody changed or deleted a managed object.
+    /// Someone changed or deleted a managed object.
     Drift,
     /// The last run failed, and its retry is due.
     Retry,

@@ -11,7 +11,7 @@ use super::observe;
 use crate::sources::Sources;
 
 /// A revision is delivered when it is the applied one.
-pub fn of(status: Option<&KustomizationStatus>) -> Progress<'_> {
+pub fn delivery_progress(status: Option<&KustomizationStatus>) -> Progress<'_> {
     let Some(status) = status else {
         return Progress::default();
     };

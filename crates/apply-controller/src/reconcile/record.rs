@@ -387,8 +387,8 @@ fn count(context: &Context, object: &Kustomization, next: &KustomizationStatus) 
     context.base.metrics.progressed(
         "Kustomization",
         &ObjectKey::of(object),
-        &progress::of(object.status.as_ref()),
-        &progress::of(Some(next)),
+        &progress::delivery_progress(object.status.as_ref()),
+        &progress::delivery_progress(Some(next)),
         made_at,
     );
 }

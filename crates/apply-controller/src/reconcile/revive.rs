@@ -30,7 +30,7 @@ pub(super) fn when_possible(
     }
     let (waker, woken, object) = (Arc::clone(context), key.clone(), Arc::clone(object));
     let wait = async move {
-        let Ok(target) = waker.base.targets.of(placement(&*object)).await else {
+        let Ok(target) = waker.base.targets.target_of(placement(&*object)).await else {
             return;
         };
         target.engine.wait_for_end(&cut_off.objects, &cut_off.own).await;

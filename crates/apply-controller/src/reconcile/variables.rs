@@ -46,7 +46,7 @@ impl Variables {
     }
 
     /// Returns what a reference refers to.
-    pub fn of(&self, reference: &SubstituteReference) -> Data {
+    pub fn data(&self, reference: &SubstituteReference) -> Data {
         self.found.get(&key(reference)).cloned().flatten()
     }
 

@@ -1,4 +1,4 @@
-//! Reading an archive that somebody else made.
+//! Reading an archive that someone else made.
 //!
 //! What Flux's unpacking accepts is accepted, with these exceptions, each of which it gets wrong: a hard link
 //! (it writes an empty file), a global header (it writes a file of that name), a sparse file (expanded

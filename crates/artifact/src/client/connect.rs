@@ -64,7 +64,7 @@ async fn connect(host: &str, port: u16, authority: &Supply) -> io::Result<TlsStr
     TlsConnector::from(Arc::new(config)).connect(name, stream).await
 }
 
-/// Trusts the supplied authority and nobody else: the public ones have no say in what runs in a cluster.
+/// Trusts the supplied authority and no one else: the public ones have no say in what runs in a cluster.
 async fn config(authority: &Supply) -> io::Result<ClientConfig> {
     let unknown = |reason: String| {
         let message = format!("failed to read the authority of the artifact service: {reason}");

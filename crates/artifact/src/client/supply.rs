@@ -14,7 +14,7 @@ pub enum Supply {
     /// There is none.
     #[default]
     Nothing,
-    /// A file, such as a projected volume's, that somebody else replaces.
+    /// A file, such as a projected volume's, that someone else replaces.
     File(PathBuf),
     /// The newest value of a channel; None until there is one.
     Watched(watch::Receiver<Option<Arc<str>>>),

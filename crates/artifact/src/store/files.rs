@@ -196,7 +196,7 @@ impl Files {
         Ok(io::copy(&mut content, &mut hasher).is_ok() && hasher.finish() == *digest)
     }
 
-    /// Deletes a file that nobody needs. One that cannot be deleted is garbage until the next start.
+    /// Deletes a file that no one needs. One that cannot be deleted is garbage until the next start.
     pub(super) fn remove(&self, kind: Kind, digest: &Digest) {
         if let Err(error) = fs::remove_file(self.path(kind, digest)) {
             tracing::warn!(%digest, %error, "failed to delete a file that no artifact needs");

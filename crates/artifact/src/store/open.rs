@@ -1,4 +1,4 @@
-//! Opening a store: verify everything that a record refers to, mend what can be mended, drop the rest.
+//! Opening a store: verify everything that a record refers to, mend what can be fixed, drop the rest.
 //!
 //! This is what makes it safe to write blobs without syncing them, and what finds bit rot. Reads all content once.
 

@@ -164,7 +164,7 @@ impl Held {
         }
     }
 
-    /// True if nobody holds it any more.
+    /// True if no one holds it any more.
     fn release(&mut self, digest: &Digest) -> bool {
         let Some(counted) = self.counts.get_mut(digest) else {
             return false;

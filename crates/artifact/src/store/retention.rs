@@ -13,7 +13,7 @@ use super::state::{Inner, Options};
 pub struct Collected {
     /// Artifacts.
     pub records: usize,
-    /// Bytes of the files that nobody needs without them.
+    /// Bytes of the files that no one needs without them.
     pub bytes: u64,
 }
 

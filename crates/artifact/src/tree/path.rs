@@ -4,7 +4,7 @@
 //! [`clean_path`], so nothing behind it meets `..`, an absolute path or an empty component.
 
 const LONGEST_PATH: usize = 4096;
-/// Code that recurses into folders relies on it. Linux would allow 2048, nobody's sources come near.
+/// Code that recurses into folders relies on it. Linux would allow 2048, no one's sources come near.
 const MOST_COMPONENTS: usize = 128;
 /// Longest name that file systems accept; longer ones could not be unpacked.
 const LONGEST_NAME: usize = 255;

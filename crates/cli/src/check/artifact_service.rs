@@ -12,7 +12,7 @@ use crate::cluster::Failure;
 use crate::platform::Platform;
 use crate::platform::controllers::{COMPONENTS, Controller};
 
-/// Nobody outside can call it: what is said is what those say who call it, and whether there is somebody who answers.
+/// No one outside can call it: what is said is what those say who call it, and whether there is someone who answers.
 pub(super) async fn line(
     platform: &Platform,
     found: &[Controller],

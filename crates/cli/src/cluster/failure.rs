@@ -14,7 +14,7 @@ pub(crate) enum Failure {
     /// It did not come in time.
     #[error("{0}")]
     TimedOut(String),
-    /// Somebody pressed Ctrl-C.
+    /// Someone pressed Ctrl-C.
     #[error("interrupted; run the command again to go on")]
     Interrupted,
     /// There is no way to a cluster.

@@ -155,7 +155,7 @@ pub(crate) fn document(value: &Value, output: Output) -> Result<String, Failure>
 /// Names an object in a way that this command and kubectl both take.
 fn reference(object: &Value) -> String {
     let id = object::id(object);
-    match kind::of(&id) {
+    match kind::kind_of(&id) {
         Some(kind) => format!("{}/{}", kind.kind.to_lowercase(), id.name),
         None => format!("{}/{}", id.kind.to_lowercase(), id.name),
     }

@@ -141,7 +141,7 @@ impl Cluster {
                     Ok(Event::InitDone) if !seen => say(None),
                     Ok(Event::Delete(_)) => say(None),
                     Ok(_) => None,
-                    // Everything else passes: the watch is made anew, later each time.
+                    // Everything else passes: the watch is re-created, later each time.
                     Err(error) => match refusal(&error) {
                         Some(why) => {
                             return Err(Failure::Request {
@@ -219,7 +219,7 @@ impl Cluster {
                 Ok(Event::Init) => Some(Ok(Told::Begins)),
                 Ok(Event::InitDone) => Some(Ok(Told::Began)),
                 Ok(Event::Apply(object) | Event::InitApply(object)) => Some(Ok(Told::Event(value(object)))),
-                // They end by themselves, and nobody wants to hear of it.
+                // They end by themselves, and no one wants to hear of it.
                 Ok(Event::Delete(_)) => None,
                 Err(error) => refusal(&error).map(|why| {
                     Err(Failure::Request {
@@ -251,7 +251,7 @@ fn event_kind() -> ApiResource {
 }
 
 fn known(id: &ObjectId) -> Result<&'static Kind, Failure> {
-    kind::of(id).ok_or_else(|| Failure::Usage(format!("{id} is of no kind of Flux")))
+    kind::kind_of(id).ok_or_else(|| Failure::Usage(format!("{id} is of no kind of Flux")))
 }
 
 /// Why a watch will never say anything; None when it is worth another try.

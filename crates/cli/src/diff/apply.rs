@@ -56,7 +56,7 @@ pub(crate) async fn prepare(
         let before = objects.len();
         objects.retain(|object| !refused.contains(&object.id()));
         if objects.len() == before {
-            return Err(compared.told("its objects are not valid", error));
+            return Err(compared.hide_quotes("its objects are not valid", error));
         }
         for error in error.errors {
             let preview = refusal(world, error, &manifests, compared.is_confidential);

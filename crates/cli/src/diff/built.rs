@@ -44,7 +44,7 @@ pub(crate) async fn build(
         is_confidential,
         ..Built::default()
     };
-    let keys = keys::of(world, object).await;
+    let keys = keys::keys_of(world, object).await;
     let plain = match &keys {
         Some(keys) => open_files(&world.checkout, folder, spec, keys, &mut built).await?,
         None => MemoryFs::default(),

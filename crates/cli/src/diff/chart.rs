@@ -22,7 +22,7 @@ use super::subject::Compared;
 use super::world::World;
 
 /// Gets the chart, and says in the section where it is from.
-pub(crate) async fn of(
+pub(crate) async fn fetch_chart(
     world: &World,
     object: &HelmRelease,
     compared: &mut Compared,
@@ -147,7 +147,7 @@ fn with_metadata(version: &str, metadata: &str) -> Option<String> {
     version.ok().map(|version| version.to_string())
 }
 
-/// With `reconcileStrategy: Revision` a commit becomes part of the version. Which one that would be nobody knows yet; with that
+/// With `reconcileStrategy: Revision` a commit becomes part of the version. Which one that would be no one knows yet; with that
 /// of the release that is there, not every label changes.
 fn metadata_of(object: &HelmRelease) -> String {
     let latest = object.status.as_ref().and_then(|status| status.history.first());

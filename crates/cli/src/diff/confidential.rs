@@ -14,7 +14,7 @@ use super::subject::is_deliverer;
 pub(crate) struct Confidential(HashSet<ObjectId>);
 
 impl Confidential {
-    /// Remembers an object whose content is nobody's business.
+    /// Remembers an object whose content is no one's business.
     pub(crate) fn add(&mut self, id: ObjectId) {
         self.0.insert(id);
     }

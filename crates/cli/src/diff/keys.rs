@@ -20,7 +20,7 @@ pub(crate) struct Keys {
 }
 
 /// The keys of a Kustomization; None if it asks for no decryption.
-pub(crate) async fn of(world: &World, object: &Kustomization) -> Option<Keys> {
+pub(crate) async fn keys_of(world: &World, object: &Kustomization) -> Option<Keys> {
     let decryption = object.spec.decryption.as_ref()?;
     let mut problem = None;
     let mut data = BTreeMap::new();

@@ -77,7 +77,8 @@ fn why_objects_stay(object: &Kustomization) -> Option<&'static str> {
 pub(super) const SUSPENDED: &str = "what applied it is suspended, and leaves everything as it is";
 
 fn read(subject: &Subject, compared: &Compared) -> Result<Kustomization, String> {
-    serde_json::from_value(subject.object.clone()).map_err(|error| compared.told("failed to read it", error))
+    serde_json::from_value(subject.object.clone())
+        .map_err(|error| compared.hide_quotes("failed to read it", error))
 }
 
 fn folder(world: &World, subject: &Subject, object: &Kustomization) -> Result<String, String> {
@@ -108,7 +109,7 @@ async fn ask(
     };
     let objects = built.objects.clone();
     let mut ready = apply::prepare(world, &engine, &owner(subject), objects, &common, compared).await?;
-    let rules = rules(object).map_err(|error| compared.told("spec.ignore", error))?;
+    let rules = rules(object).map_err(|error| compared.hide_quotes("spec.ignore", error))?;
     ready.prepared = ready.prepared.ignoring(&rules);
     let how = (object.spec.force, Means::Apply);
     apply::preview(world, &engine, &ready, how, compared).await;

@@ -29,7 +29,7 @@ pub(crate) async fn compare(
     compared: &mut Compared,
 ) -> Result<(), String> {
     let object: HelmRelease = serde_json::from_value(subject.object.clone())
-        .map_err(|error| compared.told("failed to read it", error))?;
+        .map_err(|error| compared.hide_quotes("failed to read it", error))?;
     let spec = &object.spec;
     if spec.kube_config.is_some() {
         return Err("its objects are in another cluster (spec.kubeConfig), which is not asked".to_owned());
@@ -49,7 +49,7 @@ pub(crate) async fn compare(
         let note = "it is suspended: nothing of this would happen before it is resumed";
         compared.section.notes.push(note.to_owned());
     }
-    let chart = chart::of(world, &object, compared).await?;
+    let chart = chart::fetch_chart(world, &object, compared).await?;
     let values = values_of(world, &object, compared).await?;
     let content = content(&object, chart, values, version > 1);
     let name = names::release_name(&object);
@@ -57,7 +57,7 @@ pub(crate) async fn compare(
     let engine = world.helm().clone();
     let client = world.cluster.client();
     let previewed = helm_action::preview(&client, &engine, &content, (&name, &namespace), version).await;
-    let previewed = previewed.map_err(|error| compared.told("failed to render the chart", error))?;
+    let previewed = previewed.map_err(|error| compared.hide_quotes("failed to render the chart", error))?;
     let hooks = previewed.release.hooks.len();
     if hooks > 0 {
         let note = format!("{hooks} hooks are not looked at");
@@ -154,7 +154,7 @@ async fn ask(
     Ok(())
 }
 
-/// The values. Whether some of them are nobody's business is noted.
+/// The values. Whether some of them are no one's business is noted.
 async fn values_of(
     world: &World,
     object: &HelmRelease,

@@ -124,7 +124,7 @@ impl Summary {
         self.created + self.changed + self.recreated + self.pruned
     }
 
-    /// How much there is of which nobody knows what would become of it.
+    /// How much there is of which no one knows what would become of it.
     pub(crate) fn unknown(&self) -> usize {
         self.not_compared + self.failed
     }
@@ -188,12 +188,12 @@ impl Section {
             }
             Ok(Expected::Recreated { why, before, after }) => {
                 entry.action = Action::Recreated;
-                entry.message = told(why, preview.is_confidential);
+                entry.message = hide_quotes(why, preview.is_confidential);
                 entry.states = masked(&before, &after);
             }
             Ok(Expected::Unasked(why)) => {
                 entry.action = Action::NotCompared;
-                entry.message = told(why, preview.is_confidential);
+                entry.message = hide_quotes(why, preview.is_confidential);
             }
             Err(error) => {
                 // The entry names object and file already.
@@ -203,7 +203,7 @@ impl Section {
                     format!(" ({})", error.status)
                 };
                 let is_withheld = preview.is_confidential && may_quote(error.class, &error.reason);
-                let reason = told(error.reason, is_withheld);
+                let reason = hide_quotes(error.reason, is_withheld);
                 entry.message = format!("{}{status}: {reason}", error.step);
             }
         }
@@ -236,7 +236,7 @@ fn taken(managers: &[String]) -> String {
     }
 }
 
-/// In place of words that may quote what nobody is to read.
+/// In place of words that may quote what no one is to read.
 pub(crate) const WITHHELD: &str = "the words are withheld, since they may quote what came from a Secret";
 
 /// Returns whether a refusal may quote values. Missing kinds and what RBAC says never do; admission webhooks and policies may
@@ -255,7 +255,7 @@ fn may_quote(class: Class, reason: &str) -> bool {
 }
 
 /// Hides a message of the API server that may quote secrets.
-fn told(words: String, may_quote_secrets: bool) -> String {
+fn hide_quotes(words: String, may_quote_secrets: bool) -> String {
     match may_quote_secrets {
         true => WITHHELD.to_owned(),
         false => words,

@@ -64,7 +64,7 @@ impl Compared {
     }
 
     /// Says what went wrong, without words that may quote what came from a Secret.
-    pub(crate) fn told(&self, what: &str, words: impl Display) -> String {
+    pub(crate) fn hide_quotes(&self, what: &str, words: impl Display) -> String {
         match self.is_confidential {
             true => format!("{what}: {WITHHELD}"),
             false => format!("{what}: {words}"),
@@ -100,7 +100,7 @@ fn with_status(after: &Value, before: &Value) -> Value {
 
 /// Returns whether it applies objects by itself.
 pub(crate) fn is_deliverer(id: &ObjectId) -> bool {
-    matches!(id.kind.as_str(), "Kustomization" | "HelmRelease") && kind::of(id).is_some()
+    matches!(id.kind.as_str(), "Kustomization" | "HelmRelease") && kind::kind_of(id).is_some()
 }
 
 /// Objects in the inventory of an object's status.

@@ -42,7 +42,7 @@ pub(crate) struct World {
     pub(crate) confidential: Confidential,
 }
 
-/// So many objects are asked about at once: somebody waits.
+/// So many objects are asked about at once: someone waits.
 const AT_ONCE: usize = 16;
 
 impl World {
@@ -106,7 +106,9 @@ impl World {
                 let (group, kind) = (text(after, "/spec/group"), text(after, "/spec/names/kind"));
                 self.kinds.insert((group.to_owned(), kind.to_owned()));
             }
-            _ if kind::of(id).is_some_and(Kind::is_source) => _ = self.changed_sources.insert(id.clone()),
+            _ if kind::kind_of(id).is_some_and(Kind::is_source) => {
+                self.changed_sources.insert(id.clone());
+            }
             _ => {}
         }
     }

@@ -215,7 +215,7 @@ impl Platform {
         tokio::select! {
             done = caught(work) => done,
             interrupted = interrupted => Err(interrupted),
-            // Not even its record may be written then: somebody else may be at it.
+            // Not even its record may be written then: someone else may be at it.
             lost = lost => Err(lost),
         }
     }

@@ -1,6 +1,6 @@
 //! Keeps two commands that change the installation apart, and tells a later one that an earlier one was killed.
 //!
-//! A Lease that is renewed while the command works, and deleted at its end. One that nobody renews is of a command that was
+//! A Lease that is renewed while the command works, and deleted at its end. One that no one renews is of a command that was
 //! killed; that is found out by looking at it for as long as it holds, so that the clocks of two machines need not agree.
 
 use std::time::Duration;
@@ -59,7 +59,7 @@ impl Lock {
         })
     }
 
-    /// Ends when somebody else may have it: the work must not go on then.
+    /// Ends when someone else may have it: the work must not go on then.
     pub(crate) async fn lost(&self) -> Failure {
         self.lost.cancelled().await;
         Failure::Request {
@@ -74,7 +74,7 @@ impl Lock {
     /// Gives it up.
     pub(crate) async fn give_up(self) {
         self.renewal.abort();
-        // Who comes next finds out by itself if that fails. What is somebody else's by now stays.
+        // Who comes next finds out by itself if that fails. What is someone else's by now stays.
         let Ok(Some(lease)) = self.leases.get_opt(NAME).await else {
             return;
         };
@@ -131,7 +131,7 @@ async fn create(leases: &Api<Lease>, holder: &str) -> Result<bool, Failure> {
     }
 }
 
-/// Takes it from somebody who does not renew it.
+/// Takes it from someone who does not renew it.
 async fn inherit(
     leases: &Api<Lease>,
     holder: &str,
@@ -187,7 +187,7 @@ fn busy(other: &str, namespace: &str) -> Failure {
     }
 }
 
-/// Renews it. A renewal that fails is made up for by the next one; when all do for as long as it holds, or it is somebody
+/// Renews it. A renewal that fails is made up for by the next one; when all do for as long as it holds, or it is someone
 /// else's, as after this process was stopped for a while, it is lost.
 async fn renew(leases: Api<Lease>, holder: String, lost: CancellationToken) {
     let mut renewed = Instant::now();

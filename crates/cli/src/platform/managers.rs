@@ -31,7 +31,7 @@ pub(crate) async fn make_ours(
         let mapper = platform.engine.mapper();
         let located = objects::locate(&platform.client, mapper, object, &platform.namespace).await?;
         drop_rolling_update(&located).await?;
-        // Somebody may write in between: then it is looked at again.
+        // Someone may write in between: then it is looked at again.
         for attempt in 0.. {
             let Some(live) = located.live().await? else { break };
             let Some(patch) = patch(&live) else { break };
@@ -49,7 +49,7 @@ pub(crate) async fn make_ours(
     Ok(())
 }
 
-/// A Deployment that was updated in another way has parameters of it by default, which are nobody's and forbidden with ours.
+/// A Deployment that was updated in another way has parameters of it by default, which are no one's and forbidden with ours.
 async fn drop_rolling_update(located: &objects::Located) -> Result<(), Failure> {
     let wanted = located.object.value().get("spec");
     let is_recreated = wanted.and_then(|spec| spec.pointer("/strategy/type")) == Some(&json!("Recreate"));
@@ -75,7 +75,7 @@ async fn drop_rolling_update(located: &objects::Located) -> Result<(), Failure> 
         .map_err(|error| Failure::request(format!("change the strategy of {}", located.id()), error))
 }
 
-/// The JSON patch that does it, which cannot undo what somebody does meanwhile; None when there is nothing to do.
+/// The JSON patch that does it, which cannot undo what someone does meanwhile; None when there is nothing to do.
 fn patch(live: &DynamicObject) -> Option<Value> {
     // What was read as JSON can be written as JSON.
     let metadata = serde_json::to_value(&live.metadata).ok()?;

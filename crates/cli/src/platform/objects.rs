@@ -157,7 +157,7 @@ pub(crate) fn as_declared(live: DynamicObject, resource: &ApiResource) -> Value 
         }
     }
     match resource.kind.as_str() {
-        // Somebody else may have the addresses by now; tokens of accounts are made anew.
+        // Someone else may have the addresses by now; tokens of accounts are re-created.
         "Service" => ["clusterIP", "clusterIPs", "healthCheckNodePort"]
             .iter()
             .for_each(|field| drop(value["spec"].as_object_mut().and_then(|spec| spec.remove(*field)))),

@@ -22,7 +22,7 @@ pub(crate) const OWNER: [&str; 2] = ["meta.helm.sh/release-name", "meta.helm.sh/
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     Created,
-    /// It is there and nobody's, or somebody else's.
+    /// It is there and no one's, or someone else's.
     TakenOver,
     Changed,
     Unchanged,

@@ -42,7 +42,7 @@ const FURTHER: [Right; 8] = [
     Right("list", "apps", "deployments", false),
     Right("list", "apiextensions.k8s.io", "customresourcedefinitions", false),
 ];
-/// Nobody may give rights away that he does not have, but with these.
+/// No one may give rights away that he does not have, but with these.
 const GRANTS: [Right; 2] = [
     Right("escalate", "rbac.authorization.k8s.io", "clusterroles", false),
     Right("bind", "rbac.authorization.k8s.io", "clusterroles", false),
@@ -83,7 +83,7 @@ async fn lacking_of(client: &Client, namespace: &str, more: Vec<Right>) -> Resul
     let asked = stream::iter(needed.iter().map(|right| is_allowed(client, *right, namespace)));
     let allowed: Vec<bool> = asked.buffered(AT_ONCE).try_collect().await?;
     let missing = needed.iter().zip(allowed).filter(|(_, allowed)| !allowed);
-    Ok(told(missing.map(|(right, _)| *right), namespace))
+    Ok(lines_of_missing(missing.map(|(right, _)| *right), namespace))
 }
 
 /// Refuses whoever may not.
@@ -110,7 +110,7 @@ fn refuse(missing: Vec<String>, what: &str) -> Result<(), Failure> {
 }
 
 /// One line for each resource.
-fn told(missing: impl Iterator<Item = Right>, namespace: &str) -> Vec<String> {
+fn lines_of_missing(missing: impl Iterator<Item = Right>, namespace: &str) -> Vec<String> {
     let mut lines: Vec<(Vec<&str>, String)> = Vec::new();
     for Right(verb, group, resource, namespaced) in missing {
         let dotted = if group.is_empty() { "" } else { "." };
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn to_take_over_takes_rights_on_what_flux_has() {
-        let told = told(of_moving().into_iter(), "flux-system");
+        let told = lines_of_missing(of_moving().into_iter(), "flux-system");
         for line in [
             "get, list, watch, patch kustomizations.kustomize.toolkit.fluxcd.io",
             "list pods",
@@ -177,7 +177,7 @@ mod tests {
             Right("create", "", "namespaces", false),
         ];
         assert_eq!(
-            told(missing.into_iter(), "flux-system"),
+            lines_of_missing(missing.into_iter(), "flux-system"),
             [
                 "create, patch deployments.apps in flux-system",
                 "create namespaces"

@@ -80,11 +80,11 @@ fn ask(helper: &str, name: &Name) -> Result<Option<Credentials>, String> {
     if !output.status.success() {
         return Ok(None);
     }
-    told(&output.stdout).ok_or_else(|| format!("{program}: its answer cannot be read"))
+    read_credentials(&output.stdout).ok_or_else(|| format!("{program}: its answer cannot be read"))
 }
 
 /// Reads an answer. With this user name the password is a refresh token.
-fn told(answer: &[u8]) -> Option<Option<Credentials>> {
+fn read_credentials(answer: &[u8]) -> Option<Option<Credentials>> {
     #[derive(Deserialize)]
     #[serde(rename_all = "PascalCase")]
     struct Answer {
@@ -124,14 +124,14 @@ mod tests {
         assert_eq!(helper(br#"{"auths": {}}"#, &name()), None);
         let answer = br#"{"ServerURL": "x", "Username": "a", "Secret": "b"}"#;
         assert_eq!(
-            told(answer),
+            read_credentials(answer),
             Some(Some(Credentials::Basic("a".to_owned(), "b".to_owned())))
         );
         let token = br#"{"Username": "<token>", "Secret": "b"}"#;
         assert_eq!(
-            told(token),
+            read_credentials(token),
             Some(Some(Credentials::IdentityToken("b".to_owned())))
         );
-        assert_eq!(told(b"no"), None);
+        assert_eq!(read_credentials(b"no"), None);
     }
 }

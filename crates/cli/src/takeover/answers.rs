@@ -27,7 +27,7 @@ pub(crate) fn expected(before: &Snapshot) -> Vec<ObjectId> {
         .iter()
         .filter(|(_, one)| one.ready && !one.suspended);
     let ids = wanted.filter_map(|(id, _)| ObjectId::parse_inventory_id(id).ok());
-    ids.filter(|id| kind::of(id).is_some_and(|kind| kind.answers))
+    ids.filter(|id| kind::kind_of(id).is_some_and(|kind| kind.answers))
         .collect()
 }
 
@@ -45,7 +45,7 @@ pub(crate) async fn wait(
     let waited = tokio::time::timeout(timeout, answered(cluster, &mut open, &token, tell)).await;
     match waited {
         Ok(waited) => waited.map(|()| asked),
-        Err(_) => Err(Failure::TimedOut(told(&open, timeout))),
+        Err(_) => Err(Failure::TimedOut(unanswered_message(&open, timeout))),
     }
 }
 
@@ -85,7 +85,11 @@ async fn answered(
     tell: &impl Fn(&str),
 ) -> Result<(), Failure> {
     let mut kinds: HashMap<&str, &'static kind::Kind> = HashMap::new();
-    kinds.extend(open.keys().filter_map(kind::of).map(|kind| (kind.kind, kind)));
+    kinds.extend(
+        open.keys()
+            .filter_map(kind::kind_of)
+            .map(|kind| (kind.kind, kind)),
+    );
     let watches = kinds.values().map(|kind| cluster.watch(kind, None).boxed_local());
     let mut changes: SelectAll<_> = stream::select_all(watches);
     let asked = open.len();
@@ -139,7 +143,7 @@ async fn forget_absent(cluster: &Cluster, open: &mut BTreeMap<ObjectId, String>)
     Ok(())
 }
 
-fn told(open: &BTreeMap<ObjectId, String>, timeout: Duration) -> String {
+fn unanswered_message(open: &BTreeMap<ObjectId, String>, timeout: Duration) -> String {
     let timeout = api::meta::Duration::from(timeout);
     let mut text = format!("{} objects that were ready are not after {timeout}", open.len());
     for (id, why) in open.iter().take(NAMED) {
@@ -193,7 +197,7 @@ mod tests {
         assert_eq!(open.len(), 1);
         note(&mut open, &object("new", "False"), "new");
         assert_eq!(open[&id], "R m");
-        assert!(told(&open, Duration::from_secs(60)).ends_with("\n  Kustomization/n/a: R m"));
+        assert!(unanswered_message(&open, Duration::from_secs(60)).ends_with("\n  Kustomization/n/a: R m"));
         note(&mut open, &object("new", "True"), "new");
         assert!(open.is_empty());
     }

@@ -21,7 +21,7 @@ impl Expected {
     }
 }
 
-/// Says what is not as it was, a line for each object, those first that were made anew.
+/// Says what is not as it was, a line for each object, those first that were re-created.
 pub(crate) fn differences(before: &Snapshot, after: &Snapshot, expected: &Expected) -> Vec<String> {
     let mut found: Vec<(u8, String)> = Vec::new();
     let mut look = |id: &str, was: (&str, i64), is: Option<(&str, i64)>| {

@@ -29,7 +29,7 @@ fn delivers(object: &Value, objects: &[ObjectId]) -> bool {
 }
 
 /// Says what to do about them.
-pub(crate) fn told(deliverers: &[ObjectId]) -> Vec<String> {
+pub(crate) fn advice_lines(deliverers: &[ObjectId]) -> Vec<String> {
     let line = |id: &ObjectId| {
         let name = format!("{}/{}", id.kind.to_lowercase(), id.name);
         format!(
@@ -91,7 +91,7 @@ pub(super) fn newer(rivals: &[Controller]) -> Vec<String> {
     rivals.iter().filter(is_newer).map(line).collect()
 }
 
-/// Deployments that cannot be replaced in place, as nobody may change which Pods are theirs.
+/// Deployments that cannot be replaced in place, as no one may change which Pods are theirs.
 pub(crate) async fn selectors(
     platform: &Platform,
     manifest: &str,
@@ -169,7 +169,7 @@ mod tests {
         assert!(delivers(&object(false, &flux.inventory_id()), &objects));
         assert!(!delivers(&object(true, &flux.inventory_id()), &objects));
         assert!(!delivers(&object(false, "n_a__ConfigMap"), &objects));
-        let said = told(&[object::id(&object(false, ""))]);
+        let said = advice_lines(&[object::id(&object(false, ""))]);
         assert!(
             said[0].contains("`windlass suspend kustomization/flux-system -n flux-system`"),
             "{}",

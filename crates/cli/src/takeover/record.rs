@@ -316,7 +316,7 @@ mod tests {
         let whole = |stage| Known::Whole(recorded(stage));
         let since = |stage, is_released, at_work: &[ObjectId]| recorded(stage).since(is_released, at_work);
         for stage in [Stage::TakenOver, Stage::Begun] {
-            // Ours is there, or nobody: the record is all that is left of Flux.
+            // Ours is there, or no one: the record is all that is left of Flux.
             assert_eq!(since(stage, true, std::slice::from_ref(&a)), whole(stage));
             assert_eq!(since(stage, false, &[]), whole(stage));
         }

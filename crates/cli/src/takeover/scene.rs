@@ -76,7 +76,7 @@ impl Scene {
         status.is_some_and(|status| *status != Status::Uninstalled)
     }
 
-    /// Those of the chart's objects that are somebody's.
+    /// Those of the chart's objects that are someone's.
     pub(super) fn taken(&self) -> Vec<ObjectId> {
         self.plan.with(Change::TakenOver).cloned().collect()
     }
@@ -97,7 +97,7 @@ impl Scene {
         let manifest = &self.wanted.release.manifest;
         problems.extend(obstacles::selectors(platform, manifest, &self.taken()).await?);
         if !suspend_self {
-            problems.extend(obstacles::told(&self.deliverers));
+            problems.extend(obstacles::advice_lines(&self.deliverers));
         }
         match problems.is_empty() {
             true => Ok(()),

@@ -23,7 +23,7 @@ pub(crate) struct Declared {
     pub(crate) uid: String,
     pub(crate) generation: i64,
     pub(crate) ready: bool,
-    /// Nobody looks at it.
+    /// No one looks at it.
     pub(crate) suspended: bool,
 }
 

@@ -15,7 +15,7 @@ pub(crate) async fn find(cluster: &Cluster, named: &Named) -> Result<Finding, Fa
     let id = object::id(&object);
     let reader = Reader::new(cluster);
     let mut found = climb(&reader, &object).await;
-    found.from = origin::of(&found);
+    found.from = origin::origin_of(&found);
     if found.state != State::Ready {
         let cause = kube_health::why::gather(&cluster.client(), &id).await;
         match cause.map_err(|error| Failure::request(format!("look into {id}"), error)) {

@@ -36,7 +36,7 @@ impl From<Document> for Token {
     }
 }
 
-/// The first that there are. What is configured and fails is an error, not a reason to become somebody else.
+/// The first that there are. What is configured and fails is an error, not a reason to become someone else.
 pub(super) async fn keys(sts_endpoint: &Url, session: Session<'_>) -> Result<Token, Error> {
     let environment = session.environment;
     if let Some(keys) = of_variables(environment) {

@@ -1,4 +1,4 @@
-//! The token service: temporary keys for somebody else's token, or for a name and password in LDAP (MinIO's addition).
+//! The token service: temporary keys for someone else's token, or for a name and password in LDAP (MinIO's addition).
 
 use url::Url;
 
@@ -27,7 +27,7 @@ pub(super) async fn assume_role_with_web_identity(
     ask(http, Request::form(endpoint, &fields)).await
 }
 
-/// Keys of a role, for somebody with keys whom the role trusts. The token service is that of the region.
+/// Keys of a role, for someone with keys whom the role trusts. The token service is that of the region.
 pub async fn assume_role(
     keys: Keys,
     region: &str,

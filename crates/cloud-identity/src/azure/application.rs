@@ -1,4 +1,4 @@
-//! An application of Microsoft Entra that proves who it is: with a secret, a certificate, or somebody else's token.
+//! An application of Microsoft Entra that proves who it is: with a secret, a certificate, or someone else's token.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine as _;
@@ -39,7 +39,7 @@ pub enum Credential {
         /// True if the chain is sent along, as applications want that are known by name of their issuer.
         send_chain: bool,
     },
-    /// A token of somebody whom the application trusts.
+    /// A token of someone whom the application trusts.
     Assertion(String),
 }
 
@@ -137,7 +137,7 @@ impl Application {
                 .collect();
         }
         let now = session.environment.now().as_second();
-        // Unique in time: nobody else signs with this key in the same second for another purpose.
+        // Unique in time: no one else signs with this key in the same second for another purpose.
         let id = hex::encode(digest(
             &SHA256,
             format!("{now}{audience}{}", self.client).as_bytes(),

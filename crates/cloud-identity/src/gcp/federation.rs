@@ -1,4 +1,4 @@
-//! Workload identity federation: somebody else's token for one of Google's, and that for the one of a service account.
+//! Workload identity federation: someone else's token for one of Google's, and that for the one of a service account.
 
 use http::Method;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
@@ -48,7 +48,7 @@ impl Exchange {
 
     pub(super) async fn token(self, session: Session<'_>) -> Result<Token, Error> {
         let all = SCOPES.join(" ");
-        // To become somebody else it takes no more than this.
+        // To become someone else it takes no more than this.
         let scope = if self.impersonation_url.is_some() {
             SCOPES[0]
         } else {

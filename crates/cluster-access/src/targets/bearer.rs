@@ -12,7 +12,7 @@ use workload_identity::Identities;
 
 use super::described::Description;
 
-/// For how long a token is used whose end nobody told.
+/// For how long a token is used whose end no one told.
 const UNKNOWN_LIFE: Duration = Duration::from_secs(60);
 
 /// The tokens of one cluster.

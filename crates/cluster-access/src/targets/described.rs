@@ -44,7 +44,7 @@ pub(super) struct Asker<'a> {
     pub(super) is_locked: bool,
 }
 
-/// A token and until when it is good; None when nobody said so.
+/// A token and until when it is good; None when no one said so.
 pub(super) type Bearer = (zeroize::Zeroizing<String>, Option<jiff::Timestamp>);
 
 impl Description {
@@ -107,7 +107,7 @@ impl Description {
         (self.namespace.clone(), self.name.clone())
     }
 
-    /// Differs wherever another cluster, or somebody else there, is described.
+    /// Differs wherever another cluster, or someone else there, is described.
     pub(super) fn digest(&self) -> Digest {
         let provider = format!("{:?}", self.provider);
         let ingredients = serde_json::json!([
@@ -184,7 +184,9 @@ impl Description {
 
     /// Read anew for each token: annotations say who the account is at the provider.
     async fn identity(&self, identities: &Identities) -> Result<Identity, String> {
-        let identity = identities.of(&self.namespace, self.account.as_deref()).await?;
+        let identity = identities
+            .identity_of(&self.namespace, self.account.as_deref())
+            .await?;
         Ok(match identity {
             Identity::Account(mut account) if !self.audiences.is_empty() => {
                 let tokens = identities.tokens_of(&self.namespace, self.account.as_deref());

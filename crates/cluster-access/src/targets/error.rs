@@ -71,7 +71,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns whether what describes the cluster does not exist, so that nobody can say where the objects are.
+    /// Returns whether what describes the cluster does not exist, so that no one can say where the objects are.
     pub fn is_missing(&self) -> bool {
         matches!(
             self,

@@ -78,7 +78,7 @@ impl Kept {
         Some(cluster.clone())
     }
 
-    /// Keeps a cluster, unless somebody was quicker: one engine per cluster.
+    /// Keeps a cluster, unless someone was quicker: one engine per cluster.
     pub(super) fn keep_cluster(&mut self, digest: Digest, cluster: Cluster) -> Cluster {
         if self.clusters.len() >= KEPT {
             self.drop_unused_clusters();
@@ -114,7 +114,7 @@ impl Kept {
         self.drop_unused_clusters();
     }
 
-    /// Drops clusters whose kubeconfig nobody has any more, as after the rotation of its token.
+    /// Drops clusters whose kubeconfig no one has any more, as after the rotation of its token.
     fn drop_unused_clusters(&mut self) {
         let used: Vec<_> = self.targets.keys().filter_map(|key| key.remote).collect();
         self.clusters.retain(|digest, _| used.contains(digest));

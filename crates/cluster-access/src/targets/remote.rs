@@ -5,7 +5,7 @@ use artifact::Digest;
 use controller_kit::check_name;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{Api, Client};
-use workload_identity::told;
+use workload_identity::api_message;
 
 use super::described::{Asker, Description};
 use super::error::Error;
@@ -27,7 +27,7 @@ pub(super) struct Kubeconfig {
 }
 
 impl Remote {
-    /// Differs wherever another cluster, or somebody else there, could be meant. Who impersonates an account does not have
+    /// Differs wherever another cluster, or someone else there, could be meant. Who impersonates an account does not have
     /// the user of a kubeconfig, and the other way round.
     pub(super) fn digest(&self, impersonates: bool) -> Digest {
         let what = match self {
@@ -116,7 +116,7 @@ async fn description(
     let found = match check_name(&name) {
         Ok(()) => maps.get(&name).await.map_err(|error| {
             let missing = matches!(&error, kube::Error::Api(status) if status.code == 404);
-            (told(&error), missing)
+            (api_message(&error), missing)
         }),
         Err(problem) => Err((problem, false)),
     };

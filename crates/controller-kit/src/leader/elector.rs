@@ -58,9 +58,9 @@ impl Elector {
         &self.identity
     }
 
-    /// Renews the Lease if this process holds it, or takes it if nobody does any more.
+    /// Renews the Lease if this process holds it, or takes it if no one does any more.
     pub(super) async fn try_acquire_or_renew(&mut self) -> Result<Attempt, kube::Error> {
-        // While our own Lease holds, nobody else may have written: one request is enough.
+        // While our own Lease holds, no one else may have written: one request is enough.
         if let Some((lease, since)) = self.observed.clone()
             && self.is_ours(&lease)
             && holds(&lease, since, Instant::now())

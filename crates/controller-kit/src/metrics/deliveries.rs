@@ -296,7 +296,7 @@ mod tests {
 
     /// Counts for an object that goes through these states: `+` delivered, `-` failed, and the seconds until
     /// recovery.
-    fn told(states: &[Progress<'_>]) -> String {
+    fn counts_of(states: &[Progress<'_>]) -> String {
         let mut known = Known::from(&states[0]);
         let mut told = String::new();
         for after in &states[1..] {
@@ -327,14 +327,14 @@ mod tests {
             progress("4", "4", &good),
             progress("4", "4", &good),
         ];
-        assert_eq!(told(&states), ".-...-..+90..");
+        assert_eq!(counts_of(&states), ".-...-..+90..");
     }
 
     #[test]
     fn what_runs_already_breaks_and_recovers_but_is_not_delivered_again() {
         let (good, bad) = (ready("True", 0), ready("False", 40));
         let states = [&good, &bad, &good, &bad].map(|ready| progress("1", "1", ready));
-        assert_eq!(told(&states), ".60..");
+        assert_eq!(counts_of(&states), ".60..");
     }
 
     #[test]
@@ -345,13 +345,13 @@ mod tests {
             progress("2", "2", &works),
             progress("2", "2", &good),
         ];
-        assert_eq!(told(&tested), ".+.");
+        assert_eq!(counts_of(&tested), ".+.");
         let failed = [
             progress("1", "1", &good),
             progress("2", "2", &works),
             progress("2", "2", &bad),
         ];
-        assert_eq!(told(&failed), ".-.");
+        assert_eq!(counts_of(&failed), ".-.");
     }
 
     #[test]
@@ -363,7 +363,7 @@ mod tests {
             progress("1", "2", &bad),
             progress("3", "3", &good),
         ];
-        assert_eq!(told(&states), "..+90.");
+        assert_eq!(counts_of(&states), "..+90.");
     }
 
     #[test]
@@ -373,7 +373,7 @@ mod tests {
             waits: true,
             ..progress("", "1", &bad)
         };
-        assert_eq!(told(&[Progress::default(), waits]), ".");
+        assert_eq!(counts_of(&[Progress::default(), waits]), ".");
     }
 
     #[test]

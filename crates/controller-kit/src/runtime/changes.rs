@@ -88,7 +88,7 @@ where
         let reference = ObjectRef::from_obj(object);
         let new = (self.fingerprint)(object);
         let old = self.known.get(&reference);
-        // Something that never had a fingerprint and has none now concerns nobody.
+        // Something that never had a fingerprint and has none now concerns no one.
         let concerns = match old {
             Some(old) => *old != new,
             None => new.is_some(),

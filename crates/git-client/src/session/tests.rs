@@ -18,7 +18,7 @@ fn line(content: &str) -> Vec<u8> {
     line
 }
 
-/// A conversation with somebody who says this, whatever is asked: as far as it gets.
+/// A conversation with someone who says this, whatever is asked: as far as it gets.
 fn converse(answers: &[u8], reference: &Reference) -> Result<usize, Error> {
     let stream = Stream::new(
         Cursor::new(answers.to_vec()),

@@ -1,6 +1,6 @@
 //! The passphrase of old PEM files (`DEK-Info: AES-128-CBC,…`), as `ssh-keygen -m PEM` and old versions of openssl write.
 //!
-//! The key is one round of MD5 of passphrase and salt; nobody should rely on it, but the files are in use.
+//! The key is one round of MD5 of passphrase and salt; no one should rely on it, but the files are in use.
 
 use aws_lc_rs::cipher::{
     AES_128, AES_192, AES_256, Algorithm, DecryptionContext, PaddedBlockDecryptingKey, UnboundCipherKey,

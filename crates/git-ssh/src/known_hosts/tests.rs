@@ -1,4 +1,4 @@
-//! Entries as OpenSSH writes them, and texts that nobody writes.
+//! Entries as OpenSSH writes them, and texts that no one writes.
 
 use proptest::prelude::*;
 

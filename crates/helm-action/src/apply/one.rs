@@ -26,7 +26,7 @@ pub(super) struct Done {
 
 /// State of an object before, for callers that compare.
 pub(super) enum Before<'a> {
-    /// Nothing is known: it is new, or somebody else's.
+    /// Nothing is known: it is new, or someone else's.
     Unknown,
     /// In the revision before.
     Declared(&'a Resource),

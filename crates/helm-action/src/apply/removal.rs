@@ -48,7 +48,10 @@ async fn remove_unless(
     if problems.is_empty() {
         Ok(())
     } else {
-        Err(Error::new(ErrorKind::Delete, super::told(&problems, " && ")))
+        Err(Error::new(
+            ErrorKind::Delete,
+            super::join_failures(&problems, " && "),
+        ))
     }
 }
 

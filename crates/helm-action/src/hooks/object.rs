@@ -1,6 +1,6 @@
 //! The objects of a hook: read, created, deleted.
 //!
-//! They are nobody's resources: no ownership is looked at, and no fields are taken from others.
+//! They are no one's resources: no ownership is looked at, and no fields are taken from others.
 
 use std::sync::Arc;
 

@@ -38,7 +38,11 @@ impl Policy {
 
 /// Returns which hooks run at an event, by their places in the list, in the order in which they run. The list is sorted by
 /// kind, and that decides among equals. One that names the event twice runs twice.
-pub(super) fn of(hooks: &[Hook], event: HookEvent, is_meant: &(dyn Fn(&Hook) -> bool + Sync)) -> Vec<usize> {
+pub(super) fn hooks_at(
+    hooks: &[Hook],
+    event: HookEvent,
+    is_meant: &(dyn Fn(&Hook) -> bool + Sync),
+) -> Vec<usize> {
     let places = hooks.iter().enumerate().filter(|(_, hook)| is_meant(hook));
     let mut order: Vec<usize> = places
         .flat_map(|(place, hook)| {
@@ -99,12 +103,12 @@ mod tests {
             hook("x", 0, &["test"]),
             hook("twice", 9, &["pre-install", "pre-install"]),
         ];
-        let order = |event| of(&hooks, event, &|_| true);
+        let order = |event| hooks_at(&hooks, event, &|_| true);
         assert_eq!(order(HookEvent::PreInstall), [3, 0, 4, 2, 1, 6, 6]);
         assert_eq!(order(HookEvent::PreUpgrade), [1]);
         assert_eq!(order(HookEvent::PostDelete), [0_usize; 0]);
         assert_eq!(
-            of(&hooks, HookEvent::PreInstall, &|hook| hook.name != "c"),
+            hooks_at(&hooks, HookEvent::PreInstall, &|hook| hook.name != "c"),
             [3, 2, 1, 6, 6]
         );
     }

@@ -34,7 +34,7 @@ pub(crate) async fn run(
     options: &HookOptions,
     is_meant: &(dyn Fn(&Hook) -> bool + Sync),
 ) -> Ran {
-    let order = order::of(&record.release.hooks, event, is_meant);
+    let order = order::hooks_at(&record.release.hooks, event, is_meant);
     for (turn, place) in order.iter().enumerate() {
         let (end, error) = match run_one(context, record, *place, event, options).await {
             Ok(Ok(())) => continue,
@@ -82,7 +82,7 @@ async fn run_one(
         let error = error.within(format!("warning: Hook {event} {path} failed"));
         error.of_kind(ErrorKind::Hook)
     })?;
-    // Who stops here leaves a hook behind of which nobody knows the end.
+    // Who stops here leaves a hook behind of which no one knows the end.
     last_run.phase = HookPhase::Unknown;
     let ended = wait::until_done(context, created, options).await;
     end(

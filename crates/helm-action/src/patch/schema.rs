@@ -40,7 +40,7 @@ struct Table {
 static READ: LazyLock<Table> = LazyLock::new(|| read(TABLE));
 
 /// Finds the type of a kind; None for kinds that are not Kubernetes' own.
-pub(super) fn of(gvk: &GroupVersionKind) -> Option<Schema> {
+pub(super) fn schema_of(gvk: &GroupVersionKind) -> Option<Schema> {
     let api_version = gvk.api_version();
     let index = READ.kinds.get(&(api_version.as_str(), gvk.kind.as_str()))?;
     READ.types.get(*index)
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn the_table_leads_from_kinds_to_the_keys_of_lists() {
-        let deployment = of(&GroupVersionKind::new("apps/v1", "Deployment")).expect("it is known");
+        let deployment = schema_of(&GroupVersionKind::new("apps/v1", "Deployment")).expect("it is known");
         let into = |schema: Schema, name: &str| schema.field(name).schema().expect("it leads on");
         let pod = into(into(into(deployment, "spec"), "template"), "spec");
         let containers = pod.field("containers");
@@ -112,7 +112,7 @@ mod tests {
         assert!(into(deployment, "spec").field("strategy").retains_keys);
         let finalizers = into(deployment, "metadata").field("finalizers");
         assert_eq!((finalizers.merges, finalizers.key), (true, None));
-        assert!(of(&GroupVersionKind::new("example.com/v1", "Deployment")).is_none());
-        assert!(of(&GroupVersionKind::new("v1", "ConfigMap")).is_some());
+        assert!(schema_of(&GroupVersionKind::new("example.com/v1", "Deployment")).is_none());
+        assert!(schema_of(&GroupVersionKind::new("v1", "ConfigMap")).is_some());
     }
 }

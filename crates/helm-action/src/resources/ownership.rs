@@ -107,14 +107,14 @@ pub(crate) async fn check_all(
     if problems.is_empty() {
         Ok(existing)
     } else {
-        Err(Error::new(ErrorKind::Ownership, told(&problems)))
+        Err(Error::new(ErrorKind::Ownership, join_problems(&problems)))
     }
 }
 
 /// So many are told; the rest are counted.
 const TOLD: usize = 5;
 
-fn told(problems: &[String]) -> String {
+fn join_problems(problems: &[String]) -> String {
     let mut text = problems[..problems.len().min(TOLD)].join(" && ");
     if problems.len() > TOLD {
         text += &format!(" && and {} more", problems.len() - TOLD);

@@ -11,10 +11,10 @@ pub enum StorageError {
     /// The name is none that a release can have.
     #[error("failed to list the revisions of a release: invalid label value: {0:?}")]
     Name(String),
-    /// Somebody else has made that revision meanwhile.
+    /// Someone else has made that revision meanwhile.
     #[error("release: already exists")]
     Exists,
-    /// Somebody else has taken that revision away.
+    /// Someone else has taken that revision away.
     #[error("update: failed to update: secrets {0:?} not found")]
     Gone(String),
     /// A Secret does not hold a release.

@@ -81,7 +81,7 @@ impl<'s, 'p> Scope<'s, 'p> {
     }
 }
 
-/// The properties or items of a value that no schema has looked at. Noted only where somebody asks.
+/// The properties or items of a value that no schema has looked at. Noted only where someone asks.
 #[derive(Debug, Default)]
 pub(super) struct Unevaluated<'v> {
     pub(super) properties: BTreeSet<&'v str>,

@@ -1,6 +1,6 @@
 //! Finds out which objects are not as their manifests have them, and writes nothing.
 //!
-//! What nobody touched since its owner applied it is not asked about. Of the rest, a dry run says what an apply would do; what
+//! What no one touched since its owner applied it is not asked about. Of the rest, a dry run says what an apply would do; what
 //! would change only owners of fields is no difference.
 
 use serde_json::Value;

@@ -19,7 +19,7 @@ use crate::prepare::Item;
 use crate::request::Answer;
 
 /// How often an object is read and written that changes in between. The last write is over whatever version is there:
-/// somebody who writes that often would hold the object up for good.
+/// someone who writes that often would hold the object up for good.
 const ATTEMPTS: u32 = 4;
 
 impl Run<'_> {

@@ -18,7 +18,7 @@ use crate::settings::Owner;
 use crate::stage::Stage;
 use crate::{takeover, terminated, usable};
 
-/// How often a take-over is tried when somebody else writes in between.
+/// How often a take-over is tried when someone else writes in between.
 const TAKE_OVER_ATTEMPTS: u32 = 3;
 
 impl Run<'_> {
@@ -97,7 +97,7 @@ impl Run<'_> {
         other.filter(|_| facts.owner_label_is_ours).cloned()
     }
 
-    /// Reads what is about to be changed, if somebody wants to know what changed. The write does not depend on it.
+    /// Reads what is about to be changed, if someone wants to know what changed. The write does not depend on it.
     async fn state_before(&self, item: &Item, verdict: Verdict) -> Option<Value> {
         if !self.options.want_changes || !matches!(verdict, Verdict::Configure { .. }) {
             return None;

@@ -1,4 +1,4 @@
-//! Two states of an object as texts for people: without what only the server writes, and without what is nobody's business.
+//! Two states of an object as texts for people: without what only the server writes, and without what is no one's business.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! How values are shown: shortened, and masked where they are nobody's business.
+//! How values are shown: shortened, and masked where they are no one's business.
 
 use secret_mask::MASK;
 use serde_json::Value;

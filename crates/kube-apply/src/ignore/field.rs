@@ -37,7 +37,7 @@ impl Pointer {
         let mut steps = Vec::with_capacity(self.segments.len());
         for segment in &self.segments {
             let step = step(segment, at, &sets);
-            at = at.map(|value| step.of(value?));
+            at = at.map(|value| step.take(value?));
             sets = sets.below(&step.owned());
             steps.push(step);
         }
@@ -83,7 +83,7 @@ fn step(segment: &str, at: [Option<&Value>; 2], sets: &FieldSets<'_>) -> Step {
 
 impl Step {
     /// Takes the step in a value.
-    pub(crate) fn of<'v>(&self, value: &'v Value) -> Option<&'v Value> {
+    pub(crate) fn take<'v>(&self, value: &'v Value) -> Option<&'v Value> {
         match (self, value) {
             (Step::Field(name), Value::Object(map)) => map.get(name),
             (_, Value::Array(list)) => list.get(self.index_in(list)?),
@@ -127,7 +127,7 @@ pub(super) fn has_key(element: &Value, key: &Map<String, Value>) -> bool {
 
 /// Looks a field up.
 pub(crate) fn get<'v>(value: &'v Value, steps: &[Step]) -> Option<&'v Value> {
-    steps.iter().try_fold(value, |value, step| step.of(value))
+    steps.iter().try_fold(value, |value, step| step.take(value))
 }
 
 /// Removes a field.

@@ -37,7 +37,7 @@ impl<'a> FieldSets<'a> {
         }
     }
 
-    /// Finds the merge key that somebody knows an element of the list at this depth by.
+    /// Finds the merge key that someone knows an element of the list at this depth by.
     pub(crate) fn key_of(&self, element: &Value) -> Option<Step> {
         let written = self.appliers.iter().flat_map(|(_, fields)| fields.keys());
         written
@@ -50,7 +50,7 @@ impl<'a> FieldSets<'a> {
             })
     }
 
-    /// Returns whether somebody but `manager` applied the field.
+    /// Returns whether someone but `manager` applied the field.
     pub(crate) fn has_other_owner(&self, manager: &str, steps: &[Step]) -> bool {
         let found = steps
             .iter()

@@ -35,7 +35,7 @@ pub(crate) fn keep(expected: &mut Value, live: &Value, spots: &[Spot]) {
     }
 }
 
-/// Makes what is sent over the live object. Ignored fields that would change are left out if somebody else applied them,
+/// Makes what is sent over the live object. Ignored fields that would change are left out if someone else applied them,
 /// and are sent as they are live otherwise, so that they keep an owner. None when nothing would change.
 pub(crate) fn resolve(
     manifest: &Map<String, Value>,

@@ -7,7 +7,7 @@ use crate::settings::Owner;
 /// Change to an object that we applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// Somebody changed, took or removed something of ours.
+    /// Someone changed, took or removed something of ours.
     Modified,
     /// It is gone.
     Deleted,

@@ -243,13 +243,13 @@ impl Index {
             .clone()
     }
 
-    /// Returns whether the owner applied exactly this and nobody touched it since.
+    /// Returns whether the owner applied exactly this and no one touched it since.
     pub(super) fn is_current(&self, id: &ObjectId, owner: &Owner, desired: Digest) -> bool {
         self.untouched(id, owner)
             .is_some_and(|recorded| recorded.desired == desired)
     }
 
-    /// Returns whether the owner applied the object and nobody touched it since.
+    /// Returns whether the owner applied the object and no one touched it since.
     pub(super) fn is_untouched(&self, id: &ObjectId, owner: &Owner) -> bool {
         self.untouched(id, owner).is_some()
     }

@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::version::Info;
 
 use super::{Error, RestMapper};
 
-/// A server changes its version when it is upgraded; so long does nobody notice.
+/// A server changes its version when it is upgraded; so long does no one notice.
 const VERSION_FOR: Duration = Duration::from_secs(300);
 
 impl RestMapper {

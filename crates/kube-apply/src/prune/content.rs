@@ -33,7 +33,7 @@ pub(super) struct Ours<'a> {
 /// Content that would be lost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Content {
-    /// Somebody else's.
+    /// Someone else's.
     foreign: Vec<ObjectId>,
     /// The owner's own, that are still in the source.
     kept: Vec<ObjectId>,
@@ -239,7 +239,7 @@ const DISTRIBUTED: [&str; 3] = [
     "istio-ca-root-cert",
 ];
 
-/// Returns whether nobody made the object by hand. What has an owner is not counted beside its owner in a namespace; with a
+/// Returns whether no one made the object by hand. What has an owner is not counted beside its owner in a namespace; with a
 /// definition, its owner stays, and would miss it.
 fn is_generated(id: &ObjectId, metadata: &Listed, in_namespace: bool) -> bool {
     let is_core = |kind: &str| id.group.is_empty() && id.kind == kind;

@@ -3,7 +3,7 @@
 //!
 //! In: what left the inventory, and what may be lost with it ([`content`](super::content)). Out: the objects that stay, why,
 //! and a token that stands for exactly this set. A confirmation is that token: with one more object, or another object of
-//! the same name, it is another token, and nobody deletes what was not shown to them.
+//! the same name, it is another token, and no one deletes what was not shown to them.
 
 use std::fmt;
 
@@ -47,7 +47,7 @@ pub struct Share {
 /// Fewer objects than this may always be deleted: half of two objects is no disaster.
 pub const ALWAYS_ALLOWED: usize = 5;
 
-/// Objects that were not deleted because somebody must confirm it first.
+/// Objects that were not deleted because someone must confirm it first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// Each with the version under which it was applied, ordered by id.
@@ -65,7 +65,7 @@ pub(super) enum Danger {
     Controller,
     /// Objects that are not the owner's, or that the owner still applies.
     Content(Content),
-    /// Nobody knows: it could not be looked into.
+    /// No one knows: it could not be looked into.
     Unknown(Failure),
 }
 
@@ -136,7 +136,7 @@ impl Engine {
         (guard.confirmation.as_deref() != Some(&refused.token)).then_some(refused)
     }
 
-    /// Returns whether a prune would delete the object: false if it is gone, on the way out, or not ours to delete. True if nobody
+    /// Returns whether a prune would delete the object: false if it is gone, on the way out, or not ours to delete. True if no one
     /// knows.
     pub async fn would_delete(&self, owner: &Owner, id: &ObjectId, version: &str) -> bool {
         !matches!(self.candidate(owner, id, version).await, Ok(None))
@@ -263,7 +263,7 @@ impl Refused {
     }
 }
 
-/// Twelve digits tell one set of a Kustomization from its next one; nobody has to guess them.
+/// Twelve digits tell one set of a Kustomization from its next one; no one has to guess them.
 const TOKEN_LENGTH: usize = 12;
 
 fn token(owner: &Owner, objects: &[Candidate], dangers: &[(ObjectId, Danger)]) -> String {

@@ -1,6 +1,6 @@
 //! Fields that an apply would remove once other tools' fields are ours. Pure.
 //!
-//! The server removes what we owned and do not send any more, unless somebody else owns it as well.
+//! The server removes what we owned and do not send any more, unless someone else owns it as well.
 
 use serde_json::{Map, Value};
 
@@ -48,7 +48,7 @@ pub(crate) fn left(answer: &Value, from: From<'_>, settings: &Settings) -> Optio
     (object != *answer).then_some(Left { object, managers })
 }
 
-/// Removes what nobody wants any more; returns whose it was.
+/// Removes what no one wants any more; returns whose it was.
 fn take_over(object: &mut Value, merged: &[Value], settings: &Settings) -> Vec<String> {
     let entries = object
         .pointer("/metadata/managedFields")

@@ -31,7 +31,7 @@ const RESOLVE_BACKOFF: (Duration, Duration) = (Duration::from_millis(500), Durat
 /// Characters of an error that are kept.
 const TROUBLE_LIMIT: usize = 300;
 
-/// Follows a watch until nobody has needed it for `linger`, or the API server refuses it.
+/// Follows a watch until no one has needed it for `linger`, or the API server refuses it.
 pub(super) async fn run(
     watch: Arc<SharedWatch>,
     hub: Weak<Inner>,
@@ -53,7 +53,7 @@ pub(super) async fn run(
     }
 }
 
-/// However the task ends, by panic too: nobody finds the watch any more, and nobody goes on waiting for it.
+/// However the task ends, by panic too: no one finds the watch any more, and no one goes on waiting for it.
 struct End<'a> {
     watch: &'a Arc<SharedWatch>,
     hub: Weak<Inner>,

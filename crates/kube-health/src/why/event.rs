@@ -52,7 +52,7 @@ pub(super) fn last<'a>(events: &'a [Value], object: &Value) -> Option<&'a Value>
 }
 
 /// Writes `Reason: message`.
-pub(super) fn told(event: &Value) -> String {
+pub(super) fn reason_and_message(event: &Value) -> String {
     let reason = text_or(event, "reason", "");
     format!(
         "{reason}: {}",

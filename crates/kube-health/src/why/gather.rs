@@ -26,7 +26,7 @@ const CLAIMS: usize = 5;
 /// The Deployment controller numbers its ReplicaSets with this.
 const REVISION: &str = "deployment.kubernetes.io/revision";
 
-/// Warnings of other kinds are told when they are not older than this: nobody says of them that they are settled.
+/// Warnings of other kinds are told when they are not older than this: no one says of them that they are settled.
 const FRESH: SignedDuration = SignedDuration::from_mins(15);
 
 /// Returns whether there are Pods or a claim to look into; of other kinds only the last warning is told.
@@ -61,7 +61,7 @@ pub async fn gather(client: &Client, id: &ObjectId) -> kube::Result<Option<Cause
         let events = reader.events_by_name(id).await?;
         let since = Timestamp::now() - FRESH;
         return Ok(event::last_warning_since(&events, since)
-            .map(|event| Cause::of_object(Kind::Event, event::told(event))));
+            .map(|event| Cause::of_object(Kind::Event, event::reason_and_message(event))));
     }
     let mut evidence = Evidence::default();
     if let Some(workload) = reader.get(&id.group, &id.kind, &id.name).await? {

@@ -427,7 +427,7 @@ async fn a_job_with_a_ttl_that_the_watch_has_not_seen_yet_is_not_done() {
     let wait = start(&hub, wait);
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(!wait.is_finished());
-    // It was created and deleted while nobody looked: any later event proves that the watch has come past it.
+    // It was created and deleted while no one looked: any later event proves that the watch has come past it.
     answer["metadata"]["resourceVersion"] = json!("1001");
     api.send(JOBS, json!({"type": "DELETED", "object": answer}));
     assert_eq!(wait.await.unwrap(), Outcome::Healthy);

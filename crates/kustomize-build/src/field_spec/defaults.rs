@@ -1,4 +1,4 @@
-//! The fields that kustomize's transformers change when nobody says otherwise
+//! The fields that kustomize's transformers change when no one says otherwise
 //! (facts from kustomize's `builtinpluginconsts`, 5.8).
 
 use std::sync::{Arc, OnceLock};

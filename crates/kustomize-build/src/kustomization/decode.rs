@@ -14,7 +14,7 @@ pub(crate) struct Place {
     path: String,
     /// True if a number or boolean is taken for a text, as sigs.k8s.io/yaml does where it knows the type.
     texts_from_scalars: bool,
-    /// True if a field that nobody knows is an error.
+    /// True if a field that no one knows is an error.
     is_strict: bool,
 }
 
@@ -300,7 +300,7 @@ impl<'a> Fields<'a> {
         self.taken
     }
 
-    /// Fails when a field was wrong, or when the object of a strict document has one that nobody took.
+    /// Fails when a field was wrong, or when the object of a strict document has one that no one took.
     pub(crate) fn finish(mut self) -> Result<()> {
         let unknown = self
             .fields

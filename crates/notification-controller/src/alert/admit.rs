@@ -14,7 +14,7 @@ use crate::flags::Policy;
 pub enum Admission {
     /// It does.
     Send,
-    /// It does not, and nobody need know: the Provider is suspended, or the event is for Git services only.
+    /// It does not, and no one need know: the Provider is suspended, or the event is for Git services only.
     Pass,
     /// It lacks the commit that a commit status is for.
     NoCommit,

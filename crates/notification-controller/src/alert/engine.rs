@@ -219,7 +219,7 @@ impl Engine {
         if noted == Noted::Known && (resolve || self.open.stands_in(&object)) {
             return Vec::new();
         }
-        // Of what nobody remembers it is not told when it is over: no incident is opened that would stay.
+        // Of what no one remembers it is not told when it is over: no incident is opened that would stay.
         let state = if resolve && noted != Noted::NoRoom {
             State::Firing
         } else {
@@ -250,7 +250,7 @@ impl Engine {
         let error = message.event.is_error().then(|| message.key.clone());
         let (said, place) = self.place(message, setting);
         match (error, place) {
-            (Some(object), Place::Told) => self.open.told(&object),
+            (Some(object), Place::Told) => self.open.note_reported(&object),
             (Some(object), Place::Counted) => self.open.missed(&object),
             (Some(_), Place::Waits) | (None, _) => {}
         }
@@ -292,7 +292,7 @@ impl Engine {
     /// Sends the events of a window as one message. After that they can no longer be withdrawn.
     fn close_window(&mut self, window: Window, setting: &Setting<'_>) -> Option<Message> {
         for object in window.failing() {
-            self.open.told(object);
+            self.open.note_reported(object);
         }
         window.message(setting.group)
     }

@@ -60,7 +60,7 @@ pub async fn follow(
             }
         }
         if watch_events {
-            // What failed while nobody asked for the kind is not told.
+            // What failed while no one asked for the kind is not told.
             news = News::FromNowOn;
         }
         tokio::select! {

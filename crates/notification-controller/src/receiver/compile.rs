@@ -118,7 +118,7 @@ pub fn compile(receiver: &Receiver) -> Result<Compiled, Invalid> {
     })
 }
 
-/// The path of a Receiver: nobody guesses it who does not know the token.
+/// The path of a Receiver: no one guesses it who does not know the token.
 pub fn path(token: &[u8], name: &str, namespace: &str) -> String {
     let mut hash = Sha256::new();
     hash.update(token);

@@ -42,7 +42,7 @@ pub(super) struct Context {
 }
 
 impl Context {
-    /// Returns whether a path that is not in the index is one of nobody.
+    /// Returns whether a path that is not in the index is one of no one.
     pub(super) fn knows_all_paths(&self) -> bool {
         let unread = self.unread.lock().unwrap_or_else(PoisonError::into_inner);
         unread.as_ref().is_some_and(HashSet::is_empty)

@@ -23,7 +23,7 @@ pub struct Index(RwLock<Paths>);
 
 #[derive(Debug, Default)]
 struct Paths {
-    /// Those of generic-oidc hold no secret, so that somebody can make a Receiver with the path of another: the older has it.
+    /// Those of generic-oidc hold no secret, so that someone can make a Receiver with the path of another: the older has it.
     entries: HashMap<String, BTreeMap<Owner, Entry>>,
     owners: HashMap<ObjectKey, (String, Owner)>,
 }

@@ -38,7 +38,7 @@ impl Limiter {
         }
     }
 
-    /// Counts a call to a Receiver, known by its UID, which is empty for paths of nobody; false if it is one too many.
+    /// Counts a call to a Receiver, known by its UID, which is empty for paths of no one; false if it is one too many.
     pub fn admits(&self, address: IpAddr, receiver: &str, now: Instant) -> bool {
         if self.per_second == 0.0 {
             return true;

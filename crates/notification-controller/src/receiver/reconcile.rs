@@ -73,7 +73,7 @@ struct Observed {
 /// Decision about a Receiver.
 #[derive(Debug)]
 enum Decision {
-    /// It is being deleted: nobody reaches it any more.
+    /// It is being deleted: no one reaches it any more.
     Finalize,
     /// It is suspended: its path is known, and closed.
     Suspend,
@@ -277,7 +277,7 @@ async fn read_secret(client: &Client, place: &ObjectKey) -> Result<SecretData, U
     let api: Api<Secret> = Api::namespaced(client.clone(), &place.namespace);
     let secret = api.get(&place.name).await.map_err(|error| match error {
         kube::Error::Api(status) => Unread {
-            // There is none, or nobody may read it: that is what the Secret is.
+            // There is none, or no one may read it: that is what the Secret is.
             may_pass: !matches!(status.code, 403 | 404),
             message: status.message,
         },
@@ -327,7 +327,7 @@ async fn write(context: &Context, object: &Receiver, report: Report<'_>) -> anyh
             Ok(true)
         }
         Ok(None) => Ok(false),
-        // There is nobody left to tell.
+        // There is no one left to tell.
         Err(error) if error.is_not_found() => Ok(false),
         Err(error) => Err(error.into()),
     }

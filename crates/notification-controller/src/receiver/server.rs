@@ -156,7 +156,7 @@ impl Server {
         let path = path(&request);
         let method = request.method().clone();
         let found = self.context.index.find(&path);
-        // Anybody can make up paths of nobody: they are not named.
+        // Anybody can make up paths of no one: they are not named.
         let shown = if found.is_some() { path.as_str() } else { PREFIX };
         let metrics = &self.context.metrics;
         let _in_flight = metrics.begin(shown);

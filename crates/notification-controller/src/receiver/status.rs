@@ -122,7 +122,7 @@ mod tests {
         Report::NoToken { message, may_pass }
     }
 
-    fn told(status: &ReceiverStatus) -> Vec<String> {
+    fn condition_lines(status: &ReceiverStatus) -> Vec<String> {
         let line = |condition: &api::meta::Condition| {
             format!(
                 "{} {} {}: {}",
@@ -139,7 +139,10 @@ mod tests {
             message: "no ImagePolicy",
         };
         let status = after(&[Report::Ready { path: "/hook/b" }, unserved]);
-        assert_eq!(told(&status), ["Ready False KindNotServed: no ImagePolicy"]);
+        assert_eq!(
+            condition_lines(&status),
+            ["Ready False KindNotServed: no ImagePolicy"]
+        );
         assert_eq!(status.webhook_path.as_deref(), Some("/hook/a"));
     }
 
@@ -147,7 +150,7 @@ mod tests {
     fn a_ready_receiver_tells_its_path() {
         let status = after(&[none(false), Report::Ready { path: "/hook/a" }, Report::Suspended]);
         assert_eq!(
-            told(&status),
+            condition_lines(&status),
             ["Ready True Succeeded: Receiver initialized for path: /hook/a"]
         );
         assert_eq!(status.webhook_path.as_deref(), Some("/hook/a"));
@@ -160,7 +163,7 @@ mod tests {
         for (may_pass, path) in [(false, None), (true, Some("/hook/a"))] {
             let status = after(&[Report::Ready { path: "/hook/a" }, none(may_pass)]);
             assert_eq!(
-                told(&status),
+                condition_lines(&status),
                 [
                     "Reconciling True ProgressingWithRetry: Reconciliation in progress",
                     "Ready False TokenNotFound: none",
@@ -180,7 +183,7 @@ mod tests {
         let status = after(&[none(false), Report::Invalid(&invalid)]);
         let message = "Reconciliation failed terminally due to configuration error: no";
         assert_eq!(
-            told(&status),
+            condition_lines(&status),
             [
                 format!("Stalled True ValidationFailed: {message}"),
                 format!("Ready False ValidationFailed: {message}"),

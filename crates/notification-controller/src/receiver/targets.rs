@@ -184,7 +184,7 @@ impl Place {
                 format!(
                     "unable to read {} \"{namespace}/{name}\" error: {}",
                     api.kind,
-                    told(&error)
+                    api_message(&error)
                 )
             });
         }
@@ -200,7 +200,7 @@ impl Place {
             .map_err(|error| {
                 format!(
                     "failed listing resources in namespace {namespace:?} by matching labels {labels:?}: {}",
-                    told(&error)
+                    api_message(&error)
                 )
             })?;
         if found.items.is_empty() {
@@ -230,7 +230,7 @@ impl Place {
                 Ok(())
             }
             Err(error) => {
-                let (kind, told) = (&shape.kind, told(&error));
+                let (kind, told) = (&shape.kind, api_message(&error));
                 let problem = format!("failed to annotate resource: '{kind}/{name}.{namespace}': {told}");
                 Err(Failure { name, problem })
             }
@@ -290,7 +290,7 @@ fn selector(labels: &BTreeMap<String, String>) -> Result<String, String> {
     Ok(pairs.collect::<Result<Vec<_>, _>>()?.join(","))
 }
 
-fn told(error: &kube::Error) -> String {
+fn api_message(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) => status.message.clone(),
         other => other.to_string(),

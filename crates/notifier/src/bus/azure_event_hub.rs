@@ -39,7 +39,7 @@ const CLOUDS: [&str; 3] = [
 enum Login {
     /// A shared access key: its name and itself.
     Key(String, String),
-    /// A signature that somebody made.
+    /// A signature that someone made.
     Signature(String),
     /// A token of the Secret.
     Token(String),

@@ -109,7 +109,7 @@ fn with_certificates(
 }
 
 /// A redirect may move an endpoint on its host, and from http to https. Anything else would hand what is in the request
-/// to somebody else, or turn it into a question.
+/// to someone else, or turn it into a question.
 fn follow(attempt: Attempt<'_>) -> reqwest::redirect::Action {
     let keeps_request = matches!(
         attempt.status(),

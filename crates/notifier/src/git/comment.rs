@@ -195,7 +195,7 @@ impl Comment {
         }
     }
 
-    /// Returns whether this is the text of an earlier version of it. A comment that only quotes the marker is somebody's answer.
+    /// Returns whether this is the text of an earlier version of it. A comment that only quotes the marker is someone's answer.
     fn is(&self, body: &str) -> bool {
         body.trim_start().starts_with(&self.marker)
     }

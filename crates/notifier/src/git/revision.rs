@@ -36,7 +36,7 @@ mod tests {
 
     const HASH: &str = "a1afe267b54f38b46b487f6e938a6fd508278c07";
 
-    fn of(metadata: &[(&str, &str)]) -> Result<String, String> {
+    fn revision_of(metadata: &[(&str, &str)]) -> Result<String, String> {
         let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
         let event = Event {
             metadata: metadata.iter().map(owned).collect(),
@@ -57,7 +57,7 @@ mod tests {
             "",
         ] {
             assert_eq!(
-                of(&[("revision", &format!("{prefix}{HASH}"))]).unwrap(),
+                revision_of(&[("revision", &format!("{prefix}{HASH}"))]).unwrap(),
                 HASH,
                 "{prefix}"
             );
@@ -68,27 +68,27 @@ mod tests {
     fn the_commit_of_the_origin_comes_before_the_digest_of_the_artifact() {
         let digest = format!("latest@sha256:{}", "0".repeat(64));
         assert_eq!(
-            of(&[("revision", &digest)]).unwrap_err(),
+            revision_of(&[("revision", &digest)]).unwrap_err(),
             format!("failed to extract commit hash from '{digest}' revision")
         );
         let origin = format!("main@sha1:{HASH}");
         assert_eq!(
-            of(&[("revision", &digest), ("originRevision", &origin)]).unwrap(),
+            revision_of(&[("revision", &digest), ("originRevision", &origin)]).unwrap(),
             HASH
         );
         let other = "b".repeat(40);
         assert_eq!(
-            of(&[("originRevision", &origin), ("commit", &other)]).unwrap(),
+            revision_of(&[("originRevision", &origin), ("commit", &other)]).unwrap(),
             other
         );
     }
 
     #[test]
     fn what_is_no_commit_is_refused() {
-        assert_eq!(of(&[]).unwrap_err(), "missing revision metadata");
+        assert_eq!(revision_of(&[]).unwrap_err(), "missing revision metadata");
         for revision in ["master", "6.5.0", "main@sha1:../../x", &"g".repeat(40)] {
             assert!(
-                of(&[("revision", revision)])
+                revision_of(&[("revision", revision)])
                     .unwrap_err()
                     .starts_with("failed to extract commit hash")
             );

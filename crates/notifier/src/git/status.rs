@@ -2,7 +2,7 @@
 //!
 //! A commit is green only by an event that says that something succeeded, never by one that merely is no error: what
 //! happens on the way (waiting for dependencies, drift, a rollback) leaves the status as it is, or makes it pending
-//! where nobody said anything yet. So it is not green before it is red.
+//! where no one said anything yet. So it is not green before it is red.
 
 use event::{Event, Severity};
 

@@ -82,7 +82,7 @@ fn lasting_alert(notification: &Notification) -> Value {
     json!({ "status": "resolved", "labels": labels, "annotations": annotations, "endsAt": time })
 }
 
-/// When an alert ends of which nobody says that it did. Without an end, Alertmanager would end it after minutes.
+/// When an alert ends of which no one says that it did. Without an end, Alertmanager would end it after minutes.
 fn end(begin: Option<Timestamp>) -> String {
     match begin.and_then(|begin| begin.checked_add(LONGEST).ok()) {
         None => NEVER.to_owned(),

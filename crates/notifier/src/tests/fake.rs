@@ -128,7 +128,7 @@ pub(crate) fn target(type_: Type) -> Target {
     }
 }
 
-/// Nobody at no cloud.
+/// No one at no cloud.
 pub(crate) struct Nobody {
     environment: Environment,
     cache: Cache,
@@ -158,7 +158,7 @@ impl Identities for Nobody {
         }
     }
 
-    fn of<'a>(&'a self, _: &'a str, _: Option<&'a str>) -> Future<'a, Result<Identity, String>> {
+    fn identity_of<'a>(&'a self, _: &'a str, _: Option<&'a str>) -> Future<'a, Result<Identity, String>> {
         Box::pin(async { Ok(Identity::Controller) })
     }
 }

@@ -53,7 +53,7 @@ pub enum Error {
     /// Certificate, log entry, time or signature are not good.
     #[error("{0}")]
     VerifyKeyless(String),
-    /// It was made by somebody else.
+    /// It was made by someone else.
     #[error(
         "none of the expected identities matched what was in the certificate, got subjects [{subjects}] with \
          issuer {issuer}"

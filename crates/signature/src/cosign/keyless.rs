@@ -69,7 +69,7 @@ impl TrustedRoot {
     }
 }
 
-/// Somebody who may have signed: regular expressions, in Go's syntax, of which any part of the text may match.
+/// Someone who may have signed: regular expressions, in Go's syntax, of which any part of the text may match.
 #[derive(Debug, Clone)]
 pub struct Identity {
     issuer: Regexp,

@@ -29,7 +29,7 @@ const PLUGIN_VERSION: &str = "io.cncf.notary.verificationPluginMinVersion";
 /// Scheme of the signing time: who vouches for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scheme {
-    /// Nobody, unless there is a time stamp.
+    /// No one, unless there is a time stamp.
     X509,
     /// The signer, who is an authority.
     SigningAuthority,

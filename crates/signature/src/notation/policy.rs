@@ -410,7 +410,7 @@ fn check_scopes(statement: &Statement) -> Result<(), String> {
              conjunction with other scope values"
         ));
     }
-    // What is no repository would never apply; said now, it can be mended.
+    // What is no repository would never apply; said now, it can be fixed.
     let valid = |scope: &&String| *scope == ANY || is_repository(scope);
     match scopes.iter().find(|scope| !valid(scope)) {
         Some(scope) => Err(format!(

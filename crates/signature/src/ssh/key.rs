@@ -1,5 +1,5 @@
 //! Public keys of SSH, and whether they made a signature: Ed25519, ECDSA, RSA with SHA-2, and the two kinds that live in
-//! hardware, whose signature also says that somebody touched it.
+//! hardware, whose signature also says that someone touched it.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use aws_lc_rs::rsa::PublicKeyComponents;
@@ -14,7 +14,7 @@ use super::wire::Reader;
 
 const SK_ED25519: &str = "sk-ssh-ed25519@openssh.com";
 const SK_ECDSA: &str = "sk-ecdsa-sha2-nistp256@openssh.com";
-/// Somebody was there.
+/// Someone was there.
 const TOUCHED: u8 = 1;
 const BAD: &str = "the signature is not one over this content";
 const OTHER_ALGORITHM: &str = "the signature's algorithm is not the key's, or uses SHA-1";

@@ -31,7 +31,7 @@ pub enum Error {
         /// Its name.
         option: String,
     },
-    /// Nobody has that many keys.
+    /// No one has that many keys.
     #[error("the list is too long")]
     TooLong,
 }

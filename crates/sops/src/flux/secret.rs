@@ -45,8 +45,8 @@ pub struct Imported {
 pub struct Clouds {
     /// How they are reached.
     pub access: Access,
-    /// The controller, or the ServiceAccount of `spec.decryption.serviceAccountName`; else why there is nobody who
-    /// asks, which is told when somebody has to.
+    /// The controller, or the ServiceAccount of `spec.decryption.serviceAccountName`; else why there is no one who
+    /// asks, which is told when someone has to.
     pub identity: Result<Identity, String>,
     /// Where to log in to Vault without a token in the Secret (the ConfigMap of `--sops-vault-configmap`).
     pub vault: Option<vault::Login>,
@@ -67,7 +67,7 @@ impl Imported {
     }
 
     /// Reads the Secret of `--sops-age-secret`, which counts for Kustomizations without a `secretRef`: only keys of
-    /// age, so that nobody gets a cloud's credentials by it.
+    /// age, so that no one gets a cloud's credentials by it.
     pub fn of_global_secret(data: &BTreeMap<String, Vec<u8>>) -> Result<Self, ImportError> {
         let age = data.iter().filter(|(entry, _)| entry.ends_with(AGE));
         let age = age.map(|(entry, value)| (entry.clone(), value.clone()));

@@ -19,7 +19,7 @@ const FAILED: &str = "failed to decrypt sops data key with AWS KMS";
 /// Credentials for Amazon.
 #[derive(Clone, Debug)]
 pub enum Credentials {
-    /// Somebody with these keys.
+    /// Someone with these keys.
     Static(Keys),
     /// The controller or a ServiceAccount.
     Identity(Identity),

@@ -32,7 +32,7 @@ pub struct Login {
 
 impl Login {
     /// `paths` has the path to log in at for each server that is trusted (all others get no token), or says why it is
-    /// not known, which is told when somebody has to log in.
+    /// not known, which is told when someone has to log in.
     #[must_use]
     pub fn new(paths: Result<BTreeMap<String, String>, String>, issuer: Arc<dyn Issuer>) -> Self {
         Self {

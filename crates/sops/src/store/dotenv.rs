@@ -1,6 +1,6 @@
 //! Lines of `NAME=value`, and comments.
 
-use super::text::{Problem, simple_text, told, unescaped};
+use super::text::{Problem, key_text, simple_text, unescaped};
 use crate::tree::{Branch, Item, Key, Value};
 
 pub(super) fn read(data: &[u8]) -> Result<Branch, Problem> {
@@ -32,7 +32,7 @@ pub(super) fn write(branch: &Branch) -> Result<Vec<u8>, Problem> {
                 out.push(b'=');
                 out.extend(line_of(item)?);
             }
-            Key::Other(_) => return Err(format!("cannot use key {} in dotenv file", told(&item.key))),
+            Key::Other(_) => return Err(format!("cannot use key {} in dotenv file", key_text(&item.key))),
         }
         out.push(b'\n');
     }
@@ -41,7 +41,7 @@ pub(super) fn write(branch: &Branch) -> Result<Vec<u8>, Problem> {
 
 fn line_of(item: &Item) -> Result<Vec<u8>, Problem> {
     let text = simple_text(&item.value).ok_or_else(|| {
-        let key = told(&item.key);
+        let key = key_text(&item.key);
         format!("cannot use complex value in dotenv file; offending key {key}")
     })?;
     let escaped = text.iter().flat_map(|byte| match byte {

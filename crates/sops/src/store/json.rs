@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use go_text::json::push_string;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use super::text::{Problem, told};
+use super::text::{Problem, key_text};
 use crate::number;
 use crate::tree::{Branch, Item, Key, Value};
 
@@ -113,7 +113,7 @@ fn object(branch: &Branch, level: usize, out: &mut Vec<u8>) -> Result<(), Proble
             if let Key::Comment(_) = item.key {
                 continue;
             }
-            return Err(format!("the key {} is no text", told(&item.key)));
+            return Err(format!("the key {} is no text", key_text(&item.key)));
         };
         separate(is_empty, level, out);
         is_empty = false;

@@ -38,7 +38,7 @@ pub(super) fn simple_text(value: &Value) -> Option<Vec<u8>> {
 }
 
 /// A key, for messages: keys are no secret.
-pub(super) fn told(key: &Key) -> String {
+pub(super) fn key_text(key: &Key) -> String {
     match key {
         Key::Text(text) => String::from_utf8_lossy(text).into_owned(),
         Key::Comment(_) => "#".to_owned(),

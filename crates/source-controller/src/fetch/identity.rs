@@ -75,7 +75,7 @@ impl Identities {
     }
 }
 
-/// Name and password for a registry of a cloud provider; None for one that is nobody's.
+/// Name and password for a registry of a cloud provider; None for one that is no one's.
 ///
 /// For artifacts and for charts alike: whoever has `spec.provider` and pulls from a registry asks here.
 pub(crate) async fn registry_credentials(

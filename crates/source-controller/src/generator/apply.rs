@@ -241,7 +241,7 @@ pub(super) async fn delete(
         return Ok(true);
     };
     if object.labels().get(GENERATOR_LABEL) != generator.uid().as_ref() {
-        // Somebody else has it now.
+        // Someone else has it now.
         return Ok(false);
     }
     let parameters = DeleteParams {

@@ -31,7 +31,7 @@ pub(crate) enum Error {
     Download(#[from] transport::Error),
     #[error("failed to download artifact from {url}: larger than {MAX_BYTES} bytes")]
     TooLarge { url: String },
-    /// Without the digest that was found: with it, somebody could ask for what was there.
+    /// Without the digest that was found: with it, someone could ask for what was there.
     #[error("failed to verify artifact: the digest of {url} does not match '{wanted}'")]
     Mismatch { url: String, wanted: Digest },
     /// Nothing is told of what answers there: the address is a tenant's.
@@ -110,7 +110,7 @@ async fn get(input: &Input, fetcher: &Fetcher) -> Result<std::fs::File, Error> {
     Ok(file)
 }
 
-/// Refuses addresses at which nobody can have artifacts, whatever name leads there.
+/// Refuses addresses at which no one can have artifacts, whatever name leads there.
 async fn check_address(url: &Url) -> Result<(), Error> {
     let refused = || Error::Refused {
         url: transport::public(url),

@@ -1,7 +1,7 @@
 //! `spec.pathPattern`: one set of artifacts for each folder that matches.
 //!
 //! In: the spec, and the source that the pattern names. Out: what is to be made, with names, labels and copy operations
-//! filled in. What is wrong here is wrong until somebody changes the spec or the folders.
+//! filled in. What is wrong here is wrong until someone changes the spec or the folders.
 
 use std::collections::{BTreeMap, HashMap};
 

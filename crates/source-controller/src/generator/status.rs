@@ -34,7 +34,7 @@ pub(super) enum Ending {
         stalled: bool,
         again: bool,
     },
-    /// The API server did not take an ExternalArtifact, or it belongs to somebody else.
+    /// The API server did not take an ExternalArtifact, or it belongs to someone else.
     NotApplied { message: String },
     /// Nothing has changed.
     UpToDate,
@@ -64,7 +64,7 @@ pub(super) fn conclude(object: &ArtifactGenerator, ending: Ending, now: Timestam
             draft.fail(SOURCE_FETCH_FAILED, &message);
             (vec![warning(SOURCE_FETCH_FAILED, message)], next(again))
         }
-        // Not stalled: the owner may change their mind. Nobody tells, so it is tried again.
+        // Not stalled: the owner may change their mind. No one tells, so it is tried again.
         Ending::Denied { message } => {
             draft.fail(reasons::ACCESS_DENIED, &message);
             (vec![warning(reasons::ACCESS_DENIED, message)], Next::AfterBackoff)

@@ -417,7 +417,7 @@ fn copy(mut content: Content, ingest: &mut Ingest) -> Result<(), Error> {
             | Error::Store(_) => {
                 return Err(error);
             }
-            // Not an archive, or one that we would not unpack: nobody asked for that here.
+            // Not an archive, or one that we would not unpack: no one asked for that here.
             _ => ingest.retain(|_, _| false),
         }
     }

@@ -1,4 +1,4 @@
-//! Which objects have read which Secrets, so that one that failed by a Secret is looked at again when that is mended.
+//! Which objects have read which Secrets, so that one that failed by a Secret is looked at again when that is fixed.
 //!
 //! Written by the [`Reader`](super::reader::Reader), since only who reads knows: a chart reads the Secrets of its repository,
 //! a ServiceAccount names others. Only names are kept.

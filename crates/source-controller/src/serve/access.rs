@@ -230,7 +230,7 @@ impl Admitted {
             return Ok(());
         }
         let (guard, walked) = (guard.clone(), store.clone());
-        let members = tokio::task::spawn_blocking(move || guard.members.of(&walked, &root)).await;
+        let members = tokio::task::spawn_blocking(move || guard.members.members_of(&walked, &root)).await;
         let members = members
             .map_err(|_| Status::internal("the artifact service failed"))?
             .map_err(|error| super::grpc::status(&error))?;

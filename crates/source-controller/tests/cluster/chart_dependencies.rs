@@ -1,5 +1,5 @@
 //! A chart in Git whose dependencies come from everywhere: the same repository, HelmRepositories by name and by address,
-//! and an address that nobody made a HelmRepository for.
+//! and an address that no one made a HelmRepository for.
 
 use k8s_openapi::api::core::v1::Event;
 use kube::Api;

@@ -1,4 +1,4 @@
-//! Charts in a registry whose signature is wanted, and wanted of somebody else, though the chart stays what it is.
+//! Charts in a registry whose signature is wanted, and wanted of someone else, though the chart stays what it is.
 
 use aws_lc_rs::encoding::AsDer as _;
 use aws_lc_rs::rand::SystemRandom;

@@ -24,7 +24,7 @@ pub(crate) fn register(functions: &mut Functions) {
                 b"" | b"rsa" => PrivateKey::generate_rsa(rsa::KeySize::Rsa4096)?,
                 b"ecdsa" => PrivateKey::generate_ecdsa()?,
                 b"ed25519" => PrivateKey::generate_ed25519()?,
-                // Nobody should want one; TLS does not take them.
+                // No one should want one; TLS does not take them.
                 b"dsa" => return Err(Error::new("failed to generate private key: DSA is not supported")),
                 other => return made([b"Unknown type ", other].concat()),
             };

@@ -26,7 +26,7 @@ impl ControlPlane {
         ready::wait_until_serving(&self.kubeconfig, &self.processes).await
     }
 
-    /// Stops etcd where it is for a while: the API server has nobody to ask.
+    /// Stops etcd where it is for a while: the API server has no one to ask.
     pub async fn pause_etcd(&self, pause: Duration) -> Result<()> {
         let is_etcd = |process: &&Process| process.name() == Tool::Etcd.name();
         let etcd = self.processes.iter().find(is_etcd).context("there is no etcd")?;

@@ -33,7 +33,7 @@ impl Options {
     }
 }
 
-/// The label of nodes that kwok plays; of others, somebody else runs the Pods.
+/// The label of nodes that kwok plays; of others, someone else runs the Pods.
 pub(super) const SIMULATED_NODE: &str = "testkit.windlass.dev/simulated";
 
 /// Which programs make up the control plane.

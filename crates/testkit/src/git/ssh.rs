@@ -37,7 +37,7 @@ pub struct KeyPair {
 }
 
 impl SshServer {
-    /// Starts a server that lets nobody in, with these lines added to its configuration, such as `AcceptEnv GIT_PROTOCOL`.
+    /// Starts a server that lets no one in, with these lines added to its configuration, such as `AcceptEnv GIT_PROTOCOL`.
     pub async fn start(configuration: &[&str]) -> Result<Self> {
         let directory = crate::scratch::directory("sshd")?;
         let program = find_sshd()?;
@@ -102,7 +102,7 @@ impl SshServer {
         Ok(line.split_whitespace().take(2).collect::<Vec<_>>().join(" "))
     }
 
-    /// Lets in whoever has the private key to this public one, and nobody else any more.
+    /// Lets in whoever has the private key to this public one, and no one else any more.
     pub fn authorize(&self, public: &str) -> Result<()> {
         let file = self.directory.path().join("authorized_keys");
         fs::write(file, format!("{public}\n")).context("failed to write authorized_keys")

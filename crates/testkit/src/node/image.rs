@@ -14,7 +14,7 @@ const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 /// An image that lies unpacked in a folder.
 #[derive(Debug, Clone)]
 pub(super) struct Image {
-    /// Its root file system. Nobody writes to it.
+    /// Its root file system. No one writes to it.
     pub root: PathBuf,
     pub entrypoint: Vec<String>,
     /// `NAME=value`.

@@ -42,7 +42,7 @@ pub(super) struct HttpProbe {
 }
 
 /// Reads a Pod.
-pub(super) fn of(pod: &Pod) -> Result<Plan> {
+pub(super) fn plan_of(pod: &Pod) -> Result<Plan> {
     let spec = pod.spec.as_ref().context("it has no spec")?;
     ensure!(
         spec.init_containers.is_none(),

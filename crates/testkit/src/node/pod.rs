@@ -73,7 +73,7 @@ async fn run_once(
     starts: u32,
     mut wanted: watch::Receiver<Wanted>,
 ) -> Result<()> {
-    let plan = plan::of(pod)?;
+    let plan = plan::plan_of(pod)?;
     std::fs::create_dir_all(folder).with_context(|| format!("failed to make {}", folder.display()))?;
     let image = image::pull(&host.http, &plan.image, &host.images).await?;
     for volume in &plan.volumes {

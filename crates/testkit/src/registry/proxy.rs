@@ -120,7 +120,7 @@ pub(super) async fn start(shared: Arc<Shared>) -> Result<(String, JoinHandle<()>
         .context("failed to listen for the registry's proxy")?;
     let address = listener.local_addr()?.to_string();
     let app = Router::new().fallback(serve).with_state(shared);
-    // It ends with the task; there is nobody to tell about an error.
+    // It ends with the task; there is no one to tell about an error.
     let task = tokio::spawn(async move {
         let _ = axum::serve(listener, app).await;
     });

@@ -24,7 +24,7 @@ pub async fn checked(response: Response, deadline: Instant) -> Result<Response, 
         .await
         .unwrap_or_default();
     let detail = match quoted(&body) {
-        // Somebody's web site; of a server in trouble that would say nothing.
+        // Someone's web site; of a server in trouble that would say nothing.
         detail if detail.is_empty() && is_page && status == StatusCode::NOT_FOUND => PAGE.to_owned(),
         detail => detail,
     };

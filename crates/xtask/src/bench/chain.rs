@@ -109,7 +109,7 @@ impl Chain {
         })
     }
 
-    /// Creates the source and the whole chain, the last of it first: nobody is ready when it is created.
+    /// Creates the source and the whole chain, the last of it first: no one is ready when it is created.
     async fn create(&self) -> Result<()> {
         let source = objects::git_repository(&self.namespace, "chain", self.repository.url(), "main");
         objects::apply(&self.client, &source).await?;

@@ -85,7 +85,7 @@ async fn look_on(contestant: &Contestant, arguments: &Arguments) -> Result<Vec<M
     running.measure(&before)
 }
 
-/// One Alert about everything, to an address where nobody listens: at rest nothing is sent.
+/// One Alert about everything, to an address where no one listens: at rest nothing is sent.
 async fn declare_alert(client: &kube::Client) -> Result<()> {
     let provider = json!({
         "apiVersion": "notification.toolkit.fluxcd.io/v1beta3", "kind": "Provider",

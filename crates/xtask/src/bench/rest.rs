@@ -48,7 +48,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 async fn measure(arguments: &Arguments) -> Result<()> {
     let mut results = Vec::new();
     for contestant in Contestant::all(arguments.peer.as_deref()) {
-        // Nothing but the API server: what is counted at rest is of the controllers, or of nobody.
+        // Nothing but the API server: what is counted at rest is of the controllers, or of no one.
         let control_plane = ControlPlane::start(Options::api_server_only()).await?;
         install_crds(&control_plane.client()).await?;
         let git = GitServer::start().await?;

@@ -127,7 +127,7 @@ fn usage(contestant: &Contestant, case: &impl Work) -> Result<Usage> {
     let start = Instant::now();
     let mut child = contestant.command(case).spawn()?;
     let stdout = child.stdout.take().context("no standard output")?;
-    // The result is read beside, so that a full pipe holds nobody up.
+    // The result is read beside, so that a full pipe holds no one up.
     let reader = thread::spawn(move || std::io::read_to_string(stdout));
     let mut peak_resident_bytes = 0;
     while child.try_wait()?.is_none() {

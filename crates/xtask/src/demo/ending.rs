@@ -53,7 +53,7 @@ pub(crate) fn summarise(story: &mut Story, world: &World, witness: &Witness) -> 
     Ok(())
 }
 
-/// Shows the objects and the hints, then tells every change until somebody presses Ctrl-C.
+/// Shows the objects and the hints, then tells every change until someone presses Ctrl-C.
 pub(crate) async fn stay(story: &mut Story, world: &World, witness: &mut Witness) -> Result<()> {
     summarise(story, world, witness)?;
     hints(story, world)?;

@@ -197,7 +197,7 @@ async fn build_tools(story: &Story, once: bool, borrowed: bool) -> Result<()> {
     let started = Instant::now();
     let (report, mut lines) = tokio::sync::mpsc::unbounded_channel::<String>();
     let build = tokio::task::spawn_blocking(move || {
-        // Nobody listens any more only when the demo is ending.
+        // No one listens any more only when the demo is ending.
         tools::ensure(&wanted, &mut |line| drop(report.send(line.to_owned())))
     });
     while let Some(line) = lines.recv().await {

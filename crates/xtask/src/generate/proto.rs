@@ -1,6 +1,6 @@
 //! gRPC code of the artifact service: `proto/` in, `crates/artifact-proto/src/gen/` out.
 //!
-//! protox compiles the .proto files in Rust, so nobody needs protoc; tonic-prost-build turns the descriptors to
+//! protox compiles the .proto files in Rust, so no one needs protoc; tonic-prost-build turns the descriptors to
 //! code. The descriptor set is written beside the code, for server reflection.
 
 use std::{

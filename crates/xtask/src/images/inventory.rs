@@ -12,7 +12,7 @@ use super::commands::{host, read};
 use super::commit::Commit;
 
 /// The document for the image of one program. What only builds or tests it is not in it, macros included.
-pub(super) fn of(program: &str, commit: &Commit) -> Result<Value> {
+pub(super) fn spdx_document(program: &str, commit: &Commit) -> Result<Value> {
     let root = repository_root();
     let metadata = read(
         Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))

@@ -11,7 +11,7 @@ use super::commands::{Image, read};
 use super::commit::Commit;
 
 /// The statement about an image. Builds that were not of a commit say so.
-pub(super) fn of(image: &Image, repository: Option<&str>, commit: &Commit) -> Result<Value> {
+pub(super) fn statement_of(image: &Image, repository: Option<&str>, commit: &Commit) -> Result<Value> {
     let lock = std::fs::read(repository_root().join("Cargo.lock")).context("failed to read Cargo.lock")?;
     let rustc = read(Command::new("rustc").arg("--version"))?;
     let buildah = read(Command::new("buildah").arg("--version"))?;

@@ -112,7 +112,7 @@ fn the_same_commit_has_the_same_digest_and_a_registry_takes_it() {
 #[test]
 fn what_is_in_a_program_is_named_and_nothing_that_only_tests_it() {
     let commit = commit().unwrap();
-    let document = inventory::of("windlass", &commit).unwrap();
+    let document = inventory::spdx_document("windlass", &commit).unwrap();
     let packages = document["packages"].as_array().unwrap();
     let named = |name: &str| packages.iter().find(|package| package["name"] == name);
     assert!(named("kustomize-build").is_some());

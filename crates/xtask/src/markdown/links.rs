@@ -1,4 +1,4 @@
-//! Every link between files of the repository leads somewhere, and the book of `docs/` holds together: a page that nobody lists, or a
+//! Every link between files of the repository leads somewhere, and the book of `docs/` holds together: a page that no one lists, or a
 //! link that leaves the book, works on GitHub and is broken in the book.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -178,7 +178,7 @@ fn what_needs_no_run_rests() {
         o.requested_at = Some("then".into());
         o.handled_at = Some("then".into());
     }));
-    // A failure is retried at its interval; what drifted meanwhile is mended by the retry.
+    // A failure is retried at its interval; what drifted meanwhile is fixed by the retry.
     assert!(rests(&|o| {
         o.attempt = Some(attempt(Outcome::Failed, 59));
         o.drifted = true;

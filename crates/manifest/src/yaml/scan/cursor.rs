@@ -14,7 +14,7 @@ pub(super) struct Cursor<'a> {
     pub(super) column: usize,
     /// Line breaks since the last character that is neither blank nor a break; go-yaml v3 counts them for comments.
     pub(super) newlines: u32,
-    /// The comments so far; None when nobody wants them.
+    /// The comments so far; None when no one wants them.
     pub(super) comments: Option<Vec<Comment>>,
 }
 

@@ -47,7 +47,7 @@ pub(super) enum Noted {
     New,
     /// It fails in the same way already.
     Known,
-    /// There are too many: nobody will remember it.
+    /// There are too many: no one will remember it.
     NoRoom,
 }
 
@@ -117,7 +117,7 @@ impl Open {
     }
 
     /// Notes that people were told that it fails.
-    pub(super) fn told(&mut self, object: &str) {
+    pub(super) fn note_reported(&mut self, object: &str) {
         if let Some(failure) = self.failures.get_mut(object) {
             failure.told = true;
         }

@@ -179,7 +179,7 @@ async fn a_comment_that_is_known_is_changed_without_a_search() {
         "POST /api/v3/repos/foo/bar/issues/8/comments"
     );
 
-    // somebody deleted it
+    // someone deleted it
     notification.thread = sent.thread;
     comments.lock().unwrap().clear();
     send(&target, &notification).await.unwrap();

@@ -108,7 +108,7 @@ pub(crate) fn json(status: u16, body: &Value) -> Reply {
     )
 }
 
-/// Identities of a controller that is nobody anywhere.
+/// Identities of a controller that is no one anywhere.
 pub(crate) struct Nobody {
     pub(crate) environment: Environment,
     pub(crate) cache: Cache,
@@ -129,7 +129,7 @@ impl Identities for Nobody {
         }
     }
 
-    fn of<'a>(&'a self, _: &'a str, _: Option<&'a str>) -> Future<'a, Result<Identity, String>> {
+    fn identity_of<'a>(&'a self, _: &'a str, _: Option<&'a str>) -> Future<'a, Result<Identity, String>> {
         Box::pin(async { Ok(Identity::Controller) })
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::names::{DEFAULT, DELIMITERS};
-use crate::store::text::{Problem, simple_text, told};
+use crate::store::text::{Problem, key_text, simple_text};
 use crate::tree::{Branch, Item, Key, Value};
 
 struct Entry {
@@ -29,7 +29,7 @@ pub(crate) fn write(branches: &[Branch]) -> Result<Vec<u8>, Problem> {
 
 /// The section without a header is not written when it has no keys.
 fn is_left_out(item: &Item, is_first: bool) -> bool {
-    let is_default = told(&item.key).to_uppercase() == DEFAULT;
+    let is_default = key_text(&item.key).to_uppercase() == DEFAULT;
     let Value::Map(items) = &item.value else {
         return false;
     };
@@ -41,7 +41,7 @@ fn section(item: &Item, is_first: bool, out: &mut Vec<u8>) -> Result<(), Problem
     let Value::Map(items) = &item.value else {
         return problem("Error encoding section: Section values should always be TreeBranches");
     };
-    let name = told(&item.key);
+    let name = key_text(&item.key);
     if name.is_empty() {
         return problem("Error encoding section : empty section name");
     }
@@ -91,7 +91,7 @@ fn entries(items: &[Item]) -> Result<Vec<Entry>, Problem> {
             }
             continue;
         }
-        let name = told(&item.key);
+        let name = key_text(&item.key);
         if name.is_empty() {
             return Err(
                 "Error marshaling to INI: Error encoding key: error creating new key: empty key name"

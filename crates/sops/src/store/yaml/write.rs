@@ -7,7 +7,7 @@ use manifest::yaml::number::format_g;
 use manifest::yaml::scalar::{Scalar, resolve_plain};
 use manifest::yaml::{Comments, Node, NodeId, Nodes, Style, Tag, write_tree_commented};
 
-use crate::store::text::{Problem, told};
+use crate::store::text::{Problem, key_text};
 use crate::tree::{Branch, Comment, Key, Value};
 
 const INDENT: usize = 4;
@@ -64,7 +64,7 @@ impl Writer {
                     waiting.add(comment);
                     continue;
                 }
-                Key::Other(_) => return Err(format!("the key {} is no text", told(&item.key))),
+                Key::Other(_) => return Err(format!("the key {} is no text", key_text(&item.key))),
             };
             let key = self.nodes.add(key);
             let head = std::mem::take(&mut waiting.head);

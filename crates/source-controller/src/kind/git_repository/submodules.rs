@@ -38,7 +38,7 @@ pub(crate) enum Error {
         /// Without credentials.
         url: String,
     },
-    /// Nobody has that many.
+    /// No one has that many.
     #[error("there are more than {MAX_SUBMODULES} submodules")]
     TooMany,
     /// They go on and on.

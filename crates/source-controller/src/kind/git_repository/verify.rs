@@ -15,7 +15,7 @@ use transport::auth::SecretData;
 
 /// Ending of the names of SSH keys in the Secret. All others are key rings, whatever their ending, as in Flux.
 const SSH_SUFFIX: &str = ".sshpub";
-/// Larger commits and tags are not verified: nobody signs such.
+/// Larger commits and tags are not verified: no one signs such.
 const MAX_OBJECT: usize = 16 << 20;
 /// Tags may point to tags.
 const MAX_TAG_CHAIN: usize = 8;

@@ -83,7 +83,7 @@ impl Dependencies {
         })
     }
 
-    /// A repository; the same one each time, so that an index that nobody keeps is fetched once.
+    /// A repository; the same one each time, so that an index that no one keeps is fetched once.
     async fn repository(&self, name: &str) -> Result<Repository, Error> {
         let known = || {
             let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
@@ -106,7 +106,7 @@ impl Dependencies {
         Ok(repository)
     }
 
-    /// The HelmRepository with this name or address. None: nobody made one for the address.
+    /// The HelmRepository with this name or address. None: no one made one for the address.
     async fn object(&self, wanted: &str) -> Result<Option<&HelmRepository>, Error> {
         let list = || async { self.lookup.reader().objects::<HelmRepository>().await };
         let known = self.known.get_or_try_init(list).await;
@@ -146,7 +146,7 @@ fn unusable(url: &str, problem: String) -> Error {
     }
 }
 
-/// The address without user and password, which somebody may have put there.
+/// The address without user and password, which someone may have put there.
 fn shown(url: &str) -> String {
     Url::parse(url).map_or_else(
         |_| url.to_owned(),

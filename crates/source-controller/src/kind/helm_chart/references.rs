@@ -27,7 +27,7 @@ pub(crate) struct References {
 }
 
 impl References {
-    /// A source whose signatures nobody asks for.
+    /// A source whose signatures no one asks for.
     #[cfg(test)]
     pub(super) fn new(source: Source, lookup: Lookup) -> Self {
         Self {
@@ -117,7 +117,7 @@ async fn from_repository(
         .map(Source::Repository)
 }
 
-/// Returns whether somebody made or changed the chart, or asks for it to be looked at: not a change of its source.
+/// Returns whether someone made or changed the chart, or asks for it to be looked at: not a change of its source.
 fn is_asked_for(object: &HelmChart) -> bool {
     let status = object.status.as_ref();
     let observed = status.and_then(|status| status.observed_generation);

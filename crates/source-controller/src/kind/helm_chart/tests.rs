@@ -55,7 +55,7 @@ impl World {
         }
     }
 
-    /// Nobody listens there: whatever needs the API server fails.
+    /// No one listens there: whatever needs the API server fails.
     fn lookup(&self) -> Lookup {
         let config = kube::Config::new("http://127.0.0.1:9".parse().unwrap());
         let client = kube::Client::try_from(config).unwrap();

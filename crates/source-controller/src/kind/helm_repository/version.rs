@@ -2,7 +2,7 @@
 //!
 //! The stored index answers. When it does not have what is wanted, the index is fetched at once, and stored for the
 //! repository if it is new: whoever publishes a chart and asks for it need not wait for the repository's interval. A new
-//! index wakes those who did not find what they want in the one before, so that without need nobody asks for it again at
+//! index wakes those who did not find what they want in the one before, so that without need no one asks for it again at
 //! once: some servers make a new index for each request.
 
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::fetch::helm_repository::{
 use crate::reconcile::fetch::Fetcher;
 use crate::reconcile::store;
 
-/// An index that was checked within this time is not asked for again, unless somebody has a reason to.
+/// An index that was checked within this time is not asked for again, unless someone has a reason to.
 const FRESH: Duration = Duration::from_secs(60);
 
 /// No version of a chart can be said.
@@ -48,7 +48,7 @@ pub(crate) struct Found {
 pub(crate) struct Wanted<'a> {
     pub(crate) chart: &'a str,
     pub(crate) range: &'a str,
-    /// True if the index is asked for although that was done a moment ago: somebody asks for the first time.
+    /// True if the index is asked for although that was done a moment ago: someone asks for the first time.
     pub(crate) urgent: bool,
 }
 

@@ -18,10 +18,10 @@ const SECRET: &str = "letmein";
 /// How a remote fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Failing {
-    /// Its name does not exist, or there is nobody to ask about it.
+    /// Its name does not exist, or there is no one to ask about it.
     Name,
     Refused,
-    /// Its certificate is signed by nobody known.
+    /// Its certificate is signed by no one known.
     Authority,
     Status(u16),
     /// 429 with a pause.

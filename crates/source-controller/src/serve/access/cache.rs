@@ -30,7 +30,7 @@ struct Kept<V> {
 }
 
 impl<V> Entry<V> {
-    /// Not answered yet counts: somebody is asking.
+    /// Not answered yet counts: someone is asking.
     fn is_usable(&self, now: Instant) -> bool {
         self.cell.get().is_none_or(|kept| now < kept.until)
     }

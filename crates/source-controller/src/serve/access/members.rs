@@ -29,7 +29,7 @@ struct Known {
 
 impl Members {
     /// The digests of all folders and files of the tree. Reads its folders, so call it where blocking is allowed.
-    pub(super) fn of(&self, store: &Store, root: &Digest) -> Result<Arc<HashSet<Digest>>> {
+    pub(super) fn members_of(&self, store: &Store, root: &Digest) -> Result<Arc<HashSet<Digest>>> {
         if let Some(members) = self.lock().trees.get(root) {
             return Ok(members.clone());
         }

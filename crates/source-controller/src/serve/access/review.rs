@@ -52,7 +52,7 @@ pub(super) struct Target {
 /// A question that has no answer.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
-    /// The token is nobody's, or meant for somebody else.
+    /// The token is no one's, or meant for someone else.
     #[error("the token is not accepted: {0}")]
     Token(String),
     /// The API server did not answer, or does not let us ask.

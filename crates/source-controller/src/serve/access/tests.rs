@@ -230,7 +230,7 @@ async fn content_is_read_through_an_artifact_that_has_it() {
             &[folder_of_ours, blob("ours"), blob("shared")],
             Code::Ok,
         ),
-        // Somebody else's content does not become ours by being asked for in our name.
+        // Someone else's content does not become ours by being asked for in our name.
         (Some(ours.tree), &[blob("ours"), blob("theirs")], Code::NotFound),
         (Some(theirs.tree), &[blob("shared")], Code::PermissionDenied),
         (Some(theirs.tree), &[theirs.tree], Code::PermissionDenied),

@@ -73,7 +73,7 @@ struct Watcher {
 enum End {
     /// The client is gone.
     Gone,
-    /// Nobody knows whether the client may see more.
+    /// No one knows whether the client may see more.
     Failed(Status),
 }
 

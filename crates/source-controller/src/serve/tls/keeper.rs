@@ -2,7 +2,7 @@
 //!
 //! The Secret has the authorities with their keys, the ConfigMap of the same name their certificates alone, so that
 //! clients need no Secret. Both are written with the resource version that was read: of two replicas that find
-//! none, one makes it and the other reads it. Sleeps until something is due or somebody touches them.
+//! none, one makes it and the other reads it. Sleeps until something is due or someone touches them.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -27,7 +27,7 @@ use super::{
 pub const CERTIFICATES_KEY: &str = "ca.crt";
 /// Key of all that is known of the authorities.
 const AUTHORITIES_KEY: &str = "authorities.json";
-/// Times that somebody else may be faster.
+/// Times that someone else may be faster.
 const ATTEMPTS: usize = 5;
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
@@ -294,7 +294,7 @@ where
     written.map(drop)
 }
 
-/// Somebody else was faster.
+/// Someone else was faster.
 fn is_conflict(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 409)
 }

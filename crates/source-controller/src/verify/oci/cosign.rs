@@ -90,7 +90,7 @@ fn check(signatures: &Signatures, authorities: &[Authority<'_>], digest: Digest)
     Err(cause)
 }
 
-/// All keys must be readable: one that is not may be the one that somebody relies upon.
+/// All keys must be readable: one that is not may be the one that someone relies upon.
 fn public_keys(secret: &NamedSecret) -> Result<Vec<PublicKey>, Error> {
     let mut keys: Vec<_> = secret
         .data

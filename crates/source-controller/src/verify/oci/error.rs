@@ -84,7 +84,7 @@ pub(crate) enum Cause {
     /// It has no signature.
     #[error("no signatures found")]
     Unsigned,
-    /// There is nobody whose signature would be good.
+    /// There is no one whose signature would be good.
     #[error("secret '{secret}' has no key with the ending '.pub'")]
     NoKeys {
         /// Namespace and name.

@@ -9,9 +9,9 @@ use crate::reconcile::reader::Reader;
 /// Result of a verification that did not fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// Somebody trusted signed it.
+    /// Someone trusted signed it.
     Verified,
-    /// Nobody asked: the trust policy of notation lets it pass unverified. It is not to be called verified.
+    /// No one asked: the trust policy of notation lets it pass unverified. It is not to be called verified.
     Ignored,
 }
 

@@ -16,7 +16,7 @@ use transport::http;
 use super::material::NamedSecret;
 use super::*;
 
-/// Somebody's public key.
+/// Someone's public key.
 const KEY: &str = "-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE6gS7RyyA0J9t81jjfMTkVRj8gGM7\n9C7WveRsxrrGfkF0TUN6bSuXpZ4kNHVFyOZX3SjZxCCUKxvLkTydPxYlGA==\n-----END PUBLIC KEY-----\n";
 const NOTATION: &str = include_str!("../../../../signature/testdata/notation/cases.json");
 
@@ -62,7 +62,7 @@ async fn scripted(content: Content) -> ScriptedRegistry {
     ScriptedRegistry::start(content).await.unwrap()
 }
 
-/// The one repository of a registry, seen by somebody without credentials.
+/// The one repository of a registry, seen by someone without credentials.
 fn repository(registry: &ScriptedRegistry) -> Repository {
     Repository {
         name: Name::parse(&registry.url()).unwrap(),

@@ -1,4 +1,4 @@
-//! Somebody deletes one managed object, edits it, and scales another; all come back.
+//! Someone deletes one managed object, edits it, and scales another; all come back.
 
 use anyhow::{Context as _, Result};
 use kube::Api;

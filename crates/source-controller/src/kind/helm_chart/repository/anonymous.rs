@@ -11,7 +11,7 @@ use crate::fetch::helm_repository::{Answer, ChartError, FetchError, Repository, 
 use crate::kind::helm_repository::version::{Error, Found};
 use crate::reconcile::fetch::Fetcher;
 
-/// The address, and the index as long as somebody asks for charts. Clones share it.
+/// The address, and the index as long as someone asks for charts. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Anonymous {
     url: String,
