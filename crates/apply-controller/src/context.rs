@@ -1,10 +1,13 @@
 //! Context that all reconciles share.
 
+use std::time::Duration;
+
 use api::kustomize::Kustomization;
 use api::meta::ValuesKind;
 use controller_kit::ObjectKey;
-
+use jiff::Timestamp;
 use reconcile_kit::base::{Base, placement};
+use reconcile_kit::patience;
 
 use crate::builds::Builds;
 use crate::decryption::Decryption;
@@ -36,6 +39,13 @@ pub struct Context {
 }
 
 impl Context {
+    /// Returns how long a wait of an object stays unreported; None when it is time to report it.
+    pub fn patience(&self, key: &ObjectKey) -> Option<Duration> {
+        self.memory.with(key, |entry| {
+            patience::left(&mut entry.blocked_since, Timestamp::now())
+        })
+    }
+
     /// Drops everything about an object that is gone.
     pub fn forget(&self, key: &ObjectKey) {
         self.memory.forget(key);

@@ -50,22 +50,11 @@ use status::Report;
 
 /// Reconciles the object that `key` names.
 pub async fn reconcile(context: Arc<Context>, key: ObjectKey) -> Next {
-    let locked = context.policy.no_cross_namespace_refs;
-    let Some(observed) = observe::observe(
-        &context.base.objects,
-        &context.sources,
-        &context.memory,
-        &key,
-        locked,
-    ) else {
+    let Some(observed) = observe::observe(&context, &key) else {
+        // It is gone, or in another shard, whose controller continues.
         context.forget(&key);
         return Next::Done;
     };
-    if !context.base.is_ours(&observed.object) {
-        // It was moved to another shard, whose controller goes on with it.
-        context.forget(&key);
-        return Next::Done;
-    }
     context.base.metrics.expect_deliveries("Kustomization", &key);
     let mut recorder = Recorder::new(&context, Arc::clone(&observed.object));
     let decision = decide::decide(&observed, &context.policy, Timestamp::now());
@@ -84,9 +73,7 @@ pub async fn reconcile(context: Arc<Context>, key: ObjectKey) -> Next {
                 .map_or(Next::Backoff, |_| Next::Done)
         }
         Decision::Stalled { reason, message } => recorder.stalled(reason, message).await,
-        Decision::Blocked { reason, message } => match context.memory.with(&key, |entry| {
-            patience::left(&mut entry.blocked_since, Timestamp::now())
-        }) {
+        Decision::Blocked { reason, message } => match context.patience(&key) {
             Some(rest) => Next::After(rest),
             None => recorder.blocked(reason, message).await,
         },

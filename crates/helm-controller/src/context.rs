@@ -1,16 +1,20 @@
 //! Context that all reconciles share.
 
+use std::time::Duration;
+
 use api::helm::HelmRelease;
 use api::meta::ValuesKind;
 use controller_kit::ObjectKey;
 use controller_kit::queue::Backoff;
+use jiff::Timestamp;
 use reconcile_kit::base::{Base, placement};
+use reconcile_kit::patience;
 use tokio_util::sync::CancellationToken;
 
 use crate::charts::Charts;
 use crate::flags::Policy;
 use crate::memory::{self, Memory};
-use crate::reconcile::observe::Sources;
+use crate::sources::Sources;
 use crate::values;
 
 /// Context that all reconciles share.
@@ -34,6 +38,13 @@ pub struct Context {
 }
 
 impl Context {
+    /// Returns how long a wait of an object stays unreported; None when it is time to report it.
+    pub fn patience(&self, key: &ObjectKey) -> Option<Duration> {
+        self.memory.with(key, |entry| {
+            patience::left(&mut entry.blocked_since, Timestamp::now())
+        })
+    }
+
     /// Drops everything about an object that is gone.
     pub fn forget(&self, key: &ObjectKey) {
         self.memory.forget(key);

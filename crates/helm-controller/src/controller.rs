@@ -23,8 +23,8 @@ use crate::context::Context;
 use crate::flags::{Flags, NAME, Settings};
 use crate::follow::{self, Facts};
 use crate::memory::Memory;
-use crate::reconcile::observe::Sources;
 use crate::reconcile::reconcile;
+use crate::sources::Sources;
 
 /// Watches and reconciles until the process is told to stop.
 pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {

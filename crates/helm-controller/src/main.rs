@@ -15,6 +15,7 @@ mod orders;
 mod reconcile;
 mod release;
 mod source;
+mod sources;
 mod values;
 
 use std::process::ExitCode;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::hash::{Hash as _, Hasher as _};
+use std::sync::Arc;
 use std::time::Duration;
 
 use api::meta::Delivers;
@@ -46,6 +47,12 @@ where
     /// Returns whether an object is in our shard.
     pub fn is_ours(&self, object: &K) -> bool {
         is_in(&self.shard, object)
+    }
+
+    /// Returns an object of our shard as the watch has seen it.
+    pub fn object(&self, key: &ObjectKey) -> Option<Arc<K>> {
+        let object = self.objects.get(&key.object_ref())?;
+        self.is_ours(&object).then_some(object)
     }
 
     /// Returns the objects of our shard that are concerned by something.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use api::kustomize::{Kustomization, SourceKind};
 use api::meta::{ORIGIN_REVISION_KEY, condition_types};
 use api::source::Source as SourceObject;
-use controller_kit::runtime::Cache;
 use controller_kit::{ObjectKey, access_from};
 use jiff::Timestamp;
 use kube::ResourceExt as _;
@@ -14,7 +13,8 @@ use kube::runtime::reflector::{ObjectRef, Store};
 use reconcile_kit::dependencies;
 
 use crate::confirmation::confirmation;
-use crate::memory::{Attempt, Memory, Waiting};
+use crate::context::Context;
+use crate::memory::{Attempt, Waiting};
 use crate::sources::Sources;
 
 /// State of the world as a reconcile observes it.
@@ -91,17 +91,13 @@ pub struct Lineage {
     pub applied_revision: Option<String>,
 }
 
-/// Reads everything about one Kustomization; None if it is gone.
+/// Reads everything about one Kustomization; None if it is gone, or in another shard.
 ///
 /// With `locked`, an expression sees of objects in other namespaces only who they are and how they are.
-pub fn observe(
-    objects: &Cache<Kustomization>,
-    sources: &Sources,
-    memory: &Memory,
-    key: &ObjectKey,
-    locked: bool,
-) -> Option<Observed> {
-    let object = objects.get(&key.object_ref())?;
+pub fn observe(context: &Context, key: &ObjectKey) -> Option<Observed> {
+    let (objects, sources, memory) = (&context.base.objects, &context.sources, &context.memory);
+    let locked = context.policy.no_cross_namespace_refs;
+    let object = context.base.object(key)?;
     let observed_source = source_of(sources, &object);
     let source = &object.spec.source_ref;
     let source_name = format!("{}/{}/{}", source.kind, source_namespace(&object), source.name);

@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use api::helm::{ChartArtifactKind, HelmRelease};
 use api::meta::RECONCILE_REQUEST_ANNOTATION;
-use api::source::{ExternalArtifact, HelmChart, OCIRepository};
+use api::source::HelmChart;
 use controller_kit::ObjectKey;
 use controller_kit::runtime::Cache;
-use kube::runtime::reflector::Store;
 use reconcile_kit::dependencies::{self, Dependency};
 
 use crate::chart_template;
-use crate::memory::{Attempt, Memory};
+use crate::context::Context;
+use crate::memory::Attempt;
 use crate::source::{self, Reference, Source};
+use crate::sources::Sources;
 
 /// State of the world as a reconcile observes it.
 #[derive(Debug, Clone)]
@@ -58,28 +59,13 @@ pub enum Template {
     },
 }
 
-/// The sources of charts that watches have seen.
-#[derive(Clone)]
-pub struct Sources {
-    /// All HelmCharts.
-    pub charts: Store<HelmChart>,
-    /// All OCIRepositories.
-    pub oci_repositories: Store<OCIRepository>,
-    /// All ExternalArtifacts.
-    pub external_artifacts: Store<ExternalArtifact>,
-}
-
-/// Reads everything about one HelmRelease; None if it is gone.
+/// Reads everything about one HelmRelease; None if it is gone, or in another shard.
 ///
 /// With `locked`, an expression sees of objects in other namespaces only who they are and how they are.
-pub fn observe(
-    objects: &Cache<HelmRelease>,
-    sources: &Sources,
-    memory: &Memory,
-    key: &ObjectKey,
-    locked: bool,
-) -> Option<Observed> {
-    let object = objects.get(&key.object_ref())?;
+pub fn observe(context: &Context, key: &ObjectKey) -> Option<Observed> {
+    let (objects, sources, memory) = (&context.base.objects, &context.sources, &context.memory);
+    let locked = context.policy.no_cross_namespace_refs;
+    let object = context.base.object(key)?;
     let has_one = object.spec.chart.is_some() != object.spec.chart_ref.is_some();
     let reference = source::reference(&object).filter(|_| has_one);
     let source = reference.as_ref().map_or(Source::Missing, |reference| {

@@ -9,9 +9,9 @@ use kube::Resource;
 use kube::core::NamespaceResourceScope;
 use kube::runtime::reflector::Store;
 
-use super::observe::Sources;
 use super::status;
 use crate::source::{self, Reference};
+use crate::sources::Sources;
 
 /// A release is delivered when it is the newest one that is deployed; its values are as much of it as its chart.
 pub fn delivery_progress(status: Option<&HelmReleaseStatus>) -> Progress<'_> {
