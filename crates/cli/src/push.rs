@@ -17,7 +17,6 @@ use serde_json::json;
 use crate::cluster::{Failure, Output, output, print};
 use crate::progress::Progress;
 use image::Image;
-use registry::Registry;
 
 /// Command line of `push`.
 #[derive(Debug, Args)]
@@ -107,24 +106,23 @@ pub(crate) fn run(flags: &Flags) -> Result<(), Failure> {
         .enable_all()
         .build()
         .map_err(Failure::Runtime)?;
-    // Whoever else installed one has installed the same: there is one TLS provider in the tree.
-    _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let progress = Progress::new(flags.quiet);
+    let digest = image.digest.clone();
     let pushed = runtime.block_on(async {
-        let mut registry = Registry::connect(name.clone(), credentials, flags.insecure_registry).await?;
-        registry.push(&image, &tag, &progress).await
+        let repository = registry::repository(name.clone(), credentials, flags.insecure_registry)?;
+        registry::push(&repository, image, &tag, &progress).await
     });
     pushed.map_err(|why| Failure::Request {
         what: format!("push to {}", name.tagged(&tag)),
         why,
     })?;
     progress.clear();
-    let url = format!("oci://{}", name.pinned(&image.digest));
+    let url = format!("oci://{}", name.pinned(&digest));
     match flags.output {
         Form::Text => print(&format!("pushed {url}\n")),
         form => {
             let repository = format!("{}/{}", name.registry, name.repository);
-            let value = json!({"url": url, "repository": repository, "tag": tag, "digest": image.digest});
+            let value = json!({"url": url, "repository": repository, "tag": tag, "digest": digest});
             let output = if form == Form::Json {
                 Output::Json
             } else {

@@ -9,6 +9,7 @@ pub mod credentials;
 pub mod layer;
 pub mod manifest;
 pub mod name;
+pub mod push;
 pub mod registry;
 
 use std::collections::BTreeMap;
@@ -16,12 +17,12 @@ use std::collections::BTreeMap;
 use artifact::digest::Digest;
 use go_regexp::Regexp;
 use reqwest::StatusCode;
+use transport::nearest::Nearest;
+use transport::semver;
 
 use self::layer::Layer;
 use self::manifest::Manifest;
 use self::registry::Repository;
-use transport::nearest::Nearest;
-use transport::semver;
 
 /// Helm charts write `_` in tags where their versions have `+`, which tags may not hold.
 pub const HELM_CHART: &str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";

@@ -1,4 +1,4 @@
-//! The part of the OCI distribution API that pulling needs: HEAD and GET of manifests, blobs, tags, and tokens.
+//! The OCI distribution API: HEAD and GET of manifests, blobs, tags, and tokens. What writes is in [`crate::push`].
 //!
 //! In: a repository name, credentials, a client. Out: responses whose status is success. What was learnt about a
 //! registry (https or http, a token) is remembered, so that the check of an unchanged artifact is one HEAD; tokens are
@@ -12,19 +12,19 @@ use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::challenge::{self, Challenge};
 use artifact::digest::Digest;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, LINK, WWW_AUTHENTICATE};
 use reqwest::{Method, Response, StatusCode};
 use serde::Deserialize;
 use tokio::time::Instant;
+use transport::auth::basic;
+use transport::http;
 use url::Url;
 
 use super::credentials::Credentials;
 use super::manifest::{Descriptor, Manifest};
 use super::name::Name;
-use transport::auth::basic;
-use transport::http;
+use crate::challenge::{self, Challenge};
 
 /// The specification recommends registries to accept 4 MiB; no manifest of an artifact comes near.
 const MAX_MANIFEST_BYTES: u64 = 4 << 20;
@@ -85,6 +85,22 @@ pub enum Error {
         /// The registry.
         registry: String,
     },
+    /// The registry wants an upload sent in plain text.
+    #[error("'{registry}' is reached over https and wants the upload sent without TLS")]
+    UploadWithoutTls {
+        /// The registry.
+        registry: String,
+    },
+    /// A manifest was changed on the way.
+    #[error("'{registry}' has stored {other} and not {digest}")]
+    StoredOther {
+        /// The registry.
+        registry: String,
+        /// The digest that it names.
+        other: String,
+        /// The digest that was sent.
+        digest: String,
+    },
     /// An answer that is not what the specification says.
     #[error("failed to parse {what} of '{registry}'")]
     Parse {
@@ -103,7 +119,10 @@ impl Error {
                 error.kind() == http::Kind::Unauthorized
             }
             Self::Authenticate { .. } => true,
-            Self::Parse { .. } | Self::VerifyBlob { .. } => false,
+            Self::Parse { .. }
+            | Self::VerifyBlob { .. }
+            | Self::UploadWithoutTls { .. }
+            | Self::StoredOther { .. } => false,
         }
     }
 
@@ -128,8 +147,8 @@ pub struct Memory {
     grants: Arc<Mutex<HashMap<Viewer, Grant>>>,
 }
 
-/// Credentials with which a repository is read.
-type Viewer = (Name, Option<Credentials>);
+/// Credentials with which a repository is used, and whether they are to write.
+type Viewer = (Name, Option<Credentials>, bool);
 
 /// An `Authorization` header that a registry accepted.
 #[derive(Clone)]
@@ -167,6 +186,24 @@ pub struct Repository {
     pub memory: Memory,
     /// When all of it must be over.
     pub deadline: Instant,
+}
+
+/// A request to the registry.
+pub(crate) struct Call<'a> {
+    pub(crate) method: Method,
+    pub(crate) place: Place<'a>,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Option<bytes::Bytes>,
+    /// True if it needs a token that may push.
+    pub(crate) writes: bool,
+}
+
+/// Where a request goes.
+pub(crate) enum Place<'a> {
+    /// Below the repository.
+    Path(&'a str),
+    /// Where the registry said; may be another server, which gets no credentials.
+    Url(Url),
 }
 
 /// Answer to a HEAD.
@@ -311,37 +348,48 @@ impl Repository {
 
     /// Sends a request below the repository, with a token or password if the registry wants one.
     async fn request(&self, method: Method, path: &str, accept: &'static str) -> Result<Response, Error> {
-        let key = (self.name.clone(), self.credentials.clone());
+        let headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static(accept))]);
+        self.call(&Call {
+            method,
+            place: Place::Path(path),
+            headers,
+            body: None,
+            writes: false,
+        })
+        .await
+    }
+
+    /// Sends a request, with a token or password if the registry wants one.
+    pub(crate) async fn call(&self, call: &Call<'_>) -> Result<Response, Error> {
+        let key = (self.name.clone(), self.credentials.clone(), call.writes);
         let known = recall(&self.memory.grants, &key)
             .filter(|grant| grant.expires.is_none_or(|expires| Instant::now() < expires));
-        let response = self.send(&method, path, accept, known.as_ref()).await?;
+        let response = self.send(call, known.as_ref()).await?;
         if response.status() != StatusCode::UNAUTHORIZED {
             return Ok(http::checked(response, self.deadline).await?);
         }
         // Credentials are for the registry that was asked, not for where it sends us.
-        let asked = self.url(response.url().scheme(), path)?;
+        let asked = self.url(response.url().scheme(), "")?;
         let is_the_registry = http::same_origin(response.url(), &asked);
         let challenge = self.challenge(&response).filter(|_| is_the_registry);
         let Some(challenge) = challenge else {
             return Ok(http::checked(response, self.deadline).await?);
         };
         drop(response);
-        let Some(grant) = self.authorize(&challenge).await? else {
+        let Some(grant) = self.authorize(&challenge, call.writes).await? else {
             return Err(self.cannot_authenticate("the registry asks for credentials and there are none"));
         };
-        let response = self.send(&method, path, accept, Some(&grant)).await?;
+        let response = self.send(call, Some(&grant)).await?;
         let response = http::checked(response, self.deadline).await?;
         remember(&self.memory.grants, key, grant);
         Ok(response)
     }
 
-    async fn send(
-        &self,
-        method: &Method,
-        path: &str,
-        accept: &'static str,
-        grant: Option<&Grant>,
-    ) -> Result<Response, Error> {
+    async fn send(&self, call: &Call<'_>, grant: Option<&Grant>) -> Result<Response, Error> {
+        let path = match &call.place {
+            Place::Path(path) => path,
+            Place::Url(url) => return Ok(self.attempt(call, url.clone(), grant).await?),
+        };
         let known = (self.name.registry.clone(), self.insecure);
         let scheme = recall(&self.memory.schemes, &known);
         // As Flux's library: https first, and http where the object or the kind of address allows it.
@@ -354,15 +402,7 @@ impl Repository {
         let mut first_failure = None;
         for scheme in schemes {
             let url = self.url(scheme, path)?;
-            let headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static(accept))]);
-            let authorization = grant.map(|grant| &grant.header);
-            let request = http::Request {
-                method: method.clone(),
-                url,
-                headers,
-                authorization,
-            };
-            match http::send(&self.client, request, self.deadline).await {
+            match self.attempt(call, url, grant).await {
                 Ok(response) => {
                     remember(&self.memory.schemes, known, *scheme);
                     return Ok(response);
@@ -386,6 +426,24 @@ impl Repository {
         }
     }
 
+    /// Sends a request once. Credentials go to the registry only, not to where it wants uploads.
+    async fn attempt(
+        &self,
+        call: &Call<'_>,
+        url: Url,
+        grant: Option<&Grant>,
+    ) -> Result<Response, http::Error> {
+        let home = self.url(url.scheme(), "").ok();
+        let is_home = home.is_some_and(|home| http::same_origin(&home, &url));
+        let request = http::Request {
+            method: call.method.clone(),
+            url,
+            headers: call.headers.clone(),
+            authorization: grant.filter(|_| is_home).map(|grant| &grant.header),
+        };
+        http::send_body(&self.client, request, call.body.clone(), self.deadline).await
+    }
+
     fn url(&self, scheme: &str, path: &str) -> Result<Url, Error> {
         let url = format!(
             "{scheme}://{}/v2/{}/{path}",
@@ -400,7 +458,7 @@ impl Repository {
     }
 
     /// Gets what the registry asks for: None when that needs credentials and there are none.
-    async fn authorize(&self, challenge: &Challenge) -> Result<Option<Grant>, Error> {
+    async fn authorize(&self, challenge: &Challenge, writes: bool) -> Result<Option<Grant>, Error> {
         match (challenge, &self.credentials) {
             (_, Some(Credentials::Bearer(token))) => self.grant(&format!("Bearer {token}"), None).map(Some),
             (Challenge::Basic, Some(Credentials::Basic(user, password))) => {
@@ -408,13 +466,13 @@ impl Repository {
             }
             (Challenge::Basic, _) => Ok(None),
             (Challenge::Bearer { realm, service }, _) => {
-                self.token(realm, service.as_deref()).await.map(Some)
+                self.token(realm, service.as_deref(), writes).await.map(Some)
             }
         }
     }
 
-    /// Asks the token service for a token to pull from this repository.
-    async fn token(&self, realm: &str, service: Option<&str>) -> Result<Grant, Error> {
+    /// Asks the token service for a token to pull from this repository, and to push to it if `writes`.
+    async fn token(&self, realm: &str, service: Option<&str>, writes: bool) -> Result<Grant, Error> {
         #[derive(Deserialize)]
         struct Answer {
             #[serde(default)]
@@ -425,7 +483,8 @@ impl Repository {
             expires_in: u64,
         }
         let mut url = self.realm(realm)?;
-        let scope = format!("repository:{}:pull", self.name.repository);
+        let actions = if writes { "pull,push" } else { "pull" };
+        let scope = format!("repository:{}:{actions}", self.name.repository);
         let mut parameters = vec![("scope", scope.as_str())];
         parameters.extend(service.map(|service| ("service", service)));
         let requested = Instant::now();
@@ -523,7 +582,7 @@ impl Repository {
         }
     }
 
-    fn unparsable(&self, what: &'static str) -> Error {
+    pub(crate) fn unparsable(&self, what: &'static str) -> Error {
         Error::Parse {
             what,
             registry: self.name.registry.clone(),
@@ -546,7 +605,7 @@ fn after(last: &str) -> String {
         .finish()
 }
 
-fn header(headers: &HeaderMap, name: &str) -> Option<String> {
+pub(crate) fn header(headers: &HeaderMap, name: &str) -> Option<String> {
     headers
         .get(name)
         .and_then(|value| value.to_str().ok())

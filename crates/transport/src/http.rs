@@ -25,9 +25,9 @@ use crate::received;
 /// As Go's client, which Flux uses.
 const MAX_REDIRECTS: usize = 10;
 
-/// A request without a body.
+/// A request, without its body.
 pub struct Request<'a> {
-    /// GET or HEAD.
+    /// Its method.
     pub method: Method,
     /// The requested URL.
     pub url: Url,
@@ -45,6 +45,16 @@ pub async fn send(
     request: Request<'_>,
     deadline: Instant,
 ) -> Result<Response, Error> {
+    send_body(client, request, None, deadline).await
+}
+
+/// Like [`send`], with a body. A redirect gets it again, whatever its status: nothing is turned into a GET.
+pub async fn send_body(
+    client: &reqwest::Client,
+    request: Request<'_>,
+    body: Option<Bytes>,
+    deadline: Instant,
+) -> Result<Response, Error> {
     let mut url = request.url.clone();
     for _ in 0..=MAX_REDIRECTS {
         let mut builder = client
@@ -52,6 +62,9 @@ pub async fn send(
             .headers(request.headers.clone());
         if let Some(authorization) = request.authorization.filter(|_| same_origin(&url, &request.url)) {
             builder = builder.header(reqwest::header::AUTHORIZATION, authorization);
+        }
+        if let Some(body) = &body {
+            builder = builder.body(body.clone());
         }
         let response = within(deadline, &url, builder.send()).await?;
         match redirect_target(&url, &response)? {
