@@ -93,7 +93,7 @@ pub struct Lineage {
 
 /// Reads everything about one Kustomization; None if it is gone, or in another shard.
 ///
-/// With `locked`, an expression sees of objects in other namespaces only who they are and how they are.
+/// With `--no-cross-namespace-refs`, an expression sees of objects in other namespaces only identity and conditions.
 pub fn observe(context: &Context, key: &ObjectKey) -> Option<Observed> {
     let (objects, sources, memory) = (&context.base.objects, &context.sources, &context.memory);
     let locked = context.policy.no_cross_namespace_refs;

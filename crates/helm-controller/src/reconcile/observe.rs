@@ -61,7 +61,7 @@ pub enum Template {
 
 /// Reads everything about one HelmRelease; None if it is gone, or in another shard.
 ///
-/// With `locked`, an expression sees of objects in other namespaces only who they are and how they are.
+/// With `--no-cross-namespace-refs`, an expression sees of objects in other namespaces only identity and conditions.
 pub fn observe(context: &Context, key: &ObjectKey) -> Option<Observed> {
     let (objects, sources, memory) = (&context.base.objects, &context.sources, &context.memory);
     let locked = context.policy.no_cross_namespace_refs;
