@@ -163,7 +163,7 @@ impl HasFacts for Provider {
     }
 }
 
-// The path of a Receiver is told by no one: who knows it may call.
+// The path of a Receiver is never reported: anyone who knows it may call.
 impl HasFacts for Receiver {
     fn facts(&self) -> Facts {
         Facts::of(self)

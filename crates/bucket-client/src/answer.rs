@@ -69,7 +69,7 @@ pub enum Problem {
     /// Credentials with characters that cannot be sent.
     #[error("the credentials hold characters that cannot be sent")]
     Unsendable,
-    /// A URL that is none.
+    /// An invalid URL.
     #[error("failed to make a URL for the object")]
     Url,
 }

@@ -51,7 +51,7 @@ pub struct Checkout {
     pub pack: Pack,
 }
 
-/// Fetches on a blocking thread. When the deadline passes, or no one waits any more, the thread is told to end.
+/// Fetches on a blocking thread, which is stopped when the deadline passes or the caller stops waiting.
 pub async fn fetch(request: Request) -> Result<Outcome, Error> {
     let (stop, deadline) = (request.stop.clone(), request.deadline);
     let waiting = stop.when_dropped();

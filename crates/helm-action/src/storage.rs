@@ -2,7 +2,8 @@
 //!
 //! A history is listed by labels, as metadata only; a record is read when it is needed. Who has asked for the newest one goes
 //! on to an action that needs it too, which need not ask again: it is kept until then, or until something is written. What
-//! someone else writes meanwhile does no harm. Revisions are created, never replaced by each other: of two who make the same one, the second is told ([`StorageError::Exists`]).
+//! someone else writes meanwhile does no harm. Revisions are created, never replaced by each other: if two writers create
+//! the same one, the second gets [`StorageError::Exists`].
 
 mod error;
 mod requests;

@@ -37,7 +37,11 @@ impl Repository {
             .url()
             .join(&place)
             .map_err(|_| self.unparsable("the place to upload to"))?;
-        self.check_place(begun.url(), &place)?;
+        if !may_upload(begun.url(), &place) {
+            return Err(Error::UploadWithoutTls {
+                registry: self.name.registry.clone(),
+            });
+        }
         place.query_pairs_mut().append_pair("digest", &digest);
         let headers = content_type("application/octet-stream");
         self.write(Method::PUT, Place::Url(place), headers, Some(content.clone()))
@@ -84,18 +88,38 @@ impl Repository {
         })
         .await
     }
+}
 
-    /// A registry that is reached over https must not have content sent in plain text.
-    fn check_place(&self, asked: &Url, place: &Url) -> Result<(), Error> {
-        match (asked.scheme(), place.scheme()) {
-            ("https", "https") | ("http", "http" | "https") => Ok(()),
-            _ => Err(Error::UploadWithoutTls {
-                registry: self.name.registry.clone(),
-            }),
-        }
-    }
+/// Returns whether content may be uploaded to this place: never in plain text for a registry that is reached over https.
+fn may_upload(asked: &Url, place: &Url) -> bool {
+    matches!(
+        (asked.scheme(), place.scheme()),
+        ("https", "https") | ("http", "http" | "https")
+    )
 }
 
 fn content_type(media_type: &'static str) -> HeaderMap {
     HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static(media_type))])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_uploaded_in_plain_text_for_a_registry_with_tls() {
+        for (asked, place, allowed) in [
+            ("https://r.io/v2/", "https://r.io/put", true),
+            ("https://r.io/v2/", "https://elsewhere.io/put", true),
+            ("https://r.io/v2/", "http://r.io/put", false),
+            ("https://r.io/v2/", "http://elsewhere.io/put", false),
+            ("https://r.io/v2/", "file:///etc/passwd", false),
+            ("http://r.io/v2/", "http://r.io/put", true),
+            ("http://r.io/v2/", "https://r.io/put", true),
+            ("http://r.io/v2/", "ftp://r.io/put", false),
+        ] {
+            let [asked, place] = [asked, place].map(|url| Url::parse(url).unwrap());
+            assert_eq!(may_upload(&asked, &place), allowed, "{asked} {place}");
+        }
+    }
 }

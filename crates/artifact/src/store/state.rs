@@ -11,7 +11,7 @@ use super::files::Files;
 use super::record::{ObjectKey, Record, Stored};
 use super::references::References;
 
-/// Changes that a subscriber may be behind before it is told that it lost some.
+/// Number of changes that are kept for a slow subscriber. One that falls further behind gets an error.
 pub(super) const CHANGES: usize = 64;
 
 /// How long artifacts that are not current any more stay.

@@ -139,7 +139,7 @@ fn installed(definitions: &[Definition]) -> Line {
     })
 }
 
-/// Checks the release. A user who may not read Secrets is told so; the other lines still help.
+/// Checks the release. If the user may not read Secrets, the line says so; the other lines are still useful.
 async fn release(platform: &Platform) -> Line {
     let namespace = &platform.namespace;
     match platform.last().await {
