@@ -8,6 +8,8 @@ mod content;
 pub(crate) mod guard;
 mod skip;
 
+use std::time::Duration;
+
 use futures::future::BoxFuture;
 use futures::{FutureExt as _, StreamExt as _};
 use kube::core::params::Preconditions;
@@ -178,7 +180,10 @@ impl Engine {
 
     /// Looks, decides and deletes, again as long as the object changes in between.
     async fn delete_while_ours(&self, owner: &Owner, at: &Address, mut known: Option<Facts>) -> Outcome {
-        for _ in 0..LOOKS {
+        for look in 0..LOOKS {
+            if look > 0 {
+                tokio::time::sleep(PAUSE * 2u32.pow(look - 1)).await;
+            }
             let facts = match known.take() {
                 Some(facts) => facts,
                 None => match self.look(at).await? {
@@ -219,7 +224,13 @@ impl Engine {
 type Outcome = Result<Option<SkipReason>, Failure>;
 
 /// How often an object is looked at before its prune is left for the next time.
-const LOOKS: u32 = 4;
+///
+/// A new Deployment changes several times within a second, as its controllers write its status: without pauses all
+/// looks fall between two of those writes.
+const LOOKS: u32 = 8;
+
+/// Pause before the second look; it doubles from look to look, to 2.5 s in all.
+const PAUSE: Duration = Duration::from_millis(20);
 
 fn kind_of(id: &ObjectId, version: &str) -> GroupVersionKind {
     GroupVersionKind {

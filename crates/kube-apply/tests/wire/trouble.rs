@@ -1,12 +1,15 @@
 //! Conflicts, lost connections, silence and missing permissions.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
+use http::StatusCode;
 use kube_apply::managed::Live;
 use kube_apply::{Action, ApplyOptions, Class, Settings};
 use manifest::ObjectId;
+use serde_json::json;
 
-use crate::server::{Fate, Server, apply, refuse};
+use crate::server::{Fate, Server, apply, owner, refuse};
 
 fn writes(log: &[String]) -> Vec<&str> {
     log.iter()
@@ -56,6 +59,35 @@ async fn conflicts_and_lost_connections_are_tried_again_a_few_times() {
             assert_eq!(writes(&server.log()), ["DRY a", "APPLY a", "APPLY a", "APPLY a"]);
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_changes_while_it_is_pruned_is_looked_at_again_after_a_pause() {
+    let live = json!({"metadata": {"name": "a", "namespace": "default", "resourceVersion": "2",
+        "uid": "00000000-0000-0000-0000-000000000001",
+        "labels": {"kustomize.toolkit.fluxcd.io/name": "apps", "kustomize.toolkit.fluxcd.io/namespace": "flux-system"}}});
+    let started = tokio::time::Instant::now();
+    let server = Server::scripted(move |request| match request {
+        "GET a" => Some(Fate::Answer(StatusCode::OK, live.clone())),
+        "DELETE a" if started.elapsed() < Duration::from_secs(2) => {
+            refuse(409, "Conflict", "the object has been modified")
+        }
+        _ => None,
+    });
+    let id = ObjectId {
+        group: String::new(),
+        kind: "ConfigMap".into(),
+        namespace: "default".into(),
+        name: "a".into(),
+    };
+    let pruned = server
+        .engine()
+        .prune(&owner(), &[(id.clone(), "v1".to_owned())], &Default::default())
+        .await;
+    assert_eq!(pruned.deleted, [id], "{pruned:?}");
+    let log = server.log();
+    let deletes = log.iter().filter(|request| *request == "DELETE a").count();
+    assert_eq!(deletes, 8, "{log:?}");
 }
 
 #[tokio::test]
