@@ -1,15 +1,19 @@
-//! Git repositories over http, https and ssh: one ls-refs to learn the revision, one shallow fetch to get the content.
+//! Git repositories over http, https and ssh: one ls-refs to learn the revision, one shallow fetch to get the content; commits
+//! over what was fetched, and their push.
 //!
-//! In: a [`Request`] (remote, reference, the revision that is already stored). Out: the same revision again, or a
+//! Of a fetch, in: a [`Request`] (remote, reference, the revision that is already stored). Out: the same revision again, or a
 //! [`Checkout`] whose files can be read one after the other from a pack on disk. There is no work tree and no
 //! repository: a depth-1 pack of exactly the wanted commit lies in a temporary directory until the checkout is
-//! dropped. Not here: which files are ignored, how they are stored, submodules, signatures.
+//! dropped. [`edit`] changes files of it, [`commit`] makes a commit of that, and [`push`](push::push) sends it. Not here: which files are ignored, how they are stored, submodules, signatures.
 
 pub mod auth;
+pub mod commit;
 mod connection;
+pub mod edit;
 mod error;
 mod history;
 pub mod pack;
+pub mod push;
 pub mod reference;
 mod request;
 mod session;
@@ -19,6 +23,7 @@ pub mod submodules;
 
 use std::path::Path;
 
+pub use git_pack::Object;
 pub use git_ssh::algorithms::Algorithms;
 pub use gix::ObjectId;
 use gix::protocol::handshake::Ref;

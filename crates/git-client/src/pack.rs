@@ -142,6 +142,11 @@ impl Pack {
         self.packs.iter().fold((0, 0), sum)
     }
 
+    /// The commit's tree.
+    pub(crate) fn tree(&self) -> ObjectId {
+        self.tree
+    }
+
     /// First line of the commit message.
     pub fn subject(&self) -> &str {
         &self.subject
@@ -262,7 +267,13 @@ impl Pack {
         Ok(Folder { tree, bytes, next: 0 })
     }
 
-    fn read(&self, id: ObjectId, kind: Kind, limit: u64, buffer: &mut Vec<u8>) -> Result<(), Error> {
+    pub(crate) fn read(
+        &self,
+        id: ObjectId,
+        kind: Kind,
+        limit: u64,
+        buffer: &mut Vec<u8>,
+    ) -> Result<(), Error> {
         for pack in &self.packs {
             let found = pack.read(&id, limit, buffer).map_err(|error| match error {
                 git_pack::Error::TooLarge { limit, .. } => Error::ReadObject {
@@ -330,7 +341,7 @@ impl Folder {
 }
 
 /// Returns whether the name is one name, and not one that Git keeps for itself.
-fn is_safe(name: &str) -> bool {
+pub(crate) fn is_safe(name: &str) -> bool {
     !matches!(name, "" | "." | "..") && !name.contains(['/', '\0']) && !name.eq_ignore_ascii_case(".git")
 }
 

@@ -31,12 +31,12 @@ use crate::request::{Request, Way};
 /// artifact has half of it at most; the rest may be left out of it.
 const MAX_RECEIVED: u64 = 2 << 30;
 /// Refs are held in memory: about a million of them.
-const MAX_REFS_BYTES: u64 = 128 << 20;
+pub(super) const MAX_REFS_BYTES: u64 = 128 << 20;
 /// Trees and blobs are left out.
 const NO_CONTENT: &str = "tree:0";
 /// How often what is wanted is said. Once is enough for every server that means well.
 const MAX_ROUNDS: u8 = 3;
-const AGENT: &str = concat!("git/windlass-", env!("CARGO_PKG_VERSION"));
+pub(super) const AGENT: &str = concat!("git/windlass-", env!("CARGO_PKG_VERSION"));
 
 /// A conversation after its handshake.
 pub(super) struct Session {
@@ -80,7 +80,7 @@ impl Session {
                     cancel: request.stop.token().clone(),
                 };
                 let access = settings.access()?;
-                let (connection, outcome) = ssh::open(&request.remote.url, &access, &bounds)?;
+                let (connection, outcome) = ssh::open_for_fetch(&request.remote.url, &access, &bounds)?;
                 let transport: Box<dyn blocking_io::Transport> = Box::new(connection);
                 (transport, Trouble::Ssh(outcome))
             }

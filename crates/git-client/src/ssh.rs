@@ -8,7 +8,7 @@ use std::io;
 use git_ssh::algorithms::Algorithms;
 use git_ssh::identity::{self, Identity};
 use git_ssh::known_hosts::{self, KnownHosts};
-use git_ssh::{Access, Bounds, Outcome, Proxy, Reader, Target, Writer};
+use git_ssh::{Access, Bounds, Outcome, Program, Proxy, Reader, Target, Writer};
 use gix::protocol::transport::Protocol;
 use gix::protocol::transport::client::git::ConnectMode;
 use gix::protocol::transport::client::git::blocking_io::Connection;
@@ -89,21 +89,31 @@ pub(super) fn target(url: &Url) -> Target {
     }
 }
 
-/// Connects, and has the server run `git-upload-pack`. Must be called on a thread of the runtime's blocking pool.
+/// Connects, and has the server run the program. Must be called on a thread of the runtime's blocking pool.
 pub(super) fn open(
+    program: Program,
+    url: &Url,
+    access: &Access,
+    bounds: &Bounds,
+) -> Result<(Counted, Writer, Outcome), git_ssh::Error> {
+    let runtime = Handle::current();
+    let running = runtime.block_on(git_ssh::run(program, &target(url), access, bounds))?;
+    let (reader, writer, outcome) = running.into_blocking(runtime);
+    Ok((Counted(reader), writer, outcome))
+}
+
+/// Connects for a fetch, as a transport of gix.
+pub(super) fn open_for_fetch(
     url: &Url,
     access: &Access,
     bounds: &Bounds,
 ) -> Result<(Connection<Counted, Writer>, Outcome), git_ssh::Error> {
-    let target = target(url);
-    let runtime = Handle::current();
-    let running = runtime.block_on(git_ssh::upload_pack(&target, access, bounds))?;
-    let (reader, writer, outcome) = running.into_blocking(runtime);
+    let (reader, writer, outcome) = open(Program::UploadPack, url, access, bounds)?;
     let connection = Connection::new(
-        Counted(reader),
+        reader,
         writer,
         Protocol::V2,
-        target.path.into_bytes(),
+        target(url).path.into_bytes(),
         None::<(String, Option<u16>)>,
         ConnectMode::Process,
         false,

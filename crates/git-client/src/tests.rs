@@ -2,6 +2,7 @@
 
 mod https;
 mod partial;
+mod push;
 mod ssh;
 
 use std::time::Duration;

@@ -31,6 +31,9 @@ pub enum Error {
         /// Where it is.
         offset: u64,
     },
+    /// Content of ours with the hash of other content.
+    #[error("refused to write an object: its SHA-1 has the marks of a collision attack")]
+    Forged,
     /// More than [`Limits`](crate::Limits) allows.
     #[error("refused the pack: {what} is more than {limit}")]
     TooLarge {

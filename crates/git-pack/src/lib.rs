@@ -1,4 +1,4 @@
-//! Packs as a Git server sends them: received into a file, indexed, and read object by object.
+//! Packs as a Git server sends them: received into a file, indexed, and read object by object; and packs as we send them.
 //!
 //! In: the stream of a pack that needs nothing beside it (the answer to a client that has nothing). Out: the objects by
 //! their names. Memory does not grow with the pack: 32 bytes for each object are held, and the bytes of one object and
@@ -26,6 +26,7 @@ mod memory;
 mod receive;
 mod resolve;
 mod stream;
+mod write;
 
 use std::fs::File;
 use std::sync::Arc;
@@ -37,6 +38,7 @@ pub use entry::Kind;
 pub use error::Error;
 pub use memory::Memory;
 pub use stream::Content;
+pub use write::{Object, write};
 
 use entry::{Base, Header};
 use inflate::{At, Inflater};

@@ -1,9 +1,9 @@
-//! Errors on the way to `git-upload-pack`, each with what to do about it.
+//! Errors on the way to a program of Git's, each with what to do about it.
 //!
 //! Words that Go's ssh library uses, and that Flux's users know and search for, are kept: `ssh: handshake failed`,
 //! `knownhosts: key is unknown`, `knownhosts: key mismatch`, `ssh: unable to authenticate`.
 
-/// Why there is no `git-upload-pack` to talk to. Holds no secret.
+/// Why there is no program to talk to. Holds no secret.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -107,8 +107,13 @@ pub enum Error {
     #[error("repository not found: {0}")]
     RepositoryNotFound(String),
     /// The server lets us in, and does not start the program.
-    #[error("the server does not run git-upload-pack: {0}")]
-    Refuse(String),
+    #[error("the server does not run {program}: {said}")]
+    Refuse {
+        /// Name of the program.
+        program: &'static str,
+        /// What the server says about it.
+        said: String,
+    },
     /// The time is over.
     #[error("timed out while waiting for '{address}'")]
     Wait {

@@ -1,10 +1,10 @@
-//! Git's ssh transport: from an address, a private key and `known_hosts` to the two ends of a `git-upload-pack`.
+//! Git's ssh transport: from an address, a private key and `known_hosts` to the two ends of a program of Git's.
 //!
 //! ```text
 //! Target ──dial──▶ TCP, through a proxy or not
 //!        ──handshake──▶ the server's key is checked against KnownHosts
 //!        ──authenticate──▶ with the Identity
-//!        ──exec──▶ git-upload-pack '<path>' ──▶ a blocking Reader and Writer
+//!        ──exec──▶ git-upload-pack or git-receive-pack '<path>' ──▶ a blocking Reader and Writer
 //! ```
 //!
 //! The crate fences off russh, which pins pre-releases of the RustCrypto crates: none of its types is seen outside.
@@ -24,5 +24,5 @@ mod stream;
 
 pub use dial::Proxy;
 pub use error::Error;
-pub use session::{Access, Bounds, Target, upload_pack};
-pub use stream::{Outcome, Reader, UploadPack, Writer};
+pub use session::{Access, Bounds, Program, Target, run};
+pub use stream::{Outcome, Reader, Running, Writer};

@@ -1,4 +1,4 @@
-//! One ssh connection: handshake with a check of the server's key, sign-in with ours, `git-upload-pack`.
+//! One ssh connection: handshake with a check of the server's key, sign-in with ours, a program of Git's.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -17,7 +17,7 @@ use crate::dial::{self, Proxy};
 use crate::error::{Error, quoted};
 use crate::identity::Identity;
 use crate::known_hosts::{KnownHosts, Verdict};
-use crate::stream::UploadPack;
+use crate::stream::Running;
 
 /// Bytes that a server may send before it runs our program: keys, banners, lists of algorithms.
 const MAX_HANDSHAKE_BYTES: u64 = 4 << 20;
@@ -61,9 +61,33 @@ pub struct Bounds {
     pub cancel: CancellationToken,
 }
 
-/// Connects, signs in and has the server run `git-upload-pack`.
-pub async fn upload_pack(target: &Target, access: &Access, bounds: &Bounds) -> Result<UploadPack, Error> {
-    let opened = timeout_at(bounds.deadline, open(target, access, bounds));
+/// The programs of Git that a server runs for its clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Program {
+    /// Sends what is fetched.
+    UploadPack,
+    /// Receives what is pushed.
+    ReceivePack,
+}
+
+impl Program {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::UploadPack => "git-upload-pack",
+            Self::ReceivePack => "git-receive-pack",
+        }
+    }
+}
+
+/// Connects, signs in and has the server run the program.
+pub async fn run(
+    program: Program,
+    target: &Target,
+    access: &Access,
+    bounds: &Bounds,
+) -> Result<Running, Error> {
+    let opened = timeout_at(bounds.deadline, open(program, target, access, bounds));
     let opened = tokio::select! {
         opened = opened => opened,
         () = bounds.cancel.cancelled() => return Err(Error::Cancelled),
@@ -75,7 +99,7 @@ pub async fn upload_pack(target: &Target, access: &Access, bounds: &Bounds) -> R
     })
 }
 
-async fn open(target: &Target, access: &Access, bounds: &Bounds) -> Result<UploadPack, Error> {
+async fn open(program: Program, target: &Target, access: &Access, bounds: &Bounds) -> Result<Running, Error> {
     let stream = dial::dial(&target.host, target.port, access.proxy.as_ref()).await?;
     let allowance = Allowance::new(MAX_HANDSHAKE_BYTES.min(bounds.received));
     let stream = Bounded::new(stream, bounds.deadline, allowance.clone());
@@ -88,8 +112,10 @@ async fn open(target: &Target, access: &Access, bounds: &Bounds) -> Result<Uploa
     let mut session = connected.map_err(|failure| failure.into_error(target))?;
     authenticate(&mut session, target, &access.identity).await?;
     allowance.set(bounds.received);
-    let channel = run(&session, target).await.map_err(|error| lost(target, error))?;
-    Ok(UploadPack::new(
+    let channel = start(program, &session, target).await;
+    let channel = channel.map_err(|error| lost(target, error))?;
+    Ok(Running::new(
+        program,
         session,
         channel,
         target,
@@ -145,11 +171,16 @@ async fn authenticate(
     })
 }
 
-/// Asks for version 2 of Git's protocol, which many servers do not let ssh ask for: they speak version 0 then.
-async fn run(session: &Handle<Client>, target: &Target) -> Result<Channel<Msg>, russh::Error> {
+/// Asks for version 2 of Git's protocol, which many servers do not let ssh ask for, and which pushes do not have: version
+/// 0 is spoken then.
+async fn start(
+    program: Program,
+    session: &Handle<Client>,
+    target: &Target,
+) -> Result<Channel<Msg>, russh::Error> {
     let channel = session.channel_open_session().await?;
     channel.set_env(false, "GIT_PROTOCOL", "version=2").await?;
-    let command = format!("git-upload-pack {}", shell_quoted(&target.path));
+    let command = format!("{} {}", program.name(), shell_quoted(&target.path));
     channel.exec(true, command).await?;
     Ok(channel)
 }

@@ -1,4 +1,4 @@
-//! The two ends of `git-upload-pack` for code that blocks, as gix does.
+//! The two ends of a program of Git's for code that blocks, as gix does.
 //!
 //! What is written is kept until something is read: a request is many small pieces, and the server's answer to it is
 //! waited for anyway. Runs on a blocking thread and enters the runtime for each wait.
@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::deadline::Allowance;
 use crate::dial;
 use crate::error::{Error, quoted};
-use crate::session::{Bounds, Client, Target};
+use crate::session::{Bounds, Client, Program, Target};
 
 /// Bytes kept of the program's standard error.
 const MAX_COMPLAINT: usize = 2048;
@@ -25,12 +25,13 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// Requests are a few lines. One that grows beyond this is sent in parts.
 const MAX_PENDING: usize = 64 * 1024;
 
-/// A running `git-upload-pack`. The connection ends with it.
-pub struct UploadPack {
+/// A running program. The connection ends with it.
+pub struct Running {
     inner: Inner,
 }
 
 struct Inner {
+    program: Program,
     channel: Channel<Msg>,
     /// The connection lives as long as this.
     _session: Handle<Client>,
@@ -48,8 +49,9 @@ struct Inner {
 
 type Shared = Rc<RefCell<Inner>>;
 
-impl UploadPack {
+impl Running {
     pub(crate) fn new(
+        program: Program,
         session: Handle<Client>,
         channel: Channel<Msg>,
         target: &Target,
@@ -58,6 +60,7 @@ impl UploadPack {
     ) -> Self {
         Self {
             inner: Inner {
+                program,
                 channel,
                 _session: session,
                 address: dial::shown(&target.host, target.port),
@@ -169,7 +172,8 @@ impl Inner {
                 Ok(Some(ChannelMsg::ExitStatus { exit_status })) => self.exit_status = Some(exit_status),
                 Ok(Some(ChannelMsg::ExitSignal { .. })) => self.exit_status = Some(u32::MAX),
                 Ok(Some(ChannelMsg::Failure)) => {
-                    return Err(self.fail(Error::Refuse("it refuses to run programs".to_owned())));
+                    let refused = self.refused("it refuses to run programs".to_owned());
+                    return Err(self.fail(refused));
                 }
                 Ok(Some(ChannelMsg::Eof)) => farewell = Some(Instant::now() + FAREWELL),
                 Ok(Some(ChannelMsg::Close) | None) => self.ended = true,
@@ -219,11 +223,16 @@ impl Inner {
         if NOT_FOUND.iter().any(|words| lower.contains(words)) {
             return Error::RepositoryNotFound(said);
         }
-        Error::Refuse(match self.exit_status {
+        self.refused(match self.exit_status {
             _ if !said.is_empty() => said,
             Some(status) if status != u32::MAX => format!("it ended with status {status}"),
             _ => "it ended without a word".to_owned(),
         })
+    }
+
+    fn refused(&self, said: String) -> Error {
+        let program = self.program.name();
+        Error::Refuse { program, said }
     }
 
     /// Leaves the failure for the caller, and a word about it for those in between.

@@ -58,6 +58,8 @@ pub enum Fault {
     Hang,
     /// Ends the connection after so many bytes of the answer to `git-upload-pack`.
     CutAnswer(usize),
+    /// Takes a push, and ends the connection after so many bytes of the answer to it.
+    CutPush(usize),
 }
 
 /// A Git server on a free port of 127.0.0.1, gone when dropped.
@@ -210,7 +212,8 @@ async fn serve(State(shared): State<Arc<Shared>>, request: HttpRequest) -> Respo
         Some(Fault::Delay(time)) => tokio::time::sleep(time).await,
         Some(Fault::Hang) => std::future::pending().await,
         Some(Fault::CutAnswer(bytes)) if kind == Kind::Fetch => cut_answer = Some(bytes),
-        Some(Fault::CutAnswer(_)) | None => {}
+        Some(Fault::CutPush(bytes)) if path.ends_with("/git-receive-pack") => cut_answer = Some(bytes),
+        Some(Fault::CutAnswer(_) | Fault::CutPush(_)) | None => {}
     }
     if !allowed {
         let scheme = if matches!(access, Access::Bearer(_)) {
