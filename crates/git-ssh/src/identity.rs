@@ -30,6 +30,11 @@ const MAX_PBKDF2_ITERATIONS: u32 = 2_000_000;
 const MAX_SCRYPT_BYTES: u64 = 64 << 20;
 const MAX_SCRYPT_PARALLELIZATION: u16 = 16;
 
+/// A signature that was not made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("failed to sign with the ssh key {0}")]
+pub struct SignError(String);
+
 /// A private key, ready to sign.
 #[derive(Clone)]
 pub struct Identity {
@@ -88,6 +93,16 @@ impl Identity {
     /// The fingerprint of its public key, `SHA256:…`.
     pub fn fingerprint(&self) -> String {
         self.key.fingerprint(HashAlg::Sha256).to_string()
+    }
+
+    /// Signs bytes as `ssh-keygen -Y sign` does, for one purpose, such as `git`. Returns the armored signature.
+    ///
+    /// # Errors
+    /// When the key cannot sign.
+    pub fn sign(&self, namespace: &str, payload: &[u8]) -> Result<String, SignError> {
+        let signature = self.key.sign(namespace, HashAlg::Sha512, payload);
+        let armored = signature.and_then(|signature| signature.to_pem(ssh_key::LineEnding::LF));
+        armored.map_err(|_| SignError(self.fingerprint()))
     }
 
     pub(crate) fn key(&self) -> Arc<PrivateKey> {

@@ -14,6 +14,7 @@
 
 mod certificate;
 mod packets;
+pub mod sign;
 
 use jiff::Timestamp;
 use pgp::packet::{Signature, SignatureType};

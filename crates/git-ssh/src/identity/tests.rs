@@ -216,3 +216,27 @@ fn nothing_of_a_key_is_shown() {
         "{shown}"
     );
 }
+
+#[test]
+fn signatures_of_all_types_are_verified_by_ssh_keygen() {
+    let cases: [&[&str]; 4] = [
+        &["-t", "ed25519"],
+        &["-t", "ecdsa", "-b", "256"],
+        &["-t", "ecdsa", "-b", "384"],
+        &["-t", "rsa", "-b", "2048"],
+    ];
+    for arguments in cases {
+        let folder = tempfile::tempdir().unwrap();
+        let mut generate = vec!["ssh-keygen", "-q", "-N", "", "-C", "x", "-f", "key"];
+        generate.extend(arguments);
+        run(folder.path(), &generate);
+        let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+        let identity = Identity::parse(read("key").as_bytes(), None).unwrap();
+        let signature = identity.sign("git", b"payload\n").unwrap();
+        std::fs::write(folder.path().join("signature"), signature).unwrap();
+        std::fs::write(folder.path().join("payload"), "payload\n").unwrap();
+        std::fs::write(folder.path().join("allowed"), format!("bot {}", read("key.pub"))).unwrap();
+        let verify = "ssh-keygen -Y verify -f allowed -I bot -n git -s signature < payload";
+        run(folder.path(), &["sh", "-c", verify]);
+    }
+}
