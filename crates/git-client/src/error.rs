@@ -2,8 +2,8 @@
 
 use gix::ObjectId;
 use transport::cause::Cause;
+use transport::http;
 use transport::nearest::Nearest;
-use transport::{http, semver};
 
 /// Why a repository could not be fetched.
 #[derive(Debug, thiserror::Error)]
@@ -34,7 +34,7 @@ pub enum Error {
     },
     /// The version range cannot be read.
     #[error("semver parse error")]
-    ParseRange(#[from] semver::Error),
+    ParseRange(#[from] go_semver::Error),
     /// The given commit is not a commit id.
     #[error("failed to parse commit '{id}': a commit is named by all of its 40 hexadecimal digits")]
     ParseCommit {

@@ -5,8 +5,8 @@
 
 use gix::ObjectId;
 use gix::protocol::handshake::Ref;
+use go_semver::tags;
 use transport::nearest::Nearest;
-use transport::semver;
 
 use crate::error::Error;
 
@@ -244,16 +244,16 @@ impl Resolved {
 }
 
 fn resolve_range(range: &str, refs: &[Ref]) -> Result<Resolved, Error> {
-    let constraints = semver::parse_range(range)?;
+    let constraints = tags::parse_range(range)?;
     let tags = refs.iter().filter_map(|entry| {
         let (name, ..) = entry.unpack();
         std::str::from_utf8(name.strip_prefix(b"refs/tags/")?).ok()
     });
     let absent = || Error::MatchTag {
         range: range.to_owned(),
-        nearest: semver::instead(range, tags.clone()),
+        nearest: tags::instead(range, tags.clone()),
     };
-    let tag = semver::highest(&constraints, tags.clone()).ok_or_else(absent)?;
+    let tag = tags::highest(&constraints, tags.clone()).ok_or_else(absent)?;
     let commit = find(refs, &format!("refs/tags/{tag}")).ok_or_else(absent)?;
     Ok(Resolved::new(commit, Some(tag)).with_tag(refs, tag))
 }

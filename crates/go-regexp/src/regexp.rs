@@ -136,6 +136,19 @@ impl Regexp {
         })
     }
 
+    /// The template with what the groups of the leftmost match are in the text, for `$1` and `${name}`; None without a match.
+    #[must_use]
+    pub fn expand_match(&self, text: &[u8], template: &[u8]) -> Option<Vec<u8>> {
+        let text = Text::new(text);
+        let mut captures = self.engine.create_captures();
+        self.engine.captures(text.searched(), &mut captures);
+        let mut expanded = Vec::new();
+        captures.is_match().then(|| {
+            self.expand(&template::parts(template), &text, &captures, &mut expanded);
+            expanded
+        })
+    }
+
     /// The text with each match replaced by just this.
     #[must_use]
     pub fn replace_all_literal(&self, text: &[u8], replacement: &[u8]) -> Vec<u8> {

@@ -17,6 +17,7 @@ mod comparison;
 mod constraints;
 mod error;
 mod scanner;
+pub mod tags;
 mod version;
 
 pub use constraints::Constraints;

@@ -3,7 +3,8 @@
 //! Text becomes a tree of [`Nodes`] that keep what the text said (style, tag, anchor, line); two schemas read that tree:
 //! [`json`] as sigs.k8s.io/yaml does for kubectl, Helm and Flux (YAML 1.1, through JSON), and [`scalar`] as kyaml does
 //! for kustomize. [`write()`] emits JSON values as sigs.k8s.io/yaml does, [`write_tree`] a tree as kyaml does. Comments are in no
-//! node, because none of the three keeps them in what Windlass applies: [`compose_all_with_comments`] lists them, and
+//! node, because none of the three keeps them in what Windlass applies: [`compose_all_with_comments`] lists them, [`compose_all_annotated`] says also where scalars
+//! stand, for edits of the text itself, and
 //! [`write_tree_commented`] writes them.
 
 mod compose;
@@ -24,7 +25,10 @@ mod write_tree;
 
 use serde_json::Value;
 
-pub use compose::{Composed, MAX_DEPTH, MAX_NODES, compose_all, compose_all_with_comments, compose_first};
+pub use compose::{
+    Annotated, Composed, MAX_DEPTH, MAX_NODES, compose_all, compose_all_annotated, compose_all_with_comments,
+    compose_first,
+};
 pub use dialect::Dialect;
 pub use emit::{WriteError, check, write, write_mapping, write_values};
 pub use error::{Error, Problem};

@@ -12,13 +12,13 @@ pub mod name;
 pub mod push;
 pub mod registry;
 
+use go_semver::tags;
 use std::collections::BTreeMap;
 
 use artifact::digest::Digest;
 use go_regexp::Regexp;
 use reqwest::StatusCode;
 use transport::nearest::Nearest;
-use transport::semver;
 
 use self::layer::Layer;
 use self::manifest::Manifest;
@@ -80,7 +80,7 @@ pub enum TagError {
         range: String,
         /// Why not.
         #[source]
-        source: semver::Error,
+        source: go_semver::Error,
     },
     /// `spec.ref.semverFilter` is no regular expression.
     #[error("failed to parse the filter '{filter}'")]
@@ -271,7 +271,7 @@ pub async fn resolve(request: &Request) -> Result<Resolved, Error> {
 }
 
 async fn choose_tag(request: &Request, range: &str, filter: Option<&str>) -> Result<String, TagError> {
-    let constraints = semver::parse_range(range).map_err(|source| TagError::ParseRange {
+    let constraints = tags::parse_range(range).map_err(|source| TagError::ParseRange {
         range: range.to_owned(),
         source,
     })?;
@@ -291,10 +291,10 @@ async fn choose_tag(request: &Request, range: &str, filter: Option<&str>) -> Res
     if charts {
         tags.iter_mut().for_each(|tag| *tag = tag.replace('_', "+"));
     }
-    let highest = semver::highest(&constraints, tags.iter().map(String::as_str));
+    let highest = tags::highest(&constraints, tags.iter().map(String::as_str));
     let highest = highest.ok_or_else(|| TagError::NoMatch {
         range: range.to_owned(),
-        nearest: semver::instead(range, tags.iter().map(String::as_str)),
+        nearest: tags::instead(range, tags.iter().map(String::as_str)),
     })?;
     Ok(if charts {
         highest.replace('+', "_")

@@ -2,12 +2,11 @@
 //!
 //! [`http`] sends requests with bounds, through proxies, and keeps credentials with their origin; [`cause`] says why a connection
 //! failed; [`auth`] reads credentials from Secrets; [`received`] counts what arrives; [`stop`] cancels work on other threads; [`nearest`] finds the names that a person may have
-//! meant, and [`semver`] the tag that a range means. Nothing here knows Kubernetes, Git, registries or object stores.
+//! meant. Nothing here knows Kubernetes, Git, registries or object stores.
 
 pub mod auth;
 pub mod cause;
 pub mod http;
 pub mod nearest;
 pub mod received;
-pub mod semver;
 pub mod stop;

@@ -2,13 +2,15 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::dialect::Dialect;
 use super::error::Problem;
 use super::input::Input;
-use super::node::{Comment, Node, NodeId, Nodes, Style, Tag};
+use super::node::{Comment, Kind, Node, NodeId, Nodes, Style, Tag};
 use super::parse::{Event, Parser, Properties};
 use super::scalar;
+use super::scan::Notes;
 
 /// How deep collections may be nested. serde_json stops at 128 and Kubernetes' deepest schemas stay below 100; what
 /// walks the tree recurses, so the bound keeps it far from the end of a thread's stack.
@@ -44,22 +46,72 @@ pub fn compose_all_with_comments<'a>(
     nodes: &mut Nodes,
     dialect: Dialect,
 ) -> Result<(Vec<Composed>, Vec<Comment>), Problem> {
-    let mut comments = Some(Vec::new());
-    let roots = compose(input.into(), nodes, dialect, usize::MAX, &mut comments)?;
-    Ok((roots, comments.unwrap_or_default()))
+    let mut notes = Some(Notes::default());
+    let roots = compose(input.into(), nodes, dialect, usize::MAX, &mut notes)?;
+    Ok((roots, notes.unwrap_or_default().comments))
 }
+
+/// A text with what is needed to edit it: its comments, and where its scalars stand.
+#[derive(Debug)]
+pub struct Annotated {
+    /// The documents.
+    pub roots: Vec<Composed>,
+    /// All comments, in the order of the text.
+    pub comments: Vec<Comment>,
+    /// Where each scalar stands in the text, in bytes, as written with its quotes. Not there: what the text leaves out.
+    pub places: HashMap<NodeId, Range<usize>>,
+}
+
+/// Reads all documents of a text, with its comments and the places of its scalars.
+///
+/// ```
+/// use manifest::yaml::{Dialect, Nodes, compose_all_annotated};
+///
+/// let text = "a: 'b' # c\n";
+/// let mut nodes = Nodes::default();
+/// let read = compose_all_annotated(text, &mut nodes, Dialect::Kyaml).unwrap();
+/// let value = nodes.field(read.roots[0], "a").unwrap();
+/// assert_eq!(&text[read.places[&value].clone()], "'b'");
+/// ```
+pub fn compose_all_annotated(text: &str, nodes: &mut Nodes, dialect: Dialect) -> Result<Annotated, Problem> {
+    let first = nodes.len();
+    let mark = if text.starts_with(MARK) {
+        MARK.len_utf8()
+    } else {
+        0
+    };
+    let mut notes = Some(Notes::default());
+    let roots = compose(text.into(), nodes, dialect, usize::MAX, &mut notes)?;
+    let Notes { comments, scalars } = notes.unwrap_or_default();
+    // Nodes are in the order of the text, and only a plain scalar that is not written is empty.
+    let written = nodes.ids_from(first).filter(|id| {
+        let node = &nodes[*id];
+        node.kind == Kind::Scalar && !(node.style == Style::Plain && node.value.is_empty())
+    });
+    let shifted = scalars
+        .into_iter()
+        .map(|place| place.start + mark..place.end + mark);
+    Ok(Annotated {
+        roots,
+        comments,
+        places: written.zip(shifted).collect(),
+    })
+}
+
+/// Byte order mark, which may stand before the text.
+const MARK: char = '\u{feff}';
 
 fn compose(
     input: Input<'_>,
     nodes: &mut Nodes,
     dialect: Dialect,
     documents: usize,
-    comments: &mut Option<Vec<Comment>>,
+    notes: &mut Option<Notes>,
 ) -> Result<Vec<Composed>, Problem> {
     nodes.reserve_for(input.text.len());
     let mut parser = Parser::new(&input.text, input.failure, dialect);
-    if comments.is_some() {
-        parser.keep_comments();
+    if notes.is_some() {
+        parser.keep_notes();
     }
     let mut composer = Composer {
         dialect,
@@ -79,8 +131,8 @@ fn compose(
             event => composer.take(event, line.saturating_add(1))?,
         }
     }
-    if let Some(comments) = comments {
-        *comments = parser.take_comments();
+    if let Some(notes) = notes {
+        *notes = parser.take_notes();
     }
     Ok(roots)
 }

@@ -336,6 +336,17 @@ impl Nodes {
         self.nodes.reserve(length / BYTES_PER_NODE);
     }
 
+    /// All nodes, in the order in which they were added.
+    pub fn ids(&self) -> impl Iterator<Item = NodeId> + use<> {
+        self.ids_from(0)
+    }
+
+    /// The nodes that were added since the arena held `first` of them.
+    pub(super) fn ids_from(&self, first: usize) -> impl Iterator<Item = NodeId> + use<> {
+        let range = first..self.nodes.len();
+        range.filter_map(|at| u32::try_from(at).ok().map(NodeId))
+    }
+
     /// Returns how many nodes the arena holds.
     pub fn len(&self) -> usize {
         self.nodes.len()

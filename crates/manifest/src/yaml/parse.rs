@@ -12,9 +12,9 @@ use std::borrow::Cow;
 
 use super::dialect::Dialect;
 use super::error::Problem;
-use super::node::{Comment, Style};
+use super::node::Style;
 use super::scan::token::{TagDirective, Token, TokenKind};
-use super::scan::{Result, Scanner};
+use super::scan::{Notes, Result, Scanner};
 use state::State;
 
 /// Event that the parser hands to the composer.
@@ -55,14 +55,14 @@ pub(super) struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    /// Remembers comments from here on.
-    pub(super) fn keep_comments(&mut self) {
-        self.scanner.keep_comments();
+    /// Notes comments and places of scalars from here on.
+    pub(super) fn keep_notes(&mut self) {
+        self.scanner.keep_notes();
     }
 
-    /// Takes the comments that were remembered.
-    pub(super) fn take_comments(&mut self) -> Vec<Comment> {
-        self.scanner.take_comments()
+    /// Takes what was noted.
+    pub(super) fn take_notes(&mut self) -> Notes {
+        self.scanner.take_notes()
     }
 
     pub(super) fn new(text: &'a str, failure_behind: Option<Problem>, dialect: Dialect) -> Self {

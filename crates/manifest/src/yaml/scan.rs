@@ -19,8 +19,9 @@ use std::collections::VecDeque;
 
 use super::dialect::Dialect;
 use super::error::Problem;
-use super::node::{Comment, Style};
+use super::node::Style;
 use cursor::Cursor;
+pub(super) use cursor::Notes;
 use simple_key::SimpleKey;
 use token::{Token, TokenKind};
 
@@ -71,14 +72,14 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Remembers comments from here on.
-    pub(super) fn keep_comments(&mut self) {
-        self.cursor.comments = Some(Vec::new());
+    /// Notes comments and places of scalars from here on.
+    pub(super) fn keep_notes(&mut self) {
+        self.cursor.notes = Some(Box::default());
     }
 
-    /// Takes the comments that were remembered.
-    pub(super) fn take_comments(&mut self) -> Vec<Comment> {
-        self.cursor.comments.take().unwrap_or_default()
+    /// Takes what was noted.
+    pub(super) fn take_notes(&mut self) -> Notes {
+        self.cursor.notes.take().map(|notes| *notes).unwrap_or_default()
     }
 
     /// Borrows the next token.

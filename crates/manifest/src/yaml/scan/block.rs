@@ -17,6 +17,7 @@ struct Header {
 impl<'a> Scanner<'a> {
     pub(super) fn scan_block(&mut self, style: Style) -> Result<Token<'a>> {
         let line = self.cursor.line;
+        let from = self.cursor.at;
         self.cursor.skip(1);
         let header = self.take_block_header(line)?;
         let mut indent = match (header.indentation, usize::try_from(self.indent)) {
@@ -52,6 +53,7 @@ impl<'a> Scanner<'a> {
         if header.keep {
             value.push_str(&empty_lines);
         }
+        self.cursor.note_scalar(from..self.cursor.at);
         Ok(Token {
             kind: TokenKind::Scalar(Cow::Owned(value), style),
             line,

@@ -1,5 +1,7 @@
 //! A place in the text: what stands there, and how to move on from it.
 
+use std::ops::Range;
+
 use super::super::node::Comment;
 
 /// Reads a text from its start to its end; behind the end stand NUL characters, which no text may hold.
@@ -14,8 +16,16 @@ pub(super) struct Cursor<'a> {
     pub(super) column: usize,
     /// Line breaks since the last character that is neither blank nor a break; go-yaml v3 counts them for comments.
     pub(super) newlines: u32,
-    /// The comments so far; None when no one wants them.
-    pub(super) comments: Option<Vec<Comment>>,
+    /// What is noted of the text so far; None when no one wants it.
+    pub(super) notes: Option<Box<Notes>>,
+}
+
+/// Comments and places of scalars, in the order of the text.
+#[derive(Debug, Default)]
+pub(in super::super) struct Notes {
+    pub(in super::super) comments: Vec<Comment>,
+    /// In bytes; of the scalar as written, with its quotes.
+    pub(in super::super) scalars: Vec<Range<usize>>,
 }
 
 impl<'a> Cursor<'a> {
@@ -26,7 +36,14 @@ impl<'a> Cursor<'a> {
             line: 0,
             column: 0,
             newlines: 0,
-            comments: None,
+            notes: None,
+        }
+    }
+
+    /// Notes that a scalar stands there.
+    pub(super) fn note_scalar(&mut self, place: Range<usize>) {
+        if let Some(notes) = &mut self.notes {
+            notes.scalars.push(place);
         }
     }
 
@@ -110,8 +127,8 @@ impl<'a> Cursor<'a> {
     pub(super) fn skip_comment(&mut self) {
         if self.peek(0) == b'#' {
             let length = self.line_length();
-            if let Some(comments) = &mut self.comments {
-                comments.push(Comment {
+            if let Some(notes) = &mut self.notes {
+                notes.comments.push(Comment {
                     line: self.line.saturating_add(1),
                     column: self.column,
                     text: self.text[self.at + 1..self.at + length].to_owned(),

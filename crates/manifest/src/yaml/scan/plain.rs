@@ -8,6 +8,7 @@ use crate::yaml::node::Style;
 impl<'a> Scanner<'a> {
     pub(super) fn scan_plain(&mut self) -> Result<Token<'a>> {
         let line = self.cursor.line;
+        let from = self.cursor.at;
         let indent = usize::try_from(self.indent + 1).unwrap_or(0);
         let mut value = Folded::default();
         // Where the blanks behind the last piece start: they belong to the value when another piece follows in the line.
@@ -38,6 +39,7 @@ impl<'a> Scanner<'a> {
         if !breaks.is_empty() {
             self.simple_key_allowed = true;
         }
+        self.cursor.note_scalar(from..blanks_from);
         Ok(Token {
             kind: TokenKind::Scalar(value.finish(), Style::Plain),
             line,

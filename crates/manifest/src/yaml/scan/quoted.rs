@@ -8,6 +8,7 @@ use crate::yaml::node::Style;
 impl<'a> Scanner<'a> {
     pub(super) fn scan_quoted(&mut self, quote: u8) -> Result<Token<'a>> {
         let line = self.cursor.line;
+        let from = self.cursor.at;
         let style = if quote == b'\'' {
             Style::SingleQuoted
         } else {
@@ -29,6 +30,7 @@ impl<'a> Scanner<'a> {
             self.take_quoted_blanks(&mut value, escaped_break);
         }
         self.cursor.skip(1);
+        self.cursor.note_scalar(from..self.cursor.at);
         Ok(Token {
             kind: TokenKind::Scalar(value.finish(), style),
             line,

@@ -1,5 +1,6 @@
 //! Charts in container registries: versions are tags, with `_` where a version has `+`.
 
+use go_semver::tags;
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
 
@@ -8,7 +9,7 @@ use oci_client::layer::Layer;
 use oci_client::name::Name;
 use oci_client::registry::{self, Repository};
 use oci_client::{HELM_CHART, Reference, Resolved};
-use transport::{auth, http, semver};
+use transport::{auth, http};
 use workload_identity::Exchange;
 
 use super::{Access, ClientError, DownloadError, Found, Login};
@@ -41,7 +42,7 @@ pub(crate) enum Error {
     NoTags(String),
     /// The range is none.
     #[error(transparent)]
-    Range(semver::Error),
+    Range(go_semver::Error),
     /// Nothing is in the range.
     #[error("could not locate a version matching provided version string {range}{nearest}")]
     NoMatch {
@@ -184,7 +185,7 @@ fn credentials_of(access: &Access, name: &Name) -> Result<Option<Credentials>, C
 
 /// A version that is written out needs no list of tags.
 async fn version(repository: &Repository, name: &str, range: &str, url: &str) -> Result<String, Error> {
-    if semver::is_full(range) {
+    if tags::is_full(range) {
         return Ok(range.to_owned());
     }
     let tags = repository.tags().await.map_err(|source| Error::List {
@@ -207,8 +208,8 @@ fn pick<'a>(versions: &'a [String], name: &str, range: &str) -> Result<&'a str, 
         return Ok(exact);
     }
     let constraints = if range.is_empty() { "*" } else { range };
-    let constraints = semver::parse_range(constraints).map_err(Error::Range)?;
-    let highest = semver::highest(&constraints, versions.iter().map(String::as_str));
+    let constraints = tags::parse_range(constraints).map_err(Error::Range)?;
+    let highest = tags::highest(&constraints, versions.iter().map(String::as_str));
     highest.ok_or_else(|| Error::NoMatch {
         range: range.to_owned(),
         nearest: nearest(versions),
@@ -216,7 +217,7 @@ fn pick<'a>(versions: &'a [String], name: &str, range: &str) -> Result<&'a str, 
 }
 
 fn nearest(versions: &[String]) -> String {
-    let newest = semver::newest(versions.iter().map(String::as_str), NAMED);
+    let newest = tags::newest(versions.iter().map(String::as_str), NAMED);
     match newest.as_slice() {
         [] => "; the repository has no versions".to_owned(),
         newest => format!("; the newest are {}", newest.join(", ")),

@@ -3,9 +3,9 @@
 //! How ranges and versions are read is go-semver's; Flux's choice among tags is made here. This module knows no
 //! registries and no repositories.
 
-use go_semver::{Constraints, Version, compare_prereleases};
+use std::cmp::Ordering;
 
-pub use go_semver::Error;
+use crate::{Constraints, Error, Version, compare_prereleases};
 
 /// Reads a range such as `>=1.2, <2 || ~3.1`.
 pub fn parse_range(text: &str) -> Result<Constraints, Error> {
@@ -21,12 +21,15 @@ pub fn highest<'a>(range: &Constraints, candidates: impl IntoIterator<Item = &'a
         .into_iter()
         .filter_map(|text| Some((parse_full(text)?, text)))
         .filter(|(version, _)| range.check(version));
-    let highest = versions.max_by(|(a, text_a), (b, text_b)| {
-        a.compare(b)
-            .then_with(|| compare_prereleases(a.metadata(), b.metadata()))
-            .then(text_a.cmp(text_b))
-    });
+    let highest = versions.max_by(|(a, _), (b, _)| compare(a, b));
     highest.map(|(_, text)| text)
+}
+
+/// Orders versions so that no two different texts are equal: by the specification, then by build metadata, then by bytes.
+pub fn compare(a: &Version, b: &Version) -> Ordering {
+    a.compare(b)
+        .then_with(|| compare_prereleases(a.metadata(), b.metadata()))
+        .then_with(|| a.original().cmp(b.original()))
 }
 
 /// The tags around a range in which there is none, for people: up to two below the first version that the range names,
@@ -74,8 +77,8 @@ pub fn newest<'a>(candidates: impl IntoIterator<Item = &'a str>, count: usize) -
     versions.into_iter().take(count).map(|(_, text)| text).collect()
 }
 
-/// Flux demands all three parts of tags: `v1` and `1.2` are no versions there (fluxcd/pkg/version ParseVersion).
-fn parse_full(text: &str) -> Option<Version> {
+/// Reads a full version. Flux demands all three parts of tags: `v1` and `1.2` are no versions there (fluxcd/pkg/version ParseVersion).
+pub fn parse_full(text: &str) -> Option<Version> {
     let parts = text.split('.').count();
     Version::parse(text).ok().filter(|_| parts >= 3)
 }
