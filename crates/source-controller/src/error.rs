@@ -56,7 +56,7 @@ pub(crate) enum Error {
     },
     /// A Secret that the spec names.
     #[error(transparent)]
-    ReadReference(#[from] crate::reconcile::read_error::ReadError),
+    ReadReference(#[from] remote_access::error::ReadError),
     /// The time was over before the artifact was made.
     #[error("timed out: failed to store the artifact in time")]
     StoreInTime(#[from] http::TimedOut),
@@ -98,6 +98,31 @@ pub(crate) enum Error {
         /// The time that it had.
         timeout: api::meta::Duration,
     },
+}
+
+impl From<remote_access::error::IdentityError> for Error {
+    fn from(error: remote_access::error::IdentityError) -> Self {
+        Self::Access(error.into())
+    }
+}
+
+impl From<remote_access::git::Error> for Error {
+    fn from(error: remote_access::git::Error) -> Self {
+        match error {
+            remote_access::git::Error::Read(error) => error.into(),
+            remote_access::git::Error::Identity(error) => error.into(),
+            remote_access::git::Error::ConfigureProxy(error) => AccessError::ConfigureProxy(error).into(),
+            remote_access::git::Error::Build { url, source } => {
+                let source = TransportError::Build(source);
+                AccessError::GenerateTransport { url, source }.into()
+            }
+            remote_access::git::Error::NoKey => Self::Unsupported {
+                field: "spec.recurseSubmodules with a submodule over ssh in a repository over http"
+                    .to_owned(),
+            },
+            error => GitError::Reach(error).into(),
+        }
+    }
 }
 
 impl Error {

@@ -5,4 +5,3 @@
 
 pub(crate) mod helm_chart;
 pub(crate) mod helm_repository;
-pub(crate) mod identity;

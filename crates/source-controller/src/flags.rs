@@ -18,8 +18,8 @@ use url::Url;
 
 use crate::fetch::helm_repository;
 
-use crate::fetch::identity::Identities;
 use crate::verify::oci::SigstoreRoot;
+use remote_access::identity::Identities;
 
 use self::artifact_service::{ArtifactService, ArtifactServiceFlags};
 

@@ -77,7 +77,7 @@ pub(crate) trait Kind:
     /// Reads what the spec refers to.
     fn read_references(
         &self,
-        reader: &Reader<'_>,
+        reader: &Reader,
     ) -> impl Future<Output = Result<Self::References, Error>> + Send;
 
     /// Returns whether the artifact was made with other settings than those of the spec, so that the same revision gives

@@ -7,7 +7,6 @@ mod context;
 pub(crate) mod decide;
 pub(crate) mod fetch;
 pub(crate) mod observe;
-pub(crate) mod read_error;
 pub(crate) mod reader;
 pub(crate) mod record;
 pub(crate) mod secrets_read;

@@ -3,6 +3,7 @@
 use api::meta::condition_types::FETCH_FAILED;
 use api::meta::reasons;
 use api::source::OCIProvider;
+use remote_access::error::IdentityError;
 use transport::http;
 
 use super::Disposition;
@@ -23,18 +24,12 @@ pub(crate) enum AccessError {
         #[source]
         source: cloud_identity::Error,
     },
-    /// The controller's own identity, on a way that the object's owner chose: they could take the credentials there.
-    #[error(
-        "the controller's own identity at a cloud is not used together with {field} while references between namespaces \
-         are locked (--no-cross-namespace-refs): leave {field} out, or use a ServiceAccount or a Secret"
-    )]
-    OwnIdentity {
-        /// The field that leads elsewhere.
-        field: &'static str,
-    },
+    /// The identity at a provider.
+    #[error(transparent)]
+    Identity(#[from] remote_access::error::IdentityError),
     /// `spec.proxySecretRef`.
     #[error("failed to configure proxy options")]
-    ConfigureProxy(#[source] crate::reconcile::read_error::ProxyError),
+    ConfigureProxy(#[source] remote_access::error::ProxyError),
     /// TLS material of an object.
     #[error("failed to generate transport for '{url}'")]
     GenerateTransport {
@@ -44,19 +39,13 @@ pub(crate) enum AccessError {
         #[source]
         source: TransportError,
     },
-    /// A ServiceAccount may not be used at a provider.
-    #[error(
-        "to use spec.serviceAccountName for provider authentication please enable the ObjectLevelWorkloadIdentity \
-         feature gate in the controller"
-    )]
-    FeatureGateDisabled,
 }
 
 impl AccessError {
     /// The condition that reports it besides Ready, and the reason of both.
     pub(super) fn condition(&self) -> (&'static str, &'static str) {
         let reason = match self {
-            Self::FeatureGateDisabled => reasons::FEATURE_GATE_DISABLED,
+            Self::Identity(IdentityError::FeatureGateDisabled) => reasons::FEATURE_GATE_DISABLED,
             _ => reasons::AUTHENTICATION_FAILED,
         };
         (FETCH_FAILED, reason)
@@ -64,7 +53,7 @@ impl AccessError {
 
     /// When to try again; None as for any other error.
     pub(super) fn disposition(&self) -> Option<Disposition> {
-        matches!(self, Self::FeatureGateDisabled).then_some(Disposition::Stalled)
+        matches!(self, Self::Identity(IdentityError::FeatureGateDisabled)).then_some(Disposition::Stalled)
     }
 }
 
@@ -73,7 +62,7 @@ impl AccessError {
 pub(crate) enum CredentialError {
     /// They cannot be read.
     #[error(transparent)]
-    Read(#[from] crate::reconcile::read_error::ReadError),
+    Read(#[from] remote_access::error::ReadError),
     /// Their data is wrong.
     #[error(transparent)]
     Data(#[from] oci_client::credentials::Error),
@@ -84,7 +73,7 @@ pub(crate) enum CredentialError {
 pub(crate) enum TransportError {
     /// The Secret cannot be read.
     #[error(transparent)]
-    Read(#[from] crate::reconcile::read_error::ReadError),
+    Read(#[from] remote_access::error::ReadError),
     /// Its data is incomplete.
     #[error(transparent)]
     Data(#[from] transport::auth::Error),

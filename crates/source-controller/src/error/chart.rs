@@ -13,7 +13,7 @@ use crate::verify;
 pub(crate) enum HelmChartError {
     /// The source of a chart.
     #[error("failed to get source")]
-    GetSource(#[source] crate::reconcile::read_error::ReadError),
+    GetSource(#[source] remote_access::error::ReadError),
     /// The source of a chart has nothing yet.
     #[error("no artifact available for {kind} source '{name}'")]
     NoSourceArtifact {

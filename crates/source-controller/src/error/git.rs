@@ -2,6 +2,8 @@
 
 use api::meta::{condition_types, reasons};
 
+use remote_access::git;
+
 use super::Disposition;
 use crate::kind::git_repository;
 
@@ -11,31 +13,9 @@ const EMPTY_REPOSITORY: &str = "EmptyGitRepository";
 /// Error of a GitRepository.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GitError {
-    /// `spec.url` of a GitRepository.
-    #[error("failed to parse url '{url}'")]
-    ParseUrl {
-        /// As in the spec, without credentials.
-        url: String,
-        /// The error.
-        #[source]
-        source: url::ParseError,
-    },
-    /// The data of `spec.secretRef` of a GitRepository.
-    #[error("failed to configure authentication options")]
-    ConfigureAuthentication(#[source] transport::auth::Error),
-    /// The private key of `spec.secretRef` of a GitRepository needs a passphrase.
-    #[error(
-        "SSH identity key is encrypted but no 'password' field was provided in the secret '{namespace}/{name}'"
-    )]
-    MissingPassphrase {
-        /// Namespace of the secret.
-        namespace: String,
-        /// Its name.
-        name: String,
-    },
-    /// Credentials of a provider for Git.
-    #[error("failed to configure authentication options")]
-    ConfigureProvider(#[source] cloud_identity::Error),
+    /// How it is reached.
+    #[error(transparent)]
+    Reach(git::Error),
     /// The repository could not be fetched.
     #[error("failed to checkout and determine revision: unable to clone '{url}'")]
     Clone {
@@ -69,14 +49,6 @@ pub(crate) enum GitError {
     /// More becomes part of the artifact than is taken of anybody.
     #[error("refused the content of the repository: {0}; leave out what is not needed with spec.ignore")]
     ContentTooLarge(String),
-    /// A provider without what it takes.
-    #[error("{problem}")]
-    ProviderConfiguration {
-        /// The problem.
-        problem: String,
-        /// True if only a change of the spec helps; a Secret may change by itself.
-        is_final: bool,
-    },
 }
 
 impl GitError {
@@ -102,11 +74,9 @@ impl GitError {
         let reason = match self {
             Self::Verify(error) => return (condition_types::SOURCE_VERIFIED, error.reason()),
             Self::Include(error) => return error.condition(),
-            Self::ParseUrl { .. } => reasons::URL_INVALID,
-            Self::ConfigureAuthentication(_)
-            | Self::MissingPassphrase { .. }
-            | Self::ConfigureProvider(_) => reasons::AUTHENTICATION_FAILED,
-            Self::ProviderConfiguration { .. } => reasons::INVALID_PROVIDER_CONFIGURATION,
+            Self::Reach(git::Error::ParseUrl { .. }) => reasons::URL_INVALID,
+            Self::Reach(git::Error::ProviderConfiguration { .. }) => reasons::INVALID_PROVIDER_CONFIGURATION,
+            Self::Reach(_) => reasons::AUTHENTICATION_FAILED,
             Self::EmptyRepository(_) => EMPTY_REPOSITORY,
             Self::Clone { .. }
             | Self::ResolveReference(_)
@@ -121,9 +91,9 @@ impl GitError {
     /// When to try again; None as for any other error.
     pub(super) fn disposition(&self) -> Option<Disposition> {
         match self {
-            Self::ParseUrl { .. } | Self::ProviderConfiguration { is_final: true, .. } => {
-                Some(Disposition::Stalled)
-            }
+            Self::Reach(
+                git::Error::ParseUrl { .. } | git::Error::ProviderConfiguration { is_final: true, .. },
+            ) => Some(Disposition::Stalled),
             Self::Verify(error) if error.is_final() => Some(Disposition::Stalled),
             _ => None,
         }

@@ -32,7 +32,7 @@ impl Kind for Bucket {
         access::refusal(self)
     }
 
-    async fn read_references(&self, reader: &Reader<'_>) -> Result<References, Error> {
+    async fn read_references(&self, reader: &Reader) -> Result<References, Error> {
         access::read(self, reader).await
     }
 

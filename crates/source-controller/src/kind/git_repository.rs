@@ -2,9 +2,7 @@
 
 mod content;
 pub(crate) mod include;
-mod provider;
 mod references;
-mod remote;
 pub(crate) mod submodules;
 pub(crate) mod verify;
 
@@ -14,9 +12,9 @@ use api::meta::{Artifact, ORIGIN_CREATED_KEY};
 use api::source::{GitRepository, GitRepositoryStatus, Source as _};
 use artifact::store::{self, Ingest, Record};
 use jiff::Timestamp;
-use url::Url;
+use remote_access::git;
 
-use crate::error::{AccessError, Error, GitError};
+use crate::error::{Error, GitError};
 use crate::reconcile::fetch::Fetcher;
 use crate::reconcile::reader::Reader;
 use references::References;
@@ -25,10 +23,8 @@ pub(crate) use self::content::Content;
 use git_client::pack::Pack;
 use git_client::reference::{Fields, Reference};
 use git_client::sparse::Sparse;
-use transport::auth::SecretData;
 
 use self::content::{Part, Source};
-use self::remote::Remotes;
 use self::verify::{Keys, Subject};
 use super::{Failure, Fetch, Fetched, Kind, Seen, Verified};
 
@@ -43,7 +39,8 @@ impl Kind for GitRepository {
     type Content = Content;
 
     fn refusal(&self) -> Option<Error> {
-        self.parsed_url().err().or_else(|| provider::refusal(self))
+        let invalid = git::parsed_url(self).err();
+        invalid.or_else(|| git::refusal(self)).map(Error::from)
     }
 
     fn inputs(&self) -> Vec<store::ObjectKey> {
@@ -54,21 +51,8 @@ impl Kind for GitRepository {
         self.spec.verification.is_some()
     }
 
-    async fn read_references(&self, reader: &Reader<'_>) -> Result<References, Error> {
-        let proxy = match &self.spec.proxy_secret_ref {
-            Some(reference) => Some(
-                reader
-                    .proxy(&reference.name)
-                    .await
-                    .map_err(|error| Error::Access(AccessError::ConfigureProxy(error)))?,
-            ),
-            None => None,
-        };
-        let secret = match &self.spec.secret_ref {
-            Some(reference) => reader.secret(&reference.name).await?,
-            None => SecretData::new(),
-        };
-        let identity = provider::identity(self, reader).await?;
+    async fn read_references(&self, reader: &Reader) -> Result<References, Error> {
+        let access = git::read(self, reader).await?;
         let keys = match &self.spec.verification {
             Some(verification) => {
                 let secret = reader.secret(&verification.secret_ref.name).await;
@@ -81,10 +65,8 @@ impl Kind for GitRepository {
             None => None,
         };
         Ok(References {
-            secret,
-            proxy,
+            access,
             keys,
-            identity,
             inclusions: include::read(self, reader).await?,
         })
     }
@@ -120,11 +102,12 @@ impl Kind for GitRepository {
         unless_revision: Option<String>,
         fetcher: &Fetcher,
     ) -> Result<Fetch<Content>, Failure> {
-        let url = self.parsed_url()?;
-        let references = &provider::with_credentials(self, &url, references, fetcher).await?;
-        let remotes = Remotes::new(self, url, references, fetcher)?;
+        let ways = fetcher.ways(self.timeout());
+        let remotes = git::remotes(self, &references.access, ways)
+            .await
+            .map_err(Error::from)?;
         let request = git_client::Request {
-            remote: remotes.main()?,
+            remote: remotes.main().map_err(Error::from)?,
             reference: Reference::from_fields(self.reference_fields()),
             sparse: Some(Sparse::new(&self.spec.sparse_checkout)),
             unless_revision,
@@ -252,21 +235,10 @@ fn whole(pack: Pack) -> Part {
 }
 
 trait GitRepositoryExt {
-    fn parsed_url(&self) -> Result<Url, Error>;
     fn reference_fields(&self) -> Fields<'_>;
 }
 
 impl GitRepositoryExt for GitRepository {
-    fn parsed_url(&self) -> Result<Url, Error> {
-        let url = Url::parse(&self.spec.url);
-        url.map_err(|source| {
-            Error::Git(GitError::ParseUrl {
-                url: without_userinfo(&self.spec.url),
-                source,
-            })
-        })
-    }
-
     fn reference_fields(&self) -> Fields<'_> {
         let Some(reference) = &self.spec.reference else {
             return Fields::default();
@@ -278,14 +250,6 @@ impl GitRepositoryExt for GitRepository {
             name: reference.name.as_deref(),
             commit: reference.commit.as_deref(),
         }
-    }
-}
-
-/// A text that is no URL may hold a password all the same.
-fn without_userinfo(text: &str) -> String {
-    match (text.split_once("://"), text.rsplit_once('@')) {
-        (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://{rest}"),
-        _ => text.to_owned(),
     }
 }
 

@@ -52,7 +52,7 @@ impl Kind for HelmChart {
         self.spec.verification.is_some()
     }
 
-    async fn read_references(&self, reader: &Reader<'_>) -> Result<References, Error> {
+    async fn read_references(&self, reader: &Reader) -> Result<References, Error> {
         references::read(self, reader).await
     }
 

@@ -15,8 +15,8 @@ use super::{Failure, Fetch, Fetched, Kind, Seen};
 use crate::error::Error;
 use crate::fetch::helm_repository::{self as repository, Answer, Index, Repository, Secrets, Validators};
 use crate::reconcile::fetch::Fetcher;
-use crate::reconcile::read_error::ReadError;
 use crate::reconcile::reader::Reader;
+use remote_access::error::ReadError;
 
 /// Namespace of the keys that name repositories whose index was fetched for a chart.
 const REFRESHED: &str = "helmrepository refreshed for a chart";
@@ -59,7 +59,7 @@ impl Kind for HelmRepository {
         )]
     }
 
-    async fn read_references(&self, reader: &Reader<'_>) -> Result<References, Error> {
+    async fn read_references(&self, reader: &Reader) -> Result<References, Error> {
         read_secrets(self, reader)
             .await
             .map(References)
@@ -129,7 +129,7 @@ impl Kind for HelmRepository {
 /// Reads the Secrets that the spec names.
 pub(crate) async fn read_secrets(
     object: &HelmRepository,
-    reader: &Reader<'_>,
+    reader: &Reader,
 ) -> Result<Secrets, repository::Error> {
     let mut secrets = Secrets::default();
     if let Some(reference) = &object.spec.cert_secret_ref {

@@ -24,10 +24,10 @@ use workload_identity::Exchange;
 
 use super::{Failure, Fetch, Fetched, Kind, Seen, Verified};
 use crate::error::{AccessError, CredentialError, Error, LayerError, OciError, TransportError};
-use crate::fetch::identity::registry_credentials;
 use crate::reconcile::fetch::Fetcher;
 use crate::reconcile::reader::Reader;
 use crate::verify::oci::{self as verification, Material, Outcome};
+use remote_access::identity::registry_credentials;
 
 /// More of one `.sourceignore` file is not read.
 const MAX_IGNORE_BYTES: u64 = 1 << 20;
@@ -66,7 +66,7 @@ impl Kind for OCIRepository {
         self.spec.verification.is_some()
     }
 
-    async fn read_references(&self, reader: &Reader<'_>) -> Result<References, Error> {
+    async fn read_references(&self, reader: &Reader) -> Result<References, Error> {
         let spec = &self.spec;
         let failed = |error| Error::Access(AccessError::GetCredential(CredentialError::Read(error)));
         let mut pull_secrets = Vec::new();

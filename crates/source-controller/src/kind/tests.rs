@@ -13,8 +13,8 @@ use testkit::git::{Change, GitServer, Repository};
 use testkit::registry::{Artifact as Pushed, CONTENT_MEDIA_TYPE, Layer, Registry, tar_gz};
 
 use super::*;
-use crate::fetch::identity::Identities;
 use crate::reconcile::store::store;
+use remote_access::identity::Identities;
 
 pub(super) struct Peer {
     pub(super) store: Store,

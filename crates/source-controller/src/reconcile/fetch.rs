@@ -6,8 +6,8 @@ use git_client::Algorithms;
 use tokio::time::Instant;
 
 use crate::fetch::helm_repository;
-use crate::fetch::identity::Identities;
 use crate::verify::oci::SigstoreRoot;
+use remote_access::identity::Identities;
 use transport::http;
 use transport::stop::Stop;
 
@@ -81,6 +81,16 @@ impl Fetcher {
     /// When the run must be over.
     pub(crate) fn end(&self) -> Option<Instant> {
         self.end
+    }
+
+    /// How a repository is reached whose credentials must be there in this time.
+    pub(crate) fn ways(&self, timeout: api::meta::Duration) -> remote_access::git::Ways<'_> {
+        remote_access::git::Ways {
+            clients: &self.clients,
+            identities: &self.identities,
+            ssh_algorithms: &self.ssh_algorithms,
+            deadline: self.deadline(timeout),
+        }
     }
 
     /// How packs are received.

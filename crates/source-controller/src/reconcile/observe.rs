@@ -10,9 +10,9 @@ use kube::{Client, ResourceExt as _};
 
 use super::reader::Reader;
 use crate::error::Error;
-use crate::fetch::identity::Identities;
 use crate::kind::Kind;
 use crate::reconcile::secrets_read::Reading;
+use remote_access::identity::Identities;
 
 /// State of an object before a decision.
 pub(crate) struct Observed<K: Kind> {
@@ -39,15 +39,9 @@ pub(crate) async fn observe<K: Kind>(
     let references = match object.refusal() {
         Some(refusal) => Err(refusal),
         None => {
-            object
-                .read_references(&Reader {
-                    client,
-                    store,
-                    identities,
-                    namespace: &namespace,
-                    reading,
-                })
-                .await
+            let (client, store, identities) = (client.clone(), store.clone(), identities.clone());
+            let reader = Reader::new(client, store, identities, &namespace, reading);
+            object.read_references(&reader).await
         }
     };
     let artifact_is_stored = artifact_is_stored(&*object, store);

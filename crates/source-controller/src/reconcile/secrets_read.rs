@@ -1,6 +1,6 @@
 //! Which objects have read which Secrets, so that one that failed by a Secret is looked at again when that is fixed.
 //!
-//! Written by the [`Reader`](super::reader::Reader), since only who reads knows: a chart reads the Secrets of its repository,
+//! Written by the [`Reader`](remote_access::Reader), since only who reads knows: a chart reads the Secrets of its repository,
 //! a ServiceAccount names others. Only names are kept.
 
 use std::collections::{HashMap, HashSet};
@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use artifact::store;
 use controller_kit::ObjectKey;
+use remote_access::NoteSecret;
 
 /// Record of which object read which Secrets. Clones are handles to the same record.
 #[derive(Clone, Default)]
@@ -60,9 +61,8 @@ impl SecretsRead {
     }
 }
 
-impl Reading {
-    /// Notes a Secret, also one that is not there.
-    pub(crate) fn note(&self, namespace: &str, name: &str) {
+impl NoteSecret for Reading {
+    fn note(&self, namespace: &str, name: &str) {
         let mut all = self.all.lock();
         let readers = all.entry(ObjectKey::new(namespace, name)).or_default();
         readers.insert(self.by.clone());

@@ -23,10 +23,7 @@ pub(crate) use sigstore_root::SigstoreRoot;
 pub(crate) use material::{Material, Outcome};
 
 /// Reads the Secrets that `spec.verify` names.
-pub(crate) async fn read(
-    specification: &ArtifactVerification,
-    reader: &Reader<'_>,
-) -> Result<Material, Error> {
+pub(crate) async fn read(specification: &ArtifactVerification, reader: &Reader) -> Result<Material, Error> {
     let mut material = Material::default();
     if let Some(reference) = &specification.secret_ref {
         material.secret = Some(read_secret(reader, &reference.name).await?);

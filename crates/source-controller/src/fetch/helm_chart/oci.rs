@@ -13,9 +13,9 @@ use transport::{auth, http};
 use workload_identity::Exchange;
 
 use super::{Access, ClientError, DownloadError, Found, Login};
-use crate::fetch::identity::registry_credentials;
 use crate::provider_name::provider_name;
 use crate::reconcile::fetch::Fetcher;
+use remote_access::identity::registry_credentials;
 
 /// Where a chart is in a registry.
 pub(crate) struct Place {

@@ -16,8 +16,8 @@ use workload_identity::Exchange;
 
 use crate::error::{BucketError, Error};
 use crate::reconcile::fetch::Fetcher;
-use crate::reconcile::read_error::{ProxyError, ReadError};
 use crate::reconcile::reader::Reader;
+use remote_access::error::{ProxyError, ReadError};
 
 /// Scope for reading objects at Google.
 const GCS_SCOPES: &str = "https://www.googleapis.com/auth/devstorage.read_only";
@@ -157,7 +157,7 @@ fn name(provider: impl serde::Serialize) -> String {
 }
 
 /// Reads all Secrets and, where the provider knows such, the ServiceAccount.
-pub(super) async fn read(object: &Bucket, reader: &Reader<'_>) -> Result<References, Error> {
+pub(super) async fn read(object: &Bucket, reader: &Reader) -> Result<References, Error> {
     let spec = &object.spec;
     let knows_accounts = provider(object) != BucketProvider::Generic;
     // Before anything is read, as in Flux: whether it may be used at all.
@@ -215,7 +215,7 @@ pub(super) async fn read(object: &Bucket, reader: &Reader<'_>) -> Result<Referen
 
 async fn certificates(
     reference: Option<&api::meta::LocalObjectReference>,
-    reader: &Reader<'_>,
+    reader: &Reader,
 ) -> Result<http::Settings, crate::error::TransportError> {
     match reference {
         Some(reference) => Ok(auth::tls(&reader.secret(&reference.name).await?)?),

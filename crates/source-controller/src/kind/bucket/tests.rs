@@ -20,8 +20,8 @@ use transport::http;
 use workload_identity::Exchange;
 
 use super::*;
-use crate::fetch::identity::{Identities, registry_credentials};
 use crate::kind::Fetch;
+use remote_access::identity::{Identities, registry_credentials};
 
 struct World {
     remote: ObjectStore,

@@ -92,7 +92,7 @@ pub(super) fn inputs(object: &GitRepository) -> Vec<store::ObjectKey> {
 }
 
 /// Finds the current artifact of each.
-pub(super) async fn read(object: &GitRepository, reader: &Reader<'_>) -> Result<Vec<Inclusion>, Error> {
+pub(super) async fn read(object: &GitRepository, reader: &Reader) -> Result<Vec<Inclusion>, Error> {
     let mut inclusions = Vec::new();
     for (include, key) in object.spec.include.iter().zip(inputs(object)) {
         let name = include.repository.name.clone();

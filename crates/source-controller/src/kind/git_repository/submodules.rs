@@ -13,8 +13,8 @@ use transport::http;
 use url::Url;
 
 use super::content::{Content, Part, Source};
-use super::remote::Remotes;
 use crate::reconcile::fetch::Fetcher;
+use remote_access::git::Remotes;
 
 const FILE: &str = ".gitmodules";
 /// Larger files are refused.
@@ -225,8 +225,8 @@ fn without_userinfo(address: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::remote::is_same_server;
     use super::*;
+    use remote_access::git::is_same_server;
 
     #[test]
     fn addresses_are_followed_only_over_the_network() {

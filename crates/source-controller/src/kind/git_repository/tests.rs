@@ -440,7 +440,10 @@ async fn credentials_go_to_the_server_of_the_repository_alone() {
     }
     let secret = [("username", "u"), ("password", "p")];
     let references = References {
-        secret: secret.map(|(name, value)| (name.to_owned(), value.into())).into(),
+        access: git::References {
+            secret: secret.map(|(name, value)| (name.to_owned(), value.into())).into(),
+            ..git::References::default()
+        },
         ..References::default()
     };
     let spec = json!({"recurseSubmodules": true});
@@ -495,9 +498,12 @@ async fn over_ssh_the_key_goes_to_servers_that_the_secret_knows() {
     for (known_hosts, is_known) in [(format!("{near}\n{far}"), true), (near, false)] {
         let secret = [("identity", key.private.clone()), ("known_hosts", known_hosts)];
         let references = References {
-            secret: secret
-                .map(|(name, value)| (name.to_owned(), value.into_bytes()))
-                .into(),
+            access: git::References {
+                secret: secret
+                    .map(|(name, value)| (name.to_owned(), value.into_bytes()))
+                    .into(),
+                ..git::References::default()
+            },
             ..References::default()
         };
         match world.files(spec.clone(), &references).await {

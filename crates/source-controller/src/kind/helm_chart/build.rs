@@ -35,7 +35,7 @@ pub(super) async fn fetch(
         Source::Tree { store, record } => {
             let options = options(object, Some(record), fetcher);
             let dependencies =
-                Dependencies::new(references.lookup.clone(), fetcher.clone(), Handle::current());
+                Dependencies::new(references.reader.clone(), fetcher.clone(), Handle::current());
             let work = Local {
                 store: store.clone(),
                 tree: record.tree,

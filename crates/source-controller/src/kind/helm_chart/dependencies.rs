@@ -15,11 +15,11 @@ use super::references;
 use super::repository::{Anonymous, Repository};
 use crate::fetch::helm_chart::Access;
 use crate::reconcile::fetch::Fetcher;
-use crate::reconcile::reader::Lookup;
+use crate::reconcile::reader::Reader;
 
 /// Gets charts on a blocking thread of the runtime, for one chart.
 pub(super) struct Dependencies {
-    lookup: Lookup,
+    reader: Reader,
     fetcher: Fetcher,
     runtime: Handle,
     /// The HelmRepositories of the namespace, once they are needed.
@@ -47,9 +47,9 @@ enum Error {
 }
 
 impl Dependencies {
-    pub(super) fn new(lookup: Lookup, fetcher: Fetcher, runtime: Handle) -> Self {
+    pub(super) fn new(reader: Reader, fetcher: Fetcher, runtime: Handle) -> Self {
         Self {
-            lookup,
+            reader,
             fetcher,
             runtime,
             known: OnceCell::new(),
@@ -96,7 +96,7 @@ impl Dependencies {
         let repository = match self.object(name).await? {
             Some(object) => {
                 let urgent = true; // whoever builds a chart wants what there is now
-                let found = references::repository(object, urgent, &self.lookup.reader()).await;
+                let found = references::repository(object, urgent, &self.reader).await;
                 found.map_err(|error| unusable(name, error.message()))?
             }
             None => anonymous(name),
@@ -108,7 +108,7 @@ impl Dependencies {
 
     /// The HelmRepository with this name or address. None: no one made one for the address.
     async fn object(&self, wanted: &str) -> Result<Option<&HelmRepository>, Error> {
-        let list = || async { self.lookup.reader().objects::<HelmRepository>().await };
+        let list = || async { self.reader.objects::<HelmRepository>().await };
         let known = self.known.get_or_try_init(list).await;
         let mut known = known.map_err(|error| unusable(wanted, error.to_string()))?.iter();
         match wanted.strip_prefix('@') {
@@ -116,7 +116,7 @@ impl Dependencies {
                 let found = known.find(|known| known.metadata.name.as_deref() == Some(name));
                 found.map(Some).ok_or_else(|| Error::NoRepository {
                     name: name.to_owned(),
-                    namespace: self.lookup.namespace().to_owned(),
+                    namespace: self.reader.namespace().to_owned(),
                 })
             }
             None => Ok(known.find(|known| normalized(&known.spec.url) == normalized(wanted))),

@@ -14,7 +14,7 @@ use crate::fetch::helm_chart::{Access, Login};
 use crate::fetch::helm_repository::Secrets;
 use crate::kind::{Fetched, Kind as _, Verified};
 use crate::reconcile::fetch::Fetcher;
-use crate::reconcile::reader::{Lookup, Named, Reader};
+use crate::reconcile::reader::Reader;
 use crate::verify;
 use crate::verify::oci::Outcome;
 
@@ -22,17 +22,17 @@ use crate::verify::oci::Outcome;
 pub(crate) struct References {
     pub(super) source: Source,
     /// For what the chart itself names.
-    pub(super) lookup: Lookup,
+    pub(super) reader: Reader,
     signatures: verify::oci::Material,
 }
 
 impl References {
     /// A source whose signatures no one asks for.
     #[cfg(test)]
-    pub(super) fn new(source: Source, lookup: Lookup) -> Self {
+    pub(super) fn new(source: Source, reader: Reader) -> Self {
         Self {
             source,
-            lookup,
+            reader,
             signatures: verify::oci::Material::default(),
         }
     }
@@ -47,7 +47,7 @@ pub(crate) enum Source {
 }
 
 /// Reads the source.
-pub(super) async fn read(object: &HelmChart, reader: &Reader<'_>) -> Result<References, Error> {
+pub(super) async fn read(object: &HelmChart, reader: &Reader) -> Result<References, Error> {
     let reference = &object.spec.source_ref;
     let source = match reference.kind {
         ChartSourceKind::HelmRepository => {
@@ -75,13 +75,13 @@ pub(super) async fn read(object: &HelmChart, reader: &Reader<'_>) -> Result<Refe
     };
     Ok(References {
         source,
-        lookup: reader.later(),
+        reader: reader.clone(),
         signatures,
     })
 }
 
 /// The artifact of a source. That there is none yet is told from that there is no such source.
-async fn tree<K: Named>(object: &HelmChart, reader: &Reader<'_>) -> Result<Source, Error> {
+async fn tree<K: remote_access::Named>(object: &HelmChart, reader: &Reader) -> Result<Source, Error> {
     let reference = &object.spec.source_ref;
     let kind = kind_name(reference.kind);
     let namespace = object.namespace().unwrap_or_default();
@@ -103,7 +103,7 @@ async fn tree<K: Named>(object: &HelmChart, reader: &Reader<'_>) -> Result<Sourc
 async fn from_repository(
     object: &HelmChart,
     found: HelmRepository,
-    reader: &Reader<'_>,
+    reader: &Reader,
 ) -> Result<Source, Error> {
     let kind = kind_name(ChartSourceKind::HelmRepository);
     let namespace = object.namespace().unwrap_or_default();
@@ -129,7 +129,7 @@ fn is_asked_for(object: &HelmChart) -> bool {
 pub(super) async fn repository(
     found: &HelmRepository,
     urgent: bool,
-    reader: &Reader<'_>,
+    reader: &Reader,
 ) -> Result<Repository, Error> {
     let spec = &found.spec;
     let references = found.read_references(reader).await?;

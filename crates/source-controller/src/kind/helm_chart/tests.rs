@@ -17,7 +17,8 @@ use super::*;
 use crate::error::HelmChartError;
 use crate::fetch::helm_chart::Access;
 use crate::reconcile::decide::Progress;
-use crate::reconcile::reader::Lookup;
+use crate::reconcile::reader::Reader;
+use crate::reconcile::secrets_read::SecretsRead;
 use crate::reconcile::status::{self, Ending, Next};
 use crate::reconcile::store::{AdvertisedAddress, store};
 
@@ -56,19 +57,20 @@ impl World {
     }
 
     /// No one listens there: whatever needs the API server fails.
-    fn lookup(&self) -> Lookup {
+    fn reader(&self) -> Reader {
         let config = kube::Config::new("http://127.0.0.1:9".parse().unwrap());
         let client = kube::Client::try_from(config).unwrap();
-        Lookup::new(
+        Reader::new(
             client,
             self.store.clone(),
             self.fetcher.identities.clone(),
             "apps",
+            SecretsRead::default().begin(store::ObjectKey::new("", "", "")),
         )
     }
 
     fn references(&self, source: Source) -> References {
-        References::new(source, self.lookup())
+        References::new(source, self.reader())
     }
 
     /// Files as the artifact of a GitRepository.

@@ -4,7 +4,7 @@ use artifact::digest::Digest;
 use oci_client::PullError;
 use oci_client::registry::Repository;
 
-use crate::reconcile::read_error::ReadError;
+use remote_access::error::ReadError;
 
 /// A signature that is not there, or not good. Each caller says which object it is about.
 #[derive(Debug, thiserror::Error)]

@@ -3,8 +3,8 @@
 use transport::auth::SecretData;
 
 use super::error::Error;
-use crate::reconcile::read_error::ReadError;
 use crate::reconcile::reader::Reader;
+use remote_access::error::ReadError;
 
 /// Result of a verification that did not fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl NamedSecret {
     }
 }
 
-pub(super) async fn read_secret(reader: &Reader<'_>, name: &str) -> Result<NamedSecret, ReadError> {
+pub(super) async fn read_secret(reader: &Reader, name: &str) -> Result<NamedSecret, ReadError> {
     Ok(NamedSecret {
         name: format!("{}/{name}", reader.namespace()),
         data: reader.secret(name).await?,

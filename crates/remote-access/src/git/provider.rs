@@ -1,36 +1,32 @@
 //! `spec.provider` of a GitRepository: credentials from a cloud's identity or a GitHub App, put where those of a Secret
 //! would be. The rest of the way is the same.
 
-use api::source::{GitProvider, GitRepository, Source as _};
+use api::source::{GitProvider, GitRepository};
 use cloud_identity::{Token, git, github};
 use transport::auth::{self, SecretData};
 use transport::http;
 use url::Url;
 use workload_identity::Exchange;
 
-use super::references::References;
-use crate::error::{Error, GitError};
-use crate::reconcile::fetch::Fetcher;
-use crate::reconcile::reader::Reader;
+use super::{Error, References, Ways};
+use crate::reader::Reader;
 
 /// Lasting problem of a provider without GitHub App data in its Secret.
 const NO_APP: &str = "secretRef with github app data must be specified when provider is set to github";
 
 /// A spec that lacks what its provider takes.
-pub(super) fn refusal(object: &GitRepository) -> Option<Error> {
+pub fn refusal(object: &GitRepository) -> Option<Error> {
     let lacks = object.provider() == GitProvider::Github && object.spec.secret_ref.is_none();
-    lacks.then(|| {
-        Error::Git(GitError::ProviderConfiguration {
-            problem: NO_APP.to_owned(),
-            is_final: true,
-        })
+    lacks.then(|| Error::ProviderConfiguration {
+        problem: NO_APP.to_owned(),
+        is_final: true,
     })
 }
 
 /// Returns the object's identity at its provider.
 pub(super) async fn identity(
     object: &GitRepository,
-    reader: &Reader<'_>,
+    reader: &Reader,
 ) -> Result<cloud_identity::Identity, Error> {
     match object.provider() {
         GitProvider::Aws | GitProvider::Azure => {
@@ -52,18 +48,17 @@ pub(super) async fn with_credentials(
     object: &GitRepository,
     url: &Url,
     references: &References,
-    fetcher: &Fetcher,
+    ways: Ways<'_>,
 ) -> Result<References, Error> {
     let mut references = references.clone();
     let provider = object.provider();
     if provider == GitProvider::Generic {
         return Ok(references);
     }
-    let failed = |source| Error::Git(GitError::ConfigureProvider(source));
-    let tls = auth::tls(&references.secret)
-        .map_err(|error| Error::Git(GitError::ConfigureAuthentication(error)))?;
+    let failed = |source| Error::ConfigureProvider(source);
+    let tls = auth::tls(&references.secret).map_err(|error| Error::ConfigureAuthentication(error))?;
     let exchange = Exchange {
-        clients: fetcher.clients.clone(),
+        clients: ways.clients.clone(),
         settings: http::Settings {
             proxy: references.proxy.clone(),
             // Those of the App are for its API as well; a cloud has certificates of its own.
@@ -73,16 +68,16 @@ pub(super) async fn with_credentials(
                 http::Settings::default()
             }
         },
-        deadline: Some(fetcher.deadline(object.timeout())),
+        deadline: Some(ways.deadline),
     };
-    let session = fetcher.identities.session(&exchange);
+    let session = ways.identities.session(&exchange);
     let token = match provider {
         GitProvider::Github => {
             if !references.secret.contains_key(github::APP_ID) {
-                return Err(Error::Git(GitError::ProviderConfiguration {
+                return Err(Error::ProviderConfiguration {
                     problem: NO_APP.to_owned(),
                     is_final: false,
-                }));
+                });
             }
             let app = github::App::from_secret(&references.secret).map_err(failed)?;
             app.login(session).await

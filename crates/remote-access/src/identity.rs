@@ -12,22 +12,22 @@ use workload_identity::Exchange;
 
 /// Context that all objects share: cached tokens, and the permissions of the controller.
 #[derive(Clone)]
-pub(crate) struct Identities {
+pub struct Identities {
     cache: Arc<Cache>,
     environment: Arc<Environment>,
     /// Feature gate ObjectLevelWorkloadIdentity.
-    pub(crate) object_level: bool,
+    pub object_level: bool,
     /// `--default-service-account`: who objects are that name no ServiceAccount. None: they are the controller.
-    pub(crate) default_service_account: Option<String>,
+    pub default_service_account: Option<String>,
     /// `--no-cross-namespace-refs`: the controller's own identity is not shown on a way that an object's owner chose.
-    pub(crate) locked: bool,
+    pub locked: bool,
     /// `STORAGE_EMULATOR_HOST`: where Google's object store is instead of there, and wants no tokens.
-    pub(crate) storage_emulator: Option<String>,
+    pub storage_emulator: Option<String>,
 }
 
 impl Identities {
     /// With a cache for so many tokens, each for no longer than this.
-    pub(crate) fn new(
+    pub fn new(
         capacity: usize,
         longest: Duration,
         object_level: bool,
@@ -47,18 +47,17 @@ impl Identities {
     }
 
     /// The same, for a controller that tenants share.
-    pub(crate) fn locked(self, locked: bool) -> Self {
+    pub fn locked(self, locked: bool) -> Self {
         Self { locked, ..self }
     }
 
     /// Counters of the token cache.
-    pub(crate) fn token_cache(&self) -> TokenCacheCounts {
+    pub fn token_cache(&self) -> TokenCacheCounts {
         workload_identity::counts(&self.cache)
     }
 
-    /// The same in other surroundings.
-    #[cfg(test)]
-    pub(crate) fn within(self, environment: Environment) -> Self {
+    /// The same in other surroundings, for tests.
+    pub fn within(self, environment: Environment) -> Self {
         Self {
             environment: Arc::new(environment),
             ..self
@@ -66,7 +65,7 @@ impl Identities {
     }
 
     /// A session that asks through this exchange.
-    pub(crate) fn session<'a>(&'a self, exchange: &'a Exchange) -> Session<'a> {
+    pub fn session<'a>(&'a self, exchange: &'a Exchange) -> Session<'a> {
         Session {
             http: exchange,
             environment: &self.environment,
@@ -78,7 +77,7 @@ impl Identities {
 /// Name and password for a registry of a cloud provider; None for one that is no one's.
 ///
 /// For artifacts and for charts alike: whoever has `spec.provider` and pulls from a registry asks here.
-pub(crate) async fn registry_credentials(
+pub async fn registry_credentials(
     provider: OCIProvider,
     host: &str,
     identity: &Identity,

@@ -6,14 +6,12 @@ use transport::auth::{Access, SecretData};
 use transport::http;
 use url::Url;
 
-use super::references::References;
-use crate::error::{AccessError, Error, GitError, TransportError};
-use crate::reconcile::fetch::Fetcher;
+use super::{Error, References, Ways};
 
 /// The repository of an object, with what its Secrets give.
-pub(super) struct Remotes {
+pub struct Remotes {
     /// Without a password; with a user only for ssh.
-    pub(super) url: Url,
+    pub url: Url,
     reach: Reach,
     clients: http::Clients,
 }
@@ -28,30 +26,33 @@ impl Remotes {
         object: &GitRepository,
         mut url: Url,
         references: &References,
-        fetcher: &Fetcher,
+        ways: Ways<'_>,
     ) -> Result<Self, Error> {
         let reach = if url.scheme() == "ssh" {
             Reach::Ssh(ssh_settings(
                 object,
                 &mut url,
                 references,
-                fetcher.ssh_algorithms.clone(),
+                ways.ssh_algorithms.clone(),
             )?)
         } else {
             let mut access = transport::auth::access(&mut url, &references.secret)
-                .map_err(|error| Error::Git(GitError::ConfigureAuthentication(error)))?;
+                .map_err(|error| Error::ConfigureAuthentication(error))?;
             access.settings.proxy = references.proxy.clone();
             Reach::Http(access)
         };
         Ok(Self {
             url,
             reach,
-            clients: fetcher.clients.clone(),
+            clients: ways.clients.clone(),
         })
     }
 
     /// The repository itself.
-    pub(super) fn main(&self) -> Result<git_client::Remote, Error> {
+    ///
+    /// # Errors
+    /// When no client can be made of its TLS material.
+    pub fn main(&self) -> Result<git_client::Remote, Error> {
         match &self.reach {
             Reach::Http(access) => self.over_http(self.url.clone(), access.clone()),
             Reach::Ssh(settings) => Ok(over_ssh(self.url.clone(), settings)),
@@ -61,7 +62,7 @@ impl Remotes {
     /// Another repository. On the same server it gets the same credentials; on others only what stands in its address,
     /// the proxy and the certificate authority. Over ssh the key is offered to every server whose own key is in
     /// `known_hosts`, as in Flux: nothing that is shown there can be used by the server, and the Secret says which they are.
-    pub(super) fn other(&self, mut url: Url) -> Result<git_client::Remote, Error> {
+    pub fn other(&self, mut url: Url) -> Result<git_client::Remote, Error> {
         if url.scheme() == "ssh" {
             return match &self.reach {
                 Reach::Ssh(settings) => {
@@ -69,15 +70,12 @@ impl Remotes {
                     Ok(over_ssh(url, settings))
                 }
                 // There is no key, in Flux neither.
-                Reach::Http(_) => Err(Error::Unsupported {
-                    field: "spec.recurseSubmodules with a submodule over ssh in a repository over http"
-                        .to_owned(),
-                }),
+                Reach::Http(_) => Err(Error::NoKey),
             };
         }
         let nothing = SecretData::new();
         let own = transport::auth::access(&mut url, &nothing)
-            .map_err(|error| Error::Git(GitError::ConfigureAuthentication(error)))?;
+            .map_err(|error| Error::ConfigureAuthentication(error))?;
         let access = match &self.reach {
             Reach::Http(access) if is_same_server(&self.url, &url) => access.clone(),
             Reach::Http(access) => Access {
@@ -94,7 +92,7 @@ impl Remotes {
     }
 
     /// The repository's address as it may be shown. The user is part of one of ssh, as in Flux's messages.
-    pub(super) fn shown(&self) -> String {
+    pub fn shown(&self) -> String {
         match self.reach {
             Reach::Http(_) => http::public(&self.url),
             Reach::Ssh(_) => self.url.to_string(),
@@ -103,11 +101,9 @@ impl Remotes {
 
     fn over_http(&self, url: Url, access: Access) -> Result<git_client::Remote, Error> {
         let settings = access.settings.towards(url.host_str().unwrap_or_default());
-        let client = self.clients.get(&settings).map_err(|error| {
-            Error::Access(AccessError::GenerateTransport {
-                url: http::public(&url),
-                source: TransportError::Build(error),
-            })
+        let client = self.clients.get(&settings).map_err(|error| Error::Build {
+            url: http::public(&url),
+            source: error,
         })?;
         Ok(git_client::Remote {
             url,
@@ -134,20 +130,20 @@ fn ssh_settings(
 ) -> Result<ssh::Settings, Error> {
     let settings = auth::ssh(url, &references.secret, algorithms, references.proxy.clone());
     settings.map_err(|error| match error {
-        transport::auth::Error::MissingPassphrase => Error::Git(GitError::MissingPassphrase {
+        transport::auth::Error::MissingPassphrase => Error::MissingPassphrase {
             namespace: object.metadata.namespace.clone().unwrap_or_default(),
             name: object
                 .spec
                 .secret_ref
                 .as_ref()
                 .map_or_else(String::new, |secret| secret.name.clone()),
-        }),
-        error => Error::Git(GitError::ConfigureAuthentication(error)),
+        },
+        error => Error::ConfigureAuthentication(error),
     })
 }
 
 /// Returns whether credentials for the one may be shown to the other.
-pub(super) fn is_same_server(one: &Url, other: &Url) -> bool {
+pub fn is_same_server(one: &Url, other: &Url) -> bool {
     one.scheme() == other.scheme()
         && one.host() == other.host()
         && one.port_or_known_default() == other.port_or_known_default()

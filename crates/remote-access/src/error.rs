@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 /// A reference that could not be read.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ReadError {
+pub enum ReadError {
     /// Another object.
     #[error("{problem}")]
     Object {
@@ -39,7 +39,7 @@ pub(crate) enum ReadError {
 
 /// A proxy Secret that cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ProxyError {
+pub enum ProxyError {
     /// It cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -51,4 +51,24 @@ pub(crate) enum ProxyError {
         /// Which.
         name: String,
     },
+}
+
+/// An identity at a provider that an object may not have.
+#[derive(Debug, thiserror::Error)]
+pub enum IdentityError {
+    /// The controller's own identity, on a way that the object's owner chose: they could take the credentials there.
+    #[error(
+        "the controller's own identity at a cloud is not used together with {field} while references between namespaces \
+         are locked (--no-cross-namespace-refs): leave {field} out, or use a ServiceAccount or a Secret"
+    )]
+    OwnIdentity {
+        /// The field that leads elsewhere.
+        field: &'static str,
+    },
+    /// A ServiceAccount may not be used at a provider.
+    #[error(
+        "to use spec.serviceAccountName for provider authentication please enable the ObjectLevelWorkloadIdentity \
+         feature gate in the controller"
+    )]
+    FeatureGateDisabled,
 }
