@@ -11,9 +11,9 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use kube::CustomResourceExt;
 use serde_json::json;
 
-use crate::{helm, kustomize, meta, notification, source, source_extensions};
+use crate::{helm, image, kustomize, meta, notification, source, source_extensions};
 
-/// The CRDs of all kinds, in the order of their groups and names.
+/// The CRDs of all kinds that the chart installs, in the order of their groups and names.
 #[must_use]
 pub fn all() -> Vec<CustomResourceDefinition> {
     let mut crds = vec![
@@ -29,6 +29,18 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         source::HelmChart::crd(),
         source::HelmRepository::crd(),
         source::OCIRepository::crd(),
+    ];
+    crds.iter_mut().for_each(finish);
+    crds
+}
+
+/// The CRDs of the kinds of images, which are not shipped yet: the chart does not install their controller.
+#[must_use]
+pub fn images() -> Vec<CustomResourceDefinition> {
+    let mut crds = vec![
+        image::ImagePolicy::crd(),
+        image::ImageRepository::crd(),
+        image::ImageUpdateAutomation::crd(),
     ];
     crds.iter_mut().for_each(finish);
     crds

@@ -14,6 +14,7 @@
 pub mod crd;
 pub mod facts;
 pub mod helm;
+pub mod image;
 pub mod kustomize;
 pub mod meta;
 pub mod notification;

@@ -56,6 +56,8 @@ pub const KUSTOMIZE_GROUP: &str = "kustomize.toolkit.fluxcd.io";
 pub const HELM_GROUP: &str = "helm.toolkit.fluxcd.io";
 /// Group of Alert, Provider and Receiver.
 pub const NOTIFICATION_GROUP: &str = "notification.toolkit.fluxcd.io";
+/// Group of the kinds of images.
+pub const IMAGE_GROUP: &str = "image.toolkit.fluxcd.io";
 
 /// Key in [`Artifact::metadata`](super::Artifact::metadata): the revision that an OCI artifact was made from.
 pub const ORIGIN_REVISION_KEY: &str = "org.opencontainers.image.revision";

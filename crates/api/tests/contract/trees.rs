@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Map, Value};
 
 /// The CRDs in a folder, by file name.
@@ -20,12 +21,21 @@ pub(crate) fn in_folder(folder: &Path) -> BTreeMap<String, Value> {
 
 /// The CRDs of the types, by the names of their files.
 pub(crate) fn of_the_types() -> BTreeMap<String, Value> {
-    let crds = api::crd::all().into_iter();
-    crds.map(|crd| {
-        let name = format!("{}_{}.yaml", crd.spec.group, crd.spec.names.plural);
-        (name, serde_json::to_value(crd).unwrap())
-    })
-    .collect()
+    named(api::crd::all())
+}
+
+/// Those of the types that the chart does not install, by the names of their files.
+pub(crate) fn of_the_types_not_shipped() -> BTreeMap<String, Value> {
+    named(api::crd::images())
+}
+
+fn named(crds: Vec<CustomResourceDefinition>) -> BTreeMap<String, Value> {
+    crds.into_iter()
+        .map(|crd| {
+            let name = format!("{}_{}.yaml", crd.spec.group, crd.spec.names.plural);
+            (name, serde_json::to_value(crd).unwrap())
+        })
+        .collect()
 }
 
 /// Every place where the trees differ, as lines to read.
