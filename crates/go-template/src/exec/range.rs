@@ -63,6 +63,16 @@ impl<'a> Exec<'a> {
                 }
                 Ok(ran)
             }
+            Value::Object(object) if object.entries().is_some() => {
+                let entries = object.entries().unwrap_or_default();
+                let ran = !entries.is_empty();
+                for (key, item) in entries {
+                    if self.iteration(branch, key, item.into())? == Flow::Break {
+                        break;
+                    }
+                }
+                Ok(ran)
+            }
             Value::Object(object) if object.underlying().is_some() => {
                 self.refuse_two_variables(value, branch)?;
                 self.iterate(&object.underlying().unwrap_or_default(), branch)

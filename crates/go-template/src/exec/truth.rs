@@ -14,6 +14,7 @@ pub(crate) fn is_true(value: &Value) -> bool {
         Value::String(text) | Value::Bytes(text) => !text.is_empty(),
         Value::List(list) => !list.is_empty(),
         Value::Map(map) => !map.is_empty(),
+        Value::Object(object) if object.entries().is_some_and(|entries| entries.is_empty()) => false,
         Value::Object(object) => object.underlying().is_none_or(|value| is_true(&value)),
         Value::Func(_) => true,
     }

@@ -43,6 +43,11 @@ pub trait Object: Any + fmt::Debug {
         None
     }
 
+    /// Returns the entries of a map whose keys are no strings, in the order in which Go ranges over them.
+    fn entries(&self) -> Option<Vec<(Value, Value)>> {
+        None
+    }
+
     /// Returns what `encoding/json` sees in its place, where that is not the fields by their Go names.
     fn json(&self) -> Option<Value> {
         None
