@@ -237,6 +237,13 @@ fn judge(request: &Request, report: Report) -> Result<String, Error> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct At(Option<ObjectId>);
 
+impl At {
+    /// The commit; None if the reference is not there.
+    pub fn id(self) -> Option<ObjectId> {
+        self.0
+    }
+}
+
 impl std::fmt::Display for At {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {

@@ -303,15 +303,16 @@ async fn choose_tag(request: &Request, range: &str, filter: Option<&str>) -> Res
     })
 }
 
-/// The grammar of the distribution specification: nothing that could change the address of the request.
-fn is_tag(text: &str) -> bool {
+/// Returns whether a text is a tag by the grammar of the distribution specification: nothing that could change the address
+/// of a request.
+pub fn is_tag(text: &str) -> bool {
     let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let rest = |c: char| word(c) || matches!(c, '.' | '-');
     text.len() <= 128 && text.starts_with(word) && text.chars().all(rest)
 }
 
 /// One HEAD; registries that answer it without a digest, or not at all, are asked for the manifest itself.
-async fn digest_of_tag(repository: &Repository, tag: &str) -> Result<Digest, PullError> {
+pub async fn digest_of_tag(repository: &Repository, tag: &str) -> Result<Digest, PullError> {
     match repository.head_manifest(tag).await {
         Ok(registry::Head { digest: Some(digest) }) => return Ok(digest.parse()?),
         Ok(registry::Head { digest: None }) => {}
