@@ -4,6 +4,7 @@
 use kube::Resource;
 
 use crate::helm::HelmRelease;
+use crate::image::{ImagePolicy, ImageRepository, ImageUpdateAutomation};
 use crate::kustomize::Kustomization;
 use crate::meta::{StatusObject, condition_types};
 use crate::notification::{Alert, Provider, Receiver};
@@ -98,6 +99,24 @@ impl HasFacts for ExternalArtifact {
     fn facts(&self) -> Facts {
         let source = self.spec.source_ref.as_ref();
         Facts::produced(self).with("source_name", source.map(|source| source.name.as_str()))
+    }
+}
+
+impl HasFacts for ImageRepository {
+    fn facts(&self) -> Facts {
+        Facts::of(self).with("image", Some(&self.spec.image))
+    }
+}
+
+impl HasFacts for ImagePolicy {
+    fn facts(&self) -> Facts {
+        Facts::of(self).with("source_name", Some(&self.spec.image_repository_ref.name))
+    }
+}
+
+impl HasFacts for ImageUpdateAutomation {
+    fn facts(&self) -> Facts {
+        Facts::of(self).with("source_name", Some(&self.spec.source_ref.name))
     }
 }
 

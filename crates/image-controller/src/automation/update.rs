@@ -1,0 +1,208 @@
+//! The files of a commit with the images of policies in them. Pure but for the pack; runs on a blocking thread.
+
+use std::collections::BTreeMap;
+
+use api::image::ImagePolicy;
+use git_client::edit::Changes;
+use git_client::pack::{self, Node, Pack};
+use yaml_setters::{Change, Outcome, Setters};
+
+/// Key of markers.
+const MARKER: &str = "$imagepolicy";
+/// Places that are named in the status.
+const MAX_NOTES: usize = 20;
+
+/// Why nothing can be updated.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// The commit cannot be read.
+    #[error(transparent)]
+    Read(#[from] pack::Error),
+    /// `spec.update.path` is not there.
+    #[error("path '{0}' does not exist in the repository")]
+    NoPath(String),
+}
+
+/// Updated files.
+#[derive(Debug, Default)]
+pub(crate) struct Updated {
+    /// New contents, by path in the repository.
+    pub(crate) contents: Changes,
+    /// What changed, by path below `spec.update.path`.
+    pub(crate) files: BTreeMap<String, Vec<Change>>,
+    /// Markers that do nothing and files that cannot be read: `file:line: problem`.
+    pub(crate) notes: Vec<String>,
+    /// How many of those there are.
+    pub(crate) problems: usize,
+}
+
+/// The values that markers may name.
+pub(crate) fn setters<'a>(policies: impl IntoIterator<Item = &'a ImagePolicy>) -> Setters {
+    let mut setters = Setters::new();
+    for policy in policies {
+        let Some(image) = policy
+            .status
+            .as_ref()
+            .and_then(|status| status.latest_ref.as_ref())
+        else {
+            continue;
+        };
+        let meta = &policy.metadata;
+        let (namespace, name) = (meta.namespace.as_deref(), meta.name.as_deref());
+        let key = format!("{}:{}", namespace.unwrap_or_default(), name.unwrap_or_default());
+        setters.insert(format!("{key}:tag"), image.tag.clone());
+        setters.insert(format!("{key}:name"), image.name.clone());
+        setters.insert(format!("{key}:digest"), image.digest.clone().unwrap_or_default());
+        setters.insert(key, image.to_string());
+    }
+    setters
+}
+
+/// Sets the marked values of all files below the path.
+pub(crate) fn update(pack: &Pack, path: &str, setters: &Setters) -> Result<Updated, Error> {
+    let root = cleaned(path);
+    if !root.is_empty() && pack.entry(&root)?.is_none() {
+        return Err(Error::NoPath(path.to_owned()));
+    }
+    let mut files = Vec::new();
+    pack.walk(|entry| {
+        let is_below = root.is_empty() || entry.path == root || below(entry.path, &root).is_some();
+        match entry.kind {
+            Node::Directory => Ok(is_below || below(&root, entry.path).is_some()),
+            Node::File { .. } if is_below && is_yaml(entry.path) => {
+                files.push((entry.path.to_owned(), entry.id));
+                Ok(false)
+            }
+            _ => Ok::<_, pack::Error>(false),
+        }
+    })?;
+    let mut updated = Updated::default();
+    let mut content = Vec::new();
+    for (path, id) in files {
+        match pack.read_blob(id, yaml_setters::MAX_FILE as u64, &mut content) {
+            Ok(()) => {}
+            Err(pack::Error::ReadObject { .. }) => {
+                updated.note(format!("{path}: the file is too large"));
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        }
+        if yaml_setters::may_have_markers(&content, MARKER) {
+            updated.file(&root, path, &content, setters);
+        }
+    }
+    Ok(updated)
+}
+
+impl Updated {
+    fn file(&mut self, root: &str, path: String, content: &[u8], setters: &Setters) {
+        let Ok(text) = std::str::from_utf8(content) else {
+            return self.note(format!("{path}: the file is not UTF-8"));
+        };
+        let update = match yaml_setters::update(text, MARKER, setters) {
+            Ok(update) => update,
+            Err(error) => return self.note(format!("{path}:{}: {}", error.line, error.problem)),
+        };
+        for marker in update.markers {
+            let (line, setter) = (marker.line, marker.setter);
+            match marker.outcome {
+                Outcome::Changed | Outcome::UpToDate => {}
+                Outcome::UnknownSetter => self.note(format!(
+                    "{path}:{line}: the marker names '{setter}', which is no policy that this automation applies"
+                )),
+                Outcome::Misplaced(problem) => self.note(format!("{path}:{line}: {problem}")),
+            }
+        }
+        if let Some(text) = update.text {
+            let shown = match below(&path, root) {
+                Some(rest) => rest.to_owned(),
+                None if path == root => path.rsplit('/').next().unwrap_or_default().to_owned(),
+                None => path.clone(),
+            };
+            self.files.insert(shown, update.changes);
+            self.contents.insert(path, Some(text.into_bytes()));
+        }
+    }
+
+    fn note(&mut self, text: String) {
+        self.problems += 1;
+        if self.notes.len() < MAX_NOTES {
+            self.notes.push(text);
+        }
+    }
+}
+
+/// The rest of a path below a folder.
+fn below<'p>(path: &'p str, folder: &str) -> Option<&'p str> {
+    path.strip_prefix(folder)?.strip_prefix('/')
+}
+
+fn is_yaml(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    name.ends_with(".yaml") || name.ends_with(".yml") || name == "Kustomization"
+}
+
+/// The path within the repository, from which none leads out.
+fn cleaned(path: &str) -> String {
+    let mut parts = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_path_leads_out_of_the_repository() {
+        for (path, expected) in [
+            ("", ""),
+            ("./", ""),
+            ("./clusters/prod/", "clusters/prod"),
+            ("/clusters", "clusters"),
+            ("../../etc", "etc"),
+            ("a/../../b", "b"),
+        ] {
+            assert_eq!(cleaned(path), expected);
+        }
+    }
+
+    #[test]
+    fn yaml_is_known_by_its_name() {
+        for (path, expected) in [
+            ("a.yaml", true),
+            ("x/b.yml", true),
+            ("x/Kustomization", true),
+            ("x/kustomization", false),
+            ("a.yaml.tpl", false),
+            ("a.json", false),
+        ] {
+            assert_eq!(is_yaml(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_policy_sets_the_image_and_its_parts() {
+        let policy: ImagePolicy = serde_json::from_value(serde_json::json!({
+            "metadata": {"name": "app", "namespace": "ns"},
+            "spec": {"imageRepositoryRef": {"name": "app"}, "policy": {}},
+            "status": {"latestRef": {"name": "ghcr.io/app", "tag": "v1", "digest": "sha256:1"}},
+        }))
+        .unwrap();
+        let setters = setters([&policy]);
+        let get = |key: &str| setters.get(key).map(String::as_str);
+        assert_eq!(get("ns:app"), Some("ghcr.io/app:v1@sha256:1"));
+        assert_eq!(get("ns:app:tag"), Some("v1"));
+        assert_eq!(get("ns:app:name"), Some("ghcr.io/app"));
+        assert_eq!(get("ns:app:digest"), Some("sha256:1"));
+        assert_eq!(get("other:app"), None);
+    }
+}

@@ -1,0 +1,77 @@
+//! Context that all reconciles share.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use api::image::{ImagePolicy, ImageRepository, ImageUpdateAutomation};
+use api::source::GitRepository;
+use controller_kit::ObjectKey;
+use controller_kit::queue::Queue;
+use controller_kit::runtime::Cache;
+use git_client::Algorithms;
+use kube::Client;
+use remote_access::Reader;
+use remote_access::identity::Identities;
+use transport::http;
+
+use crate::automation::writers::Writers;
+use crate::record::Writer;
+use crate::tags;
+
+/// Context that all reconciles share. Holds credentials of no object.
+pub(crate) struct Context {
+    pub(crate) client: Client,
+    pub(crate) repositories: Writer<ImageRepository>,
+    pub(crate) policies: Writer<ImagePolicy>,
+    pub(crate) automations: Writer<ImageUpdateAutomation>,
+    pub(crate) sources: Cache<GitRepository>,
+    /// To wake what builds upon a change.
+    pub(crate) queues: Queues,
+    pub(crate) tags: tags::Store,
+    pub(crate) clients: http::Clients,
+    pub(crate) registries: oci_client::registry::Memory,
+    pub(crate) identities: Identities,
+    pub(crate) ssh_algorithms: Algorithms,
+    /// The memory of the process for large objects of Git.
+    pub(crate) packs: git_pack::Memory,
+    /// Where temporary files go.
+    pub(crate) fetching: PathBuf,
+    pub(crate) writers: Writers,
+    pub(crate) requeue_dependency: Duration,
+    pub(crate) no_cross_namespace_refs: bool,
+    pub(crate) jitter_percentage: u8,
+}
+
+/// The work of each kind.
+#[derive(Clone)]
+pub(crate) struct Queues {
+    pub(crate) repositories: Queue<ObjectKey>,
+    pub(crate) policies: Queue<ObjectKey>,
+    pub(crate) automations: Queue<ObjectKey>,
+}
+
+impl Context {
+    /// Reads what objects of a namespace refer to.
+    pub(crate) fn reader(&self, namespace: &str) -> Reader {
+        Reader::new(self.client.clone(), self.identities.clone(), namespace)
+    }
+
+    /// Wakes the policies that choose among the tags of a repository.
+    pub(crate) fn wake_policies(&self, repository: &ObjectKey) {
+        for policy in self.policies.cache.store().state() {
+            let key = ObjectKey::of(&*policy);
+            if crate::policy::repository_of(&policy) == *repository {
+                self.queues.policies.add(key);
+            }
+        }
+    }
+
+    /// Wakes the automations of a namespace.
+    pub(crate) fn wake_automations(&self, namespace: &str) {
+        for automation in self.automations.cache.store().state() {
+            if automation.metadata.namespace.as_deref() == Some(namespace) {
+                self.queues.automations.add(ObjectKey::of(&*automation));
+            }
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Watches, queues and workers: which object is reconciled when. The only file that knows the API server's streams.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use api::image::{ImagePolicy, ImageRepository, ImageUpdateAutomation};
+use api::source::GitRepository;
+use controller_kit::queue::{Outcome, Queue};
+use controller_kit::runtime::{
+    Cache, ReconcileTrigger, scoped_api, selecting, watch_changes, watch_into_store,
+};
+use controller_kit::telemetry::reconcile_span;
+use controller_kit::{Context as Kit, ObjectKey};
+use futures::StreamExt as _;
+use git_client::Algorithms;
+use kube::runtime::reflector::ObjectRef;
+use remote_access::identity::Identities;
+use tracing::Instrument as _;
+
+use crate::automation::{self, target, writers::Writers};
+use crate::context::{Context, Queues};
+use crate::flags::{AUTOMATION, Flags, REFLECTOR};
+use crate::record::{Kind, Writer};
+use crate::{policy, repository, tags};
+
+/// Feature gate of identities of ServiceAccounts at cloud providers.
+const OBJECT_LEVEL_IDENTITY: &str = "ObjectLevelWorkloadIdentity";
+/// Feature gates of Flux's controllers, with their defaults. All but the identity are known and without effect: nothing is
+/// ever forced, every fetch is shallow, and there is one kind of storage.
+const FEATURE_GATES: [(&str, bool); 7] = [
+    (OBJECT_LEVEL_IDENTITY, false),
+    ("CacheSecretsAndConfigMaps", false),
+    ("FluxStorage", false),
+    ("GitForcePushBranch", true),
+    ("GitShallowClone", true),
+    ("GitAllBranchReferences", true),
+    ("GitSparseCheckout", false),
+];
+
+/// Reconciles all kinds until the token is cancelled.
+pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
+    let watch = &flags.common.watch;
+    let (repositories, touched_repositories) =
+        watch_into_store::<ImageRepository>(scoped_api(&kit.client, watch), watch);
+    let (policies, touched_policies) = watch_into_store::<ImagePolicy>(scoped_api(&kit.client, watch), watch);
+    let (automations, touched_automations) =
+        watch_into_store::<ImageUpdateAutomation>(scoped_api(&kit.client, watch), watch);
+    // New revisions of a source wake nothing: those wait for the interval, as in Flux.
+    let (sources, touched_sources) = watch_changes(
+        scoped_api(&kit.client, watch),
+        selecting(""),
+        |source: &GitRepository| Some(ReconcileTrigger::of(source)),
+    );
+    kit.metrics.objects(repositories.clone(), |_| true);
+    kit.metrics.objects(policies.clone(), |_| true);
+    kit.metrics.objects(automations.clone(), |_| true);
+    let queue = |name: &str| Queue::new(name, flags.common.rate, &kit.metrics);
+    let queues = Queues {
+        repositories: queue("imagerepository"),
+        policies: queue("imagepolicy"),
+        automations: queue("imageupdateautomation"),
+    };
+    let context = Arc::new(open(
+        &flags,
+        &kit,
+        &queues,
+        repositories,
+        policies,
+        automations,
+        sources,
+    )?);
+    let tokens = context.identities.clone();
+    kit.metrics.token_cache(move || tokens.token_cache());
+
+    let wake = {
+        let context = context.clone();
+        touched_sources.for_each(move |source| {
+            wake_automations_of(&ObjectKey::from(source), &context);
+            std::future::ready(())
+        })
+    };
+    let workers = flags.concurrent;
+    tokio::select! {
+        () = feed(touched_repositories, &queues.repositories) => anyhow::bail!("the watch of ImageRepositories ended"),
+        () = feed(touched_policies, &queues.policies) => anyhow::bail!("the watch of ImagePolicies ended"),
+        () = feed(touched_automations, &queues.automations) => anyhow::bail!("the watch of ImageUpdateAutomations ended"),
+        () = wake => anyhow::bail!("the watch of GitRepositories ended"),
+        _ = async {
+            tokio::join!(
+                work::<ImageRepository, _, _>(&queues.repositories, workers, &kit, &context, repository::reconcile),
+                work::<ImagePolicy, _, _>(&queues.policies, workers, &kit, &context, policy::reconcile),
+                work::<ImageUpdateAutomation, _, _>(&queues.automations, workers, &kit, &context, automation::reconcile),
+            )
+        } => Ok(()),
+    }
+}
+
+async fn feed<K>(touched: impl futures::Stream<Item = ObjectRef<K>>, queue: &Queue<ObjectKey>)
+where
+    K: kube::Resource<DynamicType = ()>,
+{
+    touched
+        .for_each(|object| {
+            queue.add(ObjectKey::from(object));
+            std::future::ready(())
+        })
+        .await;
+}
+
+async fn work<K, F, R>(
+    queue: &Queue<ObjectKey>,
+    workers: u16,
+    kit: &Kit,
+    context: &Arc<Context>,
+    reconcile: F,
+) where
+    K: Kind,
+    F: Fn(ObjectKey, Arc<Context>) -> R + Copy + Send + Sync + 'static,
+    R: Future<Output = Outcome> + Send + 'static,
+{
+    let context = context.clone();
+    let metrics = kit.metrics.clone();
+    let handler = move |key: ObjectKey| {
+        let (context, metrics, span) = (context.clone(), metrics.clone(), reconcile_span::<K>(&key));
+        let reconciled = async move {
+            let began = tokio::time::Instant::now();
+            let outcome = reconcile(key.clone(), context).await;
+            let kind = <K as kube::Resource>::kind(&());
+            metrics.observe_reconcile(&kind, &key.namespace, &key.name, began.elapsed());
+            outcome
+        };
+        reconciled.instrument(span)
+    };
+    queue.run(workers.into(), kit.token.clone(), handler).await;
+}
+
+/// Wakes the automations that write to a source.
+fn wake_automations_of(source: &ObjectKey, context: &Context) {
+    for automation in context.automations.cache.store().state() {
+        if target::source_of(&automation) == *source {
+            context.queues.automations.add(ObjectKey::of(&*automation));
+        }
+    }
+}
+
+fn open(
+    flags: &Flags,
+    kit: &Kit,
+    queues: &Queues,
+    repositories: kube::runtime::reflector::Store<ImageRepository>,
+    policies: kube::runtime::reflector::Store<ImagePolicy>,
+    automations: kube::runtime::reflector::Store<ImageUpdateAutomation>,
+    sources: kube::runtime::reflector::Store<GitRepository>,
+) -> anyhow::Result<Context> {
+    let token = &flags.common.token;
+    let object_level = flags
+        .common
+        .features
+        .resolve(&FEATURE_GATES)?
+        .enabled(OBJECT_LEVEL_IDENTITY);
+    let locked = flags.common.acl.no_cross_namespace_refs;
+    let identities = Identities::new(
+        token.token_cache_max_size,
+        token.token_cache_max_duration,
+        object_level,
+        &flags.default_service_account,
+    );
+    let fetching = flags.fetch_path.clone().unwrap_or_else(std::env::temp_dir);
+    std::fs::create_dir_all(&fetching).context("failed to make the folder of --fetch-path")?;
+    let recorder = |manager: &'static str| match manager {
+        REFLECTOR => kit.recorder.clone(),
+        manager => kit
+            .recorder
+            .beside(kit.client.clone(), manager, kit.token.clone()),
+    };
+    Ok(Context {
+        client: kit.client.clone(),
+        repositories: Writer {
+            client: kit.client.clone(),
+            cache: Cache::new(repositories),
+            recorder: recorder(REFLECTOR),
+            manager: REFLECTOR,
+        },
+        policies: Writer {
+            client: kit.client.clone(),
+            cache: Cache::new(policies),
+            recorder: recorder(REFLECTOR),
+            manager: REFLECTOR,
+        },
+        automations: Writer {
+            client: kit.client.clone(),
+            cache: Cache::new(automations),
+            recorder: recorder(AUTOMATION),
+            manager: AUTOMATION,
+        },
+        sources: Cache::new(sources),
+        queues: queues.clone(),
+        tags: tags::Store::open(flags.storage_path.clone()).context("failed to open the storage path")?,
+        clients: transport::http::Clients::default(),
+        registries: oci_client::registry::Memory::default(),
+        identities: identities.locked(locked),
+        ssh_algorithms: Algorithms::new(&flags.ssh_kex_algos, &flags.ssh_hostkey_algos)?,
+        packs: git_pack::Memory::default(),
+        fetching,
+        writers: Writers::default(),
+        requeue_dependency: flags.requeue_dependency,
+        no_cross_namespace_refs: locked,
+        jitter_percentage: flags.common.jitter.interval_jitter_percentage,
+    })
+}

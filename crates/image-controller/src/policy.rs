@@ -1,0 +1,235 @@
+//! One reconcile of an ImagePolicy: may it refer to its repository, choose a tag, read its digest, status, wake the
+//! automations.
+
+mod access;
+mod status;
+
+use std::sync::Arc;
+
+use api::image::{ImagePolicy, ImageRef, ImageRepository, ReflectionPolicy, TagOrder};
+use controller_kit::events::Severity;
+use controller_kit::jitter::{jitter, random};
+use controller_kit::queue::Outcome;
+use controller_kit::{ObjectKey, finalizer};
+use image_policy::{Chosen, Direction, Filter, Order, Policy};
+use jiff::Timestamp;
+use kube::ResourceExt as _;
+
+use crate::context::Context;
+use crate::flags::REFLECTOR;
+use crate::repository::{Unrecorded, parse_image, registry};
+
+/// Why no image is chosen.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// None of the three ways to order tags is given, or what is given cannot be read.
+    #[error("invalid policy: {0}")]
+    Invalid(String),
+    /// The repository may not be referred to.
+    #[error(transparent)]
+    Access(#[from] access::Denied),
+    /// The repository is not there.
+    #[error(
+        "referenced ImageRepository does not exist: imagerepositories.image.toolkit.fluxcd.io \"{0}\" not found"
+    )]
+    NoRepository(String),
+    /// The repository was not scanned yet.
+    #[error("retrying in {0} error: the tags of the ImageRepository are not known yet")]
+    NoTags(String),
+    /// No tag is chosen.
+    #[error("{0}")]
+    Choose(#[from] image_policy::Error),
+    /// Credentials for the digest.
+    #[error(transparent)]
+    Registry(#[from] registry::Error),
+    /// The name of the image, for the digest.
+    #[error("{0}")]
+    Image(String),
+    /// The digest.
+    #[error("failed to fetch digest of the tag '{tag}'")]
+    Digest {
+        /// The tag.
+        tag: String,
+        /// Why not.
+        #[source]
+        source: oci_client::PullError,
+    },
+}
+
+/// A chosen image, and how.
+pub(crate) struct Choice {
+    pub(crate) image: ImageRef,
+    pub(crate) chosen: Chosen,
+}
+
+/// The repository that a policy refers to.
+pub(crate) fn repository_of(policy: &ImagePolicy) -> ObjectKey {
+    let reference = &policy.spec.image_repository_ref;
+    let own = policy.metadata.namespace.as_deref().unwrap_or_default();
+    let namespace = reference.namespace.as_deref().unwrap_or(own);
+    ObjectKey::new(namespace, &*reference.name)
+}
+
+/// Brings the chosen image up to date.
+pub(crate) async fn reconcile(key: ObjectKey, context: Arc<Context>) -> Outcome {
+    let Some(object) = context.policies.cache.get(&key.object_ref()) else {
+        return Outcome::Done;
+    };
+    update(object, &context).await.unwrap_or_else(|error| {
+        if error.is_gone() {
+            return Outcome::Done;
+        }
+        tracing::error!(
+            error = error_chain::chain(&error),
+            "failed to record the reconcile"
+        );
+        Outcome::Backoff
+    })
+}
+
+async fn update(object: Arc<ImagePolicy>, context: &Context) -> Result<Outcome, Unrecorded> {
+    let writer = &context.policies;
+    if object.metadata.deletion_timestamp.is_some() {
+        finalizer::remove(&context.client, &*object, REFLECTOR).await?;
+        return Ok(Outcome::Done);
+    }
+    let object = match finalizer::add(&context.client, &*object, REFLECTOR).await? {
+        Some(changed) => {
+            writer.cache.remember(changed.clone());
+            Arc::new(changed)
+        }
+        None => object,
+    };
+    if object.spec.suspend {
+        return Ok(Outcome::Done);
+    }
+    match choose(&object, context).await {
+        Ok(choice) => conclude(object, choice, context).await,
+        // After a restart without a volume: what was chosen before counts until the tags are known again.
+        Err(Error::NoTags(_)) if status::has_chosen(&object) => {
+            Ok(Outcome::After(context.requeue_dependency))
+        }
+        Err(error) => fail(object, &error, context).await,
+    }
+}
+
+async fn choose(object: &ImagePolicy, context: &Context) -> Result<Choice, Error> {
+    let policy = policy(object)?;
+    let key = repository_of(object);
+    access::check_reference(object, &key, context.no_cross_namespace_refs)?;
+    let repository = context.repositories.cache.get(&key.object_ref());
+    let repository = repository.ok_or_else(|| Error::NoRepository(key.name.clone()))?;
+    access::check(object, &repository, &context.client).await?;
+    let uid = repository.uid().unwrap_or_default();
+    let no_tags = || Error::NoTags(format!("{}s", context.requeue_dependency.as_secs()));
+    let tags = context.tags.get(&key, &uid).ok_or_else(no_tags)?;
+    let chosen = policy.choose(tags.tags.iter().map(String::as_str))?;
+    let digest = digest(object, &repository, &chosen.tag, context).await?;
+    let image = ImageRef {
+        name: repository.spec.image.clone(),
+        tag: chosen.tag.clone(),
+        digest,
+    };
+    Ok(Choice { image, chosen })
+}
+
+/// The rules of the spec.
+fn policy(object: &ImagePolicy) -> Result<Policy, Error> {
+    let choice = &object.spec.policy;
+    let invalid = |error: image_policy::Error| Error::Invalid(error.to_string());
+    let order = if let Some(semver) = &choice.semver {
+        Order::semver(&semver.range).map_err(invalid)?
+    } else if let Some(alphabetical) = &choice.alphabetical {
+        Order::Alphabetical(direction(alphabetical.order))
+    } else if let Some(numerical) = &choice.numerical {
+        Order::Numerical(direction(numerical.order))
+    } else {
+        return Err(Error::Invalid(
+            "given ImagePolicyChoice object is invalid".to_owned(),
+        ));
+    };
+    let filter = object.spec.filter_tags.as_ref().and_then(|filter| {
+        let pattern = filter.pattern.as_deref()?;
+        Some(Filter::new(
+            pattern,
+            filter.extract.as_deref().unwrap_or_default(),
+        ))
+    });
+    Ok(Policy::new(order, filter.transpose().map_err(invalid)?))
+}
+
+fn direction(order: Option<TagOrder>) -> Direction {
+    match order.unwrap_or_default() {
+        TagOrder::Asc => Direction::Ascending,
+        TagOrder::Desc => Direction::Descending,
+    }
+}
+
+/// The digest of the tag, if the policy wants it.
+async fn digest(
+    object: &ImagePolicy,
+    repository: &ImageRepository,
+    tag: &str,
+    context: &Context,
+) -> Result<Option<String>, Error> {
+    let known = object
+        .status
+        .as_ref()
+        .and_then(|status| status.latest_ref.as_ref());
+    match object.reflection() {
+        ReflectionPolicy::Never => return Ok(None),
+        ReflectionPolicy::IfNotPresent => {
+            let same = known.filter(|known| known.tag == tag && known.name == repository.spec.image);
+            if let Some(digest) = same.and_then(|known| known.digest.clone()) {
+                return Ok(Some(digest));
+            }
+        }
+        ReflectionPolicy::Always => {}
+    }
+    let name = parse_image(&repository.spec.image).map_err(|error| Error::Image(error.to_string()))?;
+    let remote = registry::repository(repository, name, context).await?;
+    let digest = oci_client::digest_of_tag(&remote, tag).await;
+    let digest = digest.map_err(|source| Error::Digest {
+        tag: tag.to_owned(),
+        source,
+    })?;
+    Ok(Some(digest.to_string()))
+}
+
+async fn conclude(
+    object: Arc<ImagePolicy>,
+    choice: Choice,
+    context: &Context,
+) -> Result<Outcome, Unrecorded> {
+    let writer = &context.policies;
+    let known = object
+        .status
+        .as_ref()
+        .and_then(|status| status.latest_ref.clone());
+    let (status, message) = status::chosen(&object, &choice, Timestamp::now());
+    let is_new = known.as_ref() != Some(&choice.image);
+    let object = writer.write(object, &status).await?;
+    if is_new {
+        writer.publish(&object, Severity::Info, api::meta::reasons::SUCCEEDED, &message);
+        context.wake_automations(object.metadata.namespace.as_deref().unwrap_or_default());
+    }
+    Ok(match object.reflection() {
+        ReflectionPolicy::Always => {
+            let interval = object.interval().to_std();
+            Outcome::After(jitter(interval, context.jitter_percentage, random()))
+        }
+        _ => Outcome::Done,
+    })
+}
+
+async fn fail(object: Arc<ImagePolicy>, error: &Error, context: &Context) -> Result<Outcome, Unrecorded> {
+    let writer = &context.policies;
+    let failed = status::failed(&object, error, Timestamp::now());
+    let object = writer.write(object, &failed.status).await?;
+    writer.publish(&object, Severity::Error, failed.reason, &failed.message);
+    Ok(match error {
+        _ if failed.is_final => Outcome::Terminal,
+        Error::NoTags(_) | Error::NoRepository(_) => Outcome::After(context.requeue_dependency),
+        _ => Outcome::Backoff,
+    })
+}

@@ -1,0 +1,253 @@
+//! One reconcile of an ImageRepository: is a scan due, scan, keep the tags, status, wake the policies.
+//!
+//! A scan counts as a whole or not at all: a list that breaks off changes nothing.
+
+mod decide;
+mod image;
+pub(crate) mod registry;
+mod status;
+
+use std::sync::Arc;
+
+use api::image::ImageRepository;
+use controller_kit::events::Severity;
+use controller_kit::jitter::{jitter, random};
+use controller_kit::queue::Outcome;
+use controller_kit::{ObjectKey, finalizer};
+use go_regexp::Regexp;
+use jiff::Timestamp;
+use kube::ResourceExt as _;
+use oci_client::name::Name;
+use sha2::{Digest as _, Sha256};
+use transport::http;
+
+use crate::context::Context;
+use crate::flags::REFLECTOR;
+use crate::tags::Tags;
+
+pub(crate) use image::parse as parse_image;
+pub(crate) use status::IMAGE_URL_INVALID;
+
+/// Longer patterns are not read, in bytes.
+const MAX_PATTERN: usize = 4096;
+
+/// Why there is no list of tags.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// The name of the image.
+    #[error(transparent)]
+    Image(#[from] image::Error),
+    /// A pattern of the exclusion list.
+    #[error("failed to compile regex {0}: {1}")]
+    Exclusion(String, String),
+    /// Credentials, or the way to the registry.
+    #[error(transparent)]
+    Access(#[from] registry::Error),
+    /// The registry.
+    #[error("scan failed")]
+    Scan(#[source] oci_client::registry::Error),
+}
+
+/// Result of a scan.
+pub(crate) struct Scanned {
+    pub(crate) name: Name,
+    /// Sorted, without those that are excluded.
+    pub(crate) tags: Vec<String>,
+    pub(crate) revision: String,
+}
+
+/// Brings the tags of an image up to date.
+pub(crate) async fn reconcile(key: ObjectKey, context: Arc<Context>) -> Outcome {
+    let Some(object) = context.repositories.cache.get(&key.object_ref()) else {
+        context.tags.forget(&key);
+        return Outcome::Done;
+    };
+    update(object, &key, &context).await.unwrap_or_else(|error| {
+        if error.is_gone() {
+            return Outcome::Done;
+        }
+        tracing::error!(
+            error = error_chain::chain(&error),
+            "failed to record the reconcile"
+        );
+        Outcome::Backoff
+    })
+}
+
+/// The API server did not take what was concluded.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unrecorded {
+    #[error(transparent)]
+    Status(#[from] controller_kit::status::Error),
+    #[error(transparent)]
+    Finalizer(#[from] finalizer::Error),
+}
+
+impl Unrecorded {
+    /// Returns whether the object is gone.
+    pub(crate) fn is_gone(&self) -> bool {
+        matches!(self, Self::Status(error) if error.is_not_found())
+    }
+}
+
+async fn update(
+    object: Arc<ImageRepository>,
+    key: &ObjectKey,
+    context: &Context,
+) -> Result<Outcome, Unrecorded> {
+    let writer = &context.repositories;
+    if object.metadata.deletion_timestamp.is_some() {
+        context.tags.forget(key);
+        finalizer::remove(&context.client, &*object, REFLECTOR).await?;
+        return Ok(Outcome::Done);
+    }
+    let object = match finalizer::add(&context.client, &*object, REFLECTOR).await? {
+        Some(changed) => {
+            writer.cache.remember(changed.clone());
+            Arc::new(changed)
+        }
+        None => object,
+    };
+    if object.spec.suspend {
+        return Ok(Outcome::Done);
+    }
+    let now = Timestamp::now();
+    let uid = object.uid().unwrap_or_default();
+    let known = context.tags.get(key, &uid);
+    let canonical = parse_image(&object.spec.image);
+    if let Ok(name) = &canonical {
+        let canonical = canonical_name(name);
+        if let decide::Due::In(rest) = decide::due(&object, &canonical, known.is_some(), now) {
+            tracing::debug!("no change in repository configuration since last scan, next scan in {rest:?}");
+            let status = status::unchanged(&object, now);
+            writer.write(object, &status).await?;
+            return Ok(Outcome::After(rest));
+        }
+    }
+    let scanned = match canonical {
+        Ok(name) => scan(&object, name, context).await,
+        Err(error) => Err(Error::Image(error)),
+    };
+    match scanned {
+        Ok(scanned) => conclude(object, key, uid, scanned, context).await,
+        Err(error) => fail(object, &error, context).await,
+    }
+}
+
+async fn conclude(
+    object: Arc<ImageRepository>,
+    key: &ObjectKey,
+    uid: String,
+    scanned: Scanned,
+    context: &Context,
+) -> Result<Outcome, Unrecorded> {
+    let (now, writer) = (Timestamp::now(), &context.repositories);
+    let interval = object.spec.interval.to_std();
+    let status = status::scanned(&object, &scanned, now);
+    let message = status::message(&scanned);
+    let last = object
+        .status
+        .as_ref()
+        .and_then(|status| status.last_scan_result.as_ref());
+    let is_new = last.and_then(|last| last.revision.as_deref()) != Some(&scanned.revision);
+    let had_tags = context.tags.get(key, &uid).is_some();
+    let tags = Tags {
+        uid,
+        image: canonical_name(&scanned.name),
+        tags: scanned.tags,
+    };
+    if let Err(error) = context.tags.put(key, tags) {
+        tracing::error!(%error, "failed to write the tags to the storage path: they are scanned again after a restart");
+    }
+    let object = writer.write(object, &status).await?;
+    if is_new {
+        writer.publish(&object, Severity::Info, api::meta::reasons::SUCCEEDED, &message);
+    } else {
+        let text = format!("tags did not change, next scan in {}", object.spec.interval);
+        writer.publish(&object, Severity::Trace, api::meta::reasons::SUCCEEDED, &text);
+    }
+    if is_new || !had_tags {
+        context.wake_policies(key);
+    }
+    Ok(Outcome::After(jitter(
+        interval,
+        context.jitter_percentage,
+        random(),
+    )))
+}
+
+async fn fail(object: Arc<ImageRepository>, error: &Error, context: &Context) -> Result<Outcome, Unrecorded> {
+    let writer = &context.repositories;
+    let (status, reason, message, is_final) = status::failed(&object, error, Timestamp::now());
+    let object = writer.write(object, &status).await?;
+    writer.publish(&object, Severity::Error, reason, &message);
+    if is_final {
+        return Ok(Outcome::Terminal);
+    }
+    Ok(match pause(error) {
+        // A little later than asked, so that not all objects of a registry come back in the same moment.
+        Some(pause) => Outcome::After(pause.mul_f64(1.0 + 0.1 * random())),
+        None => Outcome::Backoff,
+    })
+}
+
+/// The pause that the registry asked for.
+fn pause(error: &(dyn std::error::Error + 'static)) -> Option<std::time::Duration> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(http::Error::Status { retry_after, .. }) = error.downcast_ref::<http::Error>() {
+            return retry_after.map(http::RetryAfter::pause);
+        }
+        next = error.source();
+    }
+    None
+}
+
+/// Lists all tags of the image, and leaves out what is excluded.
+async fn scan(object: &ImageRepository, name: Name, context: &Context) -> Result<Scanned, Error> {
+    let exclusions = exclusions(object)?;
+    let repository = registry::repository(object, name, context).await?;
+    let tags = repository.tags().await.map_err(Error::Scan)?;
+    let mut tags: Vec<_> = tags
+        .into_iter()
+        // What is no tag by the specification is nothing that a reference could name.
+        .filter(|tag| oci_client::is_tag(tag))
+        .filter(|tag| !exclusions.iter().any(|pattern| pattern.is_match(tag.as_bytes())))
+        .collect();
+    tags.sort_unstable();
+    tags.dedup();
+    Ok(Scanned {
+        revision: checksum(&tags),
+        name: repository.name,
+        tags,
+    })
+}
+
+fn exclusions(object: &ImageRepository) -> Result<Vec<Regexp>, Error> {
+    let patterns = object.exclusion_list().into_iter();
+    patterns
+        .map(|pattern| {
+            if pattern.len() > MAX_PATTERN {
+                return Err(Error::Exclusion(String::new(), "it is too long".to_owned()));
+            }
+            let compiled = Regexp::compile(pattern.as_bytes());
+            compiled.map_err(|error| Error::Exclusion(pattern, error.to_string()))
+        })
+        .collect()
+}
+
+/// Changes when a tag comes or goes, and does not depend on the order in which the registry lists them.
+fn checksum(tags: &[String]) -> String {
+    let mut hasher = Sha256::new();
+    for tag in tags {
+        hasher.update(tag);
+        hasher.update("\n");
+    }
+    let digest = hasher.finalize();
+    digest[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The name with its registry, as Flux shows it.
+pub(crate) fn canonical_name(name: &Name) -> String {
+    format!("{}/{}", name.registry, name.repository)
+}

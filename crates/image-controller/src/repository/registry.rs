@@ -1,0 +1,117 @@
+//! The registry of an image, with the credentials that the ImageRepository refers to.
+
+use api::image::ImageRepository;
+use api::source::OCIProvider;
+use cloud_identity::Identity;
+use oci_client::credentials;
+use oci_client::name::Name;
+use oci_client::registry::Repository;
+use remote_access::error::{IdentityError, ProxyError, ReadError};
+use remote_access::identity::registry_credentials;
+use tokio::time::Instant;
+use transport::{auth, http};
+use workload_identity::Exchange;
+
+use crate::context::Context;
+
+/// Why a registry cannot be asked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// A Secret or a ServiceAccount.
+    #[error("failed to configure authentication options")]
+    Read(#[from] ReadError),
+    /// The data of pull secrets.
+    #[error("failed to configure authentication options")]
+    Credentials(#[from] credentials::Error),
+    /// The identity at a provider.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// Credentials of a provider.
+    #[error("failed to configure authentication options")]
+    Provider(#[from] cloud_identity::Error),
+    /// `spec.proxySecretRef`.
+    #[error("failed to configure proxy options")]
+    Proxy(#[from] ProxyError),
+    /// The data of `spec.certSecretRef`.
+    #[error("failed to configure transport options")]
+    Tls(#[from] auth::Error),
+    /// No client can be made of it.
+    #[error("failed to configure transport options")]
+    Build(#[source] http::Error),
+}
+
+/// The repository of the image, as the object's tenant may see it.
+pub(crate) async fn repository(
+    object: &ImageRepository,
+    name: Name,
+    context: &Context,
+) -> Result<Repository, Error> {
+    let spec = &object.spec;
+    let deadline = Instant::now() + object.timeout().to_std();
+    let reader = context.reader(object.metadata.namespace.as_deref().unwrap_or_default());
+    let account = spec.service_account_name.as_deref();
+    let proxy = match &spec.proxy_secret_ref {
+        Some(reference) => Some(reader.proxy(&reference.name).await?),
+        None => None,
+    };
+    let tls = match &spec.cert_secret_ref {
+        Some(reference) => Some(auth::tls(&reader.secret(&reference.name).await?)?),
+        None => None,
+    };
+    let mut secrets = Vec::new();
+    if let Some(reference) = &spec.secret_ref {
+        secrets.push(reader.secret(&reference.name).await?);
+    }
+    let mut identity = Identity::Controller;
+    if object.provider() == OCIProvider::Generic {
+        if let Some(account) = account {
+            secrets.extend(reader.pull_secrets(account).await?);
+        }
+    } else if secrets.is_empty() {
+        let ways = [
+            ("spec.proxySecretRef", spec.proxy_secret_ref.is_some()),
+            ("spec.certSecretRef", spec.cert_secret_ref.is_some()),
+            ("spec.insecure", spec.insecure),
+        ];
+        identity = reader.identity(account, &ways).await??;
+    }
+    let credentials = if secrets.is_empty() {
+        let exchange = Exchange {
+            clients: context.clients.clone(),
+            settings: http::Settings {
+                proxy: proxy.clone(),
+                ..Default::default()
+            },
+            deadline: Some(deadline),
+        };
+        registry_credentials(
+            object.provider(),
+            name.host(),
+            &identity,
+            &context.identities,
+            &exchange,
+        )
+        .await?
+    } else {
+        credentials::find(&secrets, &name)?
+    };
+    // Whoever gives certificates wants them checked.
+    let skip_verification = spec.insecure && tls.is_none();
+    let settings = http::Settings {
+        proxy,
+        skip_verification,
+        ..tls.unwrap_or_default()
+    };
+    let client = context
+        .clients
+        .get(&settings.towards(name.host()))
+        .map_err(Error::Build)?;
+    Ok(Repository {
+        name,
+        insecure: spec.insecure,
+        credentials,
+        client,
+        memory: context.registries.clone(),
+        deadline,
+    })
+}
