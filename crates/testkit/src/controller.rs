@@ -111,6 +111,15 @@ impl Controller {
         Ok(controller)
     }
 
+    /// Starts image-controller against the cluster of `kubeconfig` and waits until it is ready.
+    pub async fn start_image(kubeconfig: &Path, options: ControllerOptions) -> Result<Self> {
+        let mut controller = Self::prepare("image-controller", kubeconfig, options)?;
+        let fetching = format!("--fetch-path={}", controller.storage_path().display());
+        controller.flags.splice(0..0, [fetching]);
+        controller.restart().await?;
+        Ok(controller)
+    }
+
     /// Starts another project's controller, a program that the caller has, with the flags and the environment that ours have
     /// too, and waits until it is ready. Artifacts it fetches over HTTP.
     pub async fn start_foreign(

@@ -1,0 +1,253 @@
+//! From a pushed image to a commit.
+
+use anyhow::ensure;
+use serde_json::json;
+use testkit::git::signing::{Gpg, git_verifies};
+use testkit::git::{Change, KeyPair};
+use testkit::objects::{apply, condition, text};
+
+use crate::world::{Scene, play};
+
+fn marker(scene: &Scene, policy: &str) -> String {
+    format!("# {{\"$imagepolicy\": \"{}:{policy}\"}}", scene.namespace)
+}
+
+#[test]
+fn a_pushed_image_becomes_a_commit_that_changes_just_the_marked_value() {
+    play("commit", async |scene| {
+        let image = scene.image("web");
+        let mark = marker(&scene, "web");
+        let before = format!(
+            "kind:   Deployment\n\n\nspec:\n    - image:    '{image}:0.1.0'   {mark}\n    # the end\n"
+        );
+        let repository = scene
+            .git(&[("deploy/app.yaml", &before), ("other.yaml", "a: b\n")])
+            .await?;
+        scene.push("web", &["1.0.0", "latest", "2.0.0-rc.1"]).await?;
+        scene
+            .follow("web", json!({"policy": {"semver": {"range": ">=1.0.0"}}}))
+            .await?;
+        scene.automate("auto", json!({}), json!({})).await?;
+
+        let first = scene.pushed("auto", "").await?;
+        ensure!(repository.resolve("main")? == first);
+        let after = repository.git(&["show", "main:deploy/app.yaml"])?;
+        assert_eq!(after.trim_end(), before.replace("0.1.0", "1.0.0").trim_end());
+        let log = repository.git(&["log", "-1", "--format=%an <%ae>|%B", "main"])?;
+        assert_eq!(
+            log.trim(),
+            format!("Bot <bot@example.com>|{image}:0.1.0 -> {image}:1.0.0")
+        );
+        assert_eq!(
+            repository
+                .git(&["show", "--name-only", "--format=", "main"])?
+                .trim(),
+            "deploy/app.yaml"
+        );
+
+        scene.push("web", &["1.1.0"]).await?;
+        scene.poke("ImageRepository", "web").await?;
+        scene.pushed("auto", &first).await?;
+        let after = repository.git(&["show", "main:deploy/app.yaml"])?;
+        assert_eq!(after.trim_end(), before.replace("0.1.0", "1.1.0").trim_end());
+        let policy = scene
+            .wait("ImagePolicy", "web", |policy| {
+                text(policy, "/status/latestRef/tag") == "1.1.0"
+            })
+            .await?;
+        assert_eq!(text(&policy, "/status/observedPreviousRef/tag"), "1.0.0");
+        let (_, _, message) = condition(&policy, "Ready").unwrap_or_default();
+        assert_eq!(
+            message,
+            format!("Latest image tag for {image} resolved to 1.1.0 (previously {image}:1.0.0)")
+        );
+        Ok(())
+    });
+}
+
+#[test]
+fn commits_are_signed_with_the_key_of_the_automation() {
+    play("signed", async |scene| {
+        let mark = marker(&scene, "web");
+        let repository = scene.git(&[("app.yaml", &format!("image: x {mark}\n"))]).await?;
+        let gpg = Gpg::new()?;
+        let key = gpg.generate(&[], "bot <bot@example.com>", "ed25519", "sign", "never")?;
+        let armored = gpg.gpg(&["--armor", "--export-secret-keys", &key], &[])?;
+        let ssh = KeyPair::generate(&["-t", "ed25519"])?;
+        for (name, data) in [
+            ("gpg", json!({"git.asc": String::from_utf8(armored)?})),
+            ("ssh", json!({"identity": ssh.private})),
+        ] {
+            let secret = json!({
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "metadata": {"name": name, "namespace": scene.namespace},
+                "stringData": data,
+            });
+            apply(&scene.client, &secret).await?;
+        }
+        scene.push("web", &["1.0.0"]).await?;
+        scene
+            .follow("web", json!({"policy": {"semver": {"range": "*"}}}))
+            .await?;
+        let signed = |type_: &str| {
+            json!({"commit": {
+                "author": {"email": "bot@example.com"},
+                "signingKey": {"type": type_, "secretRef": {"name": type_}},
+            }})
+        };
+        scene.automate("auto", signed("gpg"), json!({})).await?;
+        let first = scene.pushed("auto", "").await?;
+        ensure!(
+            git_verifies(&repository, &first, Some(&gpg), None),
+            "gpg verifies {first}"
+        );
+
+        scene.automate("auto", signed("ssh"), json!({})).await?;
+        scene.push("web", &["1.0.1"]).await?;
+        scene.poke("ImageRepository", "web").await?;
+        let second = scene.pushed("auto", &first).await?;
+        let folder = tempfile::tempdir()?;
+        let allowed = folder.path().join("allowed");
+        std::fs::write(&allowed, format!("bot@example.com {}", ssh.public))?;
+        ensure!(
+            git_verifies(&repository, &second, None, Some(&allowed)),
+            "ssh-keygen verifies {second}"
+        );
+        Ok(())
+    });
+}
+
+#[test]
+fn another_branch_is_made_and_grows_and_the_first_stays() {
+    play("branch", async |scene| {
+        let mark = marker(&scene, "web");
+        let repository = scene.git(&[("app.yaml", &format!("image: x {mark}\n"))]).await?;
+        let main = repository.resolve("main")?;
+        scene.push("web", &["1.0.0"]).await?;
+        scene
+            .follow("web", json!({"policy": {"semver": {"range": "*"}}}))
+            .await?;
+        let push =
+            json!({"push": {"branch": "auto/images", "refspec": "refs/heads/auto/images:refs/heads/mirror"}});
+        scene.automate("auto", push, json!({})).await?;
+        let first = scene.pushed("auto", "").await?;
+        assert_eq!(repository.resolve("auto/images")?, first);
+        assert_eq!(repository.resolve("mirror")?, first);
+        assert_eq!(repository.resolve("main")?, main);
+        scene.push("web", &["1.0.1"]).await?;
+        scene.poke("ImageRepository", "web").await?;
+        let second = scene.pushed("auto", &first).await?;
+        assert_eq!(repository.resolve("auto/images^")?, first);
+        assert_eq!(repository.resolve("mirror")?, second);
+        // The same again changes nothing.
+        let token = scene.poke("ImageUpdateAutomation", "auto").await?;
+        let handled = |object: &_| text(object, "/status/lastHandledReconcileAt") == token;
+        scene.wait("ImageUpdateAutomation", "auto", handled).await?;
+        assert_eq!(repository.resolve("auto/images")?, second);
+        Ok(())
+    });
+}
+
+#[test]
+fn markers_without_effect_are_named_with_file_and_line() {
+    play("markers", async |scene| {
+        let mark = marker(&scene, "web");
+        let files = [
+            ("apps/good.yaml", format!("image: x {mark}\n")),
+            (
+                "apps/typo.yaml",
+                "a: b\nimage: x # {\"$imagepolicy\": \"nowhere:web\"}\n".to_owned(),
+            ),
+            ("apps/broken.yaml", format!("a: [\nimage: x {mark}\n")),
+            ("apps/alias.yaml", format!("a: &x y\nb: *x {mark}\n")),
+            (
+                "outside.yaml",
+                "image: x # {\"$imagepolicy\": \"nowhere:web\"}\n".to_owned(),
+            ),
+        ];
+        let files: Vec<_> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
+        scene.git(&files).await?;
+        scene.push("web", &["1.0.0"]).await?;
+        scene
+            .follow("web", json!({"policy": {"semver": {"range": "*"}}}))
+            .await?;
+        scene
+            .automate("auto", json!({}), json!({"update": {"path": "./apps"}}))
+            .await?;
+        scene.pushed("auto", "").await?;
+        let automation = scene
+            .wait("ImageUpdateAutomation", "auto", |object| {
+                condition(object, "MarkersIgnored").is_some()
+            })
+            .await?;
+        let (_, _, message) = condition(&automation, "MarkersIgnored").unwrap_or_default();
+        for expected in [
+            "apps/typo.yaml:2: the marker names 'nowhere:web'",
+            "apps/broken.yaml:",
+            "apps/alias.yaml:2: no value that can be set",
+        ] {
+            ensure!(message.contains(expected), "{expected:?} in {message}");
+        }
+        ensure!(!message.contains("outside.yaml"), "{message}");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_mutable_tag_is_followed_by_its_digest() {
+    play("digest", async |scene| {
+        let mark = marker(&scene, "web");
+        let repository = scene.git(&[("app.yaml", &format!("image: x {mark}\n"))]).await?;
+        let one = scene.push("web", &["released"]).await?;
+        let policy = json!({
+            "filterTags": {"pattern": "^released$"},
+            "policy": {"alphabetical": {}},
+            "digestReflectionPolicy": "Always",
+            "interval": "1h",
+        });
+        scene.follow("web", policy).await?;
+        scene.automate("auto", json!({}), json!({})).await?;
+        let first = scene.pushed("auto", "").await?;
+        let show = || repository.git(&["show", "main:app.yaml"]);
+        ensure!(show()?.contains(&format!(":released@{one} ")), "{}", show()?);
+        let two = scene.push("web", &["released", "x"]).await?;
+        scene.poke("ImagePolicy", "web").await?;
+        scene.pushed("auto", &first).await?;
+        ensure!(show()?.contains(&format!(":released@{two} ")), "{}", show()?);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_hook_that_declines_is_quoted_and_a_bad_spec_stalls() {
+    play("declined", async |scene| {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mark = marker(&scene, "web");
+        let repository = scene.git(&[("app.yaml", &format!("image: x {mark}\n"))]).await?;
+        let hook = repository.directory().join("hooks/pre-receive");
+        std::fs::create_dir_all(repository.directory().join("hooks"))?;
+        std::fs::write(&hook, "#!/bin/sh\necho 'frozen until Monday' >&2\nexit 1\n")?;
+        std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o755))?;
+        scene.push("web", &["1.0.0"]).await?;
+        scene
+            .follow("web", json!({"policy": {"semver": {"range": "*"}}}))
+            .await?;
+        scene.automate("auto", json!({}), json!({})).await?;
+        let failed = |object: &_| condition(object, "Ready").is_some_and(|(status, ..)| status == "False");
+        let object = scene.wait("ImageUpdateAutomation", "auto", failed).await?;
+        let (_, reason, message) = condition(&object, "Ready").unwrap_or_default();
+        assert_eq!(reason, "GitOperationFailed");
+        ensure!(message.contains("frozen until Monday"), "{message}");
+
+        let removed =
+            json!({"commit": {"author": {"email": "a@b"}, "messageTemplate": "{{ .Updated.Files }}"}});
+        scene.automate("auto", removed, json!({})).await?;
+        let stalled = |object: &_| {
+            condition(object, "Stalled").is_some_and(|(_, reason, _)| reason == "RemovedTemplateField")
+        };
+        scene.wait("ImageUpdateAutomation", "auto", stalled).await?;
+        repository.commit("main", "unrelated", &[Change::write("x", "y")])?;
+        Ok(())
+    });
+}

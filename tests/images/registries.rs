@@ -1,0 +1,112 @@
+//! Registries that fail, and lists of tags that are not what they should be.
+
+use anyhow::ensure;
+use serde_json::json;
+use testkit::objects::{apply, condition, text};
+use testkit::registry::Fault;
+
+use crate::world::{IMAGE, play};
+
+#[test]
+fn a_scan_that_fails_says_why_and_changes_no_choice() {
+    play("registry", async |scene| {
+        scene.push("web", &["1.0.0", "1.0.0.sig", "nightly"]).await?;
+        scene
+            .follow("web", json!({"policy": {"semver": {"range": "*"}}}))
+            .await?;
+        let chosen = |object: &_| text(object, "/status/latestRef/tag") == "1.0.0";
+        scene.wait("ImagePolicy", "web", chosen).await?;
+        let scanned = scene
+            .wait("ImageRepository", "web", testkit::objects::is_ready)
+            .await?;
+        assert_eq!(
+            scanned.data["status"]["lastScanResult"]["tagCount"], 2,
+            "without signatures"
+        );
+        assert_eq!(
+            scanned.data["status"]["lastScanResult"]["latestTags"],
+            json!(["nightly", "1.0.0"])
+        );
+        assert_eq!(text(&scanned, "/status/canonicalImageName"), scene.image("web"));
+
+        scene.push("web", &["1.1.0"]).await?;
+        let repository = format!("{}/web", scene.namespace);
+        scene.world.registry.set_fault(&repository, Fault::Status(429));
+        scene.poke("ImageRepository", "web").await?;
+        let failed = |object: &_| condition(object, "Ready").is_some_and(|(status, ..)| status == "False");
+        let object = scene.wait("ImageRepository", "web", failed).await?;
+        let (_, reason, message) = condition(&object, "Ready").unwrap_or_default();
+        assert_eq!(reason, "ReadOperationFailed");
+        ensure!(
+            message.starts_with("scan failed: ") && message.contains("429"),
+            "{message}"
+        );
+        scene.wait("ImagePolicy", "web", chosen).await?;
+        scene.world.registry.set_fault(&repository, None);
+        scene
+            .wait("ImagePolicy", "web", |object| {
+                text(object, "/status/latestRef/tag") == "1.1.0"
+            })
+            .await?;
+        Ok(())
+    });
+}
+
+#[test]
+fn names_and_rules_that_are_none_stall() {
+    play("stalled", async |scene| {
+        let stalled = |reason: &'static str| {
+            move |object: &_| condition(object, "Stalled").is_some_and(|(_, found, _)| found == reason)
+        };
+        let repository = json!({
+            "apiVersion": IMAGE,
+            "kind": "ImageRepository",
+            "metadata": {"name": "bad", "namespace": scene.namespace},
+            "spec": {"image": "https://example.com/app", "interval": "1h"},
+        });
+        apply(&scene.client, &repository).await?;
+        let object = scene
+            .wait("ImageRepository", "bad", stalled("ImageURLInvalid"))
+            .await?;
+        let (_, _, message) = condition(&object, "Ready").unwrap_or_default();
+        assert_eq!(
+            message,
+            "image 'https://example.com/app' should not include URL scheme; remove 'https://'"
+        );
+        for (name, policy, expected) in [
+            (
+                "none",
+                json!({}),
+                "invalid policy: given ImagePolicyChoice object is invalid",
+            ),
+            ("range", json!({"semver": {"range": "x y"}}), "invalid policy: "),
+        ] {
+            scene.follow(name, json!({"policy": policy})).await?;
+            let object = scene.wait("ImagePolicy", name, stalled("InvalidPolicy")).await?;
+            let (_, _, message) = condition(&object, "Ready").unwrap_or_default();
+            ensure!(message.starts_with(expected), "{message}");
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn tags_that_are_no_numbers_are_skipped_and_counted() {
+    play("numbers", async |scene| {
+        scene.push("web", &["9", "10", "latest"]).await?;
+        scene
+            .follow("web", json!({"policy": {"numerical": {"order": "asc"}}}))
+            .await?;
+        let object = scene
+            .wait("ImagePolicy", "web", |object| {
+                text(object, "/status/latestRef/tag") == "10"
+            })
+            .await?;
+        let (_, _, message) = condition(&object, "TagsSkipped").unwrap_or_default();
+        assert_eq!(
+            message,
+            "the order of the policy does not apply to 1 of 3 tags, such as latest"
+        );
+        Ok(())
+    });
+}
