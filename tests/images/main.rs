@@ -2,6 +2,7 @@
 
 mod access;
 mod commits;
+mod kill;
 mod races;
 mod registries;
 mod world;

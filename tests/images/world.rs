@@ -17,6 +17,8 @@ use tokio::runtime::Runtime;
 use tokio::sync::OnceCell;
 
 pub const PATIENCE: Duration = Duration::from_secs(60);
+/// Objects with this label belong to the controller that a story kills.
+pub const KILLED: &str = "images.example.com/killed";
 pub const IMAGE: &str = "image.toolkit.fluxcd.io/v1";
 
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().expect("a runtime can be made"));
@@ -49,11 +51,15 @@ impl World {
             wait_for(&definitions, &name, is_served, PATIENCE).await?;
         }
         let kubeconfig = control_plane.kubeconfig_path();
+        let others = ControllerOptions {
+            flags: vec![format!("--watch-label-selector=!{KILLED}")],
+            ..ControllerOptions::default()
+        };
         Ok(Self {
             control_plane,
             git: GitServer::start().await?,
             registry: Registry::start().await?,
-            images: Controller::start_image(kubeconfig, ControllerOptions::default()).await?,
+            images: Controller::start_image(kubeconfig, others).await?,
         })
     }
 }

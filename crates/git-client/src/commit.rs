@@ -50,8 +50,8 @@ impl Draft {
         }
         for role in ["author", "committer"] {
             let (name, email) = (plain(&self.author.name), plain(&self.author.email));
-            let separator = if name.is_empty() { "" } else { " " };
-            let _ = writeln!(text, "{role} {name}{separator}<{email}> {} +0000", self.time);
+            // With the blank before the address even if there is no name: git fsck wants it.
+            let _ = writeln!(text, "{role} {name} <{email}> {} +0000", self.time);
         }
         if let Some(signature) = signature {
             let lines: Vec<_> = signature.trim_end().lines().collect();
@@ -103,7 +103,7 @@ mod tests {
              committer Fluxbot <flux@example.com> 1700000000 +0000\n\nUpdate\n\nbody\n"
         );
         let signed = text(&draft("", "a@b", "m"), Some("BEGIN\n\nx\nEND\n"));
-        assert!(signed.contains("author <a@b> 1700000000"), "{signed}");
+        assert!(signed.contains("author  <a@b> 1700000000"), "{signed}");
         assert!(signed.contains("\ngpgsig BEGIN\n \n x\n END\n\nm"), "{signed}");
     }
 

@@ -86,6 +86,7 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         () = feed(touched_automations, &queues.automations) => anyhow::bail!("the watch of ImageUpdateAutomations ended"),
         () = wake => anyhow::bail!("the watch of GitRepositories ended"),
         _ = async {
+            listed(&context).await;
             tokio::join!(
                 work::<ImageRepository, _, _>(&queues.repositories, workers, &kit, &context, repository::reconcile),
                 work::<ImagePolicy, _, _>(&queues.policies, workers, &kit, &context, policy::reconcile),
@@ -93,6 +94,17 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
             )
         } => Ok(()),
     }
+}
+
+/// Waits until all kinds are listed: what is not seen yet must not be taken for something that is not there.
+async fn listed(context: &Context) {
+    // A store is dropped with its watch only, and that ends the process.
+    let _ = tokio::join!(
+        context.repositories.cache.store().wait_until_ready(),
+        context.policies.cache.store().wait_until_ready(),
+        context.automations.cache.store().wait_until_ready(),
+        context.sources.store().wait_until_ready(),
+    );
 }
 
 async fn feed<K>(touched: impl futures::Stream<Item = ObjectRef<K>>, queue: &Queue<ObjectKey>)

@@ -1,0 +1,91 @@
+//! kill -9 at random moments between an image and its commit: no commit is lost, none is made twice.
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use serde_json::{Value, json};
+use testkit::controller::ControllerOptions;
+use testkit::objects::{self, apply, text};
+use testkit::{Controller, wait_for};
+
+use crate::world::{IMAGE, KILLED, PATIENCE, Scene, play};
+
+const ROUNDS: u32 = 12;
+async fn apply_own(scene: &Scene, kind: &str, spec: Value) -> Result<()> {
+    let object = json!({
+        "apiVersion": IMAGE,
+        "kind": kind,
+        "metadata": {"name": "web", "namespace": scene.namespace, "labels": {KILLED: "true"}},
+        "spec": spec,
+    });
+    apply(&scene.client, &object).await?;
+    Ok(())
+}
+
+#[test]
+fn a_killed_controller_neither_loses_nor_doubles_a_commit() {
+    play("kill", async |scene| {
+        let image = scene.image("web");
+        let file = |tag: &str| {
+            let marker = format!("{{\"$imagepolicy\": \"{}:web\"}}", scene.namespace);
+            format!("image: {image}:{tag} # {marker}\n")
+        };
+        let repository = scene.git(&[("app.yaml", &file("0.0.0"))]).await?;
+        scene.push("web", &["1.0.0"]).await?;
+        apply_own(
+            &scene,
+            "ImageRepository",
+            json!({"image": image, "interval": "1s", "insecure": true}),
+        )
+        .await?;
+        let policy = json!({"imageRepositoryRef": {"name": "web"}, "policy": {"semver": {"range": "*"}}});
+        apply_own(&scene, "ImagePolicy", policy).await?;
+        let automation = json!({
+            "sourceRef": {"kind": "GitRepository", "name": "app"},
+            "interval": "1h",
+            "git": {"commit": {"author": {"email": "bot@example.com"}}},
+        });
+        apply_own(&scene, "ImageUpdateAutomation", automation).await?;
+        let options = ControllerOptions {
+            flags: vec![format!("--watch-label-selector={KILLED}")],
+            ..ControllerOptions::default()
+        };
+        let kubeconfig = scene.world.control_plane.kubeconfig_path();
+        let mut controller = Controller::start_image(kubeconfig, options).await?;
+        let automations = objects::api(&scene.client, IMAGE, "ImageUpdateAutomation", &scene.namespace);
+        let random = RandomState::new();
+        for round in 1..=ROUNDS {
+            let tag = format!("1.0.{round}");
+            scene.push("web", &[&tag]).await?;
+            // Between the scan, the choice, the commit, the push and the status.
+            let pause = Duration::from_millis(random.hash_one(round) % 1500);
+            tokio::time::sleep(pause).await;
+            controller.kill();
+            controller.restart().await?;
+            let head = || repository.resolve("main").unwrap_or_default();
+            let is_done = |object: &_| {
+                let observed = text(object, "/status/observedPolicies/web/tag") == tag;
+                observed && text(object, "/status/observedSourceRevision").ends_with(&head())
+            };
+            wait_for(&automations, "web", is_done, PATIENCE).await?;
+            let found = repository.git(&["show", "main:app.yaml"])?;
+            assert_eq!(
+                found.trim_end(),
+                file(&tag).trim_end(),
+                "round {round}, killed after {pause:?}"
+            );
+        }
+        // The first commit, at most one for 1.0.0, and one for each round.
+        let commits = repository
+            .git(&["rev-list", "--count", "main"])?
+            .trim()
+            .parse::<u32>()?;
+        ensure!(
+            (ROUNDS + 1..=ROUNDS + 2).contains(&commits),
+            "{commits} commits for {ROUNDS} tags"
+        );
+        repository.git(&["fsck", "--strict"])?;
+        Ok(())
+    });
+}
