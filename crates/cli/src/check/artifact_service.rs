@@ -1,5 +1,7 @@
 //! Whether the artifact service is served, and whether those who call it can.
 
+use std::time::Duration;
+
 use delivery_graph::object::{self, ready};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -11,6 +13,10 @@ use super::line::{Level, Line};
 use crate::cluster::Failure;
 use crate::platform::Platform;
 use crate::platform::controllers::{COMPONENTS, Controller};
+
+/// Kubernetes lists a Pod behind its Service a moment after the Pod is ready; right after an installation it is looked again.
+const LOOKS: usize = 10;
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// No one outside can call it: what is said is what those say who call it, and whether there is someone who answers.
 pub(super) async fn line(
@@ -30,23 +36,14 @@ pub(super) async fn line(
         return Ok(line(Level::Note, "source-controller is not ours".to_owned()));
     };
     let (namespace, name) = (&source.id.namespace, &source.id.name);
-    let slices: Api<EndpointSlice> = Api::namespaced(platform.client.clone(), namespace);
-    let selected = ListParams::default().labels(&format!("kubernetes.io/service-name={name}"));
-    let slices = slices.list(&selected).await;
-    let slices = slices.map_err(|error| Failure::request("list endpointslices", error))?;
-    let has_port = |slice: &&EndpointSlice| {
-        let ports = slice.ports.iter().flatten();
-        ports
-            .filter_map(|port| port.name.as_deref())
-            .any(|name| name == "grpc")
-    };
-    let answers = slices.iter().filter(has_port).any(|slice| {
-        let mut endpoints = slice.endpoints.iter();
-        endpoints.any(|endpoint| {
-            let conditions = endpoint.conditions.as_ref();
-            conditions.and_then(|conditions| conditions.ready) != Some(false)
-        })
-    });
+    let mut answers = has_endpoint(platform, namespace, name).await?;
+    for _ in 0..LOOKS {
+        if answers {
+            break;
+        }
+        tokio::time::sleep(PAUSE).await;
+        answers = has_endpoint(platform, namespace, name).await?;
+    }
     if !answers {
         let text = format!("the artifact service {name}.{namespace}:9091 has no Pod that is ready behind it");
         return Ok(line(Level::Bad, text));
@@ -65,6 +62,27 @@ pub(super) async fn line(
             format!("the artifact service {name}.{namespace}:9091 is served, and nobody complains about it"),
         ),
     })
+}
+
+/// Returns whether the Service has a Pod that is ready.
+async fn has_endpoint(platform: &Platform, namespace: &str, name: &str) -> Result<bool, Failure> {
+    let slices: Api<EndpointSlice> = Api::namespaced(platform.client.clone(), namespace);
+    let selected = ListParams::default().labels(&format!("kubernetes.io/service-name={name}"));
+    let slices = slices.list(&selected).await;
+    let slices = slices.map_err(|error| Failure::request("list endpointslices", error))?;
+    let has_port = |slice: &&EndpointSlice| {
+        let ports = slice.ports.iter().flatten();
+        ports
+            .filter_map(|port| port.name.as_deref())
+            .any(|name| name == "grpc")
+    };
+    Ok(slices.iter().filter(has_port).any(|slice| {
+        let mut endpoints = slice.endpoints.iter();
+        endpoints.any(|endpoint| {
+            let conditions = endpoint.conditions.as_ref();
+            conditions.and_then(|conditions| conditions.ready) != Some(false)
+        })
+    }))
 }
 
 /// Returns whether an object is not ready because of the artifact service.
