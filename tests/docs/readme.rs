@@ -160,6 +160,7 @@ async fn what_the_readme_says_to_type_works() -> Result<()> {
     let ports = free_ports()?;
     let account = format!("--artifact-service-account={READER}");
     let artifact = format!("artifact --insecure-registry oci://{}", registry.address());
+    let tag = format!("tag --insecure-registry oci://{}", registry.address());
     let mut binaries = vec![
         ("HOST:", "127.0.0.1:"),
         ("--storage-path=/data", storage.as_str()),
@@ -169,6 +170,7 @@ async fn what_the_readme_says_to_type_works() -> Result<()> {
     binaries.extend(ports.iter().map(|(from, to)| (from.as_str(), to.as_str())));
     let command = [
         ("artifact oci://ghcr.io", artifact.as_str()),
+        ("tag oci://ghcr.io", tag.as_str()),
         // What `make cli` builds is the same program.
         ("cargo run --release -p cli --", "windlass"),
     ];

@@ -22,6 +22,7 @@ mod reconcile;
 #[cfg(test)]
 mod stand_in;
 mod suspend;
+mod tag;
 mod takeover;
 mod template;
 mod trace;
@@ -83,6 +84,8 @@ enum Command {
     Diff(Box<diff::Flags>),
     /// Push artifacts to registries.
     Push(Box<push::Flags>),
+    /// Give an image another tag, without moving its content.
+    Tag(Box<tag::Flags>),
     /// Install or upgrade the controllers.
     Install(Box<install::Flags>),
     /// Uninstall the controllers; delivered objects stay.
@@ -132,6 +135,7 @@ fn main() -> ExitCode {
         Command::Wait(flags) => end(wait::run(&flags)),
         Command::Diff(flags) => end(diff::run(&flags)),
         Command::Push(flags) => end(push::run(&flags)),
+        Command::Tag(flags) => end(tag::run(&flags)),
         Command::Install(flags) => end(install::run(&flags, tell)),
         Command::Uninstall(flags) => end(uninstall::run(&flags, tell)),
         Command::Takeover(flags) => end(takeover::run(&flags, tell)),

@@ -4,8 +4,8 @@
 
 mod folder;
 mod image;
-mod login;
-mod registry;
+pub(crate) mod login;
+pub(crate) mod registry;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -141,7 +141,7 @@ fn annotation(text: &str) -> Result<(String, String), String> {
 }
 
 /// Takes the tag off a URL.
-fn place(url: &str) -> Result<(Name, String), Failure> {
+pub(crate) fn place(url: &str) -> Result<(Name, String), Failure> {
     let usage = |why: String| Failure::Usage(format!("{url:?}: {why}"));
     if url.contains('@') {
         return Err(usage("name a tag, and no digest".to_owned()));
@@ -151,8 +151,7 @@ fn place(url: &str) -> Result<(Name, String), Failure> {
         Some((name, tag)) => (&url[..last + name.len()], tag),
         None => (url, "latest"),
     };
-    let is_tag = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
-    if tag.is_empty() || tag.len() > 128 || tag.starts_with(['.', '-']) || !tag.chars().all(is_tag) {
+    if !oci_client::is_tag(tag) {
         return Err(usage(format!("{tag:?} is no tag")));
     }
     let name = Name::parse(repository).map_err(|error| usage(error.to_string()))?;

@@ -15,8 +15,9 @@ pub mod registry;
 use go_semver::tags;
 use std::collections::BTreeMap;
 
-use artifact::digest::Digest;
+pub use artifact::digest::Digest;
 use go_regexp::Regexp;
+pub use registry::media_type;
 use reqwest::StatusCode;
 use transport::nearest::Nearest;
 

@@ -51,6 +51,11 @@ const MANIFEST_TYPES: &str = "application/vnd.oci.image.manifest.v1+json, \
     application/vnd.docker.distribution.manifest.v2+json, \
     application/vnd.docker.distribution.manifest.list.v2+json";
 
+/// Returns the media type of a manifest or an index, if it is one.
+pub fn media_type(text: &str) -> Option<&'static str> {
+    MANIFEST_TYPES.split(", ").find(|known| *known == text)
+}
+
 /// Media type of an index of referrers.
 const INDEX_TYPE: &str = "application/vnd.oci.image.index.v1+json";
 

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use crate::cluster::Failure;
 
 /// Finds the credentials; None if there are none, which some registries are fine with.
-pub(super) fn credentials(name: &Name, typed: Option<&str>) -> Result<Option<Credentials>, Failure> {
+pub(crate) fn credentials(name: &Name, typed: Option<&str>) -> Result<Option<Credentials>, Failure> {
     if let Some(typed) = typed {
         let (user, password) = typed.split_once(':').unwrap_or((typed, ""));
         if user.is_empty() || password.is_empty() {

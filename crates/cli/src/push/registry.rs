@@ -18,8 +18,8 @@ const READ_TIMEOUT: Duration = Duration::from_secs(120);
 /// Longest push.
 const PUSH_TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// Describes the repository to push to.
-pub(super) fn repository(
+/// Describes a repository that is written to.
+pub(crate) fn repository(
     name: Name,
     credentials: Option<Credentials>,
     insecure: bool,
@@ -59,7 +59,7 @@ pub(super) async fn push(
 }
 
 /// The error with its causes, and what helps where credentials are the matter.
-fn explained(error: &Error) -> String {
+pub(crate) fn explained(error: &Error) -> String {
     let is_forbidden = error.status() == Some(reqwest::StatusCode::FORBIDDEN);
     let hint = if error.is_unauthorized() || is_forbidden {
         "; pushing needs an account that may write there: use --creds, or `docker login`"
