@@ -211,7 +211,17 @@ fn a_mutable_tag_is_followed_by_its_digest() {
         let first = scene.pushed("auto", "").await?;
         let show = || repository.git(&["show", "main:app.yaml"]);
         ensure!(show()?.contains(&format!(":released@{one} ")), "{}", show()?);
-        let two = scene.push("web", &["released", "x"]).await?;
+        // The pipeline has tested another build, and releases it.
+        let two = scene.push("web", &["build-2"]).await?;
+        let mut tag = std::process::Command::new(testkit::controller::program("windlass")?);
+        tag.args([
+            "tag",
+            &format!("{}@{two}", scene.image("web")),
+            "released",
+            "--insecure-registry",
+        ]);
+        let said = tokio::task::spawn_blocking(move || tag.output()).await??;
+        ensure!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
         scene.poke("ImagePolicy", "web").await?;
         scene.pushed("auto", &first).await?;
         ensure!(show()?.contains(&format!(":released@{two} ")), "{}", show()?);

@@ -17,7 +17,7 @@ use std::time::Duration;
 use api::image::{ImagePolicy, ImageRef, ImageUpdateAutomation};
 use api::source::GitRepositoryRef;
 use controller_kit::events::Severity;
-use controller_kit::jitter::{jitter, random};
+use controller_kit::jitter::random;
 use controller_kit::queue::Outcome;
 use controller_kit::runtime::should_reconcile_now;
 use controller_kit::{ObjectKey, finalizer};
@@ -36,6 +36,7 @@ use self::signing::Key;
 use self::target::Target;
 use crate::context::Context;
 use crate::flags::AUTOMATION;
+use crate::pace;
 use crate::repository::Unrecorded;
 
 /// How often a commit is made anew because someone else was faster.
@@ -44,6 +45,8 @@ const MAX_TRIES: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(400);
 /// Characters of a commit that are shown.
 const SHOWN: usize = 7;
+/// Bytes of a message that are shown in an event.
+const MAX_SHOWN: usize = 16 << 10;
 
 /// Why nothing was pushed.
 #[derive(Debug, thiserror::Error)]
@@ -147,7 +150,8 @@ async fn update(object: Arc<ImageUpdateAutomation>, context: &Context) -> Result
                 Some(pushed) => {
                     let commit = pushed.commit.to_string();
                     let (short, message) = (&commit[..SHOWN], &pushed.message);
-                    let text = format!("pushed commit '{short}' to branch '{branch}'\n{message}");
+                    let shown = &message[..message.floor_char_boundary(MAX_SHOWN)];
+                    let text = format!("pushed commit '{short}' to branch '{branch}'\n{shown}");
                     writer.publish(&object, Severity::Info, api::meta::reasons::SUCCEEDED, &text);
                 }
                 None => {
@@ -165,11 +169,7 @@ async fn update(object: Arc<ImageUpdateAutomation>, context: &Context) -> Result
                 }
             }
             let interval = object.spec.interval.to_std();
-            Ok(Outcome::After(jitter(
-                interval,
-                context.jitter_percentage,
-                random(),
-            )))
+            Ok(pace::after(interval, context.jitter_percentage))
         }
         Err(error) => {
             let failed = status::failed(&object, &error, Timestamp::now());
@@ -255,7 +255,7 @@ async fn run(
         .await;
     for attempt in 1..=MAX_TRIES {
         let known = known.clone().filter(|_| attempt == 1);
-        let (checkout, is_new) = match fetch(&target, known, context).await? {
+        let (checkout, stop, is_new) = match fetch(&target, known, context).await? {
             Fetched::Unchanged(revision) => {
                 return Ok(Run {
                     revision,
@@ -263,9 +263,14 @@ async fn run(
                     notes: None,
                 });
             }
-            Fetched::Checkout { checkout, is_new } => (checkout, is_new),
+            Fetched::Checkout {
+                checkout,
+                stop,
+                is_new,
+            } => (checkout, stop, is_new),
         };
-        let made = make(object.clone(), checkout, setters.clone(), key.clone()).await?;
+        let making = make(object.clone(), checkout, setters.clone(), key.clone());
+        let made = within(target.timeout, &stop, making).await?;
         let Some(commit) = made.commit else {
             return Ok(Run {
                 revision: made.revision,
@@ -321,6 +326,8 @@ enum Fetched {
     /// A commit to edit.
     Checkout {
         checkout: Box<Checkout>,
+        /// Ends what reads it.
+        stop: Stop,
         /// The branch to push to does not exist yet.
         is_new: bool,
     },
@@ -340,9 +347,32 @@ async fn fetch(target: &Target, known: Option<String>, context: &Context) -> Res
         fetched => (fetched?, false),
     };
     Ok(match fetched {
-        (git_client::Outcome::Unchanged(resolved), _) => Fetched::Unchanged(resolved.revision),
-        (git_client::Outcome::Fetched(checkout), is_new) => Fetched::Checkout { checkout, is_new },
+        ((git_client::Outcome::Unchanged(resolved), _), _) => Fetched::Unchanged(resolved.revision),
+        ((git_client::Outcome::Fetched(checkout), stop), is_new) => Fetched::Checkout {
+            checkout,
+            stop,
+            is_new,
+        },
     })
+}
+
+/// Waits for work on other threads; it is stopped when time is up, or when no one waits for it any more.
+async fn within<T>(
+    limit: Duration,
+    stop: &Stop,
+    work: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    let waiting = stop.when_dropped();
+    tokio::pin!(work);
+    let done = tokio::select! {
+        done = &mut work => done,
+        () = tokio::time::sleep(limit) => {
+            stop.now();
+            work.await
+        }
+    };
+    waiting.disarm();
+    done
 }
 
 async fn fetch_reference(
@@ -350,7 +380,7 @@ async fn fetch_reference(
     reference: &GitRepositoryRef,
     unless_revision: Option<String>,
     context: &Context,
-) -> Result<git_client::Outcome, Error> {
+) -> Result<(git_client::Outcome, Stop), Error> {
     let stop = Stop::default();
     let request = git_client::Request {
         remote: target.remotes.main().map_err(target::Error::from)?,
@@ -370,9 +400,10 @@ async fn fetch_reference(
             cancelled: stop.flag().clone(),
         },
         deadline: Instant::now() + target.timeout,
-        stop,
+        stop: stop.clone(),
     };
-    git_client::fetch(request).await.map_err(Error::Checkout)
+    let outcome = git_client::fetch(request).await.map_err(Error::Checkout)?;
+    Ok((outcome, stop))
 }
 
 /// A commit that is not pushed yet.

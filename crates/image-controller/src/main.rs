@@ -7,6 +7,7 @@ mod automation;
 mod context;
 mod controller;
 mod flags;
+mod pace;
 mod policy;
 mod record;
 mod repository;

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use api::image::{ImagePolicy, ImageRef, ImageRepository, ReflectionPolicy, TagOrder};
 use controller_kit::events::Severity;
-use controller_kit::jitter::{jitter, random};
 use controller_kit::queue::Outcome;
 use controller_kit::{ObjectKey, finalizer};
 use image_policy::{Chosen, Direction, Filter, Order, Policy};
@@ -17,6 +16,7 @@ use kube::ResourceExt as _;
 
 use crate::context::Context;
 use crate::flags::REFLECTOR;
+use crate::pace;
 use crate::repository::{Unrecorded, parse_image, registry};
 
 /// Why no image is chosen.
@@ -39,6 +39,9 @@ pub(crate) enum Error {
     /// No tag is chosen.
     #[error("{0}")]
     Choose(#[from] image_policy::Error),
+    /// A blocking step was torn down.
+    #[error("failed to finish the choice")]
+    Abandoned,
     /// Credentials for the digest.
     #[error(transparent)]
     Registry(#[from] registry::Error),
@@ -123,7 +126,9 @@ async fn choose(object: &ImagePolicy, context: &Context) -> Result<Choice, Error
     let uid = repository.uid().unwrap_or_default();
     let no_tags = || Error::NoTags(format!("{}s", context.requeue_dependency.as_secs()));
     let tags = context.tags.get(&key, &uid).ok_or_else(no_tags)?;
-    let chosen = policy.choose(tags.tags.iter().map(String::as_str))?;
+    // A registry may have many thousands of tags, and each is held against the pattern.
+    let choosing = tokio::task::spawn_blocking(move || policy.choose(tags.tags.iter().map(String::as_str)));
+    let chosen = choosing.await.map_err(|_| Error::Abandoned)??;
     let digest = digest(object, &repository, &chosen.tag, context).await?;
     let image = ImageRef {
         name: repository.spec.image.clone(),
@@ -214,10 +219,7 @@ async fn conclude(
         context.wake_automations(object.metadata.namespace.as_deref().unwrap_or_default());
     }
     Ok(match object.reflection() {
-        ReflectionPolicy::Always => {
-            let interval = object.interval().to_std();
-            Outcome::After(jitter(interval, context.jitter_percentage, random()))
-        }
+        ReflectionPolicy::Always => pace::after(object.interval().to_std(), context.jitter_percentage),
         _ => Outcome::Done,
     })
 }

@@ -8,10 +8,11 @@ pub(crate) mod registry;
 mod status;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use api::image::ImageRepository;
 use controller_kit::events::Severity;
-use controller_kit::jitter::{jitter, random};
+use controller_kit::jitter::random;
 use controller_kit::queue::Outcome;
 use controller_kit::{ObjectKey, finalizer};
 use go_regexp::Regexp;
@@ -23,6 +24,7 @@ use transport::http;
 
 use crate::context::Context;
 use crate::flags::REFLECTOR;
+use crate::pace;
 use crate::tags::Tags;
 
 pub(crate) use image::parse as parse_image;
@@ -121,7 +123,10 @@ async fn update(
             tracing::debug!("no change in repository configuration since last scan, next scan in {rest:?}");
             let status = status::unchanged(&object, now);
             writer.write(object, &status).await?;
-            return Ok(Outcome::After(rest));
+            return Ok(match rest {
+                Duration::MAX => Outcome::Done,
+                rest => Outcome::After(rest),
+            });
         }
     }
     let scanned = match canonical {
@@ -156,7 +161,9 @@ async fn conclude(
         image: canonical_name(&scanned.name),
         tags: scanned.tags,
     };
-    if let Err(error) = context.tags.put(key, tags) {
+    let (store, own) = (context.tags.clone(), key.clone());
+    let kept = tokio::task::spawn_blocking(move || store.put(&own, tags)).await;
+    if let Err(error) = kept.unwrap_or_else(|error| Err(std::io::Error::other(error))) {
         tracing::error!(%error, "failed to write the tags to the storage path: they are scanned again after a restart");
     }
     let object = writer.write(object, &status).await?;
@@ -169,11 +176,7 @@ async fn conclude(
     if is_new || !had_tags {
         context.wake_policies(key);
     }
-    Ok(Outcome::After(jitter(
-        interval,
-        context.jitter_percentage,
-        random(),
-    )))
+    Ok(pace::after(interval, context.jitter_percentage))
 }
 
 async fn fail(object: Arc<ImageRepository>, error: &Error, context: &Context) -> Result<Outcome, Unrecorded> {
@@ -192,7 +195,7 @@ async fn fail(object: Arc<ImageRepository>, error: &Error, context: &Context) ->
 }
 
 /// The pause that the registry asked for.
-fn pause(error: &(dyn std::error::Error + 'static)) -> Option<std::time::Duration> {
+fn pause(error: &(dyn std::error::Error + 'static)) -> Option<Duration> {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(http::Error::Status { retry_after, .. }) = error.downcast_ref::<http::Error>() {

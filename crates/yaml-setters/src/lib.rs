@@ -27,7 +27,7 @@ use attach::Attached;
 pub use object::ObjectIdentifier;
 
 /// Larger files are not read, in bytes.
-pub const MAX_FILE: usize = 8 << 20;
+pub const MAX_FILE: usize = 3 << 20;
 
 /// Values by the name of their setter.
 pub type Setters = BTreeMap<String, String>;

@@ -15,7 +15,7 @@ const NAME: &str = "commit message";
 /// Stack of a render, in bytes.
 const STACK: usize = 4 << 20;
 /// Longer messages are not made, in bytes.
-const MAX_BYTES: usize = 4 << 20;
+const MAX_BYTES: usize = 256 << 10;
 const MAX_STEPS: u64 = 2_000_000;
 /// Functions of sprig whose result is not the same each time, or that take more than a message is worth; Flux leaves out
 /// the first kind (sprig's hermetic functions).

@@ -11,6 +11,8 @@ use yaml_setters::{Change, Outcome, Setters};
 const MARKER: &str = "$imagepolicy";
 /// Places that are named in the status.
 const MAX_NOTES: usize = 20;
+/// Characters of each.
+const MAX_NOTE: usize = 400;
 
 /// Why nothing can be updated.
 #[derive(Debug, thiserror::Error)]
@@ -124,10 +126,12 @@ impl Updated {
         }
     }
 
+    /// Paths and setters are a repository's: what they say is cut, and made fit to be shown.
     fn note(&mut self, text: String) {
         self.problems += 1;
         if self.notes.len() < MAX_NOTES {
-            self.notes.push(text);
+            let plain = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+            self.notes.push(plain.take(MAX_NOTE).collect());
         }
     }
 }

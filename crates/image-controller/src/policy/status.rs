@@ -80,7 +80,7 @@ pub(crate) fn failed(object: &ImagePolicy, error: &Error, now: Timestamp) -> Fai
         Error::Registry(registry::Error::Identity(IdentityError::FeatureGateDisabled)) => {
             (reasons::FEATURE_GATE_DISABLED, true)
         }
-        Error::Choose(_) | Error::Registry(_) | Error::Digest { .. } => (FAILURE, false),
+        Error::Choose(_) | Error::Abandoned | Error::Registry(_) | Error::Digest { .. } => (FAILURE, false),
     };
     let ready = Fact::does_not_hold(condition_types::READY, reason, &*message);
     conditions::set(&mut status.conditions, ready, generation, now);

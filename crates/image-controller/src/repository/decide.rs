@@ -34,6 +34,10 @@ pub(crate) fn due(object: &ImageRepository, canonical: &str, has_tags: bool, now
     {
         return Due::Now;
     }
+    // Only when someone asks for it.
+    if object.spec.interval.to_std().is_zero() {
+        return Due::In(Duration::MAX);
+    }
     let next = last.0.checked_add(object.spec.interval.to_std());
     match next
         .ok()
@@ -78,6 +82,8 @@ mod tests {
             "no tags are kept"
         );
         assert_eq!(due(&object(|_| {}), "other", true, soon), Due::Now);
+        let never = object(|object| object["spec"]["interval"] = json!("0s"));
+        assert_eq!(due(&never, CANONICAL, true, soon), Due::In(Duration::MAX));
         assert_eq!(
             due(&object(|_| {}), CANONICAL, true, at("2026-01-01T00:05:00Z")),
             Due::Now
