@@ -1,5 +1,7 @@
 //! Images from a real registry to commits in real Git repositories: image-controller on the real control plane.
 
+#![expect(clippy::print_stderr, reason = "a test's output is shown when it fails")]
+
 mod access;
 mod commits;
 mod kill;

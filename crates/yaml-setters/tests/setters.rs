@@ -1,5 +1,7 @@
 //! Which values are set, and that nothing else changes. The table is what Flux's image-automation-controller 1.2.4 does.
 
+#![allow(clippy::unwrap_used, reason = "tests only")]
+
 use proptest::prelude::*;
 use yaml_setters::{Outcome, Setters, Update, update};
 

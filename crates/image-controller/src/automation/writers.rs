@@ -7,7 +7,10 @@ use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
 
 /// Turns at branches. Clones are handles to the same.
 #[derive(Clone, Default)]
-pub(crate) struct Writers(Arc<Mutex<HashMap<(String, String), Weak<Turn<()>>>>>);
+pub(crate) struct Writers(Arc<Mutex<Turns>>);
+
+/// By repository and branch.
+type Turns = HashMap<(String, String), Weak<Turn<()>>>;
 
 impl Writers {
     /// Waits for the turn at a branch of a repository.

@@ -56,7 +56,7 @@ pub(super) async fn with_credentials(
         return Ok(references);
     }
     let failed = |source| Error::ConfigureProvider(source);
-    let tls = auth::tls(&references.secret).map_err(|error| Error::ConfigureAuthentication(error))?;
+    let tls = auth::tls(&references.secret).map_err(Error::ConfigureAuthentication)?;
     let exchange = Exchange {
         clients: ways.clients.clone(),
         settings: http::Settings {

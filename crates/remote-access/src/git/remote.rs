@@ -37,7 +37,7 @@ impl Remotes {
             )?)
         } else {
             let mut access = transport::auth::access(&mut url, &references.secret)
-                .map_err(|error| Error::ConfigureAuthentication(error))?;
+                .map_err(Error::ConfigureAuthentication)?;
             access.settings.proxy = references.proxy.clone();
             Reach::Http(access)
         };
@@ -74,8 +74,7 @@ impl Remotes {
             };
         }
         let nothing = SecretData::new();
-        let own = transport::auth::access(&mut url, &nothing)
-            .map_err(|error| Error::ConfigureAuthentication(error))?;
+        let own = transport::auth::access(&mut url, &nothing).map_err(Error::ConfigureAuthentication)?;
         let access = match &self.reach {
             Reach::Http(access) if is_same_server(&self.url, &url) => access.clone(),
             Reach::Http(access) => Access {
