@@ -110,3 +110,28 @@ fn tags_that_are_no_numbers_are_skipped_and_counted() {
         Ok(())
     });
 }
+
+#[test]
+fn another_image_with_the_same_tags_is_another_choice() {
+    play("renamed", async |scene| {
+        scene.push("web", &["1.0.0"]).await?;
+        scene.push("api", &["1.0.0"]).await?;
+        let policy = json!({"policy": {"semver": {"range": "*"}}});
+        scene.follow("web", policy).await?;
+        let chosen = |image: String| move |object: &_| text(object, "/status/latestRef/name") == image;
+        scene
+            .wait("ImagePolicy", "web", chosen(scene.image("web")))
+            .await?;
+        let other = json!({
+            "apiVersion": IMAGE,
+            "kind": "ImageRepository",
+            "metadata": {"name": "web", "namespace": scene.namespace},
+            "spec": {"image": scene.image("api"), "interval": "1h", "insecure": true},
+        });
+        apply(&scene.client, &other).await?;
+        scene
+            .wait("ImagePolicy", "web", chosen(scene.image("api")))
+            .await?;
+        Ok(())
+    });
+}

@@ -25,7 +25,7 @@ pub enum Error {
     /// An object cannot be named.
     #[error(transparent)]
     Object(#[from] git_pack::Error),
-    /// The path is none that a tree can hold.
+    /// The path is not valid in a tree.
     #[error("failed to change '{0}': it is not a valid path")]
     RefusePath(String),
     /// Something else than a file is there.

@@ -13,11 +13,12 @@ use controller_kit::{ObjectKey, finalizer};
 use image_policy::{Chosen, Direction, Filter, Order, Policy};
 use jiff::Timestamp;
 use kube::ResourceExt as _;
+use oci_client::name::Name;
 
 use crate::context::Context;
 use crate::flags::REFLECTOR;
 use crate::pace;
-use crate::repository::{Unrecorded, parse_image, registry};
+use crate::repository::{Unrecorded, canonical_name, parse_image, registry};
 
 /// Why no image is chosen.
 #[derive(Debug, thiserror::Error)]
@@ -45,7 +46,7 @@ pub(crate) enum Error {
     /// Credentials for the digest.
     #[error(transparent)]
     Registry(#[from] registry::Error),
-    /// The name of the image, for the digest.
+    /// The name of the image.
     #[error("{0}")]
     Image(String),
     /// The digest.
@@ -125,11 +126,13 @@ async fn choose(object: &ImagePolicy, context: &Context) -> Result<Choice, Error
     access::check(object, &repository, &context.client).await?;
     let uid = repository.uid().unwrap_or_default();
     let no_tags = || Error::NoTags(format!("{}s", context.requeue_dependency.as_secs()));
-    let tags = context.tags.get(&key, &uid).ok_or_else(no_tags)?;
+    let name = parse_image(&repository.spec.image).map_err(|error| Error::Image(error.to_string()))?;
+    let tags = context.tags.get(&key, &uid, &canonical_name(&name));
+    let tags = tags.ok_or_else(no_tags)?;
     // A registry may have many thousands of tags, and each is held against the pattern.
     let choosing = tokio::task::spawn_blocking(move || policy.choose(tags.tags.iter().map(String::as_str)));
     let chosen = choosing.await.map_err(|_| Error::Abandoned)??;
-    let digest = digest(object, &repository, &chosen.tag, context).await?;
+    let digest = digest(object, &repository, name, &chosen.tag, context).await?;
     let image = ImageRef {
         name: repository.spec.image.clone(),
         tag: chosen.tag.clone(),
@@ -174,6 +177,7 @@ fn direction(order: Option<TagOrder>) -> Direction {
 async fn digest(
     object: &ImagePolicy,
     repository: &ImageRepository,
+    name: Name,
     tag: &str,
     context: &Context,
 ) -> Result<Option<String>, Error> {
@@ -191,7 +195,6 @@ async fn digest(
         }
         ReflectionPolicy::Always => {}
     }
-    let name = parse_image(&repository.spec.image).map_err(|error| Error::Image(error.to_string()))?;
     let remote = registry::repository(repository, name, context).await?;
     let digest = oci_client::digest_of_tag(&remote, tag).await;
     let digest = digest.map_err(|source| Error::Digest {

@@ -48,6 +48,9 @@ pub(crate) enum Error {
     /// The registry.
     #[error("scan failed")]
     Scan(#[source] oci_client::registry::Error),
+    /// A blocking step was torn down.
+    #[error("failed to finish the scan")]
+    Abandoned,
 }
 
 /// Result of a scan.
@@ -115,11 +118,11 @@ async fn update(
     }
     let now = Timestamp::now();
     let uid = object.uid().unwrap_or_default();
-    let known = context.tags.get(key, &uid);
     let canonical = parse_image(&object.spec.image);
     if let Ok(name) = &canonical {
         let canonical = canonical_name(name);
-        if let decide::Due::In(rest) = decide::due(&object, &canonical, known.is_some(), now) {
+        let has_tags = context.tags.get(key, &uid, &canonical).is_some();
+        if let decide::Due::In(rest) = decide::due(&object, &canonical, has_tags, now) {
             tracing::debug!("no change in repository configuration since last scan, next scan in {rest:?}");
             let status = status::unchanged(&object, now);
             writer.write(object, &status).await?;
@@ -155,10 +158,11 @@ async fn conclude(
         .as_ref()
         .and_then(|status| status.last_scan_result.as_ref());
     let is_new = last.and_then(|last| last.revision.as_deref()) != Some(&scanned.revision);
-    let had_tags = context.tags.get(key, &uid).is_some();
+    let image = canonical_name(&scanned.name);
+    let had_tags = context.tags.get(key, &uid, &image).is_some();
     let tags = Tags {
         uid,
-        image: canonical_name(&scanned.name),
+        image,
         tags: scanned.tags,
     };
     let (store, own) = (context.tags.clone(), key.clone());
@@ -211,19 +215,27 @@ async fn scan(object: &ImageRepository, name: Name, context: &Context) -> Result
     let exclusions = exclusions(object)?;
     let repository = registry::repository(object, name, context).await?;
     let tags = repository.tags().await.map_err(Error::Scan)?;
-    let mut tags: Vec<_> = tags
-        .into_iter()
-        // What is no tag by the specification is nothing that a reference could name.
-        .filter(|tag| oci_client::is_tag(tag))
-        .filter(|tag| !exclusions.iter().any(|pattern| pattern.is_match(tag.as_bytes())))
-        .collect();
-    tags.sort_unstable();
-    tags.dedup();
+    // A registry may have many thousands of tags, and each is held against all patterns.
+    let sorting = tokio::task::spawn_blocking(move || {
+        let tags = sorted(tags, &exclusions);
+        (checksum(&tags), tags)
+    });
+    let (revision, tags) = sorting.await.map_err(|_| Error::Abandoned)?;
     Ok(Scanned {
-        revision: checksum(&tags),
+        revision,
         name: repository.name,
         tags,
     })
+}
+
+/// The tags in order, each once, without those that are excluded.
+fn sorted(mut tags: Vec<String>, exclusions: &[Regexp]) -> Vec<String> {
+    // A text that is not a tag by the specification is nothing that a reference could name.
+    tags.retain(|tag| oci_client::is_tag(tag));
+    tags.retain(|tag| !exclusions.iter().any(|pattern| pattern.is_match(tag.as_bytes())));
+    tags.sort_unstable();
+    tags.dedup();
+    tags
 }
 
 fn exclusions(object: &ImageRepository) -> Result<Vec<Regexp>, Error> {

@@ -49,10 +49,10 @@ impl Store {
         Ok(store)
     }
 
-    /// The tags of an object, if it is the one that was scanned.
-    pub(crate) fn get(&self, key: &ObjectKey, uid: &str) -> Option<Arc<Tags>> {
+    /// The tags of an object, if it and its image are those that were scanned: tags of one image say nothing of another.
+    pub(crate) fn get(&self, key: &ObjectKey, uid: &str, image: &str) -> Option<Arc<Tags>> {
         let found = self.lock().get(key).cloned();
-        found.filter(|tags| tags.uid == uid)
+        found.filter(|tags| tags.uid == uid && tags.image == image)
     }
 
     /// Keeps what a scan found. It counts from now on, whether it can be written or not.
@@ -125,10 +125,18 @@ mod tests {
         let key = ObjectKey::new("apps", "web.server");
         open().put(&key, tags("1", &["a", "b"])).unwrap();
         let again = open();
-        assert_eq!(again.get(&key, "1").unwrap().tags, ["a", "b"]);
-        assert!(again.get(&key, "2").is_none(), "another object of the same name");
+        let image = "ghcr.io/org/app";
+        assert_eq!(again.get(&key, "1", image).unwrap().tags, ["a", "b"]);
+        assert!(
+            again.get(&key, "2", image).is_none(),
+            "another object of the same name"
+        );
+        assert!(
+            again.get(&key, "1", "ghcr.io/org/other").is_none(),
+            "another image of the same object"
+        );
         again.forget(&key);
-        assert!(open().get(&key, "1").is_none());
+        assert!(open().get(&key, "1", image).is_none());
     }
 
     #[test]
@@ -137,6 +145,6 @@ mod tests {
         std::fs::write(folder.path().join("apps_web.json"), "{\"uid\":").unwrap();
         std::fs::write(folder.path().join("unrelated"), "x").unwrap();
         let store = Store::open(Some(folder.path().to_owned())).unwrap();
-        assert!(store.get(&ObjectKey::new("apps", "web"), "").is_none());
+        assert!(store.get(&ObjectKey::new("apps", "web"), "", "").is_none());
     }
 }

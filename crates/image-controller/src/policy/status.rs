@@ -106,7 +106,7 @@ pub(crate) fn failed(object: &ImagePolicy, error: &Error, now: Timestamp) -> Fai
     }
 }
 
-/// Reason of failures that have none of their own.
+/// Reason for all other failures.
 const FAILURE: &str = "Failure";
 
 fn begun(object: &ImagePolicy) -> ImagePolicyStatus {

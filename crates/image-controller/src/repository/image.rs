@@ -2,7 +2,7 @@
 
 use oci_client::name::{self, Name};
 
-/// Why it is no name of an image.
+/// Why the name of an image is invalid.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Error {
     /// It has a scheme.
@@ -21,7 +21,7 @@ pub(crate) enum Error {
         /// The tag.
         tag: String,
     },
-    /// No registry can have it.
+    /// It does not name a repository.
     #[error("image '{image}' is invalid: {source}")]
     Name {
         /// As in the spec.

@@ -10,7 +10,7 @@ use remote_access::error::IdentityError;
 
 use super::{Error, Scanned, canonical_name, registry};
 
-/// Reason of a name that is none.
+/// Reason for an invalid name of an image.
 pub(crate) const IMAGE_URL_INVALID: &str = "ImageURLInvalid";
 /// Tags that are shown.
 const SHOWN: usize = 10;
@@ -71,7 +71,7 @@ pub(crate) fn failed(
             (reasons::FEATURE_GATE_DISABLED, true)
         }
         Error::Access(_) => (reasons::AUTHENTICATION_FAILED, false),
-        Error::Exclusion(..) | Error::Scan(_) => (reasons::READ_OPERATION_FAILED, false),
+        Error::Exclusion(..) | Error::Scan(_) | Error::Abandoned => (reasons::READ_OPERATION_FAILED, false),
     };
     let ready = Fact::does_not_hold(condition_types::READY, reason, &*message);
     conditions::set(&mut status.conditions, ready, generation, now);
