@@ -16,6 +16,7 @@ pub mod health;
 mod ignore;
 mod inventory;
 pub mod observe;
+mod pass;
 pub mod plan;
 mod progress;
 pub mod prune;
@@ -43,9 +44,8 @@ use carry_out::carry_out;
 use conclude::{conclude_failure, conclude_success};
 use decide::Decision;
 use ended::{Ended, Failed};
-use observe::Observed;
+use pass::Pass;
 use plan::Plan;
-use record::Recorder;
 use status::Report;
 
 /// Reconciles the object that `key` names.
@@ -56,58 +56,50 @@ pub async fn reconcile(context: Arc<Context>, key: ObjectKey) -> Next {
         return Next::Done;
     };
     context.base.metrics.expect_deliveries("Kustomization", &key);
-    let mut recorder = Recorder::new(&context, Arc::clone(&observed.object));
     let decision = decide::decide(&observed, &context.policy, Timestamp::now());
     tracing::debug!(?decision, "decided");
+    let mut pass = Pass::new(&context, &key, observed);
     if !matches!(decision, Decision::Blocked { .. }) {
-        context.memory.with(&key, |entry| entry.blocked_since = None);
+        pass.remembered(|entry| entry.blocked_since = None);
     }
-    health::cancel(&context, &key, &observed, &decision, &mut recorder).await;
+    health::cancel(&mut pass, &decision).await;
     match decision {
-        Decision::Finalize => finalize::finalize(&context, &key, &observed, recorder).await,
+        Decision::Finalize => finalize::finalize(pass).await,
         Decision::Suspended => {
             context.memory.forget(&key);
-            recorder
-                .report(Report::Suspended)
-                .await
-                .map_or(Next::Backoff, |_| Next::Done)
+            let reported = pass.recorder.report(Report::Suspended).await;
+            reported.map_or(Next::Backoff, |_| Next::Done)
         }
-        Decision::Stalled { reason, message } => recorder.stalled(reason, message).await,
+        Decision::Stalled { reason, message } => pass.recorder.stalled(reason, message).await,
         Decision::Blocked { reason, message } => match context.patience(&key) {
             Some(rest) => Next::After(rest),
-            None => recorder.blocked(reason, message).await,
+            None => pass.recorder.blocked(reason, message).await,
         },
         Decision::AwaitHealth => Next::Done,
-        Decision::TellOfWait => health::tell(&context, &key, recorder).await,
-        Decision::TellOfRivals => tell_of_rivals(&context, &key, recorder).await,
+        Decision::TellOfWait => health::tell(pass).await,
+        Decision::TellOfRivals => tell_of_rivals(pass).await,
         Decision::Rest { until } => Next::After(patience::until(until)),
-        Decision::Conclude(plan) => health::conclude(&context, &key, &observed, recorder, &plan).await,
-        Decision::Run(plan) => run(&context, &key, &observed, recorder, plan).await,
+        Decision::Conclude(plan) => health::conclude(pass, &plan).await,
+        Decision::Run(plan) => run(pass, plan).await,
     }
 }
 
 /// Says in the status that others apply our objects, then looks again at what else is to be done.
-async fn tell_of_rivals(context: &Context, key: &ObjectKey, mut recorder: Recorder<'_>) -> Next {
-    let told = context.memory.with(key, |entry| {
+async fn tell_of_rivals(mut pass: Pass<'_>) -> Next {
+    let told = pass.remembered(|entry| {
         entry.rivals.untold = false;
         entry.rivals.ready_suffix()
     });
-    match recorder.report(Report::Rivals(told)).await {
+    match pass.recorder.report(Report::Rivals(told)).await {
         Ok(_) => Next::After(Duration::ZERO),
         Err(_) => Next::Backoff,
     }
 }
 
 /// Carries out a plan, and records how it ended.
-pub(super) async fn run(
-    context: &Arc<Context>,
-    key: &ObjectKey,
-    observed: &Observed,
-    mut recorder: Recorder<'_>,
-    plan: Plan,
-) -> Next {
+async fn run(mut pass: Pass<'_>, plan: Plan) -> Next {
     let began = Timestamp::now();
-    context.memory.with(key, |entry| {
+    pass.remembered(|entry| {
         entry.drifted = false;
         entry.variables_touched = false;
         entry.prune_refused = None;
@@ -115,20 +107,17 @@ pub(super) async fn run(
         entry.revival = None;
         entry.revived = false;
     });
-    let timeout: Duration = observed.object.timeout().into();
-    let steps = carry_out(context, key, observed, &mut recorder, &plan, began);
+    let timeout: Duration = pass.object().timeout().into();
+    let steps = carry_out(&mut pass, &plan, began);
     let ended = match tokio::time::timeout(timeout, steps).await {
         Ok(ended) => ended,
         Err(_) => Err(Box::new(Failed::before_build(Error::TimedOut(timeout.into())))),
     };
-    context
-        .base
-        .observe(key, Timestamp::now().duration_since(began).unsigned_abs());
+    let took = Timestamp::now().duration_since(began).unsigned_abs();
+    pass.context.base.observe(pass.key, took);
     match ended {
-        Ok(Ended::Done { run, health }) => {
-            conclude_success(context, key, observed, recorder, *run, health).await
-        }
+        Ok(Ended::Done { run, health }) => conclude_success(pass, *run, health).await,
         Ok(Ended::Waiting) => Next::Done,
-        Err(failed) => conclude_failure(context, key, observed, recorder, &plan, *failed, began).await,
+        Err(failed) => conclude_failure(pass, &plan, *failed, began).await,
     }
 }

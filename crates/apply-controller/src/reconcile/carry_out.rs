@@ -6,9 +6,8 @@ use api::kustomize::Kustomization;
 use api::meta::ValuesKind;
 use artifact::client::RemoteTree;
 use cluster_access::targets::Target;
-use controller_kit::ObjectKey;
 use jiff::Timestamp;
-use kube_apply::{Applied, ApplyOptions, CommonMetadata, Owner, Prepared};
+use kube_apply::{Applied, ApplyOptions, CommonMetadata, Prepared};
 use manifest::Object;
 use reconcile_kit::base::placement;
 
@@ -16,15 +15,13 @@ use super::build::{self, Freshness, Output};
 use super::decrypt::Hidden;
 use super::ended::{CutOff, Ended, Failed};
 use super::inventory::{managed_before, recorded};
-use super::observe::Observed;
+use super::pass::Pass;
 use super::plan::{Plan, Trigger};
-use super::record::Recorder;
 use super::report::{self, Reports};
 use super::source_tree::{fetch, fetch_error, folder};
 use super::status::Health;
 use super::variables::{self, Variables};
 use super::{health, ignore, prune, rivals};
-use crate::context::Context;
 use crate::decryption::Keyring;
 use crate::error::Error;
 use crate::memory::{self, Run};
@@ -35,12 +32,10 @@ impl From<Error> for Box<Failed> {
     }
 }
 
-/// Context of one run.
-struct Job<'a> {
-    context: &'a Arc<Context>,
-    key: &'a ObjectKey,
-    observed: &'a Observed,
-    plan: &'a Plan,
+/// One run: a pass with its plan.
+struct Job<'p, 'a> {
+    pass: &'p mut Pass<'a>,
+    plan: &'p Plan,
     began: Timestamp,
 }
 
@@ -63,29 +58,16 @@ struct Made {
 
 /// Carries a plan out, up to where health is waited for.
 pub(super) async fn carry_out(
-    context: &Arc<Context>,
-    key: &ObjectKey,
-    observed: &Observed,
-    recorder: &mut Recorder<'_>,
+    pass: &mut Pass<'_>,
     plan: &Plan,
     began: Timestamp,
 ) -> Result<Ended, Box<Failed>> {
-    let job = Job {
-        context,
-        key,
-        observed,
-        plan,
-        began,
-    };
-    recorder.ensure_finalizer().await?;
-    let target = context
-        .base
-        .targets
-        .target_of(placement(&*observed.object))
-        .await
-        .map_err(Error::from)?;
+    pass.recorder.ensure_finalizer().await?;
+    let target = pass.context.base.targets.target_of(placement(pass.object()));
+    let target = target.await.map_err(Error::from)?;
+    let mut job = Job { pass, plan, began };
     let inputs = job.gather().await?;
-    let before = context.memory.with(key, |entry| entry.applied.clone());
+    let before = job.pass.remembered(|entry| entry.applied.clone());
     // Elsewhere, or by someone else, nothing that is remembered is true: a tenant must be allowed what it takes over.
     let before = before.filter(|applied| applied.place == target.place);
     if let Some(run) = job.moved_on(before.as_ref(), &inputs).await? {
@@ -97,17 +79,17 @@ pub(super) async fn carry_out(
     let made = job.make(&target, inputs).await?;
     // Who asks for a reconcile wants everything applied, whatever is remembered of it.
     let afresh = plan.trigger == Trigger::Requested || before.is_none();
-    let (run, applied) = job.apply(&target, recorder, made, afresh).await?;
-    health::begin(context, &target, key, observed, run, applied).await
+    let (run, applied) = job.apply(&target, made, afresh).await?;
+    health::begin(job.pass, &target, run, applied).await
 }
 
-impl Job<'_> {
+impl Job<'_, '_> {
     fn object(&self) -> &Kustomization {
-        &self.observed.object
+        self.pass.object()
     }
 
     async fn gather(&self) -> Result<Inputs, Error> {
-        let Self { context, key, .. } = self;
+        let Pass { context, key, .. } = &*self.pass;
         Ok(Inputs {
             tree: Arc::new(fetch(context, &self.plan.artifact()).await?),
             variables: Variables::read(&context.base.client, &key.namespace, self.object()).await?,
@@ -122,7 +104,7 @@ impl Job<'_> {
         before: Option<&memory::Applied>,
         inputs: &Inputs,
     ) -> Result<Option<Run>, Error> {
-        let (observed, plan) = (self.observed, self.plan);
+        let (observed, plan) = (&self.pass.observed, self.plan);
         let attempt = observed.attempt.as_ref();
         let succeeded = attempt.is_some_and(|attempt| attempt.outcome == memory::Outcome::Succeeded);
         let may_be_same = matches!(plan.trigger, Trigger::Revision | Trigger::Variables);
@@ -155,7 +137,7 @@ impl Job<'_> {
             variables,
             keys,
         } = inputs;
-        let (context, plan) = (self.context, self.plan);
+        let (context, plan) = (self.pass.context, self.plan);
         let artifact = plan.artifact();
         let folder = folder(&tree, self.object(), &artifact).await?;
         let spec = Arc::new(self.object().spec.clone());
@@ -203,13 +185,12 @@ impl Job<'_> {
 
     /// Applies what was made, and deletes what is not made any more.
     async fn apply(
-        &self,
+        &mut self,
         target: &Target,
-        recorder: &mut Recorder<'_>,
         made: Made,
         afresh: bool,
     ) -> Result<(Run, Applied), Box<Failed>> {
-        let (context, plan, object) = (self.context, self.plan, self.object());
+        let plan = self.plan;
         let Made {
             objects,
             hidden,
@@ -229,15 +210,15 @@ impl Job<'_> {
         let prepared = prepared.confidential(|_| confidential);
         let new = prepared.inventory();
         if afresh {
-            let (owner, managed) = (self.owner(), target.engine.managed());
+            let (owner, managed) = (self.pass.owner(), target.engine.managed());
             new.iter().for_each(|(id, _)| managed.forget_record(&owner, id));
         }
-        let old = managed_before(object);
+        let old = managed_before(self.object());
         let all = recorded(&old.union(&new));
-        let recorded_first = recorder.applying(plan, all.clone()).await;
+        let recorded_first = self.pass.recorder.applying(plan, all.clone()).await;
         recorded_first.map_err(|error| failed(error, None))?;
 
-        let applied = target.engine.apply(prepared, &options(object)).await;
+        let applied = target.engine.apply(prepared, &options(self.object())).await;
         let applied = applied.map_err(|error| {
             // What no one was allowed to make is not managed: it would be deleted later, in vain.
             let managed = match error.wrote_nothing() {
@@ -254,9 +235,9 @@ impl Job<'_> {
             })
         })?;
         let changes = report::changes(&applied);
-        recorder.changes(plan, &applied, changes.as_deref());
-        rivals::took(context, self.key, &applied);
-        let pruned = prune::prune(context, target, self.observed, recorder, plan, &old, &new).await;
+        self.pass.recorder.changes(plan, &applied, changes.as_deref());
+        rivals::took(self.pass, &applied);
+        let pruned = prune::prune(self.pass, target, plan, &old, &new).await;
         let inventory = pruned.map_err(|(error, inventory)| failed(error, Some(inventory)))?;
         let run = Run {
             plan: plan.clone(),
@@ -269,15 +250,8 @@ impl Job<'_> {
                 .map(|text| (report::CHANGES.to_owned(), text))
                 .collect(),
         };
-        context.memory.with(self.key, |entry| entry.applied = Some(known));
+        self.pass.remembered(|entry| entry.applied = Some(known));
         Ok((run, applied))
-    }
-
-    fn owner(&self) -> Owner {
-        Owner {
-            namespace: self.key.namespace.clone(),
-            name: self.key.name.clone(),
-        }
     }
 
     async fn prepare(
@@ -286,7 +260,10 @@ impl Job<'_> {
         objects: Vec<Object>,
     ) -> Result<Prepared, kube_apply::ApplyError> {
         let common = common_metadata(self.object());
-        let prepared = target.engine.prepare(&self.owner(), objects, &common).await?;
+        let prepared = target
+            .engine
+            .prepare(&self.pass.owner(), objects, &common)
+            .await?;
         Ok(match ignore::rules(self.object()) {
             Ok(rules) => prepared.ignoring(&rules),
             // Stalled, or it would not run.

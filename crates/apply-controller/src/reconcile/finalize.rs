@@ -5,50 +5,41 @@ use std::time::Duration;
 
 use api::kustomize::{DeletionPolicy, Kustomization};
 use cluster_access::targets::Target;
-use controller_kit::ObjectKey;
 use controller_kit::queue::Outcome as Next;
-use kube_apply::{Owner, PruneOptions};
+use kube_apply::PruneOptions;
 use manifest::ObjectId;
 use reconcile_kit::base::placement;
 
-use super::observe::Observed;
-use super::record::Recorder;
+use super::pass::Pass;
 use super::{handover, prune};
-use crate::context::Context;
 use crate::memory::Termination;
 
 /// Removes what is to be removed, then lets the object go. Waiting for termination holds no worker.
-pub(super) async fn finalize(
-    context: &Arc<Context>,
-    key: &ObjectKey,
-    observed: &Observed,
-    mut recorder: Recorder<'_>,
-) -> Next {
-    let object = &observed.object;
-    if !recorder.has_finalizer() {
-        context.forget(key);
+pub(super) async fn finalize(mut pass: Pass<'_>) -> Next {
+    if !pass.recorder.has_finalizer() {
+        pass.context.forget(pass.key);
         return Next::Done;
     }
-    match context.memory.with(key, |entry| entry.termination) {
+    match pass.remembered(|entry| entry.termination) {
         Some(Termination::Awaited) => return Next::Done,
         Some(Termination::Over) => {}
         None => {
-            let deleted = match delete(context, key, object, &mut recorder).await {
+            let deleted = match delete(&mut pass).await {
                 Ok(deleted) => deleted,
                 Err(Held::Failed) => return Next::Backoff,
-                Err(Held::HandingOver) => return handing_over(context, key),
+                Err(Held::HandingOver) => return handing_over(&pass),
             };
-            if object.deletion_policy() == DeletionPolicy::WaitForTermination
+            if pass.object().deletion_policy() == DeletionPolicy::WaitForTermination
                 && let Some((target, deleted)) = deleted.filter(|(_, deleted)| !deleted.is_empty())
             {
-                await_termination(context, key, object, target, deleted);
+                await_termination(&pass, target, deleted);
                 return Next::Done;
             }
         }
     }
-    match recorder.remove_finalizer().await {
+    match pass.recorder.remove_finalizer().await {
         Ok(()) => {
-            context.forget(key);
+            pass.context.forget(pass.key);
             Next::Done
         }
         Err(_) => Next::Backoff,
@@ -63,8 +54,8 @@ enum Held {
     HandingOver,
 }
 
-fn handing_over(context: &Context, key: &ObjectKey) -> Next {
-    let waits = context.memory.with(key, |entry| entry.handing_over.clone());
+fn handing_over(pass: &Pass<'_>) -> Next {
+    let waits = pass.remembered(|entry| entry.handing_over.clone());
     waits.map_or(Next::Backoff, |waits| match waits.moved {
         true => Next::After(Duration::ZERO),
         false => Next::After(reconcile_kit::patience::until(waits.until())),
@@ -74,23 +65,25 @@ fn handing_over(context: &Context, key: &ObjectKey) -> Next {
 /// Deleted objects, and their target.
 type Deleted = (Arc<Target>, Vec<(ObjectId, String)>);
 
-async fn delete(
-    context: &Context,
-    key: &ObjectKey,
-    object: &Kustomization,
-    recorder: &mut Recorder<'_>,
-) -> Result<Option<Deleted>, Held> {
-    context.memory.with(key, |entry| entry.wait = None);
+async fn delete(pass: &mut Pass<'_>) -> Result<Option<Deleted>, Held> {
+    pass.remembered(|entry| entry.wait = None);
+    let owner = pass.owner();
+    let Pass {
+        context,
+        key,
+        observed,
+        recorder,
+    } = pass;
+    let object = &*observed.object;
     if !deletes(object) {
         return Ok(None);
     }
-    let target = match context.base.targets.has_account(placement(object)).await {
-        Ok(true) => context
-            .base
-            .targets
-            .target_of(placement(object))
-            .await
-            .map_err(|error| error.to_string()),
+    let targets = &context.base.targets;
+    let target = match targets.has_account(placement(object)).await {
+        Ok(true) => {
+            let target = targets.target_of(placement(object)).await;
+            target.map_err(|error| error.to_string())
+        }
         // As in Flux: without its account nothing can be deleted, and the object must not hang for that.
         Ok(false) => {
             recorder.left_behind(&super::inventory::managed_before(object).sorted());
@@ -102,10 +95,6 @@ async fn delete(
         recorder.cannot_prune(&error);
         Held::Failed
     })?;
-    let owner = Owner {
-        namespace: key.namespace.clone(),
-        name: key.name.clone(),
-    };
     let Some(sorted) = handover::at_the_end(context, key, object, &target).await else {
         return Err(Held::HandingOver);
     };
@@ -140,17 +129,10 @@ fn deletes(object: &Kustomization) -> bool {
         }
 }
 
-fn await_termination(
-    context: &Arc<Context>,
-    key: &ObjectKey,
-    object: &Kustomization,
-    target: Arc<Target>,
-    deleted: Vec<(ObjectId, String)>,
-) {
-    context
-        .memory
-        .with(key, |entry| entry.termination = Some(Termination::Awaited));
-    let (context, key, timeout) = (Arc::clone(context), key.clone(), object.timeout().into());
+fn await_termination(pass: &Pass<'_>, target: Arc<Target>, deleted: Vec<(ObjectId, String)>) {
+    pass.remembered(|entry| entry.termination = Some(Termination::Awaited));
+    let (context, key) = (Arc::clone(pass.context), pass.key.clone());
+    let timeout = pass.object().timeout().into();
     tokio::spawn(async move {
         // As in Flux, the object goes even if some of what it managed hangs; it is only told.
         if let Err(left) = target.engine.wait_terminated(&deleted, timeout).await {

@@ -17,11 +17,12 @@ use kube_apply::{Action, Applied};
 use kube_health::{Checks, Outcome, Target, WaitRequest};
 use manifest::{GroupVersionKind, ObjectId};
 
+use super::conclude::{conclude_failure, conclude_success, remember};
 use super::decide::Decision;
 use super::ended::CutOff;
 use super::observe::Observed;
+use super::pass::Pass;
 use super::plan::Trigger;
-use super::record::Recorder;
 use super::status::Health;
 use super::{Ended, Failed, Plan};
 use crate::context::Context;
@@ -36,14 +37,12 @@ static NEXT_WAIT: AtomicU64 = AtomicU64::new(0);
 
 /// Starts to wait, if the spec asks for it and something is not healthy yet.
 pub(super) async fn begin(
-    context: &Arc<Context>,
+    pass: &Pass<'_>,
     place: &Place,
-    key: &ObjectKey,
-    observed: &Observed,
     run: Run,
     applied: Applied,
 ) -> Result<Ended, Box<Failed>> {
-    let targets = targets(&observed.object, applied);
+    let targets = targets(pass.object(), applied);
     if targets.is_empty() {
         return Ok(Ended::Done {
             run: Box::new(run),
@@ -51,7 +50,7 @@ pub(super) async fn begin(
         });
     }
     // Understood already, or the object would be stalled.
-    let checks = reconcile_kit::checks::checks(&*observed.object).unwrap_or_default();
+    let checks = reconcile_kit::checks::checks(pass.object()).unwrap_or_default();
     let targets = look_up(place, targets, &checks).await;
     let request = WaitRequest {
         jobs_with_ttl: targets
@@ -60,12 +59,12 @@ pub(super) async fn begin(
             .map(|target| target.id.clone())
             .collect(),
         objects: targets,
-        timeout: observed.object.timeout().into(),
-        fail_fast: context.fail_fast,
+        timeout: pass.object().timeout().into(),
+        fail_fast: pass.context.fail_fast,
         checks,
     };
     let hub = place.hub.clone();
-    let teller = Teller::new(context, key);
+    let teller = Teller::new(pass.context, pass.key);
     let telling = teller.clone();
     let mut wait = Box::pin(async move {
         let tell = |report| telling.tell_present(&report);
@@ -80,7 +79,7 @@ pub(super) async fn begin(
             Err(failed(&run, report, Duration::ZERO))
         }
         Poll::Pending => {
-            watch(teller, observed, run, wait);
+            watch(teller, &pass.observed, run, wait);
             Ok(Ended::Waiting)
         }
     }
@@ -133,7 +132,7 @@ fn watch(
 ) {
     let (context, key, number) = (Arc::clone(&teller.context), teller.key.clone(), teller.number);
     let interval = context.base.jittered(observed.object.spec.interval.into());
-    super::conclude::remember(
+    remember(
         &context,
         &key,
         run.plan.clone(),
@@ -171,33 +170,26 @@ fn watch(
 
 /// Tells of a wait that ends because something newer begins, as Flux does. Whoever goes on says the rest in the status; who
 /// does nothing more, because it is suspended, says it here.
-pub(super) async fn cancel(
-    context: &Context,
-    key: &ObjectKey,
-    observed: &Observed,
-    decision: &Decision,
-    recorder: &mut Recorder<'_>,
-) {
+pub(super) async fn cancel(pass: &mut Pass<'_>, decision: &Decision) {
     let trigger = match decision {
-        Decision::Run(plan) if plan.trigger == Trigger::Revision => observed.source_name.clone(),
+        Decision::Run(plan) if plan.trigger == Trigger::Revision => pass.observed.source_name.clone(),
         Decision::Run(_) | Decision::Suspended | Decision::Finalize | Decision::Stalled { .. } => {
-            format!("Kustomization/{key}")
+            format!("Kustomization/{}", pass.key)
         }
         _ => return,
     };
     // One whose answer is there is over already.
-    let ended = context
-        .memory
-        .with(key, |entry| entry.wait.take_if(|wait| wait.answer.is_none()));
+    let ended = pass.remembered(|entry| entry.wait.take_if(|wait| wait.answer.is_none()));
     if let Some(ended) = ended {
         let is_last = *decision == Decision::Suspended;
-        recorder.health_canceled(&ended.run.plan, &trigger, is_last).await;
+        let plan = &ended.run.plan;
+        pass.recorder.health_canceled(plan, &trigger, is_last).await;
     }
 }
 
 /// Says in the status that health is being waited for, once it takes long enough to be worth it.
-pub(super) async fn tell(context: &Context, key: &ObjectKey, mut recorder: Recorder<'_>) -> Next {
-    let run = context.memory.with(key, |entry| {
+pub(super) async fn tell(mut pass: Pass<'_>) -> Next {
+    let run = pass.remembered(|entry| {
         let wait = entry.wait.as_mut()?;
         wait.told = true;
         Some((wait.run.clone(), wait.present.clone()))
@@ -205,21 +197,15 @@ pub(super) async fn tell(context: &Context, key: &ObjectKey, mut recorder: Recor
     let Some((run, present)) = run else {
         return Next::Done;
     };
-    match recorder.waiting(&run, present).await {
+    match pass.recorder.waiting(&run, present).await {
         Ok(()) => Next::Done,
         Err(_) => Next::Backoff,
     }
 }
 
 /// Records the answer of a wait that is over.
-pub(super) async fn conclude(
-    context: &Arc<Context>,
-    key: &ObjectKey,
-    observed: &Observed,
-    recorder: Recorder<'_>,
-    plan: &Plan,
-) -> Next {
-    let ended = context.memory.with(key, |entry| {
+pub(super) async fn conclude(pass: Pass<'_>, plan: &Plan) -> Next {
+    let ended = pass.remembered(|entry| {
         let wait = entry.wait.as_mut()?;
         let (answer, at) = wait.answer.take()?;
         let (run, began) = (wait.run.clone(), wait.began);
@@ -230,14 +216,11 @@ pub(super) async fn conclude(
         return Next::Done;
     };
     match answer {
-        Outcome::Healthy => {
-            super::conclude::conclude_success(context, key, observed, recorder, run, Health::Passed(after))
-                .await
-        }
+        Outcome::Healthy => conclude_success(pass, run, Health::Passed(after)).await,
         Outcome::Unhealthy(report) | Outcome::TimedOut(report) => {
             let began = run.began;
             let failed = failed(&run, report, after);
-            super::conclude::conclude_failure(context, key, observed, recorder, plan, *failed, began).await
+            conclude_failure(pass, plan, *failed, began).await
         }
     }
 }

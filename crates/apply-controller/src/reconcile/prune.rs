@@ -5,18 +5,15 @@
 
 use api::kustomize::{Kustomization, ResourceInventory};
 use cluster_access::targets::Target;
-use controller_kit::ObjectKey;
 use jiff::Timestamp;
 use kube::ResourceExt as _;
-use kube_apply::{Inventory, Owner, PruneOptions, Pruned, Refused, inventory};
+use kube_apply::{Inventory, PruneOptions, Pruned, Refused, inventory};
 
 use super::handover;
 use super::inventory::recorded;
-use super::observe::Observed;
+use super::pass::Pass;
 use super::plan::Plan;
-use super::record::Recorder;
 use crate::confirmation::CONFIRM_ANNOTATION;
-use crate::context::Context;
 use crate::error::Error;
 
 /// Says what was refused, and how to go on.
@@ -32,45 +29,34 @@ pub fn explained(object: &Kustomization, refused: &Refused) -> String {
 
 /// Deletes what left the source. Returns what is managed afterwards, also beside an error.
 pub(super) async fn prune(
-    context: &Context,
+    pass: &Pass<'_>,
     target: &Target,
-    observed: &Observed,
-    recorder: &mut Recorder<'_>,
     plan: &Plan,
     old: &Inventory,
     new: &Inventory,
 ) -> Result<ResourceInventory, (Error, ResourceInventory)> {
-    let object = &*observed.object;
-    let key = ObjectKey::of(object);
-    let began = context
-        .memory
-        .with(&key, |entry| entry.handing_over.take().map(|waits| waits.since));
+    let (context, object) = (pass.context, pass.object());
+    let began = pass.remembered(|entry| entry.handing_over.take().map(|waits| waits.since));
     let stale = inventory::diff(old, new);
     if !object.spec.prune || stale.is_empty() {
         return Ok(recorded(new));
     }
     let since = began.unwrap_or_else(Timestamp::now);
     let sorted = handover::sort(context, object, target, stale, since).await;
-    handover::remember(context, &key, &sorted, since);
+    handover::remember(context, pass.key, &sorted, since);
     // What is handed over stays managed until then.
     let kept = new.union(&sorted.waiting.iter().cloned().collect());
     let stale = sorted.to_be_deleted();
     if stale.is_empty() {
         return Ok(recorded(&kept));
     }
-    let owner = Owner {
-        namespace: object.namespace().unwrap_or_default(),
-        name: object.name_any(),
-    };
     let options = PruneOptions {
         guard: context.prune.in_a_run(object, target, old, &kept),
     };
-    let pruned = handover::delete(target, &owner, &sorted, &options).await;
-    recorder.pruned(Some(plan), &pruned);
+    let pruned = handover::delete(target, &pass.owner(), &sorted, &options).await;
+    pass.recorder.pruned(Some(plan), &pruned);
     if let Some(refused) = &pruned.refused {
-        context
-            .memory
-            .with(&key, |entry| entry.prune_refused = Some(refused.token.clone()));
+        pass.remembered(|entry| entry.prune_refused = Some(refused.token.clone()));
     }
     let Some(error) = error(object, &pruned) else {
         return Ok(recorded(&kept));

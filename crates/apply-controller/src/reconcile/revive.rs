@@ -5,13 +5,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::kustomize::Kustomization;
-use controller_kit::ObjectKey;
 use reconcile_kit::base::placement;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::ended::CutOff;
-use crate::context::Context;
+use super::pass::Pass;
 
 /// After so many failures in a row that ended like this, the retry interval decides: something else is wrong.
 const REVIVALS: u8 = 5;
@@ -19,16 +17,15 @@ const REVIVALS: u8 = 5;
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// Wakes the object when what these objects lack has ended, or is back.
-pub(super) fn when_possible(
-    context: &Arc<Context>,
-    key: &ObjectKey,
-    object: &Arc<Kustomization>,
-    cut_off: CutOff,
-) {
+pub(super) fn when_possible(pass: &Pass<'_>, cut_off: CutOff) {
     if cut_off.objects.is_empty() {
         return;
     }
-    let (waker, woken, object) = (Arc::clone(context), key.clone(), Arc::clone(object));
+    let (waker, woken, object) = (
+        Arc::clone(pass.context),
+        pass.key.clone(),
+        Arc::clone(&pass.observed.object),
+    );
     let wait = async move {
         let Ok(target) = waker.base.targets.target_of(placement(&*object)).await else {
             return;
@@ -38,7 +35,7 @@ pub(super) fn when_possible(
         waker.memory.with(&woken, |entry| entry.revived = true);
         waker.base.queue.add(woken);
     };
-    context.memory.with(key, |entry| {
+    pass.remembered(|entry| {
         entry.revivals = entry.revivals.saturating_add(1);
         if entry.revivals <= REVIVALS {
             entry.revival = Some(AbortOnDropHandle::new(tokio::spawn(wait)));

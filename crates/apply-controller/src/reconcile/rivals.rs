@@ -5,21 +5,24 @@ use kube_apply::{Applied, Owner};
 use manifest::ObjectId;
 
 use super::inventory::managed_before;
+use super::pass::Pass;
 use crate::context::Context;
 use crate::memory::rivals::Rivals;
 
 /// Takes in what a run took from others.
-pub(super) fn took(context: &Context, key: &ObjectKey, applied: &Applied) {
+pub(super) fn took(pass: &Pass<'_>, applied: &Applied) {
     let taken = applied.changes.iter().filter_map(|change| {
         let other = change.taken_from.as_ref()?;
         Some((change.id.clone(), key_of(other)))
     });
-    let objects = taken.filter(|(id, other)| is_rival(context, other, id)).collect();
+    let objects = taken
+        .filter(|(id, other)| is_rival(pass.context, other, id))
+        .collect();
     let rivals = Rivals {
         objects,
         untold: false,
     };
-    context.memory.with(key, |entry| entry.rivals = rivals);
+    pass.remembered(|entry| entry.rivals = rivals);
 }
 
 /// Notes that another owner applied an object of ours. Returns whether the status has to say so, which it does not while we
