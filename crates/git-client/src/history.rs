@@ -1,4 +1,4 @@
-//! Whether a branch leads to a commit, for a commit that is pinned together with a branch.
+//! Finds out whether a branch leads to a commit, for a commit that is pinned together with a branch.
 //!
 //! In: the commit, which the server is known to have, and the head of the branch. The server is asked for the commits that
 //! lead to the head and not to the commit, without their content: the branch leads to the commit exactly if it is a parent

@@ -1,4 +1,4 @@
-//! Whether a definition can be used by the objects that need it, and waiting for that by watching.
+//! Waits, by watching, until a definition can be used by the objects that need it.
 //!
 //! Only for CRDs, namespaces and classes between the stages of one apply. Health of workloads is another crate's.
 

@@ -1,4 +1,4 @@
-//! Whether a body is a CDEvent of version 0.4 of the specification, as its Go SDK decides it for Flux: the context, the
+//! Checks that a body is a CDEvent of version 0.4 of the specification, as its Go SDK does for Flux: the context, the
 //! subject, and per type the fields of the content (`cdevents/vocabulary.txt`). Fields that are not known are passed over,
 //! and empty texts count as missing.
 //!

@@ -1,4 +1,4 @@
-//! Whether the artifact service is served, and whether those who call it can.
+//! Checks that the artifact service is served and that its clients can reach it.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Whether whoever asks may do what an installation does: found out before anything is done, and told all at once.
+//! Checks, before anything is changed, that the user may do all that an installation does, and reports every missing right at
+//! once.
 
 use delivery_graph::kind;
 use futures::{StreamExt as _, TryStreamExt as _, stream};

@@ -1,4 +1,4 @@
-//! Whether the API server is new enough for the chart.
+//! Checks that the API server is new enough for the chart.
 
 use kube::Client;
 

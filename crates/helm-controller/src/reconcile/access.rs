@@ -1,4 +1,5 @@
-//! Whether the owner of a source in another namespace lets an object have a HelmChart made of it (`windlass.dev/access-from`).
+//! Decides whether the owner of a source in another namespace lets an object have a HelmChart made of it
+//! (`windlass.dev/access-from`).
 //!
 //! The HelmChart is made beside its source, where source-controller sees no foreign reference any more: it is asked here,
 //! before one is made and at each run. So is the source of a HelmChart that `chartRef` names: what its owner says holds for

@@ -1,4 +1,4 @@
-//! Whether the spec has moved a release elsewhere: to another name, namespace or chart.
+//! Detects that the spec moved a release elsewhere: to another name, namespace or chart.
 
 use api::helm::{ChartNameChangeStrategy, HelmRelease, HelmReleaseStatus};
 pub(super) use flux_spec::release::names::full_release_name;

@@ -1,4 +1,4 @@
-//! Whether a stored revision is the one that the controller left, and the one that is desired.
+//! Compares a stored revision with the one that the controller left and the one that is desired.
 
 use api::helm::Snapshot;
 use helm_release::{Release, Status, observation};

@@ -1,4 +1,4 @@
-//! Whether a policy may refer to a repository in another namespace.
+//! Decides whether a policy may refer to a repository in another namespace.
 
 use api::image::{ImagePolicy, ImageRepository};
 use api::meta::AccessFrom;

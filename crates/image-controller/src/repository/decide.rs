@@ -1,4 +1,4 @@
-//! Whether a scan is due. Pure.
+//! Decides whether a scan is due. Pure.
 
 use std::time::Duration;
 

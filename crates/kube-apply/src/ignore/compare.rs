@@ -1,4 +1,4 @@
-//! Whether an object is as its manifest would have it, but for ignored fields.
+//! Compares an object with its manifest, except for ignored fields.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Whether what an Alert wants goes to its Provider: the second half of routing, in Flux's order and words.
+//! Decides whether an event that an Alert wants goes to its Provider: the second half of routing, in Flux's order and words.
 
 use std::str::FromStr as _;
 

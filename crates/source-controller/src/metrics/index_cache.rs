@@ -1,4 +1,4 @@
-//! Whether the index that is kept of a Helm repository was enough to find a chart, under Flux's name for that.
+//! Counts hits and misses of the cached indexes of Helm repositories, under Flux's name.
 
 use artifact::store::ObjectKey;
 use prometheus_client::encoding::EncodeLabelSet;
