@@ -48,7 +48,7 @@ fn a_killed_controller_neither_loses_nor_doubles_a_commit() {
         });
         apply_own(&scene, "ImageUpdateAutomation", automation).await?;
         let options = ControllerOptions {
-            flags: vec![format!("--watch-label-selector={KILLED}")],
+            flags: vec![format!("--watch-label-selector={KILLED}=true")],
             ..ControllerOptions::default()
         };
         let kubeconfig = scene.world.control_plane.kubeconfig_path();

@@ -5,6 +5,7 @@
 mod access;
 mod commits;
 mod kill;
+mod leases;
 mod races;
 mod registries;
 mod world;

@@ -4,9 +4,8 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use anyhow::Result;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::Client;
 use kube::api::DynamicObject;
-use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
 use testkit::controller::ControllerOptions;
 use testkit::git::{Change, Repository};
@@ -35,21 +34,6 @@ impl World {
         let control_plane = ControlPlane::shared().await?;
         let client = control_plane.client();
         install_crds(&client).await?;
-        let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
-        for crd in api::crd::images() {
-            let name = crd.name_any();
-            apply(&client, &serde_json::to_value(crd)?).await?;
-            let is_served = |crd: &CustomResourceDefinition| {
-                let conditions = crd
-                    .status
-                    .iter()
-                    .flat_map(|status| status.conditions.iter().flatten());
-                conditions
-                    .into_iter()
-                    .any(|found| found.type_ == "Established" && found.status == "True")
-            };
-            wait_for(&definitions, &name, is_served, PATIENCE).await?;
-        }
         let kubeconfig = control_plane.kubeconfig_path();
         let others = ControllerOptions {
             flags: vec![format!("--watch-label-selector=!{KILLED}")],

@@ -14,6 +14,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::admin::{self, Ready};
+use crate::elections::Elections;
 use crate::events::{Recorder, Webhook};
 use crate::flags::WatchFlags;
 use crate::leader::{self, Leadership};
@@ -41,6 +42,8 @@ pub struct Context {
     pub recorder: Recorder,
     /// Cancelled when the work shall end.
     pub token: CancellationToken,
+    /// Leases of other controllers whose work this process does, too.
+    pub elections: Elections,
     /// Where to say what is ready.
     pub ready: Ready,
     /// Name given by the [`App`].
@@ -145,8 +148,10 @@ where
     );
     let finished = CancellationToken::new();
     let (recorder, events) = Recorder::start(client.clone(), app.name, webhook, finished.clone());
+    let elections = Elections::new(vital.clone(), &app, &namespace, &metrics, leadership.token());
     let context = Context {
         client,
+        elections: elections.clone(),
         metrics,
         recorder,
         token: leadership.token(),
@@ -154,20 +159,26 @@ where
         name: app.name,
         namespace,
     };
-    let result = lead(&leadership, work(context)).await;
+    let result = lead(&leadership, &elections, work(context)).await;
     finished.cancel();
     if timeout(LAST_EVENTS_TIMEOUT, events).await.is_err() {
         tracing::error!("the last events could not be written in time");
     }
+    elections.release().await;
     leadership.release().await;
     result
 }
 
 /// Does the work as long as this process leads; drops it where it stands when leadership is lost.
-async fn lead(leadership: &Leadership, work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
+async fn lead(
+    leadership: &Leadership,
+    elections: &Elections,
+    work: impl Future<Output = anyhow::Result<()>>,
+) -> anyhow::Result<()> {
     tokio::select! {
         biased;
         () = leadership.lost() => Err(LeadershipLost.into()),
+        () = elections.lost() => Err(LeadershipLost.into()),
         result = work => result,
     }
 }

@@ -106,6 +106,11 @@ impl Leadership {
         self.lost.cancelled().await;
     }
 
+    /// Cancelled when leadership is lost.
+    pub(crate) fn lost_token(&self) -> CancellationToken {
+        self.lost.clone()
+    }
+
     /// Gives the Lease up, if the flags ask for it. To be called when no work is going on any more.
     pub async fn release(self) {
         self.stop.cancel();

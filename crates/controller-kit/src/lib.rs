@@ -8,7 +8,7 @@
 //! | [`access_from`] | who may refer to a source from another namespace |
 //! | [`credentials`] | what a controller needs to call another: an authority to trust, and a token |
 //! | [`impersonation`], [`kubeconfig`] | working as someone's service account; on someone's cluster |
-//! | [`client`], [`leader`] | the connection to the Kubernetes API; who of several replicas works |
+//! | [`client`], [`leader`], [`Elections`] | the connection to the Kubernetes API; who of several replicas works |
 //! | [`runtime`], [`ObjectKey`] | from watches to keys |
 //! | [`queue`], [`jitter`] | which object is worked on next, and when |
 //! | [`conditions`], [`status`], [`finalizer`] | what is written back: pure on one side, one patch on the other |
@@ -37,6 +37,7 @@ pub mod status;
 pub mod telemetry;
 
 mod app;
+mod elections;
 mod object_key;
 mod standby;
 
@@ -45,6 +46,7 @@ mod mock_api;
 
 pub use crate::flags::App;
 pub use app::{Context, LeadershipLost, run, run_serving};
+pub use elections::Elections;
 pub use object_key::{ObjectKey, check_name};
 
 /// The controller of the documentation, so that it compiles.

@@ -85,15 +85,35 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         () = feed(touched_policies, &queues.policies) => anyhow::bail!("the watch of ImagePolicies ended"),
         () = feed(touched_automations, &queues.automations) => anyhow::bail!("the watch of ImageUpdateAutomations ended"),
         () = wake => anyhow::bail!("the watch of GitRepositories ended"),
-        _ = async {
+        result = async {
             listed(&context).await;
-            tokio::join!(
-                work::<ImageRepository, _, _>(&queues.repositories, workers, &kit, &context, repository::reconcile),
-                work::<ImagePolicy, _, _>(&queues.policies, workers, &kit, &context, policy::reconcile),
-                work::<ImageUpdateAutomation, _, _>(&queues.automations, workers, &kit, &context, automation::reconcile),
+            tokio::try_join!(
+                reflect(&queues, workers, &kit, &context),
+                automate(&queues.automations, workers, &kit, &context),
             )
-        } => Ok(()),
+        } => result.map(|_| ()),
     }
+}
+
+async fn reflect(queues: &Queues, workers: u16, kit: &Kit, context: &Arc<Context>) -> anyhow::Result<()> {
+    tokio::join!(
+        work::<ImageRepository, _, _>(&queues.repositories, workers, kit, context, repository::reconcile),
+        work::<ImagePolicy, _, _>(&queues.policies, workers, kit, context, policy::reconcile),
+    );
+    Ok(())
+}
+
+/// Automations wait for a Lease of their own: Flux has a controller of their own for them, which may still be at work.
+async fn automate(
+    queue: &Queue<ObjectKey>,
+    workers: u16,
+    kit: &Kit,
+    context: &Arc<Context>,
+) -> anyhow::Result<()> {
+    if kit.elections.win(AUTOMATION).await? {
+        work::<ImageUpdateAutomation, _, _>(queue, workers, kit, context, automation::reconcile).await;
+    }
+    Ok(())
 }
 
 /// Waits until all kinds are listed: what is not seen yet must not be taken for something that is not there.
