@@ -13,11 +13,12 @@ pub const REPOSITORY: &str = "windlass";
 /// Their tag.
 pub const TAG: &str = "test";
 
-const CONTROLLERS: [&str; 4] = [
+const CONTROLLERS: [&str; 5] = [
     "source-controller",
     "apply-controller",
     "helm-controller",
     "notification-controller",
+    "image-controller",
 ];
 
 /// Packs the programs that tests run, without what only a debugger needs, and pushes the images.

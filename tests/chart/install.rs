@@ -34,8 +34,12 @@ async fn the_chart_is_installed_upgraded_and_uninstalled_with_nothing_left() {
     let claims = ["--set", "source.storage.size=1Gi"];
     let dry = [&claims[..], &["--dry-run=server"]].concat();
     cluster.install(&dry).await.unwrap();
-    cluster.install(&["--set", "crds.keep=false"]).await.unwrap();
-    assert_eq!(deployments(&cluster).await, CONTROLLERS);
+    let images = ["--set", "images.enabled=true,crds.keep=false"];
+    cluster.install(&images).await.unwrap();
+    let mut all = CONTROLLERS.to_vec();
+    all.insert(1, "image-reflector-controller");
+    assert_eq!(deployments(&cluster).await, all);
+    assert_eq!(definitions(&cluster).await, 15);
 
     cluster
         .helm(&["uninstall", "windlass", "--wait", "--timeout", "2m"])
@@ -78,7 +82,7 @@ async fn deployments_of_flux_are_replaced_in_place_and_objects_stay() {
     assert_eq!(after.resource_version(), before.resource_version());
 
     cluster.helm(&["uninstall", "windlass", "--wait"]).await.unwrap();
-    assert_eq!(definitions(&cluster).await, 12);
+    assert_eq!(definitions(&cluster).await, 15);
     sources.get(&name).await.unwrap();
 }
 

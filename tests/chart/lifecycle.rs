@@ -29,7 +29,7 @@ async fn scenario(world: &World) -> Result<()> {
     world.cluster.restricted_namespace().await;
     world.install(&[]).await?;
     let first = world.pods().await?;
-    ensure!(first.len() == 4, "{} Pods", first.len());
+    ensure!(first.len() == 5, "{} Pods", first.len());
     for pod in &first {
         as_it_should_run(world, pod)
             .await

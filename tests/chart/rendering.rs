@@ -7,7 +7,7 @@ use testkit::controller::program;
 use crate::cluster::{Helm, NAMESPACE, chart, said};
 
 /// Sets of values that reach each branch of the templates.
-const VALUES: [&[&str]; 7] = [
+const VALUES: [&[&str]; 9] = [
     &[],
     &[
         "sharding.shards={a,b}",
@@ -36,6 +36,18 @@ const VALUES: [&[&str]; 7] = [
         "source.storage.emptyDirSizeLimit=5Gi",
         "source.sigstoreTrustedRootSecret=sigstore",
         "networkPolicy.create=false",
+    ],
+    &[
+        "images.enabled=true",
+        "images.storage.size=1Gi",
+        "images.replicas=2",
+        "sharding.shards={a}",
+    ],
+    &[
+        "images.enabled=true",
+        "watch.allNamespaces=false",
+        "watch.labelSelector=team=a",
+        "monitoring.serviceMonitor.create=true",
     ],
     &[
         "monitoring.podMonitor.create=true",
@@ -85,6 +97,10 @@ async fn values_that_cannot_work_are_refused_by_name() {
         ("logging.level=loud", "logging/level"),
         ("apply.clusterAdmin=false", "set tenancy.defaultServiceAccount"),
         ("source.extraArgs={concurrent}", "source/extraArgs/0"),
+        (
+            "images.storage.size=1Gi,images.storage.existingClaim=tags",
+            "images.storage.size and images.storage.existingClaim exclude each other",
+        ),
         (
             "monitoring.podMonitor.create=true,monitoring.serviceMonitor.create=true",
             "create one of them",

@@ -13,7 +13,8 @@ use tempfile::TempDir;
 use testkit::controller::ControllerOptions;
 use testkit::git::Change;
 use testkit::message_sink::Call;
-use testkit::{Controller, GitServer, MessageSink, objects, wait_for};
+use testkit::registry::Artifact;
+use testkit::{Controller, GitServer, MessageSink, Registry, objects, wait_for};
 
 use crate::cluster::{Cluster, NAMESPACE, PATIENCE};
 
@@ -26,6 +27,7 @@ const TEMPLATE: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: releas
 async fn locked_down_controllers_deliver_with_the_roles_of_the_chart() {
     let cluster = Cluster::start().await;
     let values = [
+        "images.enabled=true",
         "apply.clusterAdmin=false",
         "helm.clusterAdmin=false",
         "tenancy.defaultServiceAccount=deployer",
@@ -99,6 +101,68 @@ async fn locked_down_controllers_deliver_with_the_roles_of_the_chart() {
         maps.get(name).await.unwrap();
     }
     statuses_are_not_the_tenants(&cluster.client).await.unwrap();
+}
+
+/// Policies of a namespace may use an ImageRepository of another one if the labels of theirs say so: those are read, too.
+#[tokio::test]
+async fn images_become_commits_with_the_roles_of_the_chart() {
+    let cluster = Cluster::start().await;
+    cluster.install(&["--set", "images.enabled=true"]).await.unwrap();
+    let accounts = Accounts::new(&cluster).unwrap();
+    let (git, registry) = (
+        GitServer::start().await.unwrap(),
+        Registry::start().await.unwrap(),
+    );
+    let artifact = Artifact::from_files("main@sha1:1", &[("content", "1.0.0")]).unwrap();
+    registry.push("web", &["1.0.0"], &artifact).await.unwrap();
+    let image = format!("{}/web", registry.address());
+    let repository = git.create_repository("fleet").unwrap();
+    let file = format!("image: {image}:0.0.0 # {{\"$imagepolicy\": \"{TENANT}:web\"}}\n");
+    repository
+        .commit("main", "first", &[Change::write("app.yaml", file)])
+        .unwrap();
+    create_tenant(&cluster.client).await.unwrap();
+    for object in images(&image) {
+        objects::apply(&cluster.client, &object).await.unwrap();
+    }
+    let source = objects::git_repository(TENANT, "fleet", repository.url(), "main");
+    objects::apply(&cluster.client, &source).await.unwrap();
+
+    let kubeconfig = accounts.kubeconfig("image-reflector-controller").await.unwrap();
+    let options = accounts.in_our_namespace(&["--enable-leader-election"]);
+    let _images = Controller::start_image(&kubeconfig, options).await.unwrap();
+    let automations = objects::api(
+        &cluster.client,
+        "image.toolkit.fluxcd.io/v1",
+        "ImageUpdateAutomation",
+        TENANT,
+    );
+    let is_pushed = |found: &DynamicObject| !objects::text(found, "/status/lastPushCommit").is_empty();
+    wait_for(&automations, "fleet", is_pushed, PATIENCE)
+        .await
+        .unwrap();
+    let written = repository.git(&["show", "main:app.yaml"]).unwrap();
+    assert!(written.contains(&format!("{image}:1.0.0")), "{written}");
+}
+
+/// An ImageRepository in a namespace of its own, and a policy and an automation of the tenant that use it.
+fn images(image: &str) -> Vec<Value> {
+    let object = |kind: &str, namespace: &str, name: &str, spec: Value| {
+        json!({"apiVersion": "image.toolkit.fluxcd.io/v1", "kind": kind,
+            "metadata": {"name": name, "namespace": namespace}, "spec": spec})
+    };
+    let labels = json!({"matchLabels": {"kubernetes.io/metadata.name": TENANT}});
+    let repository = json!({"image": image, "interval": "1h", "insecure": true,
+        "accessFrom": {"namespaceSelectors": [labels]}});
+    let policy = json!({"imageRepositoryRef": {"name": "web", "namespace": "default"},
+        "policy": {"semver": {"range": "*"}}});
+    let automation = json!({"sourceRef": {"kind": "GitRepository", "name": "fleet"}, "interval": "1h",
+        "git": {"commit": {"author": {"email": "bot@example.com"}}}});
+    vec![
+        object("ImageRepository", "default", "web", repository),
+        object("ImagePolicy", TENANT, "web", policy),
+        object("ImageUpdateAutomation", TENANT, "fleet", automation),
+    ]
 }
 
 /// Whoever has the role edit in a namespace writes specs there, and no status: consumers believe those.

@@ -6,8 +6,11 @@
 {{- fail (printf "%s.clusterAdmin is false: set tenancy.defaultServiceAccount, since %s has no rights of its own to apply anything with" $key $settings.name) }}
 {{- end }}
 {{- end }}
-{{- if and .Values.source.storage.size .Values.source.storage.existingClaim }}
-{{- fail "source.storage.size and source.storage.existingClaim exclude each other" }}
+{{- range $key := list "source" "images" }}
+{{- $storage := (index $.Values $key).storage }}
+{{- if and $storage.size $storage.existingClaim }}
+{{- fail (printf "%[1]s.storage.size and %[1]s.storage.existingClaim exclude each other" $key) }}
+{{- end }}
 {{- end }}
 {{- if and .Values.monitoring.podMonitor.create .Values.monitoring.serviceMonitor.create }}
 {{- fail "monitoring.podMonitor and monitoring.serviceMonitor would both scrape every controller, which counts everything twice: create one of them" }}

@@ -1,5 +1,6 @@
 {{/*
-A Deployment. In: root, key, controller (component and image), settings (its values), shard, args, ports, volumes, mounts.
+A Deployment. In: root, key, controller (component and image), settings (its values), shard, args, ports, volumes, mounts,
+recreate (whether the old Pod must end before the new one starts).
 */}}
 {{- define "windlass.deployment" -}}
 {{- $name := include "windlass.name" . -}}
@@ -14,8 +15,8 @@ metadata:
     control-plane: controller
 spec:
   replicas: {{ .settings.replicas }}
-  {{- if eq .key "source" }}
-  # As Flux's: two of them would write to one folder.
+  {{- if .recreate }}
+  # Two of them would write to one folder.
   strategy:
     type: Recreate
   {{- end }}
@@ -65,7 +66,7 @@ spec:
             {{- end }}
             - --watch-all-namespaces={{ .root.Values.watch.allNamespaces }}
             {{- if ne .key "notification" }}
-            {{- with include "windlass.labelSelector" . }}
+            {{- with ternary .root.Values.watch.labelSelector (include "windlass.labelSelector" .) (eq .key "images") }}
             - {{ printf "--watch-label-selector=%s" . | quote }}
             {{- end }}
             {{- with include "windlass.eventsAddress" .root }}

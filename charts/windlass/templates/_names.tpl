@@ -4,6 +4,7 @@ source: {component: source-controller, image: source-controller}
 apply: {component: kustomize-controller, image: kustomize-controller}
 helm: {component: helm-controller, image: helm-controller}
 notification: {component: notification-controller, image: notification-controller}
+images: {component: image-reflector-controller, image: image-controller}
 {{- end }}
 
 {{/* Labels of every object. part-of is what the flux command looks for. */}}

@@ -64,6 +64,24 @@
   verbs: [impersonate]
 {{- end }}
 
+{{- define "windlass.rules.images" -}}
+{{ include "windlass.rules.common" . }}
+{{ include "windlass.rules.references" . }}
+{{ include "windlass.rules.tokens" . }}
+- apiGroups: [image.toolkit.fluxcd.io]
+  resources: ["*"]
+  verbs: [get, list, watch, update, patch]
+- apiGroups: [source.toolkit.fluxcd.io]
+  resources: [gitrepositories]
+  verbs: [get, list, watch]
+{{- if .Values.watch.allNamespaces }}
+# Their labels decide which policies may use an ImageRepository of another namespace (spec.accessFrom).
+- apiGroups: [""]
+  resources: [namespaces]
+  verbs: [get]
+{{- end }}
+{{- end }}
+
 {{- define "windlass.rules.notification" -}}
 - apiGroups: [""]
   resources: [events]

@@ -13,11 +13,14 @@ use serde_json::json;
 
 use crate::{helm, image, kustomize, meta, notification, source, source_extensions};
 
-/// The CRDs of all kinds that the chart installs, in the order of their groups and names.
+/// The CRDs of all kinds, in the order of their groups and names.
 #[must_use]
 pub fn all() -> Vec<CustomResourceDefinition> {
     let mut crds = vec![
         helm::HelmRelease::crd(),
+        image::ImagePolicy::crd(),
+        image::ImageRepository::crd(),
+        image::ImageUpdateAutomation::crd(),
         kustomize::Kustomization::crd(),
         notification::Alert::crd(),
         notification::Provider::crd(),
@@ -29,18 +32,6 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         source::HelmChart::crd(),
         source::HelmRepository::crd(),
         source::OCIRepository::crd(),
-    ];
-    crds.iter_mut().for_each(finish);
-    crds
-}
-
-/// The CRDs of the kinds of images, which are not shipped yet: the chart does not install their controller.
-#[must_use]
-pub fn images() -> Vec<CustomResourceDefinition> {
-    let mut crds = vec![
-        image::ImagePolicy::crd(),
-        image::ImageRepository::crd(),
-        image::ImageUpdateAutomation::crd(),
     ];
     crds.iter_mut().for_each(finish);
     crds

@@ -52,6 +52,7 @@ impl Kind {
 }
 
 const SOURCES: &str = api::meta::SOURCE_GROUP;
+const IMAGES: &str = api::meta::IMAGE_GROUP;
 
 macro_rules! kind {
     ($group:expr, $version:literal, $kind:literal, $plural:literal, $words:expr, $suspends:literal, $answers:literal) => {
@@ -69,7 +70,7 @@ macro_rules! kind {
 
 /// In the order in which the data moves.
 #[rustfmt::skip] // one line for each kind
-pub static ALL: [Kind; 12] = [
+pub static ALL: [Kind; 15] = [
     kind!(SOURCES, "v1", "GitRepository", "gitrepositories", ["git", "gitrepo"], true, true),
     kind!(SOURCES, "v1", "OCIRepository", "ocirepositories", ["oci", "ocirepo"], true, true),
     kind!(SOURCES, "v1", "HelmRepository", "helmrepositories", ["helm", "helmrepo"], true, true),
@@ -79,6 +80,9 @@ pub static ALL: [Kind; 12] = [
     kind!("source.extensions.fluxcd.io", "v1beta1", "ArtifactGenerator", "artifactgenerators", ["generator", "ag"], false, true),
     kind!(api::meta::KUSTOMIZE_GROUP, "v1", "Kustomization", "kustomizations", ["ks"], true, true),
     kind!(api::meta::HELM_GROUP, "v2", "HelmRelease", "helmreleases", ["hr"], true, true),
+    kind!(IMAGES, "v1", "ImageRepository", "imagerepositories", ["imagerepo", "imgrepo"], true, true),
+    kind!(IMAGES, "v1", "ImagePolicy", "imagepolicies", ["imagepol", "imgpol"], true, true),
+    kind!(IMAGES, "v1", "ImageUpdateAutomation", "imageupdateautomations", ["imageupdate", "iua", "imgupd", "imgauto"], true, true),
     kind!(api::meta::NOTIFICATION_GROUP, "v1", "Receiver", "receivers", [], true, true),
     kind!(api::meta::NOTIFICATION_GROUP, "v1beta3", "Provider", "providers", ["alert-provider", "alert-providers"], true, false),
     kind!(api::meta::NOTIFICATION_GROUP, "v1beta3", "Alert", "alerts", [], true, false),

@@ -27,11 +27,12 @@ use commands::{Image, host, read};
 use commit::Commit;
 
 /// Every program that has an image.
-const PROGRAMS: [&str; 5] = [
+const PROGRAMS: [&str; 6] = [
     "source-controller",
     "apply-controller",
     "helm-controller",
     "notification-controller",
+    "image-controller",
     "windlass",
 ];
 

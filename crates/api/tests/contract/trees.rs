@@ -24,11 +24,6 @@ pub(crate) fn of_the_types() -> BTreeMap<String, Value> {
     named(api::crd::all())
 }
 
-/// Those of the types that the chart does not install, by the names of their files.
-pub(crate) fn of_the_types_not_shipped() -> BTreeMap<String, Value> {
-    named(api::crd::images())
-}
-
 fn named(crds: Vec<CustomResourceDefinition>) -> BTreeMap<String, Value> {
     crds.into_iter()
         .map(|crd| {

@@ -26,9 +26,9 @@ pub(crate) enum Selection {
     Targets(Vec<Target>),
 }
 
-/// Reads `KIND`, `KIND NAME…`, `KIND/NAME…`, `all` and `sources`, and `source KIND NAME…` as Flux's users write it.
+/// Reads `KIND`, `KIND NAME…`, `KIND/NAME…`, `all`, `sources` and `images`, and `source KIND NAME…` as Flux's users write it.
 pub(crate) fn select(words: &[String]) -> Result<Selection, Failure> {
-    let words = without_source(words);
+    let words = joined(words);
     let Some((first, names)) = words.split_first() else {
         return Ok(Selection::Kinds(ALL.iter().collect()));
     };
@@ -36,14 +36,10 @@ pub(crate) fn select(words: &[String]) -> Result<Selection, Failure> {
         let targets = words.iter().map(|word| target(word)).collect::<Result<_, _>>()?;
         return Ok(Selection::Targets(targets));
     }
-    let group: Option<Vec<_>> = match first.to_lowercase().as_str() {
-        "all" => Some(ALL.iter().collect()),
-        "source" | "sources" => Some(
-            ALL.iter()
-                .filter(|kind| kind.group == api::meta::SOURCE_GROUP)
-                .collect(),
-        ),
-        _ => None,
+    let group: Option<Vec<_>> = match group(first) {
+        Some((group, _)) => Some(ALL.iter().filter(|kind| kind.group == group).collect()),
+        None if first.eq_ignore_ascii_case("all") => Some(ALL.iter().collect()),
+        None => None,
     };
     match group {
         Some(kinds) if names.is_empty() => Ok(Selection::Kinds(kinds)),
@@ -88,21 +84,32 @@ pub(crate) fn one_target(words: &[String]) -> Result<Target, Failure> {
     }
 }
 
-/// Drops the word that groups the sources in Flux's own command.
-fn without_source(words: &[String]) -> &[String] {
-    match words.split_first() {
-        Some((first, rest)) if first == "source" || first == "sources" => match rest.first() {
-            Some(next) if next == "all" || named(next).is_some() => {
-                if next == "all" {
-                    &words[..1]
-                } else {
-                    rest
-                }
-            }
-            _ => words,
-        },
-        _ => words,
+/// Returns whether a word names a group of kinds.
+pub(crate) fn is_group(word: &str) -> bool {
+    group(word).is_some()
+}
+
+/// The API group that a word stands for in Flux's own command, and what the names of its kinds begin with.
+fn group(word: &str) -> Option<(&'static str, &'static str)> {
+    match word.to_lowercase().as_str() {
+        "source" | "sources" => Some((api::meta::SOURCE_GROUP, "")),
+        "image" | "images" => Some((api::meta::IMAGE_GROUP, "image")),
+        _ => None,
     }
+}
+
+/// Makes one word of the two by which Flux's own command names a kind, such as `source git` and `image policy`.
+fn joined(words: &[String]) -> Vec<String> {
+    let [first, second, rest @ ..] = words else {
+        return words.to_vec();
+    };
+    let one = match group(first) {
+        Some(_) if second == "all" => first.clone(),
+        Some((_, prefix)) if named(&format!("{prefix}{second}")).is_some() => format!("{prefix}{second}"),
+        Some(_) if named(second).is_some() => second.clone(),
+        _ => return words.to_vec(),
+    };
+    [&[one], rest].concat()
 }
 
 fn target(word: &str) -> Result<Target, Failure> {
@@ -115,22 +122,8 @@ fn target(word: &str) -> Result<Target, Failure> {
     }
 }
 
-/// How the words begin by which Flux's users name the kinds of image automation.
-const IMAGES: [&str; 3] = ["imagerepositor", "imagepolic", "imageupdate"];
-
-fn is_of_images(word: &str) -> bool {
-    let word = word.to_lowercase();
-    matches!(word.as_str(), "image" | "images") || IMAGES.iter().any(|begin| word.starts_with(begin))
-}
-
 fn known(word: &str) -> Result<&'static Kind, Failure> {
     named(word).ok_or_else(|| {
-        if is_of_images(word) {
-            return Failure::Usage(format!(
-                "{word:?}: Windlass does not serve the image kinds of Flux yet; where Flux's own image controllers serve \
-                 them, ask with `flux get images all` or kubectl"
-            ));
-        }
         let kinds: Vec<_> = ALL.iter().map(|kind| kind.kind.to_lowercase()).collect();
         Failure::Usage(format!(
             "{word:?} is no kind of Flux; there are {}",
@@ -161,21 +154,6 @@ mod tests {
     }
 
     #[test]
-    fn kinds_of_image_automation_are_said_not_to_be_served() {
-        for words in [
-            "imagerepositories",
-            "image repository app",
-            "imagepolicy/app",
-            "images all",
-        ] {
-            let Err(Failure::Usage(said)) = selected(words) else {
-                panic!("{words}");
-            };
-            assert!(said.contains("does not serve the image kinds"), "{said}");
-        }
-    }
-
-    #[test]
     fn objects_are_named_in_all_ways_that_flux_and_kubectl_have() {
         for (words, expected) in [
             ("ks", "Kustomization"),
@@ -192,6 +170,14 @@ mod tests {
                 "GitRepository OCIRepository HelmRepository HelmChart Bucket ExternalArtifact",
             ),
             ("alert-providers chat", "Provider/chat"),
+            ("image repository app", "ImageRepository/app"),
+            ("images policies", "ImagePolicy"),
+            (
+                "image update app web",
+                "ImageUpdateAutomation/app ImageUpdateAutomation/web",
+            ),
+            ("imagepolicy/app", "ImagePolicy/app"),
+            ("images all", "ImageRepository ImagePolicy ImageUpdateAutomation"),
         ] {
             assert_eq!(shown(words), expected, "{words}");
         }
