@@ -16,6 +16,9 @@ use crate::cluster::{Cluster, NAMESPACE, PATIENCE};
 use crate::command::killed_at;
 use crate::install::{CONTROLLERS, create_namespace, definitions};
 
+/// Flux's controllers of images, whose place one of ours takes.
+const IMAGES: [&str; 2] = ["image-reflector-controller", "image-automation-controller"];
+
 /// Keeps an object away from the controllers of the test.
 const SHARD: &str = "sharding.fluxcd.io/key";
 
@@ -51,6 +54,7 @@ async fn windlass_takes_the_place_of_flux_and_gives_it_back() {
     for line in [
         "suspend Kustomization/flux-system/flux-system\n",
         "scale down Deployment/flux-system/source-watcher (fluxcd/source-watcher:v1)\n",
+        "scale down Deployment/flux-system/image-automation-controller (fluxcd/image-automation-controller:v1)\n",
         "take over  Deployment/flux-system/source-controller\n",
         "take over  ServiceAccount/flux-system/source-controller\n",
     ] {
@@ -74,7 +78,7 @@ async fn windlass_takes_the_place_of_flux_and_gives_it_back() {
     for line in [
         "was killed; going on from there\n",
         "a takeover was begun before; going on\n",
-        "controllers of Flux: 4 replaced in place, 1 scaled down\n",
+        "controllers of Flux: 5 replaced in place, 2 scaled down\n",
         "Kustomization/flux-system/flux-system stays suspended",
         "1 object is not as it was:\n  ConfigMap/flux-system/delivered was made anew\n",
     ] {
@@ -102,7 +106,7 @@ async fn windlass_takes_the_place_of_flux_and_gives_it_back() {
     );
     let said = cluster.windlass(&["giveback"], 0).await.unwrap();
     for line in [
-        "controllers of Flux: 4 put back, 1 scaled up again\n",
+        "controllers of Flux: 5 put back, 2 scaled up again\n",
         "Deployment/flux-system/source-watcher is scaled to 1 again\n",
         "Deployment/flux-system/source-controller is put back\n",
         "resuming Kustomization/flux-system/flux-system\n",
@@ -124,7 +128,7 @@ async fn windlass_takes_the_place_of_one_controller_after_the_other() {
     let one = [
         "takeover",
         "--suspend-self",
-        "--set=crds.install=false,networkPolicy.create=false,source.enabled=false,helm.enabled=false",
+        "--set=crds.install=false,networkPolicy.create=false,source.enabled=false,helm.enabled=false,images.enabled=false",
         "--set=notification.enabled=false,eventsAddress=http://notification-controller.flux-system.svc.cluster.local./",
     ];
     let said = cluster.windlass(&one, 0).await.unwrap();
@@ -147,7 +151,7 @@ async fn windlass_takes_the_place_of_one_controller_after_the_other() {
         .await
         .unwrap();
     assert!(
-        said.contains("controllers of Flux: 4 replaced in place, 1 scaled down\n"),
+        said.contains("controllers of Flux: 5 replaced in place, 2 scaled down\n"),
         "{said}"
     );
     taken_over(&cluster, &flux).await.unwrap();
@@ -232,10 +236,7 @@ fn repository(git: &GitServer) -> Result<Repository> {
 /// Flux as `flux bootstrap` leaves it, as far as it matters; returns the UIDs of its Deployments.
 async fn flux(cluster: &Cluster) -> Result<Vec<(String, String)>> {
     let mut objects = Vec::new();
-    for name in CONTROLLERS
-        .into_iter()
-        .chain(["source-watcher", "image-automation-controller"])
-    {
+    for name in CONTROLLERS.into_iter().chain(IMAGES).chain(["source-watcher"]) {
         objects.push(deployment(name));
         objects.push(json!({"apiVersion": "v1", "kind": "ServiceAccount",
             "metadata": {"name": name, "namespace": NAMESPACE, "annotations": {"cloud.example.com/role": name}}}));
@@ -267,7 +268,7 @@ async fn flux(cluster: &Cluster) -> Result<Vec<(String, String)>> {
         .patch_status(&name, &PatchParams::default(), &status)
         .await?;
     let mut uids = Vec::new();
-    for name in CONTROLLERS {
+    for name in CONTROLLERS.into_iter().chain([IMAGES[0]]) {
         let ready =
             |found: &Deployment| found.status.as_ref().and_then(|status| status.ready_replicas) == Some(1);
         let deployment = wait_for(&deployments(cluster), name, ready, PATIENCE).await?;
@@ -371,7 +372,7 @@ async fn taken_over(cluster: &Cluster, flux: &[(String, String)]) -> Result<()> 
         );
     }
     ensure!(replicas(cluster, "source-watcher").await == 0);
-    ensure!(replicas(cluster, "image-automation-controller").await == 1);
+    ensure!(replicas(cluster, IMAGES[1]).await == 0);
     ensure!(is_suspended(cluster).await?);
     ensure!(record(cluster).await?.is_some());
     Ok(())
@@ -402,10 +403,11 @@ async fn given_back(cluster: &Cluster, flux: &[(String, String)]) -> Result<()> 
         ensure!(role.as_ref() == Some(name), "{name}: {role:?}");
     }
     ensure!(replicas(cluster, "source-watcher").await == 1);
+    ensure!(replicas(cluster, IMAGES[1]).await == 1);
     ensure!(!is_suspended(cluster).await?);
     ensure!(record(cluster).await?.is_none());
     // Ours, and that of flux-operator.
-    ensure!(definitions(cluster).await == 13);
+    ensure!(definitions(cluster).await == 16);
     // That of the HelmRelease.
     ensure!(cluster.helm(&["list", "-q"]).await? == "web\n");
     Ok(())

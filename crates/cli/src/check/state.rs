@@ -64,9 +64,9 @@ async fn in_the_way(platform: &Platform) -> Line {
 /// How everything is.
 pub(super) async fn now(cluster: &Cluster, platform: &Platform) -> Result<Vec<Line>, Failure> {
     let mut lines = vec![kubernetes(platform).await?];
-    lines.push(installed(&definitions::compare(&platform.client).await?));
-    lines.push(release(platform).await);
     let found = controllers::find(&platform.client).await?;
+    lines.push(installed(&definitions::compare(&platform.client).await?, &found));
+    lines.push(release(platform).await);
     lines.extend(ours(&found, &platform.namespace));
     lines.extend(rivals(&found));
     let objects = objects(cluster).await?;
@@ -120,10 +120,13 @@ fn replaceable(definitions: &[Definition]) -> Line {
     })
 }
 
-fn installed(definitions: &[Definition]) -> Line {
+fn installed(definitions: &[Definition], controllers: &[Controller]) -> Line {
+    let has_images = controllers.iter().any(|one| one.is_ours && one.is_of_images());
+    let is_wanted = |one: &&Definition| has_images || !one.is_of_images();
     let missing: Vec<&str> = definitions
         .iter()
         .filter(|one| one.live.is_none())
+        .filter(is_wanted)
         .map(|one| one.name.as_str())
         .collect();
     if !missing.is_empty() {
@@ -133,7 +136,7 @@ fn installed(definitions: &[Definition]) -> Line {
     problems(definitions).unwrap_or_else(|| {
         let text = format!(
             "{} definitions, stored in the versions of Flux 2.9",
-            definitions.len()
+            definitions.iter().filter(|one| one.live.is_some()).count()
         );
         Line::new("definitions", Level::Good, text)
     })

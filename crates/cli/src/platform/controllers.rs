@@ -14,14 +14,21 @@ const NAME: &str = "app.kubernetes.io/name";
 const COMPONENT: &str = "app.kubernetes.io/component";
 const VERSION: &str = "app.kubernetes.io/version";
 
-/// The components that exclude each other, ours and Flux's; source-watcher does what our source-controller does, too.
-pub(crate) const COMPONENTS: [&str; 4] = [
+/// The components that exclude each other, ours and Flux's.
+pub(crate) const COMPONENTS: [&str; 5] = [
     "source-controller",
     "kustomize-controller",
     "helm-controller",
     "notification-controller",
+    IMAGES,
 ];
-const WATCHER: &str = "source-watcher";
+/// The component of ours that reconciles the kinds of images.
+pub(crate) const IMAGES: &str = "image-reflector-controller";
+/// Components of Flux whose work one of ours does beside its own, and which.
+const ABSORBED: [(&str, &str); 2] = [
+    ("source-watcher", COMPONENTS[0]),
+    ("image-automation-controller", IMAGES),
+];
 
 /// A controller in a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +57,12 @@ impl Controller {
     pub(crate) fn rivals(&self, components: &[String]) -> bool {
         components
             .iter()
-            .any(|ours| *ours == self.component || (self.component == WATCHER && ours == COMPONENTS[0]))
+            .any(|ours| *ours == self.component || ABSORBED.contains(&(self.component.as_str(), ours)))
+    }
+
+    /// Returns whether it reconciles kinds of images.
+    pub(crate) fn is_of_images(&self) -> bool {
+        self.rivals(&[IMAGES.to_owned()])
     }
 
     fn of(deployment: &Deployment) -> Self {
@@ -174,6 +186,7 @@ mod tests {
     fn controllers_that_do_the_same_are_rivals_whatever_they_are_called() {
         let all = sorted(vec![
             controller("image-automation-controller", json!({}), 1),
+            controller("image-reflector-controller", json!({}), 1),
             controller("source-watcher", json!({}), 1),
             controller("shard", json!({COMPONENT: "source-controller"}), 1),
             controller("helm-controller", json!({NAME: "windlass"}), 1),
@@ -189,13 +202,20 @@ mod tests {
         };
         assert_eq!(
             names(&components(&COMPONENTS)),
-            ["shard", "notification-controller", "source-watcher"]
+            [
+                "shard",
+                "notification-controller",
+                "image-reflector-controller",
+                "image-automation-controller",
+                "source-watcher"
+            ]
         );
         assert_eq!(
             names(&components(&["source-controller"])),
             ["shard", "source-watcher"]
         );
         assert_eq!(names(&components(&["helm-controller"])), [""; 0]);
+        assert_eq!(names(&components(&COMPONENTS[..2])), ["shard", "source-watcher"]);
     }
 
     #[test]

@@ -33,6 +33,11 @@ pub(crate) struct Live {
 }
 
 impl Definition {
+    /// Returns whether its kind is one of images, which the chart installs only with their controller.
+    pub(crate) fn is_of_images(&self) -> bool {
+        self.name.ends_with(&format!(".{}", api::meta::IMAGE_GROUP))
+    }
+
     /// Says why ours cannot take the place of the one in the cluster.
     pub(crate) fn problem(&self) -> Option<String> {
         let live = self.live.as_ref()?;

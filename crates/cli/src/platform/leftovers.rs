@@ -6,7 +6,7 @@ use kube::api::{DeleteParams, ListParams};
 use kube::core::NamespaceResourceScope;
 use kube::{Api, Client, Resource, ResourceExt};
 
-use super::controllers::{self, COMPONENTS};
+use super::controllers::{self, COMPONENTS, IMAGES};
 use crate::cluster::Failure;
 
 const SECRETS: [&str; 2] = ["windlass-artifact-ca", "notification-controller-state"];
@@ -42,13 +42,19 @@ pub(crate) async fn delete_leases(client: &Client, namespace: &str) -> Result<Ve
     Ok(gone)
 }
 
+/// The Leases that are named after no component: our image-controller holds that of Flux's second image controller, too.
+const FURTHER_LEASES: [(&str, &str); 1] = [("image-automation-controller", IMAGES)];
+
 fn is_lease(name: &str, at_work: &[String]) -> bool {
-    let ended = COMPONENTS
-        .iter()
-        .filter(|component| !at_work.iter().any(|one| one == *component));
-    ended.into_iter().any(|component| {
+    let is_at_work = |component: &str| at_work.iter().any(|one| one == component);
+    let own = COMPONENTS.map(|component| (component, component));
+    let ended = own
+        .into_iter()
+        .chain(FURTHER_LEASES)
+        .filter(|(lease, component)| !is_at_work(lease) && !is_at_work(component));
+    ended.into_iter().any(|(lease, _)| {
         let rest = name
-            .strip_prefix(component)
+            .strip_prefix(lease)
             .and_then(|rest| rest.strip_prefix("-leader-election"));
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
     })
@@ -79,7 +85,7 @@ mod tests {
         for (name, expected) in [
             ("source-controller-leader-election", true),
             ("helm-controller-leader-election-1a2b3c4d", true),
-            ("image-automation-controller-leader-election", false),
+            ("image-automation-controller-leader-election", true),
             ("source-controller", false),
             ("windlass-cli", false),
         ] {

@@ -45,9 +45,14 @@ impl Scene {
             ));
         }
         let last = platform.last().await?;
-        let wanted = Wanted::of(platform, chart::load()?, last.as_ref(), given).await?;
-        let plan = wanted.plan(platform, last.as_ref()).await?;
         let found = controllers::find(&platform.client).await?;
+        let kept = || last.as_ref().map(|last| last.release.config.clone());
+        let mut values = given.or_else(kept).unwrap_or_default();
+        if found.iter().any(|one| one.wanted > 0 && one.is_of_images()) {
+            enable_images(&mut values);
+        }
+        let wanted = Wanted::of(platform, chart::load()?, last.as_ref(), Some(values)).await?;
+        let plan = wanted.plan(platform, last.as_ref()).await?;
         let rivals: Vec<Controller> = controllers::rivals(&found, &wanted.components()?)
             .into_iter()
             .cloned()
@@ -135,5 +140,41 @@ impl Scene {
             }
         }
         text + &self.plan.shown(Colours::of_terminal())
+    }
+}
+
+/// Image controllers are not a part of every Flux, so the chart has them disabled: where they are at work, they are wanted.
+fn enable_images(values: &mut Map<String, Value>) {
+    let images = values
+        .entry("images")
+        .or_insert_with(|| Value::Object(Map::new()));
+    if let Value::Object(images) = images {
+        images.entry("enabled").or_insert(Value::Bool(true));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn image_controllers_are_wanted_unless_the_values_say_no() {
+        for (given, expected) in [
+            (json!({}), json!({"images": {"enabled": true}})),
+            (
+                json!({"images": {"replicas": 2}}),
+                json!({"images": {"replicas": 2, "enabled": true}}),
+            ),
+            (
+                json!({"images": {"enabled": false}}),
+                json!({"images": {"enabled": false}}),
+            ),
+        ] {
+            let mut values = given.as_object().cloned().unwrap_or_default();
+            enable_images(&mut values);
+            assert_eq!(Value::Object(values), expected);
+        }
     }
 }
