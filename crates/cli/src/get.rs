@@ -13,7 +13,7 @@ use crate::cluster::{self, Cluster, Failure, Output, Scope, Target, print, selec
 /// Command line of `get`.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
-    /// KIND, KIND NAME…, KIND/NAME…, `sources`, or `all`
+    /// KIND, KIND NAME…, KIND/NAME…, `sources`, `images`, or `all`
     #[arg(value_name = "OBJECT")]
     words: Vec<String>,
 

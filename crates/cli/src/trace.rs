@@ -2,7 +2,7 @@
 
 use clap::Args;
 use delivery_graph::climb::climb;
-use delivery_graph::origin;
+use delivery_graph::{images, origin};
 
 use crate::cluster::output::{self, Colours};
 use crate::cluster::{self, ClusterFlags, Failure, Output, Reader, anything, print};
@@ -28,8 +28,10 @@ pub(crate) fn run(flags: &Flags) -> Result<(), Failure> {
     let named = anything::one_named(&flags.words)?;
     cluster::run(&flags.cluster, async |cluster| {
         let object = cluster.need_named(&named).await?;
-        let mut found = climb(&Reader::new(&cluster), &object).await;
+        let reader = Reader::new(&cluster);
+        let mut found = climb(&reader, &object).await;
         found.from = origin::origin_of(&found);
+        found.images = images::chosen(&reader, &object, &found).await;
         match flags.output {
             Output::Json | Output::Yaml => {
                 let value =

@@ -9,10 +9,11 @@ mod tests;
 
 use clap::Args;
 use delivery_graph::climb::climb;
+use delivery_graph::object::short_revision;
 use delivery_graph::walk::{Finding, State, walk_over};
 use delivery_graph::{kind, origin};
 
-use crate::cluster::output::{self, Colours, Tone};
+use crate::cluster::output::{self, Cell, Colours, Tone};
 use crate::cluster::{self, Cluster, ClusterFlags, Failure, Output, Reader, anything, print, select};
 
 /// Command line of `why`.
@@ -73,7 +74,7 @@ impl Asked {
     fn of(words: &[String]) -> Result<Self, Failure> {
         let first = words.first().map_or("", String::as_str);
         let word = first.split('/').next().unwrap_or_default();
-        let is_of_flux = kind::named(word).is_some() || matches!(word, "source" | "sources" | "all");
+        let is_of_flux = kind::named(word).is_some() || (word == "all" || select::is_group(word));
         match is_of_flux {
             true => select::one_target(words).map(Self::OfFlux),
             false => anything::one_named(words).map(Self::Any),
@@ -95,6 +96,30 @@ pub(crate) fn tree(found: &Finding, colours: Colours) -> String {
     write(found, ["", "", ""], colours, &mut text);
     if let Some(from) = &found.from {
         text.push_str(&format!("\nfrom: {from}\n"));
+    }
+    if !found.tags.is_empty() {
+        let rows = found.tags.iter();
+        let rows: Vec<Vec<Cell>> = rows
+            .map(|one| vec![one.tag.as_str().into(), one.verdict.as_str().into()])
+            .collect();
+        text.push('\n');
+        text.push_str(&output::table(&["TAG", "VERDICT"], &rows, colours));
+    }
+    for chosen in &found.images {
+        text.push_str(&format!(
+            "image: {} chosen by {}, written by {}",
+            chosen.image, chosen.policy, chosen.automation
+        ));
+        if !chosen.commit.is_empty() {
+            text.push_str(&format!(
+                ", whose last commit is {}",
+                short_revision(&chosen.commit)
+            ));
+        }
+        if !chosen.newer.is_empty() {
+            text.push_str(&format!("; the policy has chosen {} since", chosen.newer));
+        }
+        text.push('\n');
     }
     text
 }

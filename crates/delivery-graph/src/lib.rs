@@ -9,12 +9,14 @@
 //! | [`origin`] | the commit that it came from |
 //! | [`causes`] | what is wrong with what delivers it |
 //! | [`tree`] | what it has applied |
+//! | [`images`] | why a tag of an image was chosen, and who wrote it into the manifests |
 //! | [`progress`] | how far a revision has come |
 //!
 //! All of it reads through [`Objects`], which may be requests to a cluster or caches of one, and changes nothing.
 
 pub mod causes;
 pub mod climb;
+pub mod images;
 pub mod kind;
 pub mod object;
 pub mod origin;

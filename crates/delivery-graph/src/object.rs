@@ -131,6 +131,9 @@ pub fn revision(object: &Value) -> &str {
     let pointers: &[&str] = match text(object, "/kind") {
         "Kustomization" => &["/status/lastAppliedRevision"],
         "HelmRelease" => &["/status/history/0/chartVersion", "/status/lastAttemptedRevision"],
+        "ImageRepository" => &["/status/lastScanResult/revision"],
+        "ImagePolicy" => &["/status/latestRef/tag"],
+        "ImageUpdateAutomation" => &["/status/lastPushCommit"],
         _ => &["/status/artifact/revision"],
     };
     let found = pointers.iter().map(|pointer| text(object, pointer));
@@ -145,12 +148,14 @@ pub fn attempted(object: &Value) -> &str {
     text(object, "/status/lastAttemptedRevision")
 }
 
-/// Shortens the digest in a revision: `main@sha1:0123456789…` is `main@sha1:01234567`.
+/// Shortens the digest in a revision: `main@sha1:0123456789…` is `main@sha1:01234567`. A commit alone is shortened, too.
 pub fn short_revision(revision: &str) -> String {
+    let is_hexadecimal = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
     match revision.rsplit_once(':') {
-        Some((head, digest)) if digest.len() > 8 && digest.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+        Some((head, digest)) if digest.len() > 8 && is_hexadecimal(digest) => {
             format!("{head}:{}", &digest[..8])
         }
+        None if matches!(revision.len(), 40 | 64) && is_hexadecimal(revision) => revision[..8].to_owned(),
         _ => revision.to_owned(),
     }
 }
@@ -158,7 +163,7 @@ pub fn short_revision(revision: &str) -> String {
 /// Where something comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// Its role for the object: `source`, `chart`, `dependency`, `provider`.
+    /// Its role for the object: `source`, `chart`, `image`, `policy`, `dependency`, `provider`.
     pub word: &'static str,
     /// The object that is needed.
     pub id: ObjectId,
@@ -183,6 +188,21 @@ pub fn links(object: &Value) -> Vec<Link> {
         "ArtifactGenerator" => {
             let sources = list(object, "/spec/sources").iter();
             links.extend(sources.filter_map(|one| reference(object, "source", Some(one))));
+        }
+        "ImagePolicy" => {
+            let image = object.pointer("/spec/imageRepositoryRef");
+            links.extend(image.and_then(|one| local(object, "image", "ImageRepository", one)));
+        }
+        "ImageUpdateAutomation" => {
+            links.extend(reference(object, "source", object.pointer("/spec/sourceRef")));
+            let observed = object
+                .pointer("/status/observedPolicies")
+                .and_then(Value::as_object);
+            let names = observed.into_iter().flat_map(|policies| policies.keys());
+            links.extend(names.filter_map(|name| {
+                let id = kind::exact("ImagePolicy")?.id(namespace(object), name);
+                Some(Link { word: "policy", id })
+            }));
         }
         "Alert" => {
             let provider = object.pointer("/spec/providerRef");
@@ -270,6 +290,17 @@ mod tests {
                 vec!["source Bucket/shop/b"],
             ),
             (
+                json!({"kind": "ImagePolicy", "metadata": meta, "spec": {
+                    "imageRepositoryRef": {"name": "app", "namespace": "infra"}}}),
+                vec!["image ImageRepository/infra/app"],
+            ),
+            (
+                json!({"kind": "ImageUpdateAutomation", "metadata": meta,
+                    "spec": {"sourceRef": {"kind": "GitRepository", "name": "fleet"}},
+                    "status": {"observedPolicies": {"app": {"name": "r.example/app", "tag": "1"}}}}),
+                vec!["source GitRepository/shop/fleet", "policy ImagePolicy/shop/app"],
+            ),
+            (
                 json!({"kind": "Alert", "metadata": meta, "spec": {"providerRef": {"name": "chat"}}}),
                 vec!["provider Provider/shop/chat"],
             ),
@@ -305,6 +336,7 @@ mod tests {
         for (revision, shown) in [
             ("main@sha1:0123456789abcdef", "main@sha1:01234567"),
             ("sha256:0123456789abcdef", "sha256:01234567"),
+            ("0123456789abcdef0123456789abcdef01234567", "01234567"),
             ("1.2.3", "1.2.3"),
             ("v1:branch-with-words", "v1:branch-with-words"),
         ] {

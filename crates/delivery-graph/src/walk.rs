@@ -8,6 +8,7 @@ use manifest::ObjectId;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::images::{self, ChosenImage, Judged};
 use crate::object::{self, Link, ready, text};
 use crate::origin::Origin;
 use crate::{Objects, kind, one_line};
@@ -72,6 +73,12 @@ pub struct Finding {
     /// The folder of its source.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub path: String,
+    /// What an ImagePolicy says about the newest tags; only of what was asked about.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<Judged>,
+    /// Who chose the images that it runs; only of what was asked about.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<ChosenImage>,
     /// The commit that it came from; only of what was asked about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<Origin>,
@@ -206,13 +213,18 @@ impl Walk<'_> {
         }
         // What a ready object depends on does not matter to who waits for it, but where its content comes from does: a source
         // that cannot be fetched keeps everything as it was.
-        let matters =
-            |link: &Link| found.state != State::Ready || matches!(link.word, "source" | "chart" | "included");
+        let matters = |link: &Link| {
+            found.state != State::Ready
+                || matches!(link.word, "source" | "chart" | "included" | "image" | "policy")
+        };
         for link in links.into_iter().filter(matters) {
             let cause = self.visit(link.word, &link.id);
             if cause.is_trouble() {
                 found.because.push(cause);
             }
+        }
+        if self.path.len() == 1 {
+            found.tags = self.judged_tags(object);
         }
         if found.state == State::NotReady {
             let failing = failing_objects(object);
@@ -234,6 +246,16 @@ impl Walk<'_> {
         };
         let there = object::revision(source);
         (!there.is_empty() && there != object::revision(object)).then(|| there.to_owned())
+    }
+
+    /// What a policy says about the newest tags of its image.
+    fn judged_tags(&self, object: &Value) -> Vec<Judged> {
+        let links = object::links(object);
+        let image = links.iter().find(|link| link.word == "image");
+        match image.and_then(|image| self.fetched.get(&image.id)) {
+            Some(Lookup::Found(repository)) => images::judge(object, repository),
+            _ => Vec::new(),
+        }
     }
 
     /// An object that was applied and is not well. Those of Flux are looked into.
@@ -318,6 +340,8 @@ pub fn finding(object: String, role: &'static str, state: State) -> Finding {
         origin: String::new(),
         url: String::new(),
         path: String::new(),
+        tags: Vec::new(),
+        images: Vec::new(),
         from: None,
         follows: false,
         is_again: false,

@@ -6,11 +6,11 @@ mod status;
 
 use std::sync::Arc;
 
-use api::image::{ImagePolicy, ImageRef, ImageRepository, ReflectionPolicy, TagOrder};
+use api::image::{ImagePolicy, ImageRef, ImageRepository, ReflectionPolicy};
 use controller_kit::events::Severity;
 use controller_kit::queue::Outcome;
 use controller_kit::{ObjectKey, finalizer};
-use image_policy::{Chosen, Direction, Filter, Order, Policy};
+use image_policy::{Chosen, Policy};
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 use oci_client::name::Name;
@@ -118,7 +118,7 @@ async fn update(object: Arc<ImagePolicy>, context: &Context) -> Result<Outcome, 
 }
 
 async fn choose(object: &ImagePolicy, context: &Context) -> Result<Choice, Error> {
-    let policy = policy(object)?;
+    let policy = Policy::try_from(&object.spec).map_err(|error| Error::Invalid(error.to_string()))?;
     let key = repository_of(object);
     access::check_reference(object, &key, context.no_cross_namespace_refs)?;
     let repository = context.repositories.cache.get(&key.object_ref());
@@ -139,38 +139,6 @@ async fn choose(object: &ImagePolicy, context: &Context) -> Result<Choice, Error
         digest,
     };
     Ok(Choice { image, chosen })
-}
-
-/// The rules of the spec.
-fn policy(object: &ImagePolicy) -> Result<Policy, Error> {
-    let choice = &object.spec.policy;
-    let invalid = |error: image_policy::Error| Error::Invalid(error.to_string());
-    let order = if let Some(semver) = &choice.semver {
-        Order::semver(&semver.range).map_err(invalid)?
-    } else if let Some(alphabetical) = &choice.alphabetical {
-        Order::Alphabetical(direction(alphabetical.order))
-    } else if let Some(numerical) = &choice.numerical {
-        Order::Numerical(direction(numerical.order))
-    } else {
-        return Err(Error::Invalid(
-            "given ImagePolicyChoice object is invalid".to_owned(),
-        ));
-    };
-    let filter = object.spec.filter_tags.as_ref().and_then(|filter| {
-        let pattern = filter.pattern.as_deref()?;
-        Some(Filter::new(
-            pattern,
-            filter.extract.as_deref().unwrap_or_default(),
-        ))
-    });
-    Ok(Policy::new(order, filter.transpose().map_err(invalid)?))
-}
-
-fn direction(order: Option<TagOrder>) -> Direction {
-    match order.unwrap_or_default() {
-        TagOrder::Asc => Direction::Ascending,
-        TagOrder::Desc => Direction::Descending,
-    }
 }
 
 /// The digest of the tag, if the policy wants it.

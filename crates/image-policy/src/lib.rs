@@ -18,6 +18,7 @@
 
 mod filter;
 mod order;
+mod spec;
 mod verdict;
 
 pub use filter::Filter;
@@ -41,6 +42,9 @@ pub enum Error {
     /// All tags are no numbers; one of them.
     #[error("failed to parse invalid numeric value '{0}'")]
     NoNumber(String),
+    /// The spec orders tags in no way.
+    #[error("given ImagePolicyChoice object is invalid")]
+    NoOrder,
     /// The range cannot be read.
     #[error("{0}")]
     Range(go_semver::Error),
