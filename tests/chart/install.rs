@@ -82,7 +82,7 @@ async fn deployments_of_flux_are_replaced_in_place_and_objects_stay() {
     assert_eq!(after.resource_version(), before.resource_version());
 
     cluster.helm(&["uninstall", "windlass", "--wait"]).await.unwrap();
-    assert_eq!(definitions(&cluster).await, 15);
+    assert_eq!(definitions(&cluster).await, 12);
     sources.get(&name).await.unwrap();
 }
 

@@ -2,19 +2,19 @@
 
 use anyhow::{Context as _, Result, ensure};
 use testkit::control_plane::{ControlPlane, Options};
-use testkit::crds::{install_crds, install_crds_from};
+use testkit::crds::{install_all_crds, install_crds_from};
 
 #[tokio::test]
 async fn a_real_api_server_takes_ours_and_then_fluxs_over_them() -> Result<()> {
     let control_plane = ControlPlane::start(Options::api_server_only()).await?;
     let client = control_plane.client();
-    install_crds(&client).await?;
+    install_all_crds(&client).await?;
     let reference = testkit::tools::repository_root().join("../shared/reference/crds");
     if reference.is_dir() {
         install_crds_from(&client, &reference)
             .await
             .context("Flux's definitions over ours")?;
-        install_crds(&client).await.context("ours over Flux's")?;
+        install_all_crds(&client).await.context("ours over Flux's")?;
     } else {
         eprintln!(
             "{} is not there: only our own definitions were applied",

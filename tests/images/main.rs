@@ -3,6 +3,7 @@
 #![expect(clippy::print_stderr, reason = "a test's output is shown when it fails")]
 
 mod access;
+mod commands;
 mod commits;
 mod kill;
 mod leases;

@@ -11,7 +11,7 @@ use testkit::controller::ControllerOptions;
 use testkit::git::{Change, Repository};
 use testkit::objects::{self, apply};
 use testkit::registry::Artifact;
-use testkit::{ControlPlane, Controller, GitServer, Registry, install_crds, wait_for};
+use testkit::{ControlPlane, Controller, GitServer, Registry, install_all_crds, wait_for};
 use tokio::runtime::Runtime;
 use tokio::sync::OnceCell;
 
@@ -33,7 +33,7 @@ impl World {
     async fn start() -> Result<Self> {
         let control_plane = ControlPlane::shared().await?;
         let client = control_plane.client();
-        install_crds(&client).await?;
+        install_all_crds(&client).await?;
         let kubeconfig = control_plane.kubeconfig_path();
         let others = ControllerOptions {
             flags: vec![format!("--watch-label-selector=!{KILLED}")],

@@ -11,15 +11,29 @@ use kube::{Api, Client};
 use crate::tools::repository_root;
 use crate::wait::wait_for;
 
-/// Applies every definition of `charts/windlass/files/crds` and waits until the API server serves them.
+const OURS: &str = "charts/windlass/files/crds";
+/// Those of image automation, which the chart installs by option, begin so.
+const IMAGES: &str = "image.toolkit.fluxcd.io_";
+
+/// Applies the definitions that the chart installs by default and waits until the API server serves them.
 pub async fn install_crds(client: &Client) -> Result<()> {
-    install_crds_from(client, &repository_root().join("charts/windlass/files/crds")).await
+    let is_default = |name: &str| !name.starts_with(IMAGES);
+    install(client, &repository_root().join(OURS), is_default).await
+}
+
+/// Applies every definition of the chart and waits until the API server serves them.
+pub async fn install_all_crds(client: &Client) -> Result<()> {
+    install_crds_from(client, &repository_root().join(OURS)).await
 }
 
 /// Applies every `*.yaml` of `folder`, one definition each, and waits until the API server serves them.
 pub async fn install_crds_from(client: &Client, folder: &Path) -> Result<()> {
+    install(client, folder, |_| true).await
+}
+
+async fn install(client: &Client, folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<()> {
     let mut names = Vec::new();
-    for text in read_definitions(folder)? {
+    for text in read_definitions(folder, is_wanted)? {
         names.push(apply(client, text).await?);
     }
     if names.is_empty() {
@@ -32,13 +46,14 @@ pub async fn install_crds_from(client: &Client, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-fn read_definitions(folder: &Path) -> Result<Vec<String>> {
+fn read_definitions(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<String>> {
     let failed = || format!("failed to read the definitions in {}", folder.display());
     let mut paths = Vec::new();
     for entry in fs::read_dir(folder).with_context(failed)? {
         paths.push(entry.with_context(failed)?.path());
     }
-    paths.retain(|path| path.extension().is_some_and(|extension| extension == "yaml"));
+    let name = |path: &Path| path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+    paths.retain(|path| name(path).is_some_and(|name| name.ends_with(".yaml") && is_wanted(&name)));
     paths.sort();
     paths
         .iter()

@@ -33,7 +33,7 @@ pub mod wait;
 pub use bucket::ObjectStore;
 pub use control_plane::{ControlPlane, Options};
 pub use controller::Controller;
-pub use crds::install_crds;
+pub use crds::{install_all_crds, install_crds};
 pub use forward_proxy::ForwardProxy;
 pub use git::GitServer;
 pub use helm_repository::HelmRepository;
