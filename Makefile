@@ -12,7 +12,7 @@ XTASK = $(TARGET)/debug/xtask
 export RUST_LIB_BACKTRACE ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build setup test attack lint audit fmt generate generate-schema record-cases record-flux-cases record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source fuzz-notify bench-chain bench-rest bench-releases bench-notify bench-idle images docs chaos record-takeover clean
+.PHONY: help build setup test attack lint audit fmt generate generate-schema record-cases record-flux-cases record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source fuzz-notify bench-chain bench-rest bench-releases bench-notify bench-images bench-idle images docs chaos record-takeover clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -115,6 +115,11 @@ bench-notify: build ## Measure notification-controller: N events (N=10000) OVER=
 	$(CARGO) build --release --locked -p notification-controller
 	WINDLASS_BIN_DIR=$(TARGET)/release \
 	$(XTASK) bench-notify --events $(or $(N),10000) --over $(or $(OVER),60) --alerts $(or $(ALERTS),1) $(if $(PEER),--peer $(PEER))
+
+bench-images: build ## Measure image-controller with N images (N=100) of TAGS=100 tags and FILES=10000 files in Git; PEER=folder with Flux's two image controllers
+	$(CARGO) build --release --locked -p image-controller
+	WINDLASS_BIN_DIR=$(TARGET)/release \
+	$(XTASK) bench-images --images $(or $(N),100) --tags $(or $(TAGS),100) --files $(or $(FILES),10000) $(if $(PEER),--peer $(PEER))
 
 bench-idle: build ## Measure the memory of all four controllers with N apps (N=100) at rest, programs linked as images have them, and their start; PEER=folder with Flux's
 	$(XTASK) images --only-programs

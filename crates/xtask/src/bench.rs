@@ -9,6 +9,7 @@ pub mod chain;
 mod contestant;
 mod figures;
 pub mod idle;
+pub mod image;
 pub mod notify;
 mod ready;
 pub mod releases;

@@ -42,6 +42,8 @@ enum Task {
     BenchReleases(bench::releases::Arguments),
     /// Measure notification-controller: events taken and passed on, from an event to its message, at rest.
     BenchNotify(bench::notify::Arguments),
+    /// Measure image-controller: many images scanned and chosen, one automation over a large repository, from a tag to its commit.
+    BenchImages(bench::image::Arguments),
     /// Measure all four controllers with many apps at rest: memory, and the time from start to ready.
     BenchIdle(bench::idle::Arguments),
     /// Measure source-controller: many sources, none to do, a large repository, a large index.
@@ -67,6 +69,7 @@ fn main() -> Result<()> {
         Task::BenchRest(arguments) => bench::rest::run(&arguments),
         Task::BenchReleases(arguments) => bench::releases::run(&arguments),
         Task::BenchNotify(arguments) => bench::notify::run(&arguments),
+        Task::BenchImages(arguments) => bench::image::run(&arguments),
         Task::BenchIdle(arguments) => bench::idle::run(&arguments),
         Task::BenchSource(arguments) => bench::source::run(&arguments),
         Task::BenchBuild(arguments) => bench_build::run(&arguments),

@@ -107,6 +107,23 @@ impl Contestant {
         }
     }
 
+    /// Starts the controllers of images, ours or Flux's two, and waits until they are ready.
+    pub async fn start_images(&self, control_plane: &ControlPlane) -> Result<Running> {
+        let kubeconfig = control_plane.kubeconfig_path();
+        match self {
+            Self::Windlass => {
+                let images = Controller::start_image(kubeconfig, ControllerOptions::default()).await?;
+                Ok(Running::ours([images]))
+            }
+            Self::Flux(folder) => {
+                let peer = flux::Peer::new(folder, kubeconfig)?;
+                let (reflector, automation) =
+                    tokio::try_join!(peer.reflector(), peer.other("image-automation-controller"))?;
+                Ok(Running::peers([reflector, automation], peer))
+            }
+        }
+    }
+
     /// Starts notification-controller alone and waits until it is ready; also says where events are posted to.
     pub async fn start_notification(&self, control_plane: &ControlPlane) -> Result<(Running, String)> {
         let kubeconfig = control_plane.kubeconfig_path();

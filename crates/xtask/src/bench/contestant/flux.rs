@@ -63,6 +63,14 @@ impl Peer {
         self.start("source-controller", arguments).await
     }
 
+    /// image-reflector-controller, with a folder for its tags.
+    pub async fn reflector(&self) -> Result<Started> {
+        let storage = self.directory.path().join("tags");
+        std::fs::create_dir_all(&storage)?;
+        let flag = format!("--storage-path={}", storage.display());
+        self.start("image-reflector-controller", vec![flag]).await
+    }
+
     /// notification-controller, and where events are posted to.
     pub async fn notification(&self) -> Result<(Started, String)> {
         let events = format!("127.0.0.1:{}", ports::free_port()?);
