@@ -45,9 +45,12 @@ fn a_pushed_image_becomes_a_commit_that_changes_just_the_marked_value() {
             "deploy/app.yaml"
         );
 
+        let fetches = || scene.world.git.counts(&scene.namespace).fetch;
+        let fetched = fetches();
         scene.push("web", &["1.1.0"]).await?;
         scene.poke("ImageRepository", "web").await?;
-        scene.pushed("auto", &first).await?;
+        let second = scene.pushed("auto", &first).await?;
+        ensure!(fetches() == fetched, "what it pushed itself was fetched");
         let after = repository.git(&["show", "main:deploy/app.yaml"])?;
         assert_eq!(after.trim_end(), before.replace("0.1.0", "1.1.0").trim_end());
         let policy = scene
@@ -61,6 +64,19 @@ fn a_pushed_image_becomes_a_commit_that_changes_just_the_marked_value() {
             message,
             format!("Latest image tag for {image} resolved to 1.1.0 (previously {image}:1.0.0)")
         );
+
+        let another = format!("image: {image}:0.0.0 {mark}\n");
+        let person = Change::write("deploy/another.yaml", another.clone());
+        repository.commit("main", "by a person", &[person])?;
+        scene.push("web", &["1.2.0"]).await?;
+        scene.poke("ImageRepository", "web").await?;
+        scene.pushed("auto", &second).await?;
+        ensure!(fetches() > fetched, "the commit of a person was not fetched");
+        for (path, before) in [("deploy/app.yaml", before), ("deploy/another.yaml", another)] {
+            let after = repository.git(&["show", &format!("main:{path}")])?;
+            let expected = before.replace("0.1.0", "1.2.0").replace("0.0.0", "1.2.0");
+            assert_eq!(after.trim_end(), expected.trim_end());
+        }
         Ok(())
     });
 }

@@ -5,6 +5,7 @@
 //! that it needs, or the blobs lie in further packs beside it, so no object database is opened.
 
 use std::io::Read;
+use std::path::Path;
 
 use git_pack::Kind;
 use gix::ObjectId;
@@ -106,7 +107,7 @@ pub enum Node {
 
 impl Pack {
     pub(super) fn open(received: git_pack::Pack, commit: ObjectId, stop: Stop) -> Result<Self, Error> {
-        let mut pack = Self {
+        let pack = Self {
             packs: vec![received],
             commit,
             tree: commit,
@@ -114,20 +115,64 @@ impl Pack {
             committed_at: None,
             stop,
         };
+        pack.at(commit)
+    }
+
+    /// The same objects, seen from a commit among them.
+    fn at(mut self, commit: ObjectId) -> Result<Self, Error> {
         let mut buffer = Vec::new();
-        pack.read(commit, Kind::Commit, MAX_META_BYTES, &mut buffer)?;
+        self.read(commit, Kind::Commit, MAX_META_BYTES, &mut buffer)?;
         let problem = |error: gix::Error| Error::ReadObject {
             id: commit,
             problem: error_chain::chain(&error),
         };
         let decoded = CommitRef::from_bytes(&buffer, SHA1).map_err(problem)?;
-        pack.tree = decoded.tree();
+        self.commit = commit;
+        self.tree = decoded.tree();
         let subject = decoded.message.lines().next().unwrap_or_default();
-        pack.subject = subject[..subject.len().min(MAX_SUBJECT_BYTES)]
+        self.subject = subject[..subject.len().min(MAX_SUBJECT_BYTES)]
             .to_str_lossy()
             .into_owned();
-        pack.committed_at = decoded.time().ok().map(|time| time.seconds);
-        Ok(pack)
+        self.committed_at = decoded.time().ok().map(|time| time.seconds);
+        Ok(self)
+    }
+
+    /// Goes on to a commit that was made over this one, with the objects that are new in it. They go to the disk, too, into
+    /// the directory.
+    ///
+    /// # Errors
+    /// When they cannot be written, or the commit is not among them.
+    pub fn advance(
+        mut self,
+        commit: ObjectId,
+        objects: &[git_pack::Object],
+        directory: &Path,
+    ) -> Result<Self, Error> {
+        let stream = git_pack::write(objects)?;
+        let file = tempfile::tempfile_in(directory).map_err(git_pack::Error::Write)?;
+        let made = git_pack::Pack::receive(&mut stream.as_slice(), file, &git_pack::Settings::default())?;
+        self.add(made);
+        self.at(commit)
+    }
+
+    /// Lets another task end what reads it, and no longer the one that received it.
+    #[must_use]
+    pub fn stopped_by(mut self, stop: Stop) -> Self {
+        for pack in &mut self.packs {
+            pack.cancelled_by(stop.flag().clone());
+        }
+        self.stop = stop;
+        self
+    }
+
+    /// Bytes on the disk.
+    pub fn bytes(&self) -> u64 {
+        self.packs.iter().map(git_pack::Pack::bytes).sum()
+    }
+
+    /// How many times it went on to another commit.
+    pub fn advances(&self) -> usize {
+        self.packs.len().saturating_sub(1)
     }
 
     /// Takes in another pack, with more of the same commit.

@@ -109,6 +109,12 @@ impl Pack {
         self.bytes
     }
 
+    /// Ends reading with [`Error::Cancelled`] when this becomes true, and no longer when another did: a pack may be kept for
+    /// more than one task.
+    pub fn cancelled_by(&mut self, cancelled: Arc<AtomicBool>) {
+        self.settings.cancelled = cancelled;
+    }
+
     /// The names of all objects, sorted.
     pub fn names(&self) -> impl Iterator<Item = &ObjectId> {
         self.objects.iter().map(|(name, _)| name)

@@ -3,6 +3,7 @@
 //! A push moves the branch only from the commit that was edited. Whoever was faster is fetched and edited in turn, up to ten
 //! times; nothing is ever forced. Automations of this process wait for each other at a branch.
 
+pub(crate) mod kept;
 mod message;
 mod signing;
 mod status;
@@ -27,11 +28,13 @@ use git_client::reference::{Fields, Reference};
 use git_client::{Checkout, Object, ObjectId};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use kube::ResourceExt as _;
 use kube::core::Selector;
 use tokio::time::Instant;
 use transport::stop::Stop;
 use yaml_setters::Setters;
 
+use self::kept::{Kept, Place};
 use self::signing::Key;
 use self::target::Target;
 use crate::context::Context;
@@ -121,6 +124,7 @@ async fn update(object: Arc<ImageUpdateAutomation>, context: &Context) -> Result
     let writer = &context.automations;
     if object.metadata.deletion_timestamp.is_some() {
         finalizer::remove(&context.client, &*object, AUTOMATION).await?;
+        context.kept.forget(&object.uid().unwrap_or_default());
         return Ok(Outcome::Done);
     }
     let object = match finalizer::add(&context.client, &*object, AUTOMATION).await? {
@@ -253,25 +257,25 @@ async fn run(
         .writers
         .turn(target.remotes.url.as_str(), &target.branch)
         .await;
+    let place = Place::new(object.metadata.uid.as_deref(), &target);
     for attempt in 1..=MAX_TRIES {
         let known = known.clone().filter(|_| attempt == 1);
-        let (checkout, stop, is_new) = match fetch(&target, known, context).await? {
-            Fetched::Unchanged(revision) => {
+        let kept = place.as_ref().and_then(|place| context.kept.take(place));
+        let (kept, stop, is_new) = match fetch(&target, known, kept, context).await? {
+            Fetched::Unchanged { revision, kept } => {
+                keep(place, kept, context);
                 return Ok(Run {
                     revision,
                     pushed: None,
                     notes: None,
                 });
             }
-            Fetched::Checkout {
-                checkout,
-                stop,
-                is_new,
-            } => (checkout, stop, is_new),
+            Fetched::Checkout { kept, stop, is_new } => (kept, stop, is_new),
         };
-        let making = make(object.clone(), checkout, setters.clone(), key.clone());
-        let made = within(target.timeout, &stop, making).await?;
+        let making = make(object.clone(), kept, setters.clone(), key.clone());
+        let (made, kept) = within(target.timeout, &stop, making).await?;
         let Some(commit) = made.commit else {
+            keep(place, Some(kept).filter(|_| !is_new), context);
             return Ok(Run {
                 revision: made.revision,
                 pushed: None,
@@ -282,8 +286,10 @@ async fn run(
         match push_commit(&target, &commit, from).await {
             Ok(()) => {
                 second_push(&target, &commit, made.base).await?;
+                let revision = format!("{}@sha1:{}", target.branch, commit.id);
+                keep(place, advanced(kept, &commit, &revision, context).await, context);
                 return Ok(Run {
-                    revision: format!("{}@sha1:{}", target.branch, commit.id),
+                    revision,
                     pushed: Some(Pushed {
                         commit: commit.id,
                         message: commit.message,
@@ -320,12 +326,42 @@ fn known_revision(
     status.observed_source_revision.clone().filter(|_| is_same)
 }
 
+/// Puts a commit aside for the next run.
+fn keep(place: Option<Place>, kept: Option<Kept>, context: &Context) {
+    if let (Some(place), Some(kept)) = (place, kept) {
+        context.kept.put(place, kept);
+    }
+}
+
+/// Goes on to the commit that was pushed. None if that fails, as the next run fetches it then.
+async fn advanced(kept: Kept, commit: &Commit, revision: &str, context: &Context) -> Option<Kept> {
+    let (id, objects, folder) = (commit.id, commit.objects.clone(), context.fetching.clone());
+    let Kept { checkout, plain } = kept;
+    let Checkout {
+        mut resolved, pack, ..
+    } = *checkout;
+    let writing = tokio::task::spawn_blocking(move || pack.advance(id, &objects, &folder));
+    let pack = writing.await.ok()?;
+    let pack = pack.inspect_err(|error| tracing::debug!(%error, "the commit is not kept"));
+    resolved.commit = id;
+    revision.clone_into(&mut resolved.revision);
+    let pack = pack.ok()?;
+    Some(Kept {
+        checkout: Box::new(Checkout {
+            subject: pack.subject().to_owned(),
+            resolved,
+            pack,
+        }),
+        plain,
+    })
+}
+
 enum Fetched {
-    /// The revision that was known.
-    Unchanged(String),
+    /// The revision that was known, and what is kept of it.
+    Unchanged { revision: String, kept: Option<Kept> },
     /// A commit to edit.
     Checkout {
-        checkout: Box<Checkout>,
+        kept: Kept,
         /// Ends what reads it.
         stop: Stop,
         /// The branch to push to does not exist yet.
@@ -334,7 +370,15 @@ enum Fetched {
 }
 
 /// Fetches the branch that is pushed to, or what it will begin with.
-async fn fetch(target: &Target, known: Option<String>, context: &Context) -> Result<Fetched, Error> {
+async fn fetch(
+    target: &Target,
+    known: Option<String>,
+    kept: Option<Kept>,
+    context: &Context,
+) -> Result<Fetched, Error> {
+    let revision_of = |kept: &Kept| kept.checkout.resolved.revision.clone();
+    let is_known = known.is_some();
+    let known = known.or_else(|| kept.as_ref().map(revision_of));
     let own = GitRepositoryRef {
         branch: Some(target.branch.clone()),
         ..Default::default()
@@ -346,10 +390,24 @@ async fn fetch(target: &Target, known: Option<String>, context: &Context) -> Res
         ),
         fetched => (fetched?, false),
     };
-    Ok(match fetched {
-        ((git_client::Outcome::Unchanged(resolved), _), _) => Fetched::Unchanged(resolved.revision),
-        ((git_client::Outcome::Fetched(checkout), stop), is_new) => Fetched::Checkout {
-            checkout,
+    Ok(match (fetched, kept) {
+        (((git_client::Outcome::Unchanged(_), stop), _), Some(mut kept)) if !is_known => {
+            kept.checkout.pack = kept.checkout.pack.stopped_by(stop.clone());
+            Fetched::Checkout {
+                kept,
+                stop,
+                is_new: false,
+            }
+        }
+        (((git_client::Outcome::Unchanged(resolved), _), _), kept) => Fetched::Unchanged {
+            kept: kept.filter(|kept| revision_of(kept) == resolved.revision),
+            revision: resolved.revision,
+        },
+        (((git_client::Outcome::Fetched(checkout), stop), is_new), kept) => Fetched::Checkout {
+            kept: Kept {
+                checkout,
+                plain: kept.map(|kept| kept.plain).unwrap_or_default(),
+            },
             stop,
             is_new,
         },
@@ -426,18 +484,20 @@ struct Made {
 /// Edits the files and makes the commit, on a blocking thread.
 async fn make(
     object: ImageUpdateAutomation,
-    checkout: Box<Checkout>,
+    mut kept: Kept,
     setters: Setters,
     key: Option<Key>,
-) -> Result<Made, Error> {
-    let making =
-        tokio::task::spawn_blocking(move || make_blocking(&object, &checkout, &setters, key.as_ref()));
+) -> Result<(Made, Kept), Error> {
+    let making = tokio::task::spawn_blocking(move || {
+        let made = make_blocking(&object, &mut kept, &setters, key.as_ref())?;
+        Ok((made, kept))
+    });
     making.await.map_err(|_| Error::Abandoned)?
 }
 
 fn make_blocking(
     object: &ImageUpdateAutomation,
-    checkout: &Checkout,
+    kept: &mut Kept,
     setters: &Setters,
     key: Option<&Key>,
 ) -> Result<Made, Error> {
@@ -446,7 +506,8 @@ fn make_blocking(
         .update
         .as_ref()
         .and_then(|update| update.path.as_deref());
-    let updated = update::update(&checkout.pack, path.unwrap_or_default(), setters)?;
+    let Kept { checkout, plain } = kept;
+    let updated = update::update(&checkout.pack, path.unwrap_or_default(), setters, plain)?;
     let mut notes = updated.notes;
     if updated.problems > notes.len() {
         notes.push(format!("and {} more", updated.problems - notes.len()));

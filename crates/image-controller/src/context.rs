@@ -14,7 +14,7 @@ use remote_access::Reader;
 use remote_access::identity::Identities;
 use transport::http;
 
-use crate::automation::writers::Writers;
+use crate::automation::{kept, writers::Writers};
 use crate::record::Writer;
 use crate::tags;
 
@@ -37,6 +37,7 @@ pub(crate) struct Context {
     /// Where temporary files go.
     pub(crate) fetching: PathBuf,
     pub(crate) writers: Writers,
+    pub(crate) kept: kept::Store,
     pub(crate) requeue_dependency: Duration,
     pub(crate) no_cross_namespace_refs: bool,
     pub(crate) jitter_percentage: u8,

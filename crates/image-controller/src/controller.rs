@@ -17,7 +17,7 @@ use kube::runtime::reflector::ObjectRef;
 use remote_access::identity::Identities;
 use tracing::Instrument as _;
 
-use crate::automation::{self, target, writers::Writers};
+use crate::automation::{self, kept, target, writers::Writers};
 use crate::context::{Context, Queues};
 use crate::flags::{AUTOMATION, Flags, REFLECTOR};
 use crate::record::{Kind, Writer};
@@ -235,6 +235,7 @@ fn open(
         packs: git_pack::Memory::default(),
         fetching,
         writers: Writers::default(),
+        kept: kept::Store::default(),
         requeue_dependency: flags.requeue_dependency,
         no_cross_namespace_refs: locked,
         jitter_percentage: flags.common.jitter.interval_jitter_percentage,

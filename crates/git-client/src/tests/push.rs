@@ -395,3 +395,55 @@ async fn a_reference_must_be_one() {
         );
     }
 }
+
+#[tokio::test]
+async fn a_pushed_commit_is_gone_on_from_without_another_fetch() {
+    let peer = Peer::start().await;
+    peer.repository.commit("main", "first", &sorted_oddly()).unwrap();
+    let checkout = checkout(peer.request(MAIN, None)).await;
+    let (first, objects) = committed(&checkout, changes(&[("a/b/c", Some("1"))]), "one");
+    push(pushed(
+        peer.remote(),
+        vec![main_to(checkout.resolved.commit, first)],
+        objects.clone(),
+    ))
+    .await
+    .unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let Checkout {
+        mut resolved, pack, ..
+    } = checkout;
+    let pack = pack.advance(first, &objects, folder.path()).unwrap();
+    assert_eq!((pack.subject(), pack.advances()), ("one", 1));
+    resolved.commit = first;
+    let checkout = Checkout {
+        subject: pack.subject().to_owned(),
+        resolved,
+        pack,
+    };
+    let (second, objects) = committed(&checkout, changes(&[("z", None), ("a/new", Some("2"))]), "two");
+    push(pushed(
+        peer.remote(),
+        vec![main_to(first, second)],
+        objects.clone(),
+    ))
+    .await
+    .unwrap();
+    let files = peer
+        .repository
+        .git(&["ls-tree", "-r", "--name-only", "main"])
+        .unwrap();
+    assert!(files.contains("a/new") && !files.contains("\nz"), "{files}");
+    assert_eq!(peer.repository.git(&["show", "main:a/b/c"]).unwrap(), "1");
+    peer.repository.git(&["fsck", "--strict"]).unwrap();
+
+    // A commit that is not among the objects, and one that a stopped task would read.
+    let other = ObjectId::from_hex(b"0123456789012345678901234567890123456789").unwrap();
+    let pack = checkout.pack.advance(second, &objects, folder.path()).unwrap();
+    let stop = Stop::default();
+    let pack = pack.stopped_by(stop.clone());
+    pack.walk(|_| Ok::<_, pack::Error>(true)).unwrap();
+    stop.now();
+    assert!(pack.walk(|_| Ok::<_, pack::Error>(true)).is_err());
+    assert!(pack.advance(other, &[], folder.path()).is_err());
+}

@@ -1,8 +1,9 @@
 //! The files of a commit with the images of policies in them. Pure but for the pack; runs on a blocking thread.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use api::image::ImagePolicy;
+use git_client::ObjectId;
 use git_client::edit::Changes;
 use git_client::pack::{self, Node, Pack};
 use yaml_setters::{Change, Outcome, Setters};
@@ -60,8 +61,14 @@ pub(crate) fn setters<'a>(policies: impl IntoIterator<Item = &'a ImagePolicy>) -
     setters
 }
 
-/// Sets the marked values of all files below the path.
-pub(crate) fn update(pack: &Pack, path: &str, setters: &Setters) -> Result<Updated, Error> {
+/// Sets the marked values of all files below the path. `plain` are files that are known to have no marker; afterwards it
+/// has those of this commit.
+pub(crate) fn update(
+    pack: &Pack,
+    path: &str,
+    setters: &Setters,
+    plain: &mut HashSet<ObjectId>,
+) -> Result<Updated, Error> {
     let root = cleaned(path);
     if !root.is_empty() && pack.entry(&root)?.is_none() {
         return Err(Error::NoPath(path.to_owned()));
@@ -80,7 +87,12 @@ pub(crate) fn update(pack: &Pack, path: &str, setters: &Setters) -> Result<Updat
     })?;
     let mut updated = Updated::default();
     let mut content = Vec::new();
+    let known = std::mem::take(plain);
     for (path, id) in files {
+        if known.contains(&id) {
+            plain.insert(id);
+            continue;
+        }
         match pack.read_blob(id, yaml_setters::MAX_FILE as u64, &mut content) {
             Ok(()) => {}
             Err(pack::Error::ReadObject { .. }) => {
@@ -91,6 +103,8 @@ pub(crate) fn update(pack: &Pack, path: &str, setters: &Setters) -> Result<Updat
         }
         if yaml_setters::may_have_markers(&content, MARKER) {
             updated.file(&root, path, &content, setters);
+        } else {
+            plain.insert(id);
         }
     }
     Ok(updated)
