@@ -130,7 +130,7 @@ async fn choose(object: &ImagePolicy, context: &Context) -> Result<Choice, Error
     let tags = context.tags.get(&key, &uid, &canonical_name(&name));
     let tags = tags.ok_or_else(no_tags)?;
     // A registry may have many thousands of tags, and each is held against the pattern.
-    let choosing = tokio::task::spawn_blocking(move || policy.choose(tags.tags.iter().map(String::as_str)));
+    let choosing = tokio::task::spawn_blocking(move || policy.choose(tags.tags.iter()));
     let chosen = choosing.await.map_err(|_| Error::Abandoned)??;
     let digest = digest(object, &repository, name, &chosen.tag, context).await?;
     let image = ImageRef {

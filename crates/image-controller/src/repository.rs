@@ -163,7 +163,7 @@ async fn conclude(
     let tags = Tags {
         uid,
         image,
-        tags: scanned.tags,
+        tags: scanned.tags.iter().map(String::as_str).collect(),
     };
     let (store, own) = (context.tags.clone(), key.clone());
     let kept = tokio::task::spawn_blocking(move || store.put(&own, tags)).await;

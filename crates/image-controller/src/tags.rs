@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use controller_kit::ObjectKey;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// What one scan found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,7 +18,43 @@ pub(crate) struct Tags {
     /// Canonical name of the image.
     pub(crate) image: String,
     /// Sorted.
-    pub(crate) tags: Vec<String>,
+    pub(crate) tags: TagList,
+}
+
+/// Tags in one piece of memory, one a line: a million of them are a matter of megabytes then, not of a hundred.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct TagList(Box<str>);
+
+impl TagList {
+    /// The tags, in their order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.lines()
+    }
+}
+
+/// What has a line break is no tag.
+impl<'t> FromIterator<&'t str> for TagList {
+    fn from_iter<T: IntoIterator<Item = &'t str>>(tags: T) -> Self {
+        let mut lines = String::new();
+        for tag in tags.into_iter().filter(|tag| !tag.contains(['\n', '\r'])) {
+            lines.push_str(tag);
+            lines.push('\n');
+        }
+        Self(lines.into_boxed_str())
+    }
+}
+
+impl Serialize for TagList {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter())
+    }
+}
+
+impl<'de> Deserialize<'de> for TagList {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let tags = Vec::<String>::deserialize(deserializer)?;
+        Ok(tags.iter().map(String::as_str).collect())
+    }
 }
 
 /// The tags of all images. Clones are handles to the same.
@@ -114,7 +150,7 @@ mod tests {
         Tags {
             uid: uid.to_owned(),
             image: "ghcr.io/org/app".to_owned(),
-            tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
+            tags: tags.iter().copied().collect(),
         }
     }
 
@@ -126,7 +162,8 @@ mod tests {
         open().put(&key, tags("1", &["a", "b"])).unwrap();
         let again = open();
         let image = "ghcr.io/org/app";
-        assert_eq!(again.get(&key, "1", image).unwrap().tags, ["a", "b"]);
+        let found = again.get(&key, "1", image).unwrap();
+        assert_eq!(found.tags.iter().collect::<Vec<_>>(), ["a", "b"]);
         assert!(
             again.get(&key, "2", image).is_none(),
             "another object of the same name"
@@ -137,6 +174,12 @@ mod tests {
         );
         again.forget(&key);
         assert!(open().get(&key, "1", image).is_none());
+    }
+
+    #[test]
+    fn a_registry_cannot_make_two_tags_of_one() {
+        let list: TagList = ["a", "b\nc", "d\r", "e"].into_iter().collect();
+        assert_eq!(list.iter().collect::<Vec<_>>(), ["a", "e"]);
     }
 
     #[test]
