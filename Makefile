@@ -116,10 +116,10 @@ bench-notify: build ## Measure notification-controller: N events (N=10000) OVER=
 	WINDLASS_BIN_DIR=$(TARGET)/release \
 	$(XTASK) bench-notify --events $(or $(N),10000) --over $(or $(OVER),60) --alerts $(or $(ALERTS),1) $(if $(PEER),--peer $(PEER))
 
-bench-images: build ## Measure image-controller with N images (N=100) of TAGS=100 tags and FILES=10000 files in Git; PEER=folder with Flux's two image controllers
+bench-images: build ## Measure image-controller with N images (N=100) of TAGS=100 tags and FILES=10000 files in Git; LISTED=1 only scans lists; PEER=folder with Flux's two image controllers
 	$(CARGO) build --release --locked -p image-controller
 	WINDLASS_BIN_DIR=$(TARGET)/release \
-	$(XTASK) bench-images --images $(or $(N),100) --tags $(or $(TAGS),100) --files $(or $(FILES),10000) $(if $(PEER),--peer $(PEER))
+	$(XTASK) bench-images --images $(or $(N),100) --tags $(or $(TAGS),100) --files $(or $(FILES),10000) $(if $(LISTED),--listed) $(if $(PEER),--peer $(PEER))
 
 bench-idle: build ## Measure the memory of all four controllers with N apps (N=100) at rest, programs linked as images have them, and their start; PEER=folder with Flux's
 	$(XTASK) images --only-programs

@@ -1,5 +1,10 @@
 //! `bench-images`: many images that are scanned and chosen, one automation over a large repository, and the way of a new tag
 //! from the registry to the commit.
+//!
+//! With `--listed` the tags come from lists of our own, for more tags than a registry can be filled with in time; scanning
+//! and memory are measured then, and nothing else.
+
+mod lists;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -34,6 +39,9 @@ pub struct Arguments {
     /// New tags that are followed to their commits, one after the other.
     #[arg(long, default_value_t = 21)]
     rounds: usize,
+    /// Serve lists of tags without images behind them, and only scan.
+    #[arg(long)]
+    listed: bool,
     /// Seconds to look on at rest.
     #[arg(long, default_value_t = 30)]
     rest: u64,
@@ -52,20 +60,27 @@ struct Measured {
     name: &'static str,
     /// Resident memory when it is ready and has seen nothing yet, in bytes.
     idle: u64,
+    /// From the first object until the last was created.
+    created: Duration,
     /// From the first object until all policies have chosen.
     chosen: Duration,
-    /// From the automation until its commit.
-    first_commit: Duration,
-    /// From the request to scan until the commit, one for each new tag.
-    ways: Vec<Duration>,
+    commits: Option<Commits>,
     /// Processor time until then.
     cpu: Duration,
     /// Peak of memory until then, in bytes.
     peak: u64,
-    registry_requests: usize,
-    git_requests: usize,
     requests: ApiMetrics,
     rest: AtRest,
+}
+
+/// Figures of what is written to Git.
+struct Commits {
+    /// From the automation until its commit.
+    first: Duration,
+    /// From the request to scan until the commit, one for each new tag, sorted.
+    ways: Vec<Duration>,
+    registry_requests: usize,
+    git_requests: usize,
 }
 
 /// Measures and prints.
@@ -78,15 +93,30 @@ async fn measure(arguments: &Arguments) -> Result<()> {
     for contestant in Contestant::all(arguments.peer.as_deref()) {
         let control_plane = ControlPlane::start(Options::api_server_only()).await?;
         install_all_crds(&control_plane.client()).await?;
+        let registry = Registry::start().await?;
+        let lists = match arguments.listed {
+            true => Some(lists::Lists::start(arguments.tags).await?),
+            false => None,
+        };
+        let host = lists.as_ref().map_or_else(
+            || registry.address().to_owned(),
+            |lists| lists.address().to_owned(),
+        );
         let world = World {
             namespace: control_plane.namespace("bench").await?,
-            registry: Registry::start().await?,
+            host,
+            registry,
             git: GitServer::start().await?,
             control_plane,
         };
-        let repository = world.load(arguments).await?;
+        let repository = match arguments.listed {
+            true => None,
+            false => Some(world.load(arguments).await?),
+        };
         let running = contestant.start_images(&world.control_plane).await?;
-        let measured = world.follow(&contestant, &running, &repository, arguments).await;
+        let measured = world
+            .follow(&contestant, &running, repository.as_ref(), arguments)
+            .await;
         results.push(measured.with_context(|| running.log_tails())?);
     }
     report(arguments, &results);
@@ -96,6 +126,8 @@ async fn measure(arguments: &Arguments) -> Result<()> {
 struct World {
     control_plane: ControlPlane,
     namespace: String,
+    /// Of the images' names.
+    host: String,
     registry: Registry,
     git: GitServer,
 }
@@ -138,13 +170,11 @@ impl World {
         &self,
         contestant: &Contestant,
         running: &Running,
-        repository: &Repository,
+        repository: Option<&Repository>,
         arguments: &Arguments,
     ) -> Result<Measured> {
         let idle = running.resident()?;
         let before = self.control_plane.api_metrics().await?;
-        self.registry.reset_requests();
-        self.git.reset_requests();
         let client = self.control_plane.client();
         let start = Instant::now();
         let objects = (0..arguments.images).flat_map(|number| [self.repository(number), self.policy(number)]);
@@ -155,18 +185,37 @@ impl World {
         .buffered(AT_ONCE)
         .try_for_each(|_| async { Ok(()) })
         .await?;
+        let created = start.elapsed();
         tokio::time::timeout(PATIENCE, all_ready(self.api("ImagePolicy"), arguments.images)).await??;
         let chosen = start.elapsed();
+        let commits = match repository {
+            Some(repository) => Some(self.commits(repository, arguments).await?),
+            None => None,
+        };
+        let usage = running.usage()?;
+        Ok(Measured {
+            name: contestant.name(),
+            idle,
+            created,
+            chosen,
+            commits,
+            cpu: running.cpu()?,
+            peak: usage.iter().map(|usage| usage.peak_resident_bytes).sum(),
+            requests: self.control_plane.api_metrics().await?.since(&before),
+            rest: at_rest::look_on(&self.control_plane, running, arguments.rest).await?,
+        })
+    }
 
-        objects::apply(
-            &client,
-            &objects::git_repository(&self.namespace, "fleet", repository.url(), "main"),
-        )
-        .await?;
+    /// Has all choices written, and then one new tag after the other.
+    async fn commits(&self, repository: &Repository, arguments: &Arguments) -> Result<Commits> {
+        let client = self.control_plane.client();
+        let source = objects::git_repository(&self.namespace, "fleet", repository.url(), "main");
+        objects::apply(&client, &source).await?;
+        self.git.reset_requests();
         let start = Instant::now();
         objects::apply(&client, &self.automation()).await?;
         let mut commit = self.pushed("").await?;
-        let first_commit = start.elapsed();
+        let first = start.elapsed();
         let changed = repository.git(&["diff", "--name-only", "main~1", "main"])?;
         ensure!(
             changed.lines().count() == arguments.images,
@@ -174,7 +223,6 @@ impl World {
             changed.lines().count(),
             arguments.images
         );
-
         let mut ways = Vec::new();
         for round in 1..=arguments.rounds {
             let (image, tag) = (name(round % arguments.images), format!("2.{round}.0"));
@@ -186,19 +234,11 @@ impl World {
             ways.push(start.elapsed());
         }
         ways.sort_unstable();
-        let usage = running.usage()?;
-        Ok(Measured {
-            name: contestant.name(),
-            idle,
-            chosen,
-            first_commit,
+        Ok(Commits {
+            first,
             ways,
-            cpu: running.cpu()?,
-            peak: usage.iter().map(|usage| usage.peak_resident_bytes).sum(),
             registry_requests: self.registry.all_requests(),
             git_requests: self.git.requests("fleet").len(),
-            requests: self.control_plane.api_metrics().await?.since(&before),
-            rest: at_rest::look_on(&self.control_plane, running, arguments.rest).await?,
         })
     }
 
@@ -217,7 +257,7 @@ impl World {
     }
 
     fn image(&self, number: usize) -> String {
-        format!("{}/{}", self.registry.address(), name(number))
+        format!("{}/{}", self.host, name(number))
     }
 
     fn repository(&self, number: usize) -> Value {
@@ -256,28 +296,36 @@ fn name(number: usize) -> String {
 }
 
 fn report(arguments: &Arguments, results: &[Measured]) {
-    let title = format!(
-        "{} images of {} tags, {} files in Git",
-        arguments.images, arguments.tags, arguments.files
-    );
+    let files = match arguments.listed {
+        true => String::new(),
+        false => format!(", {} files in Git", arguments.files),
+    };
+    let title = format!("{} images of {} tags{files}", arguments.images, arguments.tags);
     let table = Table::new(&title, results, |m| m.name);
     table.row("memory before the first object", |m| mebibytes(m.idle));
-    table.row("from the first object until all policies have chosen", |m| {
-        seconds(m.chosen)
-    });
-    table.row("from the automation to its first commit", |m| {
-        seconds(m.first_commit)
-    });
-    table.row("from a request to scan to the commit, median", |m| {
-        seconds(m.ways.get(m.ways.len() / 2).copied().unwrap_or_default())
-    });
-    table.row("– the longest", |m| {
-        seconds(m.ways.last().copied().unwrap_or_default())
-    });
+    table.row("all objects created after", |m| seconds(m.created));
+    table.row("all policies have chosen after", |m| seconds(m.chosen));
+    if !arguments.listed {
+        let commits =
+            |m: &Measured, of: fn(&Commits) -> String| m.commits.as_ref().map(of).unwrap_or_default();
+        table.row("from the automation to its first commit", |m| {
+            commits(m, |c| seconds(c.first))
+        });
+        table.row("from a request to scan to the commit, median", |m| {
+            commits(m, |c| {
+                seconds(c.ways.get(c.ways.len() / 2).copied().unwrap_or_default())
+            })
+        });
+        table.row("– the longest", |m| {
+            commits(m, |c| seconds(c.ways.last().copied().unwrap_or_default()))
+        });
+        table.row("requests to the registry", |m| {
+            commits(m, |c| c.registry_requests.to_string())
+        });
+        table.row("requests to Git", |m| commits(m, |c| c.git_requests.to_string()));
+    }
     table.row("peak memory", |m| mebibytes(m.peak));
     table.row("CPU since the start", |m| seconds(m.cpu));
-    table.row("requests to the registry", |m| m.registry_requests.to_string());
-    table.row("requests to Git", |m| m.git_requests.to_string());
     table.row("API requests, all clients", |m| m.requests.total().to_string());
     at_rest::rows(&table, arguments.rest, |m| &m.rest);
     line("");
