@@ -11,6 +11,7 @@ mod described_clusters;
 mod endless_answers;
 mod expressions_that_hold;
 mod git_bombs;
+mod hostile_images;
 mod kept_alive;
 mod own_identity;
 mod read_by_expression;

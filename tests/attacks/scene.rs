@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use testkit::controller::ControllerOptions;
 use testkit::git::{Change, Repository};
 use testkit::objects::{self, condition};
-use testkit::{ControlPlane, Controller, GitServer, install_crds, wait_for};
+use testkit::{ControlPlane, Controller, GitServer, install_all_crds, wait_for};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
@@ -45,12 +45,13 @@ pub struct World {
     pub apply: Controller,
     pub helm: Controller,
     pub notification: Controller,
+    pub images: Controller,
 }
 
 impl World {
     async fn start() -> Result<Self> {
         let control_plane = ControlPlane::shared().await?;
-        install_crds(&control_plane.client()).await?;
+        install_all_crds(&control_plane.client()).await?;
         let kubeconfig = control_plane.kubeconfig_path();
         let options = |flags: &[&str]| ControllerOptions {
             flags: flags.iter().map(|&flag| flag.to_owned()).collect(),
@@ -82,6 +83,7 @@ impl World {
             },
             notification: Controller::start_notification(kubeconfig, options(&["--no-cross-namespace-refs"]))
                 .await?,
+            images: Controller::start_image(kubeconfig, options(&["--no-cross-namespace-refs"])).await?,
             source,
         })
     }
@@ -119,7 +121,14 @@ where
         };
         let outcome = story(scene).await;
         if outcome.is_err() {
-            for controller in [&world.source, &world.apply, &world.helm, &world.notification] {
+            let controllers = [
+                &world.source,
+                &world.apply,
+                &world.helm,
+                &world.notification,
+                &world.images,
+            ];
+            for controller in controllers {
                 let log = controller.log();
                 let is_about = |line: &&str| line.contains(&victim) || line.contains(&attacker);
                 let lines: Vec<_> = log.lines().filter(is_about).collect();
