@@ -348,7 +348,7 @@ mod tests {
             ),
         ];
         let levels: Vec<Level> = rivals(&found).iter().map(|line| line.level).collect();
-        assert_eq!(levels, [Level::Bad, Level::Note]);
+        assert_eq!(levels, [Level::Bad, Level::Note, Level::Note]);
         assert_eq!(ours(&found, "flux-system").len(), 1);
         let mut replaced = found[0].clone();
         replaced.image = "ghcr.io/fluxcd/source-controller:v1.9.1".to_owned();
