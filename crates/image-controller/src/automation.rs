@@ -17,18 +17,17 @@ use std::time::Duration;
 
 use api::image::{ImagePolicy, ImageRef, ImageUpdateAutomation};
 use api::source::GitRepositoryRef;
+use controller_kit::ObjectKey;
 use controller_kit::events::Severity;
 use controller_kit::jitter::random;
 use controller_kit::queue::Outcome;
 use controller_kit::runtime::should_reconcile_now;
-use controller_kit::{ObjectKey, finalizer};
 use git_client::commit::{Draft, Person};
 use git_client::push::{self, Move};
 use git_client::reference::{Fields, Reference};
 use git_client::{Checkout, Object, ObjectId};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
-use kube::ResourceExt as _;
 use kube::core::Selector;
 use tokio::time::Instant;
 use transport::stop::Stop;
@@ -38,9 +37,8 @@ use self::kept::{Kept, Place};
 use self::signing::Key;
 use self::target::Target;
 use crate::context::Context;
-use crate::flags::AUTOMATION;
 use crate::pace;
-use crate::repository::Unrecorded;
+use crate::record::Unrecorded;
 
 /// How often a commit is made anew because someone else was faster.
 const MAX_TRIES: u32 = 10;
@@ -105,38 +103,18 @@ pub(crate) struct Pushed {
 
 /// Brings a repository up to date with the policies.
 pub(crate) async fn reconcile(key: ObjectKey, context: Arc<Context>) -> Outcome {
-    let Some(object) = context.automations.cache.get(&key.object_ref()) else {
-        return Outcome::Done;
+    let forget = |object: Option<&ImageUpdateAutomation>| {
+        let uid = object.and_then(|object| object.metadata.uid.as_deref());
+        context.kept.forget(uid.unwrap_or_default());
     };
-    update(object, &context).await.unwrap_or_else(|error| {
-        if error.is_gone() {
-            return Outcome::Done;
-        }
-        tracing::error!(
-            error = error_chain::chain(&error),
-            "failed to record the reconcile"
-        );
-        Outcome::Backoff
-    })
+    let writer = &context.automations;
+    writer
+        .reconcile(&key, forget, |object| update(object, &context))
+        .await
 }
 
 async fn update(object: Arc<ImageUpdateAutomation>, context: &Context) -> Result<Outcome, Unrecorded> {
     let writer = &context.automations;
-    if object.metadata.deletion_timestamp.is_some() {
-        finalizer::remove(&context.client, &*object, AUTOMATION).await?;
-        context.kept.forget(&object.uid().unwrap_or_default());
-        return Ok(Outcome::Done);
-    }
-    let object = match finalizer::add(&context.client, &*object, AUTOMATION).await? {
-        Some(changed) => {
-            writer.cache.remember(changed.clone());
-            Arc::new(changed)
-        }
-        None => object,
-    };
-    if object.spec.suspend {
-        return Ok(Outcome::Done);
-    }
     let ran = match policies(&object, context) {
         Ok(policies) => run(&object, &policies, context).await.map(|run| (run, policies)),
         Err(error) => Err(error),
@@ -177,13 +155,7 @@ async fn update(object: Arc<ImageUpdateAutomation>, context: &Context) -> Result
         }
         Err(error) => {
             let failed = status::failed(&object, &error, Timestamp::now());
-            let object = writer.write(object, &failed.status).await?;
-            writer.publish(&object, Severity::Error, failed.reason, &failed.message);
-            Ok(if failed.is_final {
-                Outcome::Terminal
-            } else {
-                Outcome::Backoff
-            })
+            writer.fail(object, failed).await
         }
     }
 }

@@ -7,18 +7,18 @@ mod status;
 use std::sync::Arc;
 
 use api::image::{ImagePolicy, ImageRef, ImageRepository, ReflectionPolicy};
+use controller_kit::ObjectKey;
 use controller_kit::events::Severity;
 use controller_kit::queue::Outcome;
-use controller_kit::{ObjectKey, finalizer};
 use image_policy::{Chosen, Policy};
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 use oci_client::name::Name;
 
 use crate::context::Context;
-use crate::flags::REFLECTOR;
 use crate::pace;
-use crate::repository::{Unrecorded, canonical_name, parse_image, registry};
+use crate::record::Unrecorded;
+use crate::repository::{canonical_name, parse_image, registry};
 
 /// Why no image is chosen.
 #[derive(Debug, thiserror::Error)]
@@ -76,37 +76,13 @@ pub(crate) fn repository_of(policy: &ImagePolicy) -> ObjectKey {
 
 /// Brings the chosen image up to date.
 pub(crate) async fn reconcile(key: ObjectKey, context: Arc<Context>) -> Outcome {
-    let Some(object) = context.policies.cache.get(&key.object_ref()) else {
-        return Outcome::Done;
-    };
-    update(object, &context).await.unwrap_or_else(|error| {
-        if error.is_gone() {
-            return Outcome::Done;
-        }
-        tracing::error!(
-            error = error_chain::chain(&error),
-            "failed to record the reconcile"
-        );
-        Outcome::Backoff
-    })
+    let writer = &context.policies;
+    writer
+        .reconcile(&key, |_| (), |object| update(object, &context))
+        .await
 }
 
 async fn update(object: Arc<ImagePolicy>, context: &Context) -> Result<Outcome, Unrecorded> {
-    let writer = &context.policies;
-    if object.metadata.deletion_timestamp.is_some() {
-        finalizer::remove(&context.client, &*object, REFLECTOR).await?;
-        return Ok(Outcome::Done);
-    }
-    let object = match finalizer::add(&context.client, &*object, REFLECTOR).await? {
-        Some(changed) => {
-            writer.cache.remember(changed.clone());
-            Arc::new(changed)
-        }
-        None => object,
-    };
-    if object.spec.suspend {
-        return Ok(Outcome::Done);
-    }
     match choose(&object, context).await {
         Ok(choice) => conclude(object, choice, context).await,
         // After a restart without a volume: what was chosen before counts until the tags are known again.
@@ -196,13 +172,10 @@ async fn conclude(
 }
 
 async fn fail(object: Arc<ImagePolicy>, error: &Error, context: &Context) -> Result<Outcome, Unrecorded> {
-    let writer = &context.policies;
     let failed = status::failed(&object, error, Timestamp::now());
-    let object = writer.write(object, &failed.status).await?;
-    writer.publish(&object, Severity::Error, failed.reason, &failed.message);
+    let outcome = context.policies.fail(object, failed).await?;
     Ok(match error {
-        _ if failed.is_final => Outcome::Terminal,
         Error::NoTags(_) | Error::NoRepository(_) => Outcome::After(context.requeue_dependency),
-        _ => Outcome::Backoff,
+        _ => outcome,
     })
 }

@@ -1,13 +1,17 @@
-//! Record: tells the API server what was concluded: at most one status patch, events in the background, log lines.
+//! What the reconciles of all kinds share: the frame around one, and how its end is recorded: at most one status patch,
+//! events in the background, log lines.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use api::meta::{HasConditions, StatusObject};
+use api::meta::{HasConditions, StatusObject, condition_types, reasons};
+use controller_kit::conditions::{self, Fact};
 use controller_kit::events::{Recorder, Severity};
-use controller_kit::runtime::Cache;
-use controller_kit::status;
+use controller_kit::queue::Outcome;
+use controller_kit::runtime::{Cache, requested_at};
+use controller_kit::{ObjectKey, finalizer, status};
+use jiff::Timestamp;
 use kube::Client;
 use kube::core::NamespaceResourceScope;
 use kube::core::object::HasStatus;
@@ -43,7 +47,82 @@ pub(crate) struct Writer<K: Kind> {
     pub(crate) manager: &'static str,
 }
 
+/// The API server did not take what was concluded.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unrecorded {
+    #[error(transparent)]
+    Status(#[from] status::Error),
+    #[error(transparent)]
+    Finalizer(#[from] finalizer::Error),
+}
+
+impl Unrecorded {
+    /// Returns whether the object is gone.
+    fn is_gone(&self) -> bool {
+        matches!(self, Self::Status(error) if error.is_not_found())
+    }
+}
+
 impl<K: Kind> Writer<K> {
+    /// Reconciles an object: `forget` when it is gone or about to go, with it if it is still there, and `work` unless it is
+    /// suspended.
+    pub(crate) async fn reconcile<F>(
+        &self,
+        key: &ObjectKey,
+        forget: impl FnOnce(Option<&K>),
+        work: impl FnOnce(Arc<K>) -> F,
+    ) -> Outcome
+    where
+        F: Future<Output = Result<Outcome, Unrecorded>>,
+    {
+        let Some(object) = self.cache.get(&key.object_ref()) else {
+            forget(None);
+            return Outcome::Done;
+        };
+        let ended = async {
+            if object.meta().deletion_timestamp.is_some() {
+                forget(Some(&object));
+                finalizer::remove(&self.client, &*object, self.manager).await?;
+                return Ok(Outcome::Done);
+            }
+            let object = match finalizer::add(&self.client, &*object, self.manager).await? {
+                Some(changed) => {
+                    self.cache.remember(changed.clone());
+                    Arc::new(changed)
+                }
+                None => object,
+            };
+            if object.suspended() {
+                return Ok(Outcome::Done);
+            }
+            work(object).await
+        };
+        ended.await.unwrap_or_else(|error: Unrecorded| {
+            if error.is_gone() {
+                return Outcome::Done;
+            }
+            tracing::error!(
+                error = error_chain::chain(&error),
+                "failed to record the reconcile"
+            );
+            Outcome::Backoff
+        })
+    }
+
+    /// Records a failure.
+    pub(crate) async fn fail(
+        &self,
+        object: Arc<K>,
+        failed: Failed<<K as HasStatus>::Status>,
+    ) -> Result<Outcome, Unrecorded> {
+        let object = self.write(object, &failed.status).await?;
+        self.publish(&object, Severity::Error, failed.reason, &failed.message);
+        Ok(match failed.is_final {
+            true => Outcome::Terminal,
+            false => Outcome::Backoff,
+        })
+    }
+
     /// Writes the status if it differs. Returns the object as it is then.
     pub(crate) async fn write(
         &self,
@@ -69,4 +148,76 @@ impl<K: Kind> Writer<K> {
         self.recorder
             .publish(object, severity, reason, message, BTreeMap::new());
     }
+}
+
+/// A failure as it is written.
+pub(crate) struct Failed<S> {
+    pub(crate) status: S,
+    pub(crate) reason: &'static str,
+    pub(crate) message: String,
+    /// Only a change of the object helps.
+    pub(crate) is_final: bool,
+}
+
+impl<S: HasConditions> Failed<S> {
+    /// What was concluded before stays in the status beside the failure.
+    pub(crate) fn new<K>(
+        object: &K,
+        error: &dyn std::error::Error,
+        (reason, is_final): (&'static str, bool),
+        now: Timestamp,
+    ) -> Self
+    where
+        K: Kind + HasStatus<Status = S>,
+        S: Clone + Default,
+    {
+        let mut status = begun(object);
+        let generation = object.meta().generation.unwrap_or_default();
+        let message = error_chain::chain(error);
+        let conditions = status.conditions_mut();
+        let ready = Fact::does_not_hold(condition_types::READY, reason, &*message);
+        conditions::set(conditions, ready, generation, now);
+        if is_final {
+            let stalled = Fact::holds(condition_types::STALLED, reason, &*message);
+            conditions::set(conditions, stalled, generation, now);
+            conditions::remove(conditions, condition_types::RECONCILING);
+            status.set_observed_generation(generation);
+        } else {
+            let again = Fact::holds(
+                condition_types::RECONCILING,
+                reasons::PROGRESSING_WITH_RETRY,
+                &*message,
+            );
+            conditions::set(conditions, again, generation, now);
+            conditions::remove(conditions, condition_types::STALLED);
+        }
+        Self {
+            status,
+            reason,
+            message,
+            is_final,
+        }
+    }
+}
+
+/// The status so far, with the request that is being handled.
+pub(crate) fn begun<K: Kind>(object: &K) -> <K as HasStatus>::Status {
+    let mut status = object.status().cloned().unwrap_or_default();
+    if let Some(requested) = requested_at(object) {
+        status.set_last_handled_reconcile_at(requested);
+    }
+    status
+}
+
+/// The status after success, for the kind to put its results into.
+pub(crate) fn succeeded<K: Kind>(object: &K, message: &str, now: Timestamp) -> <K as HasStatus>::Status {
+    let mut status = begun(object);
+    let generation = object.meta().generation.unwrap_or_default();
+    let conditions = status.conditions_mut();
+    let ready = Fact::holds(condition_types::READY, reasons::SUCCEEDED, message);
+    conditions::set(conditions, ready, generation, now);
+    conditions::remove(conditions, condition_types::RECONCILING);
+    conditions::remove(conditions, condition_types::STALLED);
+    status.set_observed_generation(generation);
+    status
 }

@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::image::ImageRepository;
+use controller_kit::ObjectKey;
 use controller_kit::events::Severity;
 use controller_kit::jitter::random;
 use controller_kit::queue::Outcome;
-use controller_kit::{ObjectKey, finalizer};
 use go_regexp::Regexp;
 use jiff::Timestamp;
 use kube::ResourceExt as _;
@@ -23,8 +23,8 @@ use sha2::{Digest as _, Sha256};
 use transport::http;
 
 use crate::context::Context;
-use crate::flags::REFLECTOR;
 use crate::pace;
+use crate::record::Unrecorded;
 use crate::tags::Tags;
 
 pub(crate) use image::parse as parse_image;
@@ -63,36 +63,11 @@ pub(crate) struct Scanned {
 
 /// Brings the tags of an image up to date.
 pub(crate) async fn reconcile(key: ObjectKey, context: Arc<Context>) -> Outcome {
-    let Some(object) = context.repositories.cache.get(&key.object_ref()) else {
-        context.tags.forget(&key);
-        return Outcome::Done;
-    };
-    update(object, &key, &context).await.unwrap_or_else(|error| {
-        if error.is_gone() {
-            return Outcome::Done;
-        }
-        tracing::error!(
-            error = error_chain::chain(&error),
-            "failed to record the reconcile"
-        );
-        Outcome::Backoff
-    })
-}
-
-/// The API server did not take what was concluded.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Unrecorded {
-    #[error(transparent)]
-    Status(#[from] controller_kit::status::Error),
-    #[error(transparent)]
-    Finalizer(#[from] finalizer::Error),
-}
-
-impl Unrecorded {
-    /// Returns whether the object is gone.
-    pub(crate) fn is_gone(&self) -> bool {
-        matches!(self, Self::Status(error) if error.is_not_found())
-    }
+    let forget = |_: Option<&ImageRepository>| context.tags.forget(&key);
+    let writer = &context.repositories;
+    writer
+        .reconcile(&key, forget, |object| update(object, &key, &context))
+        .await
 }
 
 async fn update(
@@ -101,21 +76,6 @@ async fn update(
     context: &Context,
 ) -> Result<Outcome, Unrecorded> {
     let writer = &context.repositories;
-    if object.metadata.deletion_timestamp.is_some() {
-        context.tags.forget(key);
-        finalizer::remove(&context.client, &*object, REFLECTOR).await?;
-        return Ok(Outcome::Done);
-    }
-    let object = match finalizer::add(&context.client, &*object, REFLECTOR).await? {
-        Some(changed) => {
-            writer.cache.remember(changed.clone());
-            Arc::new(changed)
-        }
-        None => object,
-    };
-    if object.spec.suspend {
-        return Ok(Outcome::Done);
-    }
     let now = Timestamp::now();
     let uid = object.uid().unwrap_or_default();
     let canonical = parse_image(&object.spec.image);
@@ -184,17 +144,12 @@ async fn conclude(
 }
 
 async fn fail(object: Arc<ImageRepository>, error: &Error, context: &Context) -> Result<Outcome, Unrecorded> {
-    let writer = &context.repositories;
-    let (status, reason, message, is_final) = status::failed(&object, error, Timestamp::now());
-    let object = writer.write(object, &status).await?;
-    writer.publish(&object, Severity::Error, reason, &message);
-    if is_final {
-        return Ok(Outcome::Terminal);
-    }
+    let failed = status::failed(&object, error, Timestamp::now());
+    let outcome = context.repositories.fail(object, failed).await?;
     Ok(match pause(error) {
         // A little later than asked, so that not all objects of a registry come back in the same moment.
-        Some(pause) => Outcome::After(pause.mul_f64(1.0 + 0.1 * random())),
-        None => Outcome::Backoff,
+        Some(pause) if outcome == Outcome::Backoff => Outcome::After(pause.mul_f64(1.0 + 0.1 * random())),
+        _ => outcome,
     })
 }
 

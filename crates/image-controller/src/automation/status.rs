@@ -3,27 +3,18 @@
 use std::collections::BTreeMap;
 
 use api::image::{ImageRef, ImageUpdateAutomation, ImageUpdateAutomationStatus};
-use api::meta::{condition_types, reasons};
+use api::meta::reasons;
 use controller_kit::conditions::{self, Fact};
-use controller_kit::runtime::requested_at;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::{Error, Run, target};
+use crate::record::{Failed, succeeded};
 
 /// Words for a repository that is as it should be.
 const UP_TO_DATE: &str = "repository up-to-date";
 /// Type of the condition that names markers without effect.
 const MARKERS_IGNORED: &str = "MarkersIgnored";
-
-/// A failure as it is written.
-pub(crate) struct Failed {
-    pub(crate) status: ImageUpdateAutomationStatus,
-    pub(crate) reason: &'static str,
-    pub(crate) message: String,
-    /// Only a change of the object helps.
-    pub(crate) is_final: bool,
-}
 
 /// The status after a run.
 pub(crate) fn ran(
@@ -32,13 +23,9 @@ pub(crate) fn ran(
     run: &Run,
     now: Timestamp,
 ) -> ImageUpdateAutomationStatus {
-    let mut status = begun(object);
+    let mut status = succeeded(object, UP_TO_DATE, now);
     let generation = object.metadata.generation.unwrap_or_default();
     let time = Time(now.round(jiff::Unit::Second).unwrap_or(now));
-    let ready = Fact::holds(condition_types::READY, reasons::SUCCEEDED, UP_TO_DATE);
-    conditions::set(&mut status.conditions, ready, generation, now);
-    conditions::remove(&mut status.conditions, condition_types::RECONCILING);
-    conditions::remove(&mut status.conditions, condition_types::STALLED);
     if let Some(notes) = &run.notes {
         match notes.as_slice() {
             [] => conditions::remove(&mut status.conditions, MARKERS_IGNORED),
@@ -48,7 +35,6 @@ pub(crate) fn ran(
             }
         }
     }
-    status.observed_generation = Some(generation);
     status.observed_policies = policies;
     status.observed_source_revision = Some(run.revision.clone());
     status.last_automation_run_time = Some(time.clone());
@@ -60,35 +46,15 @@ pub(crate) fn ran(
 }
 
 /// The status after a failure. What was observed before stays, so that the next run looks at everything again.
-pub(crate) fn failed(object: &ImageUpdateAutomation, error: &Error, now: Timestamp) -> Failed {
-    let mut status = begun(object);
-    let generation = object.metadata.generation.unwrap_or_default();
-    let (reason, is_final) = verdict(error);
-    let message = error_chain::chain(error);
-    let ready = Fact::does_not_hold(condition_types::READY, reason, &*message);
-    conditions::set(&mut status.conditions, ready, generation, now);
-    if is_final {
-        let stalled = Fact::holds(condition_types::STALLED, reason, &*message);
-        conditions::set(&mut status.conditions, stalled, generation, now);
-        conditions::remove(&mut status.conditions, condition_types::RECONCILING);
-        status.observed_generation = Some(generation);
-    } else {
-        let again = Fact::holds(
-            condition_types::RECONCILING,
-            reasons::PROGRESSING_WITH_RETRY,
-            &*message,
-        );
-        conditions::set(&mut status.conditions, again, generation, now);
-        conditions::remove(&mut status.conditions, condition_types::STALLED);
-    }
-    Failed {
-        status,
-        reason,
-        message,
-        is_final,
-    }
+pub(crate) fn failed(
+    object: &ImageUpdateAutomation,
+    error: &Error,
+    now: Timestamp,
+) -> Failed<ImageUpdateAutomationStatus> {
+    Failed::new(object, error, verdict(error), now)
 }
 
+/// The reason of a failure, and whether only a change of the object helps.
 fn verdict(error: &Error) -> (&'static str, bool) {
     use super::message::Error as Message;
     use remote_access::error::IdentityError::FeatureGateDisabled;
@@ -107,12 +73,4 @@ fn verdict(error: &Error) -> (&'static str, bool) {
         }
         Error::Update(_) | Error::Edit(_) | Error::Abandoned => ("UpdateFailed", false),
     }
-}
-
-fn begun(object: &ImageUpdateAutomation) -> ImageUpdateAutomationStatus {
-    let mut status = object.status.clone().unwrap_or_default();
-    if let Some(requested) = requested_at(object) {
-        status.last_handled_reconcile_at = Some(requested.to_owned());
-    }
-    status
 }

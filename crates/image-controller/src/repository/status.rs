@@ -3,12 +3,12 @@
 use api::image::{ImageRepository, ImageRepositoryStatus, ScanResult};
 use api::meta::{condition_types, reasons};
 use controller_kit::conditions::{self, Fact};
-use controller_kit::runtime::requested_at;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use remote_access::error::IdentityError;
 
 use super::{Error, Scanned, canonical_name, registry};
+use crate::record::{Failed, begun, succeeded};
 
 /// Reason for an invalid name of an image.
 pub(crate) const IMAGE_URL_INVALID: &str = "ImageURLInvalid";
@@ -23,13 +23,7 @@ pub(crate) fn message(scanned: &Scanned) -> String {
 
 /// The status after a scan.
 pub(crate) fn scanned(object: &ImageRepository, scanned: &Scanned, now: Timestamp) -> ImageRepositoryStatus {
-    let mut status = begun(object);
-    let generation = object.metadata.generation.unwrap_or_default();
-    let ready = Fact::holds(condition_types::READY, reasons::SUCCEEDED, message(scanned));
-    conditions::set(&mut status.conditions, ready, generation, now);
-    conditions::remove(&mut status.conditions, condition_types::RECONCILING);
-    conditions::remove(&mut status.conditions, condition_types::STALLED);
-    status.observed_generation = Some(generation);
+    let mut status = succeeded(object, &message(scanned), now);
     status.canonical_image_name = Some(canonical_name(&scanned.name));
     status.observed_exclusion_list = object.exclusion_list();
     status.last_scan_result = Some(ScanResult {
@@ -56,47 +50,23 @@ pub(crate) fn unchanged(object: &ImageRepository, now: Timestamp) -> ImageReposi
     status
 }
 
-/// The status after a failure, its reason and message, and whether only a change of the object helps.
+/// The status after a failure.
 pub(crate) fn failed(
     object: &ImageRepository,
     error: &Error,
     now: Timestamp,
-) -> (ImageRepositoryStatus, &'static str, String, bool) {
-    let mut status = begun(object);
-    let generation = object.metadata.generation.unwrap_or_default();
-    let message = error_chain::chain(error);
-    let (reason, is_final) = match error {
+) -> Failed<ImageRepositoryStatus> {
+    Failed::new(object, error, verdict(error), now)
+}
+
+/// The reason of a failure, and whether only a change of the object helps.
+fn verdict(error: &Error) -> (&'static str, bool) {
+    match error {
         Error::Image(_) => (IMAGE_URL_INVALID, true),
         Error::Access(registry::Error::Identity(IdentityError::FeatureGateDisabled)) => {
             (reasons::FEATURE_GATE_DISABLED, true)
         }
         Error::Access(_) => (reasons::AUTHENTICATION_FAILED, false),
         Error::Exclusion(..) | Error::Scan(_) | Error::Abandoned => (reasons::READ_OPERATION_FAILED, false),
-    };
-    let ready = Fact::does_not_hold(condition_types::READY, reason, &*message);
-    conditions::set(&mut status.conditions, ready, generation, now);
-    if is_final {
-        let stalled = Fact::holds(condition_types::STALLED, reason, &*message);
-        conditions::set(&mut status.conditions, stalled, generation, now);
-        conditions::remove(&mut status.conditions, condition_types::RECONCILING);
-        status.observed_generation = Some(generation);
-    } else {
-        let again = Fact::holds(
-            condition_types::RECONCILING,
-            reasons::PROGRESSING_WITH_RETRY,
-            &*message,
-        );
-        conditions::set(&mut status.conditions, again, generation, now);
-        conditions::remove(&mut status.conditions, condition_types::STALLED);
     }
-    (status, reason, message, is_final)
-}
-
-/// The status so far, with the request that is being handled.
-fn begun(object: &ImageRepository) -> ImageRepositoryStatus {
-    let mut status = object.status.clone().unwrap_or_default();
-    if let Some(requested) = requested_at(object) {
-        status.last_handled_reconcile_at = Some(requested.to_owned());
-    }
-    status
 }
