@@ -1,8 +1,9 @@
 //! Registries that fail, and lists of tags that are not what they should be.
 
 use anyhow::ensure;
+use kube::api::{Patch, PatchParams};
 use serde_json::json;
-use testkit::objects::{apply, condition, text};
+use testkit::objects::{self, apply, condition, text};
 use testkit::registry::Fault;
 
 use crate::world::{IMAGE, play};
@@ -132,6 +133,51 @@ fn another_image_with_the_same_tags_is_another_choice() {
         scene
             .wait("ImagePolicy", "web", chosen(scene.image("api")))
             .await?;
+        Ok(())
+    });
+}
+
+#[test]
+fn a_policy_that_forbids_downgrades_keeps_its_tag_when_that_disappears() {
+    play("downgrades", async |scene| {
+        scene.push("web", &["1.0.0"]).await?;
+        let newest = scene.push("web", &["1.1.0"]).await?;
+        scene
+            .follow("web", json!({"policy": {"semver": {"range": "*"}}}))
+            .await?;
+        let policies = objects::api(&scene.client, IMAGE, "ImagePolicy", &scene.namespace);
+        let annotate = async |value: &str| {
+            let patch = json!({"metadata": {"annotations": {"windlass.dev/downgrades": value}}});
+            let parameters = PatchParams::default();
+            policies.patch("web", &parameters, &Patch::Merge(&patch)).await
+        };
+        let is_chosen = |tag: &'static str| move |object: &_| text(object, "/status/latestRef/tag") == tag;
+        scene.wait("ImagePolicy", "web", is_chosen("1.1.0")).await?;
+        annotate("never").await?;
+        let stalled = |object: &_| condition(object, "Stalled").is_some();
+        scene.poke("ImagePolicy", "web").await?;
+        let object = scene.wait("ImagePolicy", "web", stalled).await?;
+        let (_, _, message) = condition(&object, "Stalled").unwrap_or_default();
+        ensure!(message.contains("no value but 'forbidden'"), "{message}");
+        annotate("forbidden").await?;
+        scene.poke("ImagePolicy", "web").await?;
+        scene.wait("ImagePolicy", "web", objects::is_ready).await?;
+
+        let repository = format!("{}/web", scene.namespace);
+        scene.world.registry.delete(&repository, &newest).await?;
+        scene.poke("ImageRepository", "web").await?;
+        let held = |object: &_| condition(object, "DowngradeHeld").is_some();
+        let object = scene.wait("ImagePolicy", "web", held).await?;
+        ensure!(is_chosen("1.1.0")(&object), "{:#}", object.data);
+        let (_, _, message) = condition(&object, "DowngradeHeld").unwrap_or_default();
+        ensure!(message.contains("from 1.1.0 to 1.0.0"), "{message}");
+
+        let patch = json!({"spec": {"policy": {"semver": {"range": ">=1.0.0"}}}});
+        policies
+            .patch("web", &PatchParams::default(), &Patch::Merge(&patch))
+            .await?;
+        let object = scene.wait("ImagePolicy", "web", is_chosen("1.0.0")).await?;
+        ensure!(!held(&object), "{:#}", object.data);
         Ok(())
     });
 }

@@ -10,7 +10,7 @@ use api::image::{ImagePolicy, ImageRef, ImageRepository, ReflectionPolicy};
 use controller_kit::ObjectKey;
 use controller_kit::events::Severity;
 use controller_kit::queue::Outcome;
-use image_policy::{Chosen, Policy};
+use image_policy::{Chosen, Policy, Verdict};
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 use oci_client::name::Name;
@@ -60,10 +60,17 @@ pub(crate) enum Error {
     },
 }
 
+/// Annotation of a policy that must not go back to a tag which its order places before the chosen one.
+const DOWNGRADES: &str = "windlass.dev/downgrades";
+/// Its only value.
+const FORBIDDEN: &str = "forbidden";
+
 /// A chosen image, and how.
 pub(crate) struct Choice {
     pub(crate) image: ImageRef,
     pub(crate) chosen: Chosen,
+    /// The image is the one of before, as the chosen tag would be a downgrade.
+    pub(crate) is_held: bool,
 }
 
 /// The repository that a policy refers to.
@@ -95,6 +102,7 @@ async fn update(object: Arc<ImagePolicy>, context: &Context) -> Result<Outcome, 
 
 async fn choose(object: &ImagePolicy, context: &Context) -> Result<Choice, Error> {
     let policy = Policy::try_from(&object.spec).map_err(|error| Error::Invalid(error.to_string()))?;
+    let may_go_back = may_go_back(object)?;
     let key = repository_of(object);
     access::check_reference(object, &key, context.no_cross_namespace_refs)?;
     let repository = context.repositories.cache.get(&key.object_ref());
@@ -106,15 +114,48 @@ async fn choose(object: &ImagePolicy, context: &Context) -> Result<Choice, Error
     let tags = context.tags.get(&key, &uid, &canonical_name(&name));
     let tags = tags.ok_or_else(no_tags)?;
     // A registry may have many thousands of tags, and each is held against the pattern.
-    let choosing = tokio::task::spawn_blocking(move || policy.choose(tags.tags.iter()));
-    let chosen = choosing.await.map_err(|_| Error::Abandoned)??;
+    let choosing = tokio::task::spawn_blocking(move || (policy.choose(tags.tags.iter()), policy));
+    let (chosen, policy) = choosing.await.map_err(|_| Error::Abandoned)?;
+    let chosen = chosen?;
+    if !may_go_back
+        && let Some(current) = current(object, &repository)
+        && policy.verdict(&chosen.tag, &current.tag) == Verdict::Behind
+    {
+        return Ok(Choice {
+            image: current.clone(),
+            chosen,
+            is_held: true,
+        });
+    }
     let digest = digest(object, &repository, name, &chosen.tag, context).await?;
     let image = ImageRef {
         name: repository.spec.image.clone(),
         tag: chosen.tag.clone(),
         digest,
     };
-    Ok(Choice { image, chosen })
+    Ok(Choice {
+        image,
+        chosen,
+        is_held: false,
+    })
+}
+
+fn may_go_back(object: &ImagePolicy) -> Result<bool, Error> {
+    match object.annotations().get(DOWNGRADES).map(String::as_str) {
+        None => Ok(true),
+        Some(FORBIDDEN) => Ok(false),
+        Some(_) => Err(Error::Invalid(format!(
+            "the annotation {DOWNGRADES} has no value but '{FORBIDDEN}'"
+        ))),
+    }
+}
+
+/// The image that was chosen by the same spec. Who changes the spec may want to go back.
+fn current<'o>(object: &'o ImagePolicy, repository: &ImageRepository) -> Option<&'o ImageRef> {
+    let status = object.status.as_ref()?;
+    let is_same_spec = status.observed_generation == object.metadata.generation;
+    let current = status.latest_ref.as_ref()?;
+    (is_same_spec && current.name == repository.spec.image).then_some(current)
 }
 
 /// The digest of the tag, if the policy wants it.

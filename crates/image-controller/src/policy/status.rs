@@ -15,6 +15,9 @@ const INVALID_POLICY: &str = "InvalidPolicy";
 /// Type of the condition that counts the tags that were passed over.
 const TAGS_SKIPPED: &str = "TagsSkipped";
 
+/// Type of the condition that names a tag to which the policy does not go back.
+const DOWNGRADE_HELD: &str = "DowngradeHeld";
+
 /// Returns whether an image was chosen before.
 pub(crate) fn has_chosen(object: &ImagePolicy) -> bool {
     let status = object.status.as_ref();
@@ -44,6 +47,18 @@ pub(crate) fn chosen(object: &ImagePolicy, choice: &Choice, now: Timestamp) -> (
         observed_previous_ref: previous,
         ..succeeded(object, &message, now)
     };
+    if choice.is_held {
+        let text = format!(
+            "the policy would go back from {} to {}, which the annotation {} forbids; a change of the spec allows it",
+            image.tag,
+            choice.chosen.tag,
+            super::DOWNGRADES
+        );
+        let fact = Fact::holds(DOWNGRADE_HELD, DOWNGRADE_HELD, text);
+        conditions::set(&mut status.conditions, fact, generation, now);
+    } else {
+        conditions::remove(&mut status.conditions, DOWNGRADE_HELD);
+    }
     if choice.chosen.skipped == 0 {
         conditions::remove(&mut status.conditions, TAGS_SKIPPED);
     } else {
