@@ -103,7 +103,7 @@ async fn reflect(queues: &Queues, workers: u16, kit: &Kit, context: &Arc<Context
     Ok(())
 }
 
-/// Automations wait for a Lease of their own: Flux has a controller of their own for them, which may still be at work.
+/// Automations wait for a Lease of their own: Flux has a separate controller for them, which may still be at work.
 async fn automate(
     queue: &Queue<ObjectKey>,
     workers: u16,

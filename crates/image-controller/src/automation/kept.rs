@@ -2,8 +2,8 @@
 //!
 //! After its own push an automation knows the new commit already: the next run asks only where the branch is, and fetches
 //! nothing as long as no one else pushed. What is kept belongs to one automation and is used only after the server, asked
-//! with that automation's credentials, has named the same commit. The files of it count on the disk until it is dropped;
-//! all of them together are bounded, and the oldest goes first.
+//! with that automation's credentials, has named the same commit. Each is bounded, so that no tenant's repository takes the
+//! place of all others, and so are all together: the oldest goes first.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,6 +14,8 @@ use super::target::Target;
 
 /// Bytes of all that is kept: packs on the disk and what is known of their objects.
 const MAX_BYTES: u64 = 256 << 20;
+/// Bytes of one; a larger one is fetched for each run.
+const MAX_BYTES_OF_ONE: u64 = 64 << 20;
 /// Memory for each object of a pack, and for each blob that is known.
 const BYTES_PER_OBJECT: u64 = 80;
 /// Packs of one commit that is kept; each is looked through for an object.
@@ -77,7 +79,7 @@ impl Store {
         let mut shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Another branch of the same automation is not needed any more.
         shelf.kept.retain(|other, _| other.owner != place.owner);
-        if kept.checkout.pack.advances() > MAX_ADVANCES {
+        if kept.checkout.pack.advances() > MAX_ADVANCES || kept.size() > MAX_BYTES_OF_ONE {
             return;
         }
         shelf.turn += 1;
