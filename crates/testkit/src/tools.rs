@@ -7,8 +7,10 @@
 
 mod build;
 mod folders;
+mod gitea;
 mod go_module;
 mod helm;
+mod once;
 mod package;
 
 use std::path::{Path, PathBuf};
@@ -17,6 +19,7 @@ use anyhow::Result;
 
 use folders::cache_directory;
 
+pub use gitea::{Gitea, gitea};
 pub use helm::{helm, helm_3, run_helm};
 pub use package::{PACKAGES, Package};
 

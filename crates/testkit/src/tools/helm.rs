@@ -1,7 +1,6 @@
 //! The real helm, in the versions that `hack/oracle/helm/go.mod` pins and under the paths where `hack/record-helm-cases`
 //! keeps them.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -9,6 +8,7 @@ use anyhow::{Context as _, Result, bail};
 
 use super::folders::{cache_directory, hack_directory};
 use super::go_module::GoModule;
+use super::once;
 
 /// Where helm is, once it is built, which takes minutes and is done once.
 pub fn helm() -> Result<PathBuf> {
@@ -24,9 +24,7 @@ fn built(package: &str) -> Result<PathBuf> {
     let module = GoModule::read(&hack_directory().join("oracle/helm"))?;
     let version = module.version(package)?;
     let path = cache_directory()?.join(format!("helm-{version}")).join("helm");
-    if !path.is_file() {
-        build(&module, package, version, &path)?;
-    }
+    once::put(&path, |unfinished| build(&module, package, version, unfinished))?;
     Ok(path)
 }
 
@@ -50,21 +48,13 @@ pub fn run_helm(arguments: &[&str], folder: &Path) -> Result<String> {
     String::from_utf8(output.stdout).context("helm printed something else than text")
 }
 
-fn build(module: &GoModule, package: &str, version: &str, path: &Path) -> Result<()> {
-    let folder = path.parent().context("the path of helm has a folder before it")?;
-    std::fs::create_dir_all(folder).with_context(|| format!("failed to make {}", folder.display()))?;
-    let lock = File::create(folder.join(".lock")).context("failed to open the lock of helm's folder")?;
-    lock.lock().context("failed to lock helm's folder")?;
-    if path.is_file() {
-        return Ok(()); // another process was faster
-    }
-    let unfinished = folder.join(".unfinished");
+fn build(module: &GoModule, package: &str, version: &str, unfinished: &Path) -> Result<()> {
     let output = Command::new("go")
         .current_dir(&module.directory)
         .args(["build", "-trimpath", "-ldflags"])
         .arg(format!("-s -w -X {package}/internal/version.version={version}"))
         .arg("-o")
-        .arg(&unfinished)
+        .arg(unfinished)
         .arg(format!("{package}/cmd/helm"))
         .env("CGO_ENABLED", "0")
         .env("GOTOOLCHAIN", format!("go{}", module.go))
@@ -77,5 +67,5 @@ fn build(module: &GoModule, package: &str, version: &str, path: &Path) -> Result
             String::from_utf8_lossy(&output.stderr)
         );
     }
-    std::fs::rename(&unfinished, path).with_context(|| format!("failed to put {} in place", path.display()))
+    Ok(())
 }
