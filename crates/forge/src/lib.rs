@@ -1,0 +1,14 @@
+//! Git services ("forges") over their REST APIs: pull requests, checks, statuses of commits.
+//!
+//! In: the address of a repository, a login, and an [`exchange::Exchange`] that sends requests. Nothing here opens a
+//! connection, reads a Secret or knows Kubernetes. A pull request from a fork is never taken for one of the repository's own branch.
+
+pub mod address;
+pub mod api;
+pub mod check;
+pub mod error;
+pub mod exchange;
+pub mod pull_request;
+pub mod retry_after;
+
+pub use error::{Error, Retry};
