@@ -1,14 +1,23 @@
 //! Git services ("forges") over their REST APIs: pull requests, checks, statuses of commits.
 //!
 //! In: the address of a repository, a login, and an [`exchange::Exchange`] that sends requests. Nothing here opens a
-//! connection, reads a Secret or knows Kubernetes. A pull request from a fork is never taken for one of the repository's own branch.
+//! connection, reads a Secret or knows Kubernetes. [`Forge`] is one face for all; what is special stays in the file of
+//! each forge. A pull request from a fork is never taken for one of the repository's own branch.
 
 pub mod address;
 pub mod api;
+pub mod azure_devops;
+pub mod bitbucket;
+pub mod bitbucket_server;
 pub mod check;
 pub mod error;
 pub mod exchange;
+mod forge;
+pub mod gitea;
+pub mod github;
+pub mod gitlab;
 pub mod pull_request;
 pub mod retry_after;
 
 pub use error::{Error, Retry};
+pub use forge::{Forge, Kind, Login};

@@ -1,0 +1,215 @@
+//! One face for all forges.
+
+use std::fmt;
+use std::str::FromStr;
+
+use url::Url;
+
+use crate::azure_devops::{self, AzureDevOps};
+use crate::bitbucket::{self, Bitbucket};
+use crate::bitbucket_server::BitbucketServer;
+use crate::check::{Check, Status};
+use crate::error::Error;
+use crate::exchange::Exchange;
+use crate::gitea::Gitea;
+use crate::github::GitHub;
+use crate::gitlab::GitLab;
+use crate::pull_request::{Draft, Merge, Method, PullRequest};
+
+/// Which forge a repository is at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// GitHub and GitHub Enterprise.
+    GitHub,
+    /// GitLab.
+    GitLab,
+    /// Gitea and Forgejo.
+    Gitea,
+    /// Bitbucket Cloud.
+    Bitbucket,
+    /// Bitbucket Server and Data Center.
+    BitbucketServer,
+    /// Azure DevOps.
+    AzureDevOps,
+}
+
+/// All kinds with their names.
+const KINDS: [(Kind, &str); 6] = [
+    (Kind::GitHub, "github"),
+    (Kind::GitLab, "gitlab"),
+    (Kind::Gitea, "gitea"),
+    (Kind::Bitbucket, "bitbucket"),
+    (Kind::BitbucketServer, "bitbucketserver"),
+    (Kind::AzureDevOps, "azuredevops"),
+];
+
+impl fmt::Display for Kind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = KINDS.iter().find(|(kind, _)| kind == self);
+        formatter.write_str(name.map_or("", |(_, name)| name))
+    }
+}
+
+impl FromStr for Kind {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let kind = KINDS.iter().find(|(_, name)| *name == text);
+        kind.map(|(kind, _)| *kind)
+            .ok_or_else(|| Error::invalid(format!("there is no forge '{text}'")))
+    }
+}
+
+/// Who signs in. Bitbucket and its server take a name and a password, too; all others a token.
+#[derive(Clone, Default)]
+pub struct Login {
+    /// Name of the user; empty with a token.
+    pub username: String,
+    /// Token or password.
+    pub password: String,
+}
+
+/// A repository at a forge.
+pub struct Forge<'a>(Repository<'a>);
+
+enum Repository<'a> {
+    GitHub(GitHub<'a>),
+    GitLab(GitLab<'a>),
+    Gitea(Gitea<'a>),
+    Bitbucket(Bitbucket<'a>),
+    BitbucketServer(BitbucketServer<'a>),
+    AzureDevOps(AzureDevOps<'a>),
+}
+
+/// The same call at each forge.
+macro_rules! each {
+    ($self:ident, $at:ident => $call:expr) => {
+        match &$self.0 {
+            Repository::GitHub($at) => $call,
+            Repository::GitLab($at) => $call,
+            Repository::Gitea($at) => $call,
+            Repository::Bitbucket($at) => $call,
+            Repository::BitbucketServer($at) => $call,
+            Repository::AzureDevOps($at) => $call,
+        }
+    };
+}
+
+impl<'a> Forge<'a> {
+    /// The repository at this address. Nothing is asked yet.
+    pub fn new(kind: Kind, address: &str, login: &Login, http: impl Exchange + 'a) -> Result<Self, Error> {
+        let token = login.password.trim();
+        if token.is_empty() {
+            return Err(Error::invalid(format!("the token for {kind} is empty")));
+        }
+        Ok(Self(match kind {
+            Kind::GitHub => Repository::GitHub(GitHub::new(http, address, token)?),
+            Kind::GitLab => Repository::GitLab(GitLab::new(http, address, token)?),
+            Kind::Gitea => Repository::Gitea(Gitea::new(http, address, token)?),
+            Kind::Bitbucket => {
+                let root = Url::parse(bitbucket::ROOT).map_err(|error| Error::invalid(error.to_string()))?;
+                Repository::Bitbucket(Bitbucket::new(http, root, address, &login.username, token)?)
+            }
+            Kind::BitbucketServer => {
+                let server = BitbucketServer::new(http, address, &login.username, token)?;
+                Repository::BitbucketServer(server)
+            }
+            Kind::AzureDevOps => Repository::AzureDevOps(AzureDevOps::new(http, address, token)?),
+        }))
+    }
+
+    /// Pull requests from a branch of the repository to another: all that are open, and those that were closed last.
+    pub async fn find(&self, head: &str, base: &str) -> Result<Vec<PullRequest>, Error> {
+        let found = each!(self, at => at.find(head, base).await);
+        found.map_err(|error| error.within("failed to list pull requests"))
+    }
+
+    /// Opens a pull request.
+    pub async fn open(&self, draft: Draft<'_>) -> Result<PullRequest, Error> {
+        let opened = each!(self, at => at.open(draft).await);
+        opened.map_err(|error| error.within("failed to open a pull request"))
+    }
+
+    /// Changes title and description.
+    pub async fn edit(&self, number: u64, title: &str, body: &str) -> Result<(), Error> {
+        let edited = each!(self, at => at.edit(number, title, body).await);
+        edited.map_err(|error| error.within(&format!("failed to change pull request {number}")))
+    }
+
+    /// Adds labels. Bitbucket has none: nothing happens there.
+    pub async fn label(&self, number: u64, labels: &[String]) -> Result<(), Error> {
+        let labelled = match &self.0 {
+            Repository::GitHub(at) => at.label(number, labels).await,
+            Repository::GitLab(at) => at.label(number, labels).await,
+            Repository::Gitea(at) => at.label(number, labels).await,
+            Repository::AzureDevOps(at) => at.label(number, labels).await,
+            Repository::Bitbucket(_) | Repository::BitbucketServer(_) => Ok(()),
+        };
+        labelled.map_err(|error| error.within(&format!("failed to label pull request {number}")))
+    }
+
+    /// Asks for reviews.
+    pub async fn request_review(&self, request: &PullRequest, people: &[String]) -> Result<(), Error> {
+        let number = request.number;
+        let asked = match &self.0 {
+            Repository::GitHub(at) => at.request_review(number, people).await,
+            Repository::GitLab(at) => at.request_review(number, people).await,
+            Repository::Gitea(at) => at.request_review(number, people).await,
+            Repository::Bitbucket(at) => at.request_review(request, people).await,
+            Repository::BitbucketServer(at) => at.request_review(request, people).await,
+            Repository::AzureDevOps(at) => at.request_review(number, people).await,
+        };
+        asked.map_err(|error| error.within(&format!("failed to ask for reviews of pull request {number}")))
+    }
+
+    /// Adds a comment.
+    pub async fn comment(&self, number: u64, text: &str) -> Result<(), Error> {
+        let said = each!(self, at => at.comment(number, text).await);
+        said.map_err(|error| error.within(&format!("failed to comment on pull request {number}")))
+    }
+
+    /// Closes a pull request without a merge.
+    pub async fn close(&self, number: u64) -> Result<(), Error> {
+        let closed = each!(self, at => at.close(number).await);
+        closed.map_err(|error| error.within(&format!("failed to close pull request {number}")))
+    }
+
+    /// Merges a pull request if its branch is at this commit, and removes the branch where the forge does that.
+    pub async fn merge(&self, number: u64, method: Method, commit: &str) -> Result<Merge, Error> {
+        let merged = each!(self, at => at.merge(number, method, commit).await);
+        merged.map_err(|error| error.within(&format!("failed to merge pull request {number}")))
+    }
+
+    /// What others say of a commit.
+    pub async fn checks(&self, commit: &str) -> Result<Vec<Check>, Error> {
+        let checks = each!(self, at => at.checks(commit).await);
+        checks.map_err(|error| error.within("failed to list the checks of the commit"))
+    }
+
+    /// Says something of a commit. `key` names the status where names may have 40 characters only.
+    pub async fn set_status(&self, status: Status<'_>, key: &str) -> Result<(), Error> {
+        let set = match &self.0 {
+            Repository::GitHub(at) => at.set_status(status).await,
+            Repository::GitLab(at) => at.set_status(status).await,
+            Repository::Gitea(at) => at.set_status(status).await,
+            Repository::Bitbucket(at) => at.set_status(status, key).await,
+            Repository::BitbucketServer(at) => at.set_status(status, key).await,
+            Repository::AzureDevOps(at) => at.set_status(status, azure_devops::GENRE).await,
+        };
+        set.map_err(|error| error.within("failed to set the status of the commit"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_is_found_by_its_name() {
+        for (kind, name) in KINDS {
+            assert_eq!(name.parse::<Kind>().unwrap(), kind);
+            assert_eq!(kind.to_string(), name);
+        }
+        assert!("gogs".parse::<Kind>().is_err());
+    }
+}

@@ -1,0 +1,304 @@
+//! GitHub, in the cloud and on premises.
+
+use http::header::ACCEPT;
+use http::{HeaderName, Method as Verb};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use url::Url;
+
+use crate::address::Repository;
+use crate::api::{self, Api};
+use crate::check::{Check, State as CheckState, Status};
+use crate::error::Error;
+use crate::exchange::Exchange;
+use crate::gitea::foreign;
+use crate::pull_request::{Draft, Merge, Method, PullRequest, State, page, time};
+
+/// As many as GitHub gives at once.
+const PAGE_SIZE: usize = 100;
+const PAGE: (&str, &str) = ("per_page", "100");
+/// A commit has a status for each object and Provider.
+const MAX_STATUS_PAGES: usize = 3;
+
+/// A repository at GitHub.
+pub struct GitHub<'a> {
+    /// Its API.
+    pub api: Api<'a>,
+    /// The repository.
+    pub repository: Repository,
+}
+
+#[derive(Deserialize)]
+struct Found {
+    number: u64,
+    html_url: Option<String>,
+    title: Option<String>,
+    body: Option<String>,
+    state: Option<String>,
+    merged_at: Option<String>,
+    head: Option<Branch>,
+    base: Option<Branch>,
+    created_at: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Branch {
+    #[serde(rename = "ref")]
+    name: Option<String>,
+    sha: Option<String>,
+    repo: Option<Id>,
+}
+
+#[derive(Deserialize)]
+struct Id {
+    id: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Combined {
+    #[serde(default)]
+    statuses: Vec<FoundStatus>,
+}
+
+#[derive(Deserialize)]
+struct FoundStatus {
+    state: Option<String>,
+    context: Option<String>,
+    description: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Runs {
+    #[serde(default)]
+    check_runs: Vec<Run>,
+}
+
+#[derive(Deserialize)]
+struct Run {
+    name: Option<String>,
+    conclusion: Option<String>,
+}
+
+impl<'a> GitHub<'a> {
+    /// The repository at this address, for who has this token.
+    pub fn new(http: impl Exchange + 'a, address: &str, token: &str) -> Result<Self, Error> {
+        let repository = Repository::parse(address)?;
+        repository.owner_and_name()?;
+        let api = Api::new(http, root(&repository)?)
+            .header(ACCEPT, "application/vnd.github+json")
+            .header(HeaderName::from_static("x-github-api-version"), "2022-11-28")
+            .bearer(token)?;
+        Ok(Self { api, repository })
+    }
+
+    /// The path to something of the repository.
+    pub fn path<'b>(&'b self, rest: &[&'b str]) -> Result<Vec<&'b str>, Error> {
+        let (owner, name) = self.repository.owner_and_name()?;
+        Ok([&["repos", owner, name], rest].concat())
+    }
+
+    pub(crate) async fn find(&self, head: &str, base: &str) -> Result<Vec<PullRequest>, Error> {
+        let (owner, _) = self.repository.owner_and_name()?;
+        let branch = format!("{owner}:{head}");
+        let query = [
+            ("state", "all"),
+            ("head", branch.as_str()),
+            ("base", base),
+            ("sort", "created"),
+            ("direction", "desc"),
+            PAGE,
+        ];
+        let found: Vec<Found> = self.api.get(&self.path(&["pulls"])?, &query).await?;
+        let own = found.into_iter().filter_map(Found::own);
+        // GitHub leaves out the filter if it cannot read it.
+        Ok(own
+            .filter(|request| request.head == head && request.base == base)
+            .collect())
+    }
+
+    pub(crate) async fn open(&self, draft: Draft<'_>) -> Result<PullRequest, Error> {
+        let body = json!({"head": draft.head, "base": draft.base, "title": draft.title, "body": draft.body});
+        let found: Found = self.api.create(&self.path(&["pulls"])?, &[], &body).await?;
+        found.own().ok_or_else(foreign)
+    }
+
+    pub(crate) async fn edit(&self, number: u64, title: &str, body: &str) -> Result<(), Error> {
+        self.patch(number, json!({"title": title, "body": body})).await
+    }
+
+    pub(crate) async fn close(&self, number: u64) -> Result<(), Error> {
+        self.patch(number, json!({"state": "closed"})).await
+    }
+
+    async fn patch(&self, number: u64, body: Value) -> Result<(), Error> {
+        let number = number.to_string();
+        let path = self.path(&["pulls", &number])?;
+        self.api.send(Verb::PATCH, &path, &[], &body).await.map(drop)
+    }
+
+    pub(crate) async fn label(&self, number: u64, labels: &[String]) -> Result<(), Error> {
+        let number = number.to_string();
+        let path = self.path(&["issues", &number, "labels"])?;
+        self.api
+            .post(&path, &[], &json!({"labels": labels}))
+            .await
+            .map(drop)
+    }
+
+    /// Asks people, and teams as `organisation/team`.
+    pub(crate) async fn request_review(&self, number: u64, people: &[String]) -> Result<(), Error> {
+        let number = number.to_string();
+        let path = self.path(&["pulls", &number, "requested_reviewers"])?;
+        let teams: Vec<&str> = people
+            .iter()
+            .filter_map(|name| Some(name.split_once('/')?.1))
+            .collect();
+        let people: Vec<&String> = people.iter().filter(|name| !name.contains('/')).collect();
+        let body = json!({"reviewers": people, "team_reviewers": teams});
+        self.api.post(&path, &[], &body).await.map(drop)
+    }
+
+    pub(crate) async fn comment(&self, number: u64, text: &str) -> Result<(), Error> {
+        let number = number.to_string();
+        let path = self.path(&["issues", &number, "comments"])?;
+        self.api.post(&path, &[], &json!({"body": text})).await.map(drop)
+    }
+
+    pub(crate) async fn merge(&self, number: u64, method: Method, commit: &str) -> Result<Merge, Error> {
+        let way = match method {
+            Method::Merge => "merge",
+            Method::Squash => "squash",
+            Method::Rebase => "rebase",
+        };
+        let number = number.to_string();
+        let path = self.path(&["pulls", &number, "merge"])?;
+        let body = json!({"merge_method": way, "sha": commit});
+        self.api.merge(Verb::PUT, &path, &[], &body).await
+    }
+
+    /// Statuses and check runs: GitHub has both.
+    pub(crate) async fn checks(&self, commit: &str) -> Result<Vec<Check>, Error> {
+        let path = self.path(&["commits", commit, "status"])?;
+        let combined: Combined = self.api.get(&path, &[PAGE]).await?;
+        let path = self.path(&["commits", commit, "check-runs"])?;
+        let runs: Runs = self.api.get(&path, &[("filter", "latest"), PAGE]).await?;
+        let statuses = combined.statuses.into_iter().map(FoundStatus::check);
+        let runs = runs.check_runs.into_iter().map(|run| Check {
+            name: run.name.unwrap_or_default(),
+            state: match run.conclusion.as_deref() {
+                Some("success" | "neutral" | "skipped") => CheckState::Success,
+                Some(_) => CheckState::Failure,
+                None => CheckState::Pending,
+            },
+            description: run.conclusion.unwrap_or_default(),
+        });
+        Ok(statuses.chain(runs).collect())
+    }
+
+    /// The latest status of this name; the latest come first.
+    pub async fn status(&self, commit: &str, name: &str) -> Result<Option<Check>, Error> {
+        let path = self.path(&["commits", commit, "statuses"])?;
+        for page in 1..=MAX_STATUS_PAGES {
+            let page = page.to_string();
+            let found: Vec<FoundStatus> = self.api.get(&path, &[PAGE, ("page", &page)]).await?;
+            let is_last = found.len() < PAGE_SIZE;
+            let mine = found.into_iter().map(FoundStatus::check);
+            let mine = mine.into_iter().find(|check| check.name == name);
+            if mine.is_some() || is_last {
+                return Ok(mine);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Says something of a commit.
+    pub async fn set_status(&self, status: Status<'_>) -> Result<(), Error> {
+        let state = match status.state {
+            CheckState::Pending => "pending",
+            CheckState::Success => "success",
+            CheckState::Failure => "failure",
+        };
+        let mut body = json!({"state": state, "description": status.description, "context": status.name});
+        if !status.url.is_empty() {
+            body["target_url"] = status.url.into();
+        }
+        let path = self.path(&["statuses", status.commit])?;
+        self.api.post(&path, &[], &body).await.map(drop)
+    }
+}
+
+impl FoundStatus {
+    fn check(self) -> Check {
+        Check {
+            name: self.context.unwrap_or_default(),
+            state: match self.state.as_deref() {
+                Some("success") => CheckState::Success,
+                Some("failure" | "error") => CheckState::Failure,
+                _ => CheckState::Pending,
+            },
+            description: self.description.unwrap_or_default(),
+        }
+    }
+}
+
+impl Found {
+    /// Returns None for one from a fork: its branch is not the branch of that name here.
+    fn own(self) -> Option<PullRequest> {
+        let (head, base) = (self.head?, self.base?);
+        if head.repo?.id? != base.repo?.id? {
+            return None;
+        }
+        Some(PullRequest {
+            number: self.number,
+            url: page(self.html_url),
+            title: self.title.unwrap_or_default(),
+            body: self.body.unwrap_or_default(),
+            state: match (self.state.as_deref(), &self.merged_at) {
+                (Some("open"), _) => State::Open,
+                (_, Some(_)) => State::Merged,
+                (_, None) => State::Closed,
+            },
+            head: head.name?,
+            base: base.name?,
+            commit: head.sha.unwrap_or_default(),
+            opened: time(self.created_at),
+        })
+    }
+}
+
+/// GitHub Enterprise Server has its API below a path, unless the host is one for the API.
+pub fn root(repository: &Repository) -> Result<Url, Error> {
+    let host = repository.host();
+    if host == "github.com" {
+        return Ok(Url::parse("https://api.github.com/").expect("it is a constant"));
+    }
+    if host.starts_with("api.") || host.contains(".api.") {
+        return Ok(repository.origin.clone());
+    }
+    api::url(&repository.origin, &["api", "v3"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_api_is_where_the_host_has_it() {
+        for (address, expected) in [
+            ("https://github.com/a/b", "https://api.github.com/"),
+            ("git@github.com:a/b.git", "https://api.github.com/"),
+            (
+                "https://github.example.com/a/b",
+                "https://github.example.com/api/v3",
+            ),
+            (
+                "https://github.example.com:8443/a/b",
+                "https://github.example.com:8443/api/v3",
+            ),
+            ("https://api.octo.ghe.com/a/b", "https://api.octo.ghe.com/"),
+        ] {
+            let repository = Repository::parse(address).unwrap();
+            assert_eq!(root(&repository).unwrap().as_str(), expected);
+        }
+    }
+}
