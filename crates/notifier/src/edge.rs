@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use cloud_identity::{Future, Identity, Session};
+use futures::future::BoxFuture;
 use http::{HeaderMap, StatusCode};
 use jiff::Timestamp;
 use reqwest::Response;
@@ -132,7 +133,7 @@ impl Http<'_> {
         if status.is_success() {
             return Ok(answer);
         }
-        let in_header = || retry_after::pause(&answer.headers, Timestamp::now());
+        let in_header = || forge::retry_after::pause(&answer.headers, Timestamp::now());
         let pause = || in_header().or_else(|| retry_after::pause_in(&answer.json()));
         let retry = match status {
             StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
@@ -165,6 +166,26 @@ impl Http<'_> {
             text.into_owned()
         };
         self.mask.line(&text, MAX_QUOTED_BYTES)
+    }
+}
+
+impl forge::exchange::Exchange for Http<'_> {
+    fn exchange(
+        &self,
+        request: forge::exchange::Request,
+    ) -> BoxFuture<'_, Result<forge::exchange::Answer, forge::Error>> {
+        let mut asked = Request::new(request.method, request.url, "", request.body);
+        asked.headers = request.headers;
+        asked.longest = request.longest;
+        Box::pin(async move {
+            let answer = Http::exchange(self, asked).await.map_err(Error::into_forge)?;
+            Ok(forge::exchange::Answer {
+                status: answer.status,
+                headers: answer.headers,
+                body: answer.body,
+                is_cut: answer.is_cut,
+            })
+        })
     }
 }
 

@@ -26,6 +26,17 @@ pub enum Retry {
     After(Duration),
 }
 
+impl From<forge::Error> for Error {
+    fn from(error: forge::Error) -> Self {
+        let retry = match error.retry {
+            forge::Retry::Never => Retry::Never,
+            forge::Retry::Backoff => Retry::Backoff,
+            forge::Retry::After(pause) => Retry::After(pause),
+        };
+        Self::new(error.to_string(), retry)
+    }
+}
+
 impl Error {
     /// The longest text in bytes.
     pub const MAX_LENGTH: usize = 1024;
@@ -52,6 +63,16 @@ impl Error {
     pub(crate) fn thread_is_gone(mut self) -> Self {
         self.thread_is_gone = true;
         self
+    }
+
+    /// As the API of a Git service passes it on.
+    pub(crate) fn into_forge(self) -> forge::Error {
+        let retry = match self.retry {
+            Retry::Never => forge::Retry::Never,
+            Retry::Backoff => forge::Retry::Backoff,
+            Retry::After(pause) => forge::Retry::After(pause),
+        };
+        forge::Error::new(self.text, retry)
     }
 
     /// The same with a leading text.

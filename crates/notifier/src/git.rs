@@ -1,10 +1,8 @@
 //! Messages to Git services: the status of a commit, a comment on a change request, a dispatch.
 //!
-//! Pure parts: [`address`] (which repository), [`revision`] (which commit), [`status`] and [`comment`] (what to say).
-//! Then a file for each service and what is said there, all through [`api`].
+//! Pure parts: [`revision`] (which commit), [`status`] and [`comment`] (what to say).
+//! Then a file for each service and what is said there, through `forge`.
 
-mod address;
-pub(crate) mod api;
 mod azure_devops;
 mod bitbucket;
 mod bitbucket_server;

@@ -14,11 +14,11 @@ use url::Url;
 use crate::edge::Http;
 use crate::error::Error;
 use crate::forward;
-use crate::git::api::url;
 use crate::identity;
 use crate::notification::{Notification, Sent};
 use crate::request::Request;
 use crate::target::Target;
+use forge::api::url;
 
 /// Scope of the token.
 const SCOPE: &str = "https://eventhubs.azure.net/.default";

@@ -11,11 +11,11 @@ use url::Url;
 use crate::edge::Http;
 use crate::error::Error;
 use crate::forward;
-use crate::git::api::url;
 use crate::identity;
 use crate::notification::{Notification, Sent};
 use crate::request::Request;
 use crate::target::Target;
+use forge::api::url;
 
 const ROOT: &str = "https://pubsub.googleapis.com/";
 /// Scope of a key's token.

@@ -1,32 +1,20 @@
 //! `bitbucket`: the status of a commit at Bitbucket Cloud.
 
-use serde::Deserialize;
-use serde_json::json;
+use forge::address::Repository;
+use forge::bitbucket::{Bitbucket, ROOT};
 use url::Url;
 
-use super::address::Repository;
-use super::api::Api;
-use super::status::{Standing, State, Status};
+use super::status::Status;
 use crate::edge::Http;
 use crate::error::Error;
 use crate::notification::{Notification, Sent};
 use crate::target::Target;
 
-/// There is one Bitbucket Cloud, whatever the host of the address.
-const ROOT: &str = "https://api.bitbucket.org/2.0/";
-/// Where the status leads to: Bitbucket wants it to lead somewhere.
-const LINK: &str = "https://bitbucket.org";
-
-#[derive(Deserialize)]
-struct Found {
-    state: Option<String>,
-    description: Option<String>,
-}
-
 /// Checks a target.
 pub(super) fn check(target: &Target) -> Result<(), Error> {
     login(target)?;
-    Repository::parse(&target.address)?.owner_and_name().map(drop)
+    Repository::parse(&target.address)?.owner_and_name()?;
+    Ok(())
 }
 
 /// Sets the status unless it stands already.
@@ -41,43 +29,17 @@ pub(super) async fn send_to(root: Url, http: Http<'_>, notification: &Notificati
         return Ok(Sent::default());
     };
     let (username, password) = login(http.target)?;
-    let repository = Repository::parse(&http.target.address)?;
-    let (owner, name) = repository.owner_and_name()?;
-    let api = Api::new(http, root)
-        .basic(username, password)?
-        .about(status.missing(&repository.id));
-    let state = match status.state {
-        State::Pending => "INPROGRESS",
-        State::Success => "SUCCESSFUL",
-        State::Failure => "FAILED",
-    };
+    let mut bitbucket = Bitbucket::new(http, root, &http.target.address, username, password)?;
+    bitbucket.api = bitbucket.api.about(status.missing(&bitbucket.repository.id));
     let key = status.key();
-    let build = [
-        "repositories",
-        owner,
-        name,
-        "commit",
-        &status.commit,
-        "statuses",
-        "build",
-    ];
-    let found: Option<Found> = api
-        .find(&[&build[..], &[key.as_str()]].concat(), &[])
-        .await
-        .map_err(|error| error.within("could not get commit status"))?;
-    let standing = found.map(|found| Standing {
-        state: found.state.unwrap_or_default(),
-        description: found.description.unwrap_or_default(),
-    });
-    if status.is_news(state, standing.as_ref()) {
-        let body = json!({
-            "key": key,
-            "state": state,
-            "name": status.object,
-            "url": LINK,
-            "description": status.description,
-        });
-        let posted = api.post(&build, &[], &body).await;
+    let standing = bitbucket.status(&status.commit, &key).await;
+    let standing = standing.map_err(|error| error.within("could not get commit status"))?;
+    if status.is_news(standing.as_ref()) {
+        let said = forge::check::Status {
+            name: &status.object,
+            ..status.as_forge()
+        };
+        let posted = bitbucket.set_status(said, &key).await;
         posted.map_err(|error| error.within("could not create commit status"))?;
     }
     Ok(Sent::default())

@@ -6,11 +6,11 @@ use http::Method;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::api::Api;
 use crate::error::Error;
 use crate::markdown;
 use crate::notification::{Notification, Sent, Thread};
 use crate::target::ProviderRef;
+use forge::api::Api;
 
 /// GitHub takes 65,536 characters, of which the marker has some hundred.
 const MAX_TEXT: usize = 60_000;
@@ -75,8 +75,9 @@ impl Person {
 
 /// Returns the owner of the token.
 pub(super) async fn me(api: &Api<'_>) -> Result<String, Error> {
-    let person: Result<Person, Error> = api.get(&["user"], &[]).await;
-    let person = person.map_err(|error| error.within("failed to get authenticated user info"))?;
+    let person: Result<Person, _> = api.get(&["user"], &[]).await;
+    let person =
+        person.map_err(|error: forge::Error| error.within("failed to get authenticated user info"))?;
     person
         .name()
         .ok_or_else(|| Error::passing("failed to get authenticated user info: the answer has no name"))

@@ -5,6 +5,7 @@
 //! where no one said anything yet. So it is not green before it is red.
 
 use event::{Event, Severity};
+use forge::check::{Check, State};
 
 use super::revision;
 use crate::error::Error;
@@ -31,17 +32,6 @@ const ASIDE: [&str; 6] = [
     "GarbageCollectionSucceeded",
 ];
 
-/// How a commit is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
-    /// It is being applied.
-    Pending,
-    /// It was applied.
-    Success,
-    /// It was not.
-    Failure,
-}
-
 /// Status of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Status {
@@ -54,15 +44,6 @@ pub(super) struct Status {
     /// How it is.
     pub(super) state: State,
     /// Why, in a line.
-    pub(super) description: String,
-}
-
-/// Existing status at a service.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Standing {
-    /// In the words of the service.
-    pub(super) state: String,
-    /// Why.
     pub(super) description: String,
 }
 
@@ -89,13 +70,24 @@ impl Status {
         }))
     }
 
-    /// Returns whether the service must be told, if it says `standing` already. `state` is ours in its words.
-    pub(super) fn is_news(&self, state: &str, standing: Option<&Standing>) -> bool {
+    /// Returns whether the service must be told, if it has `standing` already.
+    pub(super) fn is_news(&self, standing: Option<&Check>) -> bool {
         match standing {
             None => true,
             // What ended is not taken back by another attempt: its own end says how it went.
             Some(_) if self.state == State::Pending => false,
-            Some(standing) => standing.state != state || standing.description != self.description,
+            Some(standing) => standing.state != self.state || standing.description != self.description,
+        }
+    }
+
+    /// The status as forges take it.
+    pub(super) fn as_forge(&self) -> forge::check::Status<'_> {
+        forge::check::Status {
+            commit: &self.commit,
+            name: &self.id,
+            state: self.state,
+            description: &self.description,
+            url: "",
         }
     }
 

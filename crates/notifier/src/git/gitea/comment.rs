@@ -2,7 +2,7 @@
 
 use http::Method;
 
-use super::Gitea;
+use super::sign_in;
 use crate::edge::Http;
 use crate::error::Error;
 use crate::git::comment::{self, Comment, Places};
@@ -11,7 +11,7 @@ use crate::notification::{Notification, Sent};
 /// Makes the comment, or changes it.
 pub(crate) async fn send(http: Http<'_>, notification: &Notification) -> Result<Sent, Error> {
     let comment = Comment::of(notification, &http.target.provider, comment::PULL_REQUEST)?;
-    let mut gitea = Gitea::of(http)?;
+    let mut gitea = sign_in(http)?;
     gitea.api = gitea
         .api
         .about(comment.missing("pull request", &gitea.repository.id));

@@ -2,7 +2,7 @@
 
 use http::Method;
 
-use super::GitHub;
+use super::sign_in;
 use crate::edge::Http;
 use crate::error::Error;
 use crate::git::comment::{self, Comment, Places};
@@ -12,7 +12,7 @@ use crate::notification::{Notification, Sent};
 /// Makes the comment, or changes it.
 pub(crate) async fn send(http: Http<'_>, notification: &Notification) -> Result<Sent, Error> {
     let comment = Comment::of(notification, &http.target.provider, comment::PULL_REQUEST)?;
-    let mut github = GitHub::of(http).await?;
+    let (mut github, app) = sign_in(http).await?;
     github.api = github
         .api
         .about(comment.missing("pull request", &github.repository.id));
@@ -25,7 +25,7 @@ pub(crate) async fn send(http: Http<'_>, notification: &Notification) -> Result<
         is_paged: true,
     };
     let me = async {
-        match &github.app {
+        match &app {
             // The App's comments are by a robot of its name.
             Some(app) => Ok(format!("{}[bot]", identity::github_slug(http, app).await?)),
             None => comment::me(&github.api).await,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::GitHub;
+use super::sign_in;
 use crate::edge::Http;
 use crate::error::Error;
 use crate::forward;
@@ -27,7 +27,7 @@ pub(crate) async fn send(http: Http<'_>, notification: &Notification) -> Result<
         event_type: &cut(&event_type, MAX_TYPE),
         client_payload: &event,
     };
-    let mut github = GitHub::of(http).await?;
+    let (mut github, _) = sign_in(http).await?;
     let missing = format!(
         "there is no repository {}, or the token may not write to it",
         github.repository.id

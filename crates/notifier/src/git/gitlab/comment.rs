@@ -2,7 +2,7 @@
 
 use http::Method;
 
-use super::GitLab;
+use super::sign_in;
 use crate::edge::Http;
 use crate::error::Error;
 use crate::git::comment::{self, Comment, Places};
@@ -11,7 +11,7 @@ use crate::notification::{Notification, Sent};
 /// Makes the note, or changes it.
 pub(crate) async fn send(http: Http<'_>, notification: &Notification) -> Result<Sent, Error> {
     let comment = Comment::of(notification, &http.target.provider, comment::MERGE_REQUEST)?;
-    let mut gitlab = GitLab::of(http)?;
+    let mut gitlab = sign_in(http)?;
     gitlab.api = gitlab
         .api
         .about(comment.missing("merge request", &gitlab.project));

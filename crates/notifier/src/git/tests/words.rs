@@ -1,8 +1,10 @@
 //! Tests of texts without a service: states, descriptions and comments.
 
+use forge::check::{Check, State};
+
 use super::service::{COMMIT, failed, notification, succeeded};
 use crate::git::comment::{self, Comment};
-use crate::git::status::{Standing, State, Status};
+use crate::git::status::Status;
 use crate::notification::Notification;
 use crate::target::ProviderRef;
 
@@ -84,23 +86,22 @@ fn without_an_id_or_a_commit_there_is_no_status() {
 
 #[test]
 fn what_stands_is_not_said_again_and_what_ended_is_not_taken_back() {
-    let standing = |state: &str, description: &str| {
-        Some(Standing {
-            state: state.to_owned(),
-            description: description.to_owned(),
-        })
+    let standing = |state, description: &str| Check {
+        name: "kustomization/webapp/0c9c2e41".to_owned(),
+        state,
+        description: description.to_owned(),
     };
     let failure = Status::of(&failed()).unwrap().unwrap();
-    assert!(failure.is_news("failure", None));
-    assert!(!failure.is_news("failure", standing("failure", "health check failed").as_ref()));
-    assert!(failure.is_news("failure", standing("failure", "build failed").as_ref()));
-    assert!(failure.is_news("failure", standing("success", "health check failed").as_ref()));
+    assert!(failure.is_news(None));
+    assert!(!failure.is_news(Some(&standing(State::Failure, "health check failed"))));
+    assert!(failure.is_news(Some(&standing(State::Failure, "build failed"))));
+    assert!(failure.is_news(Some(&standing(State::Success, "health check failed"))));
     let pending = Status::of(&notification("info", "Progressing", ""))
         .unwrap()
         .unwrap();
-    assert!(pending.is_news("pending", None));
-    for state in ["success", "failure", "pending"] {
-        assert!(!pending.is_news("pending", standing(state, "x").as_ref()));
+    assert!(pending.is_news(None));
+    for state in [State::Success, State::Failure, State::Pending] {
+        assert!(!pending.is_news(Some(&standing(state, "x"))));
     }
 }
 
