@@ -39,7 +39,7 @@ async fn the_chart_is_installed_upgraded_and_uninstalled_with_nothing_left() {
     let mut all = CONTROLLERS.to_vec();
     all.insert(1, "image-reflector-controller");
     assert_eq!(deployments(&cluster).await, all);
-    assert_eq!(definitions(&cluster).await, 15);
+    assert_eq!(definitions(&cluster).await, 16);
 
     cluster
         .helm(&["uninstall", "windlass", "--wait", "--timeout", "2m"])

@@ -11,12 +11,13 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use kube::CustomResourceExt;
 use serde_json::json;
 
-use crate::{helm, image, kustomize, meta, notification, source, source_extensions};
+use crate::{delivery, helm, image, kustomize, meta, notification, source, source_extensions};
 
 /// The CRDs of all kinds, in the order of their groups and names.
 #[must_use]
 pub fn all() -> Vec<CustomResourceDefinition> {
     let mut crds = vec![
+        delivery::ChangePolicy::crd(),
         helm::HelmRelease::crd(),
         image::ImagePolicy::crd(),
         image::ImageRepository::crd(),

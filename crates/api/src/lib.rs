@@ -12,6 +12,7 @@
 //! one. For what is left, a status that someone wrote by hand, watch through [`kube::core::DeserializeGuard`].
 
 pub mod crd;
+pub mod delivery;
 pub mod facts;
 pub mod helm;
 pub mod image;

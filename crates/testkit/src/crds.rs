@@ -13,11 +13,11 @@ use crate::wait::wait_for;
 
 const OURS: &str = "charts/windlass/files/crds";
 /// Those of image automation, which the chart installs by option, begin so.
-const IMAGES: &str = "image.toolkit.fluxcd.io_";
+const IMAGES: [&str; 2] = ["image.toolkit.fluxcd.io_", "delivery.windlass.dev_"];
 
 /// Applies the definitions that the chart installs by default and waits until the API server serves them.
 pub async fn install_crds(client: &Client) -> Result<()> {
-    let is_default = |name: &str| !name.starts_with(IMAGES);
+    let is_default = |name: &str| !IMAGES.iter().any(|group| name.starts_with(group));
     install(client, &repository_root().join(OURS), is_default).await
 }
 

@@ -22,6 +22,7 @@ macro_rules! files {
 static FILES: &[(&str, &[u8])] = files![
     "Chart.yaml",
     "README.md",
+    "files/crds/delivery.windlass.dev_changepolicies.yaml",
     "files/crds/helm.toolkit.fluxcd.io_helmreleases.yaml",
     "files/crds/image.toolkit.fluxcd.io_imagepolicies.yaml",
     "files/crds/image.toolkit.fluxcd.io_imagerepositories.yaml",

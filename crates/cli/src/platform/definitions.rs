@@ -33,9 +33,12 @@ pub(crate) struct Live {
 }
 
 impl Definition {
-    /// Returns whether its kind is one of images, which the chart installs only with their controller.
+    /// Returns whether its kind is one of images or changes, which the chart installs only with their controller.
     pub(crate) fn is_of_images(&self) -> bool {
-        self.name.ends_with(&format!(".{}", api::meta::IMAGE_GROUP))
+        let groups = [api::meta::IMAGE_GROUP, api::delivery::GROUP];
+        groups
+            .iter()
+            .any(|group| self.name.ends_with(&format!(".{group}")))
     }
 
     /// Says why ours cannot take the place of the one in the cluster.

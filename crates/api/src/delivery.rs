@@ -1,0 +1,17 @@
+//! Group `delivery.windlass.dev`: kinds that Flux does not have.
+
+mod change_policy;
+
+pub use change_policy::{
+    ChangeKind, ChangePolicy, ChangePolicySpec, Day, ForgeProvider, ForgeSpec, Grouping, MergeMethod,
+    MergeSpec, PullRequestSpec, Window,
+};
+
+/// This group.
+pub const GROUP: &str = "delivery.windlass.dev";
+
+/// Version of every kind in this group.
+pub const VERSION: &str = "v1alpha1";
+
+/// Annotation of an ImageUpdateAutomation: name of a ChangePolicy in its namespace.
+pub const CHANGE_POLICY: &str = "delivery.windlass.dev/change-policy";
