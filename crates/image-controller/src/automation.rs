@@ -3,6 +3,8 @@
 //! A push moves the branch only from the commit that was edited. Whoever was faster is fetched and edited in turn, up to ten
 //! times; nothing is ever forced. Automations of this process wait for each other at a branch.
 
+mod checkout;
+mod commit;
 pub(crate) mod kept;
 mod message;
 mod signing;
@@ -16,24 +18,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::image::{ImagePolicy, ImageRef, ImageUpdateAutomation};
-use api::source::GitRepositoryRef;
 use controller_kit::ObjectKey;
 use controller_kit::events::Severity;
 use controller_kit::jitter::random;
 use controller_kit::queue::Outcome;
 use controller_kit::runtime::should_reconcile_now;
-use git_client::commit::{Draft, Person};
-use git_client::push::{self, Move};
-use git_client::reference::{Fields, Reference};
-use git_client::{Checkout, Object, ObjectId};
+use git_client::ObjectId;
+use git_client::push;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::core::Selector;
-use tokio::time::Instant;
-use transport::stop::Stop;
-use yaml_setters::Setters;
 
-use self::kept::{Kept, Place};
+use self::checkout::{Fetched, advanced, fetch, keep, within};
+use self::commit::{make, push_commit, second_push};
+use self::kept::Place;
 use self::signing::Key;
 use self::target::Target;
 use crate::context::Context;
@@ -296,274 +294,4 @@ fn known_revision(
         && !target.switches()
         && target.second.is_none();
     status.observed_source_revision.clone().filter(|_| is_same)
-}
-
-/// Puts a commit aside for the next run.
-fn keep(place: Option<Place>, kept: Option<Kept>, context: &Context) {
-    if let (Some(place), Some(kept)) = (place, kept) {
-        context.kept.put(place, kept);
-    }
-}
-
-/// Goes on to the commit that was pushed. None if that fails, as the next run fetches it then.
-async fn advanced(kept: Kept, commit: &Commit, revision: &str, context: &Context) -> Option<Kept> {
-    let (id, objects, folder) = (commit.id, commit.objects.clone(), context.fetching.clone());
-    let Kept { checkout, plain } = kept;
-    let Checkout {
-        mut resolved, pack, ..
-    } = *checkout;
-    let writing = tokio::task::spawn_blocking(move || pack.advance(id, &objects, &folder));
-    let pack = writing.await.ok()?;
-    let pack = pack.inspect_err(|error| tracing::debug!(%error, "the commit is not kept"));
-    resolved.commit = id;
-    revision.clone_into(&mut resolved.revision);
-    let pack = pack.ok()?;
-    Some(Kept {
-        checkout: Box::new(Checkout {
-            subject: pack.subject().to_owned(),
-            resolved,
-            pack,
-        }),
-        plain,
-    })
-}
-
-enum Fetched {
-    /// The revision that was known, and what is kept of it.
-    Unchanged { revision: String, kept: Option<Kept> },
-    /// A commit to edit.
-    Checkout {
-        kept: Kept,
-        /// Ends what reads it.
-        stop: Stop,
-        /// The branch to push to does not exist yet.
-        is_new: bool,
-    },
-}
-
-/// Fetches the branch that is pushed to, or what it will begin with.
-async fn fetch(
-    target: &Target,
-    known: Option<String>,
-    kept: Option<Kept>,
-    context: &Context,
-) -> Result<Fetched, Error> {
-    let revision_of = |kept: &Kept| kept.checkout.resolved.revision.clone();
-    let is_known = known.is_some();
-    let known = known.or_else(|| kept.as_ref().map(revision_of));
-    let own = GitRepositoryRef {
-        branch: Some(target.branch.clone()),
-        ..Default::default()
-    };
-    let fetched = match fetch_reference(target, &own, known, context).await {
-        Err(Error::Checkout(git_client::Error::FindReference { .. })) if target.switches() => (
-            fetch_reference(target, &target.checkout, None, context).await?,
-            true,
-        ),
-        fetched => (fetched?, false),
-    };
-    Ok(match (fetched, kept) {
-        (((git_client::Outcome::Unchanged(_), stop), _), Some(mut kept)) if !is_known => {
-            kept.checkout.pack = kept.checkout.pack.stopped_by(stop.clone());
-            Fetched::Checkout {
-                kept,
-                stop,
-                is_new: false,
-            }
-        }
-        (((git_client::Outcome::Unchanged(resolved), _), _), kept) => Fetched::Unchanged {
-            kept: kept.filter(|kept| revision_of(kept) == resolved.revision),
-            revision: resolved.revision,
-        },
-        (((git_client::Outcome::Fetched(checkout), stop), is_new), kept) => Fetched::Checkout {
-            kept: Kept {
-                checkout,
-                plain: kept.map(|kept| kept.plain).unwrap_or_default(),
-            },
-            stop,
-            is_new,
-        },
-    })
-}
-
-/// Waits for work on other threads; it is stopped when time is up, or when no one waits for it any more.
-async fn within<T>(
-    limit: Duration,
-    stop: &Stop,
-    work: impl Future<Output = Result<T, Error>>,
-) -> Result<T, Error> {
-    let waiting = stop.when_dropped();
-    tokio::pin!(work);
-    let done = tokio::select! {
-        done = &mut work => done,
-        () = tokio::time::sleep(limit) => {
-            stop.now();
-            work.await
-        }
-    };
-    waiting.disarm();
-    done
-}
-
-async fn fetch_reference(
-    target: &Target,
-    reference: &GitRepositoryRef,
-    unless_revision: Option<String>,
-    context: &Context,
-) -> Result<(git_client::Outcome, Stop), Error> {
-    let stop = Stop::default();
-    let request = git_client::Request {
-        remote: target.remotes.main().map_err(target::Error::from)?,
-        reference: Reference::from_fields(Fields {
-            branch: reference.branch.as_deref(),
-            tag: reference.tag.as_deref(),
-            semver: reference.semver.as_deref(),
-            name: reference.name.as_deref(),
-            commit: reference.commit.as_deref(),
-        }),
-        sparse: None,
-        unless_revision,
-        directory: context.fetching.clone(),
-        packs: git_pack::Settings {
-            limits: git_pack::Limits::default(),
-            memory: context.packs.clone(),
-            cancelled: stop.flag().clone(),
-        },
-        deadline: Instant::now() + target.timeout,
-        stop: stop.clone(),
-    };
-    let outcome = git_client::fetch(request).await.map_err(Error::Checkout)?;
-    Ok((outcome, stop))
-}
-
-/// A commit that is not pushed yet.
-struct Commit {
-    id: ObjectId,
-    message: String,
-    objects: Vec<Object>,
-}
-
-/// What became of a checkout.
-struct Made {
-    base: ObjectId,
-    /// Of the checkout.
-    revision: String,
-    /// None if nothing changes.
-    commit: Option<Commit>,
-    notes: Vec<String>,
-}
-
-/// Edits the files and makes the commit, on a blocking thread.
-async fn make(
-    object: ImageUpdateAutomation,
-    mut kept: Kept,
-    setters: Setters,
-    key: Option<Key>,
-) -> Result<(Made, Kept), Error> {
-    let making = tokio::task::spawn_blocking(move || {
-        let made = make_blocking(&object, &mut kept, &setters, key.as_ref())?;
-        Ok((made, kept))
-    });
-    making.await.map_err(|_| Error::Abandoned)?
-}
-
-fn make_blocking(
-    object: &ImageUpdateAutomation,
-    kept: &mut Kept,
-    setters: &Setters,
-    key: Option<&Key>,
-) -> Result<Made, Error> {
-    let path = object
-        .spec
-        .update
-        .as_ref()
-        .and_then(|update| update.path.as_deref());
-    let Kept { checkout, plain } = kept;
-    let updated = update::update(&checkout.pack, path.unwrap_or_default(), setters, plain)?;
-    let mut notes = updated.notes;
-    if updated.problems > notes.len() {
-        notes.push(format!("and {} more", updated.problems - notes.len()));
-    }
-    let base = checkout.resolved.commit;
-    let commit = match &object.spec.git {
-        Some(git) if !updated.contents.is_empty() => {
-            let meta = &object.metadata;
-            let data = message::Data {
-                namespace: meta.namespace.clone().unwrap_or_default(),
-                name: meta.name.clone().unwrap_or_default(),
-                files: updated.files,
-                values: git.commit.message_template_values.clone(),
-            };
-            let message = message::render(git.commit.message_template.as_deref(), &data)?;
-            let edited = git_client::edit::edit(&checkout.pack, updated.contents)?;
-            let draft = Draft {
-                tree: edited.tree,
-                parents: vec![base],
-                author: Person {
-                    name: git.commit.author.name.clone().unwrap_or_default(),
-                    email: git.commit.author.email.clone(),
-                },
-                time: Timestamp::now().as_second(),
-                message: message.clone(),
-            };
-            let signature = key.map(|key| key.sign(&draft.unsigned())).transpose()?;
-            let made = draft.commit(signature.as_deref());
-            let made = made.map_err(git_client::edit::Error::from)?;
-            let id = made.id();
-            let mut objects = edited.objects;
-            objects.push(made);
-            Some(Commit { id, message, objects })
-        }
-        _ => None,
-    };
-    Ok(Made {
-        base,
-        revision: checkout.resolved.revision.clone(),
-        commit,
-        notes,
-    })
-}
-
-async fn push_commit(target: &Target, commit: &Commit, from: Option<ObjectId>) -> Result<(), push::Error> {
-    let step = Move {
-        reference: format!("refs/heads/{}", target.branch),
-        from,
-        to: Some(commit.id),
-    };
-    push(target, step, commit.objects.clone()).await
-}
-
-/// Pushes the commit to the reference of the refspec, if that follows what is there.
-async fn second_push(target: &Target, commit: &Commit, base: ObjectId) -> Result<(), Error> {
-    let Some(reference) = &target.second else {
-        return Ok(());
-    };
-    let step = |from| Move {
-        reference: reference.clone(),
-        from,
-        to: Some(commit.id),
-    };
-    let objects = || commit.objects.clone();
-    match push(target, step(None), objects()).await {
-        Err(push::Error::Moved { found, .. }) if found.id() == Some(base) => {
-            let pushed = push(target, step(Some(base)), objects()).await;
-            pushed.map_err(Error::Push)
-        }
-        Err(push::Error::Moved { found, .. }) if found.id() == Some(commit.id) => Ok(()),
-        pushed => pushed.map_err(Error::Push),
-    }
-}
-
-async fn push(target: &Target, step: Move, objects: Vec<Object>) -> Result<(), push::Error> {
-    let remote = target.remotes.main().map_err(|_| git_client::Error::Abandoned)?;
-    let stop = Stop::default();
-    let request = push::Request {
-        remote,
-        moves: vec![step],
-        objects,
-        options: target.options.clone(),
-        deadline: Instant::now() + target.timeout,
-        stop,
-    };
-    push::push(request).await.map(drop)
 }
