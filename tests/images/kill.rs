@@ -9,6 +9,7 @@ use testkit::controller::ControllerOptions;
 use testkit::objects::{self, apply, text};
 use testkit::{Controller, wait_for};
 
+use crate::proposals::{Shop, marked};
 use crate::world::{IMAGE, KILLED, PATIENCE, Scene, play};
 
 const ROUNDS: u32 = 12;
@@ -86,6 +87,61 @@ fn a_killed_controller_neither_loses_nor_doubles_a_commit() {
             "{commits} commits for {ROUNDS} tags"
         );
         repository.git(&["fsck", "--strict"])?;
+        Ok(())
+    });
+}
+
+#[test]
+fn a_killed_controller_neither_loses_nor_doubles_a_pull_request() {
+    play("kill-proposal", async |scene| {
+        let shop = Shop::open(&scene, &[("app.yaml", &marked(&scene, "web", "0.0.0"))]).await?;
+        scene.push("web", &["1.0.0"]).await?;
+        let repository = json!({"image": scene.image("web"), "interval": "1s", "insecure": true});
+        apply_own(&scene, "ImageRepository", repository).await?;
+        let policy = json!({"imageRepositoryRef": {"name": "web"}, "policy": {"semver": {"range": "*"}}});
+        apply_own(&scene, "ImagePolicy", policy).await?;
+        let request = json!({"labels": ["images"], "reviewers": [shop.ana.name]});
+        shop.review_as(&scene, request, json!({}), json!({"labels": {KILLED: "true"}}))
+            .await?;
+        let options = ControllerOptions {
+            flags: vec![format!("--watch-label-selector={KILLED}=true")],
+            ..ControllerOptions::default()
+        };
+        let kubeconfig = scene.world.control_plane.kubeconfig_path();
+        let mut controller = Controller::start_image(kubeconfig, options).await?;
+        let automations = objects::api(&scene.client, IMAGE, "ImageUpdateAutomation", &scene.namespace);
+        let random = RandomState::new();
+        for round in 1..=ROUNDS {
+            let tag = format!("1.0.{round}");
+            scene.push("web", &[&tag]).await?;
+            // Between the scan, the push, the pull request, its labels and reviewers, and the status.
+            let pause = Duration::from_millis(500 + random.hash_one(round) % 2000);
+            tokio::time::sleep(pause).await;
+            controller.kill();
+            controller.restart().await?;
+            let is_done = |object: &_| text(object, "/status/observedPolicies/web/tag") == tag;
+            wait_for(&automations, "auto", is_done, PATIENCE).await?;
+            let requests = shop.requests().await?;
+            let request = &requests[0];
+            ensure!(
+                requests.len() == 1,
+                "round {round}, killed after {pause:?}: {requests:?}"
+            );
+            assert_eq!(
+                request["title"],
+                format!("Update to {}:{tag}", scene.image("web"))
+            );
+            assert_eq!(request["labels"][0]["name"], "images");
+            assert_eq!(request["requested_reviewers"][0]["login"], shop.ana.name);
+            let branch = request["head"]["ref"].as_str().unwrap_or_default();
+            let found = shop.gitea.file(&shop.repository, branch, "app.yaml").await?;
+            assert_eq!(found, marked(&scene, "web", &tag));
+            let commits = shop.get("pulls/1/commits").await?;
+            ensure!(
+                commits.as_array().map(Vec::len) == Some(1),
+                "round {round}: {commits}"
+            );
+        }
         Ok(())
     });
 }

@@ -7,6 +7,7 @@ mod commands;
 mod commits;
 mod kill;
 mod leases;
+mod proposals;
 mod races;
 mod registries;
 mod world;

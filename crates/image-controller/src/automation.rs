@@ -7,10 +7,12 @@ mod checkout;
 mod commit;
 pub(crate) mod kept;
 mod message;
+pub(crate) mod proposal;
 mod signing;
 mod status;
 pub(crate) mod target;
 mod update;
+mod way;
 pub(crate) mod writers;
 
 use std::collections::BTreeMap;
@@ -32,8 +34,10 @@ use kube::core::Selector;
 use self::checkout::{Fetched, advanced, fetch, keep, within};
 use self::commit::{make, push_commit, second_push};
 use self::kept::Place;
+use self::proposal::Proposed;
 use self::signing::Key;
 use self::target::Target;
+use self::way::Way;
 use crate::context::Context;
 use crate::pace;
 use crate::record::Unrecorded;
@@ -74,6 +78,15 @@ pub(crate) enum Error {
     /// The push.
     #[error("failed to update source")]
     Push(#[source] push::Error),
+    /// How changes go in.
+    #[error("failed to read how changes go into Git")]
+    Way(#[from] way::Error),
+    /// Signing in at the forge.
+    #[error("failed to sign in at the Git service")]
+    SignIn(#[from] remote_access::forge::Error),
+    /// The forge.
+    #[error(transparent)]
+    Forge(#[from] forge::Error),
     /// Someone else was faster each time.
     #[error(
         "failed to update source: branch '{0}' was changed by others each of {MAX_TRIES} times that a commit was made for it"
@@ -91,6 +104,8 @@ pub(crate) struct Run {
     pub(crate) pushed: Option<Pushed>,
     /// Markers without effect; None if the repository was not looked at.
     pub(crate) notes: Option<Vec<String>>,
+    /// With pull requests: where each group of changes stands.
+    pub(crate) proposed: Vec<Proposed>,
 }
 
 /// A commit that was pushed.
@@ -104,6 +119,7 @@ pub(crate) async fn reconcile(key: ObjectKey, context: Arc<Context>) -> Outcome 
     let forget = |object: Option<&ImageUpdateAutomation>| {
         let uid = object.and_then(|object| object.metadata.uid.as_deref());
         context.kept.forget(uid.unwrap_or_default());
+        context.heads.forget(uid.unwrap_or_default());
     };
     let writer = &context.automations;
     writer
@@ -111,78 +127,108 @@ pub(crate) async fn reconcile(key: ObjectKey, context: Arc<Context>) -> Outcome 
         .await
 }
 
+/// How a run ended without a failure.
+enum Ended {
+    Ran(Box<Run>, Vec<Arc<ImagePolicy>>),
+    /// No window is open before then.
+    Waits(Timestamp),
+}
+
 async fn update(object: Arc<ImageUpdateAutomation>, context: &Context) -> Result<Outcome, Unrecorded> {
     let writer = &context.automations;
-    let ran = match policies(&object, context) {
-        Ok(policies) => run(&object, &policies, context).await.map(|run| (run, policies)),
-        Err(error) => Err(error),
-    };
-    match ran {
-        Ok((run, policies)) => {
-            let was_ready = object
-                .status
-                .as_ref()
-                .is_some_and(|status| controller_kit::conditions::is_ready(&status.conditions));
-            let status = status::ran(&object, observed(&policies), &run, Timestamp::now());
-            let object = writer.write(object, &status).await?;
-            let branch = run.revision.split('@').next().unwrap_or_default();
-            match &run.pushed {
-                Some(pushed) => {
-                    let commit = pushed.commit.to_string();
-                    let (short, message) = (&commit[..SHOWN], &pushed.message);
-                    let shown = &message[..message.floor_char_boundary(MAX_SHOWN)];
-                    let text = format!("pushed commit '{short}' to branch '{branch}'\n{shown}");
-                    writer.publish(&object, Severity::Info, api::meta::reasons::SUCCEEDED, &text);
-                }
-                None => {
-                    let severity = if was_ready {
-                        Severity::Trace
-                    } else {
-                        Severity::Info
-                    };
-                    writer.publish(
-                        &object,
-                        severity,
-                        api::meta::reasons::SUCCEEDED,
-                        "repository up-to-date",
-                    );
-                }
-            }
-            let interval = object.spec.interval.to_std();
-            Ok(pace::after(interval, context.jitter_percentage))
+    let now = Timestamp::now();
+    let (status, events, again) = match carry_out(&object, context).await {
+        Ok(Ended::Ran(run, policies)) => {
+            let status = status::ran(&object, observed(&policies), &run, now);
+            let again = run.proposed.iter().filter_map(|proposed| proposed.again).min();
+            (status, run.events(), again)
         }
+        Ok(Ended::Waits(time)) => (status::waits(&object, time, now), Vec::new(), Some(time)),
         Err(error) => {
-            let failed = status::failed(&object, &error, Timestamp::now());
-            writer.fail(object, failed).await
+            let failed = status::failed(&object, &error, now);
+            return writer.fail(object, failed).await;
         }
+    };
+    let was_ready = object
+        .status
+        .as_ref()
+        .is_some_and(|status| controller_kit::conditions::is_ready(&status.conditions));
+    let object = writer.write(object, &status).await?;
+    let succeeded = api::meta::reasons::SUCCEEDED;
+    for event in &events {
+        writer.publish(&object, Severity::Info, succeeded, event);
+    }
+    if events.is_empty() {
+        let severity = if was_ready {
+            Severity::Trace
+        } else {
+            Severity::Info
+        };
+        writer.publish(&object, severity, succeeded, status::message(&status));
+    }
+    let outcome = pace::after(object.spec.interval.to_std(), context.jitter_percentage);
+    Ok(pace::by(outcome, again, now))
+}
+
+async fn carry_out(object: &ImageUpdateAutomation, context: &Context) -> Result<Ended, Error> {
+    let chosen = policies(object, context)?;
+    let run = match way::way(object, context).await? {
+        Way::Commit => run(object, &chosen.policies, context).await?,
+        Way::PullRequest(spec) => proposal::run(object, &chosen, &spec, context).await?,
+        Way::Wait(time) => return Ok(Ended::Waits(time)),
+    };
+    Ok(Ended::Ran(Box::new(run), chosen.policies))
+}
+
+impl Run {
+    /// What happened, for people.
+    fn events(&self) -> Vec<String> {
+        let events = self.proposed.iter().filter_map(|proposed| proposed.event.clone());
+        let mut events: Vec<_> = events.collect();
+        if let (Some(pushed), true) = (&self.pushed, self.proposed.is_empty()) {
+            let branch = self.revision.split('@').next().unwrap_or_default();
+            let commit = pushed.commit.to_string();
+            let (short, message) = (&commit[..SHOWN], &pushed.message);
+            let shown = &message[..message.floor_char_boundary(MAX_SHOWN)];
+            events.push(format!("pushed commit '{short}' to branch '{branch}'\n{shown}"));
+        }
+        events
     }
 }
 
-/// The policies of the namespace that have chosen an image, by the selector.
-fn policies(object: &ImageUpdateAutomation, context: &Context) -> Result<Vec<Arc<ImagePolicy>>, Error> {
+/// What the policies of an automation have chosen.
+struct Chosen {
+    /// Those that have chosen an image.
+    policies: Vec<Arc<ImagePolicy>>,
+    /// No policy is without a choice.
+    is_settled: bool,
+}
+
+/// The policies of the namespace, by the selector.
+fn policies(object: &ImageUpdateAutomation, context: &Context) -> Result<Chosen, Error> {
     let namespace = object.metadata.namespace.as_deref();
     let selector = selector(object)?;
     let all = context.policies.cache.store().state().into_iter();
     // What was written a moment ago may not be in the store yet.
     let newest = all.filter_map(|policy| context.policies.cache.get(&ObjectKey::of(&*policy).object_ref()));
-    let mut policies: Vec<_> = newest
+    let selected = newest
         .filter(|policy| policy.metadata.namespace.as_deref() == namespace)
-        .filter(|policy| {
-            policy
-                .status
-                .as_ref()
-                .is_some_and(|status| status.latest_ref.is_some())
-        })
         .filter(|policy| {
             let labels = policy.metadata.labels.as_ref();
             selector.as_ref().is_none_or(|selector| match labels {
                 Some(labels) => kube::core::SelectorExt::matches(selector, labels),
                 None => kube::core::SelectorExt::matches(selector, &BTreeMap::new()),
             })
-        })
-        .collect();
+        });
+    let (mut policies, without): (Vec<_>, Vec<_>) = selected.partition(|policy| {
+        let status = policy.status.as_ref();
+        status.is_some_and(|status| status.latest_ref.is_some())
+    });
     policies.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
-    Ok(policies)
+    Ok(Chosen {
+        policies,
+        is_settled: without.is_empty(),
+    })
 }
 
 fn selector(object: &ImageUpdateAutomation) -> Result<Option<Selector>, Error> {
@@ -211,16 +257,7 @@ async fn run(
     context: &Context,
 ) -> Result<Run, Error> {
     let target = target::find(object, context).await?;
-    let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
-    let signing = object
-        .spec
-        .git
-        .as_ref()
-        .and_then(|git| git.commit.signing_key.as_ref());
-    let key = match signing {
-        Some(signing) => Some(Key::read(signing, &context.reader(namespace)).await?),
-        None => None,
-    };
+    let key = signing_key(object, context).await?;
     let setters = update::setters(policies.iter().map(|policy| &**policy));
     let known = known_revision(object, policies, &target);
     let _turn = context
@@ -238,6 +275,7 @@ async fn run(
                     revision,
                     pushed: None,
                     notes: None,
+                    proposed: Vec::new(),
                 });
             }
             Fetched::Checkout { kept, stop, is_new } => (kept, stop, is_new),
@@ -250,6 +288,7 @@ async fn run(
                 revision: made.revision,
                 pushed: None,
                 notes: Some(made.notes),
+                proposed: Vec::new(),
             });
         };
         let from = Some(made.base).filter(|_| !is_new);
@@ -265,6 +304,7 @@ async fn run(
                         message: commit.message,
                     }),
                     notes: Some(made.notes),
+                    proposed: Vec::new(),
                 });
             }
             Err(error) if error.is_moved() => {
@@ -278,6 +318,16 @@ async fn run(
         }
     }
     Err(Error::Races(target.branch))
+}
+
+/// The key that signs commits.
+async fn signing_key(object: &ImageUpdateAutomation, context: &Context) -> Result<Option<Key>, Error> {
+    let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
+    let git = object.spec.git.as_ref();
+    match git.and_then(|git| git.commit.signing_key.as_ref()) {
+        Some(signing) => Ok(Some(Key::read(signing, &context.reader(namespace)).await?)),
+        None => Ok(None),
+    }
 }
 
 /// The revision at which there is nothing to do; None if everything must be looked at.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use api::delivery::{CHANGE_POLICY, ChangePolicy};
 use api::image::{ImagePolicy, ImageRepository, ImageUpdateAutomation};
 use api::source::GitRepository;
 use controller_kit::queue::{Outcome, Queue};
@@ -17,7 +18,7 @@ use kube::runtime::reflector::ObjectRef;
 use remote_access::identity::Identities;
 use tracing::Instrument as _;
 
-use crate::automation::{self, kept, target, writers::Writers};
+use crate::automation::{self, kept, proposal::heads::Heads, target, writers::Writers};
 use crate::context::{Context, Queues};
 use crate::flags::{AUTOMATION, Flags, REFLECTOR};
 use crate::record::{Kind, Writer};
@@ -51,6 +52,12 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         selecting(""),
         |source: &GitRepository| Some(ReconcileTrigger::of(source)),
     );
+    // Only to wake: a run reads the newest. Nothing waits for this list, as the definition may be missing where Flux's are in use.
+    let (_, touched_change_policies) = watch_changes(
+        scoped_api(&kit.client, watch),
+        selecting(""),
+        |policy: &ChangePolicy| Some(policy.metadata.generation),
+    );
     kit.metrics.objects(repositories.clone(), |_| true);
     kit.metrics.objects(policies.clone(), |_| true);
     kit.metrics.objects(automations.clone(), |_| true);
@@ -79,12 +86,20 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
             std::future::ready(())
         })
     };
+    let wake_by_policy = {
+        let context = context.clone();
+        touched_change_policies.for_each(move |policy| {
+            wake_automations_under(&ObjectKey::from(policy), &context);
+            std::future::ready(())
+        })
+    };
     let workers = flags.concurrent;
     tokio::select! {
         () = feed(touched_repositories, &queues.repositories) => anyhow::bail!("the watch of ImageRepositories ended"),
         () = feed(touched_policies, &queues.policies) => anyhow::bail!("the watch of ImagePolicies ended"),
         () = feed(touched_automations, &queues.automations) => anyhow::bail!("the watch of ImageUpdateAutomations ended"),
         () = wake => anyhow::bail!("the watch of GitRepositories ended"),
+        () = wake_by_policy => anyhow::bail!("the watch of ChangePolicies ended"),
         result = async {
             listed(&context).await;
             tokio::try_join!(
@@ -175,6 +190,17 @@ fn wake_automations_of(source: &ObjectKey, context: &Context) {
     }
 }
 
+/// Wakes the automations whose changes go in by a policy.
+fn wake_automations_under(policy: &ObjectKey, context: &Context) {
+    for automation in context.automations.cache.store().state() {
+        let meta = &automation.metadata;
+        let named = meta.annotations.as_ref().and_then(|all| all.get(CHANGE_POLICY));
+        if meta.namespace.as_deref() == Some(&*policy.namespace) && named == Some(&policy.name) {
+            context.queues.automations.add(ObjectKey::of(&*automation));
+        }
+    }
+}
+
 fn open(
     flags: &Flags,
     kit: &Kit,
@@ -236,6 +262,7 @@ fn open(
         fetching,
         writers: Writers::default(),
         kept: kept::Store::default(),
+        heads: Heads::default(),
         requeue_dependency: flags.requeue_dependency,
         no_cross_namespace_refs: locked,
         jitter_percentage: flags.common.jitter.interval_jitter_percentage,

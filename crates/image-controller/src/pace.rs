@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use controller_kit::jitter::{jitter, random};
 use controller_kit::queue::Outcome;
+use jiff::Timestamp;
 
 /// Shorter intervals are taken for this one.
 const SHORTEST: Duration = Duration::from_secs(1);
@@ -14,6 +15,19 @@ pub(crate) fn after(interval: Duration, jitter_percentage: u8) -> Outcome {
         return Outcome::Done;
     }
     Outcome::After(jitter(interval.max(SHORTEST), jitter_percentage, random()))
+}
+
+/// The same, and sooner if something is due before.
+pub(crate) fn by(outcome: Outcome, due: Option<Timestamp>, now: Timestamp) -> Outcome {
+    let Some(due) = due else {
+        return outcome;
+    };
+    let until = Duration::try_from(due.duration_since(now)).unwrap_or_default();
+    let until = until.max(SHORTEST);
+    match outcome {
+        Outcome::After(pause) => Outcome::After(pause.min(until)),
+        _ => Outcome::After(until),
+    }
 }
 
 #[cfg(test)]
@@ -29,5 +43,18 @@ mod tests {
             after(Duration::from_secs(300)),
             Outcome::After(Duration::from_secs(300))
         );
+    }
+
+    #[test]
+    fn what_is_due_comes_before_the_interval() {
+        let now = Timestamp::UNIX_EPOCH;
+        let at = |seconds| Some(Timestamp::from_second(seconds).unwrap());
+        let hour = Outcome::After(Duration::from_secs(3600));
+        let minute = Outcome::After(Duration::from_secs(60));
+        assert_eq!(by(hour, at(60), now), minute);
+        assert_eq!(by(minute, at(3600), now), minute);
+        assert_eq!(by(Outcome::Done, at(60), now), minute);
+        assert_eq!(by(hour, at(-60), now), Outcome::After(SHORTEST));
+        assert_eq!(by(Outcome::Done, None, now), Outcome::Done);
     }
 }

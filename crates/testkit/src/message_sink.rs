@@ -88,6 +88,11 @@ impl MessageSink {
         Ok(())
     }
 
+    /// All that it was told so far.
+    pub fn calls(&self) -> Vec<Call> {
+        self.calls.borrow().clone()
+    }
+
     /// Returns the calls to a path so far.
     pub fn said_to(&self, path: &str) -> Vec<Call> {
         let calls = self.calls.borrow();

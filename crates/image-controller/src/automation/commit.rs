@@ -1,7 +1,10 @@
 //! The commit that is made, and its push.
 
-use api::image::ImageUpdateAutomation;
+use api::image::{GitSpec, ImageUpdateAutomation};
+use change_policy::mark::Commit as Mark;
 use git_client::commit::{Draft, Person};
+use git_client::edit::Changes;
+use git_client::pack::Pack;
 use git_client::push::{self, Move};
 use git_client::{Object, ObjectId};
 use jiff::Timestamp;
@@ -32,75 +35,99 @@ pub(super) struct Made {
     pub(super) notes: Vec<String>,
 }
 
-/// Edits the files and makes the commit, on a blocking thread.
+/// A commit to be made.
+pub(super) struct Edit {
+    pub(super) parent: ObjectId,
+    pub(super) contents: Changes,
+    pub(super) data: message::Data,
+    /// Trailer of the message.
+    pub(super) mark: Option<Mark>,
+    pub(super) git: GitSpec,
+    pub(super) key: Option<Key>,
+}
+
+impl Edit {
+    /// Makes the commit over the parent's files.
+    pub(super) fn write(self, pack: &Pack) -> Result<Commit, Error> {
+        let author = &self.git.commit.author;
+        let message = message::render(self.git.commit.message_template.as_deref(), &self.data)?;
+        let message = match &self.mark {
+            Some(mark) => mark.signed_off(&message),
+            None => message,
+        };
+        let edited = git_client::edit::edit(pack, self.contents)?;
+        let draft = Draft {
+            tree: edited.tree,
+            parents: vec![self.parent],
+            author: Person {
+                name: author.name.clone().unwrap_or_default(),
+                email: author.email.clone(),
+            },
+            time: Timestamp::now().as_second(),
+            message: message.clone(),
+        };
+        let signature = self.key.map(|key| key.sign(&draft.unsigned())).transpose()?;
+        let made = draft.commit(signature.as_deref());
+        let made = made.map_err(git_client::edit::Error::from)?;
+        let id = made.id();
+        let mut objects = edited.objects;
+        objects.push(made);
+        Ok(Commit { id, message, objects })
+    }
+}
+
+/// Works on a checkout on a blocking thread, and gives it back.
+pub(super) async fn blocking<T: Send + 'static>(
+    mut kept: Kept,
+    work: impl FnOnce(&mut Kept) -> Result<T, Error> + Send + 'static,
+) -> Result<(T, Kept), Error> {
+    let working = tokio::task::spawn_blocking(move || Ok((work(&mut kept)?, kept)));
+    working.await.map_err(|_| Error::Abandoned)?
+}
+
+/// Edits the files and makes the commit.
 pub(super) async fn make(
     object: ImageUpdateAutomation,
-    mut kept: Kept,
+    kept: Kept,
     setters: Setters,
     key: Option<Key>,
 ) -> Result<(Made, Kept), Error> {
-    let making = tokio::task::spawn_blocking(move || {
-        let made = make_blocking(&object, &mut kept, &setters, key.as_ref())?;
-        Ok((made, kept))
-    });
-    making.await.map_err(|_| Error::Abandoned)?
-}
-
-fn make_blocking(
-    object: &ImageUpdateAutomation,
-    kept: &mut Kept,
-    setters: &Setters,
-    key: Option<&Key>,
-) -> Result<Made, Error> {
-    let path = object
-        .spec
-        .update
-        .as_ref()
-        .and_then(|update| update.path.as_deref());
-    let Kept { checkout, plain } = kept;
-    let updated = update::update(&checkout.pack, path.unwrap_or_default(), setters, plain)?;
-    let mut notes = updated.notes;
-    if updated.problems > notes.len() {
-        notes.push(format!("and {} more", updated.problems - notes.len()));
-    }
-    let base = checkout.resolved.commit;
-    let commit = match &object.spec.git {
-        Some(git) if !updated.contents.is_empty() => {
-            let meta = &object.metadata;
-            let data = message::Data {
-                namespace: meta.namespace.clone().unwrap_or_default(),
-                name: meta.name.clone().unwrap_or_default(),
-                files: updated.files,
-                values: git.commit.message_template_values.clone(),
-            };
-            let message = message::render(git.commit.message_template.as_deref(), &data)?;
-            let edited = git_client::edit::edit(&checkout.pack, updated.contents)?;
-            let draft = Draft {
-                tree: edited.tree,
-                parents: vec![base],
-                author: Person {
-                    name: git.commit.author.name.clone().unwrap_or_default(),
-                    email: git.commit.author.email.clone(),
-                },
-                time: Timestamp::now().as_second(),
-                message: message.clone(),
-            };
-            let signature = key.map(|key| key.sign(&draft.unsigned())).transpose()?;
-            let made = draft.commit(signature.as_deref());
-            let made = made.map_err(git_client::edit::Error::from)?;
-            let id = made.id();
-            let mut objects = edited.objects;
-            objects.push(made);
-            Some(Commit { id, message, objects })
-        }
-        _ => None,
-    };
-    Ok(Made {
-        base,
-        revision: checkout.resolved.revision.clone(),
-        commit,
-        notes,
+    blocking(kept, move |kept| {
+        let path = object.spec.update.as_ref();
+        let path = path.and_then(|update| update.path.as_deref());
+        let Kept { checkout, plain } = kept;
+        let updated = update::update(&checkout.pack, path.unwrap_or_default(), &setters, plain)?;
+        let notes = updated.all_notes();
+        let base = checkout.resolved.commit;
+        let commit = match object.spec.git {
+            Some(git) if !updated.contents.is_empty() => {
+                let data = message::Data {
+                    namespace: object.metadata.namespace.unwrap_or_default(),
+                    name: object.metadata.name.unwrap_or_default(),
+                    policy: None,
+                    files: updated.files,
+                    values: git.commit.message_template_values.clone(),
+                };
+                let edit = Edit {
+                    parent: base,
+                    contents: updated.contents,
+                    data,
+                    mark: None,
+                    git,
+                    key,
+                };
+                Some(edit.write(&checkout.pack)?)
+            }
+            _ => None,
+        };
+        Ok(Made {
+            base,
+            revision: checkout.resolved.revision.clone(),
+            commit,
+            notes,
+        })
     })
+    .await
 }
 
 pub(super) async fn push_commit(
@@ -137,7 +164,8 @@ pub(super) async fn second_push(target: &Target, commit: &Commit, base: ObjectId
     }
 }
 
-async fn push(target: &Target, step: Move, objects: Vec<Object>) -> Result<(), push::Error> {
+/// Pushes objects and moves one reference.
+pub(super) async fn push(target: &Target, step: Move, objects: Vec<Object>) -> Result<(), push::Error> {
     let remote = target.remotes.main().map_err(|_| git_client::Error::Abandoned)?;
     let stop = Stop::default();
     let request = push::Request {

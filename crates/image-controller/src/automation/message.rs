@@ -86,6 +86,8 @@ pub(crate) enum Error {
 pub(crate) struct Data {
     pub(crate) namespace: String,
     pub(crate) name: String,
+    /// For templates of a ChangePolicy: the policy whose changes these are, empty for all.
+    pub(crate) policy: Option<String>,
     /// By file.
     pub(crate) files: BTreeMap<String, Vec<Change>>,
     pub(crate) values: BTreeMap<String, String>,
@@ -204,14 +206,15 @@ impl Struct {
             .values
             .iter()
             .map(|(key, value)| (key.as_str(), Value::from(value.as_str())));
-        Self::new(
-            &DATA,
-            vec![
-                ("AutomationObject", Value::object(automation)),
-                ("Changed", Value::object(changed)),
-                ("Values", Value::Map(values.collect())),
-            ],
-        )
+        let mut fields = vec![
+            ("AutomationObject", Value::object(automation)),
+            ("Changed", Value::object(changed)),
+            ("Values", Value::Map(values.collect())),
+        ];
+        if let Some(policy) = data.policy {
+            fields.push(("Policy", policy.into()));
+        }
+        Self::new(&DATA, fields)
     }
 }
 
@@ -352,6 +355,7 @@ mod tests {
             line: 1,
         };
         Data {
+            policy: None,
             namespace: "flux-system".into(),
             name: "auto".into(),
             files: [

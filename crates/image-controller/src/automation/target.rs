@@ -58,6 +58,38 @@ impl Target {
     }
 }
 
+impl Target {
+    /// Aims at the branch that is checked out, for pull requests to it.
+    pub(crate) fn propose(&mut self, object: &ImageUpdateAutomation) -> Result<(), Error> {
+        let push = object.spec.git.as_ref().and_then(|git| git.push.as_ref());
+        let branch = self.checkout.branch.clone();
+        let invalid = |problem: &str| Err(Error::Invalid(problem.to_owned()));
+        if push.is_some_and(|push| push.refspec.is_some()) {
+            return invalid(
+                "spec.git.push.refspec cannot be used with a ChangePolicy that opens pull requests",
+            );
+        }
+        if push.is_some_and(|push| push.branch.is_some() && push.branch != branch) {
+            return invalid(
+                "spec.git.push.branch cannot be used with a ChangePolicy that opens pull requests: set the branch in \
+                 spec.pullRequest.branch there",
+            );
+        }
+        let Some(branch) = branch else {
+            return invalid(
+                "pull requests need a branch in .spec.git.checkout.ref or in .spec.ref of the GitRepository",
+            );
+        };
+        self.branch = branch;
+        if self.switches() {
+            return invalid(
+                "pull requests go to a branch: .spec.git.checkout.ref or .spec.ref must name nothing else",
+            );
+        }
+        Ok(())
+    }
+}
+
 /// The key of the source.
 pub(crate) fn source_of(object: &ImageUpdateAutomation) -> ObjectKey {
     let reference = &object.spec.source_ref;

@@ -26,13 +26,16 @@ pub(crate) enum Error {
     NoPath(String),
 }
 
+/// What changed, by file.
+pub(crate) type Files = BTreeMap<String, Vec<Change>>;
+
 /// Updated files.
 #[derive(Debug, Default)]
 pub(crate) struct Updated {
     /// New contents, by path in the repository.
     pub(crate) contents: Changes,
     /// What changed, by path below `spec.update.path`.
-    pub(crate) files: BTreeMap<String, Vec<Change>>,
+    pub(crate) files: Files,
     /// Markers that do nothing and files that cannot be read: `file:line: problem`.
     pub(crate) notes: Vec<String>,
     /// How many of those there are.
@@ -111,6 +114,15 @@ pub(crate) fn update(
 }
 
 impl Updated {
+    /// The notes, with how many there are besides.
+    pub(crate) fn all_notes(&self) -> Vec<String> {
+        let mut notes = self.notes.clone();
+        if self.problems > notes.len() {
+            notes.push(format!("and {} more", self.problems - notes.len()));
+        }
+        notes
+    }
+
     fn file(&mut self, root: &str, path: String, content: &[u8], setters: &Setters) {
         let Ok(text) = std::str::from_utf8(content) else {
             return self.note(format!("{path}: the file is not UTF-8"));
