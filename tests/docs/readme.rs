@@ -95,6 +95,10 @@ const COMMAND: &[(&str, Treatment)] = &[
         Treatment::Skipped("the controllers are no Pods here; tests/cluster/cli_logs.rs"),
     ),
     (
+        "windlass hold imagepolicy/shop --reason \"too slow\"",
+        Treatment::Skipped("there is no image here; tests/images/commands.rs"),
+    ),
+    (
         "windlass diff ks/flux-system --recursive",
         Treatment::Skipped("there is none here; tests/cluster/cli_diff.rs"),
     ),

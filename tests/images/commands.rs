@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Result, ensure};
 use serde_json::json;
 use testkit::controller::program;
-use testkit::objects::{apply, is_ready, text};
+use testkit::objects::{apply, condition, is_ready, text};
 use testkit::tools::Package;
 
 use crate::world::{Scene, play};
@@ -160,6 +160,78 @@ fn our_command_says_which_tag_was_chosen_and_why_and_who_wrote_it() {
             seen.contains(&expected) && seen.contains(&commit[..8]),
             "{expected:?} is not in\n{seen}"
         );
+        Ok(())
+    });
+}
+
+#[test]
+fn a_held_tag_is_passed_over_until_it_is_released() {
+    play("held", async |scene| {
+        scene.push("web", &["1.0.0", "1.1.0"]).await?;
+        scene
+            .follow("web", json!({"policy": {"semver": {"range": "*"}}}))
+            .await?;
+        let chosen = async |tag: &'static str| {
+            scene
+                .wait("ImagePolicy", "web", move |object| {
+                    text(object, "/status/latestRef/tag") == tag
+                })
+                .await
+        };
+        chosen("1.1.0").await?;
+        let said = scene
+            .windlass(&["hold", "imagepolicy/web", "--reason", "errors after the delivery"])
+            .await?;
+        ensure!(said.trim_end().ends_with(": 1.1.0 is held back"), "{said}");
+        let policy = chosen("1.0.0").await?;
+        let (status, _, message) = condition(&policy, "TagsHeld").unwrap_or_default();
+        ensure!(
+            status == "True"
+                && message.starts_with("1.1.0 is held since 2")
+                && message.ends_with(": errors after the delivery"),
+            "{message}"
+        );
+        let why = scene.windlass(&["why", "imagepolicy/web"]).await?;
+        ensure!(
+            why.contains("held since 2") && why.contains("errors after the delivery"),
+            "{why}"
+        );
+        // A newer one is no longer affected.
+        scene.push("web", &["1.2.0"]).await?;
+        scene.poke("ImageRepository", "web").await?;
+        chosen("1.2.0").await?;
+        scene
+            .windlass(&["hold", "imagepolicy", "web", "--reason", "slow"])
+            .await?;
+        chosen("1.0.0").await?;
+        let said = scene
+            .windlass(&["release", "imagepolicy/web", "--tag", "1.2.0"])
+            .await?;
+        ensure!(said.trim_end().ends_with(": 1.2.0 released"), "{said}");
+        chosen("1.2.0").await?;
+        scene.windlass(&["release", "imagepolicy/web"]).await?;
+        let policy = scene
+            .wait("ImagePolicy", "web", |object| {
+                condition(object, "TagsHeld").is_none()
+            })
+            .await?;
+        assert_eq!(text(&policy, "/status/latestRef/tag"), "1.2.0");
+
+        // What no one can read holds nothing back silently: the choice stays, and the policy says so.
+        let broken = json!({
+            "apiVersion": crate::world::IMAGE,
+            "kind": "ImagePolicy",
+            "metadata": {"name": "web", "namespace": scene.namespace, "annotations": {"windlass.dev/held-tags": "1.2.0"}},
+            "spec": policy.data["spec"],
+        });
+        apply(&scene.client, &broken).await?;
+        let refused = |object: &_| {
+            condition(object, "Ready").is_some_and(|(status, _, message)| {
+                status == "False" && message.contains("is no list of held tags")
+            })
+        };
+        let policy = scene.wait("ImagePolicy", "web", refused).await?;
+        assert_eq!(text(&policy, "/status/latestRef/tag"), "1.2.0");
         Ok(())
     });
 }

@@ -12,6 +12,7 @@ mod diff;
 mod events;
 mod get;
 mod giveback;
+mod hold;
 mod install;
 mod logs;
 mod pflag;
@@ -77,6 +78,10 @@ enum Command {
     Suspend(Box<suspend::Suspend>),
     /// Resume reconciliation of objects.
     Resume(Box<suspend::Resume>),
+    /// Hold back a tag, so that an image policy passes over it.
+    Hold(Box<hold::Hold>),
+    /// Release tags that were held back.
+    Release(Box<hold::Release>),
     /// Wait until a revision is applied everywhere.
     Wait(Box<wait::Flags>),
     /// Show what a local checkout would change in the cluster.
@@ -132,6 +137,8 @@ fn main() -> ExitCode {
         Command::Reconcile(flags) => end(reconcile::run(&flags)),
         Command::Suspend(flags) => end(suspend::suspend(&flags)),
         Command::Resume(flags) => end(suspend::resume(&flags)),
+        Command::Hold(flags) => end(hold::hold(&flags)),
+        Command::Release(flags) => end(hold::release(&flags)),
         Command::Wait(flags) => end(wait::run(&flags)),
         Command::Diff(flags) => end(diff::run(&flags)),
         Command::Push(flags) => end(push::run(&flags)),

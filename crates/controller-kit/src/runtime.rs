@@ -54,8 +54,25 @@ pub fn watch_into_store<K>(
 where
     K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
 {
+    watch_into_store_noting(api, flags, &[])
+}
+
+/// Like [`watch_into_store`]; objects come when one of these annotations changes, too.
+pub fn watch_into_store_noting<K>(
+    api: Api<DeserializeGuard<K>>,
+    flags: &WatchFlags,
+    annotations: &'static [&'static str],
+) -> (Store<K>, impl Stream<Item = ObjectRef<K>> + Send + 'static)
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+{
     let config = selecting(&flags.watch_label_selector);
-    watch_changes(api, config, |object| Some(ReconcileTrigger::of(object)))
+    watch_changes(api, config, move |object: &K| {
+        let noted = annotations
+            .iter()
+            .map(|name| object.annotations().get(*name).cloned());
+        Some((ReconcileTrigger::of(object), noted.collect::<Vec<_>>()))
+    })
 }
 
 /// Watches with any idea of what matters: an object comes when `fingerprint` gives another value than before,

@@ -5,6 +5,7 @@
 
 use api::image::ImagePolicySpec;
 use image_policy::Policy;
+use image_policy::hold::{self, Holds};
 use manifest::ObjectId;
 use serde::Serialize;
 use serde_json::Value;
@@ -54,9 +55,15 @@ pub fn judge(policy: &Value, repository: &Value) -> Vec<Judged> {
     if !chosen.is_empty() && !tags.contains(&chosen) {
         tags.push(chosen);
     }
+    let annotations = policy.pointer("/metadata/annotations");
+    let annotation = annotations.and_then(|all| all.get(hold::ANNOTATION)?.as_str());
+    let holds = Holds::parse(annotation).unwrap_or_default();
     let judged = tags.into_iter().map(|tag| Judged {
         tag: one_line(tag),
-        verdict: rules.verdict(tag, chosen).to_string(),
+        verdict: match holds.get(tag) {
+            Some(hold) => one_line(&hold.to_string()),
+            None => rules.verdict(tag, chosen).to_string(),
+        },
     });
     judged.collect()
 }

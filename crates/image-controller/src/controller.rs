@@ -8,7 +8,7 @@ use api::image::{ImagePolicy, ImageRepository, ImageUpdateAutomation};
 use api::source::GitRepository;
 use controller_kit::queue::{Outcome, Queue};
 use controller_kit::runtime::{
-    Cache, ReconcileTrigger, scoped_api, selecting, watch_changes, watch_into_store,
+    Cache, ReconcileTrigger, scoped_api, selecting, watch_changes, watch_into_store, watch_into_store_noting,
 };
 use controller_kit::telemetry::reconcile_span;
 use controller_kit::{Context as Kit, ObjectKey};
@@ -43,9 +43,16 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     let watch = &flags.common.watch;
     let (repositories, touched_repositories) =
         watch_into_store::<ImageRepository>(scoped_api(&kit.client, watch), watch);
-    let (policies, touched_policies) = watch_into_store::<ImagePolicy>(scoped_api(&kit.client, watch), watch);
-    let (automations, touched_automations) =
-        watch_into_store::<ImageUpdateAutomation>(scoped_api(&kit.client, watch), watch);
+    let (policies, touched_policies) = watch_into_store_noting::<ImagePolicy>(
+        scoped_api(&kit.client, watch),
+        watch,
+        &[policy::DOWNGRADES, image_policy::hold::ANNOTATION],
+    );
+    let (automations, touched_automations) = watch_into_store_noting::<ImageUpdateAutomation>(
+        scoped_api(&kit.client, watch),
+        watch,
+        &[CHANGE_POLICY],
+    );
     // New revisions of a source wake nothing: those wait for the interval, as in Flux.
     let (sources, touched_sources) = watch_changes(
         scoped_api(&kit.client, watch),

@@ -10,6 +10,7 @@ use api::image::{ImagePolicy, ImageRef, ImageRepository, ReflectionPolicy};
 use controller_kit::ObjectKey;
 use controller_kit::events::Severity;
 use controller_kit::queue::Outcome;
+use image_policy::hold::{self, Holds};
 use image_policy::{Chosen, Policy, Verdict};
 use jiff::Timestamp;
 use kube::ResourceExt as _;
@@ -61,7 +62,7 @@ pub(crate) enum Error {
 }
 
 /// Annotation of a policy that must not go back to a tag which its order places before the chosen one.
-const DOWNGRADES: &str = "windlass.dev/downgrades";
+pub(crate) const DOWNGRADES: &str = "windlass.dev/downgrades";
 /// Its only value.
 const FORBIDDEN: &str = "forbidden";
 
@@ -71,6 +72,8 @@ pub(crate) struct Choice {
     pub(crate) chosen: Chosen,
     /// The image is the one of before, as the chosen tag would be a downgrade.
     pub(crate) is_held: bool,
+    /// Tags that people hold back.
+    pub(crate) holds: Holds,
 }
 
 /// The repository that a policy refers to.
@@ -103,6 +106,8 @@ async fn update(object: Arc<ImagePolicy>, context: &Context) -> Result<Outcome, 
 async fn choose(object: &ImagePolicy, context: &Context) -> Result<Choice, Error> {
     let policy = Policy::try_from(&object.spec).map_err(|error| Error::Invalid(error.to_string()))?;
     let may_go_back = may_go_back(object)?;
+    let held = object.annotations().get(hold::ANNOTATION).map(String::as_str);
+    let holds = Holds::parse(held).map_err(|error| Error::Invalid(error.to_string()))?;
     let key = repository_of(object);
     access::check_reference(object, &key, context.no_cross_namespace_refs)?;
     let repository = context.repositories.cache.get(&key.object_ref());
@@ -114,17 +119,23 @@ async fn choose(object: &ImagePolicy, context: &Context) -> Result<Choice, Error
     let tags = context.tags.get(&key, &uid, &canonical_name(&name));
     let tags = tags.ok_or_else(no_tags)?;
     // A registry may have many thousands of tags, and each is held against the pattern.
-    let choosing = tokio::task::spawn_blocking(move || (policy.choose(tags.tags.iter()), policy));
-    let (chosen, policy) = choosing.await.map_err(|_| Error::Abandoned)?;
+    let choosing = tokio::task::spawn_blocking(move || {
+        let free = tags.tags.iter().filter(|tag| holds.get(tag).is_none());
+        (policy.choose(free), policy, holds)
+    });
+    let (chosen, policy, holds) = choosing.await.map_err(|_| Error::Abandoned)?;
     let chosen = chosen?;
     if !may_go_back
         && let Some(current) = current(object, &repository)
         && policy.verdict(&chosen.tag, &current.tag) == Verdict::Behind
+        // Who holds a tag wants another one.
+        && holds.get(&current.tag).is_none()
     {
         return Ok(Choice {
             image: current.clone(),
             chosen,
             is_held: true,
+            holds,
         });
     }
     let digest = digest(object, &repository, name, &chosen.tag, context).await?;
@@ -137,6 +148,7 @@ async fn choose(object: &ImagePolicy, context: &Context) -> Result<Choice, Error
         image,
         chosen,
         is_held: false,
+        holds,
     })
 }
 

@@ -17,6 +17,7 @@
 //! ```
 
 mod filter;
+pub mod hold;
 mod order;
 mod spec;
 mod verdict;

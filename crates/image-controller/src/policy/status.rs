@@ -15,8 +15,12 @@ const INVALID_POLICY: &str = "InvalidPolicy";
 /// Type of the condition that counts the tags that were passed over.
 const TAGS_SKIPPED: &str = "TagsSkipped";
 
+/// Held tags that are named.
+const MAX_HELD: usize = 10;
 /// Type of the condition that names a tag to which the policy does not go back.
 const DOWNGRADE_HELD: &str = "DowngradeHeld";
+/// Type of the condition that names the tags which people hold back.
+const TAGS_HELD: &str = "TagsHeld";
 
 /// Returns whether an image was chosen before.
 pub(crate) fn has_chosen(object: &ImagePolicy) -> bool {
@@ -58,6 +62,22 @@ pub(crate) fn chosen(object: &ImagePolicy, choice: &Choice, now: Timestamp) -> (
         conditions::set(&mut status.conditions, fact, generation, now);
     } else {
         conditions::remove(&mut status.conditions, DOWNGRADE_HELD);
+    }
+    if choice.holds.is_empty() {
+        conditions::remove(&mut status.conditions, TAGS_HELD);
+    } else {
+        let mut lines: Vec<_> = choice
+            .holds
+            .iter()
+            .take(MAX_HELD)
+            .map(|hold| format!("{} is {hold}", hold.tag))
+            .collect();
+        let more = choice.holds.iter().count().saturating_sub(MAX_HELD);
+        if more > 0 {
+            lines.push(format!("and {more} more"));
+        }
+        let fact = Fact::holds(TAGS_HELD, TAGS_HELD, lines.join("\n"));
+        conditions::set(&mut status.conditions, fact, generation, now);
     }
     if choice.chosen.skipped == 0 {
         conditions::remove(&mut status.conditions, TAGS_SKIPPED);
