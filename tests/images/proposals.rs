@@ -14,7 +14,7 @@ use tokio::sync::OnceCell;
 use crate::world::{IMAGE, PATIENCE, Scene, play};
 
 const DELIVERY: &str = "delivery.windlass.dev/v1alpha1";
-const BASE: &str = "main";
+pub const BASE: &str = "main";
 
 /// A repository at the forge, with a robot that writes to it and a person.
 pub struct Shop {
@@ -414,6 +414,13 @@ fn each_policy_has_its_own_and_no_more_than_are_allowed_are_open() {
         let files = shop.get("pulls/2/files").await?;
         assert_eq!(files[0]["filename"], "web.yaml");
 
+        // The one that is open counts, though its policy comes after.
+        scene.newer("api", "1.1.0").await?;
+        scene
+            .says("waits for one of 1 open pull requests: the change of api")
+            .await?;
+        assert_eq!(shop.requests().await?.len(), 2);
+
         let mut same = each;
         same["branch"] = "updates".into();
         shop.review(&scene, same, json!({})).await?;
@@ -482,6 +489,26 @@ fn a_source_of_another_namespace_does_not_get_the_token() {
         for call in theirs.calls() {
             ensure!(!call.headers.contains_key("authorization"), "{call:?}");
         }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_branch_that_was_never_ours_is_left_alone() {
+    play("occupied", async |scene| {
+        let shop = Shop::open(&scene, &[("app.yaml", &marked(&scene, "web", "0.1.0"))]).await?;
+        let develop = json!({"new_branch_name": "develop", "old_branch_name": BASE});
+        shop.ana(Method::POST, "branches", develop).await?;
+        let head = shop
+            .gitea
+            .commit(&shop.ana, &shop.repository, "develop", &[("half.txt", "done\n")])
+            .await?;
+        follow(&scene, "web", "1.0.0").await?;
+        shop.review(&scene, json!({"branch": "develop"}), json!({}))
+            .await?;
+        scene.says("the branch 'develop' has commits of others").await?;
+        assert_eq!(shop.get("branches/develop").await?["commit"]["id"], head.as_str());
+        assert_eq!(shop.requests().await?.len(), 0);
         Ok(())
     });
 }

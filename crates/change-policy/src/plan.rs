@@ -71,6 +71,8 @@ pub enum Request<'a> {
     Reverted(&'a PullRequest),
     /// Nothing, as too many are open.
     TooMany,
+    /// Nothing, as the branch is someone else's and never held a change of ours.
+    Occupied,
 }
 
 /// Decides. The base must have been read after the requests, or a fresh merge would look reverted.
@@ -90,17 +92,23 @@ pub fn plan<'a>(seen: &Seen<'a>) -> (Push, Request<'a>) {
         };
     };
     let Some(open) = open else {
-        let same = |state| {
-            let mut requests = seen.requests.iter();
-            requests.find(|request| {
-                request.state == state && mark::change_of(&request.body).as_ref() == Some(wanted)
-            })
-        };
-        return match (same(State::Closed), same(State::Merged)) {
-            (Some(closed), _) => (Push::Leave, Request::Declined(closed)),
-            (None, Some(merged)) => (Push::Leave, Request::Reverted(merged)),
-            (None, None) if !seen.may_open => (Push::Leave, Request::TooMany),
-            (None, None) => (push(seen, wanted), Request::Open),
+        // What was decided before that is outdated by it.
+        let marked = seen.requests.iter().filter_map(|request| {
+            let change = mark::change_of(&request.body)?;
+            Some((request, change))
+        });
+        let last = marked.max_by_key(|(request, _)| request.number);
+        return match last {
+            Some((last, change)) if change == *wanted => {
+                let request = match last.state {
+                    State::Merged => Request::Reverted(last),
+                    State::Closed | State::Open => Request::Declined(last),
+                };
+                (Push::Leave, request)
+            }
+            None if seen.branch == Branch::Foreign => (Push::Leave, Request::Occupied),
+            _ if !seen.may_open => (Push::Leave, Request::TooMany),
+            _ => (push(seen, wanted), Request::Open),
         };
     };
     let request = match mark::change_of(&open.body) {
@@ -165,6 +173,7 @@ mod tests {
             Request::None => "none".to_owned(),
             Request::Open => "open".to_owned(),
             Request::TooMany => "too many".to_owned(),
+            Request::Occupied => "occupied".to_owned(),
             Request::Keep(request) => format!("keep {}", request.number),
             Request::Edit(request) => format!("edit {}", request.number),
             Request::Close(request) => format!("close {}", request.number),
@@ -221,6 +230,35 @@ mod tests {
             "Leave, reverted 1"
         );
         assert_eq!(planned(Some("b"), Branch::Missing, &merged, true), "Create, open");
+    }
+
+    #[test]
+    fn the_last_decision_counts() {
+        use State::{Closed, Merged};
+        // Merged, then another one (a way back), and now the first again.
+        let back = [request(1, Merged, Some("a")), request(2, Merged, Some("b"))];
+        assert_eq!(planned(Some("a"), Branch::Missing, &back, true), "Create, open");
+        let (first, second) = (request(1, Closed, Some("a")), request(2, Closed, Some("a")));
+        for requests in [[first.clone(), second.clone()], [second, first]] {
+            assert_eq!(
+                planned(Some("a"), Branch::Missing, &requests, true),
+                "Leave, declined 2"
+            );
+        }
+    }
+
+    #[test]
+    fn a_branch_of_someone_else_is_not_taken() {
+        use State::Merged;
+        assert_eq!(planned(Some("a"), Branch::Foreign, &[], true), "Leave, occupied");
+        let theirs = [request(1, Merged, None)];
+        assert_eq!(
+            planned(Some("a"), Branch::Foreign, &theirs, true),
+            "Leave, occupied"
+        );
+        // It was ours until someone added to it.
+        let ours = [request(1, Merged, Some("b"))];
+        assert_eq!(planned(Some("a"), Branch::Foreign, &ours, true), "Continue, open");
     }
 
     #[test]

@@ -20,7 +20,7 @@ use change_policy::plan::{self, Branch, Push, Request, Seen};
 use controller_kit::jitter::random;
 use forge::Forge;
 use forge::check::{self, Verdict};
-use forge::pull_request::{Draft, Merge, Method, PullRequest};
+use forge::pull_request::{Draft, Merge, Method, PullRequest, State};
 use git_client::push::Move;
 use git_client::{ObjectId, Outcome};
 use jiff::{SignedDuration, Timestamp};
@@ -40,6 +40,10 @@ use crate::context::Context;
 const MAX_BRANCH: usize = 200;
 /// Requests to the forge may take so long each.
 const FORGE_TIMEOUT: Duration = Duration::from_secs(30);
+/// A run may take so long: each group asks the forge several times, and a worker waits for it.
+const RUN_TIMEOUT: Duration = Duration::from_secs(300);
+/// Groups of one automation.
+const MAX_GROUPS: usize = 100;
 
 /// What became of a group of changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -96,7 +100,13 @@ pub(super) async fn run(
     };
     let all = update::setters(policies.iter().map(|policy| &**policy));
     for attempt in 1..=MAX_TRIES {
-        match work.pass(&groups, &all).await {
+        let pass = tokio::time::timeout(RUN_TIMEOUT, work.pass(&groups, &all));
+        let passed = pass.await.unwrap_or_else(|_| {
+            let problem =
+                "the pull requests took more than 5 minutes; the next run goes on where this one stopped";
+            Err(Error::Forge(forge::Error::passing(problem)))
+        });
+        match passed {
             Err(Error::Push(error)) if error.is_moved() => {
                 tracing::info!("a branch was changed in the meantime, attempt {attempt}");
                 tokio::time::sleep(PAUSE.mul_f64(random())).await;
@@ -151,6 +161,12 @@ fn groups(
     };
     if spec.grouping.unwrap_or_default() == Grouping::All {
         return Ok(vec![group(None, policies)?]);
+    }
+    if policies.len() > MAX_GROUPS {
+        let problem = format!(
+            "more than {MAX_GROUPS} policies cannot have a pull request each: select fewer of them in .spec.policySelector"
+        );
+        return Err(target::Error::Invalid(problem).into());
     }
     let mut names = HashSet::new();
     let mut groups = Vec::new();
@@ -250,19 +266,27 @@ impl Work<'_> {
         });
         let ((notes, each), mut kept) = super::checkout::within(self.target.timeout, &stop, updating).await?;
         run.notes = Some(notes);
-        let mut open = 0;
-        for (group, (updated, wanted)) in groups.iter().zip(each) {
+        // Those that are open count before new ones are opened, whatever their order.
+        let mut requests = Vec::new();
+        for group in groups {
+            requests.push(self.forge.find(&group.branch, &self.target.branch).await?);
+        }
+        let is_open = |requests: &Vec<PullRequest>| requests.iter().any(|one| one.state == State::Open);
+        let mut open = requests.iter().filter(|requests| is_open(requests)).count();
+        for ((group, requests), (updated, wanted)) in groups.iter().zip(requests).zip(each) {
+            let was_open = is_open(&requests);
             let proposal = Proposal {
                 work: self,
                 group,
                 base,
                 updated,
                 wanted,
+                requests,
             };
             let Some(done) = proposal.run(kept, &run.revision, open).await? else {
                 return Ok(None);
             };
-            open += u32::from(done.is_open);
+            open = open + usize::from(done.is_open) - usize::from(was_open);
             run.pushed = done.pushed.or(run.pushed);
             run.proposed.push(done.proposed);
             kept = done.kept;
@@ -339,6 +363,8 @@ struct Proposal<'a> {
     updated: Updated,
     /// The change, and the files below it.
     wanted: Option<(Change, Change)>,
+    /// From its branch to the base.
+    requests: Vec<PullRequest>,
 }
 
 /// What one group came to.
@@ -351,20 +377,20 @@ struct Done {
 
 impl Proposal<'_> {
     /// Does what is to be done. None if the base moved on the way.
-    async fn run(mut self, kept: Kept, revision: &str, open: u32) -> Result<Option<Done>, Error> {
+    async fn run(mut self, kept: Kept, revision: &str, open: usize) -> Result<Option<Done>, Error> {
         let Updated { contents, files, .. } = std::mem::take(&mut self.updated);
+        let requests = std::mem::take(&mut self.requests);
         let (work, group) = (self.work, self.group);
         let target = &work.target;
         let writers = &work.context.writers;
         let _turn = writers.turn(target.remotes.url.as_str(), &group.branch).await;
-        let requests = work.forge.find(&group.branch, &target.branch).await?;
         let head = heads::find(work, &group.branch).await?;
         let seen = Seen {
             wanted: self.wanted.as_ref().map(|(change, _)| change),
             base: self.wanted.as_ref().map(|(_, base)| base),
             branch: head.branch.clone(),
             requests: &requests,
-            may_open: work.spec.max_open.is_none_or(|most| open < most),
+            may_open: work.spec.max_open.is_none_or(|most| open < most as usize),
             is_settled: work.is_settled,
         };
         let (push, request) = plan::plan(&seen);
@@ -558,6 +584,15 @@ impl Proposal<'_> {
                 proposed.is(REVERTED, line);
                 Ok(None)
             }
+            Request::Occupied => {
+                let line = format!(
+                    "not proposed: the branch '{}' has commits of others and was never a change of this automation; delete it, \
+                     or set another one in spec.pullRequest.branch of the ChangePolicy",
+                    group.branch
+                );
+                proposed.is(OCCUPIED, line);
+                Ok(None)
+            }
             Request::TooMany => {
                 let most = work.spec.max_open.unwrap_or_default();
                 let what = group.policy.as_deref().unwrap_or("all policies");
@@ -652,6 +687,7 @@ const OPEN: &str = "PullRequestOpen";
 const DECLINED: &str = "PullRequestDeclined";
 const REVERTED: &str = "ChangeReverted";
 const TOO_MANY: &str = "TooManyPullRequests";
+const OCCUPIED: &str = "BranchOccupied";
 
 impl Proposed {
     fn is(&mut self, reason: &'static str, line: String) {
