@@ -10,4 +10,5 @@ mod leases;
 mod proposals;
 mod races;
 mod registries;
+mod whole;
 mod world;
