@@ -22,7 +22,7 @@ impl Scene {
     }
 
     /// Runs our command in the namespace of the story; what it says.
-    async fn windlass(&self, arguments: &[&str]) -> Result<String> {
+    pub async fn windlass(&self, arguments: &[&str]) -> Result<String> {
         self.said(Command::new(program("windlass")?), arguments).await
     }
 

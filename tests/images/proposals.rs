@@ -231,6 +231,11 @@ fn a_pushed_image_becomes_a_pull_request_which_follows_it_until_it_is_merged() {
         let commits = shop.get("pulls/1/commits").await?;
         ensure!(commits.as_array().map(Vec::len) == Some(1), "{commits}");
 
+        let listed = scene.windlass(&["get", "changepolicies"]).await?;
+        ensure!(listed.contains("review") && listed.contains("True"), "{listed}");
+        let listed = scene.windlass(&["get", "imageupdateautomations"]).await?;
+        ensure!(listed.contains("pull request 1"), "{listed}");
+
         // Looking again changes nothing.
         let before = shop.get("pulls/1").await?;
         scene.look().await?;

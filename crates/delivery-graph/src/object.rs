@@ -88,6 +88,7 @@ fn is_static(object: &Value) -> bool {
     match text(object, "/kind") {
         "Alert" | "Provider" => !has_status,
         "HelmRepository" => text(object, "/spec/type") == "oci",
+        "ChangePolicy" => true,
         _ => false,
     }
 }
@@ -203,6 +204,15 @@ pub fn links(object: &Value) -> Vec<Link> {
                 let id = kind::exact("ImagePolicy")?.id(namespace(object), name);
                 Some(Link { word: "policy", id })
             }));
+            let annotations = object.pointer("/metadata/annotations");
+            let way = annotations.and_then(|all| all.get(api::delivery::CHANGE_POLICY)?.as_str());
+            links.extend(way.and_then(|name| {
+                let id = kind::exact("ChangePolicy")?.id(namespace(object), name);
+                Some(Link {
+                    word: "change policy",
+                    id,
+                })
+            }));
         }
         "Alert" => {
             let provider = object.pointer("/spec/providerRef");
@@ -299,6 +309,15 @@ mod tests {
                     "spec": {"sourceRef": {"kind": "GitRepository", "name": "fleet"}},
                     "status": {"observedPolicies": {"app": {"name": "r.example/app", "tag": "1"}}}}),
                 vec!["source GitRepository/shop/fleet", "policy ImagePolicy/shop/app"],
+            ),
+            (
+                json!({"kind": "ImageUpdateAutomation",
+                    "metadata": {"name": "auto", "namespace": "shop", "annotations": {"delivery.windlass.dev/change-policy": "review"}},
+                    "spec": {"sourceRef": {"kind": "GitRepository", "name": "fleet"}}}),
+                vec![
+                    "source GitRepository/shop/fleet",
+                    "change policy ChangePolicy/shop/review",
+                ],
             ),
             (
                 json!({"kind": "Alert", "metadata": meta, "spec": {"providerRef": {"name": "chat"}}}),
