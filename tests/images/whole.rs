@@ -16,6 +16,8 @@ use crate::world::{PATIENCE, Scene, play};
 
 const NOTIFICATION: &str = "notification.toolkit.fluxcd.io/v1";
 const TOKEN: &str = "the-token-of-the-receivers";
+/// Objects with this label belong to the controllers of this story: other stories count what is fetched.
+const WHOLE: &str = "images.example.com/whole";
 
 /// A ConfigMap with the image in it: what matters here is that it arrives.
 fn manifest(scene: &Scene, tag: &str) -> String {
@@ -32,7 +34,7 @@ async fn receiver(scene: &Scene, name: &str, kind: &str, object: &str) -> Result
     let receiver = json!({
         "apiVersion": NOTIFICATION,
         "kind": "Receiver",
-        "metadata": {"name": name, "namespace": scene.namespace},
+        "metadata": {"name": name, "namespace": scene.namespace, "labels": {WHOLE: "true"}},
         "spec": {
             "type": "generic",
             "secretRef": {"name": "hooks"},
@@ -83,12 +85,22 @@ fn a_pushed_image_is_delivered_after_its_merge() {
     play("whole", async |scene| {
         let shop = Shop::open(&scene, &[("app/map.yaml", &manifest(&scene, "0.1.0"))]).await?;
         let kubeconfig = scene.world.control_plane.kubeconfig_path();
-        let source = Controller::start_source(kubeconfig, ControllerOptions::default()).await?;
-        let _apply = Controller::start_apply(kubeconfig, &source, ControllerOptions::default()).await?;
-        let hooks = Controller::start_notification(kubeconfig, ControllerOptions::default()).await?;
+        let own = || ControllerOptions {
+            flags: vec![format!("--watch-label-selector={WHOLE}=true")],
+            ..ControllerOptions::default()
+        };
+        let source = Controller::start_source(kubeconfig, own()).await?;
+        let _apply = Controller::start_apply(kubeconfig, &source, own()).await?;
+        let hooks = Controller::start_notification(kubeconfig, own()).await?;
+        let url = format!("{}/{}.git", shop.gitea.url(), shop.repository);
+        let git = objects::git_repository(&scene.namespace, "app", &url, BASE);
+        let git = objects::with_spec(git, json!({"secretRef": {"name": "shop"}}));
         let kustomization =
             objects::kustomization(&scene.namespace, "app", ("GitRepository", "app"), "./app");
-        apply(&scene.client, &kustomization).await?;
+        for mut object in [git, kustomization] {
+            object["metadata"]["labels"] = json!({WHOLE: "true"});
+            apply(&scene.client, &object).await?;
+        }
         let secret: Value = json!({
             "apiVersion": "v1",
             "kind": "Secret",
