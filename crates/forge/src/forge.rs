@@ -1,7 +1,6 @@
 //! One face for all forges.
 
 use std::fmt;
-use std::str::FromStr;
 
 use url::Url;
 
@@ -33,30 +32,16 @@ pub enum Kind {
     AzureDevOps,
 }
 
-/// All kinds with their names.
-const KINDS: [(Kind, &str); 6] = [
-    (Kind::GitHub, "github"),
-    (Kind::GitLab, "gitlab"),
-    (Kind::Gitea, "gitea"),
-    (Kind::Bitbucket, "bitbucket"),
-    (Kind::BitbucketServer, "bitbucketserver"),
-    (Kind::AzureDevOps, "azuredevops"),
-];
-
 impl fmt::Display for Kind {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = KINDS.iter().find(|(kind, _)| kind == self);
-        formatter.write_str(name.map_or("", |(_, name)| name))
-    }
-}
-
-impl FromStr for Kind {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self, Error> {
-        let kind = KINDS.iter().find(|(_, name)| *name == text);
-        kind.map(|(kind, _)| *kind)
-            .ok_or_else(|| Error::invalid(format!("there is no forge '{text}'")))
+        formatter.write_str(match self {
+            Self::GitHub => "GitHub",
+            Self::GitLab => "GitLab",
+            Self::Gitea => "Gitea",
+            Self::Bitbucket => "Bitbucket",
+            Self::BitbucketServer => "Bitbucket Server",
+            Self::AzureDevOps => "Azure DevOps",
+        })
     }
 }
 
@@ -197,19 +182,5 @@ impl<'a> Forge<'a> {
             Repository::AzureDevOps(at) => at.set_status(status, azure_devops::GENRE).await,
         };
         set.map_err(|error| error.within("failed to set the status of the commit"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_kind_is_found_by_its_name() {
-        for (kind, name) in KINDS {
-            assert_eq!(name.parse::<Kind>().unwrap(), kind);
-            assert_eq!(kind.to_string(), name);
-        }
-        assert!("gogs".parse::<Kind>().is_err());
     }
 }

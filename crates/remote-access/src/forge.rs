@@ -3,7 +3,6 @@
 //! Credentials are those of the Secret, never the controller's own. Redirects are not followed: what is in a request opens
 //! the repository to whoever has it.
 
-use std::str::FromStr as _;
 use std::time::Duration;
 
 use ::forge::exchange::{Answer, Request};
@@ -107,18 +106,18 @@ pub async fn sign_in(
         settings,
         timeout: ways.timeout,
     };
-    Ok(Forge::new(kind(spec.provider)?, address, &login, sender)?)
+    Ok(Forge::new(kind(spec.provider), address, &login, sender)?)
 }
 
-fn kind(provider: ForgeProvider) -> Result<Kind, ::forge::Error> {
-    Kind::from_str(match provider {
-        ForgeProvider::GitHub => "github",
-        ForgeProvider::GitLab => "gitlab",
-        ForgeProvider::Gitea => "gitea",
-        ForgeProvider::Bitbucket => "bitbucket",
-        ForgeProvider::BitbucketServer => "bitbucketserver",
-        ForgeProvider::AzureDevOps => "azuredevops",
-    })
+fn kind(provider: ForgeProvider) -> Kind {
+    match provider {
+        ForgeProvider::GitHub => Kind::GitHub,
+        ForgeProvider::GitLab => Kind::GitLab,
+        ForgeProvider::Gitea => Kind::Gitea,
+        ForgeProvider::Bitbucket => Kind::Bitbucket,
+        ForgeProvider::BitbucketServer => Kind::BitbucketServer,
+        ForgeProvider::AzureDevOps => Kind::AzureDevOps,
+    }
 }
 
 /// Sends requests to a forge.
