@@ -5,6 +5,7 @@
 //! completed by the next one.
 
 mod branch;
+mod group;
 pub(crate) mod heads;
 mod words;
 
@@ -12,28 +13,25 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::delivery::{Grouping, MergeMethod, MergeSpec, PullRequestSpec};
+use api::delivery::{Grouping, PullRequestSpec};
 use api::image::{ImagePolicy, ImageUpdateAutomation};
-use api::source::GitRepositoryRef;
-use change_policy::mark::{self, Change, Commit as Mark};
-use change_policy::plan::{self, Branch, Push, Request, Seen};
+use change_policy::mark::{Change, Commit as Mark};
 use controller_kit::jitter::random;
 use forge::Forge;
-use forge::check::{self, Verdict};
-use forge::pull_request::{Draft, Merge, Method, PullRequest, State};
+use forge::pull_request::{PullRequest, State};
+use git_client::ObjectId;
 use git_client::push::Move;
-use git_client::{ObjectId, Outcome};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use yaml_setters::Setters;
 
-use self::heads::Head;
-use super::checkout::{Fetched, fetch, fetch_reference, keep};
+use self::group::Proposal;
+use super::checkout::{Fetched, fetch, keep, within};
 use super::commit::{self, Commit};
 use super::kept::{Kept, Place};
 use super::signing::Key;
 use super::target::{self, Target};
 use super::update::{self, Updated};
-use super::{Chosen, Error, MAX_TRIES, PAUSE, Pushed, Run, message};
+use super::{Chosen, Error, MAX_TRIES, PAUSE, Run, message};
 use crate::context::Context;
 
 /// Bytes of the name of a branch: it becomes a file of the Git server.
@@ -264,7 +262,7 @@ impl Work<'_> {
             }
             Ok((whole.all_notes(), each))
         });
-        let ((notes, each), mut kept) = super::checkout::within(self.target.timeout, &stop, updating).await?;
+        let ((notes, each), mut kept) = within(self.target.timeout, &stop, updating).await?;
         run.notes = Some(notes);
         // Those that are open count before new ones are opened, whatever their order.
         let mut requests = Vec::new();
@@ -353,370 +351,4 @@ fn wanted(pack: &git_client::pack::Pack, updated: &Updated) -> Result<Option<(Ch
     }
     let base = Change::new(below.iter().map(String::as_str));
     Ok(Some((Change::new(parts), base)))
-}
-
-/// One group in one run.
-struct Proposal<'a> {
-    work: &'a Work<'a>,
-    group: &'a Group,
-    base: ObjectId,
-    updated: Updated,
-    /// The change, and the files below it.
-    wanted: Option<(Change, Change)>,
-    /// From its branch to the base.
-    requests: Vec<PullRequest>,
-}
-
-/// What one group came to.
-struct Done {
-    proposed: Proposed,
-    is_open: bool,
-    pushed: Option<Pushed>,
-    kept: Kept,
-}
-
-impl Proposal<'_> {
-    /// Does what is to be done. None if the base moved on the way.
-    async fn run(mut self, kept: Kept, revision: &str, open: usize) -> Result<Option<Done>, Error> {
-        let Updated { contents, files, .. } = std::mem::take(&mut self.updated);
-        let requests = std::mem::take(&mut self.requests);
-        let (work, group) = (self.work, self.group);
-        let target = &work.target;
-        let writers = &work.context.writers;
-        let _turn = writers.turn(target.remotes.url.as_str(), &group.branch).await;
-        let head = heads::find(work, &group.branch).await?;
-        let seen = Seen {
-            wanted: self.wanted.as_ref().map(|(change, _)| change),
-            base: self.wanted.as_ref().map(|(_, base)| base),
-            branch: head.branch.clone(),
-            requests: &requests,
-            may_open: work.spec.max_open.is_none_or(|most| open < most as usize),
-            is_settled: work.is_settled,
-        };
-        let (push, request) = plan::plan(&seen);
-        if matches!(request, Request::Reverted(_)) && self.has_moved(revision).await? {
-            return Ok(None);
-        }
-        let mut proposed = Proposed::default();
-        if let Request::Close(request) = request {
-            // Before its branch goes, which would close it without a word.
-            let text = format!("`{}` has these values by now.", target.branch);
-            work.forge.comment(request.number, &text).await?;
-            work.forge.close(request.number).await?;
-            let event = format!(
-                "closed {}: '{}' has these values by now",
-                named(request),
-                target.branch
-            );
-            proposed.event = Some(event);
-        }
-        let at = head.commit;
-        let was_ours = matches!(head.branch, Branch::Ours { .. });
-        let (commit, kept) = self.push(push, head, (contents, files.clone()), kept).await?;
-        let own = match push {
-            Push::Create | Push::Replace => commit.as_ref().map(|commit| commit.id),
-            Push::Leave => at.filter(|_| was_ours),
-            Push::Continue | Push::Delete => None,
-        };
-        let request = self
-            .request(request, commit.as_ref(), files, &mut proposed)
-            .await?;
-        if let (Some(request), Some(own), Some(merge)) = (&request, own, &work.spec.merge) {
-            self.merge(request, own, merge, &mut proposed).await?;
-        }
-        Ok(Some(Done {
-            proposed,
-            is_open: request.is_some(),
-            pushed: commit.map(|commit| Pushed {
-                commit: commit.id,
-                message: commit.message,
-            }),
-            kept,
-        }))
-    }
-
-    /// Returns whether the base is no longer at this revision.
-    async fn has_moved(&self, revision: &str) -> Result<bool, Error> {
-        let own = GitRepositoryRef {
-            branch: Some(self.work.target.branch.clone()),
-            ..Default::default()
-        };
-        let known = Some(revision.to_owned());
-        let (outcome, _) = fetch_reference(&self.work.target, &own, known, self.work.context).await?;
-        Ok(!matches!(outcome, Outcome::Unchanged(_)))
-    }
-
-    /// Pushes the branch, and returns the commit that was made for it.
-    async fn push(
-        &self,
-        push: Push,
-        head: Head,
-        (contents, files): (git_client::edit::Changes, update::Files),
-        kept: Kept,
-    ) -> Result<(Option<Commit>, Kept), Error> {
-        let (work, branch) = (self.work, &self.group.branch);
-        let step = |from, to| Move {
-            reference: format!("refs/heads/{branch}"),
-            from,
-            to,
-        };
-        match (push, &self.wanted) {
-            (Push::Leave, _) => Ok((None, kept)),
-            (Push::Delete, _) => {
-                work.push(step(head.commit, None), None).await?;
-                heads::forget(work, branch);
-                Ok((None, kept))
-            }
-            (Push::Create | Push::Replace, Some((change, base))) => {
-                let mark = Mark {
-                    change: change.clone(),
-                    base: base.clone(),
-                    owner: work.owner().to_owned(),
-                };
-                let edit = work.edit(self.base, contents, files, self.group, Some(mark));
-                let (commit, kept) =
-                    commit::blocking(kept, move |kept| edit.write(&kept.checkout.pack)).await?;
-                work.push(step(head.commit, Some(commit.id)), Some(&commit))
-                    .await?;
-                let branch_now = Branch::Ours {
-                    change: change.clone(),
-                    base: base.clone(),
-                };
-                heads::remember(work, branch, commit.id, branch_now);
-                Ok((Some(commit), kept))
-            }
-            (Push::Continue, _) => Ok((self.add_to(head, step).await?, kept)),
-            (Push::Create | Push::Replace, None) => Ok((None, kept)),
-        }
-    }
-
-    /// Adds a commit to those of others, unless they have made the change already.
-    async fn add_to(
-        &self,
-        head: Head,
-        step: impl Fn(Option<ObjectId>, Option<ObjectId>) -> Move,
-    ) -> Result<Option<Commit>, Error> {
-        let (work, group) = (self.work, self.group);
-        let Some(theirs) = heads::checkout(work, &group.branch, head).await? else {
-            return Ok(None);
-        };
-        let parent = theirs.checkout.resolved.commit;
-        let (setters, path) = (group.setters.clone(), work.path());
-        let (updated, theirs) = commit::blocking(theirs, move |theirs| {
-            let Kept { checkout, plain } = theirs;
-            Ok(update::update(&checkout.pack, &path, &setters, plain)?)
-        })
-        .await?;
-        if updated.contents.is_empty() {
-            return Ok(None);
-        }
-        // Without a mark: it stands on the work of others, and must never be replaced.
-        let edit = work.edit(parent, updated.contents, updated.files, group, None);
-        let (commit, _) = commit::blocking(theirs, move |theirs| edit.write(&theirs.checkout.pack)).await?;
-        work.push(step(Some(parent), Some(commit.id)), Some(&commit))
-            .await?;
-        heads::remember(work, &group.branch, commit.id, Branch::Foreign);
-        Ok(Some(commit))
-    }
-
-    /// Brings the pull request to where it should be, and returns it if it is open.
-    async fn request(
-        &self,
-        request: Request<'_>,
-        commit: Option<&Commit>,
-        files: update::Files,
-        proposed: &mut Proposed,
-    ) -> Result<Option<PullRequest>, Error> {
-        let (work, group) = (self.work, self.group);
-        match request {
-            Request::None | Request::Close(_) => Ok(None),
-            Request::Keep(open) => {
-                proposed.is(OPEN, format!("{} is open", named(open)));
-                proposed.event = commit.map(|_| format!("updated the branch of {}", named(open)));
-                // Without a mark it is a person's.
-                Ok(Some(open.clone()).filter(|open| mark::change_of(&open.body).is_some()))
-            }
-            Request::Open => {
-                let (title, text, change) = self.words(files)?;
-                let needs_more = !work.spec.labels.is_empty() || !work.spec.reviewers.is_empty();
-                let body = match needs_more {
-                    true => mark::unfinished(&text, change),
-                    false => mark::marked(&text, change),
-                };
-                let draft = Draft {
-                    head: &group.branch,
-                    base: &work.target.branch,
-                    title: &title,
-                    body: &body,
-                };
-                let open = work.forge.open(draft).await?;
-                if needs_more {
-                    self.finish(&open).await?;
-                    let body = mark::marked(&text, change);
-                    work.forge.edit(open.number, &title, &body).await?;
-                }
-                proposed.is(OPEN, format!("{} is open", named(&open)));
-                proposed.event = Some(format!("opened {}\n{title}", named(&open)));
-                Ok(Some(open))
-            }
-            Request::Edit(open) => {
-                let (title, text, change) = self.words(files)?;
-                if mark::is_unfinished(&open.body) {
-                    self.finish(open).await?;
-                }
-                let body = mark::marked(&text, change);
-                work.forge.edit(open.number, &title, &body).await?;
-                proposed.is(OPEN, format!("{} is open", named(open)));
-                proposed.event = Some(format!("updated {}\n{title}", named(open)));
-                Ok(Some(open.clone()))
-            }
-            Request::Declined(closed) => {
-                let line = format!("not proposed again: {} was closed", named(closed));
-                proposed.is(DECLINED, line);
-                Ok(None)
-            }
-            Request::Reverted(merged) => {
-                let line = format!(
-                    "not proposed again: {} was merged, and '{}' no longer has its values",
-                    named(merged),
-                    work.target.branch
-                );
-                proposed.is(REVERTED, line);
-                Ok(None)
-            }
-            Request::Occupied => {
-                let line = format!(
-                    "not proposed: the branch '{}' has commits of others and was never a change of this automation; delete it, \
-                     or set another one in spec.pullRequest.branch of the ChangePolicy",
-                    group.branch
-                );
-                proposed.is(OCCUPIED, line);
-                Ok(None)
-            }
-            Request::TooMany => {
-                let most = work.spec.max_open.unwrap_or_default();
-                let what = group.policy.as_deref().unwrap_or("all policies");
-                let line = format!("waits for one of {most} open pull requests: the change of {what}");
-                proposed.is(TOO_MANY, line);
-                Ok(None)
-            }
-        }
-    }
-
-    /// Labels, and asks for reviews.
-    async fn finish(&self, open: &PullRequest) -> Result<(), Error> {
-        let PullRequestSpec {
-            labels, reviewers, ..
-        } = self.work.spec;
-        if !labels.is_empty() {
-            self.work.forge.label(open.number, labels).await?;
-        }
-        if !reviewers.is_empty() {
-            self.work.forge.request_review(open, reviewers).await?;
-        }
-        Ok(())
-    }
-
-    /// Title, description and change of the pull request.
-    fn words(&self, files: update::Files) -> Result<(String, String, &Change), Error> {
-        let spec = self.work.spec;
-        let Some((change, _)) = &self.wanted else {
-            return Err(Error::Abandoned);
-        };
-        let data = data(self.work.object, self.group.policy.as_deref(), files);
-        let render = |template: &Option<String>| match template {
-            Some(template) => message::render(Some(template), &data).map(Some),
-            None => Ok(None),
-        };
-        let title = render(&spec.title)?.map(|title| words::first_line(&title));
-        let title = title.filter(|title| !title.is_empty());
-        let automation = format!("{}/{}", data.namespace, data.name);
-        let body = render(&spec.body)?.unwrap_or_else(|| words::body(&data.files, &automation));
-        let title = title.unwrap_or_else(|| words::title(&data.files));
-        Ok((title, words::bounded(body), change))
-    }
-
-    /// Merges the pull request if it is old enough and its checks have passed.
-    async fn merge(
-        &self,
-        request: &PullRequest,
-        commit: ObjectId,
-        merge: &MergeSpec,
-        proposed: &mut Proposed,
-    ) -> Result<(), Error> {
-        let forge = &self.work.forge;
-        if let (Some(age), Some(opened)) = (&merge.minimum_age, request.opened) {
-            let age = SignedDuration::try_from(age.to_std()).unwrap_or(SignedDuration::MAX);
-            let time = opened.checked_add(age).unwrap_or(Timestamp::MAX);
-            if Timestamp::now() < time {
-                proposed.again = Some(time);
-                let time = time.round(jiff::Unit::Second).unwrap_or(time);
-                proposed.adds(&format!("merged at {time} at the earliest"));
-                return Ok(());
-            }
-        }
-        let commit = commit.to_string();
-        match check::judge(&forge.checks(&commit).await?, &merge.checks) {
-            Verdict::Waiting(names) => proposed.adds(&format!("waits for {}", listed(&names))),
-            Verdict::Failed(names) => proposed.adds(&format!("not merged, as {} failed", listed(&names))),
-            Verdict::Passed => {
-                let method = match merge.method.unwrap_or_default() {
-                    MergeMethod::Merge => Method::Merge,
-                    MergeMethod::Squash => Method::Squash,
-                    MergeMethod::Rebase => Method::Rebase,
-                };
-                match forge.merge(request.number, method, &commit).await? {
-                    Merge::NotYet(why) => {
-                        let why = words::first_line(&why);
-                        proposed.adds(&format!("not merged yet, as the forge says: {why}"));
-                    }
-                    Merge::Done => {
-                        *proposed = Proposed {
-                            event: Some(format!("merged {}", named(request))),
-                            ..Proposed::default()
-                        };
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-const OPEN: &str = "PullRequestOpen";
-const DECLINED: &str = "PullRequestDeclined";
-const REVERTED: &str = "ChangeReverted";
-const TOO_MANY: &str = "TooManyPullRequests";
-const OCCUPIED: &str = "BranchOccupied";
-
-impl Proposed {
-    fn is(&mut self, reason: &'static str, line: String) {
-        (self.reason, self.line) = (reason, line);
-    }
-
-    fn adds(&mut self, text: &str) {
-        self.line = format!("{}, {text}", self.line);
-    }
-}
-
-/// A pull request for people.
-fn named(request: &PullRequest) -> String {
-    match request.url.as_str() {
-        "" => format!("pull request {}", request.number),
-        url => format!("pull request {} ({url})", request.number),
-    }
-}
-
-/// Names of checks, a few of them.
-fn listed(names: &[String]) -> String {
-    const SHOWN: usize = 5;
-    let mut list: Vec<String> = names
-        .iter()
-        .take(SHOWN)
-        .map(|name| words::first_line(name))
-        .collect();
-    if names.len() > SHOWN {
-        list.push(format!("{} more", names.len() - SHOWN));
-    }
-    list.join(", ")
 }
