@@ -18,7 +18,7 @@ use url::Url;
 
 use crate::fetch::helm_repository;
 
-use crate::verify::oci::SigstoreRoot;
+use oci_verify::SigstoreRoot;
 use remote_access::identity::Identities;
 
 use self::artifact_service::{ArtifactService, ArtifactServiceFlags};

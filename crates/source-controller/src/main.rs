@@ -12,7 +12,6 @@ mod metrics;
 mod provider_name;
 mod reconcile;
 mod serve;
-mod verify;
 
 use std::process::ExitCode;
 

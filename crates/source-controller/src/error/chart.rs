@@ -6,7 +6,6 @@ use helm_package::Step;
 
 use super::Disposition;
 use crate::fetch::helm_chart;
-use crate::verify;
 
 /// Error of a HelmChart.
 #[derive(Debug, thiserror::Error)]
@@ -56,7 +55,7 @@ pub(crate) enum HelmChartError {
         provider: &'static str,
         /// The error.
         #[source]
-        source: verify::oci::Error,
+        source: oci_verify::Error,
     },
 }
 

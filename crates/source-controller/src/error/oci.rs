@@ -5,7 +5,6 @@ use api::meta::reasons;
 
 use super::Disposition;
 use super::layer::LayerError;
-use crate::verify;
 
 /// Error of an OCIRepository.
 #[derive(Debug, thiserror::Error)]
@@ -29,7 +28,7 @@ pub(crate) enum OciError {
         provider: &'static str,
         /// The error.
         #[source]
-        source: Box<verify::oci::Error>,
+        source: Box<oci_verify::Error>,
     },
     /// The layer is no archive, or a hostile one, or not the promised one.
     #[error("failed to extract layer contents from artifact")]

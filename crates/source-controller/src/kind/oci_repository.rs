@@ -26,7 +26,7 @@ use super::{Failure, Fetch, Fetched, Kind, Seen, Verified};
 use crate::error::{AccessError, CredentialError, Error, LayerError, OciError, TransportError};
 use crate::reconcile::fetch::Fetcher;
 use crate::reconcile::reader::Reader;
-use crate::verify::oci::{self as verification, Material, Outcome};
+use oci_verify::{self as verification, Material, Outcome};
 use remote_access::identity::registry_credentials;
 
 /// More of one `.sourceignore` file is not read.

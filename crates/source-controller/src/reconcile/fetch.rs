@@ -6,7 +6,7 @@ use git_client::Algorithms;
 use tokio::time::Instant;
 
 use crate::fetch::helm_repository;
-use crate::verify::oci::SigstoreRoot;
+use oci_verify::SigstoreRoot;
 use remote_access::identity::Identities;
 use transport::http;
 use transport::stop::Stop;

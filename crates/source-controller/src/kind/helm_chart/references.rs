@@ -15,15 +15,14 @@ use crate::fetch::helm_repository::Secrets;
 use crate::kind::{Fetched, Kind as _, Verified};
 use crate::reconcile::fetch::Fetcher;
 use crate::reconcile::reader::Reader;
-use crate::verify;
-use crate::verify::oci::Outcome;
+use oci_verify::Outcome;
 
 /// The source, read.
 pub(crate) struct References {
     pub(super) source: Source,
     /// For what the chart itself names.
     pub(super) reader: Reader,
-    signatures: verify::oci::Material,
+    signatures: oci_verify::Material,
 }
 
 impl References {
@@ -33,7 +32,7 @@ impl References {
         Self {
             source,
             reader,
-            signatures: verify::oci::Material::default(),
+            signatures: oci_verify::Material::default(),
         }
     }
 }
@@ -67,11 +66,11 @@ pub(super) async fn read(object: &HelmChart, reader: &Reader) -> Result<Referenc
         }
         Some(verification) => {
             let specification: ArtifactVerification = verification.clone().into();
-            verify::oci::read(&specification, reader)
+            oci_verify::read(&specification, reader)
                 .await
                 .map_err(|source| unverified(&specification, source))?
         }
-        None => verify::oci::Material::default(),
+        None => oci_verify::Material::default(),
     };
     Ok(References {
         source,
@@ -184,7 +183,7 @@ pub(super) async fn verify(
     let Some((repository, digest)) = &fetched.content.origin else {
         return Err(Error::Chart(HelmChartError::VerifyUnsupported));
     };
-    let outcome = verify::oci::verify(
+    let outcome = oci_verify::verify(
         repository,
         *digest,
         &specification,
@@ -201,9 +200,9 @@ pub(super) async fn verify(
     })
 }
 
-fn unverified(specification: &ArtifactVerification, source: verify::oci::Error) -> Error {
+fn unverified(specification: &ArtifactVerification, source: oci_verify::Error) -> Error {
     Error::Chart(HelmChartError::Verify {
-        provider: verify::oci::provider(specification),
+        provider: oci_verify::provider(specification),
         source,
     })
 }

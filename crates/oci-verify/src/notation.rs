@@ -22,7 +22,7 @@ const MAX_UNDECLARED: usize = 50;
 /// An envelope holds a chain of certificates and perhaps a time stamp.
 const MAX_ENVELOPE_BYTES: u64 = 1 << 20;
 
-pub(super) async fn verify(
+pub(crate) async fn verify(
     repository: &Repository,
     digest: Digest,
     material: &Material,

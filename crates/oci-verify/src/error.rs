@@ -8,7 +8,7 @@ use remote_access::error::ReadError;
 
 /// A signature that is not there, or not good. Each caller says which object it is about.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Error {
+pub enum Error {
     /// A Secret that `spec.verify` names.
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -80,7 +80,7 @@ pub(crate) enum Error {
 
 /// Why an artifact counts as not signed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Cause {
+pub enum Cause {
     /// It has no signature.
     #[error("no signatures found")]
     Unsigned,
@@ -108,7 +108,7 @@ pub(crate) enum Cause {
 
 impl Error {
     /// Returns whether nothing but a change of the object helps.
-    pub(crate) fn is_about_the_spec(&self) -> bool {
+    pub fn is_about_the_spec(&self) -> bool {
         match self {
             Self::Trust(error) => matches!(error, signature::cosign::Error::ParseIdentity { .. }),
             Self::MissingSecret { .. } => true,
@@ -118,18 +118,18 @@ impl Error {
 }
 
 /// The artifact as people write it.
-pub(super) fn reference(repository: &Repository, digest: Digest) -> String {
+pub(crate) fn reference(repository: &Repository, digest: Digest) -> String {
     repository.name.pinned(&digest.to_string())
 }
 
-pub(super) fn not_found(repository: &Repository, digest: Digest, source: impl Into<PullError>) -> Error {
+pub(crate) fn not_found(repository: &Repository, digest: Digest, source: impl Into<PullError>) -> Error {
     Error::Find {
         reference: reference(repository, digest),
         source: source.into(),
     }
 }
 
-pub(super) fn no_match(repository: &Repository, digest: Digest, source: Cause) -> Error {
+pub(crate) fn no_match(repository: &Repository, digest: Digest, source: Cause) -> Error {
     Error::NoMatch {
         reference: reference(repository, digest),
         source,

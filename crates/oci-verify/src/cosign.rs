@@ -32,7 +32,7 @@ enum Signatures {
     Simple(Vec<SimpleSignature>),
 }
 
-pub(super) async fn verify(
+pub(crate) async fn verify(
     repository: &Repository,
     digest: Digest,
     specification: &ArtifactVerification,

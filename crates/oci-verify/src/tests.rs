@@ -18,7 +18,7 @@ use super::*;
 
 /// Someone's public key.
 const KEY: &str = "-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE6gS7RyyA0J9t81jjfMTkVRj8gGM7\n9C7WveRsxrrGfkF0TUN6bSuXpZ4kNHVFyOZX3SjZxCCUKxvLkTydPxYlGA==\n-----END PUBLIC KEY-----\n";
-const NOTATION: &str = include_str!("../../../../signature/testdata/notation/cases.json");
+const NOTATION: &str = include_str!("../../signature/testdata/notation/cases.json");
 
 fn secret(entries: &[(&str, &[u8])]) -> Option<NamedSecret> {
     let entries = entries

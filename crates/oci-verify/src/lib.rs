@@ -1,4 +1,4 @@
-//! Signatures of OCI artifacts and OCI charts: cosign and notation.
+//! Signatures of what is in OCI registries, artifacts, charts and images: cosign and notation.
 //!
 //! In: the repository, the digest of the manifest, `spec.verify` ([`ArtifactVerification`], which a chart's converts
 //! into) and what its Secrets hold ([`Material`]). Out: an [`Outcome`]. Signatures are looked for in the same repository,
@@ -12,18 +12,19 @@ mod sigstore_root;
 
 use api::source::{ArtifactVerification, SignatureProvider};
 use artifact::digest::Digest;
-pub(crate) use error::Error;
 use material::read_secret;
 use oci_client::registry::Repository;
+use remote_access::Reader;
 
-use crate::reconcile::reader::Reader;
-
-pub(crate) use sigstore_root::SigstoreRoot;
-
-pub(crate) use material::{Material, Outcome};
+pub use error::{Cause, Error};
+pub use material::{Material, NamedSecret, Outcome};
+pub use sigstore_root::SigstoreRoot;
 
 /// Reads the Secrets that `spec.verify` names.
-pub(crate) async fn read(specification: &ArtifactVerification, reader: &Reader) -> Result<Material, Error> {
+///
+/// # Errors
+/// When one of them cannot be read.
+pub async fn read(specification: &ArtifactVerification, reader: &Reader) -> Result<Material, Error> {
     let mut material = Material::default();
     if let Some(reference) = &specification.secret_ref {
         material.secret = Some(read_secret(reader, &reference.name).await?);
@@ -35,7 +36,10 @@ pub(crate) async fn read(specification: &ArtifactVerification, reader: &Reader) 
 }
 
 /// Verifies that the manifest with this digest has the signature that the spec demands.
-pub(crate) async fn verify(
+///
+/// # Errors
+/// When it has none that is good, when the registry cannot be asked, and when the demand makes no sense.
+pub async fn verify(
     repository: &Repository,
     digest: Digest,
     specification: &ArtifactVerification,
@@ -51,7 +55,7 @@ pub(crate) async fn verify(
 }
 
 /// The provider in the words of Flux's messages: "cosign", "cosign keyless", "notation".
-pub(crate) fn provider(specification: &ArtifactVerification) -> &'static str {
+pub fn provider(specification: &ArtifactVerification) -> &'static str {
     match (specification.provider, &specification.secret_ref) {
         (SignatureProvider::Cosign, None) => "cosign keyless",
         (SignatureProvider::Cosign, Some(_)) => "cosign",

@@ -21,7 +21,7 @@ use url::Url;
 use super::error::Error;
 
 /// TUF root metadata of the public instance, as published by Sigstore. Newer root metadata is verified against it.
-const PUBLIC_ROOT: &[u8] = include_bytes!("../../../data/sigstore-tuf-root.json");
+const PUBLIC_ROOT: &[u8] = include_bytes!("../data/sigstore-tuf-root.json");
 /// TUF target that contains the trusted root.
 const TARGET: &str = "trusted_root.json";
 
@@ -34,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Origin of the trusted root. Clones share the fetched root.
 #[derive(Clone, Default)]
-pub(crate) struct SigstoreRoot(Origin);
+pub struct SigstoreRoot(Origin);
 
 #[derive(Clone, Default)]
 enum Origin {
@@ -62,7 +62,7 @@ struct Mirror {
 
 impl SigstoreRoot {
     /// Creates it from `--sigstore-trusted-root` and `--sigstore-tuf-mirror`; the file takes precedence.
-    pub(crate) fn new(file: Option<PathBuf>, mirror: Option<Url>) -> Self {
+    pub fn new(file: Option<PathBuf>, mirror: Option<Url>) -> Self {
         Self(match (file.filter(|file| !file.as_os_str().is_empty()), mirror) {
             (Some(file), _) => Origin::File(file),
             (None, Some(url)) => Origin::Mirror(Mirror::shared(url, PUBLIC_ROOT.to_vec())),
@@ -71,7 +71,7 @@ impl SigstoreRoot {
     }
 
     /// Loads the trusted root. A file is read on each call, so that it can be updated without a restart.
-    pub(super) async fn load(&self) -> Result<TrustedRoot, Error> {
+    pub(crate) async fn load(&self) -> Result<TrustedRoot, Error> {
         match &self.0 {
             Origin::BuiltIn => TrustedRoot::public_good().map_err(Error::Trust),
             Origin::File(file) => {

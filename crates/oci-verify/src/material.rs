@@ -3,12 +3,12 @@
 use transport::auth::SecretData;
 
 use super::error::Error;
-use crate::reconcile::reader::Reader;
+use remote_access::Reader;
 use remote_access::error::ReadError;
 
 /// Result of a verification that did not fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub enum Outcome {
     /// Someone trusted signed it.
     Verified,
     /// No one asked: the trust policy of notation lets it pass unverified. It is not to be called verified.
@@ -17,23 +17,24 @@ pub(crate) enum Outcome {
 
 /// Contents of the Secrets of `spec.verify`.
 #[derive(Clone, Default)]
-pub(crate) struct Material {
+pub struct Material {
     /// Of `secretRef`: public keys, or certificates and a trust policy.
-    pub(crate) secret: Option<NamedSecret>,
+    pub secret: Option<NamedSecret>,
     /// Of `trustedRootSecretRef`: a Sigstore installation of one's own.
-    pub(crate) trusted_root: Option<NamedSecret>,
+    pub trusted_root: Option<NamedSecret>,
 }
 
 /// A Secret as it was read.
 #[derive(Clone)]
-pub(crate) struct NamedSecret {
+pub struct NamedSecret {
     /// Namespace and name, for messages.
-    pub(crate) name: String,
-    pub(crate) data: SecretData,
+    pub name: String,
+    /// What it holds.
+    pub data: SecretData,
 }
 
 impl NamedSecret {
-    pub(super) fn get(&self, key: &'static str) -> Result<&[u8], Error> {
+    pub(crate) fn get(&self, key: &'static str) -> Result<&[u8], Error> {
         let value = self.data.get(key).map(Vec::as_slice);
         value.ok_or_else(|| Error::MissingKey {
             key,
@@ -42,7 +43,7 @@ impl NamedSecret {
     }
 }
 
-pub(super) async fn read_secret(reader: &Reader, name: &str) -> Result<NamedSecret, ReadError> {
+pub(crate) async fn read_secret(reader: &Reader, name: &str) -> Result<NamedSecret, ReadError> {
     Ok(NamedSecret {
         name: format!("{}/{name}", reader.namespace()),
         data: reader.secret(name).await?,

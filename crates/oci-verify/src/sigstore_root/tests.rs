@@ -147,6 +147,7 @@ async fn what_the_repository_signs_is_trusted_and_older_or_foreign_things_are_no
 
 #[tokio::test]
 async fn the_root_that_is_built_in_is_one() {
+    _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     assert!(
         Updater::new(
             Remote::new(&Url::parse("http://127.0.0.1:1").unwrap(), &Clients::default()).unwrap(),
