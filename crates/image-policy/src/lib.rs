@@ -16,6 +16,7 @@
 //! # Ok::<(), image_policy::Error>(())
 //! ```
 
+pub mod demand;
 mod filter;
 pub mod hold;
 mod order;
@@ -71,6 +72,31 @@ pub struct Policy {
 pub struct Chosen {
     /// The tag, as it is in the registry.
     pub tag: String,
+    /// What was said of the others.
+    pub tally: Tally,
+}
+
+/// The tags that stand first in the order of a policy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Newest {
+    /// The first, which the policy chooses if nothing else is demanded.
+    pub first: String,
+    /// Those behind it.
+    pub rest: Vec<String>,
+    /// What was said of the others.
+    pub tally: Tally,
+}
+
+impl Newest {
+    /// All of them, the first first.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&*self.first).chain(self.rest.iter().map(String::as_str))
+    }
+}
+
+/// How many tags a policy looked at.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tally {
     /// Tags that the filter let through.
     pub considered: usize,
     /// Of these, how many the order does not understand.
@@ -90,27 +116,40 @@ impl Policy {
     /// # Errors
     /// When no tag passes the filter, or none suits the order.
     pub fn choose<'a>(&self, tags: impl IntoIterator<Item = &'a str>) -> Result<Chosen, Error> {
-        let mut considered = 0;
-        let mut skipped = 0;
+        let newest = self.newest(tags, 1)?;
+        Ok(Chosen {
+            tag: newest.first,
+            tally: newest.tally,
+        })
+    }
+
+    /// The tags that stand first, at most this many.
+    ///
+    /// # Errors
+    /// When no tag passes the filter, or none suits the order.
+    pub fn newest<'a>(&self, tags: impl IntoIterator<Item = &'a str>, limit: usize) -> Result<Newest, Error> {
+        let mut tally = Tally::default();
         let mut skipped_tags = Vec::new();
-        let mut best: Option<(Rank, &str)> = None;
+        let mut best: Vec<(Rank, &str)> = Vec::new();
         for tag in tags {
             let Some(value) = self.value(tag) else {
                 continue;
             };
-            considered += 1;
+            tally.considered += 1;
             match self.order.rank(&value) {
                 Ok(rank) => {
-                    let is_better = best.as_ref().is_none_or(|(known, known_tag)| {
-                        rank.compare(known).then(tag.cmp(known_tag)).is_gt()
-                    });
-                    if is_better {
-                        best = Some((rank, tag));
+                    let stands_behind = |(known, known_tag): &(Rank, &str)| {
+                        rank.compare(known).then(tag.cmp(known_tag)).is_le()
+                    };
+                    let place = best.partition_point(stands_behind);
+                    if place < limit.max(1) {
+                        best.insert(place, (rank, tag));
+                        best.truncate(limit.max(1));
                     }
                 }
                 Err(Verdict::OutOfRange | Verdict::PreRelease) => {}
                 Err(_) => {
-                    skipped += 1;
+                    tally.skipped += 1;
                     skipped_tags.push(tag);
                     // The lowest are named, whatever the order in which they come.
                     if skipped_tags.len() > MAX_NAMED * 2 {
@@ -122,14 +161,17 @@ impl Policy {
         }
         skipped_tags.sort_unstable();
         skipped_tags.truncate(MAX_NAMED);
-        match best {
-            Some((_, tag)) => Ok(Chosen {
-                tag: tag.to_owned(),
-                considered,
-                skipped,
-                skipped_tags: skipped_tags.into_iter().map(str::to_owned).collect(),
+        let mut best = best.into_iter().map(|(_, tag)| tag.to_owned());
+        match best.next() {
+            Some(first) => Ok(Newest {
+                first,
+                rest: best.collect(),
+                tally: Tally {
+                    skipped_tags: skipped_tags.into_iter().map(str::to_owned).collect(),
+                    ..tally
+                },
             }),
-            None if considered == 0 => Err(Error::NoTags),
+            None if tally.considered == 0 => Err(Error::NoTags),
             None => Err(match (&self.order, skipped_tags.first()) {
                 (Order::Numerical(_), Some(tag)) => {
                     let value = self.value(tag).unwrap_or_default();

@@ -82,8 +82,8 @@ fn numbers_are_compared_as_numbers_and_others_are_skipped() {
     assert_eq!(chosen(&highest, &tags).unwrap(), "1e3");
     assert_eq!(chosen(&lowest, &tags).unwrap(), "2.5");
     let choice = highest.choose(tags).unwrap();
-    assert_eq!((choice.considered, choice.skipped), (6, 2));
-    assert_eq!(choice.skipped_tags, ["NaN", "latest"]);
+    assert_eq!((choice.tally.considered, choice.tally.skipped), (6, 2));
+    assert_eq!(choice.tally.skipped_tags, ["NaN", "latest"]);
     assert_eq!(
         chosen(&highest, &["main", "latest"]),
         Err("failed to parse invalid numeric value 'latest'".to_owned())
@@ -150,7 +150,23 @@ fn many_tags_that_are_skipped_are_named_the_same_way_each_time() {
     let tags: Vec<_> = tags.iter().map(String::as_str).collect();
     assert_eq!(chosen(&policy, &tags).unwrap(), "7");
     let choice = policy.choose(tags).unwrap();
-    assert_eq!(choice.skipped, 1000);
-    assert_eq!(choice.skipped_tags[0], "x0000");
-    assert_eq!(choice.skipped_tags.len(), MAX_NAMED);
+    assert_eq!(choice.tally.skipped, 1000);
+    assert_eq!(choice.tally.skipped_tags[0], "x0000");
+    assert_eq!(choice.tally.skipped_tags.len(), MAX_NAMED);
+}
+
+#[test]
+fn the_newest_come_in_order_and_no_more_than_asked() {
+    let policy = semver("1.x");
+    let tags = ["1.0.0", "1.2.0", "2.0.0", "v1.2.0", "1.10.0", "1.1.0"];
+    let newest = |limit: usize, tags: &[&str]| {
+        let newest = policy.newest(tags.iter().copied(), limit).unwrap();
+        newest.iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(newest(3, &tags), ["1.10.0", "v1.2.0", "1.2.0"]);
+    let mut backward = tags;
+    backward.reverse();
+    assert_eq!(newest(3, &backward), ["1.10.0", "v1.2.0", "1.2.0"]);
+    assert_eq!(newest(100, &tags).len(), 5);
+    assert_eq!(newest(0, &tags), ["1.10.0"], "there is always a first");
 }

@@ -79,11 +79,12 @@ pub(crate) fn chosen(object: &ImagePolicy, choice: &Choice, now: Timestamp) -> (
         let fact = Fact::holds(TAGS_HELD, TAGS_HELD, lines.join("\n"));
         conditions::set(&mut status.conditions, fact, generation, now);
     }
-    if choice.chosen.skipped == 0 {
+    if choice.chosen.tally.skipped == 0 {
         conditions::remove(&mut status.conditions, TAGS_SKIPPED);
     } else {
-        let (skipped, considered) = (choice.chosen.skipped, choice.chosen.considered);
-        let names = choice.chosen.skipped_tags.join(", ");
+        let tally = &choice.chosen.tally;
+        let (skipped, considered) = (tally.skipped, tally.considered);
+        let names = tally.skipped_tags.join(", ");
         let text = format!(
             "the order of the policy does not apply to {skipped} of {considered} tags, such as {names}"
         );
