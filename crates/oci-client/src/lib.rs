@@ -9,6 +9,7 @@ pub mod credentials;
 pub mod layer;
 pub mod manifest;
 pub mod name;
+mod platforms;
 pub mod push;
 pub mod registry;
 
@@ -17,6 +18,7 @@ use std::collections::BTreeMap;
 
 pub use artifact::digest::Digest;
 use go_regexp::Regexp;
+pub use platforms::{PlatformsError, platforms};
 pub use registry::media_type;
 use reqwest::StatusCode;
 use transport::nearest::Nearest;

@@ -36,7 +36,7 @@ pub struct Descriptor {
     /// In bytes.
     pub size: u64,
     #[serde(default)]
-    platform: Option<Platform>,
+    pub(crate) platform: Option<Platform>,
     /// Of a manifest in an index: what it is, where it says so.
     #[serde(default)]
     pub artifact_type: Option<String>,
@@ -51,12 +51,18 @@ impl Descriptor {
     }
 }
 
+/// What an image runs on.
 #[derive(Debug, Clone, Deserialize, PartialEq, Eq)]
-struct Platform {
+pub struct Platform {
+    /// Such as `linux`.
     #[serde(default)]
-    os: String,
+    pub os: String,
+    /// Such as `arm64`.
     #[serde(default)]
-    architecture: String,
+    pub architecture: String,
+    /// Such as `v7`; mostly empty.
+    #[serde(default)]
+    pub variant: String,
 }
 
 /// An image manifest or an index of such.
@@ -83,7 +89,7 @@ impl Manifest {
 
     /// For an index: the manifest to take instead.
     pub fn manifest_for_platform(&self) -> Result<Option<&Descriptor>, Error> {
-        let Some(manifests) = self.manifests.as_ref().filter(|_| self.layers.is_none()) else {
+        let Some(manifests) = self.manifests.as_ref().filter(|_| self.is_index()) else {
             return Ok(None);
         };
         let matches = |descriptor: &&Descriptor| {
@@ -111,6 +117,16 @@ impl Manifest {
     /// All layers, of which there may be none.
     pub fn layers(&self) -> &[Descriptor] {
         self.layers.as_deref().unwrap_or_default()
+    }
+
+    /// Returns whether it is an index of manifests.
+    pub fn is_index(&self) -> bool {
+        self.manifests.is_some() && self.layers.is_none()
+    }
+
+    /// The configuration of an image.
+    pub fn config(&self) -> Option<&Descriptor> {
+        self.config.as_ref()
     }
 
     /// The manifests of an index; none of anything else.
