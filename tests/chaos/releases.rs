@@ -11,13 +11,12 @@ use kube::api::{DeleteParams, DynamicObject, ListParams};
 use serde_json::{Value, json};
 use testkit::controller::ControllerOptions;
 use testkit::objects::{self, condition};
-use testkit::registry::{Artifact, Layer, tar_gz};
+use testkit::registry::{Artifact, CHART_MEDIA_TYPE, tar_gz};
 use testkit::{ControlPlane, Controller, Options, Registry, install_crds, wait_for, wait_until_gone};
 
 use crate::random::Random;
 
 const NAME: &str = "app";
-const LAYER: &str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
 /// A failed upgrade and its rollback, and what a kill adds to them.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -127,18 +126,10 @@ impl Scene {
         install_crds(&client).await?;
         let namespace = control_plane.namespace("releases").await?;
         let registry = Registry::start().await?;
-        let layers = vec![Layer {
-            media_type: LAYER.to_owned(),
-            data: tar_gz(&CHART)?,
-        }];
-        let artifact = Artifact {
-            config_media_type: "application/vnd.cncf.helm.config.v1+json".to_owned(),
-            layers,
-            annotations: BTreeMap::new(),
-        };
+        let artifact = Artifact::from_chart(tar_gz(&CHART)?);
         registry.push(NAME, &["1.0.0"], &artifact).await?;
         let source = objects::oci_repository(&namespace, NAME, &registry.url(NAME), "1.0.0");
-        let selector = json!({"layerSelector": {"mediaType": LAYER, "operation": "copy"}});
+        let selector = json!({"layerSelector": {"mediaType": CHART_MEDIA_TYPE, "operation": "copy"}});
         objects::apply(&client, &objects::with_spec(source, selector)).await?;
         let kubeconfig = control_plane.kubeconfig_path();
         let source = Controller::start_source(kubeconfig, ControllerOptions::default()).await?;

@@ -1,7 +1,6 @@
 //! Shared start of HelmRelease tests: helm-controller beside the shared controllers, charts made of a few
 //! files, and helpers for the usual steps.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -11,7 +10,7 @@ use kube::api::{DeleteParams, DynamicObject, ListParams};
 use serde_json::{Value, json};
 use testkit::controller::ControllerOptions;
 use testkit::objects::{self, condition, text};
-use testkit::registry::{Artifact, Layer, tar_gz};
+use testkit::registry::{Artifact, CHART_MEDIA_TYPE, tar_gz};
 use testkit::{Controller, wait_for, wait_until_gone};
 use tokio::sync::OnceCell;
 
@@ -112,14 +111,7 @@ impl HelmTest {
 
     /// Pushes a chart into the registry under `tag`, and returns the digest of its manifest.
     pub async fn push_chart(&self, tag: &str, chart: Vec<u8>) -> Result<String> {
-        let artifact = Artifact {
-            config_media_type: "application/vnd.cncf.helm.config.v1+json".to_owned(),
-            layers: vec![Layer {
-                media_type: "application/vnd.cncf.helm.chart.content.v1.tar+gzip".to_owned(),
-                data: chart,
-            }],
-            annotations: BTreeMap::new(),
-        };
+        let artifact = Artifact::from_chart(chart);
         self.world.registry.push(&self.namespace, &[tag], &artifact).await
     }
 
@@ -135,7 +127,7 @@ impl HelmTest {
         let url = self.world.registry.url(&self.namespace);
         let repository = objects::oci_repository(&self.namespace, "web", &url, tag);
         let layer = json!({"layerSelector": {
-            "mediaType": "application/vnd.cncf.helm.chart.content.v1.tar+gzip", "operation": "copy",
+            "mediaType": CHART_MEDIA_TYPE, "operation": "copy",
         }});
         self.apply(&objects::with_spec(repository, layer)).await
     }

@@ -7,7 +7,7 @@ use kube::api::{DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
 use testkit::git::Change;
 use testkit::objects::{self, condition, is_ready};
-use testkit::registry::{Artifact, Layer};
+use testkit::registry::Artifact;
 use testkit::{Controller, HelmRepository, wait_for};
 
 use crate::helm::{HELM, HelmTest, chart, ensure_condition, newest, run, said};
@@ -18,14 +18,7 @@ const ACCESS_FROM: &str = "windlass.dev/access-from";
 
 /// Pushes a chart below the namespace's name, as `helm push` does: a repository for each chart, a tag for each version.
 async fn push_below(test: &HelmTest, version: &str) -> Result<()> {
-    let artifact = Artifact {
-        config_media_type: "application/vnd.cncf.helm.config.v1+json".to_owned(),
-        layers: vec![Layer {
-            media_type: "application/vnd.cncf.helm.chart.content.v1.tar+gzip".to_owned(),
-            data: chart(version, &[])?,
-        }],
-        annotations: Default::default(),
-    };
+    let artifact = Artifact::from_chart(chart(version, &[])?);
     let repository = format!("{}/web", test.namespace);
     test.world
         .registry

@@ -4,6 +4,7 @@
 //! [`Registry::address`] sees is only what the code under test asked for.
 
 mod artifact;
+mod cosign;
 mod proxy;
 mod push;
 
@@ -16,7 +17,8 @@ use anyhow::{Context as _, Result, bail};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
-pub use artifact::{Artifact, CONFIG_MEDIA_TYPE, CONTENT_MEDIA_TYPE, Layer, tar_gz};
+pub use artifact::{Artifact, CHART_MEDIA_TYPE, CONFIG_MEDIA_TYPE, CONTENT_MEDIA_TYPE, Layer, tar_gz};
+pub use cosign::CosignKey;
 pub use proxy::{Access, Fault, Kind, Request};
 
 use crate::ports::free_port;

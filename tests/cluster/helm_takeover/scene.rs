@@ -10,7 +10,7 @@ use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, Pos
 use serde_json::{Value, json};
 use testkit::controller::ControllerOptions;
 use testkit::objects::{self, condition, is_ready, text};
-use testkit::registry::{Artifact, Layer};
+use testkit::registry::{Artifact, CHART_MEDIA_TYPE};
 use testkit::{HelmRepository, wait_for, wait_until_gone};
 use tokio::sync::OnceCell;
 
@@ -88,19 +88,12 @@ impl<'a> Scene<'a> {
     /// Pushes the chart, serves the others, and says where they are.
     pub async fn sources(&self) -> Result<()> {
         let ns = &self.namespace;
-        let artifact = Artifact {
-            config_media_type: "application/vnd.cncf.helm.config.v1+json".to_owned(),
-            layers: vec![Layer {
-                media_type: "application/vnd.cncf.helm.chart.content.v1.tar+gzip".to_owned(),
-                data: CHART.to_vec(),
-            }],
-            annotations: BTreeMap::new(),
-        };
+        let artifact = Artifact::from_chart(CHART.to_vec());
         let registry = &self.test.world.registry;
         registry.push(ns, &["1.0.0"], &artifact).await?;
         let repository = objects::oci_repository(ns, "web", &registry.url(ns), "1.0.0");
         let layer = json!({"layerSelector": {
-            "mediaType": "application/vnd.cncf.helm.chart.content.v1.tar+gzip", "operation": "copy",
+            "mediaType": CHART_MEDIA_TYPE, "operation": "copy",
         }});
         self.test.apply(&objects::with_spec(repository, layer)).await?;
         let charts = self.charts.get_or_try_init(HelmRepository::start).await?;

@@ -5,12 +5,10 @@ use serde_json::{Value, json};
 use testkit::bucket::ObjectStore;
 use testkit::git::{Change, GitServer};
 use testkit::objects::{apply, condition, is_ready, text, with_spec};
-use testkit::registry::{Artifact, Layer, Registry, tar_gz};
+use testkit::registry::{Artifact, Registry, tar_gz};
 use testkit::tools::Package;
 
 use super::{World, download, files, ready, until};
-
-pub(crate) const CHART: &str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
 
 pub(crate) fn helm_chart(world: &World, name: &str, kind: &str, source: &str, chart: &str) -> Value {
     json!({
@@ -22,14 +20,7 @@ pub(crate) fn helm_chart(world: &World, name: &str, kind: &str, source: &str, ch
 
 /// A chart as it is pushed to registries.
 pub(crate) fn packaged(data: &[u8]) -> Artifact {
-    Artifact {
-        config_media_type: "application/vnd.cncf.helm.config.v1+json".to_owned(),
-        layers: vec![Layer {
-            media_type: CHART.to_owned(),
-            data: data.to_vec(),
-        }],
-        annotations: Default::default(),
-    }
+    Artifact::from_chart(data.to_vec())
 }
 
 pub(crate) fn oci_charts(world: &World, registry: &Registry) -> Value {

@@ -1,52 +1,17 @@
 //! Charts in a registry whose signature is wanted, and wanted of someone else, though the chart stays what it is.
 
-use aws_lc_rs::encoding::AsDer as _;
-use aws_lc_rs::rand::SystemRandom;
-use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair as _};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use kube::api::DynamicObject;
 use serde_json::{Value, json};
 use testkit::objects::{apply, condition, with_spec};
-use testkit::registry::{Registry, tar_gz};
+use testkit::registry::{CosignKey, Registry, tar_gz};
 
 use super::charts::{helm_chart, oci_charts, packaged, revision};
 use super::{World, handled, ready, until};
 
-/// A key that cosign would have made.
-struct Signer(EcdsaKeyPair);
-
-impl Signer {
-    fn new() -> Self {
-        Self(EcdsaKeyPair::generate(&ECDSA_P256_SHA256_ASN1_SIGNING).unwrap())
-    }
-
-    fn public_key(&self) -> String {
-        let der = self.0.public_key().as_der().unwrap();
-        let text = STANDARD.encode(der.as_ref());
-        format!("-----BEGIN PUBLIC KEY-----\n{text}\n-----END PUBLIC KEY-----\n")
-    }
-
-    async fn sign(&self, registry: &Registry, repository: &str, digest: &str) {
-        let payload = json!({"critical": {
-            "identity": {"docker-reference": repository},
-            "image": {"docker-manifest-digest": digest},
-            "type": "cosign container image signature",
-        }});
-        let payload = payload.to_string();
-        let signature = self.0.sign(&SystemRandom::new(), payload.as_bytes()).unwrap();
-        let signature = STANDARD.encode(signature);
-        registry
-            .push_cosign_signature(repository, digest, payload.as_bytes(), &signature)
-            .await
-            .unwrap();
-    }
-}
-
-fn keys(world: &World, name: &str, signer: &Signer) -> Value {
+fn keys(world: &World, name: &str, signer: &CosignKey) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": world.namespace},
-        "stringData": {"cosign.pub": signer.public_key()},
+        "stringData": {"cosign.pub": signer.public_key().unwrap()},
     })
 }
 
@@ -59,7 +24,7 @@ async fn a_chart_is_verified_again_when_the_spec_wants_another_signature() {
         .push("charts/web", &["0.3.0"], &packaged(&data))
         .await
         .unwrap();
-    let (ours, theirs) = (Signer::new(), Signer::new());
+    let (ours, theirs) = (CosignKey::generate().unwrap(), CosignKey::generate().unwrap());
     for (name, signer) in [("ours", &ours), ("theirs", &theirs)] {
         apply(&world.plane.client(), &keys(&world, name, signer))
             .await
@@ -87,7 +52,7 @@ async fn a_chart_is_verified_again_when_the_spec_wants_another_signature() {
     let expected = "chart verification error: failed to verify the signature using provider 'cosign': no matching signatures were found for ";
     assert!(message.starts_with(expected), "{message}");
 
-    ours.sign(&registry, "charts/web", &digest).await;
+    ours.sign(&registry, "charts/web", &digest).await.unwrap();
     handled(&api, &name).await;
     let object = ready(&api, &name).await;
     let verified = Some(("True", "Succeeded", "verified signature of version 0.3.0"));

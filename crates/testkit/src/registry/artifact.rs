@@ -11,6 +11,11 @@ pub const CONFIG_MEDIA_TYPE: &str = "application/vnd.cncf.flux.config.v1+json";
 /// The media type of the layer with the files.
 pub const CONTENT_MEDIA_TYPE: &str = "application/vnd.cncf.flux.content.v1.tar+gzip";
 
+/// The media type of the configuration of a chart.
+const CHART_CONFIG_MEDIA_TYPE: &str = "application/vnd.cncf.helm.config.v1+json";
+/// The media type of the layer with a chart's archive.
+pub const CHART_MEDIA_TYPE: &str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
+
 /// Parts of a manifest.
 #[derive(Debug, Clone)]
 pub struct Artifact {
@@ -48,6 +53,18 @@ impl Artifact {
                 annotation("revision", revision),
             ]),
         })
+    }
+
+    /// The archive of a chart, as `helm push` stores it.
+    pub fn from_chart(archive: Vec<u8>) -> Self {
+        Self {
+            config_media_type: CHART_CONFIG_MEDIA_TYPE.to_owned(),
+            layers: vec![Layer {
+                media_type: CHART_MEDIA_TYPE.to_owned(),
+                data: archive,
+            }],
+            annotations: BTreeMap::new(),
+        }
     }
 }
 

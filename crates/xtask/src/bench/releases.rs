@@ -9,7 +9,7 @@ use kube::Client;
 use serde_json::{Value, json};
 use testkit::control_plane::ApiMetrics;
 use testkit::process::Usage;
-use testkit::registry::{Artifact, Layer, tar_gz};
+use testkit::registry::{Artifact, CHART_MEDIA_TYPE, tar_gz};
 use testkit::{ControlPlane, Options, Registry, install_crds, objects};
 
 use super::at_rest::{self, AtRest};
@@ -113,21 +113,14 @@ async fn measure(arguments: &Arguments) -> Result<()> {
 
 /// The chart as `helm push` stores it.
 pub fn chart() -> Result<Artifact> {
-    Ok(Artifact {
-        config_media_type: "application/vnd.cncf.helm.config.v1+json".to_owned(),
-        layers: vec![Layer {
-            media_type: "application/vnd.cncf.helm.chart.content.v1.tar+gzip".to_owned(),
-            data: tar_gz(&FILES)?,
-        }],
-        annotations: Default::default(),
-    })
+    Ok(Artifact::from_chart(tar_gz(&FILES)?))
 }
 
 /// The source of the chart.
 pub fn chart_source(namespace: &str, registry: &Registry) -> Value {
     let source = objects::oci_repository(namespace, CHART, &registry.url(CHART), "1.0.0");
     let layer = json!({"layerSelector": {
-        "mediaType": "application/vnd.cncf.helm.chart.content.v1.tar+gzip", "operation": "copy",
+        "mediaType": CHART_MEDIA_TYPE, "operation": "copy",
     }});
     objects::with_spec(source, layer)
 }

@@ -6,10 +6,9 @@ use api::meta::condition_types::ARTIFACT_OUTDATED;
 use artifact::digest::Digest;
 use artifact::store::{Options, Record, RecordMeta, Store};
 use controller_kit::ObjectKey;
-use oci_client::HELM_CHART;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use testkit::registry::{Artifact as Pushed, Layer, Registry, tar_gz};
+use testkit::registry::{Artifact as Pushed, Registry, tar_gz};
 
 use super::references::Source;
 use super::repository::Repository;
@@ -411,14 +410,7 @@ fn package(version: &str) -> Vec<u8> {
 }
 
 async fn push(registry: &Registry, data: Vec<u8>, tags: &[&str]) {
-    let artifact = Pushed {
-        config_media_type: "application/vnd.cncf.helm.config.v1+json".to_owned(),
-        layers: vec![Layer {
-            media_type: HELM_CHART.to_owned(),
-            data,
-        }],
-        annotations: Default::default(),
-    };
+    let artifact = Pushed::from_chart(data);
     registry.push("charts/web", tags, &artifact).await.unwrap();
 }
 
