@@ -9,9 +9,8 @@ mod git_repository;
 mod helm_chart;
 mod helm_repository;
 mod oci_repository;
+mod origin;
 mod verification;
-
-use crate::meta::{Artifact, Duration, StatusObject};
 
 pub use bucket::{Bucket, BucketProvider, BucketSpec, BucketStatus, BucketSts, StsProvider};
 pub use external_artifact::{ExternalArtifact, ExternalArtifactSpec, ExternalArtifactStatus};
@@ -28,22 +27,8 @@ pub use oci_repository::{
     OCILayerOperation, OCILayerSelector, OCIProvider, OCIRepository, OCIRepositoryRef, OCIRepositorySpec,
     OCIRepositoryStatus,
 };
+pub use origin::{DEFAULT_TIMEOUT, Source};
 pub use verification::{ArtifactVerification, ChartVerification, OIDCIdentityMatch, SignatureProvider};
 
 /// Version of every kind in this group.
 pub const VERSION: &str = "v1";
-
-/// How long an operation on a remote may take if the spec does not say: the default in the CRDs.
-pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// A kind that produces an artifact.
-pub trait Source: StatusObject {
-    /// The latest artifact, if there is one.
-    fn artifact(&self) -> Option<&Artifact>;
-
-    /// How often the origin is asked for something new.
-    fn interval(&self) -> Duration;
-
-    /// How long an operation on the remote may take.
-    fn timeout(&self) -> Duration;
-}

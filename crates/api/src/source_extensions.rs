@@ -7,7 +7,7 @@ mod artifact_generator;
 
 pub use artifact_generator::{
     ArtifactGenerator, ArtifactGeneratorSpec, ArtifactGeneratorStatus, CopyOperation, CopyStrategy,
-    ExternalArtifactReference, InputKind, InputReference, OutputArtifact,
+    ExternalArtifactReference, InputKind, InputReference, OutputArtifact, RECONCILE_ANNOTATION,
 };
 
 /// Group of every kind in here.
@@ -18,5 +18,3 @@ pub const VERSION: &str = "v1beta1";
 pub const FINALIZER: &str = "source.extensions.fluxcd.io/finalizer";
 /// Label on a generated artifact: the UID of its generator.
 pub const GENERATOR_LABEL: &str = "source.extensions.fluxcd.io/generator";
-/// Annotation on a generator: `disabled`, in any case, means that it is left alone.
-pub const RECONCILE_ANNOTATION: &str = "source.extensions.fluxcd.io/reconcile";

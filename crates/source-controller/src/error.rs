@@ -6,6 +6,7 @@
 mod access;
 mod bucket;
 mod chart;
+mod disposition;
 mod git;
 mod layer;
 mod oci;
@@ -22,6 +23,7 @@ use crate::kind::git_repository;
 pub(crate) use access::{AccessError, CredentialError, TransportError};
 pub(crate) use bucket::BucketError;
 pub(crate) use chart::HelmChartError;
+pub(crate) use disposition::Disposition;
 pub(crate) use git::GitError;
 pub(crate) use layer::LayerError;
 pub(crate) use oci::OciError;
@@ -30,19 +32,6 @@ pub(crate) use oci::OciError;
 const UNSUPPORTED: &str = "Unsupported";
 /// Reason of an artifact for which the store's volume has no room.
 const STORAGE_FULL: &str = "StorageFull";
-
-/// Handling of an error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Disposition {
-    /// It may go away by itself: again, with growing pauses.
-    Retry,
-    /// The remote asked for a pause of this length: again after it.
-    RetryAfter(Duration),
-    /// It goes away when another source changes, which wakes this one.
-    Wait,
-    /// Only a change of the object helps.
-    Stalled,
-}
 
 /// One variant for each kind, and for each step that all kinds share.
 #[derive(Debug, thiserror::Error)]

@@ -4,7 +4,7 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{DEFAULT_TIMEOUT, Source};
+use super::origin::{DEFAULT_TIMEOUT, Source};
 use crate::meta::{
     Artifact, Condition, Duration, LocalObjectReference, filled, has_conditions, is_false, status_object,
 };

@@ -4,7 +4,8 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ChartVerification, DEFAULT_TIMEOUT, Source};
+use super::origin::{DEFAULT_TIMEOUT, Source};
+use super::verification::ChartVerification;
 use crate::meta::{Artifact, Condition, Duration, filled, has_conditions, is_false, status_object};
 
 /// Specification of the HelmChart.

@@ -4,7 +4,8 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{DEFAULT_TIMEOUT, OCIProvider, Source};
+use super::oci_repository::OCIProvider;
+use super::origin::{DEFAULT_TIMEOUT, Source};
 use crate::meta::{
     AccessFrom, Artifact, Condition, Duration, LocalObjectReference, filled, has_conditions, is_false,
     status_object,

@@ -6,8 +6,10 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::RECONCILE_ANNOTATION;
 use crate::meta::{CommonMetadata, Condition, DISABLED_VALUE, HasConditions, StatusObject, filled};
+
+/// Annotation on a generator: `disabled`, in any case, means that it is left alone.
+pub const RECONCILE_ANNOTATION: &str = "source.extensions.fluxcd.io/reconcile";
 
 /// Specification of the ArtifactGenerator.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

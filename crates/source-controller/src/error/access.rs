@@ -6,7 +6,7 @@ use api::source::OCIProvider;
 use remote_access::error::IdentityError;
 use transport::http;
 
-use super::Disposition;
+use super::disposition::Disposition;
 use crate::provider_name::provider_name;
 
 /// Error of credentials and connections, whatever the kind.

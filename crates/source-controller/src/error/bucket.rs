@@ -3,7 +3,7 @@
 use api::meta::condition_types::{FETCH_FAILED, STORAGE_OPERATION_FAILED};
 use api::meta::reasons;
 
-use super::Disposition;
+use super::disposition::Disposition;
 
 /// Error of a Bucket.
 #[derive(Debug, thiserror::Error)]

@@ -4,7 +4,7 @@ use api::meta::condition_types::{BUILD_FAILED, FETCH_FAILED};
 use api::meta::reasons;
 use helm_package::Step;
 
-use super::Disposition;
+use super::disposition::Disposition;
 use crate::fetch::helm_chart;
 
 /// Error of a HelmChart.

@@ -4,7 +4,7 @@ use api::meta::{condition_types, reasons};
 
 use remote_access::git;
 
-use super::Disposition;
+use super::disposition::Disposition;
 use crate::kind::git_repository;
 
 /// Reason of a repository without a commit.

@@ -3,7 +3,7 @@
 use api::meta::condition_types::{FETCH_FAILED, SOURCE_VERIFIED};
 use api::meta::reasons;
 
-use super::Disposition;
+use super::disposition::Disposition;
 use super::layer::LayerError;
 
 /// Error of an OCIRepository.
