@@ -8,8 +8,8 @@ use git_client::reference::{Fields, Reference};
 use tokio::time::Instant;
 use transport::stop::Stop;
 
-use super::Error;
 use super::commit::Commit;
+use super::error::Error;
 use super::kept::{Kept, Place};
 use super::target::{self, Target};
 use crate::context::Context;

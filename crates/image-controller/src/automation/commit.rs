@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use transport::stop::Stop;
 use yaml_setters::Setters;
 
-use super::Error;
+use super::error::Error;
 use super::kept::Kept;
 use super::signing::Key;
 use super::target::Target;

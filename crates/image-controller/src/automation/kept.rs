@@ -10,8 +10,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use git_client::{Checkout, ObjectId};
 
-use super::target::Target;
-
 /// Bytes of all that is kept: packs on the disk and what is known of their objects.
 const MAX_BYTES: u64 = 256 << 20;
 /// Bytes of one; a larger one is fetched for each run.
@@ -47,11 +45,11 @@ pub(super) struct Place {
 
 impl Place {
     /// Returns None for an object that no API server has made.
-    pub(super) fn new(uid: Option<&str>, target: &Target) -> Option<Self> {
+    pub(super) fn new(uid: Option<&str>, url: &str, branch: &str) -> Option<Self> {
         Some(Self {
             owner: uid?.to_owned(),
-            url: target.remotes.url.to_string(),
-            branch: target.branch.clone(),
+            url: url.to_owned(),
+            branch: branch.to_owned(),
         })
     }
 }

@@ -6,8 +6,10 @@
 
 mod branch;
 mod group;
+mod head;
 pub(crate) mod heads;
 mod words;
+mod work;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,23 +17,22 @@ use std::time::Duration;
 
 use api::delivery::{Grouping, PullRequestSpec};
 use api::image::{ImagePolicy, ImageUpdateAutomation};
-use change_policy::mark::{Change, Commit as Mark};
-use controller_kit::jitter::random;
+use change_policy::mark::Change;
 use forge::Forge;
 use forge::pull_request::{PullRequest, State};
-use git_client::ObjectId;
-use git_client::push::Move;
-use jiff::Timestamp;
 use yaml_setters::Setters;
 
 use self::group::Proposal;
+use self::work::{Group, Work, data};
 use super::checkout::{Fetched, fetch, keep, within};
-use super::commit::{self, Commit};
-use super::kept::{Kept, Place};
-use super::signing::Key;
+use super::chosen::Chosen;
+use super::commit;
+use super::error::Error;
+use super::kept::Kept;
+use super::run::Run;
 use super::target::{self, Target};
 use super::update::{self, Updated};
-use super::{Chosen, Error, MAX_TRIES, PAUSE, Run, message};
+use super::{message, races, signing};
 use crate::context::Context;
 
 /// Bytes of the name of a branch: it becomes a file of the Git server.
@@ -42,39 +43,6 @@ const FORGE_TIMEOUT: Duration = Duration::from_secs(30);
 const RUN_TIMEOUT: Duration = Duration::from_secs(300);
 /// Groups of one automation.
 const MAX_GROUPS: usize = 100;
-
-/// What became of a group of changes.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Proposed {
-    /// Where it stands, in a line; empty if there is nothing to propose.
-    pub(crate) line: String,
-    /// Reason of the condition.
-    pub(crate) reason: &'static str,
-    /// What happened in this run.
-    pub(crate) event: Option<String>,
-    /// When it is worth another look, before the interval is over.
-    pub(crate) again: Option<Timestamp>,
-}
-
-/// Changes that share a pull request.
-struct Group {
-    branch: String,
-    /// Name of the policy; None for all.
-    policy: Option<String>,
-    setters: Setters,
-}
-
-/// What all groups of a run share.
-struct Work<'a> {
-    object: &'a ImageUpdateAutomation,
-    spec: &'a PullRequestSpec,
-    target: Target,
-    forge: Forge<'static>,
-    key: Option<Key>,
-    context: &'a Context,
-    /// Every policy has chosen an image: what is not changed need not be.
-    is_settled: bool,
-}
 
 /// Proposes what the policies have chosen.
 pub(super) async fn run(
@@ -89,7 +57,7 @@ pub(super) async fn run(
     let groups = groups(object, policies, spec, &target.branch)?;
     let work = Work {
         forge: sign_in(object, spec, &target, context).await?,
-        key: super::signing_key(object, context).await?,
+        key: signing::key(object, context).await?,
         object,
         spec,
         target,
@@ -97,7 +65,7 @@ pub(super) async fn run(
         is_settled: chosen.is_settled,
     };
     let all = update::setters(policies.iter().map(|policy| &**policy));
-    for attempt in 1..=MAX_TRIES {
+    for attempt in 1..=races::MAX_TRIES {
         let pass = tokio::time::timeout(RUN_TIMEOUT, work.pass(&groups, &all));
         let passed = pass.await.unwrap_or_else(|_| {
             let problem =
@@ -107,7 +75,7 @@ pub(super) async fn run(
         match passed {
             Err(Error::Push(error)) if error.is_moved() => {
                 tracing::info!("a branch was changed in the meantime, attempt {attempt}");
-                tokio::time::sleep(PAUSE.mul_f64(random())).await;
+                races::pause().await;
             }
             Ok(None) => tracing::info!("the base was changed in the meantime, attempt {attempt}"),
             Ok(Some(run)) => return Ok(run),
@@ -213,23 +181,10 @@ fn branch_name(
     Ok(name)
 }
 
-fn data(object: &ImageUpdateAutomation, policy: Option<&str>, files: update::Files) -> message::Data {
-    let git = object.spec.git.as_ref();
-    message::Data {
-        namespace: object.metadata.namespace.clone().unwrap_or_default(),
-        name: object.metadata.name.clone().unwrap_or_default(),
-        policy: policy.map(str::to_owned),
-        files,
-        values: git
-            .map(|git| git.commit.message_template_values.clone())
-            .unwrap_or_default(),
-    }
-}
-
 impl Work<'_> {
     /// One look at everything; None if the base moved on the way.
     async fn pass(&self, groups: &[Group], all: &Setters) -> Result<Option<Run>, Error> {
-        let place = Place::new(self.object.metadata.uid.as_deref(), &self.target);
+        let place = self.target.place(self.object);
         let kept = place.as_ref().and_then(|place| self.context.kept.take(place));
         let fetched = fetch(&self.target, None, kept, self.context).await?;
         let Fetched::Checkout { kept, stop, .. } = fetched else {
@@ -291,41 +246,6 @@ impl Work<'_> {
         }
         keep(place, Some(kept), self.context);
         Ok(Some(run))
-    }
-
-    /// `spec.update.path`.
-    fn path(&self) -> String {
-        let update = self.object.spec.update.as_ref();
-        update.and_then(|update| update.path.clone()).unwrap_or_default()
-    }
-
-    /// A commit to be made of these contents.
-    fn edit(
-        &self,
-        parent: ObjectId,
-        contents: git_client::edit::Changes,
-        files: update::Files,
-        group: &Group,
-        mark: Option<Mark>,
-    ) -> commit::Edit {
-        commit::Edit {
-            parent,
-            contents,
-            data: data(self.object, group.policy.as_deref(), files),
-            mark,
-            git: self.object.spec.git.clone().unwrap_or_default(),
-            key: self.key.clone(),
-        }
-    }
-
-    fn owner(&self) -> &str {
-        self.object.metadata.uid.as_deref().unwrap_or_default()
-    }
-
-    async fn push(&self, step: Move, commit: Option<&Commit>) -> Result<(), Error> {
-        let objects = commit.map(|commit| commit.objects.clone()).unwrap_or_default();
-        let pushed = commit::push(&self.target, step, objects).await;
-        pushed.map_err(Error::Push)
     }
 }
 

@@ -1,11 +1,13 @@
 //! The key that signs commits.
 
-use api::image::{SigningKey, SigningKeyType};
+use api::image::{ImageUpdateAutomation, SigningKey, SigningKeyType};
 use git_ssh::identity::Identity;
 use jiff::Timestamp;
 use remote_access::Reader;
 use remote_access::error::ReadError;
 use signature::openpgp::sign::Signer as OpenPgp;
+
+use crate::context::Context;
 
 /// Why a commit cannot be signed.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +53,16 @@ pub(crate) struct Key {
     type_: SigningKeyType,
     key: Vec<u8>,
     passphrase: Option<String>,
+}
+
+/// Reads the key that signs the commits of an automation.
+pub(super) async fn key(object: &ImageUpdateAutomation, context: &Context) -> Result<Option<Key>, Error> {
+    let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
+    let git = object.spec.git.as_ref();
+    match git.and_then(|git| git.commit.signing_key.as_ref()) {
+        Some(signing) => Ok(Some(Key::read(signing, &context.reader(namespace)).await?)),
+        None => Ok(None),
+    }
 }
 
 impl Key {

@@ -8,8 +8,9 @@ use controller_kit::conditions::{self, Fact};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::proposal::Proposed;
-use super::{Error, Run, target, way};
+use super::error::Error;
+use super::run::{Proposed, Run};
+use super::{target, way};
 use crate::record::{Failed, succeeded};
 
 /// Words for a repository that is as it should be.

@@ -8,6 +8,7 @@ use controller_kit::{ObjectKey, access_from};
 use remote_access::git::{self, Remotes, Ways};
 use tokio::time::Instant;
 
+use super::kept::Place;
 use crate::context::Context;
 
 /// Why there is nothing to work on.
@@ -44,6 +45,15 @@ pub(crate) struct Target {
 }
 
 impl Target {
+    /// Where the commit is kept between two runs.
+    pub(super) fn place(&self, object: &ImageUpdateAutomation) -> Option<Place> {
+        Place::new(
+            object.metadata.uid.as_deref(),
+            self.remotes.url.as_str(),
+            &self.branch,
+        )
+    }
+
     /// Returns whether commits go to another branch than what is checked out.
     pub(crate) fn switches(&self) -> bool {
         let GitRepositoryRef {

@@ -10,13 +10,16 @@ use git_client::push::Move;
 use git_client::{ObjectId, Outcome};
 use jiff::{SignedDuration, Timestamp};
 
-use super::heads::{self, Head};
-use super::{Error, Group, Proposed, Work, data, words};
+use super::head::{self, Head};
+use super::words;
+use super::work::{Group, Work, data};
 use crate::automation::checkout::fetch_reference;
 use crate::automation::commit::{self, Commit};
+use crate::automation::error::Error;
 use crate::automation::kept::Kept;
+use crate::automation::message;
+use crate::automation::run::{Proposed, Pushed};
 use crate::automation::update::{self, Updated};
-use crate::automation::{Pushed, message};
 
 /// One group in one run.
 pub(super) struct Proposal<'a> {
@@ -52,7 +55,7 @@ impl Proposal<'_> {
         let target = &work.target;
         let writers = &work.context.writers;
         let _turn = writers.turn(target.remotes.url.as_str(), &group.branch).await;
-        let head = heads::find(work, &group.branch).await?;
+        let head = head::find(work, &group.branch).await?;
         let seen = Seen {
             wanted: self.wanted.as_ref().map(|(change, _)| change),
             base: self.wanted.as_ref().map(|(_, base)| base),
@@ -132,7 +135,7 @@ impl Proposal<'_> {
             (Push::Leave, _) => Ok((None, kept)),
             (Push::Delete, _) => {
                 work.push(step(head.commit, None), None).await?;
-                heads::forget(work, branch);
+                head::forget(work, branch);
                 Ok((None, kept))
             }
             (Push::Create | Push::Replace, Some((change, base))) => {
@@ -150,7 +153,7 @@ impl Proposal<'_> {
                     change: change.clone(),
                     base: base.clone(),
                 };
-                heads::remember(work, branch, commit.id, branch_now);
+                head::remember(work, branch, commit.id, branch_now);
                 Ok((Some(commit), kept))
             }
             (Push::Continue, _) => Ok((self.add_to(head, step).await?, kept)),
@@ -165,7 +168,7 @@ impl Proposal<'_> {
         step: impl Fn(Option<ObjectId>, Option<ObjectId>) -> Move,
     ) -> Result<Option<Commit>, Error> {
         let (work, group) = (self.work, self.group);
-        let Some(theirs) = heads::checkout(work, &group.branch, head).await? else {
+        let Some(theirs) = head::checkout(work, &group.branch, head).await? else {
             return Ok(None);
         };
         let parent = theirs.checkout.resolved.commit;
@@ -183,7 +186,7 @@ impl Proposal<'_> {
         let (commit, _) = commit::blocking(theirs, move |theirs| edit.write(&theirs.checkout.pack)).await?;
         work.push(step(Some(parent), Some(commit.id)), Some(&commit))
             .await?;
-        heads::remember(work, &group.branch, commit.id, Branch::Foreign);
+        head::remember(work, &group.branch, commit.id, Branch::Foreign);
         Ok(Some(commit))
     }
 

@@ -6,32 +6,18 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use api::source::GitRepositoryRef;
 use change_policy::plan::Branch;
-use git_client::{Checkout, ObjectId, Outcome};
-
-use super::super::checkout::fetch_reference;
-use super::super::kept::Kept;
-use super::{Error, Work, branch};
+use git_client::ObjectId;
 
 /// Entries; when there are more, all are forgotten.
 const MAX_HEADS: usize = 10_000;
 
 /// The owner (UID of an automation), the repository and the branch.
-type Key = (String, String, String);
+pub(super) type Key = (String, String, String);
 
 /// What is remembered. Clones are handles to the same.
 #[derive(Clone, Default)]
 pub(crate) struct Heads(Arc<Mutex<HashMap<Key, (ObjectId, Branch)>>>);
-
-/// The newest commit of a branch.
-pub(super) struct Head {
-    /// None if there is no such branch.
-    pub(super) commit: Option<ObjectId>,
-    pub(super) branch: Branch,
-    /// If it was fetched.
-    checkout: Option<Box<Checkout>>,
-}
 
 impl Heads {
     /// Forgets the branches of an automation.
@@ -39,87 +25,23 @@ impl Heads {
         self.locked().retain(|(of, _, _), _| of != owner);
     }
 
+    pub(super) fn get(&self, key: &Key) -> Option<(ObjectId, Branch)> {
+        self.locked().get(key).cloned()
+    }
+
+    pub(super) fn put(&self, key: Key, commit: ObjectId, branch: Branch) {
+        let mut heads = self.locked();
+        if heads.len() >= MAX_HEADS {
+            heads.clear();
+        }
+        heads.insert(key, (commit, branch));
+    }
+
+    pub(super) fn remove(&self, key: &Key) {
+        self.locked().remove(key);
+    }
+
     fn locked(&self) -> std::sync::MutexGuard<'_, HashMap<Key, (ObjectId, Branch)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Finds the newest commit of a branch, and whose it is.
-pub(super) async fn find(work: &Work<'_>, name: &str) -> Result<Head, Error> {
-    let known = work.context.heads.locked().get(&key(work, name)).cloned();
-    let revision = known.as_ref().map(|(commit, _)| format!("{name}@sha1:{commit}"));
-    let Some(outcome) = ask(work, name, revision).await? else {
-        forget(work, name);
-        return Ok(Head {
-            commit: None,
-            branch: Branch::Missing,
-            checkout: None,
-        });
-    };
-    match (outcome, known) {
-        (Outcome::Unchanged(resolved), Some((_, branch))) => Ok(Head {
-            commit: Some(resolved.commit),
-            branch,
-            checkout: None,
-        }),
-        (Outcome::Unchanged(_), None) => Err(Error::Abandoned),
-        (Outcome::Fetched(checkout), _) => {
-            let bytes = checkout.pack.commit().map_err(super::update::Error::from)?;
-            let git = work.object.spec.git.as_ref();
-            let email = git.map(|git| git.commit.author.email.as_str());
-            let branch = branch::judge(&bytes, work.owner(), email.unwrap_or_default());
-            let commit = checkout.resolved.commit;
-            remember(work, name, commit, branch.clone());
-            Ok(Head {
-                commit: Some(commit),
-                branch,
-                checkout: Some(checkout),
-            })
-        }
-    }
-}
-
-/// The files of a branch; None if it is gone.
-pub(super) async fn checkout(work: &Work<'_>, name: &str, head: Head) -> Result<Option<Kept>, Error> {
-    let checkout = match head.checkout {
-        Some(checkout) => Some(checkout),
-        None => match ask(work, name, None).await? {
-            Some(Outcome::Fetched(checkout)) => Some(checkout),
-            _ => None,
-        },
-    };
-    Ok(checkout.map(|checkout| Kept {
-        checkout,
-        plain: std::collections::HashSet::new(),
-    }))
-}
-
-/// Remembers what was pushed or judged.
-pub(super) fn remember(work: &Work<'_>, name: &str, commit: ObjectId, branch: Branch) {
-    let mut heads = work.context.heads.locked();
-    if heads.len() >= MAX_HEADS {
-        heads.clear();
-    }
-    heads.insert(key(work, name), (commit, branch));
-}
-
-/// Forgets a branch.
-pub(super) fn forget(work: &Work<'_>, name: &str) {
-    work.context.heads.locked().remove(&key(work, name));
-}
-
-fn key(work: &Work<'_>, name: &str) -> Key {
-    let url = work.target.remotes.url.to_string();
-    (work.owner().to_owned(), url, name.to_owned())
-}
-
-async fn ask(work: &Work<'_>, name: &str, known: Option<String>) -> Result<Option<Outcome>, Error> {
-    let own = GitRepositoryRef {
-        branch: Some(name.to_owned()),
-        ..Default::default()
-    };
-    match fetch_reference(&work.target, &own, known, work.context).await {
-        Err(Error::Checkout(git_client::Error::FindReference { .. })) => Ok(None),
-        fetched => fetched.map(|(outcome, _)| Some(outcome)),
     }
 }

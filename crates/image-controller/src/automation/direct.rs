@@ -1,0 +1,103 @@
+//! Changes by commit: fetched, edited, committed and pushed to the branch.
+//!
+//! A push moves the branch only from the commit that was edited. Whoever was faster is fetched and edited in turn, up to ten
+//! times; nothing is ever forced. Automations of this process wait for each other at a branch.
+
+use std::sync::Arc;
+
+use api::image::{ImagePolicy, ImageUpdateAutomation};
+use controller_kit::runtime::should_reconcile_now;
+
+use super::checkout::{Fetched, advanced, fetch, keep, within};
+use super::commit::{make, push_commit, second_push};
+use super::error::Error;
+use super::run::{Pushed, Run};
+use super::target::{self, Target};
+use super::{chosen, races, signing, update};
+use crate::context::Context;
+
+/// Commits what the policies have chosen.
+pub(super) async fn run(
+    object: &ImageUpdateAutomation,
+    policies: &[Arc<ImagePolicy>],
+    context: &Context,
+) -> Result<Run, Error> {
+    let target = target::find(object, context).await?;
+    let key = signing::key(object, context).await?;
+    let setters = update::setters(policies.iter().map(|policy| &**policy));
+    let known = known_revision(object, policies, &target);
+    let _turn = context
+        .writers
+        .turn(target.remotes.url.as_str(), &target.branch)
+        .await;
+    let place = target.place(object);
+    for attempt in 1..=races::MAX_TRIES {
+        let known = known.clone().filter(|_| attempt == 1);
+        let kept = place.as_ref().and_then(|place| context.kept.take(place));
+        let (kept, stop, is_new) = match fetch(&target, known, kept, context).await? {
+            Fetched::Unchanged { revision, kept } => {
+                keep(place, kept, context);
+                return Ok(Run {
+                    revision,
+                    pushed: None,
+                    notes: None,
+                    proposed: Vec::new(),
+                });
+            }
+            Fetched::Checkout { kept, stop, is_new } => (kept, stop, is_new),
+        };
+        let making = make(object.clone(), kept, setters.clone(), key.clone());
+        let (made, kept) = within(target.timeout, &stop, making).await?;
+        let Some(commit) = made.commit else {
+            keep(place, Some(kept).filter(|_| !is_new), context);
+            return Ok(Run {
+                revision: made.revision,
+                pushed: None,
+                notes: Some(made.notes),
+                proposed: Vec::new(),
+            });
+        };
+        let from = Some(made.base).filter(|_| !is_new);
+        match push_commit(&target, &commit, from).await {
+            Ok(()) => {
+                second_push(&target, &commit, made.base).await?;
+                let revision = format!("{}@sha1:{}", target.branch, commit.id);
+                keep(place, advanced(kept, &commit, &revision, context).await, context);
+                return Ok(Run {
+                    revision,
+                    pushed: Some(Pushed {
+                        commit: commit.id,
+                        message: commit.message,
+                    }),
+                    notes: Some(made.notes),
+                    proposed: Vec::new(),
+                });
+            }
+            Err(error) if error.is_moved() => {
+                tracing::info!(
+                    "branch '{}' was changed in the meantime, attempt {attempt}",
+                    target.branch
+                );
+                races::pause().await;
+            }
+            Err(error) => return Err(Error::Push(error)),
+        }
+    }
+    Err(Error::Races(target.branch))
+}
+
+/// The revision at which there is nothing to do; None if everything must be looked at.
+fn known_revision(
+    object: &ImageUpdateAutomation,
+    policies: &[Arc<ImagePolicy>],
+    target: &Target,
+) -> Option<String> {
+    let status = object.status.as_ref()?;
+    let is_same = status.observed_generation == object.metadata.generation
+        && status.observed_policies == chosen::observed(policies)
+        && controller_kit::conditions::is_ready(&status.conditions)
+        && !should_reconcile_now(object)
+        && !target.switches()
+        && target.second.is_none();
+    status.observed_source_revision.clone().filter(|_| is_same)
+}

@@ -1,0 +1,91 @@
+//! What all groups of changes of a run share.
+
+use api::delivery::PullRequestSpec;
+use api::image::ImageUpdateAutomation;
+use change_policy::mark::Commit as Mark;
+use forge::Forge;
+use git_client::ObjectId;
+use git_client::push::Move;
+use yaml_setters::Setters;
+
+use crate::automation::commit::{self, Commit};
+use crate::automation::error::Error;
+use crate::automation::signing::Key;
+use crate::automation::target::Target;
+use crate::automation::{message, update};
+use crate::context::Context;
+
+/// Changes that share a pull request.
+pub(super) struct Group {
+    pub(super) branch: String,
+    /// Name of the policy; None for all.
+    pub(super) policy: Option<String>,
+    pub(super) setters: Setters,
+}
+
+/// What all groups of a run share.
+pub(super) struct Work<'a> {
+    pub(super) object: &'a ImageUpdateAutomation,
+    pub(super) spec: &'a PullRequestSpec,
+    pub(super) target: Target,
+    pub(super) forge: Forge<'static>,
+    pub(super) key: Option<Key>,
+    pub(super) context: &'a Context,
+    /// Every policy has chosen an image: what is not changed need not be.
+    pub(super) is_settled: bool,
+}
+
+/// The data of templates.
+pub(super) fn data(
+    object: &ImageUpdateAutomation,
+    policy: Option<&str>,
+    files: update::Files,
+) -> message::Data {
+    let git = object.spec.git.as_ref();
+    message::Data {
+        namespace: object.metadata.namespace.clone().unwrap_or_default(),
+        name: object.metadata.name.clone().unwrap_or_default(),
+        policy: policy.map(str::to_owned),
+        files,
+        values: git
+            .map(|git| git.commit.message_template_values.clone())
+            .unwrap_or_default(),
+    }
+}
+
+impl Work<'_> {
+    /// `spec.update.path`.
+    pub(super) fn path(&self) -> String {
+        let update = self.object.spec.update.as_ref();
+        update.and_then(|update| update.path.clone()).unwrap_or_default()
+    }
+
+    /// A commit to be made of these contents.
+    pub(super) fn edit(
+        &self,
+        parent: ObjectId,
+        contents: git_client::edit::Changes,
+        files: update::Files,
+        group: &Group,
+        mark: Option<Mark>,
+    ) -> commit::Edit {
+        commit::Edit {
+            parent,
+            contents,
+            data: data(self.object, group.policy.as_deref(), files),
+            mark,
+            git: self.object.spec.git.clone().unwrap_or_default(),
+            key: self.key.clone(),
+        }
+    }
+
+    pub(super) fn owner(&self) -> &str {
+        self.object.metadata.uid.as_deref().unwrap_or_default()
+    }
+
+    pub(super) async fn push(&self, step: Move, commit: Option<&Commit>) -> Result<(), Error> {
+        let objects = commit.map(|commit| commit.objects.clone()).unwrap_or_default();
+        let pushed = commit::push(&self.target, step, objects).await;
+        pushed.map_err(Error::Push)
+    }
+}
