@@ -42,10 +42,11 @@ attack: tools ## Play what a hostile tenant tries, on the real control plane (te
 chaos: tools ## Push REVISIONS=200 while controllers, API server and etcd fail at random; SEED=n repeats the choices of a run
 	REVISIONS=$(or $(REVISIONS),200) SEED=$(or $(SEED),$$(date +%s)) $(CARGO) test --workspace --locked --test chaos -- --nocapture
 
-lint: build ## Formatting, clippy, generated files, and the dependency rules
+lint: build ## Formatting, clippy, generated files, circles of imports, and the dependency rules
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(XTASK) generate --check
+	$(XTASK) check-circles
 	hack/check-dependencies
 
 audit: $(TARGET)/tools/bin/cargo-deny $(TARGET)/tools/bin/cargo-cyclonedx ## Licences, bans, sources and RustSec's advisories of every dependency, and a bill of materials of each program in target/sbom; ADVISORIES=skip where their database cannot be reached

@@ -9,6 +9,7 @@ use clap::{Parser, Subcommand};
 mod bench;
 mod bench_build;
 mod bench_render;
+mod circles;
 mod contest;
 mod demo;
 mod generate;
@@ -56,6 +57,8 @@ enum Task {
     Images(images::Arguments),
     /// Write what is made from other sources: CRDs, gRPC code, tables of docs; with --check only compare.
     Generate(generate::Arguments),
+    /// Check that few files import each other in a circle.
+    CheckCircles,
     /// Write what kustomize-build knows of the built-in types; needs Go and two of its modules.
     GenerateSchema(schema::Arguments),
 }
@@ -76,6 +79,7 @@ fn main() -> Result<()> {
         Task::BenchRender(arguments) => bench_render::run(&arguments),
         Task::Images(arguments) => images::run(&arguments),
         Task::Generate(arguments) => generate::run(&arguments),
+        Task::CheckCircles => circles::run(),
         Task::GenerateSchema(arguments) => schema::run(&arguments),
     }
 }
