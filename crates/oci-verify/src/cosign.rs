@@ -9,7 +9,7 @@ use oci_client::manifest::Manifest;
 use oci_client::registry::Repository;
 use oci_client::{PullError, verified_manifest};
 use signature::cosign::{
-    Authority, Identity, PublicKey, SimpleSignature, TrustedRoot, is_attestation, is_bundle,
+    Authority, Identity, PublicKey, SimpleSignature, TrustedRoot, Verified, is_attestation, is_bundle,
 };
 
 use super::SigstoreRoot;
@@ -72,17 +72,18 @@ fn check(signatures: &Signatures, authorities: &[Authority<'_>], digest: Digest)
     let digest = digest.to_string();
     let mut cause = Cause::Unsigned;
     for authority in authorities {
-        let verdicts: Box<dyn Iterator<Item = Result<(), signature::cosign::Error>> + '_> = match signatures {
-            Signatures::Bundles(bundles) => {
-                Box::new(bundles.iter().map(|json| authority.verify_bundle(json, &digest)))
-            }
-            Signatures::Simple(simple) => {
-                Box::new(simple.iter().map(|one| authority.verify_simple(one, &digest)))
-            }
-        };
+        let verdicts: Box<dyn Iterator<Item = Result<Verified, signature::cosign::Error>> + '_> =
+            match signatures {
+                Signatures::Bundles(bundles) => {
+                    Box::new(bundles.iter().map(|json| authority.verify_bundle(json, &digest)))
+                }
+                Signatures::Simple(simple) => {
+                    Box::new(simple.iter().map(|one| authority.verify_simple(one, &digest)))
+                }
+            };
         for verdict in verdicts {
             match verdict {
-                Ok(()) => return Ok(Outcome::Verified),
+                Ok(Verified { recorded_at }) => return Ok(Outcome::Verified { recorded_at }),
                 Err(error) => cause = Cause::Cosign(error),
             }
         }

@@ -6,6 +6,7 @@
 
 mod cosign;
 mod error;
+mod flags;
 mod material;
 mod notation;
 mod sigstore_root;
@@ -17,6 +18,7 @@ use oci_client::registry::Repository;
 use remote_access::Reader;
 
 pub use error::{Cause, Error};
+pub use flags::{InvalidMirror, SigstoreFlags};
 pub use material::{Material, NamedSecret, Outcome};
 pub use sigstore_root::SigstoreRoot;
 

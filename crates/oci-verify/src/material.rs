@@ -1,5 +1,6 @@
 //! Keys and policies that a verification uses.
 
+use jiff::Timestamp;
 use transport::auth::SecretData;
 
 use super::error::Error;
@@ -10,7 +11,10 @@ use remote_access::error::ReadError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// Someone trusted signed it.
-    Verified,
+    Verified {
+        /// When a transparency log or time stamp service recorded the signature; None if only the signer says so.
+        recorded_at: Option<Timestamp>,
+    },
     /// No one asked: the trust policy of notation lets it pass unverified. It is not to be called verified.
     Ignored,
 }

@@ -54,7 +54,7 @@ pub(crate) async fn verify(
             .await
             .map_err(failed)?
         {
-            Ok(Verdict::Trusted) => return Ok(Outcome::Verified),
+            Ok(Verdict::Trusted) => return Ok(Outcome::Verified { recorded_at: None }),
             Ok(Verdict::Untrusted) => {
                 tracing::info!(
                     artifact = reference(repository, digest),

@@ -158,7 +158,7 @@ async fn signatures_of_notation_are_found_and_judged_as_notation_judges_them() {
             let wanted = wants(SignatureProvider::Notation, true);
             let verdict = told(&registry, digest, &wanted, &notation_material(case)).await;
             let shown = match &verdict {
-                Ok(Outcome::Verified) => "trusted",
+                Ok(Outcome::Verified { .. }) => "trusted",
                 Ok(Outcome::Ignored) => "untrusted",
                 Err(error)
                     if error.starts_with("no matching signatures were found for 'h.io/org/app@sha256:") =>

@@ -1,7 +1,7 @@
 //! Signatures of container images as cosign makes them.
 //!
 //! In: a signature in one of its two forms, the digest of the manifest that it should be about, and whom to trust (an
-//! [`Authority`]). Out: nothing, or why it is not good. The forms are the *simple* one of cosign 1 and 2 (a payload that
+//! [`Authority`]). Out: since when it is known to exist ([`Verified`]), or why it is not good. The forms are the *simple* one of cosign 1 and 2 (a payload that
 //! names the digest, and annotations: [`SimpleSignature`]) and the *bundle* of cosign 3 (JSON around an in-toto
 //! statement). Where they are found is the caller's matter; nothing is asked over a network, not even the transparency
 //! log: what it promised must come with the signature.
@@ -20,6 +20,16 @@ pub use keyless::{Identity, TrustedRoot};
 pub use simple::SimpleSignature;
 
 pub use error::Error;
+
+use jiff::Timestamp;
+
+/// A signature that is good.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// When the transparency log recorded it, or a time stamp service saw it; of several times the last. None for a
+    /// signature made with a key, whose entry in the log is not looked at.
+    pub recorded_at: Option<Timestamp>,
+}
 
 /// Authority whose signatures are accepted.
 #[derive(Debug, Clone, Copy)]
@@ -41,10 +51,10 @@ impl Authority<'_> {
     ///
     /// # Errors
     /// When the signature is none, is not about this digest, or was not made by this authority.
-    pub fn verify_simple(&self, signature: &SimpleSignature, digest: &str) -> Result<(), Error> {
+    pub fn verify_simple(&self, signature: &SimpleSignature, digest: &str) -> Result<Verified, Error> {
         simple::check_claim(&signature.payload, digest)?;
         match self {
-            Self::Key(key) => simple::verify_with_key(signature, key),
+            Self::Key(key) => simple::verify_with_key(signature, key).map(|()| Verified::default()),
             Self::Keyless { root, identities } => simple::verify_keyless(signature, root, identities),
         }
     }
@@ -53,9 +63,9 @@ impl Authority<'_> {
     ///
     /// # Errors
     /// When the bundle is none, is not about this digest, or was not made by this authority.
-    pub fn verify_bundle(&self, json: &[u8], digest: &str) -> Result<(), Error> {
+    pub fn verify_bundle(&self, json: &[u8], digest: &str) -> Result<Verified, Error> {
         match self {
-            Self::Key(key) => bundle::verify_with_key(json, digest, key),
+            Self::Key(key) => bundle::verify_with_key(json, digest, key).map(|()| Verified::default()),
             Self::Keyless { root, identities } => bundle::verify_keyless(json, digest, root, identities),
         }
     }

@@ -13,15 +13,11 @@ use clap::Parser;
 use controller_kit::duration;
 use controller_kit::flags::{CommonFlags, ListenAddress};
 use git_client::Algorithms;
-
-use url::Url;
-
-use crate::fetch::helm_repository;
-
-use oci_verify::SigstoreRoot;
+use oci_verify::{SigstoreFlags, SigstoreRoot};
 use remote_access::identity::Identities;
 
 use self::artifact_service::{ArtifactService, ArtifactServiceFlags};
+use crate::fetch::helm_repository;
 
 /// Gates that Flux has, with their defaults.
 const FEATURE_GATES: [(&str, bool); 2] = [
@@ -59,14 +55,9 @@ pub(crate) struct Flags {
     /// SSH host key algorithms in order of preference; if empty, those of Flux
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub(crate) ssh_hostkey_algos: Vec<String>,
-    /// File with the Sigstore trusted root (trusted_root.json) for keyless signatures, unless spec.verify names another
-    /// one; read at each verification. Default: the root of the public Sigstore instance
-    #[arg(long, value_name = "PATH")]
-    pub(crate) sigstore_trusted_root: Option<PathBuf>,
-    /// TUF repository from which the public Sigstore trusted root is refreshed, at most once a day, when a keyless
-    /// signature is verified. If it is unreachable, the last known or built-in root is used. Empty: built-in only
-    #[arg(long, default_value = "https://tuf-repo-cdn.sigstore.dev", value_name = "URL")]
-    pub(crate) sigstore_tuf_mirror: String,
+    /// Origin of the Sigstore trusted root.
+    #[command(flatten)]
+    pub(crate) sigstore: SigstoreFlags,
     /// Service account used for workload identity when the object names none
     #[arg(long, default_value = "", value_name = "NAME")]
     pub(crate) default_service_account: String,
@@ -167,10 +158,7 @@ impl Settings {
             advertised,
             ssh_algorithms: Algorithms::new(&flags.ssh_kex_algos, &flags.ssh_hostkey_algos)?,
             charts: chart_limits(&flags.helm)?,
-            sigstore: SigstoreRoot::new(
-                flags.sigstore_trusted_root.clone(),
-                mirror("--sigstore-tuf-mirror", &flags.sigstore_tuf_mirror)?,
-            ),
+            sigstore: flags.sigstore.root()?,
             identities: Identities::new(
                 flags.common.token.token_cache_max_size,
                 flags.common.token.token_cache_max_duration,
@@ -185,17 +173,6 @@ impl Settings {
 fn limit(flag: &str, bytes: i64) -> anyhow::Result<u64> {
     let limit = u64::try_from(bytes).ok().filter(|limit| *limit > 0);
     limit.with_context(|| format!("{flag} must be greater than zero, not {bytes}"))
-}
-
-/// The address of a repository; none if it is empty.
-fn mirror(flag: &str, url: &str) -> anyhow::Result<Option<Url>> {
-    if url.is_empty() {
-        return Ok(None);
-    }
-    let parsed = Url::parse(url).ok();
-    let parsed = parsed.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-    let parsed = parsed.with_context(|| format!("{flag} must be an http or https URL, not {url:?}"));
-    parsed.map(Some)
 }
 
 fn chart_limits(flags: &HelmFlags) -> anyhow::Result<helm_package::Limits> {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use sigstore_verify::types::{Bundle, Sha256Hash, SignatureContent};
 
 use super::error::Error;
-use super::{Identity, PublicKey, TrustedRoot};
+use super::{Identity, PublicKey, TrustedRoot, Verified};
 
 /// The only kind of payload that speaks of digests.
 const STATEMENT: &str = "application/vnd.in-toto+json";
@@ -121,7 +121,7 @@ pub(super) fn verify_keyless(
     digest: &str,
     root: &TrustedRoot,
     identities: &[Identity],
-) -> Result<(), Error> {
+) -> Result<Verified, Error> {
     let text = std::str::from_utf8(json).map_err(|_| unreadable("the bundle"))?;
     let bundle = Bundle::from_json(text).map_err(|_| unreadable("the bundle"))?;
     let SignatureContent::DsseEnvelope(envelope) = &bundle.content else {
@@ -132,9 +132,10 @@ pub(super) fn verify_keyless(
         .strip_prefix("sha256:")
         .and_then(|hex| Sha256Hash::from_hex(hex).ok());
     let hash = hash.ok_or_else(|| unreadable("the digest"))?;
-    root.verify(hash, &bundle, identities)?;
+    let verified = root.verify(hash, &bundle, identities)?;
     // Only now is it known who says so.
-    check_type(&read_statement(&payload)?)
+    check_type(&read_statement(&payload)?)?;
+    Ok(verified)
 }
 
 /// One of the things that the statement is about must be the artifact.

@@ -8,6 +8,7 @@ use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::FromDer as _;
 
+use super::Verified;
 use super::error::Error;
 
 /// The certificate authorities, logs and time stamp services of a Sigstore installation.
@@ -52,7 +53,7 @@ impl TrustedRoot {
         artifact: impl Into<Artifact<'a>>,
         bundle: &Bundle,
         identities: &[Identity],
-    ) -> Result<(), Error> {
+    ) -> Result<Verified, Error> {
         let policy = VerificationPolicy::any_identity();
         let verified = self
             .0
@@ -65,7 +66,11 @@ impl TrustedRoot {
             identities,
             &subjects(certificate.as_bytes())?,
             verified.issuer().unwrap_or_default(),
-        )
+        )?;
+        let times = verified.verified_timestamps().iter().copied();
+        Ok(Verified {
+            recorded_at: times.chain(verified.integrated_time()).max(),
+        })
     }
 }
 

@@ -8,7 +8,7 @@ use sigstore_verify::types::Bundle;
 use x509_parser::pem::Pem;
 
 use super::error::Error;
-use super::{Identity, PublicKey, TrustedRoot};
+use super::{Identity, PublicKey, TrustedRoot, Verified};
 
 /// Certificates of a chain that are looked at.
 const MAX_CHAIN: usize = 10;
@@ -97,7 +97,7 @@ pub(super) fn verify_keyless(
     signature: &SimpleSignature,
     root: &TrustedRoot,
     identities: &[Identity],
-) -> Result<(), Error> {
+) -> Result<Verified, Error> {
     let bundle = as_bundle(signature)?;
     root.verify(signature.payload.as_slice(), &bundle, identities)
 }

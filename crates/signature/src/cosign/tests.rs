@@ -128,8 +128,8 @@ fn pem(label: &str, der: &[u8]) -> String {
 }
 
 /// "good", or why not.
-fn told(verdict: Result<(), Error>) -> String {
-    verdict.map_or_else(|error| error.to_string(), |()| "good".to_owned())
+fn told<T>(verdict: Result<T, Error>) -> String {
+    verdict.map_or_else(|error| error.to_string(), |_| "good".to_owned())
 }
 
 fn keyless(root: &TrustedRoot, json: &str, digest: &str, identities: &[(&str, &str)]) -> String {
@@ -413,6 +413,11 @@ fn a_promise_of_the_public_log_is_enough_for_the_old_form() {
         told(simple::verify_keyless(&signature, &root, &[]))
     };
     assert_eq!(verdict(|_| ()), "good");
+    let verified = simple::verify_keyless(&recorded_simple(), &root, &[]).unwrap();
+    let blob: Value = serde_json::from_str(BLOB_BUNDLE).unwrap();
+    let logged = &blob["verificationMaterial"]["tlogEntries"][0]["integratedTime"];
+    let logged: i64 = logged.as_str().unwrap().parse().unwrap();
+    assert_eq!(verified.recorded_at.map(Timestamp::as_second), Some(logged));
     let nobody = [Identity::new("^https://nobody$", ".*").unwrap()];
     let refused = told(simple::verify_keyless(&recorded_simple(), &root, &nobody));
     assert!(
@@ -483,7 +488,7 @@ fn only_the_given_installation_is_trusted() {
 }
 
 /// Verdicts about the signatures in a recorded repository, the newer form before the older one.
-fn recorded_verdicts(case: &Value) -> Vec<Result<(), Error>> {
+fn recorded_verdicts(case: &Value) -> Vec<Result<Verified, Error>> {
     let decoded = |value: &Value| STANDARD.decode(value.as_str().unwrap()).unwrap();
     let digest = case["digest"].as_str().unwrap();
     let key = PublicKey::from_pem(case["key"].as_str().unwrap().as_bytes()).unwrap();

@@ -201,7 +201,7 @@ impl Kind for OCIRepository {
         )
         .await;
         match verified.map_err(|source| unverified(&wanted, source))? {
-            Outcome::Verified => Ok(Verified {
+            Outcome::Verified { .. } => Ok(Verified {
                 message: format!("verified signature of revision {}", fetched.seen.revision),
             }),
             Outcome::Ignored => Ok(Verified {

@@ -194,7 +194,7 @@ pub(super) async fn verify(
     .map_err(|source| unverified(&specification, source))?;
     Ok(Verified {
         message: match outcome {
-            Outcome::Verified => format!("verified signature of version {}", fetched.seen.revision),
+            Outcome::Verified { .. } => format!("verified signature of version {}", fetched.seen.revision),
             Outcome::Ignored => String::new(),
         },
     })
