@@ -25,7 +25,7 @@ use transport::http;
 use crate::context::Context;
 use crate::pace;
 use crate::record::Unrecorded;
-use crate::tags::Tags;
+use crate::tags::TagList;
 
 pub(crate) use image::parse as parse_image;
 pub(crate) use status::IMAGE_URL_INVALID;
@@ -120,13 +120,9 @@ async fn conclude(
     let is_new = last.and_then(|last| last.revision.as_deref()) != Some(&scanned.revision);
     let image = canonical_name(&scanned.name);
     let had_tags = context.tags.get(key, &uid, &image).is_some();
-    let tags = Tags {
-        uid,
-        image,
-        tags: scanned.tags.iter().map(String::as_str).collect(),
-    };
+    let tags: TagList = scanned.tags.iter().map(String::as_str).collect();
     let (store, own) = (context.tags.clone(), key.clone());
-    let kept = tokio::task::spawn_blocking(move || store.put(&own, tags)).await;
+    let kept = tokio::task::spawn_blocking(move || store.put(&own, &uid, &image, tags)).await;
     if let Err(error) = kept.unwrap_or_else(|error| Err(std::io::Error::other(error))) {
         tracing::error!(%error, "failed to write the tags to the storage path: they are scanned again after a restart");
     }

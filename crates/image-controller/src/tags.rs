@@ -1,24 +1,47 @@
-//! The tags of images, by ImageRepository: in memory, and in a folder if there is one.
+//! The tags of images, by ImageRepository, and since when they point to what: in memory, and in a folder if there is one.
 //!
 //! Kept by object, not by image: two objects may exclude different tags of one image. A file is written whole and put in its
 //! place, so that one that is there can be trusted; one that cannot be read is as good as none.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use controller_kit::ObjectKey;
+use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What one scan found.
+/// Looks that are kept of one object; of more the oldest are forgotten, and their tags count as new again.
+const MAX_LOOKS: usize = 1000;
+
+/// What is known of an image.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Tags {
     /// UID of the ImageRepository: one of the same name that was made anew has no tags.
     pub(crate) uid: String,
     /// Canonical name of the image.
     pub(crate) image: String,
-    /// Sorted.
+    /// Those that the last scan found, sorted.
     pub(crate) tags: TagList,
+    /// What tags pointed to when someone looked, by tag.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    looks: BTreeMap<String, Look>,
+}
+
+/// What a tag points to, and since when that is known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Look {
+    /// Digest of the manifest.
+    pub(crate) digest: String,
+    /// When a look found this digest first. A tag that moves, or goes and comes back, is new.
+    pub(crate) since: Timestamp,
+}
+
+impl Tags {
+    /// What was found when someone last looked where the tag points to.
+    pub(crate) fn look(&self, tag: &str) -> Option<&Look> {
+        self.looks.get(tag)
+    }
 }
 
 /// Tags in one piece of memory, one a line: a million of them are a matter of megabytes then, not of a hundred.
@@ -62,6 +85,8 @@ impl<'de> Deserialize<'de> for TagList {
 pub(crate) struct Store {
     all: Arc<Mutex<HashMap<ObjectKey, Arc<Tags>>>>,
     folder: Option<Arc<PathBuf>>,
+    /// One file is written at a time, with what is known by then: the last one never holds less than one before.
+    writing: Arc<Mutex<()>>,
 }
 
 impl Store {
@@ -70,6 +95,7 @@ impl Store {
         let store = Self {
             all: Arc::default(),
             folder: folder.map(Arc::new),
+            writing: Arc::default(),
         };
         if let Some(folder) = &store.folder {
             std::fs::create_dir_all(&**folder)?;
@@ -92,22 +118,75 @@ impl Store {
     }
 
     /// Keeps what a scan found. It counts from now on, whether it can be written or not.
-    pub(crate) fn put(&self, key: &ObjectKey, tags: Tags) -> std::io::Result<()> {
-        let written = match &self.folder {
-            Some(folder) => write(folder, key, &tags),
-            None => Ok(()),
+    pub(crate) fn put(&self, key: &ObjectKey, uid: &str, image: &str, tags: TagList) -> std::io::Result<()> {
+        let known = self.get(key, uid, image);
+        let mut looks = known.map(|known| known.looks.clone()).unwrap_or_default();
+        if !looks.is_empty() {
+            let listed: HashSet<&str> = tags.iter().collect();
+            looks.retain(|tag, _| listed.contains(&**tag));
+        }
+        let tags = Tags {
+            uid: uid.to_owned(),
+            image: image.to_owned(),
+            tags,
+            looks,
         };
         self.lock().insert(key.clone(), Arc::new(tags));
-        written
+        self.write(key)
+    }
+
+    /// Records what a tag points to now. Returns since when that is known; it counts whether it can be written or not.
+    pub(crate) fn look(
+        &self,
+        key: &ObjectKey,
+        tag: &str,
+        digest: &str,
+        now: Timestamp,
+    ) -> (Timestamp, std::io::Result<()>) {
+        {
+            let mut all = self.lock();
+            let Some(known) = all.get_mut(key) else {
+                return (now, Ok(()));
+            };
+            if let Some(look) = known.look(tag).filter(|look| look.digest == digest) {
+                return (look.since, Ok(()));
+            }
+            let look = Look {
+                digest: digest.to_owned(),
+                since: now,
+            };
+            let looks = &mut Arc::make_mut(known).looks;
+            looks.insert(tag.to_owned(), look);
+            if looks.len() > MAX_LOOKS {
+                let oldest = looks.iter().min_by_key(|(_, look)| look.since);
+                let oldest = oldest.map(|(tag, _)| tag.clone());
+                oldest.map(|tag| looks.remove(&tag));
+            }
+        }
+        (now, self.write(key))
     }
 
     /// Forgets an object that is gone.
     pub(crate) fn forget(&self, key: &ObjectKey) {
+        let _alone = self.alone();
         self.lock().remove(key);
         if let Some(folder) = &self.folder {
             // What is left is overwritten by an object of the same name, or does not count because of its UID.
             let _ = std::fs::remove_file(folder.join(file_name(key)));
         }
+    }
+
+    fn write(&self, key: &ObjectKey) -> std::io::Result<()> {
+        let Some(folder) = &self.folder else {
+            return Ok(());
+        };
+        let _alone = self.alone();
+        let known = self.lock().get(key).cloned();
+        known.map_or(Ok(()), |tags| write(folder, key, &tags))
+    }
+
+    fn alone(&self) -> MutexGuard<'_, ()> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<ObjectKey, Arc<Tags>>> {
@@ -146,12 +225,12 @@ fn write(folder: &Path, key: &ObjectKey, tags: &Tags) -> std::io::Result<()> {
 mod tests {
     use super::*;
 
-    fn tags(uid: &str, tags: &[&str]) -> Tags {
-        Tags {
-            uid: uid.to_owned(),
-            image: "ghcr.io/org/app".to_owned(),
-            tags: tags.iter().copied().collect(),
-        }
+    const IMAGE: &str = "ghcr.io/org/app";
+
+    fn put(store: &Store, key: &ObjectKey, uid: &str, tags: &[&str]) {
+        store
+            .put(key, uid, IMAGE, tags.iter().copied().collect())
+            .unwrap();
     }
 
     #[test]
@@ -159,13 +238,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let open = || Store::open(Some(folder.path().to_owned())).unwrap();
         let key = ObjectKey::new("apps", "web.server");
-        open().put(&key, tags("1", &["a", "b"])).unwrap();
+        put(&open(), &key, "1", &["a", "b"]);
         let again = open();
-        let image = "ghcr.io/org/app";
-        let found = again.get(&key, "1", image).unwrap();
+        let found = again.get(&key, "1", IMAGE).unwrap();
         assert_eq!(found.tags.iter().collect::<Vec<_>>(), ["a", "b"]);
         assert!(
-            again.get(&key, "2", image).is_none(),
+            again.get(&key, "2", IMAGE).is_none(),
             "another object of the same name"
         );
         assert!(
@@ -173,7 +251,57 @@ mod tests {
             "another image of the same object"
         );
         again.forget(&key);
-        assert!(open().get(&key, "1", image).is_none());
+        assert!(open().get(&key, "1", IMAGE).is_none());
+    }
+
+    #[test]
+    fn what_a_tag_points_to_is_as_old_as_the_first_look_at_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || Store::open(Some(folder.path().to_owned())).unwrap();
+        let key = ObjectKey::new("apps", "web");
+        let look = |tag, digest, now| {
+            let now = Timestamp::from_second(now).unwrap();
+            let (since, written) = open().look(&key, tag, digest, now);
+            written.unwrap();
+            since.as_second()
+        };
+        assert_eq!(
+            look("a", "sha256:1", 5),
+            5,
+            "an image that was not scanned has no memory"
+        );
+        put(&open(), &key, "1", &["a", "b"]);
+        assert_eq!(look("a", "sha256:1", 20), 20);
+        assert_eq!(look("a", "sha256:1", 30), 20);
+        assert_eq!(look("b", "sha256:1", 30), 30, "each tag has its own age");
+        assert_eq!(look("a", "sha256:2", 40), 40, "a tag that moves is new");
+        assert_eq!(look("a", "sha256:1", 50), 50, "and new again when it moves back");
+        put(&open(), &key, "1", &["b", "c"]);
+        put(&open(), &key, "1", &["a", "b"]);
+        assert_eq!(look("a", "sha256:1", 80), 80, "a tag that was gone is new");
+        assert_eq!(look("b", "sha256:1", 80), 30);
+        put(&open(), &key, "2", &["a", "b"]);
+        assert_eq!(
+            look("b", "sha256:1", 90),
+            90,
+            "another object of the same name has seen nothing"
+        );
+    }
+
+    #[test]
+    fn looks_are_bounded() {
+        let store = Store::default();
+        let key = ObjectKey::new("apps", "web");
+        let tags: Vec<String> = (0..=MAX_LOOKS).map(|number| format!("t{number}")).collect();
+        let listed: Vec<&str> = tags.iter().map(String::as_str).collect();
+        put(&store, &key, "1", &listed);
+        for (second, tag) in (0..).zip(&tags) {
+            let now = Timestamp::from_second(second).unwrap();
+            store.look(&key, tag, "sha256:1", now).1.unwrap();
+        }
+        let known = store.get(&key, "1", IMAGE).unwrap();
+        assert_eq!(known.looks.len(), MAX_LOOKS);
+        assert!(known.look("t0").is_none() && known.look("t1").is_some());
     }
 
     #[test]
