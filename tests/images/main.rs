@@ -5,6 +5,7 @@
 mod access;
 mod commands;
 mod commits;
+mod eligible;
 mod kill;
 mod leases;
 mod proposals;

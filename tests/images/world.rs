@@ -110,6 +110,11 @@ impl Scene {
 
     /// An ImageRepository and an ImagePolicy of an image.
     pub async fn follow(&self, name: &str, policy: Value) -> Result<()> {
+        self.follow_with(name, policy, json!({})).await
+    }
+
+    /// The same, with annotations of the policy.
+    pub async fn follow_with(&self, name: &str, policy: Value, annotations: Value) -> Result<()> {
         let repository = json!({
             "apiVersion": IMAGE,
             "kind": "ImageRepository",
@@ -124,7 +129,7 @@ impl Scene {
         let policy = json!({
             "apiVersion": IMAGE,
             "kind": "ImagePolicy",
-            "metadata": {"name": name, "namespace": self.namespace},
+            "metadata": {"name": name, "namespace": self.namespace, "annotations": annotations},
             "spec": spec,
         });
         apply(&self.client, &policy).await?;

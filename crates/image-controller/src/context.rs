@@ -30,6 +30,7 @@ pub(crate) struct Context {
     pub(crate) tags: tags::Store,
     pub(crate) clients: http::Clients,
     pub(crate) registries: oci_client::registry::Memory,
+    pub(crate) sigstore: oci_verify::SigstoreRoot,
     pub(crate) identities: Identities,
     pub(crate) ssh_algorithms: Algorithms,
     /// The memory of the process for large objects of Git.

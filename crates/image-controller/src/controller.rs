@@ -43,11 +43,8 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     let watch = &flags.common.watch;
     let (repositories, touched_repositories) =
         watch_into_store::<ImageRepository>(scoped_api(&kit.client, watch), watch);
-    let (policies, touched_policies) = watch_into_store_noting::<ImagePolicy>(
-        scoped_api(&kit.client, watch),
-        watch,
-        &[policy::DOWNGRADES, image_policy::hold::ANNOTATION],
-    );
+    let (policies, touched_policies) =
+        watch_into_store_noting::<ImagePolicy>(scoped_api(&kit.client, watch), watch, &policy::ANNOTATIONS);
     let (automations, touched_automations) = watch_into_store_noting::<ImageUpdateAutomation>(
         scoped_api(&kit.client, watch),
         watch,
@@ -263,6 +260,7 @@ fn open(
         tags: tags::Store::open(flags.storage_path.clone()).context("failed to open the storage path")?,
         clients: transport::http::Clients::default(),
         registries: oci_client::registry::Memory::default(),
+        sigstore: flags.sigstore.root()?,
         identities: identities.locked(locked),
         ssh_algorithms: Algorithms::new(&flags.ssh_kex_algos, &flags.ssh_hostkey_algos)?,
         packs: git_pack::Memory::default(),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Parser;
 use controller_kit::duration;
 use controller_kit::flags::CommonFlags;
+use oci_verify::SigstoreFlags;
 
 /// Flux's name of the controller of repositories and policies: of the field manager, the Lease and the reporter of events.
 pub const REFLECTOR: &str = "image-reflector-controller";
@@ -41,6 +42,9 @@ pub struct Flags {
     /// Host key algorithms accepted from ssh servers, separated by commas. Safe ones by default.
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub ssh_hostkey_algos: Vec<String>,
+    /// Origin of the Sigstore trusted root, for policies that demand signatures.
+    #[command(flatten)]
+    pub sigstore: SigstoreFlags,
     /// Accepted for compatibility with Flux; has no effect: tags are not kept in Badger.
     #[arg(long, value_name = "BYTES", hide_short_help = true)]
     pub storage_value_log_file_size: Option<u64>,

@@ -1,21 +1,23 @@
-//! One reconcile of an ImagePolicy: may it refer to its repository, choose a tag, read its digest, status, wake the
-//! automations.
+//! One reconcile of an ImagePolicy: may it refer to its repository, choose a tag that meets its demands, read its digest,
+//! status, wake the automations.
 
 mod access;
+mod eligible;
+mod rules;
 mod status;
 
 use std::sync::Arc;
 
-use api::image::{ImagePolicy, ImageRef, ImageRepository, ReflectionPolicy};
+use api::image::{ImagePolicy, ImageRef, ReflectionPolicy};
 use controller_kit::ObjectKey;
 use controller_kit::events::Severity;
 use controller_kit::queue::Outcome;
-use image_policy::hold::{self, Holds};
-use image_policy::{Chosen, Policy, Verdict};
+use image_policy::{Tally, demand, hold};
 use jiff::Timestamp;
 use kube::ResourceExt as _;
-use oci_client::name::Name;
 
+use self::eligible::{Candidates, PassedOver};
+use self::rules::Rules;
 use crate::context::Context;
 use crate::pace;
 use crate::record::Unrecorded;
@@ -59,21 +61,50 @@ pub(crate) enum Error {
         #[source]
         source: oci_client::PullError,
     },
+    /// The Secrets of the demanded signature.
+    #[error("failed to read what verifies signatures")]
+    Material(#[source] oci_verify::Error),
+    /// The signature could not be looked at.
+    #[error("failed to verify the signature of the tag '{tag}'")]
+    Verify {
+        /// The tag.
+        tag: String,
+        /// Why not.
+        #[source]
+        source: Box<oci_verify::Error>,
+    },
+    /// The platforms could not be read.
+    #[error("failed to read the platforms of the tag '{tag}'")]
+    Platforms {
+        /// The tag.
+        tag: String,
+        /// Why not.
+        #[source]
+        source: oci_client::PlatformsError,
+    },
+    /// No tag meets the demands.
+    #[error("no tag is eligible yet:\n{0}")]
+    NoneEligible(PassedOver),
 }
 
-/// Annotation of a policy that must not go back to a tag which its order places before the chosen one.
-pub(crate) const DOWNGRADES: &str = "windlass.dev/downgrades";
-/// Its only value.
-const FORBIDDEN: &str = "forbidden";
+/// Annotations of a policy that are part of its rules.
+pub(crate) const ANNOTATIONS: [&str; 5] = [
+    rules::DOWNGRADES,
+    hold::ANNOTATION,
+    demand::MINIMUM_AGE,
+    demand::VERIFY,
+    demand::PLATFORMS,
+];
 
 /// A chosen image, and how.
 pub(crate) struct Choice {
-    pub(crate) image: ImageRef,
-    pub(crate) chosen: Chosen,
-    /// The image is the one of before, as the chosen tag would be a downgrade.
-    pub(crate) is_held: bool,
-    /// Tags that people hold back.
-    pub(crate) holds: Holds,
+    image: ImageRef,
+    tally: Tally,
+    /// The tag that would be chosen, if it is a downgrade and the image is the one of before.
+    downgrade: Option<String>,
+    /// Tags before the chosen one that do not meet the demands.
+    passed_over: PassedOver,
+    rules: Arc<Rules>,
 }
 
 /// The repository that a policy refers to.
@@ -104,101 +135,67 @@ async fn update(object: Arc<ImagePolicy>, context: &Context) -> Result<Outcome, 
 }
 
 async fn choose(object: &ImagePolicy, context: &Context) -> Result<Choice, Error> {
-    let policy = Policy::try_from(&object.spec).map_err(|error| Error::Invalid(error.to_string()))?;
-    let may_go_back = may_go_back(object)?;
-    let held = object.annotations().get(hold::ANNOTATION).map(String::as_str);
-    let holds = Holds::parse(held).map_err(|error| Error::Invalid(error.to_string()))?;
+    let rules = Arc::new(Rules::read(object)?);
+    let candidates = candidates(object, context).await?;
+    // A registry may have many thousands of tags, and each is held against the pattern.
+    let (own, known) = (rules.clone(), candidates.known.clone());
+    let newest = tokio::task::spawn_blocking(move || own.newest(&known.tags)).await;
+    let newest = newest.map_err(|_| Error::Abandoned)??;
+    let repository = &candidates.repository;
+    if let Some(kept) = rules.keeps(object, repository, &newest.first) {
+        return Ok(Choice {
+            image: kept.clone(),
+            downgrade: Some(newest.first),
+            passed_over: PassedOver::default(),
+            tally: newest.tally,
+            rules,
+        });
+    }
+    let picked = if rules.demands.is_empty() {
+        candidates.first(&newest.first).await?
+    } else {
+        candidates.eligible(&rules.demands, &newest).await?
+    };
+    let kept = rules.keeps(object, repository, &picked.tag);
+    let (image, downgrade) = match kept {
+        Some(kept) => (kept.clone(), Some(picked.tag)),
+        None => {
+            let image = ImageRef {
+                name: repository.spec.image.clone(),
+                tag: picked.tag,
+                digest: picked.digest,
+            };
+            (image, None)
+        }
+    };
+    Ok(Choice {
+        image,
+        downgrade,
+        passed_over: picked.passed_over,
+        tally: newest.tally,
+        rules,
+    })
+}
+
+/// Finds what a policy chooses from, if it may refer to it.
+async fn candidates<'a>(object: &'a ImagePolicy, context: &'a Context) -> Result<Candidates<'a>, Error> {
     let key = repository_of(object);
     access::check_reference(object, &key, context.no_cross_namespace_refs)?;
     let repository = context.repositories.cache.get(&key.object_ref());
     let repository = repository.ok_or_else(|| Error::NoRepository(key.name.clone()))?;
     access::check(object, &repository, &context.client).await?;
     let uid = repository.uid().unwrap_or_default();
-    let no_tags = || Error::NoTags(format!("{}s", context.requeue_dependency.as_secs()));
     let name = parse_image(&repository.spec.image).map_err(|error| Error::Image(error.to_string()))?;
-    let tags = context.tags.get(&key, &uid, &canonical_name(&name));
-    let tags = tags.ok_or_else(no_tags)?;
-    // A registry may have many thousands of tags, and each is held against the pattern.
-    let choosing = tokio::task::spawn_blocking(move || {
-        let free = tags.tags.iter().filter(|tag| holds.get(tag).is_none());
-        (policy.choose(free), policy, holds)
-    });
-    let (chosen, policy, holds) = choosing.await.map_err(|_| Error::Abandoned)?;
-    let chosen = chosen?;
-    if !may_go_back
-        && let Some(current) = current(object, &repository)
-        && policy.verdict(&chosen.tag, &current.tag) == Verdict::Behind
-        // Who holds a tag wants another one.
-        && holds.get(&current.tag).is_none()
-    {
-        return Ok(Choice {
-            image: current.clone(),
-            chosen,
-            is_held: true,
-            holds,
-        });
-    }
-    let digest = digest(object, &repository, name, &chosen.tag, context).await?;
-    let image = ImageRef {
-        name: repository.spec.image.clone(),
-        tag: chosen.tag.clone(),
-        digest,
-    };
-    Ok(Choice {
-        image,
-        chosen,
-        is_held: false,
-        holds,
+    let known = context.tags.get(&key, &uid, &canonical_name(&name));
+    let known = known.ok_or_else(|| Error::NoTags(format!("{}s", context.requeue_dependency.as_secs())))?;
+    Ok(Candidates {
+        object,
+        key,
+        repository,
+        name,
+        known,
+        context,
     })
-}
-
-fn may_go_back(object: &ImagePolicy) -> Result<bool, Error> {
-    match object.annotations().get(DOWNGRADES).map(String::as_str) {
-        None => Ok(true),
-        Some(FORBIDDEN) => Ok(false),
-        Some(_) => Err(Error::Invalid(format!(
-            "the annotation {DOWNGRADES} has no value but '{FORBIDDEN}'"
-        ))),
-    }
-}
-
-/// The image that was chosen by the same spec. Who changes the spec may want to go back.
-fn current<'o>(object: &'o ImagePolicy, repository: &ImageRepository) -> Option<&'o ImageRef> {
-    let status = object.status.as_ref()?;
-    let is_same_spec = status.observed_generation == object.metadata.generation;
-    let current = status.latest_ref.as_ref()?;
-    (is_same_spec && current.name == repository.spec.image).then_some(current)
-}
-
-/// The digest of the tag, if the policy wants it.
-async fn digest(
-    object: &ImagePolicy,
-    repository: &ImageRepository,
-    name: Name,
-    tag: &str,
-    context: &Context,
-) -> Result<Option<String>, Error> {
-    let known = object
-        .status
-        .as_ref()
-        .and_then(|status| status.latest_ref.as_ref());
-    match object.reflection() {
-        ReflectionPolicy::Never => return Ok(None),
-        ReflectionPolicy::IfNotPresent => {
-            let same = known.filter(|known| known.tag == tag && known.name == repository.spec.image);
-            if let Some(digest) = same.and_then(|known| known.digest.clone()) {
-                return Ok(Some(digest));
-            }
-        }
-        ReflectionPolicy::Always => {}
-    }
-    let remote = registry::repository(repository, name, context).await?;
-    let digest = oci_client::digest_of_tag(&remote, tag).await;
-    let digest = digest.map_err(|source| Error::Digest {
-        tag: tag.to_owned(),
-        source,
-    })?;
-    Ok(Some(digest.to_string()))
 }
 
 async fn conclude(
@@ -211,24 +208,48 @@ async fn conclude(
         .status
         .as_ref()
         .and_then(|status| status.latest_ref.clone());
-    let (status, message) = status::chosen(&object, &choice, Timestamp::now());
+    let now = Timestamp::now();
+    let (status, message) = status::chosen(&object, &choice, now);
     let is_new = known.as_ref() != Some(&choice.image);
     let object = writer.write(object, &status).await?;
     if is_new {
         writer.publish(&object, Severity::Info, api::meta::reasons::SUCCEEDED, &message);
         context.wake_automations(object.metadata.namespace.as_deref().unwrap_or_default());
     }
-    Ok(match object.reflection() {
+    let outcome = match object.reflection() {
         ReflectionPolicy::Always => pace::after(object.interval().to_std(), context.jitter_percentage),
         _ => Outcome::Done,
-    })
+    };
+    Ok(pace::by(
+        outcome,
+        due(&object, &choice.passed_over, context, now),
+        now,
+    ))
 }
 
 async fn fail(object: Arc<ImagePolicy>, error: &Error, context: &Context) -> Result<Outcome, Unrecorded> {
-    let failed = status::failed(&object, error, Timestamp::now());
-    let outcome = context.policies.fail(object, failed).await?;
+    let now = Timestamp::now();
+    let failed = status::failed(&object, error, now);
+    let outcome = context.policies.fail(object.clone(), failed).await?;
     Ok(match error {
         Error::NoTags(_) | Error::NoRepository(_) => Outcome::After(context.requeue_dependency),
+        Error::NoneEligible(passed_over) => {
+            pace::by(Outcome::Done, due(&object, passed_over, context, now), now)
+        }
         _ => outcome,
     })
+}
+
+/// When tags that were passed over are looked at again.
+fn due(
+    object: &ImagePolicy,
+    passed_over: &PassedOver,
+    context: &Context,
+    now: Timestamp,
+) -> Option<Timestamp> {
+    let repository = context
+        .repositories
+        .cache
+        .get(&repository_of(object).object_ref())?;
+    passed_over.due(repository.spec.interval.to_std(), now)
 }

@@ -16,8 +16,6 @@ pub const MINIMUM_AGE: &str = "windlass.dev/minimum-age";
 pub const VERIFY: &str = "windlass.dev/verify";
 /// Annotation with the platforms that an image must have, separated by commas, such as `linux/amd64,linux/arm64`.
 pub const PLATFORMS: &str = "windlass.dev/platforms";
-/// All of them.
-pub const ANNOTATIONS: [&str; 3] = [MINIMUM_AGE, VERIFY, PLATFORMS];
 
 /// More platforms are refused.
 const MAX_PLATFORMS: usize = 20;

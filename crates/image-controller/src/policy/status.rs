@@ -3,9 +3,12 @@
 use api::image::{ImagePolicy, ImagePolicyStatus};
 use api::meta::reasons;
 use controller_kit::conditions::{self, Fact};
+use image_policy::Tally;
+use image_policy::hold::Holds;
 use jiff::Timestamp;
 use remote_access::error::IdentityError;
 
+use super::rules::DOWNGRADES;
 use super::{Choice, Error, access};
 use crate::record::{Failed, begun, succeeded};
 use crate::repository::registry;
@@ -21,6 +24,10 @@ const MAX_HELD: usize = 10;
 const DOWNGRADE_HELD: &str = "DowngradeHeld";
 /// Type of the condition that names the tags which people hold back.
 const TAGS_HELD: &str = "TagsHeld";
+/// Type of the condition that names the tags which stand before the chosen one and do not meet the demands yet.
+const TAGS_INELIGIBLE: &str = "TagsIneligible";
+/// Reason when no tag meets them.
+const NO_ELIGIBLE_TAG: &str = "NoEligibleTag";
 
 /// Returns whether an image was chosen before.
 pub(crate) fn has_chosen(object: &ImagePolicy) -> bool {
@@ -51,47 +58,46 @@ pub(crate) fn chosen(object: &ImagePolicy, choice: &Choice, now: Timestamp) -> (
         observed_previous_ref: previous,
         ..succeeded(object, &message, now)
     };
-    if choice.is_held {
-        let text = format!(
-            "the policy would go back from {} to {}, which the annotation {} forbids; a change of the spec allows it",
-            image.tag,
-            choice.chosen.tag,
-            super::DOWNGRADES
-        );
-        let fact = Fact::holds(DOWNGRADE_HELD, DOWNGRADE_HELD, text);
-        conditions::set(&mut status.conditions, fact, generation, now);
-    } else {
-        conditions::remove(&mut status.conditions, DOWNGRADE_HELD);
-    }
-    if choice.holds.is_empty() {
-        conditions::remove(&mut status.conditions, TAGS_HELD);
-    } else {
-        let mut lines: Vec<_> = choice
-            .holds
-            .iter()
-            .take(MAX_HELD)
-            .map(|hold| format!("{} is {hold}", hold.tag))
-            .collect();
-        let more = choice.holds.iter().count().saturating_sub(MAX_HELD);
-        if more > 0 {
-            lines.push(format!("and {more} more"));
-        }
-        let fact = Fact::holds(TAGS_HELD, TAGS_HELD, lines.join("\n"));
-        conditions::set(&mut status.conditions, fact, generation, now);
-    }
-    if choice.chosen.tally.skipped == 0 {
-        conditions::remove(&mut status.conditions, TAGS_SKIPPED);
-    } else {
-        let tally = &choice.chosen.tally;
-        let (skipped, considered) = (tally.skipped, tally.considered);
-        let names = tally.skipped_tags.join(", ");
-        let text = format!(
-            "the order of the policy does not apply to {skipped} of {considered} tags, such as {names}"
-        );
-        let fact = Fact::holds(TAGS_SKIPPED, TAGS_SKIPPED, text);
-        conditions::set(&mut status.conditions, fact, generation, now);
-    }
+    let conditions = &mut status.conditions;
+    let mut note = |kind: &'static str, text: Option<String>| match text {
+        Some(text) => conditions::set(conditions, Fact::holds(kind, kind, text), generation, now),
+        None => conditions::remove(conditions, kind),
+    };
+    note(DOWNGRADE_HELD, downgrade(choice));
+    note(TAGS_HELD, held(&choice.rules.holds));
+    let passed_over = &choice.passed_over;
+    note(
+        TAGS_INELIGIBLE,
+        (!passed_over.is_empty()).then(|| passed_over.to_string()),
+    );
+    note(TAGS_SKIPPED, skipped(&choice.tally));
     (status, message)
+}
+
+fn downgrade(choice: &Choice) -> Option<String> {
+    Some(format!(
+        "the policy would go back from {} to {}, which the annotation {DOWNGRADES} forbids; a change of the spec allows it",
+        choice.image.tag,
+        choice.downgrade.as_deref()?,
+    ))
+}
+
+fn held(holds: &Holds) -> Option<String> {
+    let named = holds.iter().take(MAX_HELD);
+    let mut lines: Vec<_> = named.map(|hold| format!("{} is {hold}", hold.tag)).collect();
+    let more = holds.iter().count().saturating_sub(MAX_HELD);
+    if more > 0 {
+        lines.push(format!("and {more} more"));
+    }
+    (!holds.is_empty()).then(|| lines.join("\n"))
+}
+
+fn skipped(tally: &Tally) -> Option<String> {
+    let (skipped, considered) = (tally.skipped, tally.considered);
+    let names = tally.skipped_tags.join(", ");
+    (skipped > 0).then(|| {
+        format!("the order of the policy does not apply to {skipped} of {considered} tags, such as {names}")
+    })
 }
 
 /// The status after a failure. What was chosen before stays.
@@ -110,7 +116,14 @@ fn verdict(error: &Error) -> (&'static str, bool) {
         Error::Registry(registry::Error::Identity(IdentityError::FeatureGateDisabled)) => {
             (reasons::FEATURE_GATE_DISABLED, true)
         }
-        Error::Choose(_) | Error::Abandoned | Error::Registry(_) | Error::Digest { .. } => (FAILURE, false),
+        Error::NoneEligible(_) => (NO_ELIGIBLE_TAG, false),
+        Error::Verify { source, .. } => (reasons::VERIFICATION_ERROR, source.is_about_the_spec()),
+        Error::Material(_) => (reasons::VERIFICATION_ERROR, false),
+        Error::Choose(_)
+        | Error::Abandoned
+        | Error::Registry(_)
+        | Error::Digest { .. }
+        | Error::Platforms { .. } => (FAILURE, false),
     }
 }
 

@@ -11,6 +11,10 @@ pub const CONFIG_MEDIA_TYPE: &str = "application/vnd.cncf.flux.config.v1+json";
 /// The media type of the layer with the files.
 pub const CONTENT_MEDIA_TYPE: &str = "application/vnd.cncf.flux.content.v1.tar+gzip";
 
+/// The media type of the configuration of an image.
+const IMAGE_CONFIG_MEDIA_TYPE: &str = "application/vnd.oci.image.config.v1+json";
+/// The media type of a layer of an image.
+const IMAGE_LAYER_MEDIA_TYPE: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
 /// The media type of the configuration of a chart.
 const CHART_CONFIG_MEDIA_TYPE: &str = "application/vnd.cncf.helm.config.v1+json";
 /// The media type of the layer with a chart's archive.
@@ -19,8 +23,10 @@ pub const CHART_MEDIA_TYPE: &str = "application/vnd.cncf.helm.chart.content.v1.t
 /// Parts of a manifest.
 #[derive(Debug, Clone)]
 pub struct Artifact {
-    /// The media type of the configuration, whose content is `{}`.
+    /// The media type of the configuration.
     pub config_media_type: String,
+    /// The configuration, JSON.
+    pub config: String,
     /// The layers, in order.
     pub layers: Vec<Layer>,
     /// The manifest's annotations.
@@ -43,6 +49,7 @@ impl Artifact {
             |name: &str, value: &str| (format!("org.opencontainers.image.{name}"), value.to_owned());
         Ok(Self {
             config_media_type: CONFIG_MEDIA_TYPE.to_owned(),
+            config: "{}".to_owned(),
             layers: vec![Layer {
                 media_type: CONTENT_MEDIA_TYPE.to_owned(),
                 data: tar_gz(files)?,
@@ -55,10 +62,24 @@ impl Artifact {
         })
     }
 
+    /// An image for one platform, with one file.
+    pub fn image(os: &str, architecture: &str, content: &str) -> Result<Self> {
+        Ok(Self {
+            config_media_type: IMAGE_CONFIG_MEDIA_TYPE.to_owned(),
+            config: format!(r#"{{"os": "{os}", "architecture": "{architecture}"}}"#),
+            layers: vec![Layer {
+                media_type: IMAGE_LAYER_MEDIA_TYPE.to_owned(),
+                data: tar_gz(&[("content", content)])?,
+            }],
+            annotations: BTreeMap::new(),
+        })
+    }
+
     /// The archive of a chart, as `helm push` stores it.
     pub fn from_chart(archive: Vec<u8>) -> Self {
         Self {
             config_media_type: CHART_CONFIG_MEDIA_TYPE.to_owned(),
+            config: "{}".to_owned(),
             layers: vec![Layer {
                 media_type: CHART_MEDIA_TYPE.to_owned(),
                 data: archive,

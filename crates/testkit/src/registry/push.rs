@@ -19,7 +19,13 @@ pub(super) async fn push(
     artifact: &Artifact,
 ) -> Result<String> {
     let base = format!("http://{registry}/v2/{repository}");
-    let config = push_blob(http, &base, b"{}", &artifact.config_media_type).await?;
+    let config = push_blob(
+        http,
+        &base,
+        artifact.config.as_bytes(),
+        &artifact.config_media_type,
+    )
+    .await?;
     let mut layers = Vec::new();
     for layer in &artifact.layers {
         layers.push(push_blob(http, &base, &layer.data, &layer.media_type).await?);
