@@ -3,6 +3,8 @@
 //! In: objects as they are. A registry is not asked: of the tags that are passed over, those are judged which the status of
 //! the ImageRepository lists.
 
+use std::collections::BTreeMap;
+
 use api::image::ImagePolicySpec;
 use image_policy::Policy;
 use image_policy::hold::{self, Holds};
@@ -58,14 +60,26 @@ pub fn judge(policy: &Value, repository: &Value) -> Vec<Judged> {
     let annotations = policy.pointer("/metadata/annotations");
     let annotation = annotations.and_then(|all| all.get(hold::ANNOTATION)?.as_str());
     let holds = Holds::parse(annotation).unwrap_or_default();
+    let ineligible = ineligible(policy);
     let judged = tags.into_iter().map(|tag| Judged {
         tag: one_line(tag),
-        verdict: match holds.get(tag) {
-            Some(hold) => one_line(&hold.to_string()),
-            None => rules.verdict(tag, chosen).to_string(),
+        verdict: match (holds.get(tag), ineligible.get(tag)) {
+            (Some(hold), _) => one_line(&hold.to_string()),
+            (None, Some(reason)) => one_line(reason),
+            (None, None) => rules.verdict(tag, chosen).to_string(),
         },
     });
     judged.collect()
+}
+
+/// Why tags do not meet what the policy demands, by tag, in the words of its status.
+fn ineligible(policy: &Value) -> BTreeMap<&str, &str> {
+    let conditions = list(policy, "/status/conditions").iter();
+    let told = conditions.filter(|condition| {
+        text(condition, "/type") == "TagsIneligible" || text(condition, "/reason") == "NoEligibleTag"
+    });
+    let lines = told.flat_map(|condition| text(condition, "/message").lines());
+    lines.filter_map(|line| line.split_once(": ")).collect()
 }
 
 /// Finds who chose the images of an object: the automations that write to the sources on the way to it.
@@ -196,6 +210,23 @@ mod tests {
             ]
         );
         assert_eq!(judge(&json!({"spec": {"policy": 1}}), &repository), []);
+    }
+
+    #[test]
+    fn a_tag_that_does_not_meet_the_demands_says_which() {
+        let spec = json!({"imageRepositoryRef": {"name": "app"}, "policy": {"semver": {"range": "*"}}});
+        let repository = json!({"status": {"lastScanResult": {"latestTags": ["1.3.0", "1.2.0"]}}});
+        let verdicts = |condition: Value, chosen: &str| {
+            let latest = json!({"name": "r.example/app", "tag": chosen});
+            let policy = json!({"spec": spec, "status": {"latestRef": latest, "conditions": [condition]}});
+            let judged = judge(&policy, &repository);
+            judged.into_iter().map(|one| one.verdict).collect::<Vec<_>>()
+        };
+        let some = json!({"type": "TagsIneligible", "message": "1.3.0: no signatures found\nand 2 more"});
+        assert_eq!(verdicts(some, "1.2.0"), ["no signatures found", "chosen"]);
+        let all = json!({"type": "Ready", "reason": "NoEligibleTag",
+            "message": "no tag is eligible yet:\n1.3.0: is too young\n1.2.0: is too old: really"});
+        assert_eq!(verdicts(all, ""), ["is too young", "is too old: really"]);
     }
 
     #[test]
