@@ -76,7 +76,7 @@ pub async fn reconcile(context: Arc<Context>, key: ObjectKey) -> Next {
             None => pass.recorder.blocked(reason, message).await,
         },
         Decision::AwaitHealth => Next::Done,
-        Decision::TellOfWait => health::tell(pass).await,
+        Decision::TellOfWait => health::report_wait(pass).await,
         Decision::TellOfRivals => tell_of_rivals(pass).await,
         Decision::Rest { until } => Next::After(patience::until(until)),
         Decision::Conclude(plan) => health::conclude(pass, &plan).await,

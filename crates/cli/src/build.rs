@@ -16,9 +16,9 @@ pub(crate) use failure::Failure;
 pub(crate) use flags::Flags;
 use flags::Settings;
 
-/// Builds, and writes the result to where it was asked for. `tell` is for warnings, line by line.
-pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
-    flags.deprecations().for_each(&tell);
+/// Builds, and writes the result to where it was asked for. `report_line` is for warnings, line by line.
+pub(crate) fn run(flags: &Flags, report_line: impl Fn(&str)) -> Result<(), Failure> {
+    flags.deprecations().for_each(&report_line);
     let settings = Settings::of(flags)?;
     let folder = place::folder(&settings.path)?;
     let tree = DirectoryFs::new("/").map_err(|error| Failure::path("open", "/", &error))?;
@@ -30,7 +30,7 @@ pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
     let warnings = built
         .as_ref()
         .map_or_else(kustomize_build::Error::warnings, |built| &built.warnings);
-    warnings.iter().for_each(|warning| tell(warning));
+    warnings.iter().for_each(|warning| report_line(warning));
     let built = built.map_err(Failure::Build)?;
     output::write(&built, settings.output.as_deref())
 }

@@ -34,8 +34,8 @@ pub(crate) struct Flags {
     scope: Scope,
 }
 
-/// Reads, and prints the oldest first. `tell` is for when there is nothing.
-pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
+/// Reads, and prints the oldest first. `report_line` is for when there is nothing.
+pub(crate) fn run(flags: &Flags, report_line: impl Fn(&str)) -> Result<(), Failure> {
     let target = match flags.words.is_empty() {
         true => None,
         false => Some(select::one_target(&flags.words)?),
@@ -55,7 +55,7 @@ pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
         let events = chosen(events, &flags.types);
         match flags.output {
             Output::Table | Output::Wide if events.is_empty() => {
-                tell("no events found");
+                report_line("no events found");
                 Ok(())
             }
             Output::Table | Output::Wide => {

@@ -59,15 +59,15 @@ fn parse_status_selector(text: &str) -> Result<StatusSelector, String> {
     }
 }
 
-/// Gets, and prints. `tell` is for what is not there.
-pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
+/// Gets, and prints. `report_line` is for what is not there.
+pub(crate) fn run(flags: &Flags, report_line: impl Fn(&str)) -> Result<(), Failure> {
     let selection = select::select(&flags.words)?;
     cluster::run(&flags.scope.cluster, async |cluster| {
         let namespace = (!flags.scope.all_namespaces).then_some(cluster.namespace.as_str());
         let (mut found, missing) = match &selection {
             Selection::Kinds(kinds) => {
                 let labels = flags.label_selector.as_deref();
-                let found = of_kinds(&cluster, kinds, namespace, labels, &tell).await?;
+                let found = of_kinds(&cluster, kinds, namespace, labels, &report_line).await?;
                 (found, Vec::new())
             }
             Selection::Targets(targets) => by_name(&cluster, targets, flags).await?,
@@ -78,7 +78,7 @@ pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
         let is_for_people = matches!(flags.output, Output::Table | Output::Wide);
         if found.is_empty() && missing.is_empty() && is_for_people {
             let place = namespace.map_or("any namespace".to_owned(), |name| format!("namespace {name}"));
-            tell(&format!("nothing found in {place}"));
+            report_line(&format!("nothing found in {place}"));
             return Ok(());
         }
         if is_for_people {
@@ -105,7 +105,7 @@ async fn of_kinds(
     kinds: &[&'static Kind],
     namespace: Option<&str>,
     labels: Option<&str>,
-    tell: &impl Fn(&str),
+    report_line: &impl Fn(&str),
 ) -> Result<Vec<Value>, Failure> {
     // One kind was asked for by name: then it matters that it is absent or forbidden. Among all kinds it does not.
     let one = kinds.len() == 1;
@@ -119,7 +119,7 @@ async fn of_kinds(
                 return Err(Failure::NotReady(message));
             }
             Ok(None) => {}
-            Err(failure @ Failure::Forbidden { .. }) if !one => tell(&failure.to_string()),
+            Err(failure @ Failure::Forbidden { .. }) if !one => report_line(&failure.to_string()),
             Err(failure) => return Err(failure),
         }
     }

@@ -30,8 +30,8 @@ pub(crate) struct Flags {
     place: Place,
 }
 
-/// Gives back. `tell` is for what is under way.
-pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
+/// Gives back. `report_line` is for what is under way.
+pub(crate) fn run(flags: &Flags, report_line: impl Fn(&str)) -> Result<(), Failure> {
     cluster::run(&flags.place.cluster(), async |cluster| {
         let platform = Platform::new(&cluster);
         rights::check_moving(&platform.client, &platform.namespace, "give Flux its place back").await?;
@@ -43,11 +43,11 @@ pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
                 record::NAME
             )));
         };
-        let lock = Lock::take(&platform.client, &platform.namespace, &tell).await?;
+        let lock = Lock::take(&platform.client, &platform.namespace, &report_line).await?;
         let done = platform
             .interruptible(
                 Some(&lock),
-                locked(&cluster, &platform, record, flags.timeout, &tell),
+                locked(&cluster, &platform, record, flags.timeout, &report_line),
             )
             .await;
         lock.give_up().await;
@@ -61,17 +61,17 @@ async fn locked(
     platform: &Platform,
     mut record: Record,
     timeout: Duration,
-    tell: &impl Fn(&str),
+    report_line: &impl Fn(&str),
 ) -> Result<(Record, Snapshot, Snapshot), Failure> {
     let (client, namespace) = (&platform.client, &platform.namespace);
     let before = begun(cluster, platform, &mut record).await?;
     // Whoever asks for the rest again has Flux, which may be another one by now.
     if record.stage != Stage::GivenBack {
-        give_back(cluster, platform, &record, timeout, tell).await?;
+        give_back(cluster, platform, &record, timeout, report_line).await?;
         record.stage = Stage::GivenBack;
         record::save(client, namespace, &record).await?;
     }
-    let answered = answers::wait(cluster, answers::expected(&before), timeout, tell).await;
+    let answered = answers::wait(cluster, answers::expected(&before), timeout, report_line).await;
     answered.map_err(|failure| with_ways_on(failure, namespace))?;
     let after = Snapshot::take(cluster, platform).await?;
     record::delete(client, namespace).await?;
@@ -95,19 +95,19 @@ async fn give_back(
     platform: &Platform,
     record: &Record,
     timeout: Duration,
-    tell: &impl Fn(&str),
+    report_line: &impl Fn(&str),
 ) -> Result<(), Failure> {
     let (client, namespace) = (&platform.client, &platform.namespace);
-    uninstall::take_away(platform, false, timeout, tell).await?;
+    uninstall::take_away(platform, false, timeout, report_line).await?;
     let gone = leftovers::delete(client, namespace).await?;
-    gone.iter().for_each(|id| tell(&format!("{id} deleted")));
+    gone.iter().for_each(|id| report_line(&format!("{id} deleted")));
     definitions::release(client, namespace).await?;
-    let deployments = put_back(platform, &record.components, timeout, tell).await?;
+    let deployments = put_back(platform, &record.components, timeout, report_line).await?;
     let waiting = ready::until_ready(platform, deployments, timeout);
     let labels = "app.kubernetes.io/part-of=flux";
     rollout::telling(client, namespace, labels, waiting).await?;
     for id in &record.suspended {
-        tell(&format!("resuming {id}"));
+        report_line(&format!("resuming {id}"));
         match cluster
             .merge(id, "resume", &json!({"spec": {"suspend": null}}))
             .await
@@ -144,7 +144,7 @@ async fn put_back(
     platform: &Platform,
     components: &[Component],
     timeout: Duration,
-    tell: &impl Fn(&str),
+    report_line: &impl Fn(&str),
 ) -> Result<Vec<ObjectId>, Failure> {
     let mut deployments = Vec::new();
     let (last, first): (Vec<&Component>, Vec<&Component>) =
@@ -152,14 +152,14 @@ async fn put_back(
     for component in first.into_iter().chain(last) {
         let id = component.id();
         if !id.namespace.is_empty() && !platform.has_namespace(&id.namespace).await? {
-            tell(&format!("{id} is left out: its namespace is gone"));
+            report_line(&format!("{id} is left out: its namespace is gone"));
             continue;
         }
         if component.is_deployment() {
             deployments.push(id.clone());
         }
         if component.fate == Fate::ScaledDown && scale::to(platform, &id, component.replicas()).await? {
-            tell(&format!("{id} is scaled to {} again", component.replicas()));
+            report_line(&format!("{id} is scaled to {} again", component.replicas()));
             continue;
         }
         let mapper = platform.engine.mapper();
@@ -168,7 +168,7 @@ async fn put_back(
         // Ours of that name may still be ending, after an uninstall that was interrupted.
         located.gone_if_deleted(platform, timeout).await?;
         located.apply(&component.manager, false).await?;
-        tell(&format!("{id} is put back"));
+        report_line(&format!("{id} is put back"));
     }
     Ok(deployments)
 }

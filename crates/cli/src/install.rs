@@ -43,8 +43,8 @@ pub(crate) struct Flags {
     place: Place,
 }
 
-/// Installs, or upgrades. `tell` is for what is under way.
-pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
+/// Installs, or upgrades. `report_line` is for what is under way.
+pub(crate) fn run(flags: &Flags, report_line: impl Fn(&str)) -> Result<(), Failure> {
     let given = flags.values.read()?;
     cluster::run(&flags.place.cluster(), async |cluster| {
         let platform = Platform::new(&cluster);
@@ -64,9 +64,9 @@ pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
         let wanted = Wanted::of(&platform, Arc::clone(&chart), last.as_ref(), given.clone()).await?;
         wanted.refuse_rivals(&platform, flags.take_ownership).await?;
         platform.create_namespace().await?;
-        let lock = Lock::take(&platform.client, &platform.namespace, &tell).await?;
+        let lock = Lock::take(&platform.client, &platform.namespace, &report_line).await?;
         let installed = platform
-            .interruptible(Some(&lock), locked(&platform, flags, given, &lock, &tell))
+            .interruptible(Some(&lock), locked(&platform, flags, given, &lock, &report_line))
             .await;
         lock.give_up().await;
         let (release, is_new) = installed?;
@@ -79,9 +79,9 @@ async fn locked(
     flags: &Flags,
     given: Option<Map<String, Value>>,
     lock: &Lock,
-    tell: &impl Fn(&str),
+    report_line: &impl Fn(&str),
 ) -> Result<(Release, bool), Failure> {
-    let last = pending::unlocked(platform, lock, flags.timeout, tell).await?;
+    let last = pending::unlocked(platform, lock, flags.timeout, report_line).await?;
     let wanted = Wanted::of(platform, chart::load()?, last.as_ref(), given).await?;
     wanted
         .carry_out(platform, last, flags.timeout, flags.take_ownership)

@@ -64,8 +64,8 @@ enum Form {
     Json,
 }
 
-/// Reads, and prints. `tell` is for Pods that cannot be read.
-pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
+/// Reads, and prints. `report_line` is for Pods that cannot be read.
+pub(crate) fn run(flags: &Flags, report_line: impl Fn(&str)) -> Result<(), Failure> {
     let filter = Filter {
         kind: flags.kind.as_deref().map(named),
         name: flags.name.clone(),
@@ -91,7 +91,9 @@ pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
             false => BTreeMap::new(),
         };
         let (lines, refused) = read::all(&cluster, &pods, since).await;
-        refused.iter().for_each(|why| tell(&format!("warning: {why}")));
+        refused
+            .iter()
+            .for_each(|why| report_line(&format!("warning: {why}")));
         if refused.len() == pods.len() {
             return Err(Failure::Incomplete(
                 "no controller's log could be read".to_owned(),

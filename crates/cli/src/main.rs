@@ -118,22 +118,22 @@ fn main() -> ExitCode {
         Err(help) => help.exit(),
     };
     match command {
-        Command::Build(flags) => match build::run(&flags, tell) {
+        Command::Build(flags) => match build::run(&flags, report_line) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) if error.is_closed_pipe() => ExitCode::from(CLOSED_PIPE),
             Err(error) => fail(&error.report(flags.explain)),
         },
-        Command::Template { words } => match template::run(&words, tell) {
+        Command::Template { words } => match template::run(&words, report_line) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) if error.is_closed_pipe() => ExitCode::from(CLOSED_PIPE),
             Err(error) => fail(&error.to_string()),
         },
-        Command::Get(flags) => end(get::run(&flags, tell)),
+        Command::Get(flags) => end(get::run(&flags, report_line)),
         Command::Why(flags) => end(why::run(&flags)),
         Command::Trace(flags) => end(trace::run(&flags)),
         Command::Tree(flags) => end(tree::run(&flags)),
-        Command::Events(flags) => end(events::run(&flags, tell)),
-        Command::Logs(flags) => end(logs::run(&flags, tell)),
+        Command::Events(flags) => end(events::run(&flags, report_line)),
+        Command::Logs(flags) => end(logs::run(&flags, report_line)),
         Command::Reconcile(flags) => end(reconcile::run(&flags)),
         Command::Suspend(flags) => end(suspend::suspend(&flags)),
         Command::Resume(flags) => end(suspend::resume(&flags)),
@@ -143,10 +143,10 @@ fn main() -> ExitCode {
         Command::Diff(flags) => end(diff::run(&flags)),
         Command::Push(flags) => end(push::run(&flags)),
         Command::Tag(flags) => end(tag::run(&flags)),
-        Command::Install(flags) => end(install::run(&flags, tell)),
-        Command::Uninstall(flags) => end(uninstall::run(&flags, tell)),
-        Command::Takeover(flags) => end(takeover::run(&flags, tell)),
-        Command::Giveback(flags) => end(giveback::run(&flags, tell)),
+        Command::Install(flags) => end(install::run(&flags, report_line)),
+        Command::Uninstall(flags) => end(uninstall::run(&flags, report_line)),
+        Command::Takeover(flags) => end(takeover::run(&flags, report_line)),
+        Command::Giveback(flags) => end(giveback::run(&flags, report_line)),
         Command::Check(flags) => end(check::run(&flags)),
         Command::Completion(flags) => {
             let script = completion::script(&flags, CommandLine::command()).map_err(Failure::Print);
@@ -172,11 +172,11 @@ fn end(outcome: Result<(), Failure>) -> ExitCode {
 const CLOSED_PIPE: u8 = 128 + 13;
 
 fn fail(message: &str) -> ExitCode {
-    tell(&format!("Error: {message}"));
+    report_line(&format!("Error: {message}"));
     ExitCode::FAILURE
 }
 
 /// Writes a line to standard error. When no one reads it, no one is to be told.
-fn tell(line: &str) {
+fn report_line(line: &str) {
     _ = writeln!(io::stderr().lock(), "{line}");
 }

@@ -38,7 +38,7 @@ impl Progress {
     }
 
     /// Tells it, unless it was told last.
-    pub(crate) fn tell(&self, said: &str) {
+    pub(crate) fn show(&self, said: &str) {
         let said = one_line(said);
         if *self.told.borrow() == said {
             return;

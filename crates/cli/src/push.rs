@@ -168,7 +168,7 @@ fn annotations(flags: &Artifact) -> Result<BTreeMap<String, String>, Failure> {
     Ok(annotations)
 }
 
-/// A time that is the same for the same content, unless someone wants to tell one.
+/// A time that is the same for the same content, unless someone wants to report_line one.
 fn created(flags: &Artifact) -> Result<String, Failure> {
     if let Some((_, given)) = flags.annotations.iter().find(|(key, _)| key == image::CREATED) {
         return Ok(given.clone());

@@ -80,7 +80,7 @@ pub(crate) fn run(flags: &Flags) -> Result<(), Failure> {
             let token = jiff::Timestamp::now().to_string();
             let asked = annotations(&token, id == root && flags.force, id == root && flags.reset);
             cluster.merge(&id, "ask for a reconcile of", &asked).await?;
-            progress.tell(&format!("asked for a reconcile of {id}"));
+            progress.show(&format!("asked for a reconcile of {id}"));
             if flags.wait {
                 let revision = answered(&cluster, &id, &token, flags.timeout, &progress).await?;
                 progress.clear();
@@ -167,7 +167,7 @@ async fn settled(
             last = describe_state(object);
             match answer(object, is_new(object)) {
                 Answer::Open => {
-                    progress.tell(&format!("waiting for {id}: {last}"));
+                    progress.show(&format!("waiting for {id}: {last}"));
                     None
                 }
                 Answer::Ready => Some(Ok(at_revision(object))),

@@ -122,7 +122,7 @@ pub(crate) fn resume(flags: &Resume) -> Result<(), Failure> {
                 .iter()
                 .filter(|id| kind::kind_of(id).is_some_and(|kind| kind.answers))
             {
-                progress.tell(&format!("waiting for {id}"));
+                progress.show(&format!("waiting for {id}"));
                 let revision = reconcile::ready_at(&cluster, id, flags.timeout, &progress).await?;
                 print(&format!("{id} is ready{revision}\n"))?;
             }

@@ -54,8 +54,8 @@ pub(crate) struct Flags {
     place: Place,
 }
 
-/// Takes over. `tell` is for what is under way.
-pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
+/// Takes over. `report_line` is for what is under way.
+pub(crate) fn run(flags: &Flags, report_line: impl Fn(&str)) -> Result<(), Failure> {
     let given = flags.values.read()?;
     cluster::run(&flags.place.cluster(), async |cluster| {
         let platform = Platform::new(&cluster);
@@ -70,11 +70,11 @@ pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
             return Ok(());
         }
         platform.create_namespace().await?;
-        let lock = Lock::take(&platform.client, &platform.namespace, &tell).await?;
+        let lock = Lock::take(&platform.client, &platform.namespace, &report_line).await?;
         let done = platform
             .interruptible(
                 Some(&lock),
-                locked(&cluster, &platform, flags, given, &lock, &tell),
+                locked(&cluster, &platform, flags, given, &lock, &report_line),
             )
             .await;
         lock.give_up().await;
@@ -89,15 +89,15 @@ async fn locked(
     flags: &Flags,
     given: Option<Map<String, Value>>,
     lock: &Lock,
-    tell: &impl Fn(&str),
+    report_line: &impl Fn(&str),
 ) -> Result<(Record, Snapshot), Failure> {
-    pending::unlocked(platform, lock, flags.timeout, tell).await?;
+    pending::unlocked(platform, lock, flags.timeout, report_line).await?;
     // It is looked at again, as someone else may have done something before the lock was taken.
     let scene = Scene::look(cluster, platform, given).await?;
     scene.refuse_obstacles(platform, flags.suspend_self).await?;
-    let mut record = recorded(cluster, platform, &scene, tell).await?;
+    let mut record = recorded(cluster, platform, &scene, report_line).await?;
     for id in &scene.deliverers {
-        tell(&format!("suspending {id}"));
+        report_line(&format!("suspending {id}"));
         let patch = json!({"spec": {"suspend": true}});
         cluster.merge(id, "suspend", &patch).await?;
     }
@@ -109,7 +109,7 @@ async fn locked(
     {
         let id = displaced.id();
         if scene.rivals.iter().any(|rival| rival.id == id) {
-            tell(&format!("scaling down {id}"));
+            report_line(&format!("scaling down {id}"));
         }
         scale::to(platform, &id, 0).await?;
         scale::until_gone(platform, &id, flags.timeout).await?;
@@ -117,15 +117,21 @@ async fn locked(
     scene
         .notes()
         .iter()
-        .for_each(|note| tell(&format!("note: {note}")));
-    tell("installing over what is there");
+        .for_each(|note| report_line(&format!("note: {note}")));
+    report_line("installing over what is there");
     let Scene { last, wanted, .. } = scene;
     let (release, _) = wanted.carry_out(platform, last, flags.timeout, true).await?;
-    tell(&format!(
+    report_line(&format!(
         "release {} revision {} is ready",
         release.name, release.version
     ));
-    let answered = answers::wait(cluster, answers::expected(&record.before), flags.timeout, tell).await;
+    let answered = answers::wait(
+        cluster,
+        answers::expected(&record.before),
+        flags.timeout,
+        report_line,
+    )
+    .await;
     answered.map_err(with_ways_on)?;
     let after = Snapshot::take(cluster, platform).await?;
     record.stage = Stage::TakenOver;
@@ -150,13 +156,13 @@ async fn recorded(
     cluster: &Cluster,
     platform: &Platform,
     scene: &Scene,
-    tell: &impl Fn(&str),
+    report_line: &impl Fn(&str),
 ) -> Result<Record, Failure> {
     let at_work: Vec<ObjectId> = scene.rivals.iter().map(|rival| rival.id.clone()).collect();
     let known = scene.record.clone();
     let mut record = match known.map(|record| record.since(scene.is_released(), &at_work)) {
         Some(Known::Whole(record)) if record.stage == Stage::Begun => {
-            tell("a takeover was begun before; going on");
+            report_line("a takeover was begun before; going on");
             record
         }
         Some(Known::Whole(record) | Known::Part(record)) => Record {
@@ -179,7 +185,7 @@ async fn recorded(
     }
     record.own = scene.plan.changes.iter().map(|(id, _)| id.clone()).collect();
     record::save(&platform.client, &platform.namespace, &record).await?;
-    tell(&format!(
+    report_line(&format!(
         "recorded {} objects of Flux's kinds and {} that they have delivered, in Secret {}/{}",
         record.before.objects.len(),
         record.before.inventory.len(),

@@ -24,17 +24,17 @@ use helm_version::print;
 pub(crate) use failure::Failure;
 use flags::Settings;
 
-/// Renders, and prints. `tell` is for warnings, line by line.
-pub(crate) fn run(words: &[String], tell: impl Fn(&str)) -> Result<(), Failure> {
+/// Renders, and prints. `report_line` is for warnings, line by line.
+pub(crate) fn run(words: &[String], report_line: impl Fn(&str)) -> Result<(), Failure> {
     let settings = match flags::parse(words)? {
         flags::Parsed::Help(text) => return print(text.as_bytes()),
         flags::Parsed::Settings(settings) => settings,
     };
-    settings.deprecations.iter().for_each(|line| tell(line));
+    settings.deprecations.iter().for_each(|line| report_line(line));
     if let Some(problem) = &settings.excluded {
         return Err(Failure::Flag(problem.clone()));
     }
-    let warn = |warning: &str| tell(&shown(warning, settings.helm));
+    let warn = |warning: &str| report_line(&shown(warning, settings.helm));
     let outcome = rendered(&settings, &warn);
     match outcome {
         Ok(rendered) => output::write(&rendered, &settings),

@@ -31,8 +31,8 @@ pub(crate) struct Flags {
     place: Place,
 }
 
-/// Uninstalls. `tell` is for what is under way.
-pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
+/// Uninstalls. `report_line` is for what is under way.
+pub(crate) fn run(flags: &Flags, report_line: impl Fn(&str)) -> Result<(), Failure> {
     cluster::run(&flags.place.cluster(), async |cluster| {
         let platform = Platform::new(&cluster);
         let what = format!("uninstall {RELEASE}");
@@ -45,11 +45,11 @@ pub(crate) fn run(flags: &Flags, tell: impl Fn(&str)) -> Result<(), Failure> {
             refuse(&others(&platform).await?)?;
         }
         if platform.last().await?.is_none() {
-            return absent(&cluster, &platform, flags, &tell).await;
+            return absent(&cluster, &platform, flags, &report_line).await;
         }
-        let lock = Lock::take(&platform.client, &platform.namespace, &tell).await?;
+        let lock = Lock::take(&platform.client, &platform.namespace, &report_line).await?;
         let gone = platform
-            .interruptible(Some(&lock), all(&cluster, &platform, flags, &tell))
+            .interruptible(Some(&lock), all(&cluster, &platform, flags, &report_line))
             .await;
         lock.give_up().await;
         gone?;
@@ -72,7 +72,7 @@ async fn all(
     cluster: &Cluster,
     platform: &Platform,
     flags: &Flags,
-    tell: &impl Fn(&str),
+    report_line: &impl Fn(&str),
 ) -> Result<(), Failure> {
     if flags.crds {
         nobody_else(platform, flags.timeout).await?;
@@ -81,8 +81,8 @@ async fn all(
         stop(platform, flags.timeout).await?;
         definitions::unbind(cluster).await?;
     }
-    take_away(platform, flags.crds, flags.timeout, tell).await?;
-    rest(cluster, platform, flags, tell).await.map(drop)
+    take_away(platform, flags.crds, flags.timeout, report_line).await?;
+    rest(cluster, platform, flags, report_line).await.map(drop)
 }
 
 /// Controllers that are not the release's, in any namespace.
@@ -164,18 +164,18 @@ async fn absent(
     cluster: &Cluster,
     platform: &Platform,
     flags: &Flags,
-    tell: &impl Fn(&str),
+    report_line: &impl Fn(&str),
 ) -> Result<(), Failure> {
     let work = async {
         if flags.crds {
             nobody_else(platform, flags.timeout).await?;
         }
-        rest(cluster, platform, flags, tell).await
+        rest(cluster, platform, flags, report_line).await
     };
     // Without the namespace there is no lock, and nothing in it that two could be at.
     let gone = match platform.has_namespace(&platform.namespace).await? {
         true => {
-            let lock = Lock::take(&platform.client, &platform.namespace, tell).await?;
+            let lock = Lock::take(&platform.client, &platform.namespace, report_line).await?;
             let gone = platform.interruptible(Some(&lock), work).await;
             lock.give_up().await;
             gone?
@@ -199,7 +199,7 @@ pub(crate) async fn take_away(
     platform: &Platform,
     with_definitions: bool,
     timeout: Duration,
-    tell: &impl Fn(&str),
+    report_line: &impl Fn(&str),
 ) -> Result<(), Failure> {
     let Some(last) = platform.last().await? else {
         return Ok(());
@@ -212,12 +212,12 @@ pub(crate) async fn take_away(
         )));
     }
     if last.release.info.status.is_pending() {
-        tell(&format!(
+        report_line(&format!(
             "revision {} was left {}",
             last.release.version, last.release.info.status
         ));
     }
-    tell("deleting the objects of the release");
+    report_line("deleting the objects of the release");
     platform.uninstall(timeout).await
 }
 
@@ -233,14 +233,14 @@ async fn rest(
     cluster: &Cluster,
     platform: &Platform,
     flags: &Flags,
-    tell: &impl Fn(&str),
+    report_line: &impl Fn(&str),
 ) -> Result<Vec<String>, Failure> {
     let (client, namespace) = (&platform.client, &platform.namespace);
     let mut gone = leftovers::delete(client, namespace).await?;
     gone.extend(leftovers::delete_leases(client, namespace).await?);
-    gone.iter().for_each(|id| tell(&format!("{id} deleted")));
+    gone.iter().for_each(|id| report_line(&format!("{id} deleted")));
     if flags.crds {
-        tell("deleting the definitions and all of their objects");
+        report_line("deleting the definitions and all of their objects");
         definitions::unbind(cluster).await?;
         definitions::delete(platform, flags.timeout).await?;
     }

@@ -105,7 +105,7 @@ impl Waiting<'_> {
                     return Ok(());
                 }
             }
-            under_way.tell(&self.last.summary());
+            under_way.show(&self.last.summary());
             let Some(change) = changes.next().await else {
                 let message = "the watches ended".to_owned();
                 return Err(Failure::Request {

@@ -142,7 +142,7 @@ impl ManagedIndex {
             .inner
             .index()
             .record(id, owner, applying, facts, Instant::now());
-        self.inner.tell(due);
+        self.inner.notify(due);
     }
 
     /// Holds back drift of an object while it is being written; events caused by the write come before its answer.
@@ -180,14 +180,14 @@ impl Flight {
             .index()
             .record(&self.id, owner, applying, facts, Instant::now());
         // What happens to our own write is told, if at all, when `self` is dropped.
-        self.inner.tell(due.filter(|due| due.drift.what == What::Taken));
+        self.inner.notify(due.filter(|due| due.drift.what == What::Taken));
     }
 }
 
 impl Drop for Flight {
     fn drop(&mut self) {
         let due = self.inner.index().end(&self.id, Instant::now());
-        self.inner.tell(due);
+        self.inner.notify(due);
     }
 }
 
@@ -201,7 +201,7 @@ impl Inner {
     }
 
     /// Tells the subscribers, at once or after the pause that an often drifting object has earned.
-    fn tell(self: &Arc<Self>, due: Option<index::Due>) {
+    fn notify(self: &Arc<Self>, due: Option<index::Due>) {
         let Some(due) = due else { return };
         if due.after.is_zero() {
             tracing::info!(owner = %due.drift.owner, object = %due.drift.object, what = ?due.drift.what, "drift");
@@ -214,7 +214,7 @@ impl Inner {
             tokio::time::sleep(due.after).await;
             let Some(inner) = weak.upgrade() else { return };
             let due = inner.index().due_now(&due.drift.object);
-            inner.tell(due);
+            inner.notify(due);
         });
     }
 }

@@ -70,7 +70,7 @@ impl Edge {
 impl Http<'_> {
     /// Sends requests one after the other, as long as they succeed. What is kept of the answers is the last that there
     /// is.
-    pub(crate) async fn say(&self, requests: Vec<Request>) -> Result<Sent, Error> {
+    pub(crate) async fn send_all(&self, requests: Vec<Request>) -> Result<Sent, Error> {
         let mut said = Sent::default();
         for request in requests {
             let accept = request.accept;

@@ -46,7 +46,7 @@ async fn attempt(http: Http<'_>, notification: &Notification) -> Result<Sent, Er
     match http.target.type_ {
         type_ if git::has(type_) => git::send(http, notification).await,
         type_ if bus::has(type_) => bus::send(http, notification).await,
-        _ => http.say(render(http.target, notification)?).await,
+        _ => http.send_all(render(http.target, notification)?).await,
     }
 }
 

@@ -143,7 +143,7 @@ async fn update(
     let Conclusion { status, events, next } = status::conclude(&object, ending, Timestamp::now());
     let object = write_status(object, &status, context).await?;
     for event in events {
-        tell(&object, event, context);
+        publish(&object, event, context);
     }
     Ok(match next {
         Next::AtInterval => Outcome::After(jitter(INTERVAL, context.jitter_percentage, random())),
@@ -347,7 +347,7 @@ async fn write_status(
     })
 }
 
-fn tell(object: &ArtifactGenerator, event: Event, context: &Context) {
+fn publish(object: &ArtifactGenerator, event: Event, context: &Context) {
     let Event {
         severity,
         reason,

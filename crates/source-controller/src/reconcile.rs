@@ -246,7 +246,7 @@ async fn conclude<K: Kind>(
     let Conclusion { status, events, next } = conclusion;
     let object = record::write_status(object, &status, context).await?;
     for event in events {
-        record::tell(&*object, event, context);
+        record::publish(&*object, event, context);
     }
     Ok(match next {
         // As in Flux, an interval of zero means that the object is looked at only when someone asks for it.
@@ -277,7 +277,7 @@ async fn finalize<K: Kind>(object: Arc<K>, key: &ObjectKey, context: &Context<K>
             message: "garbage collected artifacts for deleted resource".to_owned(),
             annotations: BTreeMap::new(),
         };
-        record::tell(&*object, event, context);
+        record::publish(&*object, event, context);
     }
     finalizer::remove(&context.client, &*object, &context.field_manager).await?;
     Ok(Outcome::Done)

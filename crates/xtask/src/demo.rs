@@ -46,7 +46,7 @@ async fn play(arguments: &Arguments) -> Result<()> {
     let mut story = Story::new();
     let world = unless_interrupted(World::prepare(&mut story, arguments.once)).await?;
     let mut witness = Witness::start(&world.client, &world.namespace);
-    let told = unless_interrupted(chapters::tell(&mut story, &world, &mut witness)).await;
+    let told = unless_interrupted(chapters::play(&mut story, &world, &mut witness)).await;
     let ended = match told {
         Ok(()) if arguments.once => ending::summarise(&mut story, &world, &witness),
         Ok(()) => ending::stay(&mut story, &world, &mut witness).await,

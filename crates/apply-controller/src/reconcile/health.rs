@@ -103,7 +103,7 @@ impl Teller {
     }
 
     /// Changes what is remembered of the wait and wakes the object; nothing, if the wait was given up.
-    fn tell(&self, change: impl FnOnce(&mut Wait)) {
+    fn change_wait(&self, change: impl FnOnce(&mut Wait)) {
         let found = self.context.memory.with(&self.key, |entry| {
             let own = entry.wait.as_mut().filter(|wait| wait.number == self.number);
             own.map(change).is_some()
@@ -115,7 +115,7 @@ impl Teller {
 
     fn tell_present(&self, report: &kube_health::Report) {
         let present = report.brief();
-        self.tell(|wait| {
+        self.change_wait(|wait| {
             wait.present = Some(present);
             wait.slow = true;
             wait.told = false;
@@ -147,12 +147,12 @@ fn watch(
             let answer = match quick {
                 Ok(answer) => answer,
                 Err(_) => {
-                    teller.tell(|wait| wait.slow = true);
+                    teller.change_wait(|wait| wait.slow = true);
                     wait.await
                 }
             };
             let ended = Timestamp::now();
-            teller.tell(|wait| wait.answer = Some((answer, ended)));
+            teller.change_wait(|wait| wait.answer = Some((answer, ended)));
         });
         let began = Timestamp::now();
         entry.wait = Some(Wait {
@@ -188,7 +188,7 @@ pub(super) async fn cancel(pass: &mut Pass<'_>, decision: &Decision) {
 }
 
 /// Says in the status that health is being waited for, once it takes long enough to be worth it.
-pub(super) async fn tell(mut pass: Pass<'_>) -> Next {
+pub(super) async fn report_wait(mut pass: Pass<'_>) -> Next {
     let run = pass.remembered(|entry| {
         let wait = entry.wait.as_mut()?;
         wait.told = true;

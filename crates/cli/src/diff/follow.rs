@@ -38,7 +38,7 @@ pub(crate) async fn all(
             built.remove(&id);
             sections.retain(|section: &Section| section.object != id.to_string());
         }
-        progress.tell(&format!("comparing {id}"));
+        progress.show(&format!("comparing {id}"));
         let mut compared = one(world, &subject).await;
         for subject in children(world, &id, &mut compared, recursive).into_iter().rev() {
             match subject.is_gone {

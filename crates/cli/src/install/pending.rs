@@ -14,7 +14,7 @@ pub(crate) async fn unlocked(
     platform: &Platform,
     lock: &Lock,
     timeout: Duration,
-    tell: &impl Fn(&str),
+    report_line: &impl Fn(&str),
 ) -> Result<Option<Record>, Failure> {
     let Some(last) = platform.last().await? else {
         return Ok(None);
@@ -36,7 +36,7 @@ pub(crate) async fn unlocked(
             ),
         });
     }
-    tell(&format!(
+    report_line(&format!(
         "revision {} was left {}: it counts as failed",
         release.version, release.info.status
     ));

@@ -37,13 +37,17 @@ pub(crate) struct Lock {
 
 impl Lock {
     /// Takes it. The namespace has to be there.
-    pub(crate) async fn take(client: &Client, namespace: &str, tell: &dyn Fn(&str)) -> Result<Self, Failure> {
+    pub(crate) async fn take(
+        client: &Client,
+        namespace: &str,
+        report_line: &dyn Fn(&str),
+    ) -> Result<Self, Failure> {
         let leases: Api<Lease> = Api::namespaced(client.clone(), namespace);
         let holder = holder();
         let after_a_kill = match create(&leases, &holder).await? {
             true => false,
             false => {
-                inherit(&leases, &holder, namespace, tell).await?;
+                inherit(&leases, &holder, namespace, report_line).await?;
                 true
             }
         };
@@ -136,7 +140,7 @@ async fn inherit(
     leases: &Api<Lease>,
     holder: &str,
     namespace: &str,
-    tell: &dyn Fn(&str),
+    report_line: &dyn Fn(&str),
 ) -> Result<(), Failure> {
     let get = async || {
         let found = leases.get_opt(NAME).await;
@@ -149,7 +153,7 @@ async fn inherit(
     let other = holder_of;
     let age = renewed(&seen).map(|at| Timestamp::now().as_second() - at.0.as_second());
     if age.is_none_or(|age| age < LONG_AGO) {
-        tell(&format!(
+        report_line(&format!(
             "{} may be at work in namespace {namespace}; looking for {}s whether it is",
             other(&seen),
             HOLDS.as_secs()
@@ -162,7 +166,7 @@ async fn inherit(
     if renewed(&lease) != renewed(&seen) || other(&lease) != other(&seen) {
         return Err(busy(&other(&lease), namespace));
     }
-    tell(&format!("{} was killed; going on from there", other(&lease)));
+    report_line(&format!("{} was killed; going on from there", other(&lease)));
     lease.spec = Some(spec(holder));
     // It carries the version that was read: of two that inherit, one is told.
     match leases.replace(NAME, &PostParams::default(), &lease).await {

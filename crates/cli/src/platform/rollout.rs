@@ -18,10 +18,10 @@ pub(crate) async fn telling<T>(
     work: impl Future<Output = T>,
 ) -> T {
     let progress = Progress::new(false);
-    let tell = |said: &str| progress.tell(said);
+    let report_line = |said: &str| progress.show(said);
     tokio::select! {
         done = work => done,
-        never = watch(client, namespace, labels, &tell) => match never {},
+        never = watch(client, namespace, labels, &report_line) => match never {},
     }
 }
 
@@ -29,7 +29,7 @@ async fn watch(
     client: &Client,
     namespace: &str,
     labels: &str,
-    tell: &dyn Fn(&str),
+    report_line: &dyn Fn(&str),
 ) -> std::convert::Infallible {
     let deployments: Api<Deployment> = Api::namespaced(client.clone(), namespace);
     let config = watcher::Config::default().labels(labels);
@@ -39,7 +39,7 @@ async fn watch(
     while let Some(change) = changes.next().await {
         // What goes wrong with it is told by whoever waits for more than news.
         if let Ok(deployment) = change {
-            shown.show(&deployment, tell);
+            shown.show(&deployment, report_line);
         }
     }
     std::future::pending().await
@@ -50,10 +50,10 @@ async fn watch(
 struct Shown(BTreeMap<String, String>);
 
 impl Shown {
-    fn show(&mut self, deployment: &Deployment, tell: &dyn Fn(&str)) {
+    fn show(&mut self, deployment: &Deployment, report_line: &dyn Fn(&str)) {
         let (name, state) = (deployment.name_any(), state(deployment));
         if self.0.get(&name) != Some(&state) {
-            tell(&format!("{name}: {state}"));
+            report_line(&format!("{name}: {state}"));
             self.0.insert(name, state);
         }
     }
@@ -96,10 +96,10 @@ mod tests {
     #[test]
     fn each_change_is_told_once() {
         let told = RefCell::new(Vec::new());
-        let tell = |line: &str| told.borrow_mut().push(line.to_owned());
+        let report_line = |line: &str| told.borrow_mut().push(line.to_owned());
         let mut shown = Shown::default();
         for (updated, ready) in [(0, 0), (0, 0), (2, 0), (2, 2), (2, 2)] {
-            shown.show(&deployment(updated, ready), &tell);
+            shown.show(&deployment(updated, ready), &report_line);
         }
         assert_eq!(
             *told.borrow(),

@@ -49,7 +49,7 @@ pub(super) async fn push(
     progress: &Progress,
 ) -> Result<(), String> {
     for (what, blob) in [("the content", image.layer), ("the config", image.config)] {
-        progress.tell(&format!("pushing {what}, {} bytes", blob.len()));
+        progress.show(&format!("pushing {what}, {} bytes", blob.len()));
         let pushed = repository.push_blob(&Bytes::from(blob)).await;
         pushed.map_err(|error| explained(&error))?;
     }

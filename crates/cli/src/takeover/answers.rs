@@ -36,13 +36,13 @@ pub(crate) async fn wait(
     cluster: &Cluster,
     ids: Vec<ObjectId>,
     timeout: Duration,
-    tell: &impl Fn(&str),
+    report_line: &impl Fn(&str),
 ) -> Result<usize, Failure> {
     let token = jiff::Timestamp::now().to_string();
     let mut open = ask(cluster, ids, &token).await?;
     let asked = open.len();
-    tell(&format!("asked {asked} objects for a reconcile"));
-    let waited = tokio::time::timeout(timeout, answered(cluster, &mut open, &token, tell)).await;
+    report_line(&format!("asked {asked} objects for a reconcile"));
+    let waited = tokio::time::timeout(timeout, answered(cluster, &mut open, &token, report_line)).await;
     match waited {
         Ok(waited) => waited.map(|()| asked),
         Err(_) => Err(Failure::TimedOut(unanswered_message(&open, timeout))),
@@ -82,7 +82,7 @@ async fn answered(
     cluster: &Cluster,
     open: &mut BTreeMap<ObjectId, String>,
     token: &str,
-    tell: &impl Fn(&str),
+    report_line: &impl Fn(&str),
 ) -> Result<(), Failure> {
     let mut kinds: HashMap<&str, &'static kind::Kind> = HashMap::new();
     kinds.extend(
@@ -111,7 +111,7 @@ async fn answered(
         }
         if open.len() < told {
             told = open.len();
-            tell(&format!(
+            report_line(&format!(
                 "{} of {asked} have answered and are ready",
                 asked - told
             ));

@@ -38,9 +38,9 @@ impl Report {
                     }
                     lines.extend_from_slice(data);
                 }
-                Some((2, data)) => report.say(data),
+                Some((2, data)) => report.keep_text(data),
                 Some((3, data)) => {
-                    report.say(data);
+                    report.keep_text(data);
                     return Err(io::Error::other(format!("the server gave up: {}", report.said)));
                 }
                 _ => {
@@ -87,7 +87,7 @@ impl Report {
         }
     }
 
-    fn say(&mut self, data: &[u8]) {
+    fn keep_text(&mut self, data: &[u8]) {
         let text = String::from_utf8_lossy(data);
         let printable = text
             .chars()

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 
-fn told(before: &Value, after: &Value) -> Vec<String> {
+fn lines_of(before: &Value, after: &Value) -> Vec<String> {
     let changes = FieldChanges::between(before, after, "us", false);
     changes.fields.iter().map(ToString::to_string).collect()
 }
@@ -38,7 +38,7 @@ fn fields_are_told_with_old_and_new_value() {
     });
     let path = "spec.template.spec.containers";
     assert_eq!(
-        told(&deployment(|_| {}), &after),
+        lines_of(&deployment(|_| {}), &after),
         [
             "metadata.labels.a: \"b\" → (none)".to_owned(),
             "metadata.labels[\"example.com/tier\"]: (none) → \"front\"".to_owned(),
@@ -97,7 +97,7 @@ fn who_had_set_a_value_is_told_unless_it_was_us() {
         d["spec"]["template"]["spec"]["containers"][0]["image"] = json!("b");
     });
     assert_eq!(
-        told(&before, &after),
+        lines_of(&before, &after),
         [
             "metadata.labels.a: \"b\" → \"c\"",
             "spec.replicas: 5 → 3 (was set by kubectl-edit at 2026-01-02T00:00:00Z)",
@@ -110,7 +110,7 @@ fn who_had_set_a_value_is_told_unless_it_was_us() {
 fn values_of_secrets_are_masked_as_flux_masks_them() {
     let secret = |data: Value| json!({"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "data": data});
     assert_eq!(
-        told(
+        lines_of(
             &secret(json!({"a": "c2VjcmV0", "b": "c2VjcmV0"})),
             &secret(json!({"a": "aHVudGVy", "c": "aHVudGVy"}))
         ),
@@ -124,14 +124,18 @@ fn values_of_secrets_are_masked_as_flux_masks_them() {
         (json!(null), json!({"a": "aHVudGVy"})),
         (json!("aHVudGVy"), json!({"a": {"b": "aHVudGVy"}})),
     ] {
-        let told = told(&secret(before), &secret(after)).join("\n");
+        let told = lines_of(&secret(before), &secret(after)).join("\n");
         assert!(told.contains("***") && !told.contains("aHVudGVy"), "{told}");
     }
     let copy = |value: &str| {
         let key = "kubectl.kubernetes.io/last-applied-configuration";
         json!({"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"annotations": {key: value}}})
     };
-    assert!(!told(&copy("aHVudGVy"), &copy("")).join("").contains("aHVudGVy"));
+    assert!(
+        !lines_of(&copy("aHVudGVy"), &copy(""))
+            .join("")
+            .contains("aHVudGVy")
+    );
 }
 
 #[test]

@@ -425,7 +425,7 @@ impl Index {
         entry.told = false;
         entry.told_taken = false;
         let drift = entry.reportable(id)?;
-        entry.tell(&drift);
+        entry.mark_reported(&drift);
         Some(Due {
             drift,
             after: Duration::ZERO,
@@ -507,14 +507,14 @@ impl Entry {
 
     fn evaluate(&mut self, id: &ObjectId, now: Instant) -> Option<Due> {
         let drift = self.reportable(id)?;
-        self.tell(&drift);
+        self.mark_reported(&drift);
         Some(Due {
             drift,
             after: self.pause(now),
         })
     }
 
-    fn tell(&mut self, drift: &Drift) {
+    fn mark_reported(&mut self, drift: &Drift) {
         match drift.what {
             What::Taken => self.told_taken = true,
             What::Modified | What::Deleted => self.told = true,

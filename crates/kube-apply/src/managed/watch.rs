@@ -124,7 +124,7 @@ fn take_in(inner: &Arc<Inner>, kind: &Resource, event: Event<Glimpse>) {
             }
         }
     };
-    due.into_iter().for_each(|due| inner.tell(Some(due)));
+    due.into_iter().for_each(|due| inner.notify(Some(due)));
 }
 
 /// Permission is missing, or the kind is gone: neither changes because the same request is sent again soon.

@@ -108,7 +108,7 @@ fn start(hub: &Hub, request: WaitRequest) -> JoinHandle<Outcome> {
     tokio::spawn(async move { hub.wait(request).await })
 }
 
-fn told(outcome: &Outcome) -> String {
+fn shown(outcome: &Outcome) -> String {
     outcome
         .report()
         .map_or_else(|| "healthy".to_owned(), ToString::to_string)
@@ -243,7 +243,7 @@ async fn time_outs_name_every_object_that_is_not_there_yet() {
     assert_eq!(begun.elapsed(), Duration::from_secs(60));
     assert!(matches!(outcome, Outcome::TimedOut(_)));
     assert_eq!(
-        told(&outcome),
+        shown(&outcome),
         "timeout waiting for: [Deployment/default/web status: 'InProgress': 1 of 3 replicas available, \
          Deployment/default/gone status: 'NotFound': does not exist]"
     );
@@ -276,7 +276,7 @@ async fn a_time_out_tells_the_cause() {
     }
     let outcome = hub.wait(request(vec![applied(&web)])).await;
     assert_eq!(
-        told(&outcome),
+        shown(&outcome),
         "timeout waiting for: [Deployment/default/web status: 'InProgress': 1 of 3 replicas available: \
          pod web-new container app: ImagePullBackOff (image nginx:nope): not found]"
     );
@@ -300,7 +300,7 @@ async fn with_fail_fast_the_first_failure_ends_the_wait() {
     api.has_served("watch", 1).await;
     api.put(DEPLOYMENTS, stalled("bad"));
     assert_eq!(
-        told(&wait.await.unwrap()),
+        shown(&wait.await.unwrap()),
         "failed early due to stalled resources: [Deployment/default/bad status: 'Failed': \
          no progress within the deadline of 600s: it has timed out progressing]"
     );
@@ -406,7 +406,7 @@ async fn a_job_with_a_ttl_is_done_once_it_is_gone() {
     api.delete(JOBS, "migrate");
     assert_eq!(with_ttl.await.unwrap(), Outcome::Healthy);
     assert_eq!(
-        told(&without.await.unwrap()),
+        shown(&without.await.unwrap()),
         "timeout waiting for: [Job/default/migrate status: 'NotFound': does not exist]"
     );
 }
@@ -441,7 +441,7 @@ async fn a_refused_watch_ends_the_wait_at_once_and_is_tried_anew_by_the_next() {
     api.refuse(DEPLOYMENTS, 403);
     let begun = Instant::now();
     assert_eq!(
-        told(&hub.wait(request(vec![applied(&web)])).await),
+        shown(&hub.wait(request(vec![applied(&web)])).await),
         "failed early due to stalled resources: [Deployment/default/web status: 'Unknown': \
          cannot list and watch deployments.apps: user cannot use /apis/apps/v1/deployments]"
     );
@@ -468,7 +468,7 @@ async fn a_watch_that_expires_or_breaks_lists_again_or_resumes() {
     api.delete(DEPLOYMENTS, "gone");
     assert_eq!(wait.await.unwrap(), Outcome::Healthy);
     assert_eq!(api.requests("list"), 2);
-    assert!(told(&deleted.await.unwrap()).contains("'NotFound'"));
+    assert!(shown(&deleted.await.unwrap()).contains("'NotFound'"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -493,7 +493,7 @@ async fn a_server_that_fails_for_a_while_only_delays() {
         labelled: true,
         ..foreign(&job("migrate", &json!([])))
     };
-    let text = told(&hub.wait(request(vec![target])).await);
+    let text = shown(&hub.wait(request(vec![target])).await);
     assert!(
         text.starts_with("timeout waiting for: [Job/default/migrate status: 'Unknown': failed to"),
         "{text}"
@@ -540,7 +540,7 @@ async fn a_crash_looping_pod_fails_its_stateful_set() {
             {"name": "db", "state": {"waiting": {"reason": "CrashLoopBackOff"}}}]})),
     );
     assert_eq!(
-        told(&wait.await.unwrap()),
+        shown(&wait.await.unwrap()),
         "failed early due to stalled resources: [StatefulSet/default/db status: 'Failed': \
          0 of 1 replicas ready, 1 pod has failed]"
     );
@@ -565,7 +565,7 @@ async fn a_pod_that_finds_no_node_fails_when_its_time_is_up() {
         begun.elapsed()
     );
     assert_eq!(
-        told(&outcome),
+        shown(&outcome),
         "failed early due to stalled resources: [Pod/default/one status: 'Failed': \
          no node takes it: 0/1 nodes are available: \
          pod one: Unschedulable: 0/1 nodes are available]"
@@ -595,7 +595,7 @@ async fn a_kind_that_is_not_served_yet_is_waited_for() {
         ..request(vec![foreign(&web)])
     };
     assert_eq!(
-        told(&hub.wait(hasty).await),
+        shown(&hub.wait(hasty).await),
         "timeout waiting for: [Deployment/default/web status: 'Unknown': the server does not serve the kind]"
     );
     assert_eq!(patient.await.unwrap(), Outcome::Healthy);
@@ -612,7 +612,7 @@ impl Resolve for Panics {
 #[tokio::test(start_paused = true)]
 async fn a_panic_in_a_watch_ends_its_waits_and_leaves_nothing_behind() {
     let hub = Hub::new(FakeApi::default().client(), Arc::new(Panics));
-    let text = told(&hub.wait(request(vec![foreign(&deployment("web", 1))])).await);
+    let text = shown(&hub.wait(request(vec![foreign(&deployment("web", 1))])).await);
     assert!(
         text.ends_with("status: 'Unknown': the watch has ended]"),
         "{text}"
@@ -625,7 +625,7 @@ async fn a_namespaced_object_needs_a_namespace() {
     let (api, hub) = setup();
     let mut target = foreign(&deployment("web", 1));
     target.id.namespace.clear();
-    let text = told(&hub.wait(request(vec![target])).await);
+    let text = shown(&hub.wait(request(vec![target])).await);
     assert!(
         text.ends_with("its kind is namespaced, but no namespace is given]"),
         "{text}"

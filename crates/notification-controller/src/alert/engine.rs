@@ -112,7 +112,7 @@ impl Engine {
             return Vec::new();
         };
         let resolved = failure.over("ready again", setting.now);
-        self.say(
+        self.send_or_hold(
             Message {
                 state: State::Resolved,
                 ..Message::plain(resolved)
@@ -135,7 +135,7 @@ impl Engine {
                     state: State::Resolved,
                     ..Message::plain(failure.over("deleted", setting.now))
                 };
-                messages.extend(self.say(message, setting));
+                messages.extend(self.send_or_hold(message, setting));
             }
         }
         messages
@@ -187,7 +187,7 @@ impl Engine {
         if says_success(&message.event.reason) && self.recover(object, setting).is_some() {
             message.state = State::Resolved;
         }
-        self.say(message, setting)
+        self.send_or_hold(message, setting)
     }
 
     /// Notes that an object works again. Returns what it failed with if people wait to be told: they were told of the failure.
@@ -225,7 +225,7 @@ impl Engine {
         } else {
             State::Event
         };
-        self.say(
+        self.send_or_hold(
             Message {
                 state,
                 ..Message::plain(event)
@@ -246,7 +246,7 @@ impl Engine {
     }
 
     /// Says it now, or keeps it to be said with others.
-    fn say(&mut self, message: Message, setting: &Setting<'_>) -> Vec<Message> {
+    fn send_or_hold(&mut self, message: Message, setting: &Setting<'_>) -> Vec<Message> {
         let error = message.event.is_error().then(|| message.key.clone());
         let (said, place) = self.place(message, setting);
         match (error, place) {

@@ -172,7 +172,7 @@ async fn carry_out(
                 error = invalid.message,
                 "Reconciliation failed terminally due to configuration error"
             );
-            tell(context, object, Severity::Error, invalid.reason, &message);
+            publish(context, object, Severity::Error, invalid.reason, &message);
             write(context, object, Report::Invalid(&invalid)).await?;
             Ok(Next::Terminal)
         }
@@ -186,7 +186,7 @@ async fn carry_out(
                 close();
             }
             tracing::error!(error = message, "Reconciler error");
-            tell(context, object, Severity::Error, reasons::FAILED, &message);
+            publish(context, object, Severity::Error, reasons::FAILED, &message);
             let message = &message;
             write(context, object, Report::NoToken { message, may_pass }).await?;
             Ok(Next::Backoff)
@@ -219,7 +219,7 @@ async fn opened_in_part(
 ) -> anyhow::Result<Next> {
     if write(context, object, Report::Unserved { path, message }).await? {
         tracing::error!(error = message, "Receiver names kinds that are not served");
-        tell(context, object, Severity::Error, served::REASON, message);
+        publish(context, object, Severity::Error, served::REASON, message);
     }
     Ok(Next::Done)
 }
@@ -234,7 +234,7 @@ async fn opened(context: &Context, object: &Receiver, path: &str) -> anyhow::Res
         .unwrap_or(api::meta::Duration::from_secs(600));
     let message = format!("Reconciliation finished, next run in {interval}");
     tracing::info!("{message}");
-    tell(context, object, Severity::Info, reasons::SUCCEEDED, &message);
+    publish(context, object, Severity::Info, reasons::SUCCEEDED, &message);
     Ok(Next::After(Duration::from(interval).max(Duration::from_secs(1))))
 }
 
@@ -333,7 +333,7 @@ async fn write(context: &Context, object: &Receiver, report: Report<'_>) -> anyh
     }
 }
 
-fn tell(context: &Context, object: &Receiver, severity: Severity, reason: &str, message: &str) {
+fn publish(context: &Context, object: &Receiver, severity: Severity, reason: &str, message: &str) {
     context
         .events
         .publish(object, severity, reason, message, BTreeMap::new());

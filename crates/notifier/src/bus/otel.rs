@@ -43,7 +43,7 @@ pub(super) fn check(target: &Target) -> Result<(), Error> {
 /// Sends the span.
 pub(super) async fn send(http: Http<'_>, notification: &Notification) -> Result<Sent, Error> {
     match render(http.target, notification, Timestamp::now())? {
-        Some(request) => http.say(vec![request]).await,
+        Some(request) => http.send_all(vec![request]).await,
         None => Ok(Sent::default()),
     }
 }

@@ -258,6 +258,6 @@ pub(crate) async fn say_to(
         let path = &request.url[url::Position::BeforePath..];
         request.url = format!("{server}{path}").parse().expect("it is a URL");
     }
-    let said = Http { edge, target, mask }.say(requests).await;
+    let said = Http { edge, target, mask }.send_all(requests).await;
     said.map_err(|error| error.masked(mask))
 }

@@ -128,7 +128,7 @@ fn pem(label: &str, der: &[u8]) -> String {
 }
 
 /// "good", or why not.
-fn told<T>(verdict: Result<T, Error>) -> String {
+fn verdict_of<T>(verdict: Result<T, Error>) -> String {
     verdict.map_or_else(|error| error.to_string(), |_| "good".to_owned())
 }
 
@@ -141,7 +141,7 @@ fn keyless(root: &TrustedRoot, json: &str, digest: &str, identities: &[(&str, &s
         root,
         identities: &identities,
     };
-    told(authority.verify_bundle(json.as_bytes(), digest))
+    verdict_of(authority.verify_bundle(json.as_bytes(), digest))
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn each_kind_of_key_is_understood() {
         let key = signer.public_key();
         let authority = Authority::Key(&key);
         assert_eq!(
-            told(authority.verify_simple(&signer.simple(DIGEST), DIGEST)),
+            verdict_of(authority.verify_simple(&signer.simple(DIGEST), DIGEST)),
             "good",
             "{}",
             signer.pem()
@@ -158,7 +158,7 @@ fn each_kind_of_key_is_understood() {
         let bundle = signer.bundle(DIGEST).to_string();
         assert!(is_bundle(bundle.as_bytes()));
         assert_eq!(
-            told(authority.verify_bundle(bundle.as_bytes(), DIGEST)),
+            verdict_of(authority.verify_bundle(bundle.as_bytes(), DIGEST)),
             "good",
             "{}",
             signer.pem()
@@ -175,14 +175,14 @@ fn a_signature_by_another_key_or_about_something_else_is_not_good() {
     let wrong_key = "invalid signature when validating with the public key";
     let wrong_digest = format!("invalid or missing digest in claim: '{OTHER}' instead of '{DIGEST}'");
     assert_eq!(
-        told(authority.verify_simple(&other.simple(DIGEST), DIGEST)),
+        verdict_of(authority.verify_simple(&other.simple(DIGEST), DIGEST)),
         wrong_key
     );
     assert_eq!(
-        told(authority.verify_simple(&signer.simple(OTHER), DIGEST)),
+        verdict_of(authority.verify_simple(&signer.simple(OTHER), DIGEST)),
         wrong_digest
     );
-    let bundle = |bundle: Value| told(authority.verify_bundle(bundle.to_string().as_bytes(), DIGEST));
+    let bundle = |bundle: Value| verdict_of(authority.verify_bundle(bundle.to_string().as_bytes(), DIGEST));
     assert_eq!(bundle(other.bundle(DIGEST)), wrong_key);
     assert_eq!(bundle(signer.bundle(OTHER)), wrong_digest);
 }
@@ -196,17 +196,17 @@ fn what_was_tampered_with_is_not_good() {
     let mut simple = signer.simple(OTHER);
     simple.payload = signer.simple(DIGEST).payload;
     let wrong_key = "invalid signature when validating with the public key";
-    assert_eq!(told(authority.verify_simple(&simple, DIGEST)), wrong_key);
+    assert_eq!(verdict_of(authority.verify_simple(&simple, DIGEST)), wrong_key);
     let mut bundle = signer.bundle(OTHER);
     bundle["dsseEnvelope"]["payload"] = signer.bundle(DIGEST)["dsseEnvelope"]["payload"].clone();
     assert_eq!(
-        told(authority.verify_bundle(bundle.to_string().as_bytes(), DIGEST)),
+        verdict_of(authority.verify_bundle(bundle.to_string().as_bytes(), DIGEST)),
         wrong_key
     );
     let mut bundle = signer.bundle(DIGEST);
     bundle["dsseEnvelope"]["payloadType"] = "text/plain".into();
     assert_eq!(
-        told(authority.verify_bundle(bundle.to_string().as_bytes(), DIGEST)),
+        verdict_of(authority.verify_bundle(bundle.to_string().as_bytes(), DIGEST)),
         wrong_key
     );
 }
@@ -219,7 +219,7 @@ fn nonsense_is_named() {
     let bundle = |change: fn(&mut Value)| {
         let mut bundle = signer.bundle(DIGEST);
         change(&mut bundle);
-        told(authority.verify_bundle(bundle.to_string().as_bytes(), DIGEST))
+        verdict_of(authority.verify_bundle(bundle.to_string().as_bytes(), DIGEST))
     };
     assert_eq!(
         bundle(|b| b["mediaType"] = "text/plain".into()),
@@ -240,13 +240,13 @@ fn nonsense_is_named() {
     let mut simple = signer.simple(DIGEST);
     simple.payload = b"{}".to_vec();
     assert_eq!(
-        told(authority.verify_simple(&simple, DIGEST)),
+        verdict_of(authority.verify_simple(&simple, DIGEST)),
         "failed to parse the payload"
     );
     let mut simple = signer.simple(DIGEST);
     simple.signature = "?".to_owned();
     assert_eq!(
-        told(authority.verify_simple(&simple, DIGEST)),
+        verdict_of(authority.verify_simple(&simple, DIGEST)),
         "failed to parse the signature"
     );
     assert!(!is_bundle(b"{}") && !is_bundle(b"nonsense"));
@@ -259,7 +259,7 @@ fn what_a_key_says_of_an_artifact_is_no_signature() {
     let authority = Authority::Key(&key);
     let told_of = |predicate_type: &str| {
         let json = signer.statement(DIGEST, predicate_type).to_string();
-        let verdict = told(authority.verify_bundle(json.as_bytes(), DIGEST));
+        let verdict = verdict_of(authority.verify_bundle(json.as_bytes(), DIGEST));
         (is_attestation(json.as_bytes()), verdict)
     };
     for predicate_type in [
@@ -410,7 +410,7 @@ fn a_promise_of_the_public_log_is_enough_for_the_old_form() {
     let verdict = |change: fn(&mut SimpleSignature)| {
         let mut signature = recorded_simple();
         change(&mut signature);
-        told(simple::verify_keyless(&signature, &root, &[]))
+        verdict_of(simple::verify_keyless(&signature, &root, &[]))
     };
     assert_eq!(verdict(|_| ()), "good");
     let verified = simple::verify_keyless(&recorded_simple(), &root, &[]).unwrap();
@@ -419,7 +419,7 @@ fn a_promise_of_the_public_log_is_enough_for_the_old_form() {
     let logged: i64 = logged.as_str().unwrap().parse().unwrap();
     assert_eq!(verified.recorded_at.map(Timestamp::as_second), Some(logged));
     let nobody = [Identity::new("^https://nobody$", ".*").unwrap()];
-    let refused = told(simple::verify_keyless(&recorded_simple(), &root, &nobody));
+    let refused = verdict_of(simple::verify_keyless(&recorded_simple(), &root, &nobody));
     assert!(
         refused.starts_with("none of the expected identities matched"),
         "{refused}"
@@ -456,7 +456,7 @@ fn a_promise_of_the_public_log_is_enough_for_the_old_form() {
         identities: &[],
     };
     assert_eq!(
-        told(authority.verify_simple(&recorded_simple(), DIGEST)),
+        verdict_of(authority.verify_simple(&recorded_simple(), DIGEST)),
         "failed to parse the payload"
     );
 }
@@ -480,7 +480,7 @@ fn only_the_given_installation_is_trusted() {
             root: &root,
             identities: &[],
         };
-        told(authority.verify_bundle(REKOR_1.as_bytes(), RECORDED))
+        verdict_of(authority.verify_bundle(REKOR_1.as_bytes(), RECORDED))
     };
     assert_eq!(verdict(SigstoreInstance::PublicGood), ATTESTED);
     let refused = verdict(SigstoreInstance::Staging);

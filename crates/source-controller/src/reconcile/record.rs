@@ -27,7 +27,7 @@ pub(crate) async fn write_status<K: Kind>(
 }
 
 /// Publishes an event, and logs it. Logs name the object through the span of the reconcile.
-pub(crate) fn tell<K: Kind>(object: &K, event: Event, context: &Context<K>) {
+pub(crate) fn publish<K: Kind>(object: &K, event: Event, context: &Context<K>) {
     let Event {
         severity,
         reason,

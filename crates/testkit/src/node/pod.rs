@@ -47,7 +47,7 @@ pub(super) async fn run(host: Arc<Host>, pod: Pod, mut wanted: watch::Receiver<W
             Ok(()) => break,
             Err(problem) => {
                 host.network.set_ready(&uid, false);
-                tell(&host, &pod, &failed(&pod, starts, &format!("{problem:#}"))).await;
+                write_status(&host, &pod, &failed(&pod, starts, &format!("{problem:#}"))).await;
             }
         }
         let gone = wanted.wait_for(|wanted| matches!(wanted, Wanted::Gone { .. }));
@@ -105,7 +105,7 @@ async fn run_once(
         let ready = is_ready(&plan, folder).await;
         if told != Some(ready) {
             host.network.set_ready(&pod.uid().unwrap_or_default(), ready);
-            tell(host, pod, &running(pod, &plan, starts, ready)).await;
+            write_status(host, pod, &running(pod, &plan, starts, ready)).await;
             told = Some(ready);
         }
         _ = tokio::time::timeout(LOOK, wanted.changed()).await;
@@ -206,7 +206,7 @@ fn now() -> Value {
 }
 
 /// Writes the status. What cannot be written is written with the next change.
-async fn tell(host: &Host, pod: &Pod, status: &Value) {
+async fn write_status(host: &Host, pod: &Pod, status: &Value) {
     let pods: Api<Pod> = Api::namespaced(host.client.clone(), &pod.namespace().unwrap_or_default());
     let patch = Patch::Merge(json!({"status": status}));
     _ = pods

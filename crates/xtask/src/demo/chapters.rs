@@ -12,8 +12,8 @@ use super::witness::Witness;
 use super::world::World;
 
 /// Plays all chapters, and checks at the end that everything is Ready.
-pub(crate) async fn tell(story: &mut Story, world: &World, witness: &mut Witness) -> Result<()> {
-    first_sync::tell(story, world, witness).await?;
-    commit::tell(story, world, witness).await?;
-    by_hand::tell(story, world, witness).await
+pub(crate) async fn play(story: &mut Story, world: &World, witness: &mut Witness) -> Result<()> {
+    first_sync::play(story, world, witness).await?;
+    commit::play(story, world, witness).await?;
+    by_hand::play(story, world, witness).await
 }

@@ -149,7 +149,7 @@ impl Witness {
                     seen[index] = (expectation.check)(&self.known).map(|detail| (now, detail));
                 }
             }
-            tell(story, &expectations, &seen, &mut told)?;
+            show(story, &expectations, &seen, &mut told)?;
             if told.iter().all(|told| *told) {
                 return Ok(());
             }
@@ -190,7 +190,7 @@ impl Witness {
     }
 }
 
-fn tell(
+fn show(
     story: &Story,
     expectations: &[Expectation],
     seen: &[Option<(Instant, String)>],

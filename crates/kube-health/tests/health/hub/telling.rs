@@ -68,7 +68,7 @@ async fn pods_that_may_not_be_listed_are_named_as_what_is_lacking() {
     api.refuse(PODS, 403);
     let outcome = hub.wait(request(vec![applied(&web)])).await;
     assert_eq!(
-        told(&outcome),
+        shown(&outcome),
         "timeout waiting for: [Deployment/default/web status: 'InProgress': 1 of 3 replicas available: \
          the cause cannot be looked up: user cannot use /apis/apps/v1/namespaces/default/replicasets]"
     );
@@ -81,9 +81,9 @@ async fn pods_that_may_not_be_listed_are_named_as_what_is_lacking() {
     );
     let outcome = hub.wait(request(vec![applied(&web)])).await;
     assert!(
-        told(&outcome).ends_with("1 of 3 replicas available: pod web-1: Evicted]"),
+        shown(&outcome).ends_with("1 of 3 replicas available: pod web-1: Evicted]"),
         "{}",
-        told(&outcome)
+        shown(&outcome)
     );
 }
 
@@ -109,9 +109,9 @@ async fn the_newest_job_of_a_cron_job_is_looked_at() {
     api.put("/apis/batch/v1/namespaces/default/cronjobs", cron_job.clone());
     let outcome = hub.wait(request(vec![foreign(&cron_job)])).await;
     assert!(
-        told(&outcome).ends_with(": pod run-2 container main: exit code 2]"),
+        shown(&outcome).ends_with(": pod run-2 container main: exit code 2]"),
         "{}",
-        told(&outcome)
+        shown(&outcome)
     );
 }
 
@@ -157,9 +157,9 @@ async fn of_other_kinds_the_last_fresh_warning_is_told_unless_the_object_says_it
         );
         let outcome = hub.wait(request(vec![applied(&thing)])).await;
         assert!(
-            told(&outcome).ends_with(end),
+            shown(&outcome).ends_with(end),
             "{end} is not at the end of {}",
-            told(&outcome)
+            shown(&outcome)
         );
     }
     let asked = "involvedObject.kind%3DThing%2CinvolvedObject.name%3Dthing";

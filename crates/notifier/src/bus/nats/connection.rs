@@ -91,7 +91,7 @@ impl Connection {
         if let (Value::Object(fields), Value::Object(login)) = (&mut fields, login) {
             fields.extend(login);
         }
-        self.say(format!("CONNECT {fields}\r\nPING\r\n").as_bytes())
+        self.write(format!("CONNECT {fields}\r\nPING\r\n").as_bytes())
             .await?;
         self.pong()
             .await
@@ -109,13 +109,13 @@ impl Connection {
         let mut message = format!("PUB {subject} {}\r\n", payload.len()).into_bytes();
         message.extend_from_slice(payload);
         message.extend_from_slice(b"\r\nPING\r\n");
-        self.say(&message).await?;
+        self.write(&message).await?;
         self.pong()
             .await
             .map_err(|error| error.within("error publishing message to server"))
     }
 
-    async fn say(&mut self, bytes: &[u8]) -> Result<(), Error> {
+    async fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let broken = |error: std::io::Error| Error::passing(format!("error connecting to server: {error}"));
         self.stream.write_all(bytes).await.map_err(broken)?;
         self.stream.flush().await.map_err(broken)
@@ -127,7 +127,7 @@ impl Connection {
             let line = line(&mut self.stream, &mut self.read).await?;
             match line.split(' ').next().unwrap_or_default() {
                 "PONG" => return Ok(()),
-                "PING" => self.say(b"PONG\r\n").await?,
+                "PING" => self.write(b"PONG\r\n").await?,
                 "-ERR" => return Err(refused(&line)),
                 _ => {}
             }

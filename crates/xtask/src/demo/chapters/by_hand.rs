@@ -12,7 +12,7 @@ use crate::demo::story::Story;
 use crate::demo::witness::{Witness, expect};
 use crate::demo::world::World;
 
-pub(super) async fn tell(story: &mut Story, world: &World, witness: &mut Witness) -> Result<()> {
+pub(super) async fn play(story: &mut Story, world: &World, witness: &mut Witness) -> Result<()> {
     story.chapter("Changes by hand")?;
     delete_settings(story, world, witness).await?;
     edit_settings(story, world, witness).await?;

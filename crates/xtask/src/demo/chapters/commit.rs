@@ -14,7 +14,7 @@ use crate::demo::world::{World, manifests, short};
 const OLD_IMAGE: &str = "registry.k8s.io/pause:3.9";
 pub(super) const NEW_IMAGE: &str = "registry.k8s.io/pause:3.10";
 
-pub(super) async fn tell(story: &mut Story, world: &World, witness: &mut Witness) -> Result<()> {
+pub(super) async fn play(story: &mut Story, world: &World, witness: &mut Witness) -> Result<()> {
     story.chapter("A commit: a new image, and a ConfigMap less")?;
     let changes = [
         replace("deploy/deployment.yaml", OLD_IMAGE, NEW_IMAGE)?,

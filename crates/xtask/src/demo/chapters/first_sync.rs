@@ -18,7 +18,7 @@ const SHOP: &[&str] = &[
 const REPORTER: &[&str] = &["ConfigMap/reporter-settings", "Deployment/reporter"];
 const IMAGE: &str = "registry.k8s.io/pause:3.9";
 
-pub(super) async fn tell(story: &mut Story, world: &World, witness: &mut Witness) -> Result<()> {
+pub(super) async fn play(story: &mut Story, world: &World, witness: &mut Witness) -> Result<()> {
     story.chapter("First sync: a Git repository and an OCI artifact")?;
     let namespace = world.namespace.as_str();
     let sources = [

@@ -138,11 +138,11 @@ async fn go_through(spec: &Value, plan: Vec<Planned>) {
             break;
         }
     }
-    assert_eq!(ended, Some(Ended::Done), "{}", told(&world));
+    assert_eq!(ended, Some(Ended::Done), "{}", history_of(&world));
     assert!(
         conditions::is_true(&world.saved.conditions, READY),
         "{}",
-        told(&world)
+        history_of(&world)
     );
     let last = world.records.values().next_back().expect("something is released");
     assert_eq!(last.info.status, Status::Deployed);
@@ -153,11 +153,11 @@ async fn go_through(spec: &Value, plan: Vec<Planned>) {
         .records
         .values()
         .filter(|release| release.info.status == Status::Deployed);
-    assert!(!alone || deployed.count() == 1, "{}", told(&world));
+    assert!(!alone || deployed.count() == 1, "{}", history_of(&world));
 }
 
 /// Describes a world in which the test failed.
-fn told(world: &World) -> String {
+fn history_of(world: &World) -> String {
     let records = world.records.values();
     let records = records.map(|release| format!("v{} {}", release.version, release.info.status));
     let ready = conditions::get(&world.saved.conditions, READY);
@@ -192,7 +192,7 @@ fn prop_ended(ended: Option<&Ended>, world: &World) {
     assert!(
         matches!(ended, Some(Ended::Done | Ended::Stalled(_))),
         "{ended:?} {}",
-        told(world)
+        history_of(world)
     );
 }
 
