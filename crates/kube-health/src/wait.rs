@@ -126,6 +126,8 @@ pub(crate) struct Tracked {
     pub(crate) verdict: Verdict,
     /// Pods to look at while the object is in progress; see [`Seen::pods`].
     pub(crate) pods: Option<String>,
+    /// Message of a failure that the status still has from before the change.
+    left_over: Option<String>,
     seen: bool,
     gone_is_done: bool,
     refused: bool,
@@ -147,6 +149,10 @@ impl Tracked {
             baseline: Baseline::of(target),
             verdict,
             pods: None,
+            left_over: target
+                .initial
+                .as_ref()
+                .and_then(|object| left_over(object, rule, now)),
             seen: target.initial.is_some(),
             gone_is_done: jobs_with_ttl.contains(&target.id),
             refused: false,
@@ -172,8 +178,14 @@ impl Tracked {
             }
             Reading::Seen(seen) if !self.baseline.is_after(&seen) => {
                 self.seen = true;
-                self.verdict = seen.verdict.clone();
                 self.pods.clone_from(&seen.pods);
+                let is_failed = seen.verdict.status == Status::Failed;
+                if is_failed && self.left_over.as_ref() == Some(&seen.verdict.message) {
+                    let message = format!("its status is from before the change: {}", seen.verdict.message);
+                    self.verdict = Verdict::in_progress(message);
+                } else {
+                    self.verdict = seen.verdict.clone();
+                }
             }
             Reading::Seen(_) => {}
         }
@@ -207,6 +219,20 @@ impl Tracked {
             why: None,
         }
     }
+}
+
+/// The failure that a status has from before the change that made this generation. Controllers may report a generation as
+/// observed before they have replaced the conditions of the one before (Deployments do), and it has not failed by that.
+fn left_over(object: &Value, rule: &dyn Rule, now: Timestamp) -> Option<String> {
+    let generation = object.pointer("/metadata/generation")?.clone();
+    let observed = object.pointer("/status/observedGeneration")?;
+    if *observed == generation {
+        return None;
+    }
+    let mut object = object.clone();
+    *object.pointer_mut("/status/observedGeneration")? = generation;
+    let verdict = rule.verdict(&object, now);
+    (verdict.status == Status::Failed).then_some(verdict.message)
 }
 
 /// Whether a wait is at its end.

@@ -307,6 +307,27 @@ async fn with_fail_fast_the_first_failure_ends_the_wait() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_failure_from_before_the_change_does_not_end_the_wait() {
+    let (api, hub) = setup();
+    let mut changed = stalled("web");
+    changed["metadata"]["generation"] = json!(3);
+    let changed = api.put(DEPLOYMENTS, changed);
+    let wait = start(&hub, request(vec![applied(&changed)]));
+    api.has_served("watch", 1).await;
+    let mut observed = stalled("web");
+    observed["metadata"]["generation"] = json!(3);
+    observed["status"]["observedGeneration"] = json!(3);
+    // The generation is reported first, beside the conditions of the one before.
+    api.put(DEPLOYMENTS, observed.clone());
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(!wait.is_finished(), "it was blamed for what was before");
+    observed["status"]["conditions"][0]["message"] = json!("the new one has timed out progressing");
+    api.put(DEPLOYMENTS, observed);
+    let failed = shown(&wait.await.unwrap());
+    assert!(failed.contains("the new one has timed out"), "{failed}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_fail_fast_a_failure_waits_for_the_others_to_settle() {
     let (api, hub) = setup();
     let (bad, slow) = (
