@@ -11,5 +11,6 @@ mod leases;
 mod proposals;
 mod races;
 mod registries;
+mod way_back;
 mod whole;
 mod world;

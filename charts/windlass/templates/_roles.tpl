@@ -74,6 +74,10 @@
 - apiGroups: [delivery.windlass.dev]
   resources: [changepolicies]
   verbs: [get, list, watch]
+# Their failures hold back what was pushed (windlass.dev/hold-failed).
+- apiGroups: [kustomize.toolkit.fluxcd.io]
+  resources: [kustomizations]
+  verbs: [get, list, watch]
 - apiGroups: [source.toolkit.fluxcd.io]
   resources: [gitrepositories]
   verbs: [get, list, watch]

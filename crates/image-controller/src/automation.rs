@@ -15,22 +15,35 @@ mod status;
 pub(crate) mod target;
 mod update;
 mod way;
+mod way_back;
 pub(crate) mod writers;
 
 use std::sync::Arc;
 
+use api::delivery::CHANGE_POLICY;
 use api::image::{ImagePolicy, ImageUpdateAutomation};
 use controller_kit::ObjectKey;
 use controller_kit::events::Severity;
 use controller_kit::queue::Outcome;
 use jiff::Timestamp;
+use kube::ResourceExt as _;
 
 use self::error::Error;
 use self::run::Run;
 use self::way::Way;
+use self::way_back::WayBack;
 use crate::context::Context;
 use crate::pace;
 use crate::record::Unrecorded;
+
+/// Annotations of an automation that say how it works.
+pub(crate) const ANNOTATIONS: [&str; 3] = [CHANGE_POLICY, way_back::HOLD_FAILED, way_back::HOLD_REVERTED];
+
+/// Returns whether the automation looks at what becomes of a Kustomization of its namespace.
+pub(crate) fn follows_delivery(object: &ImageUpdateAutomation, name: &str) -> bool {
+    let names = object.annotations().get(way_back::HOLD_FAILED);
+    names.is_some_and(|names| names.split(',').any(|one| one.trim() == name))
+}
 
 /// Brings a repository up to date with the policies.
 pub(crate) async fn reconcile(key: ObjectKey, context: Arc<Context>) -> Outcome {
@@ -48,8 +61,8 @@ pub(crate) async fn reconcile(key: ObjectKey, context: Arc<Context>) -> Outcome 
 /// How a run ended without a failure.
 enum Ended {
     Ran(Box<Run>, Vec<Arc<ImagePolicy>>),
-    /// No window is open before then.
-    Waits(Timestamp),
+    /// No window is open before then. With the choices that were held back.
+    Waits(Timestamp, Vec<String>),
 }
 
 async fn update(object: Arc<ImageUpdateAutomation>, context: &Context) -> Result<Outcome, Unrecorded> {
@@ -61,7 +74,7 @@ async fn update(object: Arc<ImageUpdateAutomation>, context: &Context) -> Result
             let again = run.proposed.iter().filter_map(|proposed| proposed.again).min();
             (status, run.events(), again)
         }
-        Ok(Ended::Waits(time)) => (status::waits(&object, time, now), Vec::new(), Some(time)),
+        Ok(Ended::Waits(time, held)) => (status::waits(&object, time, now), held, Some(time)),
         Err(error) => {
             let failed = status::failed(&object, &error, now);
             return writer.fail(object, failed).await;
@@ -89,11 +102,25 @@ async fn update(object: Arc<ImageUpdateAutomation>, context: &Context) -> Result
 }
 
 async fn carry_out(object: &ImageUpdateAutomation, context: &Context) -> Result<Ended, Error> {
-    let chosen = chosen::policies(object, context)?;
-    let run = match way::way(object, context).await? {
-        Way::Commit => direct::run(object, &chosen.policies, context).await?,
+    let mut chosen = chosen::policies(object, context)?;
+    let way_back = WayBack::read(object)?;
+    let mut held = Vec::new();
+    if let Some(way_back) = &way_back {
+        let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
+        let failed = way_back.failed(&chosen.policies, &way_back.failures(namespace, context));
+        held = way_back::hold(failed, context).await?;
+        chosen = chosen::policies(object, context)?;
+    }
+    let mut run = match way::way(object, context).await? {
+        Way::Commit => direct::run(object, &chosen.policies, way_back.as_ref(), context).await?,
         Way::PullRequest(spec) => proposal::run(object, &chosen, &spec, context).await?,
-        Way::Wait(time) => return Ok(Ended::Waits(time)),
+        Way::Wait(time) => return Ok(Ended::Waits(time, held)),
     };
+    if let Some(way_back) = &way_back {
+        way_back
+            .record(object, &chosen.policies, &run, &context.client)
+            .await?;
+    }
+    run.held.splice(0..0, held);
     Ok(Ended::Ran(Box::new(run), chosen.policies))
 }

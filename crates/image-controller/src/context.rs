@@ -15,6 +15,7 @@ use remote_access::identity::Identities;
 use transport::http;
 
 use crate::automation::{kept, proposal::heads::Heads, writers::Writers};
+use crate::delivery::Delivery;
 use crate::record::Writer;
 use crate::tags;
 
@@ -25,6 +26,8 @@ pub(crate) struct Context {
     pub(crate) policies: Writer<ImagePolicy>,
     pub(crate) automations: Writer<ImageUpdateAutomation>,
     pub(crate) sources: Cache<GitRepository>,
+    /// What becomes of what was pushed.
+    pub(crate) deliveries: Cache<Delivery>,
     /// To wake what builds upon a change.
     pub(crate) queues: Queues,
     pub(crate) tags: tags::Store,

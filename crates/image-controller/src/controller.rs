@@ -14,12 +14,13 @@ use controller_kit::telemetry::reconcile_span;
 use controller_kit::{Context as Kit, ObjectKey};
 use futures::StreamExt as _;
 use git_client::Algorithms;
-use kube::runtime::reflector::ObjectRef;
+use kube::runtime::reflector::{ObjectRef, Store};
 use remote_access::identity::Identities;
 use tracing::Instrument as _;
 
 use crate::automation::{self, kept, proposal::heads::Heads, target, writers::Writers};
 use crate::context::{Context, Queues};
+use crate::delivery::Delivery;
 use crate::flags::{AUTOMATION, Flags, REFLECTOR};
 use crate::record::{Kind, Writer};
 use crate::{policy, repository, tags};
@@ -48,7 +49,7 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     let (automations, touched_automations) = watch_into_store_noting::<ImageUpdateAutomation>(
         scoped_api(&kit.client, watch),
         watch,
-        &[CHANGE_POLICY],
+        &automation::ANNOTATIONS,
     );
     // New revisions of a source wake nothing: those wait for the interval, as in Flux.
     let (sources, touched_sources) = watch_changes(
@@ -62,6 +63,12 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         selecting(""),
         |policy: &ChangePolicy| Some(policy.metadata.generation),
     );
+    // Likewise: the definition is there only where Kustomizations are.
+    let (deliveries, touched_deliveries) = watch_changes(
+        scoped_api(&kit.client, watch),
+        selecting(""),
+        |delivery: &Delivery| Some(delivery.failed()),
+    );
     kit.metrics.objects(repositories.clone(), |_| true);
     kit.metrics.objects(policies.clone(), |_| true);
     kit.metrics.objects(automations.clone(), |_| true);
@@ -71,15 +78,14 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         policies: queue("imagepolicy"),
         automations: queue("imageupdateautomation"),
     };
-    let context = Arc::new(open(
-        &flags,
-        &kit,
-        &queues,
+    let stores = Stores {
         repositories,
         policies,
         automations,
         sources,
-    )?);
+        deliveries,
+    };
+    let context = Arc::new(open(&flags, &kit, &queues, stores)?);
     let tokens = context.identities.clone();
     kit.metrics.token_cache(move || tokens.token_cache());
 
@@ -97,6 +103,13 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
             std::future::ready(())
         })
     };
+    let wake_by_delivery = {
+        let context = context.clone();
+        touched_deliveries.for_each(move |delivery| {
+            wake_automations_after(&ObjectKey::from(delivery), &context);
+            std::future::ready(())
+        })
+    };
     let workers = flags.concurrent;
     tokio::select! {
         () = feed(touched_repositories, &queues.repositories) => anyhow::bail!("the watch of ImageRepositories ended"),
@@ -104,6 +117,7 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         () = feed(touched_automations, &queues.automations) => anyhow::bail!("the watch of ImageUpdateAutomations ended"),
         () = wake => anyhow::bail!("the watch of GitRepositories ended"),
         () = wake_by_policy => anyhow::bail!("the watch of ChangePolicies ended"),
+        () = wake_by_delivery => anyhow::bail!("the watch of Kustomizations ended"),
         result = async {
             listed(&context).await;
             tokio::try_join!(
@@ -205,15 +219,27 @@ fn wake_automations_under(policy: &ObjectKey, context: &Context) {
     }
 }
 
-fn open(
-    flags: &Flags,
-    kit: &Kit,
-    queues: &Queues,
-    repositories: kube::runtime::reflector::Store<ImageRepository>,
-    policies: kube::runtime::reflector::Store<ImagePolicy>,
-    automations: kube::runtime::reflector::Store<ImageUpdateAutomation>,
-    sources: kube::runtime::reflector::Store<GitRepository>,
-) -> anyhow::Result<Context> {
+/// Wakes the automations that follow a delivery.
+fn wake_automations_after(delivery: &ObjectKey, context: &Context) {
+    for automation in context.automations.cache.store().state() {
+        if automation.metadata.namespace.as_deref() == Some(&*delivery.namespace)
+            && automation::follows_delivery(&automation, &delivery.name)
+        {
+            context.queues.automations.add(ObjectKey::of(&*automation));
+        }
+    }
+}
+
+/// What is watched.
+struct Stores {
+    repositories: Store<ImageRepository>,
+    policies: Store<ImagePolicy>,
+    automations: Store<ImageUpdateAutomation>,
+    sources: Store<GitRepository>,
+    deliveries: Store<Delivery>,
+}
+
+fn open(flags: &Flags, kit: &Kit, queues: &Queues, stores: Stores) -> anyhow::Result<Context> {
     let token = &flags.common.token;
     let object_level = flags
         .common
@@ -239,23 +265,24 @@ fn open(
         client: kit.client.clone(),
         repositories: Writer {
             client: kit.client.clone(),
-            cache: Cache::new(repositories),
+            cache: Cache::new(stores.repositories),
             recorder: recorder(REFLECTOR),
             manager: REFLECTOR,
         },
         policies: Writer {
             client: kit.client.clone(),
-            cache: Cache::new(policies),
+            cache: Cache::new(stores.policies),
             recorder: recorder(REFLECTOR),
             manager: REFLECTOR,
         },
         automations: Writer {
             client: kit.client.clone(),
-            cache: Cache::new(automations),
+            cache: Cache::new(stores.automations),
             recorder: recorder(AUTOMATION),
             manager: AUTOMATION,
         },
-        sources: Cache::new(sources),
+        sources: Cache::new(stores.sources),
+        deliveries: Cache::new(stores.deliveries),
         queues: queues.clone(),
         tags: tags::Store::open(flags.storage_path.clone()).context("failed to open the storage path")?,
         clients: transport::http::Clients::default(),

@@ -6,6 +6,7 @@
 mod automation;
 mod context;
 mod controller;
+mod delivery;
 mod flags;
 mod pace;
 mod policy;

@@ -1,5 +1,7 @@
 //! The commit that is made, and its push.
 
+use std::collections::BTreeMap;
+
 use api::image::{GitSpec, ImageUpdateAutomation};
 use change_policy::mark::Commit as Mark;
 use git_client::commit::{Draft, Person};
@@ -10,7 +12,6 @@ use git_client::{Object, ObjectId};
 use jiff::Timestamp;
 use tokio::time::Instant;
 use transport::stop::Stop;
-use yaml_setters::Setters;
 
 use super::error::Error;
 use super::kept::Kept;
@@ -33,6 +34,8 @@ pub(super) struct Made {
     /// None if nothing changes.
     pub(super) commit: Option<Commit>,
     pub(super) notes: Vec<String>,
+    /// What became of the markers of each policy.
+    pub(super) tallies: BTreeMap<String, update::Tally>,
 }
 
 /// A commit to be made.
@@ -89,15 +92,15 @@ pub(super) async fn blocking<T: Send + 'static>(
 pub(super) async fn make(
     object: ImageUpdateAutomation,
     kept: Kept,
-    setters: Setters,
+    values: update::Values,
     key: Option<Key>,
 ) -> Result<(Made, Kept), Error> {
     blocking(kept, move |kept| {
         let path = object.spec.update.as_ref();
         let path = path.and_then(|update| update.path.as_deref());
         let Kept { checkout, plain } = kept;
-        let updated = update::update(&checkout.pack, path.unwrap_or_default(), &setters, plain)?;
-        let notes = updated.all_notes();
+        let updated = update::update(&checkout.pack, path.unwrap_or_default(), &values, plain)?;
+        let (notes, tallies) = (updated.all_notes(), updated.tallies);
         let base = checkout.resolved.commit;
         let commit = match object.spec.git {
             Some(git) if !updated.contents.is_empty() => {
@@ -125,6 +128,7 @@ pub(super) async fn make(
             revision: checkout.resolved.revision.clone(),
             commit,
             notes,
+            tallies,
         })
     })
     .await

@@ -11,8 +11,9 @@ use controller_kit::runtime::should_reconcile_now;
 use super::checkout::{Fetched, advanced, fetch, keep, within};
 use super::commit::{make, push_commit, second_push};
 use super::error::Error;
-use super::run::{Pushed, Run};
+use super::run::{Looked, Pushed, Run};
 use super::target::{self, Target};
+use super::way_back::{self, WayBack};
 use super::{chosen, races, signing, update};
 use crate::context::Context;
 
@@ -20,12 +21,14 @@ use crate::context::Context;
 pub(super) async fn run(
     object: &ImageUpdateAutomation,
     policies: &[Arc<ImagePolicy>],
+    way_back: Option<&WayBack>,
     context: &Context,
 ) -> Result<Run, Error> {
     let target = target::find(object, context).await?;
     let key = signing::key(object, context).await?;
-    let setters = update::setters(policies.iter().map(|policy| &**policy));
-    let known = known_revision(object, policies, &target);
+    let values = update::values(policies.iter().map(|policy| &**policy));
+    let must_look = way_back.is_some_and(WayBack::must_look);
+    let known = known_revision(object, policies, &target).filter(|_| !must_look);
     let _turn = context
         .writers
         .turn(target.remotes.url.as_str(), &target.branch)
@@ -39,22 +42,30 @@ pub(super) async fn run(
                 keep(place, kept, context);
                 return Ok(Run {
                     revision,
-                    pushed: None,
-                    notes: None,
-                    proposed: Vec::new(),
+                    ..Run::default()
                 });
             }
             Fetched::Checkout { kept, stop, is_new } => (kept, stop, is_new),
         };
-        let making = make(object.clone(), kept, setters.clone(), key.clone());
+        let making = make(object.clone(), kept, values.clone(), key.clone());
         let (made, kept) = within(target.timeout, &stop, making).await?;
-        let Some(commit) = made.commit else {
+        let looked = Looked {
+            base: made.base.to_string(),
+            tallies: made.tallies,
+        };
+        let reverted = match way_back {
+            Some(way_back) if !target.switches() => way_back.reverted(policies, &looked),
+            _ => Vec::new(),
+        };
+        let held = way_back::hold(reverted, context).await?;
+        let Some(commit) = made.commit.filter(|_| held.is_empty()) else {
             keep(place, Some(kept).filter(|_| !is_new), context);
             return Ok(Run {
                 revision: made.revision,
-                pushed: None,
                 notes: Some(made.notes),
-                proposed: Vec::new(),
+                looked: Some(looked),
+                held,
+                ..Run::default()
             });
         };
         let from = Some(made.base).filter(|_| !is_new);
@@ -70,7 +81,8 @@ pub(super) async fn run(
                         message: commit.message,
                     }),
                     notes: Some(made.notes),
-                    proposed: Vec::new(),
+                    looked: Some(looked),
+                    ..Run::default()
                 });
             }
             Err(error) if error.is_moved() => {

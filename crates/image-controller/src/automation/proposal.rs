@@ -20,7 +20,6 @@ use api::image::{ImagePolicy, ImageUpdateAutomation};
 use change_policy::mark::Change;
 use forge::Forge;
 use forge::pull_request::{PullRequest, State};
-use yaml_setters::Setters;
 
 use self::group::Proposal;
 use self::work::{Group, Work, data};
@@ -29,7 +28,7 @@ use super::chosen::Chosen;
 use super::commit;
 use super::error::Error;
 use super::kept::Kept;
-use super::run::Run;
+use super::run::{Looked, Run};
 use super::target::{self, Target};
 use super::update::{self, Updated};
 use super::{message, races, signing};
@@ -64,7 +63,7 @@ pub(super) async fn run(
         context,
         is_settled: chosen.is_settled,
     };
-    let all = update::setters(policies.iter().map(|policy| &**policy));
+    let all = update::values(policies.iter().map(|policy| &**policy));
     for attempt in 1..=races::MAX_TRIES {
         let pass = tokio::time::timeout(RUN_TIMEOUT, work.pass(&groups, &all));
         let passed = pass.await.unwrap_or_else(|_| {
@@ -122,7 +121,7 @@ fn groups(
         Ok::<_, Error>(Group {
             branch: branch_name(object, spec, policy, base)?,
             policy: policy.map(str::to_owned),
-            setters: update::setters(policies.iter().map(|policy| &**policy)),
+            values: update::values(policies.iter().map(|policy| &**policy)),
         })
     };
     if spec.grouping.unwrap_or_default() == Grouping::All {
@@ -183,7 +182,7 @@ fn branch_name(
 
 impl Work<'_> {
     /// One look at everything; None if the base moved on the way.
-    async fn pass(&self, groups: &[Group], all: &Setters) -> Result<Option<Run>, Error> {
+    async fn pass(&self, groups: &[Group], all: &update::Values) -> Result<Option<Run>, Error> {
         let place = self.target.place(self.object);
         let kept = place.as_ref().and_then(|place| self.context.kept.take(place));
         let fetched = fetch(&self.target, None, kept, self.context).await?;
@@ -195,30 +194,32 @@ impl Work<'_> {
         let path = self.path();
         let mut run = Run {
             revision,
-            pushed: None,
-            notes: None,
-            proposed: Vec::new(),
+            ..Run::default()
         };
-        let setters: Vec<_> = groups.iter().map(|group| group.setters.clone()).collect();
+        let values: Vec<_> = groups.iter().map(|group| group.values.clone()).collect();
         let all = all.clone();
         let updating = commit::blocking(kept, move |kept| {
             let Kept { checkout, plain } = kept;
             let whole = update::update(&checkout.pack, &path, &all, plain)?;
             let mut each = Vec::new();
-            for setters in &setters {
+            for values in &values {
                 // Most runs find nothing, whatever the groups are.
                 let updated = if whole.contents.is_empty() {
                     Updated::default()
                 } else {
-                    update::update(&checkout.pack, &path, setters, plain)?
+                    update::update(&checkout.pack, &path, values, plain)?
                 };
                 let wanted = wanted(&checkout.pack, &updated)?;
                 each.push((updated, wanted));
             }
-            Ok((whole.all_notes(), each))
+            Ok((whole.all_notes(), whole.tallies, each))
         });
-        let ((notes, each), mut kept) = within(self.target.timeout, &stop, updating).await?;
+        let ((notes, tallies, each), mut kept) = within(self.target.timeout, &stop, updating).await?;
         run.notes = Some(notes);
+        run.looked = Some(Looked {
+            base: base.to_string(),
+            tallies,
+        });
         // Those that are open count before new ones are opened, whatever their order.
         let mut requests = Vec::new();
         for group in groups {

@@ -1,7 +1,11 @@
 //! What came of a run.
 
+use std::collections::BTreeMap;
+
 use git_client::ObjectId;
 use jiff::Timestamp;
+
+use super::update::Tally;
 
 /// Characters of a commit that are shown.
 const SHOWN: usize = 7;
@@ -9,14 +13,27 @@ const SHOWN: usize = 7;
 const MAX_SHOWN: usize = 16 << 10;
 
 /// A run that came to its end.
+#[derive(Default)]
 pub(crate) struct Run {
     /// Of the branch that was edited, as it is now.
     pub(crate) revision: String,
     pub(crate) pushed: Option<Pushed>,
     /// Markers without effect; None if the repository was not looked at.
     pub(crate) notes: Option<Vec<String>>,
+    /// What was found in the files of the base; None if the repository was not looked at.
+    pub(crate) looked: Option<Looked>,
+    /// Choices that were held back, in a line each.
+    pub(crate) held: Vec<String>,
     /// With pull requests: where each group of changes stands.
     pub(crate) proposed: Vec<Proposed>,
+}
+
+/// What was found in the files of a commit.
+pub(crate) struct Looked {
+    /// The commit.
+    pub(crate) base: String,
+    /// What became of the markers of each policy, by `namespace:name`.
+    pub(crate) tallies: BTreeMap<String, Tally>,
 }
 
 /// A commit that was pushed.
@@ -42,7 +59,7 @@ impl Run {
     /// What happened, for people.
     pub(super) fn events(&self) -> Vec<String> {
         let events = self.proposed.iter().filter_map(|proposed| proposed.event.clone());
-        let mut events: Vec<_> = events.collect();
+        let mut events: Vec<_> = self.held.iter().cloned().chain(events).collect();
         if let (Some(pushed), true) = (&self.pushed, self.proposed.is_empty()) {
             let branch = self.revision.split('@').next().unwrap_or_default();
             let commit = pushed.commit.to_string();

@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::error::Error;
 use super::run::{Proposed, Run};
-use super::{target, way};
+use super::{target, way, way_back};
 use crate::record::{Failed, succeeded};
 
 /// Words for a repository that is as it should be.
@@ -124,6 +124,8 @@ fn verdict(error: &Error) -> (&'static str, bool) {
         }
         Error::Way(way::Error::Invalid { .. }) => ("InvalidChangePolicy", false),
         Error::Way(way::Error::Read(_)) => ("ChangePolicyNotFound", false),
+        Error::WayBack(way_back::Error::Invalid { .. }) => ("InvalidAnnotation", true),
+        Error::WayBack(_) => (reasons::FAILED, false),
         Error::SignIn(_) | Error::Forge(_) => ("ForgeOperationFailed", false),
         Error::Target(_) | Error::Signing(_) => ("SourceManagerFailed", false),
         Error::Message(Message::RemovedField { .. }) => ("RemovedTemplateField", true),

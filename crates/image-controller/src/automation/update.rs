@@ -1,11 +1,13 @@
 //! The files of a commit with the images of policies in them. Pure but for the pack; runs on a blocking thread.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use api::image::ImagePolicy;
 use git_client::ObjectId;
 use git_client::edit::Changes;
 use git_client::pack::{self, Node, Pack};
+use image_policy::hold::Holds;
+use kube::ResourceExt as _;
 use yaml_setters::{Change, Outcome, Setters};
 
 /// Key of markers.
@@ -40,11 +42,54 @@ pub(crate) struct Updated {
     pub(crate) notes: Vec<String>,
     /// How many of those there are.
     pub(crate) problems: usize,
+    /// What became of the markers of each policy, by `namespace:name`.
+    pub(crate) tallies: BTreeMap<String, Tally>,
+}
+
+/// What became of the markers of a policy.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    /// Values that are changed.
+    pub(crate) changed: usize,
+    /// Values that are what the policy has chosen.
+    pub(crate) kept: usize,
 }
 
 /// The values that markers may name.
-pub(crate) fn setters<'a>(policies: impl IntoIterator<Item = &'a ImagePolicy>) -> Setters {
-    let mut setters = Setters::new();
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Values {
+    setters: Setters,
+    /// Policies whose choice is held back: what they mark stays as it is. By `namespace:name`.
+    held: BTreeSet<String>,
+}
+
+/// How markers name a policy.
+pub(crate) fn key(policy: &ImagePolicy) -> String {
+    let meta = &policy.metadata;
+    let (namespace, name) = (meta.namespace.as_deref(), meta.name.as_deref());
+    format!("{}:{}", namespace.unwrap_or_default(), name.unwrap_or_default())
+}
+
+/// The policy that a marker names, without the part of its image.
+fn policy_of(setter: &str) -> &str {
+    let mut colons = setter.match_indices(':');
+    match (colons.next(), colons.next()) {
+        (_, Some((end, _))) => &setter[..end],
+        _ => setter,
+    }
+}
+
+/// Returns whether people, or a delivery that failed, hold back what the policy has chosen.
+fn is_held(policy: &ImagePolicy, tag: &str) -> bool {
+    let annotation = policy.annotations().get(image_policy::hold::ANNOTATION);
+    let holds = Holds::parse(annotation.map(String::as_str)).unwrap_or_default();
+    holds.get(tag).is_some()
+}
+
+/// The values of what policies have chosen.
+pub(crate) fn values<'a>(policies: impl IntoIterator<Item = &'a ImagePolicy>) -> Values {
+    let mut values = Values::default();
+    let setters = &mut values.setters;
     for policy in policies {
         let Some(image) = policy
             .status
@@ -53,15 +98,17 @@ pub(crate) fn setters<'a>(policies: impl IntoIterator<Item = &'a ImagePolicy>) -
         else {
             continue;
         };
-        let meta = &policy.metadata;
-        let (namespace, name) = (meta.namespace.as_deref(), meta.name.as_deref());
-        let key = format!("{}:{}", namespace.unwrap_or_default(), name.unwrap_or_default());
+        let key = key(policy);
+        if is_held(policy, &image.tag) {
+            values.held.insert(key);
+            continue;
+        }
         setters.insert(format!("{key}:tag"), image.tag.clone());
         setters.insert(format!("{key}:name"), image.name.clone());
         setters.insert(format!("{key}:digest"), image.digest.clone().unwrap_or_default());
         setters.insert(key, image.to_string());
     }
-    setters
+    values
 }
 
 /// Sets the marked values of all files below the path. `plain` are files that are known to have no marker; afterwards it
@@ -69,7 +116,7 @@ pub(crate) fn setters<'a>(policies: impl IntoIterator<Item = &'a ImagePolicy>) -
 pub(crate) fn update(
     pack: &Pack,
     path: &str,
-    setters: &Setters,
+    values: &Values,
     plain: &mut HashSet<ObjectId>,
 ) -> Result<Updated, Error> {
     let root = cleaned(path);
@@ -105,7 +152,7 @@ pub(crate) fn update(
             Err(error) => return Err(error.into()),
         }
         if yaml_setters::may_have_markers(&content, MARKER) {
-            updated.file(&root, path, &content, setters);
+            updated.file(&root, path, &content, values);
         } else {
             plain.insert(id);
         }
@@ -123,18 +170,21 @@ impl Updated {
         notes
     }
 
-    fn file(&mut self, root: &str, path: String, content: &[u8], setters: &Setters) {
+    fn file(&mut self, root: &str, path: String, content: &[u8], values: &Values) {
         let Ok(text) = std::str::from_utf8(content) else {
             return self.note(format!("{path}: the file is not UTF-8"));
         };
-        let update = match yaml_setters::update(text, MARKER, setters) {
+        let update = match yaml_setters::update(text, MARKER, &values.setters) {
             Ok(update) => update,
             Err(error) => return self.note(format!("{path}:{}: {}", error.line, error.problem)),
         };
         for marker in update.markers {
             let (line, setter) = (marker.line, marker.setter);
+            let policy = policy_of(&setter);
             match marker.outcome {
-                Outcome::Changed | Outcome::UpToDate => {}
+                Outcome::Changed => self.tally(policy).changed += 1,
+                Outcome::UpToDate => self.tally(policy).kept += 1,
+                Outcome::UnknownSetter if values.held.contains(policy) => {}
                 Outcome::UnknownSetter => self.note(format!(
                     "{path}:{line}: the marker names '{setter}', which is no policy that this automation applies"
                 )),
@@ -150,6 +200,10 @@ impl Updated {
             self.files.insert(shown, update.changes);
             self.contents.insert(path, Some(text.into_bytes()));
         }
+    }
+
+    fn tally(&mut self, policy: &str) -> &mut Tally {
+        self.tallies.entry(policy.to_owned()).or_default()
     }
 
     /// Paths and setters are a repository's: what they say is cut, and made fit to be shown.
@@ -227,12 +281,38 @@ mod tests {
             "status": {"latestRef": {"name": "ghcr.io/app", "tag": "v1", "digest": "sha256:1"}},
         }))
         .unwrap();
-        let setters = setters([&policy]);
-        let get = |key: &str| setters.get(key).map(String::as_str);
+        let values = values([&policy]);
+        let get = |key: &str| values.setters.get(key).map(String::as_str);
         assert_eq!(get("ns:app"), Some("ghcr.io/app:v1@sha256:1"));
         assert_eq!(get("ns:app:tag"), Some("v1"));
         assert_eq!(get("ns:app:name"), Some("ghcr.io/app"));
         assert_eq!(get("ns:app:digest"), Some("sha256:1"));
         assert_eq!(get("other:app"), None);
+    }
+
+    #[test]
+    fn a_marker_names_a_policy_and_perhaps_a_part() {
+        for (setter, expected) in [
+            ("ns:app", "ns:app"),
+            ("ns:app:tag", "ns:app"),
+            ("app", "app"),
+            ("", ""),
+        ] {
+            assert_eq!(policy_of(setter), expected);
+        }
+    }
+
+    #[test]
+    fn a_choice_that_is_held_back_is_not_set() {
+        let policy: ImagePolicy = serde_json::from_value(serde_json::json!({
+            "metadata": {"name": "app", "namespace": "ns",
+                "annotations": {"windlass.dev/held-tags": r#"[{"tag": "v1"}]"#}},
+            "spec": {"imageRepositoryRef": {"name": "app"}, "policy": {}},
+            "status": {"latestRef": {"name": "ghcr.io/app", "tag": "v1"}},
+        }))
+        .unwrap();
+        let values = values([&policy]);
+        assert!(values.setters.is_empty());
+        assert!(values.held.contains("ns:app"));
     }
 }

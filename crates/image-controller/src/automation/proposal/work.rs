@@ -6,7 +6,6 @@ use change_policy::mark::Commit as Mark;
 use forge::Forge;
 use git_client::ObjectId;
 use git_client::push::Move;
-use yaml_setters::Setters;
 
 use crate::automation::commit::{self, Commit};
 use crate::automation::error::Error;
@@ -20,7 +19,7 @@ pub(super) struct Group {
     pub(super) branch: String,
     /// Name of the policy; None for all.
     pub(super) policy: Option<String>,
-    pub(super) setters: Setters,
+    pub(super) values: update::Values,
 }
 
 /// What all groups of a run share.
