@@ -1,5 +1,7 @@
 //! Registries that fail, and lists of tags that are not what they should be.
 
+use std::time::Duration;
+
 use anyhow::ensure;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
@@ -49,6 +51,41 @@ fn a_scan_that_fails_says_why_and_changes_no_choice() {
                 text(object, "/status/latestRef/tag") == "1.1.0"
             })
             .await?;
+        Ok(())
+    });
+}
+
+#[test]
+fn a_pause_that_a_registry_asks_for_holds_for_all_images_of_it() {
+    play("pauses", async |scene| {
+        let any = || json!({"policy": {"semver": {"range": "*"}}});
+        for name in ["web", "api"] {
+            scene.push(name, &["1.0.0"]).await?;
+            scene.follow(name, any()).await?;
+            scene.wait("ImagePolicy", name, objects::is_ready).await?;
+        }
+        let repository = |name: &str| format!("{}/{name}", scene.namespace);
+        let busy = Fault::TooManyRequests(Duration::from_secs(600));
+        scene.world.registry.set_fault(&repository("web"), busy);
+        scene.poke("ImageRepository", "web").await?;
+        let failed = |object: &_| condition(object, "Ready").is_some_and(|(status, ..)| status == "False");
+        scene.wait("ImageRepository", "web", failed).await?;
+
+        let asked = || scene.world.registry.requests(&repository("api")).len();
+        let before = asked();
+        let token = scene.poke("ImageRepository", "api").await?;
+        let waits = |object: &_| {
+            text(object, "/status/lastHandledReconcileAt") == token
+                && condition(object, "Reconciling")
+                    .is_some_and(|(_, _, message)| message.contains("asked for a pause until 2"))
+        };
+        let object = scene.wait("ImageRepository", "api", waits).await?;
+        ensure!(
+            objects::is_ready(&object),
+            "what was found before stays: {:#}",
+            object.data
+        );
+        assert_eq!(asked(), before, "it was asked all the same");
         Ok(())
     });
 }

@@ -16,6 +16,7 @@ use transport::http;
 
 use crate::automation::{kept, proposal::heads::Heads, writers::Writers};
 use crate::delivery::Delivery;
+use crate::pauses::Pauses;
 use crate::record::Writer;
 use crate::tags;
 
@@ -33,6 +34,8 @@ pub(crate) struct Context {
     pub(crate) tags: tags::Store,
     pub(crate) clients: http::Clients,
     pub(crate) registries: oci_client::registry::Memory,
+    /// Pauses that registries asked for.
+    pub(crate) pauses: Pauses,
     pub(crate) sigstore: oci_verify::SigstoreRoot,
     pub(crate) identities: Identities,
     pub(crate) ssh_algorithms: Algorithms,

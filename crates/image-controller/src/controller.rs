@@ -22,6 +22,7 @@ use crate::automation::{self, kept, proposal::heads::Heads, target, writers::Wri
 use crate::context::{Context, Queues};
 use crate::delivery::Delivery;
 use crate::flags::{AUTOMATION, Flags, REFLECTOR};
+use crate::pauses::Pauses;
 use crate::record::{Kind, Writer};
 use crate::{policy, repository, tags};
 
@@ -287,6 +288,7 @@ fn open(flags: &Flags, kit: &Kit, queues: &Queues, stores: Stores) -> anyhow::Re
         tags: tags::Store::open(flags.storage_path.clone()).context("failed to open the storage path")?,
         clients: transport::http::Clients::default(),
         registries: oci_client::registry::Memory::default(),
+        pauses: Pauses::default(),
         sigstore: flags.sigstore.root()?,
         identities: identities.locked(locked),
         ssh_algorithms: Algorithms::new(&flags.ssh_kex_algos, &flags.ssh_hostkey_algos)?,

@@ -9,6 +9,7 @@ mod controller;
 mod delivery;
 mod flags;
 mod pace;
+mod pauses;
 mod policy;
 mod record;
 mod repository;

@@ -130,6 +130,9 @@ async fn update(object: Arc<ImagePolicy>, context: &Context) -> Result<Outcome, 
         Err(Error::NoTags(_)) if status::has_chosen(&object) => {
             Ok(Outcome::After(context.requeue_dependency))
         }
+        Err(Error::Registry(registry::Error::Paused { rest, .. })) if status::has_chosen(&object) => {
+            Ok(Outcome::After(rest))
+        }
         Err(error) => fail(object, &error, context).await,
     }
 }
@@ -233,6 +236,7 @@ async fn fail(object: Arc<ImagePolicy>, error: &Error, context: &Context) -> Res
     let outcome = context.policies.fail(object.clone(), failed).await?;
     Ok(match error {
         Error::NoTags(_) | Error::NoRepository(_) => Outcome::After(context.requeue_dependency),
+        Error::Registry(registry::Error::Paused { rest, .. }) => Outcome::After(*rest),
         Error::NoneEligible(passed_over) => {
             pace::by(Outcome::Done, due(&object, passed_over, context, now), now)
         }

@@ -20,7 +20,6 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 use oci_client::name::Name;
 use sha2::{Digest as _, Sha256};
-use transport::http;
 
 use crate::context::Context;
 use crate::pace;
@@ -98,6 +97,11 @@ async fn update(
     };
     match scanned {
         Ok(scanned) => conclude(object, key, uid, scanned, context).await,
+        Err(Error::Access(paused @ registry::Error::Paused { rest, .. })) => {
+            let status = status::paused(&object, &paused, now);
+            writer.write(object, &status).await?;
+            Ok(Outcome::After(later(rest)))
+        }
         Err(error) => fail(object, &error, context).await,
     }
 }
@@ -142,30 +146,25 @@ async fn conclude(
 async fn fail(object: Arc<ImageRepository>, error: &Error, context: &Context) -> Result<Outcome, Unrecorded> {
     let failed = status::failed(&object, error, Timestamp::now());
     let outcome = context.repositories.fail(object, failed).await?;
-    Ok(match pause(error) {
-        // A little later than asked, so that not all objects of a registry come back in the same moment.
-        Some(pause) if outcome == Outcome::Backoff => Outcome::After(pause.mul_f64(1.0 + 0.1 * random())),
+    Ok(match registry::pause(error) {
+        Some(pause) if outcome == Outcome::Backoff => Outcome::After(later(pause)),
         _ => outcome,
     })
 }
 
-/// The pause that the registry asked for.
-fn pause(error: &(dyn std::error::Error + 'static)) -> Option<Duration> {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if let Some(http::Error::Status { retry_after, .. }) = error.downcast_ref::<http::Error>() {
-            return retry_after.map(http::RetryAfter::pause);
-        }
-        next = error.source();
-    }
-    None
+/// A little later than asked, so that not all objects of a registry come back in the same moment.
+fn later(pause: Duration) -> Duration {
+    pause.mul_f64(1.0 + 0.1 * random())
 }
 
 /// Lists all tags of the image, and leaves out what is excluded.
 async fn scan(object: &ImageRepository, name: Name, context: &Context) -> Result<Scanned, Error> {
     let exclusions = exclusions(object)?;
     let repository = registry::repository(object, name, context).await?;
-    let tags = repository.tags().await.map_err(Error::Scan)?;
+    let tags = repository.tags().await.map_err(|error| {
+        registry::heed(&error, object, &repository, context);
+        Error::Scan(error)
+    })?;
     // A registry may have many thousands of tags, and each is held against all patterns.
     let sorting = tokio::task::spawn_blocking(move || {
         let tags = sorted(tags, &exclusions);

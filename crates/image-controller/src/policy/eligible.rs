@@ -114,7 +114,7 @@ impl Candidates<'_> {
         let digest = match self.object.reflection() {
             ReflectionPolicy::Never => None,
             ReflectionPolicy::IfNotPresent if let Some(kept) = self.kept(tag) => Some(kept.to_owned()),
-            _ => Some(digest(&self.remote().await?, tag).await?.to_string()),
+            _ => Some(self.digest(&self.remote().await?, tag).await?.to_string()),
         };
         Ok(Picked {
             tag: tag.to_owned(),
@@ -145,6 +145,17 @@ impl Candidates<'_> {
         Ok(registry::repository(&self.repository, self.name.clone(), self.context).await?)
     }
 
+    async fn digest(&self, remote: &Repository, tag: &str) -> Result<Digest, Error> {
+        let digest = oci_client::digest_of_tag(remote, tag).await;
+        digest.map_err(|source| {
+            registry::heed(&source, &self.repository, remote, self.context);
+            Error::Digest {
+                tag: tag.to_owned(),
+                source,
+            }
+        })
+    }
+
     /// The image in the status, if it has this tag.
     fn chosen_before(&self, tag: &str) -> Option<&ImageRef> {
         let chosen = self.object.status.as_ref()?.latest_ref.as_ref()?;
@@ -161,14 +172,6 @@ impl Candidates<'_> {
 fn now_in_seconds() -> Timestamp {
     let now = Timestamp::now();
     now.round(Unit::Second).unwrap_or(now)
-}
-
-async fn digest(remote: &Repository, tag: &str) -> Result<Digest, Error> {
-    let digest = oci_client::digest_of_tag(remote, tag).await;
-    digest.map_err(|source| Error::Digest {
-        tag: tag.to_owned(),
-        source,
-    })
 }
 
 /// The candidates under their demands.
@@ -193,7 +196,7 @@ impl Inspection<'_> {
             }
             let digest = match kept {
                 Some(kept) if self.candidates.object.reflection() == ReflectionPolicy::IfNotPresent => kept,
-                _ => digest(&self.remote, tag).await?,
+                _ => self.candidates.digest(&self.remote, tag).await?,
             };
             let is_old = was_chosen && kept.is_none_or(|kept| kept == digest);
             let Err(unmet) = self.judge(tag, digest, is_old).await? else {

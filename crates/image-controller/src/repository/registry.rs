@@ -1,8 +1,11 @@
 //! The registry of an image, with the credentials that the ImageRepository refers to.
 
+use std::time::Duration;
+
 use api::image::ImageRepository;
 use api::source::OCIProvider;
 use cloud_identity::Identity;
+use jiff::{Timestamp, Unit};
 use oci_client::credentials;
 use oci_client::name::Name;
 use oci_client::registry::Repository;
@@ -13,6 +16,7 @@ use transport::{auth, http};
 use workload_identity::Exchange;
 
 use crate::context::Context;
+use crate::pauses::Way;
 
 /// Why a registry cannot be asked.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +39,16 @@ pub(crate) enum Error {
     /// The data of `spec.certSecretRef`.
     #[error("failed to configure transport options")]
     Tls(#[from] auth::Error),
+    /// The registry asked for a pause, because of this object or another.
+    #[error("the registry '{host}' asked for a pause until {until}")]
+    Paused {
+        /// Name of the registry.
+        host: String,
+        /// When the pause ends.
+        until: Timestamp,
+        /// How long the pause lasts.
+        rest: Duration,
+    },
     /// No client can be made of it.
     #[error("failed to configure transport options")]
     Build(#[source] http::Error),
@@ -106,12 +120,50 @@ pub(crate) async fn repository(
         .clients
         .get(&settings.towards(name.host()))
         .map_err(Error::Build)?;
-    Ok(Repository {
+    let remote = Repository {
         name,
         insecure: spec.insecure,
         credentials,
         client,
         memory: context.registries.clone(),
         deadline,
-    })
+    };
+    match context.pauses.rest(&Way::new(object, &remote)) {
+        None => Ok(remote),
+        Some(rest) => {
+            let until = Timestamp::now().saturating_add(rest).unwrap_or(Timestamp::MAX);
+            Err(Error::Paused {
+                host: remote.name.host().to_owned(),
+                until: until.round(Unit::Second).unwrap_or(until),
+                rest,
+            })
+        }
+    }
+}
+
+/// Remembers a pause that the registry asked for, if the error says so.
+pub(crate) fn heed(
+    error: &(dyn std::error::Error + 'static),
+    object: &ImageRepository,
+    remote: &Repository,
+    context: &Context,
+) {
+    if let Some(pause) = pause(error) {
+        context.pauses.pause(Way::new(object, remote), pause);
+    }
+}
+
+/// The pause that a registry asked for, now or before.
+pub(crate) fn pause(error: &(dyn std::error::Error + 'static)) -> Option<Duration> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(asked) = error.downcast_ref::<http::RetryAfter>() {
+            return Some(asked.pause());
+        }
+        if let Some(Error::Paused { rest, .. }) = error.downcast_ref::<Error>() {
+            return Some(*rest);
+        }
+        next = error.source();
+    }
+    None
 }

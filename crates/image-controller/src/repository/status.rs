@@ -35,6 +35,23 @@ pub(crate) fn scanned(object: &ImageRepository, scanned: &Scanned, now: Timestam
     status
 }
 
+/// The status while the registry is left alone. What was found before stays.
+pub(crate) fn paused(
+    object: &ImageRepository,
+    error: &registry::Error,
+    now: Timestamp,
+) -> ImageRepositoryStatus {
+    let mut status = begun(object);
+    let generation = object.metadata.generation.unwrap_or_default();
+    let fact = Fact::holds(
+        condition_types::RECONCILING,
+        reasons::PROGRESSING_WITH_RETRY,
+        error.to_string(),
+    );
+    conditions::set(&mut status.conditions, fact, generation, now);
+    status
+}
+
 /// The status when nothing was to be done.
 pub(crate) fn unchanged(object: &ImageRepository, now: Timestamp) -> ImageRepositoryStatus {
     let mut status = begun(object);

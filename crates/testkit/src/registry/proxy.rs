@@ -39,6 +39,8 @@ pub enum Access {
 pub enum Fault {
     /// Answers with this HTTP status.
     Status(u16),
+    /// Answers that there were too many requests, and asks for a pause (`Retry-After`).
+    TooManyRequests(Duration),
     /// Answers with this HTTP status when a blob is asked for.
     BlobStatus(u16),
     /// Changes the last byte of every blob.
@@ -142,6 +144,13 @@ async fn serve(State(shared): State<Arc<Shared>>, http_request: HttpRequest) -> 
     let is_blob = matches!(request.kind, Kind::BlobGet | Kind::BlobHead);
     match fault {
         Some(Fault::Status(status)) => return answer_status(status),
+        Some(Fault::TooManyRequests(pause)) => {
+            let mut answer = answer_status(429);
+            answer
+                .headers_mut()
+                .insert(header::RETRY_AFTER, pause.as_secs().into());
+            return answer;
+        }
         Some(Fault::BlobStatus(status)) if is_blob => return answer_status(status),
         Some(Fault::Delay(time)) => tokio::time::sleep(time).await,
         Some(Fault::Hang) => std::future::pending().await,
