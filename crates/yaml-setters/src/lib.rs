@@ -16,15 +16,18 @@
 mod attach;
 mod marker;
 mod object;
+mod unmarked;
 mod write;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
 use manifest::yaml::{Dialect, Kind, NodeId, Nodes, compose_all_annotated};
 
 use attach::Attached;
 pub use object::ObjectIdentifier;
+use unmarked::Place;
+pub use unmarked::{Image, Unmarked};
 
 /// Larger files are not read, in bytes.
 pub const MAX_FILE: usize = 3 << 20;
@@ -104,6 +107,14 @@ pub fn may_have_markers(text: &[u8], key: &str) -> bool {
 /// # Errors
 /// When the text is not YAML, or too large.
 pub fn update(text: &str, key: &str, setters: &Setters) -> Result<Update, Error> {
+    update_with(text, key, setters, &Unmarked::default())
+}
+
+/// Sets the marked values of a file, and images where no marker stands. A marker goes before what is found without one.
+///
+/// # Errors
+/// When the text is not YAML, or too large.
+pub fn update_with(text: &str, key: &str, setters: &Setters, unmarked: &Unmarked) -> Result<Update, Error> {
     if text.len() > MAX_FILE {
         let problem = format!("the file is larger than {MAX_FILE} bytes");
         return Err(Error { line: 1, problem });
@@ -117,6 +128,7 @@ pub fn update(text: &str, key: &str, setters: &Setters) -> Result<Update, Error>
     let mut edits = Vec::new();
     let mut values = HashMap::new();
     let mut update = Update::default();
+    let mut marked = HashSet::new();
     for (object, root) in object::objects(&nodes, &read.roots) {
         let mut walk = Walk {
             text,
@@ -127,9 +139,11 @@ pub fn update(text: &str, key: &str, setters: &Setters) -> Result<Update, Error>
             edits: &mut edits,
             values: &mut values,
             update: &mut update,
+            marked: &mut marked,
             places: &read.places,
         };
         walk.visit(root);
+        walk.unmarked(unmarked::places(&nodes, &walk.object, root, unmarked));
     }
     update.markers.extend(attached.left_over());
     update.markers.sort_by_key(|marker| marker.line);
@@ -179,6 +193,8 @@ struct Walk<'a, 't> {
     edits: &'a mut Vec<Edit>,
     values: &'a mut HashMap<NodeId, String>,
     update: &'a mut Update,
+    /// Scalars that have a marker, or were set.
+    marked: &'a mut HashSet<NodeId>,
     places: &'a HashMap<NodeId, Range<usize>>,
 }
 
@@ -204,27 +220,53 @@ impl Walk<'_, '_> {
         let Some((line, setter)) = self.attached.take(place, node.style) else {
             return;
         };
+        self.marked.insert(id);
         let outcome = match self.setters.get(&setter) {
             None => Outcome::UnknownSetter,
-            Some(new) if *new == node.value => Outcome::UpToDate,
-            Some(new) => {
-                self.edits.push(write::edit(self.text, place, node, new));
-                self.values.insert(id, new.clone());
-                self.update.changes.push(Change {
-                    object: self.object.clone(),
-                    old: node.value.clone(),
-                    new: new.clone(),
-                    setter: setter.clone(),
-                    line: node.line,
-                });
-                Outcome::Changed
-            }
+            Some(new) => self.set(id, new, &setter),
         };
         self.update.markers.push(Marker {
             line,
             setter,
             outcome,
         });
+    }
+
+    /// Sets what was found without markers.
+    fn unmarked(&mut self, places: Vec<Place<'_>>) {
+        for place in places {
+            let (id, setter, outcome) = match place {
+                Place::Set { id, .. } | Place::Unclear { id, .. } if self.marked.contains(&id) => continue,
+                Place::Set { id, new, setter } => (id, setter, self.set(id, &new, setter)),
+                Place::Unclear { id, problem } => (id, "", Outcome::Misplaced(problem)),
+            };
+            self.marked.insert(id);
+            self.update.markers.push(Marker {
+                line: self.nodes[id].line,
+                setter: setter.to_owned(),
+                outcome,
+            });
+        }
+    }
+
+    fn set(&mut self, id: NodeId, new: &str, setter: &str) -> Outcome {
+        let node = &self.nodes[id];
+        if node.value == new {
+            return Outcome::UpToDate;
+        }
+        let Some(place) = self.places.get(&id) else {
+            return Outcome::Misplaced("the value cannot be set where it stands");
+        };
+        self.edits.push(write::edit(self.text, place, node, new));
+        self.values.insert(id, new.to_owned());
+        self.update.changes.push(Change {
+            object: self.object.clone(),
+            old: node.value.clone(),
+            new: new.to_owned(),
+            setter: setter.to_owned(),
+            line: node.line,
+        });
+        Outcome::Changed
     }
 }
 
