@@ -260,10 +260,12 @@ fn a_hook_that_declines_is_quoted_and_a_bad_spec_stalls() {
             .follow("web", json!({"policy": {"semver": {"range": "*"}}}))
             .await?;
         scene.automate("auto", json!({}), json!({})).await?;
-        let failed = |object: &_| condition(object, "Ready").is_some_and(|(status, ..)| status == "False");
+        // At first, the GitRepository may not be known yet.
+        let failed = |object: &_| {
+            condition(object, "Ready").is_some_and(|(_, reason, _)| reason == "GitOperationFailed")
+        };
         let object = scene.wait("ImageUpdateAutomation", "auto", failed).await?;
-        let (_, reason, message) = condition(&object, "Ready").unwrap_or_default();
-        assert_eq!(reason, "GitOperationFailed");
+        let (_, _, message) = condition(&object, "Ready").unwrap_or_default();
         ensure!(message.contains("frozen until Monday"), "{message}");
 
         let removed =
@@ -274,6 +276,70 @@ fn a_hook_that_declines_is_quoted_and_a_bad_spec_stalls() {
         };
         scene.wait("ImageUpdateAutomation", "auto", stalled).await?;
         repository.commit("main", "unrelated", &[Change::write("x", "y")])?;
+        Ok(())
+    });
+}
+
+#[test]
+fn images_without_markers_are_set_where_annotations_say() {
+    play("unmarked", async |scene| {
+        let image = scene.image("web");
+        let pod =
+            |tag: &str| format!("kind: Pod\nspec:\n  containers:\n    - image: '{image}:{tag}' # plain\n");
+        let values = |tag: &str| {
+            format!(
+                "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nspec:\n  values:\n    image:\n      repository: \
+                 {image}\n      tag: {tag}\n"
+            )
+        };
+        let before = [
+            ("a/pod.yaml", pod("0.1.0")),
+            ("b/web.yaml", values("0.1.0")),
+            ("c/pod.yaml", pod("0.1.0")),
+        ];
+        let files: Vec<_> = before.iter().map(|(path, text)| (*path, text.as_str())).collect();
+        let repository = scene.git(&files).await?;
+        scene.push("web", &["1.0.0"]).await?;
+        scene
+            .follow("web", json!({"policy": {"semver": {"range": "*"}}}))
+            .await?;
+        scene
+            .automate(
+                "auto",
+                json!({}),
+                json!({"update": {"path": "a", "strategy": "Setters"}}),
+            )
+            .await?;
+        let looked = |object: &_| {
+            testkit::objects::is_ready(object) && text(object, "/status/observedPolicies/web/tag") == "1.0.0"
+        };
+        scene.wait("ImageUpdateAutomation", "auto", looked).await?;
+        ensure!(repository.git(&["log", "--format=%s", "main"])?.trim() == "first");
+
+        // The annotations take effect without anything else that changes.
+        let annotations = json!({"metadata": {"annotations": {
+            "windlass.dev/unmarked-images": "containers, values", "windlass.dev/update-paths": "b",
+        }}});
+        let automations = testkit::objects::api(
+            &scene.client,
+            crate::world::IMAGE,
+            "ImageUpdateAutomation",
+            &scene.namespace,
+        );
+        let parameters = kube::api::PatchParams::default();
+        automations
+            .patch("auto", &parameters, &kube::api::Patch::Merge(&annotations))
+            .await?;
+        scene.pushed("auto", "").await?;
+        let after = [
+            ("a/pod.yaml", pod("1.0.0")),
+            ("b/web.yaml", values("1.0.0")),
+            ("c/pod.yaml", pod("0.1.0")),
+        ];
+        for (path, expected) in after {
+            let text = repository.git(&["show", &format!("main:{path}")])?;
+            assert_eq!(text.trim_end(), expected.trim_end(), "{path}");
+        }
         Ok(())
     });
 }

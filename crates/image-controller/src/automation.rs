@@ -10,6 +10,7 @@ mod message;
 pub(crate) mod proposal;
 mod races;
 mod run;
+pub(crate) mod scope;
 mod signing;
 mod status;
 pub(crate) mod target;
@@ -37,7 +38,13 @@ use crate::pace;
 use crate::record::Unrecorded;
 
 /// Annotations of an automation that say how it works.
-pub(crate) const ANNOTATIONS: [&str; 3] = [CHANGE_POLICY, way_back::HOLD_FAILED, way_back::HOLD_REVERTED];
+pub(crate) const ANNOTATIONS: [&str; 5] = [
+    CHANGE_POLICY,
+    scope::UNMARKED,
+    scope::PATHS,
+    way_back::HOLD_FAILED,
+    way_back::HOLD_REVERTED,
+];
 
 /// Returns whether the automation looks at what becomes of a Kustomization of its namespace.
 pub(crate) fn follows_delivery(object: &ImageUpdateAutomation, name: &str) -> bool {
@@ -51,6 +58,7 @@ pub(crate) async fn reconcile(key: ObjectKey, context: Arc<Context>) -> Outcome 
         let uid = object.and_then(|object| object.metadata.uid.as_deref());
         context.kept.forget(uid.unwrap_or_default());
         context.heads.forget(uid.unwrap_or_default());
+        context.scopes.forget(uid.unwrap_or_default());
     };
     let writer = &context.automations;
     writer

@@ -14,7 +14,7 @@ use remote_access::Reader;
 use remote_access::identity::Identities;
 use transport::http;
 
-use crate::automation::{kept, proposal::heads::Heads, writers::Writers};
+use crate::automation::{kept, proposal::heads::Heads, scope::Scopes, writers::Writers};
 use crate::delivery::Delivery;
 use crate::pauses::Pauses;
 use crate::record::Writer;
@@ -46,6 +46,7 @@ pub(crate) struct Context {
     pub(crate) writers: Writers,
     pub(crate) kept: kept::Store,
     pub(crate) heads: Heads,
+    pub(crate) scopes: Scopes,
     pub(crate) requeue_dependency: Duration,
     pub(crate) no_cross_namespace_refs: bool,
     pub(crate) jitter_percentage: u8,

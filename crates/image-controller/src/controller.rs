@@ -18,7 +18,7 @@ use kube::runtime::reflector::{ObjectRef, Store};
 use remote_access::identity::Identities;
 use tracing::Instrument as _;
 
-use crate::automation::{self, kept, proposal::heads::Heads, target, writers::Writers};
+use crate::automation::{self, kept, proposal::heads::Heads, scope::Scopes, target, writers::Writers};
 use crate::context::{Context, Queues};
 use crate::delivery::Delivery;
 use crate::flags::{AUTOMATION, Flags, REFLECTOR};
@@ -297,6 +297,7 @@ fn open(flags: &Flags, kit: &Kit, queues: &Queues, stores: Stores) -> anyhow::Re
         writers: Writers::default(),
         kept: kept::Store::default(),
         heads: Heads::default(),
+        scopes: Scopes::default(),
         requeue_dependency: flags.requeue_dependency,
         no_cross_namespace_refs: locked,
         jitter_percentage: flags.common.jitter.interval_jitter_percentage,

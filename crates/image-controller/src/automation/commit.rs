@@ -96,10 +96,8 @@ pub(super) async fn make(
     key: Option<Key>,
 ) -> Result<(Made, Kept), Error> {
     blocking(kept, move |kept| {
-        let path = object.spec.update.as_ref();
-        let path = path.and_then(|update| update.path.as_deref());
         let Kept { checkout, plain } = kept;
-        let updated = update::update(&checkout.pack, path.unwrap_or_default(), &values, plain)?;
+        let updated = update::update(&checkout.pack, &values, plain)?;
         let (notes, tallies) = (updated.all_notes(), updated.tallies);
         let base = checkout.resolved.commit;
         let commit = match object.spec.git {

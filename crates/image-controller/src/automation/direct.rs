@@ -12,6 +12,7 @@ use super::checkout::{Fetched, advanced, fetch, keep, within};
 use super::commit::{make, push_commit, second_push};
 use super::error::Error;
 use super::run::{Looked, Pushed, Run};
+use super::scope::Scope;
 use super::target::{self, Target};
 use super::way_back::{self, WayBack};
 use super::{chosen, races, signing, update};
@@ -26,8 +27,10 @@ pub(super) async fn run(
 ) -> Result<Run, Error> {
     let target = target::find(object, context).await?;
     let key = signing::key(object, context).await?;
-    let values = update::values(policies.iter().map(|policy| &**policy));
-    let must_look = way_back.is_some_and(WayBack::must_look);
+    let scope = Scope::read(object)?;
+    let values = update::values(policies.iter().map(|policy| &**policy), &scope);
+    let uid = object.metadata.uid.as_deref();
+    let must_look = way_back.is_some_and(WayBack::must_look) || !context.scopes.is_known(uid, &scope);
     let known = known_revision(object, policies, &target).filter(|_| !must_look);
     let _turn = context
         .writers
@@ -49,6 +52,7 @@ pub(super) async fn run(
         };
         let making = make(object.clone(), kept, values.clone(), key.clone());
         let (made, kept) = within(target.timeout, &stop, making).await?;
+        context.scopes.remember(uid, scope.clone());
         let looked = Looked {
             base: made.base.to_string(),
             tallies: made.tallies,

@@ -3,7 +3,7 @@
 use git_client::push;
 
 use super::races::MAX_TRIES;
-use super::{message, signing, target, update, way, way_back};
+use super::{message, scope, signing, target, update, way, way_back};
 
 /// Why nothing was pushed.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +41,9 @@ pub(crate) enum Error {
     /// The forge.
     #[error(transparent)]
     Forge(#[from] forge::Error),
+    /// Where values are set.
+    #[error(transparent)]
+    Scope(#[from] scope::Error),
     /// Choices that are held back.
     #[error(transparent)]
     WayBack(#[from] way_back::Error),

@@ -29,6 +29,7 @@ use super::commit;
 use super::error::Error;
 use super::kept::Kept;
 use super::run::{Looked, Run};
+use super::scope::Scope;
 use super::target::{self, Target};
 use super::update::{self, Updated};
 use super::{message, races, signing};
@@ -53,7 +54,8 @@ pub(super) async fn run(
     let policies = &chosen.policies;
     let mut target = target::find(object, context).await?;
     target.propose(object)?;
-    let groups = groups(object, policies, spec, &target.branch)?;
+    let scope = Scope::read(object)?;
+    let groups = groups(object, policies, spec, &scope, &target.branch)?;
     let work = Work {
         forge: sign_in(object, spec, &target, context).await?,
         key: signing::key(object, context).await?,
@@ -63,7 +65,7 @@ pub(super) async fn run(
         context,
         is_settled: chosen.is_settled,
     };
-    let all = update::values(policies.iter().map(|policy| &**policy));
+    let all = update::values(policies.iter().map(|policy| &**policy), &scope);
     for attempt in 1..=races::MAX_TRIES {
         let pass = tokio::time::timeout(RUN_TIMEOUT, work.pass(&groups, &all));
         let passed = pass.await.unwrap_or_else(|_| {
@@ -115,13 +117,14 @@ fn groups(
     object: &ImageUpdateAutomation,
     policies: &[Arc<ImagePolicy>],
     spec: &PullRequestSpec,
+    scope: &Scope,
     base: &str,
 ) -> Result<Vec<Group>, Error> {
     let group = |policy: Option<&str>, policies: &[Arc<ImagePolicy>]| {
         Ok::<_, Error>(Group {
             branch: branch_name(object, spec, policy, base)?,
             policy: policy.map(str::to_owned),
-            values: update::values(policies.iter().map(|policy| &**policy)),
+            values: update::values(policies.iter().map(|policy| &**policy), scope),
         })
     };
     if spec.grouping.unwrap_or_default() == Grouping::All {
@@ -191,7 +194,6 @@ impl Work<'_> {
         };
         let base = kept.checkout.resolved.commit;
         let revision = kept.checkout.resolved.revision.clone();
-        let path = self.path();
         let mut run = Run {
             revision,
             ..Run::default()
@@ -200,14 +202,14 @@ impl Work<'_> {
         let all = all.clone();
         let updating = commit::blocking(kept, move |kept| {
             let Kept { checkout, plain } = kept;
-            let whole = update::update(&checkout.pack, &path, &all, plain)?;
+            let whole = update::update(&checkout.pack, &all, plain)?;
             let mut each = Vec::new();
             for values in &values {
                 // Most runs find nothing, whatever the groups are.
                 let updated = if whole.contents.is_empty() {
                     Updated::default()
                 } else {
-                    update::update(&checkout.pack, &path, values, plain)?
+                    update::update(&checkout.pack, values, plain)?
                 };
                 let wanted = wanted(&checkout.pack, &updated)?;
                 each.push((updated, wanted));

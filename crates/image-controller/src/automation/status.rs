@@ -124,7 +124,7 @@ fn verdict(error: &Error) -> (&'static str, bool) {
         }
         Error::Way(way::Error::Invalid { .. }) => ("InvalidChangePolicy", false),
         Error::Way(way::Error::Read(_)) => ("ChangePolicyNotFound", false),
-        Error::WayBack(way_back::Error::Invalid { .. }) => ("InvalidAnnotation", true),
+        Error::Scope(_) | Error::WayBack(way_back::Error::Invalid { .. }) => ("InvalidAnnotation", true),
         Error::WayBack(_) => (reasons::FAILED, false),
         Error::SignIn(_) | Error::Forge(_) => ("ForgeOperationFailed", false),
         Error::Target(_) | Error::Signing(_) => ("SourceManagerFailed", false),

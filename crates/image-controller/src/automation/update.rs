@@ -8,7 +8,9 @@ use git_client::edit::Changes;
 use git_client::pack::{self, Node, Pack};
 use image_policy::hold::Holds;
 use kube::ResourceExt as _;
-use yaml_setters::{Change, Outcome, Setters};
+use yaml_setters::{Change, Image, Outcome, Setters, Unmarked};
+
+use super::scope::Scope;
 
 /// Key of markers.
 const MARKER: &str = "$imagepolicy";
@@ -55,12 +57,24 @@ pub(crate) struct Tally {
     pub(crate) kept: usize,
 }
 
-/// The values that markers may name.
+/// What is set where.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Values {
+    /// Files and folders; none is the whole repository.
+    paths: Vec<String>,
+    /// The values that markers may name.
     setters: Setters,
+    /// Images that are set without markers.
+    unmarked: Unmarked,
     /// Policies whose choice is held back: what they mark stays as it is. By `namespace:name`.
     held: BTreeSet<String>,
+}
+
+impl Values {
+    /// Returns whether files without markers may change, too.
+    fn is_without_markers(&self) -> bool {
+        self.unmarked.containers || self.unmarked.kustomizations || self.unmarked.values
+    }
 }
 
 /// How markers name a policy.
@@ -87,9 +101,12 @@ fn is_held(policy: &ImagePolicy, tag: &str) -> bool {
 }
 
 /// The values of what policies have chosen.
-pub(crate) fn values<'a>(policies: impl IntoIterator<Item = &'a ImagePolicy>) -> Values {
-    let mut values = Values::default();
-    let setters = &mut values.setters;
+pub(crate) fn values<'a>(policies: impl IntoIterator<Item = &'a ImagePolicy>, scope: &Scope) -> Values {
+    let mut values = Values {
+        paths: scope.paths.clone(),
+        unmarked: scope.unmarked.clone(),
+        ..Values::default()
+    };
     for policy in policies {
         let Some(image) = policy
             .status
@@ -103,32 +120,47 @@ pub(crate) fn values<'a>(policies: impl IntoIterator<Item = &'a ImagePolicy>) ->
             values.held.insert(key);
             continue;
         }
-        setters.insert(format!("{key}:tag"), image.tag.clone());
-        setters.insert(format!("{key}:name"), image.name.clone());
-        setters.insert(format!("{key}:digest"), image.digest.clone().unwrap_or_default());
-        setters.insert(key, image.to_string());
+        values.unmarked.images.push(Image {
+            setter: key.clone(),
+            name: image.name.clone(),
+            tag: image.tag.clone(),
+            digest: image.digest.clone().unwrap_or_default(),
+        });
+        values.setters.insert(format!("{key}:tag"), image.tag.clone());
+        values.setters.insert(format!("{key}:name"), image.name.clone());
+        values
+            .setters
+            .insert(format!("{key}:digest"), image.digest.clone().unwrap_or_default());
+        values.setters.insert(key, image.to_string());
     }
     values
 }
 
-/// Sets the marked values of all files below the path. `plain` are files that are known to have no marker; afterwards it
-/// has those of this commit.
-pub(crate) fn update(
-    pack: &Pack,
-    path: &str,
-    values: &Values,
-    plain: &mut HashSet<ObjectId>,
-) -> Result<Updated, Error> {
-    let root = cleaned(path);
-    if !root.is_empty() && pack.entry(&root)?.is_none() {
-        return Err(Error::NoPath(path.to_owned()));
+/// Sets values in all files below the paths. `plain` are files that are known to have no marker; afterwards it has those of
+/// this commit.
+pub(crate) fn update(pack: &Pack, values: &Values, plain: &mut HashSet<ObjectId>) -> Result<Updated, Error> {
+    let mut roots = Vec::new();
+    for path in &values.paths {
+        let root = cleaned(path);
+        if !root.is_empty() && pack.entry(&root)?.is_none() {
+            return Err(Error::NoPath(path.clone()));
+        }
+        roots.push(root);
     }
+    if roots.is_empty() {
+        roots.push(String::new());
+    }
+    let is_within = |path: &str| {
+        let mut roots = roots.iter();
+        roots.any(|root| root.is_empty() || path == root || below(path, root).is_some())
+    };
     let mut files = Vec::new();
     pack.walk(|entry| {
-        let is_below = root.is_empty() || entry.path == root || below(entry.path, &root).is_some();
+        let is_within = is_within(entry.path);
+        let leads_there = || roots.iter().any(|root| below(root, entry.path).is_some());
         match entry.kind {
-            Node::Directory => Ok(is_below || below(&root, entry.path).is_some()),
-            Node::File { .. } if is_below && is_yaml(entry.path) => {
+            Node::Directory => Ok(is_within || leads_there()),
+            Node::File { .. } if is_within && is_yaml(entry.path) => {
                 files.push((entry.path.to_owned(), entry.id));
                 Ok(false)
             }
@@ -139,7 +171,7 @@ pub(crate) fn update(
     let mut content = Vec::new();
     let known = std::mem::take(plain);
     for (path, id) in files {
-        if known.contains(&id) {
+        if known.contains(&id) && !values.is_without_markers() {
             plain.insert(id);
             continue;
         }
@@ -151,9 +183,15 @@ pub(crate) fn update(
             }
             Err(error) => return Err(error.into()),
         }
-        if yaml_setters::may_have_markers(&content, MARKER) {
-            updated.file(&root, path, &content, values);
-        } else {
+        let has_markers = yaml_setters::may_have_markers(&content, MARKER);
+        if has_markers || values.unmarked.may_be_in(&content) {
+            // Paths are told below the one that was asked for.
+            let root = match roots.as_slice() {
+                [root] => root,
+                _ => "",
+            };
+            updated.file(root, path, &content, values);
+        } else if !values.is_without_markers() {
             plain.insert(id);
         }
     }
@@ -174,7 +212,7 @@ impl Updated {
         let Ok(text) = std::str::from_utf8(content) else {
             return self.note(format!("{path}: the file is not UTF-8"));
         };
-        let update = match yaml_setters::update(text, MARKER, &values.setters) {
+        let update = match yaml_setters::update_with(text, MARKER, &values.setters, &values.unmarked) {
             Ok(update) => update,
             Err(error) => return self.note(format!("{path}:{}: {}", error.line, error.problem)),
         };
@@ -281,7 +319,7 @@ mod tests {
             "status": {"latestRef": {"name": "ghcr.io/app", "tag": "v1", "digest": "sha256:1"}},
         }))
         .unwrap();
-        let values = values([&policy]);
+        let values = values([&policy], &Scope::default());
         let get = |key: &str| values.setters.get(key).map(String::as_str);
         assert_eq!(get("ns:app"), Some("ghcr.io/app:v1@sha256:1"));
         assert_eq!(get("ns:app:tag"), Some("v1"));
@@ -311,7 +349,7 @@ mod tests {
             "status": {"latestRef": {"name": "ghcr.io/app", "tag": "v1"}},
         }))
         .unwrap();
-        let values = values([&policy]);
+        let values = values([&policy], &Scope::default());
         assert!(values.setters.is_empty());
         assert!(values.held.contains("ns:app"));
     }

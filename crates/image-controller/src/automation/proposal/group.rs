@@ -172,10 +172,10 @@ impl Proposal<'_> {
             return Ok(None);
         };
         let parent = theirs.checkout.resolved.commit;
-        let (values, path) = (group.values.clone(), work.path());
+        let values = group.values.clone();
         let (updated, theirs) = commit::blocking(theirs, move |theirs| {
             let Kept { checkout, plain } = theirs;
-            Ok(update::update(&checkout.pack, &path, &values, plain)?)
+            Ok(update::update(&checkout.pack, &values, plain)?)
         })
         .await?;
         if updated.contents.is_empty() {

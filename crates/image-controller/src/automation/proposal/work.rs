@@ -53,12 +53,6 @@ pub(super) fn data(
 }
 
 impl Work<'_> {
-    /// `spec.update.path`.
-    pub(super) fn path(&self) -> String {
-        let update = self.object.spec.update.as_ref();
-        update.and_then(|update| update.path.clone()).unwrap_or_default()
-    }
-
     /// A commit to be made of these contents.
     pub(super) fn edit(
         &self,
