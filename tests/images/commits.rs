@@ -166,6 +166,40 @@ fn another_branch_is_made_and_grows_and_the_first_stays() {
 }
 
 #[test]
+fn a_second_push_that_failed_is_made_up_for() {
+    play("second", async |scene| {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mark = marker(&scene, "web");
+        let repository = scene.git(&[("app.yaml", &format!("image: x {mark}\n"))]).await?;
+        let hook = repository.directory().join("hooks/update");
+        std::fs::create_dir_all(repository.directory().join("hooks"))?;
+        std::fs::write(&hook, "#!/bin/sh\ntest \"$1\" != refs/heads/mirror\n")?;
+        std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o755))?;
+        scene.push("web", &["1.0.0"]).await?;
+        scene
+            .follow("web", json!({"policy": {"semver": {"range": "*"}}}))
+            .await?;
+        let push = json!({"push": {"branch": "main", "refspec": "refs/heads/main:refs/heads/mirror"}});
+        scene.automate("auto", push, json!({})).await?;
+        let declined = |object: &_| {
+            condition(object, "Ready").is_some_and(|(_, reason, message)| {
+                reason == "GitOperationFailed" && message.contains("mirror")
+            })
+        };
+        scene.wait("ImageUpdateAutomation", "auto", declined).await?;
+        let pushed = repository.resolve("main")?;
+        ensure!(repository.resolve("mirror").is_err(), "the hook declined it");
+        std::fs::remove_file(&hook)?;
+        scene
+            .wait("ImageUpdateAutomation", "auto", testkit::objects::is_ready)
+            .await?;
+        assert_eq!(repository.resolve("mirror")?, pushed);
+        assert_eq!(repository.resolve("main")?, pushed);
+        Ok(())
+    });
+}
+
+#[test]
 fn markers_without_effect_are_named_with_file_and_line() {
     play("markers", async |scene| {
         let mark = marker(&scene, "web");

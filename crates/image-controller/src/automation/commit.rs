@@ -166,6 +166,38 @@ pub(super) async fn second_push(target: &Target, commit: &Commit, base: ObjectId
     }
 }
 
+/// Brings the reference of the refspec to the branch's commit, if the push before did not get that far.
+pub(super) async fn catch_up(target: &Target, kept: &Kept) -> Result<(), Error> {
+    let Some(reference) = &target.second else {
+        return Ok(());
+    };
+    let head = kept.checkout.resolved.commit;
+    let commit = kept.checkout.pack.commit().map_err(update::Error::from)?;
+    let step = |from| Move {
+        reference: reference.clone(),
+        from,
+        to: Some(head),
+    };
+    match push(target, step(None), Vec::new()).await {
+        Err(push::Error::Moved { found, .. }) => match found.id() {
+            Some(found) if parents(&commit).any(|parent| parent == found) => {
+                let pushed = push(target, step(Some(found)), Vec::new()).await;
+                pushed.map_err(Error::Push)
+            }
+            // It is there, or others have gone on: nothing is forced.
+            _ => Ok(()),
+        },
+        pushed => pushed.map_err(Error::Push),
+    }
+}
+
+/// The parents that a commit names.
+fn parents(commit: &[u8]) -> impl Iterator<Item = ObjectId> {
+    let lines = commit.split(|byte| *byte == b'\n');
+    let header = lines.take_while(|line| !line.is_empty());
+    header.filter_map(|line| ObjectId::from_hex(line.strip_prefix(b"parent ")?).ok())
+}
+
 /// Pushes objects and moves one reference.
 pub(super) async fn push(target: &Target, step: Move, objects: Vec<Object>) -> Result<(), push::Error> {
     let remote = target.remotes.main().map_err(|_| git_client::Error::Abandoned)?;
@@ -179,4 +211,17 @@ pub(super) async fn push(target: &Target, step: Move, objects: Vec<Object>) -> R
         stop,
     };
     push::push(request).await.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_header_names_parents() {
+        let (a, b) = ("1".repeat(40), "2".repeat(40));
+        let commit = format!("tree {a}\nparent {b}\nparent x\nauthor A\n\nparent {a}\n");
+        let found: Vec<_> = parents(commit.as_bytes()).map(|id| id.to_string()).collect();
+        assert_eq!(found, [b]);
+    }
 }

@@ -9,7 +9,7 @@ use api::image::{ImagePolicy, ImageUpdateAutomation};
 use controller_kit::runtime::should_reconcile_now;
 
 use super::checkout::{Fetched, advanced, fetch, keep, within};
-use super::commit::{make, push_commit, second_push};
+use super::commit::{catch_up, make, push_commit, second_push};
 use super::error::Error;
 use super::run::{Looked, Pushed, Run};
 use super::scope::Scope;
@@ -63,6 +63,9 @@ pub(super) async fn run(
         };
         let held = way_back::hold(reverted, context).await?;
         let Some(commit) = made.commit.filter(|_| held.is_empty()) else {
+            if !is_ready(object) {
+                catch_up(&target, &kept).await?;
+            }
             keep(place, Some(kept).filter(|_| !is_new), context);
             return Ok(Run {
                 revision: made.revision,
@@ -111,9 +114,15 @@ fn known_revision(
     let status = object.status.as_ref()?;
     let is_same = status.observed_generation == object.metadata.generation
         && status.observed_policies == chosen::observed(policies)
-        && controller_kit::conditions::is_ready(&status.conditions)
+        && is_ready(object)
         && !should_reconcile_now(object)
         && !target.switches()
         && target.second.is_none();
     status.observed_source_revision.clone().filter(|_| is_same)
+}
+
+/// Returns whether the run before succeeded.
+fn is_ready(object: &ImageUpdateAutomation) -> bool {
+    let status = object.status.as_ref();
+    status.is_some_and(|status| controller_kit::conditions::is_ready(&status.conditions))
 }
