@@ -135,6 +135,17 @@ fn our_command_says_which_tag_was_chosen_and_why_and_who_wrote_it() {
         ] {
             ensure!(seen.contains(words), "{words:?} is not in\n{seen}");
         }
+        let seen = scene.windlass(&["tree", "imagerepository/web"]).await?;
+        let lines: Vec<_> = seen.lines().collect();
+        for (line, object) in lines.iter().zip([
+            "ImageRepository",
+            "ImagePolicy",
+            "ImageUpdateAutomation",
+            "GitRepository",
+        ]) {
+            ensure!(line.contains(object), "{object} is not in its place in\n{seen}");
+        }
+        ensure!(lines.len() >= 4, "{seen}");
         let said = scene.windlass(&["reconcile", "imagerepository/web"]).await?;
         ensure!(said.contains("web"), "{said}");
 

@@ -1,4 +1,5 @@
-//! `windlass tree`: what a Kustomization or HelmRelease has applied, what those among it have applied, and how all of it is.
+//! `windlass tree`: what a Kustomization or HelmRelease has applied, what those among it have applied, and how all of it is; of
+//! images, what builds upon them.
 
 use clap::Args;
 use delivery_graph::tree::{self, Node};
@@ -28,7 +29,8 @@ pub(crate) struct Flags {
 /// Reads, and prints.
 pub(crate) fn run(flags: &Flags) -> Result<(), Failure> {
     let target = select::one_target(&flags.words)?;
-    if !tree::has_inventory(target.kind.kind) {
+    let has_inventory = tree::has_inventory(target.kind.kind);
+    if !has_inventory && !tree::has_followers(target.kind.kind) {
         let message = format!(
             "{} have no inventory; only Kustomizations and HelmReleases have one",
             target.kind.plural
@@ -37,7 +39,11 @@ pub(crate) fn run(flags: &Flags) -> Result<(), Failure> {
     }
     cluster::run(&flags.cluster, async |cluster| {
         let root = cluster.need(&target.id(&cluster.namespace)).await?;
-        let nodes = tree::grow(&Reader::new(&cluster), &root, flags.compact).await;
+        let reader = Reader::new(&cluster);
+        let nodes = match has_inventory {
+            true => tree::grow(&reader, &root, flags.compact).await,
+            false => tree::follow(&reader, &root).await,
+        };
         match flags.output {
             Output::Json | Output::Yaml => print(&output::document(&tree::value(&nodes, 0), flags.output)?),
             Output::Name => print(

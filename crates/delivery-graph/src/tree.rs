@@ -34,6 +34,68 @@ pub fn has_inventory(kind: &str) -> bool {
     matches!(kind, "Kustomization" | "HelmRelease")
 }
 
+/// Returns whether other objects build upon those of a kind: policies upon image repositories, and so on.
+pub fn has_followers(kind: &str) -> bool {
+    matches!(kind, "ImageRepository" | "ImagePolicy" | "ImageUpdateAutomation")
+}
+
+/// Reads what builds upon an object of images: the policies of a repository, the automations that apply them, the sources
+/// that those write to.
+pub async fn follow(objects: &dyn Objects, root: &Value) -> Vec<Node> {
+    let mut nodes = vec![node(None, object::id(root), "", Some(root))];
+    let (policies, automations) = (
+        listed(objects, "ImagePolicy").await,
+        listed(objects, "ImageUpdateAutomation").await,
+    );
+    let mut level = vec![(0, root.clone())];
+    while let Some((parent, followed)) = level.pop() {
+        let id = object::id(&followed);
+        let followers: Vec<Value> = match id.kind.as_str() {
+            "ImageRepository" => upon(&policies, &id, "image"),
+            "ImagePolicy" => upon(&automations, &id, "policy"),
+            _ => {
+                let links = object::links(&followed).into_iter();
+                for link in links.filter(|link| link.word == "source") {
+                    nodes.push(match objects.of_flux(&link.id).await {
+                        Lookup::Found(source) => node(Some(parent), link.id, "", Some(&source)),
+                        Lookup::Absent => node(Some(parent), link.id, "", None),
+                        Lookup::Refused(why) => Node {
+                            parent: Some(parent),
+                            id: link.id,
+                            version: String::new(),
+                            status: "Unknown",
+                            message: why,
+                        },
+                    });
+                }
+                continue;
+            }
+        };
+        for follower in followers {
+            nodes.push(node(Some(parent), object::id(&follower), "", Some(&follower)));
+            level.push((nodes.len() - 1, follower));
+        }
+    }
+    nodes
+}
+
+async fn listed(objects: &dyn Objects, kind: &str) -> Vec<Value> {
+    match kind::exact(kind) {
+        Some(kind) => objects.list(kind).await,
+        None => Vec::new(),
+    }
+}
+
+/// The objects that refer to another one.
+fn upon(objects: &[Value], id: &ObjectId, word: &str) -> Vec<Value> {
+    let refers = |object: &&Value| {
+        object::links(object)
+            .iter()
+            .any(|link| link.word == word && link.id == *id)
+    };
+    objects.iter().filter(refers).cloned().collect()
+}
+
 /// Reads what an object of Flux has applied, and what those have, down to the leaves.
 pub async fn grow(objects: &dyn Objects, root: &Value, compact: bool) -> Vec<Node> {
     let mut nodes = vec![node(None, object::id(root), "", Some(root))];
