@@ -6,7 +6,7 @@ use anyhow::ensure;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use testkit::objects::{self, apply, condition, text};
-use testkit::registry::Fault;
+use testkit::registry::{Fault, Kind};
 
 use crate::world::{IMAGE, play};
 
@@ -86,6 +86,59 @@ fn a_pause_that_a_registry_asks_for_holds_for_all_images_of_it() {
             object.data
         );
         assert_eq!(asked(), before, "it was asked all the same");
+        Ok(())
+    });
+}
+
+#[test]
+fn tags_that_a_registry_reports_are_looked_for_alone() {
+    play("reported", async |scene| {
+        scene.push("web", &["1.0.0"]).await?;
+        scene
+            .follow("web", json!({"policy": {"semver": {"range": "*"}}}))
+            .await?;
+        let is_chosen = |tag: &'static str| move |object: &_| text(object, "/status/latestRef/tag") == tag;
+        scene.wait("ImagePolicy", "web", is_chosen("1.0.0")).await?;
+        let before = scene.wait("ImageRepository", "web", objects::is_ready).await?;
+        scene.push("web", &["1.1.0"]).await?;
+
+        let repository = format!("{}/web", scene.namespace);
+        let lists = || {
+            let kinds = scene.world.registry.kinds(&repository);
+            kinds.iter().filter(|kind| **kind == Kind::Tags).count()
+        };
+        let listed = lists();
+        let pushed = json!({"requestedAt": "reported", "tags": ["1.1.0", "1.2.0", "sha256-1.sig"]});
+        let annotations = json!({"metadata": {"annotations": {
+            "reconcile.fluxcd.io/requestedAt": "reported", "windlass.dev/pushed-tags": pushed.to_string(),
+        }}});
+        let repositories = objects::api(&scene.client, IMAGE, "ImageRepository", &scene.namespace);
+        repositories
+            .patch("web", &PatchParams::default(), &Patch::Merge(&annotations))
+            .await?;
+        scene.wait("ImagePolicy", "web", is_chosen("1.1.0")).await?;
+        let handled = |object: &_| text(object, "/status/lastHandledReconcileAt") == "reported";
+        let after = scene.wait("ImageRepository", "web", handled).await?;
+        let scanned = |object: &kube::api::DynamicObject| object.data["status"]["lastScanResult"].clone();
+        assert_eq!(
+            scanned(&after)["latestTags"],
+            json!(["1.1.0", "1.0.0"]),
+            "1.2.0 is not there"
+        );
+        assert_eq!(
+            scanned(&after)["scanTime"],
+            scanned(&before)["scanTime"],
+            "the interval goes on"
+        );
+        // One list: of the tags that there are instead of the one that is not.
+        ensure!(lists() <= listed + 1, "all tags were listed");
+
+        // The next request is for all of them, whatever stands in the annotation.
+        let listed = lists();
+        scene.poke("ImageRepository", "web").await?;
+        let again = |object: &_| text(object, "/status/lastHandledReconcileAt") != "reported";
+        scene.wait("ImageRepository", "web", again).await?;
+        ensure!(lists() > listed, "no list was asked for");
         Ok(())
     });
 }

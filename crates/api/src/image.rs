@@ -5,6 +5,7 @@
 
 mod automation;
 mod policy;
+mod pushed;
 mod repository;
 
 pub use automation::{
@@ -16,6 +17,7 @@ pub use policy::{
     AlphabeticalPolicy, ImagePolicy, ImagePolicyChoice, ImagePolicySpec, ImagePolicyStatus, ImageRef,
     ImageRepositoryReference, NumericalPolicy, ReflectionPolicy, SemVerPolicy, TagFilter, TagOrder,
 };
+pub use pushed::{PUSHED_TAGS_ANNOTATION, PushedTags};
 pub use repository::{ImageRepository, ImageRepositorySpec, ImageRepositoryStatus, ScanResult};
 
 /// Version of every kind in this group.

@@ -24,8 +24,9 @@ use sha2::{Digest as _, Sha256};
 use crate::context::Context;
 use crate::pace;
 use crate::record::Unrecorded;
-use crate::tags::TagList;
+use crate::tags::{TagList, Tags};
 
+use decide::Due;
 pub(crate) use image::parse as parse_image;
 pub(crate) use status::IMAGE_URL_INVALID;
 
@@ -47,6 +48,15 @@ pub(crate) enum Error {
     /// The registry.
     #[error("scan failed")]
     Scan(#[source] oci_client::registry::Error),
+    /// The registry, asked for a tag that it reported.
+    #[error("scan failed: tag '{tag}'")]
+    Look {
+        /// The tag.
+        tag: String,
+        /// Why it cannot be looked for.
+        #[source]
+        source: oci_client::PullError,
+    },
     /// A blocking step was torn down.
     #[error("failed to finish the scan")]
     Abandoned,
@@ -58,6 +68,8 @@ pub(crate) struct Scanned {
     /// Sorted, without those that are excluded.
     pub(crate) tags: Vec<String>,
     pub(crate) revision: String,
+    /// The time until all tags are due, if only those were looked for that the registry reported.
+    pub(crate) rest: Option<Duration>,
 }
 
 /// Brings the tags of an image up to date.
@@ -78,21 +90,25 @@ async fn update(
     let now = Timestamp::now();
     let uid = object.uid().unwrap_or_default();
     let canonical = parse_image(&object.spec.image);
-    if let Ok(name) = &canonical {
-        let canonical = canonical_name(name);
-        let has_tags = context.tags.get(key, &uid, &canonical).is_some();
-        if let decide::Due::In(rest) = decide::due(&object, &canonical, has_tags, now) {
-            tracing::debug!("no change in repository configuration since last scan, next scan in {rest:?}");
-            let status = status::unchanged(&object, now);
-            writer.write(object, &status).await?;
-            return Ok(match rest {
-                Duration::MAX => Outcome::Done,
-                rest => Outcome::After(rest),
-            });
-        }
-    }
     let scanned = match canonical {
-        Ok(name) => scan(&object, name, context).await,
+        Ok(name) => {
+            let canonical = canonical_name(&name);
+            let known = context.tags.get(key, &uid, &canonical);
+            match (decide::due(&object, &canonical, known.is_some(), now), known) {
+                (Due::In(rest), _) => {
+                    tracing::debug!(
+                        "no change in repository configuration since last scan, next scan in {rest:?}"
+                    );
+                    let status = status::unchanged(&object, now);
+                    writer.write(object, &status).await?;
+                    return Ok(after(rest));
+                }
+                (Due::Tags(tags, rest), Some(known)) => {
+                    look(&object, name, tags, (&known, rest), context).await
+                }
+                _ => scan(&object, name, context).await,
+            }
+        }
         Err(error) => Err(Error::Image(error)),
     };
     match scanned {
@@ -137,10 +153,21 @@ async fn conclude(
         let text = format!("tags did not change, next scan in {}", object.spec.interval);
         writer.publish(&object, Severity::Trace, api::meta::reasons::SUCCEEDED, &text);
     }
-    if is_new || !had_tags {
+    // A tag that was reported may have moved, and a policy may want its digest.
+    if is_new || !had_tags || scanned.rest.is_some() {
         context.wake_policies(key);
     }
-    Ok(pace::after(interval, context.jitter_percentage))
+    Ok(match scanned.rest {
+        Some(rest) => after(rest),
+        None => pace::after(interval, context.jitter_percentage),
+    })
+}
+
+fn after(rest: Duration) -> Outcome {
+    match rest {
+        Duration::MAX => Outcome::Done,
+        rest => Outcome::After(rest),
+    }
 }
 
 async fn fail(object: Arc<ImageRepository>, error: &Error, context: &Context) -> Result<Outcome, Unrecorded> {
@@ -175,6 +202,38 @@ async fn scan(object: &ImageRepository, name: Name, context: &Context) -> Result
         revision,
         name: repository.name,
         tags,
+        rest: None,
+    })
+}
+
+/// Looks for single tags that the registry reported, and adds those that are there to what is known.
+async fn look(
+    object: &ImageRepository,
+    name: Name,
+    reported: Vec<String>,
+    (known, rest): (&Tags, Duration),
+    context: &Context,
+) -> Result<Scanned, Error> {
+    let reported = sorted(reported, &exclusions(object)?);
+    let repository = registry::repository(object, name, context).await?;
+    let mut tags: Vec<String> = known.tags.iter().map(str::to_owned).collect();
+    for tag in reported {
+        match oci_client::digest_of_tag(&repository, &tag).await {
+            Ok(_) => tags.push(tag),
+            Err(error) if error.is_not_found() => {}
+            Err(error) => {
+                registry::heed(&error, object, &repository, context);
+                return Err(Error::Look { tag, source: error });
+            }
+        }
+    }
+    tags.sort_unstable();
+    tags.dedup();
+    Ok(Scanned {
+        revision: checksum(&tags),
+        name: repository.name,
+        tags,
+        rest: Some(rest),
     })
 }
 

@@ -143,6 +143,17 @@ pub enum PullError {
     NestedIndex,
 }
 
+impl PullError {
+    /// Returns whether the registry has no such thing.
+    pub fn is_not_found(&self) -> bool {
+        match self {
+            Self::Registry(error) => error.is_not_found(),
+            Self::FindTag { .. } => true,
+            _ => false,
+        }
+    }
+}
+
 /// Which artifact of the repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reference {

@@ -11,6 +11,7 @@
 //! | `signature` | HMACs and tokens |
 //! | `cdevents` | whether a body is a CDEvent |
 //! | `token`, [`Keys`], `oidc`, `gcr` | ID tokens, the keys of their issuers, and who may call with one |
+//! | `pushed` | which tags of images were pushed |
 //! | [`filter`] | CEL over a call and the objects that it would wake |
 //! | [`Evaluator`] | where CEL is evaluated |
 //!
@@ -27,6 +28,7 @@ mod json;
 mod keys;
 mod oidc;
 mod oidc_rules;
+mod pushed;
 mod receiver_type;
 mod service;
 mod signature;
@@ -38,6 +40,11 @@ pub use keys::{KeySource, Keys};
 pub use receiver_type::{ReceiverType, UnknownType};
 
 pub use crate::call::{Accepted, Call, Refused, Rules};
+
+/// The tags of images that an allowed call reports as pushed: a hint, which is to be asked of the registry.
+pub fn pushed_tags(call: &Call<'_>, accepted: &Accepted) -> Vec<String> {
+    pushed::tags(accepted.payload.as_deref().unwrap_or(call.body))
+}
 
 /// Decides whether a Receiver allows a call.
 pub async fn verify<S: KeySource>(

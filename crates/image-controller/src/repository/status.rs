@@ -26,10 +26,14 @@ pub(crate) fn scanned(object: &ImageRepository, scanned: &Scanned, now: Timestam
     let mut status = succeeded(object, &message(scanned), now);
     status.canonical_image_name = Some(canonical_name(&scanned.name));
     status.observed_exclusion_list = object.exclusion_list();
+    // Of all tags: single ones that were looked for in between do not put off the next scan.
+    let before = status.last_scan_result.take().and_then(|last| last.scan_time);
+    let scan_time = before.filter(|_| scanned.rest.is_some());
+    let now = Time(now.round(jiff::Unit::Second).unwrap_or(now));
     status.last_scan_result = Some(ScanResult {
         revision: Some(scanned.revision.clone()),
         tag_count: scanned.tags.len() as u64,
-        scan_time: Some(Time(now.round(jiff::Unit::Second).unwrap_or(now))),
+        scan_time: Some(scan_time.unwrap_or(now)),
         latest_tags: scanned.tags.iter().rev().take(SHOWN).cloned().collect(),
     });
     status
@@ -84,6 +88,8 @@ fn verdict(error: &Error) -> (&'static str, bool) {
             (reasons::FEATURE_GATE_DISABLED, true)
         }
         Error::Access(_) => (reasons::AUTHENTICATION_FAILED, false),
-        Error::Exclusion(..) | Error::Scan(_) | Error::Abandoned => (reasons::READ_OPERATION_FAILED, false),
+        Error::Exclusion(..) | Error::Scan(_) | Error::Look { .. } | Error::Abandoned => {
+            (reasons::READ_OPERATION_FAILED, false)
+        }
     }
 }

@@ -73,9 +73,10 @@ pub async fn answer(context: &Context, receiver: &Compiled, headers: &HeaderMap,
             return StatusCode::BAD_REQUEST;
         }
     };
+    let tags = webhook::pushed_tags(&call, &accepted);
     // Waking takes long: others are not to wait for the room meanwhile.
     drop((accepted, body));
-    let woken = wake_all(context, receiver, &called).await;
+    let woken = wake_all(context, receiver, &called, &tags).await;
     if woken.contains(&Woken::Failed) {
         return StatusCode::INTERNAL_SERVER_ERROR;
     }
@@ -136,10 +137,10 @@ enum Woken {
 }
 
 /// Wakes what the Receiver names.
-async fn wake_all(context: &Context, receiver: &Compiled, called: &Called) -> Vec<Woken> {
+async fn wake_all(context: &Context, receiver: &Compiled, called: &Called, tags: &[String]) -> Vec<Woken> {
     let resources = receiver.resources.iter();
     let waking: Vec<_> = resources
-        .map(|(resource, filter)| wake(context, receiver, resource, filter, called))
+        .map(|(resource, filter)| wake(context, receiver, resource, filter, called, tags))
         .collect();
     stream::iter(waking).buffer_unordered(AT_ONCE).collect().await
 }
@@ -150,6 +151,7 @@ async fn wake(
     resource: &ReceiverResource,
     filter: &Filter,
     called: &Called,
+    tags: &[String],
 ) -> Woken {
     let place = Place::of(resource, &receiver.namespace, context.no_cross_namespace_refs);
     let woken = match place {
@@ -159,7 +161,7 @@ async fn wake(
         }
         Ok(place) => {
             place
-                .wake(&context.client, filter, called, &context.evaluator)
+                .wake(&context.client, filter, called, &context.evaluator, tags)
                 .await
         }
         Err(error) => Err(error),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use api::image::{PUSHED_TAGS_ANNOTATION, PushedTags};
 use api::meta::RECONCILE_REQUEST_ANNOTATION;
 use api::notification::ReceiverResource;
 use controller_kit::check_name;
@@ -102,13 +103,14 @@ impl Place {
     }
 
     /// Annotates the objects that pass the filter. All are tried; an error has the names of those with which something
-    /// went wrong, and the first thing that did.
+    /// went wrong, and the first thing that did. ImageRepositories are told which tags were pushed.
     pub async fn wake(
         &self,
         client: &Client,
         filter: &Filter,
         called: &Called,
         evaluator: &Evaluator,
+        tags: &[String],
     ) -> Result<(), String> {
         let api = Api::<DynamicObject>::namespaced_with(client.clone(), &self.namespace, &self.api);
         let Sifted { names, mut failures } = if self.name != ALL && filter.is_empty() {
@@ -120,7 +122,7 @@ impl Place {
             self.passing(&api, filter, called, evaluator).await?
         };
         let annotated = stream::iter(names)
-            .map(|name| self.annotate(&api, name))
+            .map(|name| self.annotate(&api, name, tags))
             .buffer_unordered(AT_ONCE);
         let results: Vec<Result<(), Failure>> = annotated.collect().await;
         failures.extend(results.into_iter().filter_map(Result::err));
@@ -212,14 +214,22 @@ impl Place {
         Ok(found.items)
     }
 
-    async fn annotate(&self, api: &Api<DynamicObject>, name: String) -> Result<(), Failure> {
+    async fn annotate(&self, api: &Api<DynamicObject>, name: String, tags: &[String]) -> Result<(), Failure> {
         let Self {
             api: shape,
             namespace,
             ..
         } = self;
         let now = Timestamp::now().to_string();
-        let patch = json!({"metadata": {"annotations": {RECONCILE_REQUEST_ANNOTATION: now}}});
+        let mut annotations = json!({RECONCILE_REQUEST_ANNOTATION: now});
+        if shape.kind == "ImageRepository" && !tags.is_empty() {
+            let pushed = PushedTags {
+                requested_at: now,
+                tags: tags.to_vec(),
+            };
+            annotations[PUSHED_TAGS_ANNOTATION] = serde_json::to_string(&pushed).unwrap_or_default().into();
+        }
+        let patch = json!({"metadata": {"annotations": annotations}});
         let parameters = PatchParams {
             field_manager: Some(NAME.to_owned()),
             ..PatchParams::default()
