@@ -24,6 +24,8 @@ const PUBLIC_KEY: &str = ".pub";
 const MAX_SIGNATURES: usize = 50;
 /// A bundle is a few kilobytes, with an attestation perhaps some more; a payload is less than one.
 const MAX_SIGNATURE_BYTES: u64 = 4 << 20;
+/// Bytes of all of them together: when there are more, the rest is not looked at.
+const MAX_BYTES: usize = 16 << 20;
 const BUNDLE_LAYER: &str = "application/vnd.dev.sigstore.bundle";
 
 /// The signatures of an artifact, in one of the two forms.
@@ -132,7 +134,7 @@ async fn bundles(repository: &Repository, digest: Digest) -> Result<Vec<bytes::B
     let is_declared =
         |kind: &Option<String>| kind.as_deref().is_some_and(|kind| kind.starts_with(BUNDLE_LAYER));
     referrers.sort_by_key(|referrer| !is_declared(&referrer.artifact_type));
-    let mut bundles = Vec::new();
+    let (mut bundles, mut bytes) = (Vec::new(), 0);
     for referrer in referrers.into_iter().take(MAX_SIGNATURES) {
         let Ok(digest) = referrer.digest.parse() else {
             continue;
@@ -145,6 +147,10 @@ async fn bundles(repository: &Repository, digest: Digest) -> Result<Vec<bytes::B
             continue;
         }
         let json = repository.small_blob(layer, MAX_SIGNATURE_BYTES).await?;
+        bytes += json.len();
+        if bytes > MAX_BYTES {
+            break;
+        }
         if is_bundle(&json) {
             bundles.push(json);
         }
@@ -164,13 +170,17 @@ async fn simple_signatures(
     let Ok(manifest) = manifest else {
         return Ok(Vec::new());
     };
-    let mut signatures = Vec::new();
+    let (mut signatures, mut bytes) = (Vec::new(), 0);
     for layer in manifest.layers().iter().take(MAX_SIGNATURES) {
         let annotation = |name: &str| layer.annotation(name).map(str::to_owned);
         let Some(signature) = annotation("dev.cosignproject.cosign/signature") else {
             continue;
         };
         let payload = repository.small_blob(layer, MAX_SIGNATURE_BYTES).await?;
+        bytes += payload.len();
+        if bytes > MAX_BYTES {
+            break;
+        }
         signatures.push(SimpleSignature {
             payload: payload.to_vec(),
             signature,

@@ -1,6 +1,8 @@
 //! Verification against registries: signatures that cosign and notation made, recorded with their verdicts, and what
 //! registries do wrong.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use api::meta::LocalObjectReference;
@@ -350,6 +352,42 @@ async fn a_registry_that_fails_is_not_taken_for_one_without_signatures() {
         let asks = error.ends_with("it asks for a pause of 7 s");
         assert_eq!(asks, status != 500, "{error}");
     }
+}
+
+#[tokio::test]
+async fn signatures_are_bounded_all_together() {
+    let (digest, blobs) = (Digest::of(b"x"), Arc::new(AtomicUsize::new(0)));
+    let mut content = Content::default();
+    let layers = (0_u8..8).map(|number| {
+        let mut layer = content.blob(
+            "application/vnd.dev.cosign.simplesigning.v1+json",
+            &vec![number; 3 << 20],
+        );
+        layer["annotations"] = json!({"dev.cosignproject.cosign/signature": "AAAA"});
+        layer
+    });
+    let layers: Vec<_> = layers.collect();
+    let manifest = json!({"schemaVersion": 2, "layers": layers}).to_string();
+    let kind = "application/vnd.oci.image.manifest.v1+json".to_owned();
+    let tag = format!("sha256-{}.sig", digest.hex());
+    content.manifests.insert(tag, (kind, manifest.into_bytes()));
+    let asked = blobs.clone();
+    content.hook = Some(Box::new(move |path| {
+        if path.contains("/blobs/") {
+            asked.fetch_add(1, Ordering::Relaxed);
+        }
+        None
+    }));
+    let registry = scripted(content).await;
+    let material = Material {
+        secret: secret(&[("a.pub", KEY.as_bytes())]),
+        trusted_root: None,
+    };
+    let wanted = wants(SignatureProvider::Cosign, true);
+    let error = told(&registry, digest, &wanted, &material).await.unwrap_err();
+    assert!(error.starts_with("no matching signatures were found"), "{error}");
+    // Five of 3 MiB are within 16 MiB; the sixth is not.
+    assert_eq!(blobs.load(Ordering::Relaxed), 6);
 }
 
 #[test]
