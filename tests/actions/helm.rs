@@ -98,8 +98,8 @@ async fn store(scene: &Scene, version: i64, word: &str, status: Status) -> Recor
     });
     let rendered = content.chart.render(&content.values, &options).unwrap();
     let mut release = made::release(rendered, ("web", &scene.namespace), version, content.values);
-    release.info.first_deployed = Some(Time::of(Timestamp::now()));
-    release.info.last_deployed = Some(Time::of(Timestamp::now()));
+    release.info.first_deployed = Some(Time::from_timestamp(Timestamp::now()));
+    release.info.last_deployed = Some(Time::from_timestamp(Timestamp::now()));
     release.apply_method = Some(ApplyMethod::ServerSide);
     release.set_status(status, description::UPGRADE_COMPLETE);
     let record = Record {

@@ -71,7 +71,7 @@ pub async fn stored(scene: &Scene, hooks: Vec<Hook>) -> Record {
 }
 
 async fn run(scene: &Scene, record: &mut Record, waiting: &Waiting, server_side: bool) -> Result<(), Error> {
-    let options = HookOptions::of(waiting, server_side);
+    let options = HookOptions::new(waiting, server_side);
     run_hooks(&scene.context(), record, HookEvent::PreInstall, &options).await
 }
 
@@ -349,7 +349,7 @@ async fn a_wait_ends_when_it_is_stopped_but_not_because_there_is_something_newer
     run(&scene, &mut record, &waiting(), true).await.unwrap();
 
     record.release.hooks = vec![hook("runs", "pre-install", &[], &pod("runs", None))];
-    let options = HookOptions::of(&waiting(), true);
+    let options = HookOptions::new(&waiting(), true);
     scene.stopped.cancel();
     let error = run_hooks(&scene.context(), &mut record, HookEvent::PreInstall, &options)
         .await
@@ -379,7 +379,7 @@ async fn a_hook_that_is_deleted_is_awaited_unless_nothing_but_hooks_is_waited_fo
         strategy: WaitStrategy::HookOnly,
         ..short
     };
-    let options = HookOptions::of(&only_hooks, true);
+    let options = HookOptions::new(&only_hooks, true);
     record.release.hooks[0].delete_policies = vec!["before-hook-creation".to_owned()];
     // It is still there, and applied to.
     run_hooks(&scene.context(), &mut record, HookEvent::PreInstall, &options)

@@ -30,7 +30,7 @@ struct Recorded {
 }
 
 impl Recorded {
-    fn of(name: &str) -> Result<Self> {
+    fn from_name(name: &str) -> Result<Self> {
         let mut cases = include_str!("../../crates/sops/tests/cases.jsonl").lines();
         let case = cases.find(|line| line.contains(&format!("\"name\":\"{name}\"")));
         let case: Value = serde_json::from_str(case.context("there is no such case")?)?;
@@ -73,7 +73,10 @@ fn decrypting(test: &Test) -> Value {
 
 /// A repository with the recorded Secret.
 fn with_secret(test: &Test) -> Result<Repository> {
-    test.repository(&[("deploy/secret.yaml", Recorded::of("yaml secret")?.encrypted)])
+    test.repository(&[(
+        "deploy/secret.yaml",
+        Recorded::from_name("yaml secret")?.encrypted,
+    )])
 }
 
 /// Waits until the Kustomization failed with these words; returns the message.
@@ -127,7 +130,7 @@ fn files_and_objects_of_every_format_are_decrypted_with_age() {
             "secretGenerator": [{"name": "of-component", "files": ["inside.yaml"]}],
         });
         let base = "apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: default}\nstringData: {own: plain}\n";
-        let recorded = |name| Recorded::of(name);
+        let recorded = |name| Recorded::from_name(name);
         let binary = recorded("binary text")?;
         let repository = test.repository(&[
             ("deploy/kustomization.yaml", kustomization.to_string()),
@@ -182,7 +185,7 @@ fn openpgp_keys_decrypt_and_objects_may_stay_as_they_are() {
             "generatorOptions": {"disableNameSuffixHash": true},
             "secretGenerator": [{"name": "generated", "files": ["app.yaml"]}],
         });
-        let encrypted = Recorded::of("yaml with one")?;
+        let encrypted = Recorded::from_name("yaml with one")?;
         let with_value = |name: &str, annotations: Value| {
             let metadata = json!({"name": name, "annotations": annotations});
             let data = json!({"a.yaml": encrypted.encrypted});
@@ -191,7 +194,7 @@ fn openpgp_keys_decrypt_and_objects_may_stay_as_they_are() {
                 .to_string()
         };
         let disabled = json!({"kustomize.toolkit.fluxcd.io/decrypt": "Disabled"});
-        let curve = Recorded::of("yaml with curve")?;
+        let curve = Recorded::from_name("yaml with curve")?;
         let repository = test.repository(&[
             ("deploy/kustomization.yaml", generator.to_string()),
             ("deploy/app.yaml", curve.encrypted),
@@ -265,7 +268,10 @@ fn what_one_may_decrypt_is_not_shared_with_others() {
         let generator = json!({"secretGenerator": [{"name": "generated", "envs": ["app.env"]}]});
         let repository = test.repository(&[
             ("deploy/kustomization.yaml", generator.to_string()),
-            ("deploy/app.env", Recorded::of("dotenv with one")?.encrypted),
+            (
+                "deploy/app.env",
+                Recorded::from_name("dotenv with one")?.encrypted,
+            ),
         ])?;
         test.deliver(&repository, decrypting(&test)).await?;
 
@@ -349,8 +355,14 @@ fn a_commit_beside_what_was_decrypted_costs_no_build() {
         });
         let repository = test.repository(&[
             ("deploy/kustomization.yaml", generator.to_string()),
-            ("deploy/secret.yaml", Recorded::of("yaml secret")?.encrypted),
-            ("deploy/app.env", Recorded::of("dotenv with one")?.encrypted),
+            (
+                "deploy/secret.yaml",
+                Recorded::from_name("yaml secret")?.encrypted,
+            ),
+            (
+                "deploy/app.env",
+                Recorded::from_name("dotenv with one")?.encrypted,
+            ),
         ])?;
         let mut options = test.own_shard();
         options.flags.push("--log-level=debug".to_owned());
@@ -407,7 +419,10 @@ fn the_age_keys_of_the_controller_are_for_those_that_name_none() {
         let source = Controller::start_source(kubeconfig, options_of_source(&test)).await?;
         let apply = Controller::start_apply(kubeconfig, &source, options).await?;
         let repository = test.repository(&[
-            ("deploy/secret.yaml", Recorded::of("yaml secret")?.encrypted),
+            (
+                "deploy/secret.yaml",
+                Recorded::from_name("yaml secret")?.encrypted,
+            ),
             ("vault/a.yaml", Vault::file("http://127.0.0.1:9")?),
             (
                 "vault/kustomization.yaml",
@@ -459,7 +474,7 @@ fn vault_is_asked_with_the_token_of_the_secret_or_as_an_account() {
         fails(&test, "app", "Forbidden: permission denied").await?;
         keys(&test, json!({"sops.vault-token": "hvs.token\n"})).await?;
         wait_for(&test.kustomizations(), "app", is_ready, PATIENCE).await?;
-        ensure!(secret(&test, "generated").await?["a.yaml"] == Recorded::of("yaml with one")?.plain);
+        ensure!(secret(&test, "generated").await?["a.yaml"] == Recorded::from_name("yaml with one")?.plain);
         test.delete_kustomization("app").await?;
 
         // Without a token: the account logs in, where the operator says.
@@ -512,7 +527,10 @@ fn variables_are_put_into_what_was_decrypted() {
     run("sops-variables", |test| async move {
         keys(&test, json!({"identity.agekey": ONE})).await?;
         let repository = test.repository(&[
-            ("deploy/secret.yaml", Recorded::of("yaml secret")?.encrypted),
+            (
+                "deploy/secret.yaml",
+                Recorded::from_name("yaml secret")?.encrypted,
+            ),
             ("deploy/map.yaml", config_map(&test.namespace, "map", "${name}")),
         ])?;
         let mut spec = decrypting(&test);

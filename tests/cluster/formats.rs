@@ -54,7 +54,7 @@ fn the_archive_of_a_git_repository() {
         test.git_source(&repository).await?;
         let commit = repository.resolve("main")?;
         let file = format!("{commit}.tar.gz");
-        let found = Found::of(&test, "GitRepository", "app", &file).await?;
+        let found = Found::new(&test, "GitRepository", "app", &file).await?;
         ensure!(
             found.revision == format!("main@sha1:{commit}"),
             "{}",
@@ -89,7 +89,7 @@ fn the_archive_of_an_oci_repository() {
             .await?;
         test.apply(&objects::oci_repository(ns, "app", &url, "latest"))
             .await?;
-        let found = Found::of(&test, "OCIRepository", "app", &format!("{digest}.tar.gz")).await?;
+        let found = Found::new(&test, "OCIRepository", "app", &format!("{digest}.tar.gz")).await?;
         ensure!(found.revision == format!("latest@{digest}"), "{}", found.revision);
         ensure!(
             found.files()? == ["-rw------- a.yaml", "-rw------- sub/b.yaml"],
@@ -112,7 +112,7 @@ fn the_archive_of_an_oci_repository() {
         let object = objects::oci_repository(ns, "copied", &url, "copied");
         test.apply(&with_spec(object, json!({"layerSelector": selector})))
             .await?;
-        let found = Found::of(&test, "OCIRepository", "copied", &format!("{digest}.tar.gz")).await?;
+        let found = Found::new(&test, "OCIRepository", "copied", &format!("{digest}.tar.gz")).await?;
         ensure!(found.bytes == layer.data);
         Ok(())
     });
@@ -148,7 +148,7 @@ fn the_archive_of_a_bucket() {
         let hex = revision
             .strip_prefix("sha256:")
             .context("the revision is no checksum")?;
-        let found = Found::of(&test, "Bucket", "app", &format!("{hex}.tar.gz")).await?;
+        let found = Found::new(&test, "Bucket", "app", &format!("{hex}.tar.gz")).await?;
         let files = found.files()?;
         ensure!(
             files
@@ -178,7 +178,7 @@ fn the_index_of_a_helm_repository_and_the_package_of_a_chart() {
         let hex = revision
             .strip_prefix("sha256:")
             .context("the revision is no checksum")?;
-        let found = Found::of(&test, "HelmRepository", "app", &format!("index-{hex}.yaml")).await?;
+        let found = Found::new(&test, "HelmRepository", "app", &format!("index-{hex}.yaml")).await?;
         // In Flux too it is JSON, which is YAML.
         let index: Value = serde_json::from_slice(&found.bytes)?;
         ensure!(
@@ -202,7 +202,7 @@ fn the_index_of_a_helm_repository_and_the_package_of_a_chart() {
             "spec": {"chart": "charts/web", "interval": "1h", "sourceRef": {"kind": "GitRepository", "name": "app"}},
         }))
         .await?;
-        let found = Found::of(&test, "HelmChart", "web", "web-1.2.3.tgz").await?;
+        let found = Found::new(&test, "HelmChart", "web", "web-1.2.3.tgz").await?;
         ensure!(found.revision == "1.2.3", "{}", found.revision);
         ensure!(text(&found.object, "/status/observedChartName") == "web");
         let names = found.names()?;
@@ -224,7 +224,7 @@ struct Found {
 
 impl Found {
     /// Downloads it, and checks all that holds for every kind.
-    async fn of(test: &Test, kind: &str, name: &str, file: &str) -> Result<Self> {
+    async fn new(test: &Test, kind: &str, name: &str, file: &str) -> Result<Self> {
         let object = wait_for(&test.objects(SOURCE, kind), name, is_ready, PATIENCE).await?;
         let of_artifact = |key: &str| text(&object, &format!("/status/artifact/{key}")).to_owned();
         let path = format!("{}/{}/{name}/{file}", kind.to_lowercase(), test.namespace);
@@ -241,7 +241,7 @@ impl Found {
         let answer = reqwest::get(&url).await?;
         ensure!(answer.status() == 200, "{url}: {}", answer.status());
         let bytes = answer.bytes().await?.to_vec();
-        ensure!(of_artifact("digest") == Digest::of(&bytes).to_string());
+        ensure!(of_artifact("digest") == Digest::from_content(&bytes).to_string());
         ensure!(field(&object, "/status/artifact/size") == Some(&Value::from(bytes.len())));
         let updated = of_artifact("lastUpdateTime");
         ensure!(

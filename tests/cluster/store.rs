@@ -146,7 +146,7 @@ fn a_full_volume_is_told_and_recovers_by_itself() {
         ensure!(artifact(&old) == artifact(&before));
         let url = text(&old, "/status/artifact/url").to_owned();
         let served = reqwest::get(&url).await?.bytes().await?;
-        ensure!(Digest::of(&served).to_string() == text(&old, "/status/artifact/digest"));
+        ensure!(Digest::from_content(&served).to_string() == text(&old, "/status/artifact/digest"));
         ensure!(files_in(&volume.join("temporary"))?.is_empty());
 
         std::fs::remove_file(&filler)?;
@@ -184,7 +184,7 @@ fn sound(files: &Path) -> Result<bool> {
                 .to_string_lossy()
                 .into_owned();
             let digest = format!("sha256:{}", name.trim_end_matches(".tar.gz"));
-            if Digest::of(&std::fs::read(&file)?).to_string() != digest {
+            if Digest::from_content(&std::fs::read(&file)?).to_string() != digest {
                 return Ok(false);
             }
         }

@@ -18,7 +18,7 @@ struct Widgets {
 }
 
 impl Widgets {
-    fn of(test: &Test) -> Self {
+    fn from_test(test: &Test) -> Self {
         Self {
             group: format!("{}.example.com", test.namespace),
         }
@@ -71,7 +71,7 @@ async fn delete_definition(test: &Test, widgets: &Widgets) -> Result<()> {
 #[test]
 fn objects_of_a_definition_that_is_gone_are_pruned_and_let_their_kustomization_go() {
     run("vanished-definition", |test| async move {
-        let (ns, widgets) = (&test.namespace, Widgets::of(&test));
+        let (ns, widgets) = (&test.namespace, Widgets::from_test(&test));
         widgets.define(&test).await?;
         let files: Vec<_> = (0..20)
             .map(|number| {
@@ -148,7 +148,7 @@ fn a_namespace_that_somebody_deletes_is_made_again_when_it_is_gone() {
 #[test]
 fn a_definition_that_somebody_deletes_is_made_again_with_its_objects() {
     run("vanished-crd", |test| async move {
-        let (ns, widgets) = (&test.namespace, Widgets::of(&test));
+        let (ns, widgets) = (&test.namespace, Widgets::from_test(&test));
         let repository = test.repository(&[
             ("deploy/crd.yaml", widgets.definition().to_string()),
             ("deploy/w.yaml", widgets.widget(ns, "w")),

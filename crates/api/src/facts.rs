@@ -31,7 +31,7 @@ pub trait HasFacts: Resource<DynamicType = ()> {
 }
 
 impl Facts {
-    fn of<K: StatusObject>(object: &K) -> Self {
+    fn from_object<K: StatusObject>(object: &K) -> Self {
         let ready = object.condition(condition_types::READY);
         Self {
             ready: ready.map(|ready| ready.status.clone()).unwrap_or_default(),
@@ -43,7 +43,7 @@ impl Facts {
     /// Those of a source.
     fn produced<K: Source>(object: &K) -> Self {
         let revision = object.artifact().map(|artifact| artifact.revision.as_str());
-        Self::of(object).with("revision", revision)
+        Self::from_object(object).with("revision", revision)
     }
 
     fn with(mut self, label: &'static str, value: Option<&str>) -> Self {
@@ -104,25 +104,25 @@ impl HasFacts for ExternalArtifact {
 
 impl HasFacts for ImageRepository {
     fn facts(&self) -> Facts {
-        Facts::of(self).with("image", Some(&self.spec.image))
+        Facts::from_object(self).with("image", Some(&self.spec.image))
     }
 }
 
 impl HasFacts for ImagePolicy {
     fn facts(&self) -> Facts {
-        Facts::of(self).with("source_name", Some(&self.spec.image_repository_ref.name))
+        Facts::from_object(self).with("source_name", Some(&self.spec.image_repository_ref.name))
     }
 }
 
 impl HasFacts for ImageUpdateAutomation {
     fn facts(&self) -> Facts {
-        Facts::of(self).with("source_name", Some(&self.spec.source_ref.name))
+        Facts::from_object(self).with("source_name", Some(&self.spec.source_ref.name))
     }
 }
 
 impl HasFacts for ArtifactGenerator {
     fn facts(&self) -> Facts {
-        Facts::of(self)
+        Facts::from_object(self)
     }
 }
 
@@ -132,7 +132,7 @@ impl HasFacts for Kustomization {
             .status
             .as_ref()
             .and_then(|status| status.last_applied_revision.as_deref());
-        Facts::of(self)
+        Facts::from_object(self)
             .with("revision", applied)
             .with("source_name", Some(&self.spec.source_ref.name))
     }
@@ -143,7 +143,7 @@ impl HasFacts for HelmRelease {
         let newest = self.status.as_ref().and_then(|status| status.history.first());
         let template = self.spec.chart.as_ref().map(|chart| &chart.spec);
         let chart = newest.map(|newest| newest.chart_name.as_str());
-        Facts::of(self)
+        Facts::from_object(self)
             .with("revision", newest.map(|newest| newest.chart_version.as_str()))
             .with(
                 "chart_name",
@@ -185,7 +185,7 @@ impl HasFacts for Provider {
 // The path of a Receiver is never reported: anyone who knows it may call.
 impl HasFacts for Receiver {
     fn facts(&self) -> Facts {
-        Facts::of(self)
+        Facts::from_object(self)
     }
 }
 

@@ -29,7 +29,7 @@ pub struct Built {
 impl Built {
     /// Packs the objects that a build gave.
     pub fn pack(objects: Vec<Object>) -> Self {
-        let checksum = Digest::of(flux_spec::build::to_yaml(&objects).as_bytes()).to_string();
+        let checksum = Digest::from_content(flux_spec::build::to_yaml(&objects).as_bytes()).to_string();
         let pack = |object: Object| {
             let origin = object.origin().cloned();
             (object.into_value().to_string().into_boxed_str(), origin)
@@ -72,7 +72,7 @@ pub struct Key(Digest);
 impl Key {
     /// Computes the key of a build of `folder` with what the spec says about builds. One for which nothing had to be
     /// decrypted is the same whatever the keys are, but another one than without decryption.
-    pub fn of(folder: &str, spec: &KustomizationSpec) -> Self {
+    pub fn new(folder: &str, spec: &KustomizationSpec) -> Self {
         let ingredients = serde_json::json!([
             folder,
             spec.target_namespace,
@@ -85,7 +85,7 @@ impl Key {
             spec.build_metadata,
             spec.decryption.is_some(),
         ]);
-        Self(Digest::of(ingredients.to_string().as_bytes()))
+        Self(Digest::from_content(ingredients.to_string().as_bytes()))
     }
 }
 
@@ -155,7 +155,7 @@ mod tests {
             checksum: key.to_owned(),
         }));
         Arc::new(Build {
-            key: Key(Digest::of(key.as_bytes())),
+            key: Key(Digest::from_content(key.as_bytes())),
             closure: Arc::default(),
             result,
         })
@@ -189,16 +189,16 @@ mod tests {
     #[test]
     fn what_does_not_go_into_a_build_does_not_go_into_its_key() {
         let spec = KustomizationSpec::default();
-        let key = Key::of("app", &spec);
+        let key = Key::new("app", &spec);
         let with = |change: &dyn Fn(&mut KustomizationSpec)| {
             let mut spec = spec.clone();
             change(&mut spec);
-            Key::of("app", &spec)
+            Key::new("app", &spec)
         };
         assert_eq!(with(&|spec| spec.prune = true), key);
         assert_eq!(with(&|spec| spec.post_build = Some(Default::default())), key);
         assert_ne!(with(&|spec| spec.name_prefix = Some("x".into())), key);
         assert_ne!(with(&|spec| spec.decryption = Some(Default::default())), key);
-        assert_ne!(Key::of("other", &spec), key);
+        assert_ne!(Key::new("other", &spec), key);
     }
 }

@@ -46,13 +46,13 @@ struct Facts {
 }
 
 impl Facts {
-    fn of(object: &Kustomization) -> Self {
+    fn from_object(object: &Kustomization) -> Self {
         let applied = object
             .status
             .as_ref()
             .and_then(|s| s.last_applied_revision.clone());
         Self {
-            own: ReconcileTrigger::of(object),
+            own: ReconcileTrigger::from_object(object),
             confirmation: crate::confirmation::confirmation(object).map(str::to_owned),
             ready: dependencies::is_ready(object),
             applied,
@@ -81,7 +81,7 @@ async fn follow_kustomizations(context: Arc<Context>, changes: impl Stream<Item 
         let now = context.base.objects.get(&key.object_ref());
         let matters = match &now {
             Some(object) => {
-                let (facts, is_ours) = (Facts::of(object), context.base.is_ours(object));
+                let (facts, is_ours) = (Facts::from_object(object), context.base.is_ours(object));
                 let old = before.get(&key);
                 // A label moves it from one shard to another, and changes nothing else.
                 let is_moved = old.is_some_and(|(_, was_ours)| *was_ours != is_ours);
@@ -95,7 +95,8 @@ async fn follow_kustomizations(context: Arc<Context>, changes: impl Stream<Item 
             }
         };
         context.enqueue(|object| {
-            (matters && ObjectKey::of(object) == key) || dependencies::is_concerned(object, &key, matters)
+            (matters && ObjectKey::from_object(object) == key)
+                || dependencies::is_concerned(object, &key, matters)
         });
         if now.is_none() {
             context.forget(&key);
@@ -144,7 +145,7 @@ fn touched(context: &Context, kind: ValuesKind, config: &ObjectKey) {
     context.enqueue(|object| {
         let refers = context.reads(object, kind, config);
         if refers {
-            let own = ObjectKey::of(object);
+            let own = ObjectKey::from_object(object);
             context.memory.with(&own, |entry| entry.variables_touched = true);
         }
         refers
@@ -153,19 +154,19 @@ fn touched(context: &Context, kind: ValuesKind, config: &ObjectKey) {
 
 /// Watches and reconciles until the process is told to stop.
 pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
-    let settings = Settings::of(&flags)?;
+    let settings = Settings::from_flags(&flags)?;
     let delivery = flags.delivery.clone();
     let watch = &delivery.common.watch;
     let (kustomizations, kustomizations_changed) =
         watch_changes(scoped_api(&kit.client, watch), watcher::Config::default(), |o| {
-            Some(Facts::of(o))
+            Some(Facts::from_object(o))
         });
     let (git_repositories, git_changed) = sources::watch::<GitRepository>(&kit.client, watch);
     let (oci_repositories, oci_changed) = sources::watch::<OCIRepository>(&kit.client, watch);
     let (buckets, buckets_changed) = sources::watch::<Bucket>(&kit.client, watch);
     let (external, external_changed) = sources::watch::<ExternalArtifact>(&kit.client, watch);
     let object_level = settings.policy.object_level_identity;
-    let setup = Setup::of(&kit, &delivery, settings.apply, settings.artifacts, object_level)?;
+    let setup = Setup::new(&kit, &delivery, settings.apply, settings.artifacts, object_level)?;
     let (decryption, vault) = Decryption::new(
         kit.client.clone(),
         setup.identities,

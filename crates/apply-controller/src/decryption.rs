@@ -115,7 +115,7 @@ impl Decryption {
         let (imported, digest) = match (&own, &self.settings.age_secret) {
             (Some(key), _) => self.import(key, Imported::of_secret).await?,
             (None, Some(key)) => self.import(key, Imported::of_global_secret).await?,
-            (None, None) => (Imported::default(), Digest::of(b"")),
+            (None, None) => (Imported::default(), Digest::from_content(b"")),
         };
         let account = decryption.service_account_name.as_deref();
         let account = account.or(self.settings.default_account.as_deref());
@@ -212,7 +212,7 @@ fn digest(key: &ObjectKey, data: &BTreeMap<String, Vec<u8>>) -> Digest {
         add(entry.as_bytes());
         add(value);
     }
-    Digest::of(&bytes)
+    Digest::from_content(&bytes)
 }
 
 /// Where each Vault server is logged in to.

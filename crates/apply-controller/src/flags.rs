@@ -115,7 +115,7 @@ const FEATURE_GATES: [(&str, bool); 12] = [
 
 impl Settings {
     /// Checks what parsing alone cannot.
-    pub fn of(flags: &Flags) -> anyhow::Result<Self> {
+    pub fn from_flags(flags: &Flags) -> anyhow::Result<Self> {
         let gates = flags.delivery.common.features.resolve(&FEATURE_GATES)?;
         let object_level_identity = gates.enabled("ObjectLevelWorkloadIdentity");
         let accounts = [
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     fn settings(arguments: &[&str]) -> anyhow::Result<Settings> {
-        Settings::of(&Flags::try_parse_from(
+        Settings::from_flags(&Flags::try_parse_from(
             [&["apply-controller"], arguments].concat(),
         )?)
     }

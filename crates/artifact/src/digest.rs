@@ -28,7 +28,7 @@ pub enum ParseError {
 impl Digest {
     /// The digest of these bytes.
     #[must_use]
-    pub fn of(content: &[u8]) -> Self {
+    pub fn from_content(content: &[u8]) -> Self {
         Self(Sha256::digest(content).into())
     }
 
@@ -144,15 +144,15 @@ mod tests {
 
     #[test]
     fn text_and_digest_are_one_to_one() {
-        assert_eq!(Digest::of(b"hello").to_string(), HELLO);
-        assert_eq!(HELLO.parse(), Ok(Digest::of(b"hello")));
+        assert_eq!(Digest::from_content(b"hello").to_string(), HELLO);
+        assert_eq!(HELLO.parse(), Ok(Digest::from_content(b"hello")));
         assert_eq!(
-            serde_json::to_string(&Digest::of(b"hello")).unwrap(),
+            serde_json::to_string(&Digest::from_content(b"hello")).unwrap(),
             format!("\"{HELLO}\"")
         );
         assert_eq!(
             serde_json::from_str::<Digest>(&format!("\"{HELLO}\"")).unwrap(),
-            Digest::of(b"hello")
+            Digest::from_content(b"hello")
         );
     }
 
@@ -161,7 +161,7 @@ mod tests {
         let mut hasher = Hasher::new();
         hasher.update(b"he");
         hasher.write_all(b"llo").unwrap();
-        assert_eq!(hasher.finish(), Digest::of(b"hello"));
+        assert_eq!(hasher.finish(), Digest::from_content(b"hello"));
     }
 
     #[test]

@@ -157,7 +157,7 @@ impl Store {
     #[must_use]
     pub fn is_verbatim(&self, record: &Record) -> bool {
         let state = self.inner.lock();
-        let all = state.objects.get(&ObjectKey::of(record));
+        let all = state.objects.get(&ObjectKey::from_record(record));
         let mut all = all.into_iter().flatten();
         all.find(|stored| stored.record == *record)
             .is_none_or(|stored| stored.verbatim)
@@ -200,7 +200,7 @@ impl Store {
     /// Disk usage of the store.
     #[must_use]
     pub fn usage(&self) -> Usage {
-        Usage::of(&self.inner.lock().references)
+        Usage::from_references(&self.inner.lock().references)
     }
 
     /// The volume that the store is on.
@@ -208,7 +208,7 @@ impl Store {
     /// # Errors
     /// When the file system does not say.
     pub fn volume(&self) -> io::Result<Volume> {
-        Volume::of(self.inner.files.root())
+        Volume::from_folder(self.inner.files.root())
     }
 
     /// The bytes of a file from an offset on. They are not verified again: who reads them does that.

@@ -185,7 +185,7 @@ impl Directory {
     /// The digest of the canonical text.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        Digest::of(self.canonical_text().as_bytes())
+        Digest::from_content(self.canonical_text().as_bytes())
     }
 
     /// The entries, in byte order of their names.
@@ -259,7 +259,7 @@ mod tests {
         Entry {
             kind,
             name: name.to_owned(),
-            digest: Digest::of(name.as_bytes()),
+            digest: Digest::from_content(name.as_bytes()),
             size,
         }
     }
@@ -274,21 +274,21 @@ mod tests {
         let directory = Directory::new(entries).unwrap();
         let text = format!(
             "d {} 0 B\nx {} 7 a b\nf {} 12 ä\n",
-            Digest::of(b"B"),
-            Digest::of(b"a b"),
-            Digest::of("ä".as_bytes())
+            Digest::from_content(b"B"),
+            Digest::from_content(b"a b"),
+            Digest::from_content("ä".as_bytes())
         );
         assert_eq!(directory.canonical_text(), text);
-        assert_eq!(directory.digest(), Digest::of(text.as_bytes()));
+        assert_eq!(directory.digest(), Digest::from_content(text.as_bytes()));
         assert_eq!(Directory::parse(&text).unwrap(), directory);
         assert_eq!(directory.entry("a b").unwrap().size, 7);
         assert!(directory.entry("a").is_none());
-        assert_eq!(Directory::parse("").unwrap().digest(), Digest::of(b""));
+        assert_eq!(Directory::parse("").unwrap().digest(), Digest::from_content(b""));
     }
 
     #[test]
     fn what_is_not_canonical_is_refused() {
-        let digest = Digest::of(b"");
+        let digest = Digest::from_content(b"");
         let table = [
             (format!("f {digest} 1 a"), "line 1"),
             (format!("f {digest} 01 a\n"), "line 1"),

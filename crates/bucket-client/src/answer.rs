@@ -103,7 +103,7 @@ pub(super) async fn checked(response: Response, deadline: Instant) -> Result<Res
     if status.is_success() {
         return Ok(response);
     }
-    let retry_after = http::RetryAfter::of(status, response.headers(), jiff::Timestamp::now());
+    let retry_after = http::RetryAfter::new(status, response.headers(), jiff::Timestamp::now());
     let body = http::read(response, MAX_REFUSAL_BYTES, deadline)
         .await
         .unwrap_or_default();

@@ -56,7 +56,7 @@ pub(super) struct Known {
 
 impl Memory {
     /// That of one object, in the folder of all.
-    pub fn of(folder: &Path, namespace: &str, name: &str, store: Store) -> Self {
+    pub fn new(folder: &Path, namespace: &str, name: &str, store: Store) -> Self {
         let object = ObjectKey::new(KIND, namespace, name);
         Self {
             file: folder.join(file_name(&object)),
@@ -129,7 +129,7 @@ pub fn sweep(folder: &Path, store: &Store) -> std::io::Result<()> {
     let needed: Vec<String> = store
         .current_records()
         .iter()
-        .map(ObjectKey::of)
+        .map(ObjectKey::from_record)
         .map(|object| file_name(&object))
         .collect();
     for entry in std::fs::read_dir(folder)? {
@@ -143,7 +143,7 @@ pub fn sweep(folder: &Path, store: &Store) -> std::io::Result<()> {
 
 fn file_name(object: &ObjectKey) -> String {
     // Neither part can hold a slash.
-    Digest::of(format!("{}/{}/{}", object.kind, object.namespace, object.name).as_bytes()).hex()
+    Digest::from_content(format!("{}/{}/{}", object.kind, object.namespace, object.name).as_bytes()).hex()
 }
 
 /// Undoes the percent-encoding of [`encode`].
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(index(&[(".sourceignore", "x")]).revision(), empty);
         assert_eq!(
             index(&[("b", "2"), ("a/c", "1"), (".sourceignore", "x")]).revision(),
-            format!("{}", Digest::of(b"a/c 1\nb 2\n"))
+            format!("{}", Digest::from_content(b"a/c 1\nb 2\n"))
         );
     }
 

@@ -19,7 +19,7 @@ use flags::Settings;
 /// Builds, and writes the result to where it was asked for. `report_line` is for warnings, line by line.
 pub(crate) fn run(flags: &Flags, report_line: impl Fn(&str)) -> Result<(), Failure> {
     flags.deprecations().for_each(&report_line);
-    let settings = Settings::of(flags)?;
+    let settings = Settings::from_flags(flags)?;
     let folder = place::folder(&settings.path)?;
     let tree = DirectoryFs::new("/").map_err(|error| Failure::path("open", "/", &error))?;
     let options = Options {

@@ -110,7 +110,7 @@ pub(crate) fn run(flags: &Flags) -> Result<(), Failure> {
         let sections = follow::all(&mut world, roots, flags.recursive, &progress).await;
         progress.clear();
         print(&show::shown(&sections, flags.output, Colours::of_terminal())?)?;
-        let summary = Summary::of(&sections);
+        let summary = Summary::from_sections(&sections);
         match summary.unknown() {
             0 if flags.exit_code && summary.changes() > 0 => Err(Failure::Differs),
             0 => Ok(()),
@@ -195,7 +195,7 @@ async fn beginnings(
 ) -> Result<(Sources, Vec<Value>), Failure> {
     if !named.is_empty() {
         let sources = match flags.source.is_empty() {
-            true => Sources::of(cluster, &named).await?,
+            true => Sources::new(cluster, &named).await?,
             false => Sources::named(cluster, &flags.source).await?,
         };
         return Ok((sources, named));

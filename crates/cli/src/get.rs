@@ -192,7 +192,7 @@ fn shown(
         };
         row.push(suspended.into());
         let ready = ready(object);
-        row.push(Cell::toned(ready.status, Tone::of(ready.status)));
+        row.push(Cell::toned(ready.status, Tone::from_status(ready.status)));
         if wide {
             row.push(output::age(text(object, "/metadata/creationTimestamp"), now).into());
             let links = object::links(object);

@@ -54,14 +54,14 @@ pub(crate) fn run(flags: &Flags, report_line: impl Fn(&str)) -> Result<(), Failu
         let chart = chart::load()?;
         if flags.dry_run {
             let last = platform.last().await?;
-            let wanted = Wanted::of(&platform, chart, last.as_ref(), given).await?;
+            let wanted = Wanted::new(&platform, chart, last.as_ref(), given).await?;
             wanted.refuse_rivals(&platform, flags.take_ownership).await?;
             let plan = wanted.plan(&platform, last.as_ref()).await?;
             return print(&plan.shown(Colours::of_terminal()));
         }
         // What is wrong with the values is told before there is a namespace.
         let last = platform.last().await?;
-        let wanted = Wanted::of(&platform, Arc::clone(&chart), last.as_ref(), given.clone()).await?;
+        let wanted = Wanted::new(&platform, Arc::clone(&chart), last.as_ref(), given.clone()).await?;
         wanted.refuse_rivals(&platform, flags.take_ownership).await?;
         platform.create_namespace().await?;
         let lock = Lock::take(&platform.client, &platform.namespace, &report_line).await?;
@@ -82,7 +82,7 @@ async fn locked(
     report_line: &impl Fn(&str),
 ) -> Result<(Release, bool), Failure> {
     let last = pending::unlocked(platform, lock, flags.timeout, report_line).await?;
-    let wanted = Wanted::of(platform, chart::load()?, last.as_ref(), given).await?;
+    let wanted = Wanted::new(platform, chart::load()?, last.as_ref(), given).await?;
     wanted
         .carry_out(platform, last, flags.timeout, flags.take_ownership)
         .await
@@ -100,7 +100,7 @@ fn describe_release(release: &Release, is_new: bool) -> String {
 
 /// Refuses clusters that the chart is not for.
 pub(crate) async fn suits(platform: &Platform) -> Result<(), Failure> {
-    let version = version::Version::of(&platform.client).await?;
+    let version = version::Version::from_client(&platform.client).await?;
     if let Some(problem) = version.problem() {
         return Err(Failure::NotReady(problem));
     }
@@ -124,7 +124,7 @@ pub(crate) struct Wanted {
 
 impl Wanted {
     /// Without values those of the revision before are kept, as helm does.
-    pub(crate) async fn of(
+    pub(crate) async fn new(
         platform: &Platform,
         chart: Arc<Renderer>,
         last: Option<&Record>,

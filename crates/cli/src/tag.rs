@@ -81,7 +81,7 @@ fn source(text: &str) -> Result<(Name, String), Failure> {
 async fn tag(repository: &Repository, reference: &str, tag: &str) -> Result<Digest, String> {
     let read = repository.manifest(reference).await;
     let (manifest, type_) = read.map_err(|error| registry::explained(&error))?;
-    let digest = Digest::of(&manifest);
+    let digest = Digest::from_content(&manifest);
     if reference.contains(':') && reference != digest.to_string() {
         return Err(format!("the registry answers with {digest} instead"));
     }

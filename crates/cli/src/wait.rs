@@ -37,7 +37,7 @@ pub(crate) struct Flags {
 
 /// Waits.
 pub(crate) fn run(flags: &Flags) -> Result<(), Failure> {
-    let delivery = Delivery::of(&flags.revision)
+    let delivery = Delivery::from_revision(&flags.revision)
         .ok_or_else(|| Failure::Usage("--revision: give at least 7 characters".to_owned()))?;
     cluster::run(&flags.scope.cluster, async |cluster| {
         let namespace = (!flags.scope.all_namespaces).then_some(cluster.namespace.as_str());

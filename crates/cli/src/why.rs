@@ -33,7 +33,7 @@ pub(crate) struct Flags {
 
 /// Asks, and prints. An object that is not ready makes the command fail, so that scripts need not read.
 pub(crate) fn run(flags: &Flags) -> Result<(), Failure> {
-    let asked = Asked::of(&flags.words)?;
+    let asked = Asked::from_words(&flags.words)?;
     cluster::run(&flags.cluster, async |cluster| {
         let found = match &asked {
             Asked::OfFlux(target) => of_flux(&cluster, &target.id(&cluster.namespace)).await?,
@@ -71,7 +71,7 @@ enum Asked {
 
 impl Asked {
     /// Flux's words go before those of the cluster.
-    fn of(words: &[String]) -> Result<Self, Failure> {
+    fn from_words(words: &[String]) -> Result<Self, Failure> {
         let first = words.first().map_or("", String::as_str);
         let word = first.split('/').next().unwrap_or_default();
         let is_of_flux = kind::named(word).is_some() || (word == "all" || select::is_group(word));

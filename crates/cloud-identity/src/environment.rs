@@ -33,7 +33,7 @@ impl Environment {
 
     /// Made up, for tests.
     #[must_use]
-    pub fn of(variables: &[(&str, &str)]) -> Self {
+    pub fn from_variables(variables: &[(&str, &str)]) -> Self {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         Self {
             variables: variables.iter().map(owned).collect(),

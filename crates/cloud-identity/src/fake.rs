@@ -96,7 +96,7 @@ impl World {
     pub(crate) fn new(variables: &[(&str, &str)], answers: &[(u16, &str)]) -> Self {
         Self {
             services: Services::answering(answers),
-            environment: Environment::of(variables).at("2013-05-24T00:00:00Z".parse().unwrap()),
+            environment: Environment::from_variables(variables).at("2013-05-24T00:00:00Z".parse().unwrap()),
             cache: Cache::new(10, Duration::from_secs(3600)),
         }
     }

@@ -41,7 +41,7 @@ impl ObjectKey {
     }
 
     /// The key of an object.
-    pub fn of<K: Resource>(object: &K) -> Self {
+    pub fn from_object<K: Resource>(object: &K) -> Self {
         Self::new(object.namespace().unwrap_or_default(), object.name_any())
     }
 

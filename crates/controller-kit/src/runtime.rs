@@ -71,7 +71,7 @@ where
         let noted = annotations
             .iter()
             .map(|name| object.annotations().get(*name).cloned());
-        Some((ReconcileTrigger::of(object), noted.collect::<Vec<_>>()))
+        Some((ReconcileTrigger::from_object(object), noted.collect::<Vec<_>>()))
     })
 }
 

@@ -52,7 +52,7 @@ const SHORTEST: usize = 7;
 
 impl Delivery {
     /// Awaits a revision; None when it is too short to name one.
-    pub fn of(revision: &str) -> Option<Self> {
+    pub fn from_revision(revision: &str) -> Option<Self> {
         let is_hex = revision.bytes().all(|byte| byte.is_ascii_hexdigit());
         let long_enough = if is_hex {
             revision.len() >= SHORTEST
@@ -313,7 +313,7 @@ mod tests {
     }
 
     fn check(objects: &[Value], done: &[&str], missing: &[&str]) {
-        let mut delivery = Delivery::of("bbbbbbb").unwrap();
+        let mut delivery = Delivery::from_revision("bbbbbbb").unwrap();
         let told = progress(&mut delivery, objects);
         assert_eq!(
             (told.0, told.1),
@@ -361,7 +361,9 @@ mod tests {
             .iter()
             .map(|object| (object::id(object), object.clone()))
             .collect();
-        let progress = Delivery::of("bbbbbbb").unwrap().progress(&objects, None);
+        let progress = Delivery::from_revision("bbbbbbb")
+            .unwrap()
+            .progress(&objects, None);
         let names =
             |list: &[(ObjectId, String)]| list.iter().map(|(id, _)| id.name.clone()).collect::<Vec<_>>();
         assert_eq!(
@@ -401,7 +403,7 @@ mod tests {
 
     #[test]
     fn a_source_that_moved_on_has_had_the_revision() {
-        let mut delivery = Delivery::of("bbbbbbbbbb").unwrap();
+        let mut delivery = Delivery::from_revision("bbbbbbbbbb").unwrap();
         let newer = "main@sha1:cccccccccc";
         progress(
             &mut delivery,
@@ -468,7 +470,9 @@ mod tests {
             assert_eq!(names(revision, wanted), fits, "{revision} {wanted}");
         }
         assert!(
-            Delivery::of("abcdef").is_none() && Delivery::of("").is_none() && Delivery::of("v1").is_some()
+            Delivery::from_revision("abcdef").is_none()
+                && Delivery::from_revision("").is_none()
+                && Delivery::from_revision("v1").is_some()
         );
     }
 }

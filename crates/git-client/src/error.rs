@@ -124,7 +124,7 @@ impl From<git_ssh::Error> for Error {
         match error {
             git_ssh::Error::Dial { address, source } => Self::Reach {
                 address,
-                cause: Cause::of(&source),
+                cause: Cause::from_error(&source),
             },
             git_ssh::Error::Wait { .. } => Self::Wait(http::TimedOut),
             error => Self::Ssh(error),

@@ -144,7 +144,8 @@ const MAIN: Fields<'static> = Fields {
 
 /// Text that does not get smaller by compression to less than half.
 fn noise(bytes: usize) -> String {
-    let digests = (0..bytes / 64).map(|number| artifact::Digest::of(number.to_string().as_bytes()).hex());
+    let digests =
+        (0..bytes / 64).map(|number| artifact::Digest::from_content(number.to_string().as_bytes()).hex());
     digests.collect()
 }
 

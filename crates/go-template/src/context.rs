@@ -268,7 +268,7 @@ impl Work {
 
     #[cold]
     fn limit(&self, what: String) -> Error {
-        Error::of(ErrorKind::Limit, format!("render stopped: {what}"))
+        Error::from_parts(ErrorKind::Limit, format!("render stopped: {what}"))
     }
 
     fn parse(&mut self, name: &Str, text: &Str, functions: &Functions) -> Result<Trees, Error> {

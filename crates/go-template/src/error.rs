@@ -46,11 +46,11 @@ const MAX_LENGTH: usize = 4 << 20;
 impl Error {
     /// Makes an error of a function, with Go's text.
     pub fn new(message: impl Into<String>) -> Self {
-        Self::of(ErrorKind::Function, message)
+        Self::from_parts(ErrorKind::Function, message)
     }
 
     /// Makes an error of a kind.
-    pub fn of(kind: ErrorKind, message: impl Into<String>) -> Self {
+    pub fn from_parts(kind: ErrorKind, message: impl Into<String>) -> Self {
         let words = message.into();
         Self(Arc::new(Inner {
             kind,
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     fn chain_of(depth: usize, words: &str) -> Error {
-        let innermost = Error::of(ErrorKind::Limit, "end");
+        let innermost = Error::from_parts(ErrorKind::Limit, "end");
         (0..depth).fold(innermost, |cause, _| Error::wrap(ErrorKind::Exec, words, cause))
     }
 

@@ -54,7 +54,7 @@ pub(crate) fn incomplete(name: &Str) -> Error {
         "template: {name}: {} is an incomplete or empty template",
         quoted(name)
     );
-    Error::of(ErrorKind::Exec, message)
+    Error::from_parts(ErrorKind::Exec, message)
 }
 
 /// Quotes a name for an error.
@@ -257,7 +257,7 @@ impl<'a> Exec<'a> {
     }
 
     fn error_of(&self, kind: ErrorKind, message: &str) -> Error {
-        Error::of(kind, self.place(message))
+        Error::from_parts(kind, self.place(message))
     }
 
     /// Puts the current place before a message.

@@ -30,7 +30,7 @@ use crate::{Error, ErrorKind};
 pub fn parse(name: &Str, source: &Str, is_function: &dyn Fn(&str) -> bool) -> Result<Vec<Tree>, Error> {
     if u32::try_from(source.len()).is_err() {
         let message = format!("template: {name}: failed to parse more than 4 GiB");
-        return Err(Error::of(ErrorKind::Limit, message));
+        return Err(Error::from_parts(ErrorKind::Limit, message));
     }
     let keywords = LoopKeywords {
         has_break: !is_function("break"),

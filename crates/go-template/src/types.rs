@@ -121,7 +121,7 @@ impl TypeInfo {
     }
 
     /// Describes an unnamed slice or map (of strings to elements).
-    pub const fn of(name: &'static str, kind: Kind, element: Type) -> Self {
+    pub const fn new(name: &'static str, kind: Kind, element: Type) -> Self {
         Self {
             name,
             kind,
@@ -185,21 +185,21 @@ types! {
     /// `string`.
     STRING = TypeInfo::plain("string", Kind::String);
     /// `[]interface {}`.
-    LIST_ANY = TypeInfo::of("[]interface {}", Kind::Slice, Type::ANY);
+    LIST_ANY = TypeInfo::new("[]interface {}", Kind::Slice, Type::ANY);
     /// `[]string`.
-    LIST_STRING = TypeInfo::of("[]string", Kind::Slice, Type::STRING);
+    LIST_STRING = TypeInfo::new("[]string", Kind::Slice, Type::STRING);
     /// `[]int`.
-    LIST_INT = TypeInfo::of("[]int", Kind::Slice, Type::INT);
+    LIST_INT = TypeInfo::new("[]int", Kind::Slice, Type::INT);
     /// `[]uint8`: bytes.
-    BYTES = TypeInfo::of("[]uint8", Kind::Slice, Type::UINT8);
+    BYTES = TypeInfo::new("[]uint8", Kind::Slice, Type::UINT8);
     /// `[][]interface {}`.
-    LIST_LIST_ANY = TypeInfo::of("[][]interface {}", Kind::Slice, Type::LIST_ANY);
+    LIST_LIST_ANY = TypeInfo::new("[][]interface {}", Kind::Slice, Type::LIST_ANY);
     /// `map[string]interface {}`.
-    MAP_ANY = TypeInfo::of("map[string]interface {}", Kind::Map, Type::ANY);
+    MAP_ANY = TypeInfo::new("map[string]interface {}", Kind::Map, Type::ANY);
     /// `map[string]string`.
-    MAP_STRING = TypeInfo::of("map[string]string", Kind::Map, Type::STRING);
+    MAP_STRING = TypeInfo::new("map[string]string", Kind::Map, Type::STRING);
     /// `[]map[string]interface {}`.
-    LIST_MAP_ANY = TypeInfo::of("[]map[string]interface {}", Kind::Slice, Type::MAP_ANY);
+    LIST_MAP_ANY = TypeInfo::new("[]map[string]interface {}", Kind::Slice, Type::MAP_ANY);
     /// Any function.
     FUNC = TypeInfo::plain("func", Kind::Func);
 }

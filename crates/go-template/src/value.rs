@@ -231,7 +231,7 @@ mod tests {
     fn types_accept_what_go_assigns() {
         static VALUES: crate::TypeInfo = crate::TypeInfo {
             named: true,
-            ..crate::TypeInfo::of("common.Values", Kind::Map, Type::ANY)
+            ..crate::TypeInfo::new("common.Values", Kind::Map, Type::ANY)
         };
         let values = Type::new(&VALUES);
         assert!(values.is_assignable_to(Type::MAP_ANY));

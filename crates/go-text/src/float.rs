@@ -16,7 +16,7 @@ pub struct Shortest {
 
 impl Shortest {
     /// Takes the digits of a finite number.
-    pub fn of(number: f64) -> Self {
+    pub fn from_number(number: f64) -> Self {
         Self::of_text(
             number.is_sign_negative(),
             zmij::Buffer::new().format_finite(number.abs()),
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     fn check(number: f64, plain: &str, exponent: &str) {
-        let shortest = Shortest::of(number);
+        let shortest = Shortest::from_number(number);
         let (mut first, mut second) = (String::new(), String::new());
         shortest.push_plain(&mut first);
         shortest.push_exponent(2, &mut second);

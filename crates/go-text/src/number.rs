@@ -8,7 +8,7 @@ use crate::quote;
 
 /// Writes a finite float as `encoding/json` does: with an exponent only where the number is very large or very small.
 pub fn format_json(value: f64) -> String {
-    let (shortest, size) = (Shortest::of(value), value.abs());
+    let (shortest, size) = (Shortest::from_number(value), value.abs());
     let mut text = String::new();
     if size == 0.0 || (1e-6..1e21).contains(&size) {
         shortest.push_plain(&mut text);
@@ -103,7 +103,7 @@ impl Decimal {
             };
         }
         let Some(count) = count else {
-            let shortest = Shortest::of(value);
+            let shortest = Shortest::from_number(value);
             return Self {
                 digits: shortest.digits().as_bytes().to_vec(),
                 point: shortest.point.into(),

@@ -81,7 +81,7 @@ async fn prepare(context: &Context<'_>, order: &Install, replaced: Option<i64>) 
     };
     let mut record = render::render(context, &order.content, revision).await?;
     let release = &mut record.release;
-    let now = Time::of(Timestamp::now());
+    let now = Time::from_timestamp(Timestamp::now());
     release.version = replaced.map_or(1, |version| version.saturating_add(1));
     release.info.first_deployed = Some(now.clone());
     release.info.last_deployed = Some(now);
@@ -123,7 +123,7 @@ async fn perform(
     record: &mut Record,
     targets: &[Resource],
 ) -> Result<(), Error> {
-    let hook_options = HookOptions::of(&order.waiting, order.server_side);
+    let hook_options = HookOptions::new(&order.waiting, order.server_side);
     if !order.disable_hooks {
         hooks::run_hooks(context, record, HookEvent::PreInstall, &hook_options)
             .await

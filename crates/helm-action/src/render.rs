@@ -167,7 +167,7 @@ async fn capabilities(engine: &Engine, content: &Content) -> Result<Capabilities
     Ok(Capabilities {
         kube_version,
         api_versions: served.map_err(failed("could not get apiVersions from Kubernetes"))?,
-        helm_version: HelmVersion::of(Helm::V4),
+        helm_version: HelmVersion::from_helm(Helm::V4),
     })
 }
 

@@ -94,7 +94,7 @@ async fn prepare(
         .info
         .first_deployed
         .clone_from(&current.release.info.first_deployed);
-    release.info.last_deployed = Some(Time::of(Timestamp::now()));
+    release.info.last_deployed = Some(Time::from_timestamp(Timestamp::now()));
     release.info.deleted = None;
     release.info.rollback_revision = 0;
     release.apply_method = Some(method(server_side));
@@ -130,7 +130,7 @@ async fn perform(
         strays,
         targets,
     } = objects(context, before, record).await.map_err(Failed::without)?;
-    let options = HookOptions::of(&order.waiting, way.server_side);
+    let options = HookOptions::new(&order.waiting, way.server_side);
     if !order.disable_hooks {
         hooks::run_hooks(context, record, HookEvent::PreRollback, &options)
             .await

@@ -70,7 +70,7 @@ impl Storage {
             .requests
             .labels(&format!("{owner}={helm},name={name}"))
             .await?;
-        Ok(labels.iter().filter_map(Revision::of).collect())
+        Ok(labels.iter().filter_map(Revision::from_labels).collect())
     }
 
     /// Reads the newest revision of a release, if it has any.

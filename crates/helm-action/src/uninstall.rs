@@ -33,9 +33,9 @@ async fn perform(context: &Context<'_>, order: &Uninstall, ledger: &mut Ledger<'
         return done_before(order, ledger, &history, record).await;
     }
     let release = &mut record.release;
-    release.info.deleted = Some(Time::of(Timestamp::now()));
+    release.info.deleted = Some(Time::from_timestamp(Timestamp::now()));
     release.set_status(Status::Uninstalling, description::DELETION_IN_PROGRESS);
-    let options = HookOptions::of(&order.waiting, true);
+    let options = HookOptions::new(&order.waiting, true);
     if !order.disable_hooks {
         hooks::run_hooks(context, &mut record, HookEvent::PreDelete, &options).await?;
     }

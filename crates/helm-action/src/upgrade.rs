@@ -157,7 +157,7 @@ async fn prepare(
         .info
         .first_deployed
         .clone_from(&current.info.first_deployed);
-    release.info.last_deployed = Some(Time::of(Timestamp::now()));
+    release.info.last_deployed = Some(Time::from_timestamp(Timestamp::now()));
     release.apply_method = Some(method(server_side));
     release.set_status(Status::PendingUpgrade, description::PREPARING_UPGRADE);
     Ok(record)
@@ -212,7 +212,7 @@ async fn perform(
     record: &mut Record,
     plan: &Plan,
 ) -> Result<(), Failed> {
-    let options = HookOptions::of(&order.waiting, plan.way.server_side);
+    let options = HookOptions::new(&order.waiting, plan.way.server_side);
     if !order.disable_hooks {
         let ran = hooks::run_hooks(context, record, HookEvent::PreUpgrade, &options).await;
         ran.map_err(|error| Failed::without(error.within("pre-upgrade hooks failed")))?;

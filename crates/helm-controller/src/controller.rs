@@ -28,19 +28,19 @@ use crate::sources::Sources;
 
 /// Watches and reconciles until the process is told to stop.
 pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
-    let settings = Settings::of(&flags)?;
+    let settings = Settings::from_flags(&flags)?;
     let delivery = flags.delivery.clone();
     let watch = &delivery.common.watch;
     let (releases, releases_changed) = watch_changes(
         scoped_api(&kit.client, watch),
         watcher::Config::default(),
-        |object| Some(Facts::of(object)),
+        |object| Some(Facts::from_object(object)),
     );
     let (charts, charts_changed) = sources::watch::<HelmChart>(&kit.client, watch);
     let (oci_repositories, oci_changed) = sources::watch::<OCIRepository>(&kit.client, watch);
     let (external, external_changed) = sources::watch::<ExternalArtifact>(&kit.client, watch);
     let object_level = settings.policy.object_level_identity;
-    let setup = Setup::of(&kit, &delivery, settings.apply, settings.artifacts, object_level)?;
+    let setup = Setup::new(&kit, &delivery, settings.apply, settings.artifacts, object_level)?;
     let tracks_digests = !settings.policy.ignore_chart_digest;
     let context = Arc::new(Context {
         base: setup::base(

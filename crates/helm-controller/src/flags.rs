@@ -115,7 +115,7 @@ const FEATURE_GATES: [(&str, bool); 15] = [
 
 impl Settings {
     /// Checks what parsing alone cannot.
-    pub fn of(flags: &Flags) -> anyhow::Result<Self> {
+    pub fn from_flags(flags: &Flags) -> anyhow::Result<Self> {
         let gates = flags.delivery.common.features.resolve(&FEATURE_GATES)?;
         let object_level_identity = gates.enabled("ObjectLevelWorkloadIdentity");
         let accounts = [&flags.delivery.default_kubeconfig_service_account];
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     fn settings(arguments: &[&str]) -> anyhow::Result<Settings> {
-        Settings::of(&Flags::try_parse_from(
+        Settings::from_flags(&Flags::try_parse_from(
             [&["helm-controller"], arguments].concat(),
         )?)
     }

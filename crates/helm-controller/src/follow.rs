@@ -39,9 +39,9 @@ pub struct Facts {
 
 impl Facts {
     /// Reads them off an object.
-    pub fn of(object: &HelmRelease) -> Self {
+    pub fn from_object(object: &HelmRelease) -> Self {
         Self {
-            own: ReconcileTrigger::of(object),
+            own: ReconcileTrigger::from_object(object),
             ready: is_ready(object),
             whole: base::digest(object),
         }
@@ -61,7 +61,10 @@ pub async fn releases(context: Arc<Context>, changes: impl Stream<Item = ObjectR
         let (changed_itself, became_ready) = match &now {
             Some(object) => {
                 // A label moves it from one shard to another, and changes nothing else.
-                let own = (ReconcileTrigger::of(&**object), context.base.is_ours(object));
+                let own = (
+                    ReconcileTrigger::from_object(&**object),
+                    context.base.is_ours(object),
+                );
                 let facts = (own, is_ready(&**object));
                 let old = before.insert(key.clone(), facts.clone());
                 let changed = old.as_ref().is_none_or(|old| old.0 != facts.0);
@@ -79,7 +82,7 @@ pub async fn releases(context: Arc<Context>, changes: impl Stream<Item = ObjectR
             memory::stop(&context.memory, &key);
         }
         context.enqueue(|object| {
-            (changed_itself && ObjectKey::of(object) == key)
+            (changed_itself && ObjectKey::from_object(object) == key)
                 || dependencies::is_concerned(object, &key, became_ready)
         });
         if now.is_none() {
@@ -126,7 +129,7 @@ pub fn touched(context: &Context, kind: ValuesKind, config: &ObjectKey) {
     context.enqueue(|object| {
         let refers = context.reads(object, kind, config);
         if refers {
-            let own = ObjectKey::of(object);
+            let own = ObjectKey::from_object(object);
             context.memory.with(&own, |entry| entry.inputs_touched = true);
         }
         refers
@@ -155,7 +158,7 @@ pub async fn records(context: Arc<Context>, api: Api<PartialObjectMeta<Secret>>)
 
 fn note(context: &Context, record: &PartialObjectMeta<Secret>, change: impl Fn(&mut Seen, Revision)) {
     let labels = record.labels();
-    let (Some(revision), Some(name)) = (Revision::of(labels), labels.get("name")) else {
+    let (Some(revision), Some(name)) = (Revision::from_labels(labels), labels.get("name")) else {
         return;
     };
     let namespace = record.namespace().unwrap_or_default();
@@ -167,7 +170,7 @@ fn note(context: &Context, record: &PartialObjectMeta<Secret>, change: impl Fn(&
         {
             continue;
         }
-        let key = ObjectKey::of(&*object);
+        let key = ObjectKey::from_object(&*object);
         let newest = object.status.as_ref().and_then(|status| status.history.first());
         let newest = newest.map(|newest| (newest.version, newest.status.as_str()));
         let differs = context.memory.with(&key, |entry| {

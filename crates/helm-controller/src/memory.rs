@@ -144,7 +144,7 @@ mod tests {
     fn revision(version: i64, status: &str) -> Revision {
         Revision {
             version,
-            status: Status::of(status),
+            status: Status::from_text(status),
         }
     }
 

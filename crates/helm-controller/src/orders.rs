@@ -129,7 +129,7 @@ impl Orders<'_> {
         Content {
             chart: Arc::clone(&chart.renderer),
             values: values.clone(),
-            post_render: Some(Arc::new(PostRenderers::of(self.object))),
+            post_render: Some(Arc::new(PostRenderers::from_object(self.object))),
             post_render_strategy: match self.object.spec.post_render_strategy.unwrap_or_default() {
                 PostRenderStrategy::Nohooks => helm_render::PostRenderStrategy::NoHooks,
                 PostRenderStrategy::Combined => helm_render::PostRenderStrategy::Combined,

@@ -20,7 +20,7 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    pub(crate) fn of(field: &Field) -> Self {
+    pub(crate) fn from_field(field: &Field) -> Self {
         if field.promoted {
             return Self::Struct(&fields::METADATA);
         }
@@ -37,7 +37,7 @@ impl Target {
         match self {
             Self::TextMap => Self::Text,
             Self::Struct(fields) => {
-                fields::position(fields, key).map_or(Self::Nothing, |at| Self::of(&fields[at]))
+                fields::position(fields, key).map_or(Self::Nothing, |at| Self::from_field(&fields[at]))
             }
             _ => Self::Nothing,
         }

@@ -74,7 +74,7 @@ impl<S: Read + Write + Seek> Index<S> {
         }
         if self.strict {
             let field = INDEX.fields.iter().find(|field| folds_to(name, field.name));
-            coerce(&mut value, field.map_or(Target::Nothing, Target::of));
+            coerce(&mut value, field.map_or(Target::Nothing, Target::from_field));
         }
         let set = self.fields.set(name, value, self.strict);
         set.map_err(|text| self.refused("", line, text))

@@ -52,7 +52,7 @@ impl Chart {
     ///
     /// The times at which its files were changed are not known, and not recorded.
     #[must_use]
-    pub fn of(chart: helm_chart::Chart) -> Self {
+    pub fn from_chart(chart: helm_chart::Chart) -> Self {
         let metadata = &chart.metadata;
         let head = Head {
             metadata: Some(loaded::metadata(metadata)),

@@ -19,10 +19,10 @@ pub struct History(Vec<Revision>);
 impl Revision {
     /// Reads the labels of a Secret. None if they are not those of a record.
     #[must_use]
-    pub fn of(labels: &Labels) -> Option<Self> {
+    pub fn from_labels(labels: &Labels) -> Option<Self> {
         Some(Self {
             version: labels.get("version")?.parse().ok()?,
-            status: Status::of(labels.get("status")?),
+            status: Status::from_text(labels.get("status")?),
         })
     }
 }
@@ -92,7 +92,7 @@ mod tests {
                 ("version".to_owned(), version),
                 ("status".to_owned(), (*status).to_owned()),
             ];
-            Revision::of(&Labels::from(labels)).unwrap()
+            Revision::from_labels(&Labels::from(labels)).unwrap()
         };
         // A list of the API server is sorted by name: v10 stands before v9.
         statuses.iter().enumerate().rev().map(revision).collect()
@@ -133,7 +133,7 @@ mod tests {
             let labels = labels
                 .into_iter()
                 .map(|(key, value)| (key.to_owned(), value.to_owned()));
-            assert_eq!(Revision::of(&labels.collect()), None);
+            assert_eq!(Revision::from_labels(&labels.collect()), None);
         }
     }
 }

@@ -25,7 +25,7 @@ pub fn release(
         config,
         manifest: manifest(&rendered.manifests),
         hooks: rendered.hooks.into_iter().map(hook).collect(),
-        chart: Some(Chart::of(rendered.chart)),
+        chart: Some(Chart::from_chart(rendered.chart)),
         ..Release::default()
     };
     release.info.notes = rendered.notes;

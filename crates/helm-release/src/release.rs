@@ -114,7 +114,7 @@ const STATUSES: [(Status, &str); 10] = [
 impl Status {
     /// Reads Helm's word.
     #[must_use]
-    pub fn of(text: &str) -> Self {
+    pub fn from_text(text: &str) -> Self {
         let known = STATUSES.into_iter().find(|(_, word)| *word == text);
         known.map_or_else(|| Self::Other(text.to_owned()), |(status, _)| status)
     }
@@ -158,7 +158,7 @@ impl Serialize for Status {
 impl<'de> Deserialize<'de> for Status {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Option::<String>::deserialize(deserializer)?;
-        Ok(Self::of(text.as_deref().unwrap_or_default()))
+        Ok(Self::from_text(text.as_deref().unwrap_or_default()))
     }
 }
 

@@ -44,7 +44,7 @@ pub struct Snapshot {
 impl Snapshot {
     /// Takes a snapshot of a release. `oci_digest` is that of the chart's OCI artifact, if it came from one.
     #[must_use]
-    pub fn of(release: &Release, oci_digest: Option<&str>) -> Self {
+    pub fn new(release: &Release, oci_digest: Option<&str>) -> Self {
         let chart = |field: fn(&crate::Chart) -> &str| {
             let chart = release.chart.as_ref();
             chart.map(field).unwrap_or_default().to_owned()

@@ -20,7 +20,7 @@ pub(crate) const ZERO: &str = "0001-01-01T00:00:00Z";
 impl Time {
     /// The moment as Go writes it in UTC: without a fraction where there is none.
     #[must_use]
-    pub fn of(at: Timestamp) -> Self {
+    pub fn from_timestamp(at: Timestamp) -> Self {
         Self {
             text: at.to_string(),
             at,
@@ -87,7 +87,7 @@ mod tests {
     fn ours_are_written_as_go_writes_them() {
         let written = |nanosecond| {
             let at = Timestamp::new(1_700_000_000, nanosecond).unwrap();
-            Time::of(at).to_string()
+            Time::from_timestamp(at).to_string()
         };
         assert_eq!(written(0), "2023-11-14T22:13:20Z");
         assert_eq!(written(120_000_000), "2023-11-14T22:13:20.12Z");

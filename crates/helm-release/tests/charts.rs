@@ -99,7 +99,7 @@ impl Case {
         let mut release = made::release(rendered, ("web", "apps"), version, config);
         let at = "2026-11-22T09:00:00.1Z"
             .parse()
-            .map(helm_release::Time::of)
+            .map(helm_release::Time::from_timestamp)
             .expect("a time");
         release.info.first_deployed = Some(at.clone());
         release.info.last_deployed = Some(at);
@@ -159,13 +159,13 @@ fn flux_knows_it_by_the_same_digest_before_and_after_it_was_stored() {
             case.name
         );
         assert_eq!(
-            Snapshot::of(&ours, None),
-            Snapshot::of(&stored, None),
+            Snapshot::new(&ours, None),
+            Snapshot::new(&stored, None),
             "{}",
             case.name
         );
         assert!(values::verify(
-            &Snapshot::of(&ours, None).config_digest,
+            &Snapshot::new(&ours, None).config_digest,
             &case.released().release.config
         ));
     }
@@ -191,18 +191,18 @@ fn a_chart_that_was_loaded_is_the_one_that_is_read() {
 
 /// Go knows nothing but floats here, whatever a text looks like.
 fn floats(values: &Map<String, Value>) -> Value {
-    fn of(value: &Value) -> Value {
+    fn values_of(value: &Value) -> Value {
         match value {
             Value::Number(number) => Value::from(number.as_f64().expect("a number")),
-            Value::Array(items) => items.iter().map(of).collect(),
+            Value::Array(items) => items.iter().map(values_of).collect(),
             Value::Object(fields) => Value::Object(
                 fields
                     .iter()
-                    .map(|(key, value)| (key.clone(), of(value)))
+                    .map(|(key, value)| (key.clone(), values_of(value)))
                     .collect(),
             ),
             other => other.clone(),
         }
     }
-    of(&Value::Object(values.clone()))
+    values_of(&Value::Object(values.clone()))
 }

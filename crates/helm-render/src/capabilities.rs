@@ -44,14 +44,14 @@ impl Capabilities {
                 .iter()
                 .map(|version| (*version).to_owned())
                 .collect(),
-            helm_version: HelmVersion::of(helm),
+            helm_version: HelmVersion::from_helm(helm),
         }
     }
 }
 
 impl HelmVersion {
     /// Returns what the followed release of Helm says of itself.
-    pub fn of(helm: Helm) -> Self {
+    pub fn from_helm(helm: Helm) -> Self {
         let (version, kube_client_version) = match helm {
             Helm::V3 => ("v3.22.0", ""),
             Helm::V4 => ("v4.3.1", "v1.37"),

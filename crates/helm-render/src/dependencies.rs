@@ -22,7 +22,7 @@ pub fn process(chart: &Chart, given: &Map, helm: Helm, warnings: &mut Vec<Warnin
     if chart.dependencies.is_empty() && chart.metadata.dependencies.is_none() {
         return Ok(chart.clone());
     }
-    let mut graph = Graph::of(chart);
+    let mut graph = Graph::from_chart(chart);
     let root = graph.root();
     enabled::process(&mut graph, root, given, "", helm, warnings).map_err(|error| match helm {
         Helm::V3 => error,

@@ -111,7 +111,7 @@ fn add(
         });
         return Ok(());
     }
-    match Hook::of(head, path, content) {
+    match Hook::new(head, path, content) {
         Ok(hook) => sorted.hooks.push(hook),
         Err(events) => sorted.warnings.push(hook::unknown(&events, helm)),
     }

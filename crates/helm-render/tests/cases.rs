@@ -64,7 +64,7 @@ fn charts_are_rendered_as_helm_renders_them() {
         .collect();
     folders.sort();
     for (helm, floor) in [(Helm::V4, CHARTS_V4), (Helm::V3, CHARTS_V3)] {
-        let report = Report::of(&folders, |folder| {
+        let report = Report::new(&folders, |folder| {
             ("charts".to_owned(), name(folder), chart(folder, helm))
         });
         check(&report, &format!("charts, {helm:?}"), floor);
@@ -88,7 +88,7 @@ fn templates(folder: &str, run: impl Fn(&Case) -> (Answer, &Answer) + Sync) -> R
     let mut cases = text_cases::read(&text_cases::folder().join(folder));
     assert!(cases.len() >= 400, "only {} cases were found", cases.len());
     cases.retain(|case| is_wanted(&case.name));
-    Report::of(&cases, |case| {
+    Report::new(&cases, |case| {
         let group = case.name.split(':').next().unwrap_or_default().to_owned();
         let (actual, expected) = run(case);
         let outcome =

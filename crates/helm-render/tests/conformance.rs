@@ -40,7 +40,7 @@ fn recorded_charts_are_rendered_as_helm_renders_them() {
             .into_iter()
             .filter(|case| is_wanted(&case.name))
             .collect();
-        let report = Report::of(&cases, |case| {
+        let report = Report::new(&cases, |case| {
             let actual = command::template(&case.arguments, helm);
             let group = if case.masked.is_empty() {
                 "every byte"
@@ -64,7 +64,7 @@ fn recorded_templates_are_rendered_as_helm_renders_them() {
         .filter(|vector| is_wanted(&vector.id) && !OF_THE_COMMAND_LINE.contains(&vector.id.as_str()))
         .collect();
     for (helm, floor) in [(Helm::V4, VECTORS_V4), (Helm::V3, VECTORS_V3)] {
-        let report = Report::of(&vectors, |vector| {
+        let report = Report::new(&vectors, |vector| {
             (vector.group.clone(), vector.id.clone(), outcome(vector, helm))
         });
         check(&report, &format!("vectors, {helm:?}"), floor);

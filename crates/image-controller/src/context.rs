@@ -69,7 +69,7 @@ impl Context {
     /// Wakes the policies that choose among the tags of a repository.
     pub(crate) fn wake_policies(&self, repository: &ObjectKey) {
         for policy in self.policies.cache.store().state() {
-            let key = ObjectKey::of(&*policy);
+            let key = ObjectKey::from_object(&*policy);
             if crate::policy::repository_of(&policy) == *repository {
                 self.queues.policies.add(key);
             }
@@ -80,7 +80,7 @@ impl Context {
     pub(crate) fn wake_automations(&self, namespace: &str) {
         for automation in self.automations.cache.store().state() {
             if automation.metadata.namespace.as_deref() == Some(namespace) {
-                self.queues.automations.add(ObjectKey::of(&*automation));
+                self.queues.automations.add(ObjectKey::from_object(&*automation));
             }
         }
     }

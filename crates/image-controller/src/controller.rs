@@ -56,7 +56,7 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     let (sources, touched_sources) = watch_changes(
         scoped_api(&kit.client, watch),
         selecting(""),
-        |source: &GitRepository| Some(ReconcileTrigger::of(source)),
+        |source: &GitRepository| Some(ReconcileTrigger::from_object(source)),
     );
     // Only to wake: a run reads the newest. Nothing waits for this list, as the definition may be missing where Flux's are in use.
     let (_, touched_change_policies) = watch_changes(
@@ -204,7 +204,10 @@ async fn work<K, F, R>(
 fn wake_automations_of(source: &ObjectKey, context: &Context) {
     for automation in context.automations.cache.store().state() {
         if target::source_of(&automation) == *source {
-            context.queues.automations.add(ObjectKey::of(&*automation));
+            context
+                .queues
+                .automations
+                .add(ObjectKey::from_object(&*automation));
         }
     }
 }
@@ -215,7 +218,10 @@ fn wake_automations_under(policy: &ObjectKey, context: &Context) {
         let meta = &automation.metadata;
         let named = meta.annotations.as_ref().and_then(|all| all.get(CHANGE_POLICY));
         if meta.namespace.as_deref() == Some(&*policy.namespace) && named == Some(&policy.name) {
-            context.queues.automations.add(ObjectKey::of(&*automation));
+            context
+                .queues
+                .automations
+                .add(ObjectKey::from_object(&*automation));
         }
     }
 }
@@ -226,7 +232,10 @@ fn wake_automations_after(delivery: &ObjectKey, context: &Context) {
         if automation.metadata.namespace.as_deref() == Some(&*delivery.namespace)
             && automation::follows_delivery(&automation, &delivery.name)
         {
-            context.queues.automations.add(ObjectKey::of(&*automation));
+            context
+                .queues
+                .automations
+                .add(ObjectKey::from_object(&*automation));
         }
     }
 }

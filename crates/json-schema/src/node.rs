@@ -163,7 +163,7 @@ impl Types {
 
     /// Returns whether a value is of one of the types; a number without fraction is an integer.
     pub(super) fn match_value(self, value: &Json<'_>) -> bool {
-        let kind = Self::of(value).0;
+        let kind = Self::from_value(value).0;
         if self.0 & kind != 0 {
             return true;
         }
@@ -172,7 +172,7 @@ impl Types {
     }
 
     /// The type of a value.
-    pub(super) fn of(value: &Json<'_>) -> Self {
+    pub(super) fn from_value(value: &Json<'_>) -> Self {
         Self(match value {
             Json::Null => 1,
             Json::Bool(_) => 1 << 1,

@@ -117,7 +117,7 @@ fn root<'s>(
         path: &mut path,
         limits,
     };
-    let unevaluated = Unevaluated::of(value, target.node(), false);
+    let unevaluated = Unevaluated::new(value, target.node(), false);
     let step = Step::new(target, value, &scope, unevaluated, false, meta);
     step.check(&mut run)
         .map(|_| ())
@@ -410,7 +410,7 @@ impl<'s, 'v> Step<'s, 'v, '_> {
         run: &mut Run<'_, 'v>,
     ) -> Result<(), Box<Failure>> {
         let scope = self.scope.child(target, keyword, self.scope.value_id);
-        let unevaluated = Unevaluated::of(self.value, target.node(), !self.unevaluated.is_empty());
+        let unevaluated = Unevaluated::new(self.value, target.node(), !self.unevaluated.is_empty());
         let mut step = Step::new(
             target,
             self.value,
@@ -435,7 +435,7 @@ impl<'s, 'v> Step<'s, 'v, '_> {
     ) -> Result<(), Box<Failure>> {
         let target = self.target.at(id);
         let scope = self.scope.child(target, "", self.scope.value_id + 1);
-        let unevaluated = Unevaluated::of(value, target.node(), false);
+        let unevaluated = Unevaluated::new(value, target.node(), false);
         run.path.push(token);
         let mut step = Step::new(target, value, &scope, unevaluated, self.quiet, self.meta);
         step.follow_draft(run);

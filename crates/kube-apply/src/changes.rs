@@ -42,8 +42,8 @@ impl FieldChanges {
         manager: &str,
         is_confidential: bool,
     ) -> Self {
-        let mask = Mask::of(after, is_confidential);
-        let owners = Owners::of(before, manager);
+        let mask = Mask::new(after, is_confidential);
+        let owners = Owners::new(before, manager);
         let mut walk = Walk::new(limit, mask);
         walk.objects(before, after, &owners);
         walk.found

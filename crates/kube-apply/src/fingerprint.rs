@@ -30,7 +30,7 @@ impl Digest {
     pub(crate) const NOTHING: Digest = Digest(0);
 
     /// Hashes one value.
-    pub fn of(value: &Value) -> Self {
+    pub fn from_value(value: &Value) -> Self {
         let mut hash = Sha256::new();
         feed(&mut hash, value);
         Self::finish(hash)
@@ -266,7 +266,7 @@ pub struct Facts {
 
 impl Facts {
     /// Reduces a glimpse to what is remembered.
-    pub fn of(glimpse: &Glimpse, settings: &Settings) -> Self {
+    pub fn new(glimpse: &Glimpse, settings: &Settings) -> Self {
         Self::of_all_but(glimpse, settings, None)
     }
 
@@ -503,13 +503,13 @@ mod tests {
     fn digests_do_not_depend_on_the_order_of_keys() {
         let a: Value = serde_json::from_str(r#"{"a": 1, "b": [true, null, "x"]}"#).unwrap();
         let b: Value = serde_json::from_str(r#"{"b": [true, null, "x"], "a": 1}"#).unwrap();
-        assert_eq!(Digest::of(&a), Digest::of(&b));
+        assert_eq!(Digest::from_value(&a), Digest::from_value(&b));
         for other in [
             json!({"a": 1, "b": [true, "x", null]}),
             json!({"a": "1", "b": [true, null, "x"]}),
             json!([1]),
         ] {
-            assert_ne!(Digest::of(&a), Digest::of(&other));
+            assert_ne!(Digest::from_value(&a), Digest::from_value(&other));
         }
     }
 }

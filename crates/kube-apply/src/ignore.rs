@@ -76,7 +76,7 @@ impl CompiledRule {
         Ok(Self {
             pointers: pointers.collect::<Result<_, _>>()?,
             selector: target.map(CompiledSelector::new).transpose()?,
-            digest: Digest::of(&json!([rule.paths, selectors])),
+            digest: Digest::from_value(&json!([rule.paths, selectors])),
         })
     }
 }

@@ -59,7 +59,7 @@ impl Engine {
         let answer = self.applied(at, object, how).await;
         let answer = answer.map_err(|failure| failure.without_values_of(object))?;
         if let Some(owner) = how.owner {
-            let facts = Facts::of(&answer.glimpse, self.settings());
+            let facts = Facts::new(&answer.glimpse, self.settings());
             flight.record(owner, applying(object, Digest::of_map(object.value())), &facts);
         }
         whole(answer)
@@ -223,7 +223,7 @@ impl Engine {
         let flight = self.managed().begin(&object.id());
         let answer = write.await.map_err(|failure| failure.without_values_of(object))?;
         if let Some(owner) = owner {
-            let facts = Facts::of(&answer.glimpse, self.settings());
+            let facts = Facts::new(&answer.glimpse, self.settings());
             flight.record(owner, applying(object, Digest::NOTHING), &facts);
         }
         whole(answer)

@@ -211,7 +211,7 @@ mod tests {
 
     fn facts(fingerprint: u32) -> Facts {
         Facts {
-            fingerprint: Digest::of(&json!(fingerprint)),
+            fingerprint: Digest::from_value(&json!(fingerprint)),
             resource_version: Some(1),
             uid: None,
             owner: None,
@@ -345,7 +345,7 @@ mod tests {
 
     #[test]
     fn an_equal_fingerprint_is_believed_only_when_it_can_tell() {
-        let desired = Digest::of(&json!("desired"));
+        let desired = Digest::from_value(&json!("desired"));
         let recorded = |desired: Digest| Recorded {
             owner: std::sync::Arc::new(crate::Owner {
                 namespace: "a".into(),
@@ -354,7 +354,7 @@ mod tests {
             desired,
             expires: false,
             ignored: None,
-            fingerprint: Digest::of(&json!(1)),
+            fingerprint: Digest::from_value(&json!(1)),
             resource_version: Some(1),
         };
         let now: Timestamp = "2026-01-01T00:01:00Z".parse().unwrap();
@@ -365,7 +365,7 @@ mod tests {
         let (long_ago, just_now) = (at("2026-01-01T00:00:00Z"), at("2026-01-01T00:01:00Z"));
         assert!(is_telling(Some(&recorded(desired)), desired, &just_now, now));
         assert!(!is_telling(
-            Some(&recorded(Digest::of(&json!("other")))),
+            Some(&recorded(Digest::from_value(&json!("other")))),
             desired,
             &long_ago,
             now

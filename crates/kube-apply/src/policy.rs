@@ -41,7 +41,7 @@ impl Policy {
     }
 
     /// Reads the policy of a manifest.
-    pub fn of(object: &Object, group: &str) -> Self {
+    pub fn new(object: &Object, group: &str) -> Self {
         Self::read(group, |key| [object.label(key), object.annotation(key)])
     }
 
@@ -62,7 +62,7 @@ mod tests {
     fn policy(field: &str, name: &str, value: &str) -> Policy {
         let metadata = serde_json::json!({"metadata": {field: {format!("{GROUP}/{name}"): value}}});
         match metadata {
-            Value::Object(map) => Policy::of(&Object::new(map, None), GROUP),
+            Value::Object(map) => Policy::new(&Object::new(map, None), GROUP),
             _ => unreachable!(),
         }
     }

@@ -180,8 +180,8 @@ fn item(object: Object, resource: Arc<Resource>, is_served: bool, settings: &Set
     let gvk = object.gvk();
     Item {
         id: object.id(),
-        stage: Stage::of(&gvk, &settings.custom_stage_kinds),
-        policy: Policy::of(&object, &settings.group),
+        stage: Stage::new(&gvk, &settings.custom_stage_kinds),
+        policy: Policy::new(&object, &settings.group),
         digest: Digest::of_map(object.value()),
         expires: expires(&gvk, &object),
         gvk,

@@ -174,7 +174,7 @@ impl Engine {
             let answer = answer.await.map_err(failed)?;
             return Ok(Expected::Created(answer.whole.unwrap_or_else(manifest)));
         };
-        let facts = Facts::of(&live.glimpse, self.settings());
+        let facts = Facts::new(&live.glimpse, self.settings());
         if facts.policy.excluded || item.policy.if_not_present {
             return Ok(Expected::LeftAlone);
         }

@@ -216,7 +216,7 @@ impl Engine {
         let unreadable =
             |error| Failure::new(Class::Transient, format!("failed to read its metadata: {error}"));
         let glimpse: Glimpse = serde_json::from_value(live).map_err(unreadable)?;
-        Ok(Some(Facts::of(&glimpse, self.settings())))
+        Ok(Some(Facts::new(&glimpse, self.settings())))
     }
 }
 
@@ -266,7 +266,7 @@ mod tests {
 
     fn facts(owner: Option<Owner>, policy: Policy) -> Facts {
         Facts {
-            fingerprint: Digest::of(&json!(1)),
+            fingerprint: Digest::from_value(&json!(1)),
             resource_version: Some(7),
             uid: Some(1),
             owner: owner.map(Arc::new),

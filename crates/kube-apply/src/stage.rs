@@ -31,7 +31,7 @@ impl Stage {
     ];
 
     /// Names the stage of a kind.
-    pub fn of(gvk: &GroupVersionKind, custom_stage_kinds: &BTreeSet<(String, String)>) -> Self {
+    pub fn new(gvk: &GroupVersionKind, custom_stage_kinds: &BTreeSet<(String, String)>) -> Self {
         if is_cluster_definition(gvk) {
             Stage::ClusterDefinitions
         } else if gvk.kind.ends_with("Class") {
@@ -94,7 +94,7 @@ mod tests {
             ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", Stage::Rest),
             ("apps/v1", "Deployment", Stage::Rest),
         ] {
-            assert_eq!(Stage::of(&gvk(api_version, kind), &custom), stage, "{kind}");
+            assert_eq!(Stage::new(&gvk(api_version, kind), &custom), stage, "{kind}");
         }
     }
 }

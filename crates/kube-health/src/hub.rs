@@ -337,7 +337,7 @@ impl Wait {
             needed.then(|| {
                 hub.subscribe(
                     hub.watch_key(target, &request.checks),
-                    Some(ObjectKey::of(&target.id)),
+                    Some(ObjectKey::from_id(&target.id)),
                     &news,
                 )
             })

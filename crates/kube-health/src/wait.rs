@@ -80,7 +80,7 @@ pub(crate) struct Baseline {
 }
 
 impl Baseline {
-    fn of(target: &Target) -> Self {
+    fn from_target(target: &Target) -> Self {
         let metadata = target.initial.as_ref().and_then(|object| object.get("metadata"));
         let text = |field: &str| metadata?.get(field)?.as_str();
         Self {
@@ -146,7 +146,7 @@ impl Tracked {
         };
         Self {
             id: target.id.clone(),
-            baseline: Baseline::of(target),
+            baseline: Baseline::from_target(target),
             verdict,
             pods: None,
             left_over: target

@@ -177,7 +177,7 @@ impl Decode for Kustomization {
 
     fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut k = Self::default();
-        let mut fields = Fields::of::<Self>(value, place)?;
+        let mut fields = Fields::new::<Self>(value, place)?;
         fields.take("apiVersion", &mut k.api_version);
         fields.take("kind", &mut k.kind);
         fields.take("namePrefix", &mut k.name_prefix);

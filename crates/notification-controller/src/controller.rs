@@ -53,7 +53,7 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
 
 /// Takes events and sends them as Alerts say.
 async fn alerts(flags: &Flags, kit: &Kit, served: &Served) -> anyhow::Result<()> {
-    let settings = Settings::of(flags)?;
+    let settings = Settings::from_flags(flags)?;
     // Who posts before everything is read waits, and is not refused.
     let listener = match flags.events_addr.socket() {
         Some(address) => Some(admin::bind(address).await?),
@@ -224,7 +224,7 @@ fn tell_unserved(alert: &Alert, served: &Served, dispatcher: &Dispatcher) {
     for resource in named.iter().filter_map(|kind| kinds::resource(kind)) {
         if !alert.spec.suspend && !served.serves(&resource.plural, &resource.group) {
             let message = served::missing(&resource.kind, &resource.group);
-            tracing::warn!(alert = %ObjectKey::of(alert), "{message}");
+            tracing::warn!(alert = %ObjectKey::from_object(alert), "{message}");
             dispatcher
                 .events
                 .publish(alert, Severity::Error, served::REASON, &message, BTreeMap::new());

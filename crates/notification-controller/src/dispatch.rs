@@ -158,7 +158,7 @@ impl Dispatcher {
         }
         let rules = self.rules();
         for rule in rules.iter().filter(|rule| !rule.options.are_plain()) {
-            let Some(setting) = Placed::of(self, rule) else {
+            let Some(setting) = Placed::new(self, rule) else {
                 // Without a Provider there is no one to be told, now or later.
                 self.desk().drop_engine(&rule.key);
                 continue;
@@ -181,7 +181,7 @@ impl Dispatcher {
         let mut rules = self.rules.write().unwrap_or_else(PoisonError::into_inner);
         let mut next = BTreeMap::new();
         for alert in alerts {
-            let key = ObjectKey::of(&**alert);
+            let key = ObjectKey::from_object(&**alert);
             let same = |rule: &&Arc<Rule>| {
                 rule.alert.meta().generation == alert.meta().generation
                     && rule.alert.meta().uid == alert.meta().uid
@@ -190,7 +190,7 @@ impl Dispatcher {
             let rule = match rules.get(&key).filter(same) {
                 Some(rule) => Arc::clone(rule),
                 None => {
-                    let rule = Arc::new(Rule::of(Arc::clone(alert)));
+                    let rule = Arc::new(Rule::from_alert(Arc::clone(alert)));
                     self.tell_problems(&rule, rule.problems.clone());
                     rule
                 }
@@ -346,7 +346,7 @@ impl Dispatcher {
     }
 
     fn decide(&self, rule: &Rule, provider: ObjectKey, event: Event, status: Option<String>, now: Timestamp) {
-        let placed = Placed::of(self, rule).filter(|placed| !placed.is_about_changes);
+        let placed = Placed::new(self, rule).filter(|placed| !placed.is_about_changes);
         let messages = match placed {
             Some(placed) if !rule.options.are_plain() => {
                 let mut desk = self.desk();
@@ -368,7 +368,7 @@ impl Dispatcher {
     fn for_engines(&self, act: impl Fn(&mut Engine, &Setting<'_>) -> Vec<Message>) {
         let now = Timestamp::now();
         for rule in self.rules().iter().filter(|rule| !rule.options.are_plain()) {
-            let Some(placed) = Placed::of(self, rule) else {
+            let Some(placed) = Placed::new(self, rule) else {
                 continue;
             };
             let messages = {
@@ -446,7 +446,7 @@ struct Placed {
 
 impl Placed {
     /// None if there is no such Provider.
-    fn of(dispatcher: &Dispatcher, rule: &Rule) -> Option<Self> {
+    fn new(dispatcher: &Dispatcher, rule: &Rule) -> Option<Self> {
         let key = provider_key(rule);
         let provider = dispatcher.providers.get(&key.object_ref())?;
         let type_ = admit::type_of(&provider).ok()?;

@@ -132,7 +132,7 @@ const FEATURE_GATES: [(&str, bool); 3] = [
 
 impl Settings {
     /// Checks what parsing alone cannot.
-    pub fn of(flags: &Flags) -> anyhow::Result<Self> {
+    pub fn from_flags(flags: &Flags) -> anyhow::Result<Self> {
         let gates = flags.features.resolve(&FEATURE_GATES)?;
         let object_level_identity = gates.enabled("ObjectLevelWorkloadIdentity");
         let default_service_account = flags
@@ -163,7 +163,7 @@ mod tests {
     }
 
     fn settings(arguments: &[&str]) -> anyhow::Result<Settings> {
-        Settings::of(&flags(arguments)?)
+        Settings::from_flags(&flags(arguments)?)
     }
 
     #[test]

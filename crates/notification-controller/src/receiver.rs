@@ -66,7 +66,7 @@ const SECRETS_AT_ONCE: usize = 1000;
 
 /// Serves webhooks until the process is told to stop.
 pub async fn run(kit: &Kit, flags: &Flags, served: &Served) -> anyhow::Result<()> {
-    let policy = Settings::of(flags)?.policy;
+    let policy = Settings::from_flags(flags)?.policy;
     kit.ready.set(READY, false);
     let (store, changed) = watch_into_store(scoped_api(&kit.client, &flags.watch), &flags.watch);
     kit.metrics.objects(store.clone(), |_| true);
@@ -133,7 +133,10 @@ async fn work(context: &Arc<Context>, kit: &Kit, flags: &Flags) -> anyhow::Resul
         () = kit.token.cancelled() => return Ok(()),
     }
     let listed = context.receivers.store().state();
-    let unread: HashSet<ObjectKey> = listed.iter().map(|receiver| ObjectKey::of(&**receiver)).collect();
+    let unread: HashSet<ObjectKey> = listed
+        .iter()
+        .map(|receiver| ObjectKey::from_object(&**receiver))
+        .collect();
     if unread.is_empty() {
         kit.ready.set(READY, true);
     }
@@ -173,7 +176,7 @@ async fn follow_definitions(context: &Context) {
         let receivers = context.receivers.store().state();
         receivers
             .iter()
-            .for_each(|receiver| context.queue.add(ObjectKey::of(&**receiver)));
+            .for_each(|receiver| context.queue.add(ObjectKey::from_object(&**receiver)));
     }
 }
 
@@ -187,12 +190,12 @@ async fn follow_secrets(context: &Context, api: Api<PartialObjectMeta<Secret>>, 
     while let Some(changes) = touched.next().await {
         let secrets = changes.into_iter().filter_map(|secret| {
             let secret = secret.inspect_err(|error| tracing::warn!(%error, "failed to watch Secrets"));
-            secret.ok().map(|secret| ObjectKey::of(&secret))
+            secret.ok().map(|secret| ObjectKey::from_object(&secret))
         });
         let secrets: HashSet<ObjectKey> = secrets.collect();
         let receivers = context.receivers.store().state();
         let naming = receivers.iter().filter(|receiver| names_one(receiver, &secrets));
-        naming.for_each(|receiver| context.queue.add(ObjectKey::of(&**receiver)));
+        naming.for_each(|receiver| context.queue.add(ObjectKey::from_object(&**receiver)));
     }
 }
 

@@ -7,7 +7,7 @@ use crate::said::{Fields, Said, cut};
 
 /// The message of at most so many characters.
 pub(crate) fn post(notification: &Notification, longest: usize) -> String {
-    let said = Said::of(notification);
+    let said = Said::from_notification(notification);
     let subject = notification.subject();
     let parts = [subject.kind, subject.namespace, subject.name];
     let object = parts.map(|text| cut(text, 600)).join("/");

@@ -32,7 +32,7 @@ pub(crate) struct Mask(secret_mask::Mask);
 
 impl Mask {
     /// The secrets of a target.
-    pub(crate) fn of(target: &Target) -> Self {
+    pub(crate) fn from_target(target: &Target) -> Self {
         let mut mask = Self(secret_mask::Mask::default());
         mask.add(&target.token, SHORTEST);
         mask.add(&target.password, SHORTEST);

@@ -18,7 +18,7 @@ use crate::target::Target;
 /// It takes as long as the service takes: time-outs and further attempts are the caller's. If the thread that it
 /// belongs to is gone, a new one is begun.
 pub async fn send(edge: &Edge, target: &Target, notification: &Notification) -> Result<Sent, Error> {
-    let mask = &Mask::of(target);
+    let mask = &Mask::from_target(target);
     let http = Http { edge, target, mask };
     let sent = match attempt(http, notification).await {
         Err(error) if error.thread_is_gone && notification.thread.is_some() => {
@@ -39,7 +39,7 @@ pub fn check(target: &Target) -> Result<(), Error> {
         type_ if bus::has(type_) => bus::check(target),
         _ => render(target, &nothing).map(drop),
     };
-    checked.map_err(|error| error.masked(&Mask::of(target)))
+    checked.map_err(|error| error.masked(&Mask::from_target(target)))
 }
 
 async fn attempt(http: Http<'_>, notification: &Notification) -> Result<Sent, Error> {

@@ -37,7 +37,7 @@ impl Fields {
 }
 
 impl<'a> Said<'a> {
-    pub(crate) fn of(notification: &'a Notification) -> Self {
+    pub(crate) fn from_notification(notification: &'a Notification) -> Self {
         Self { notification }
     }
 

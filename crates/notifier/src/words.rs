@@ -28,7 +28,7 @@ pub(crate) fn split_camel_case(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut last = None;
     for found in text.chars() {
-        let class = Class::of(found);
+        let class = Class::from_found(found);
         match words.last_mut() {
             Some(word) if last == Some(class) => word.push(found),
             // the last capital before small letters begins their word
@@ -78,7 +78,7 @@ enum Class {
 }
 
 impl Class {
-    fn of(found: char) -> Self {
+    fn from_found(found: char) -> Self {
         if found.is_lowercase() {
             Self::Lower
         } else if found.is_uppercase() {

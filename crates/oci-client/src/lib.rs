@@ -338,7 +338,7 @@ pub async fn digest_of_tag(repository: &Repository, tag: &str) -> Result<Digest,
         Err(error) => return Err(error.into()),
     }
     match repository.manifest(tag).await {
-        Ok((bytes, _)) => Ok(Digest::of(&bytes)),
+        Ok((bytes, _)) => Ok(Digest::from_content(&bytes)),
         Err(source) if source.is_not_found() => Err(no_such_tag(repository, tag, source).await),
         Err(error) => Err(error.into()),
     }
@@ -379,7 +379,7 @@ async fn pull_manifest(repository: &Repository, digest: Digest, url: &str) -> Re
 /// The bytes of a manifest, which are what the digest says.
 pub async fn verified_manifest(repository: &Repository, expected: Digest) -> Result<bytes::Bytes, PullError> {
     let (bytes, _) = repository.manifest(&expected.to_string()).await?;
-    let actual = Digest::of(&bytes);
+    let actual = Digest::from_content(&bytes);
     if actual == expected {
         Ok(bytes)
     } else {

@@ -140,7 +140,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_registry_that_fails_is_not_taken_for_an_image_without_platforms() {
-        let nowhere = Digest::of(b"nowhere").to_string();
+        let nowhere = Digest::from_content(b"nowhere").to_string();
         let error = seen(Content::default(), &nowhere).await.unwrap_err();
         assert!(!error.is_about_content(), "{error}");
     }

@@ -11,7 +11,7 @@ use crate::registry::{Call, Error, Place, Repository, header};
 impl Repository {
     /// Uploads a blob, unless the repository has it.
     pub async fn push_blob(&self, content: &Bytes) -> Result<(), Error> {
-        let digest = Digest::of(content).to_string();
+        let digest = Digest::from_content(content).to_string();
         let path = format!("blobs/{digest}");
         let known = self
             .write(Method::HEAD, Place::Path(&path), HeaderMap::new(), None)
@@ -61,7 +61,7 @@ impl Repository {
         let stored = self
             .write(Method::PUT, Place::Path(&path), headers, Some(manifest.clone()))
             .await?;
-        let digest = Digest::of(manifest).to_string();
+        let digest = Digest::from_content(manifest).to_string();
         match header(stored.headers(), "docker-content-digest") {
             Some(other) if other != digest => Err(Error::StoredOther {
                 registry: self.name.registry.clone(),

@@ -344,7 +344,7 @@ impl Repository {
         let digest: Digest = descriptor.digest.parse().map_err(|_| refuse())?;
         let response = self.blob(&digest.to_string()).await?;
         let body = http::read(response, limit.min(descriptor.size), self.deadline).await?;
-        if Digest::of(&body) == digest {
+        if Digest::from_content(&body) == digest {
             Ok(body)
         } else {
             Err(refuse())

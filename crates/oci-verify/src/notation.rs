@@ -84,7 +84,7 @@ fn certificates(secret: &NamedSecret) -> Result<Vec<Vec<u8>>, Error> {
 /// Returns the descriptor that a signature must be about: not the digest alone.
 async fn describe(repository: &Repository, digest: Digest) -> Result<Artifact, PullError> {
     let (bytes, media_type) = repository.manifest(&digest.to_string()).await?;
-    let actual = Digest::of(&bytes);
+    let actual = Digest::from_content(&bytes);
     if actual != digest {
         return Err(PullError::Verify {
             expected: digest,

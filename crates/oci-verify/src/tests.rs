@@ -182,7 +182,7 @@ async fn signatures_of_notation_are_found_and_judged_as_notation_judges_them() {
 async fn what_is_missing_for_notation_is_named() {
     let cases: Vec<Value> = serde_json::from_str(NOTATION).unwrap();
     let (content, digest) = signed_by_notation(&cases[0], true);
-    let unsigned = Digest::of(b"unsigned");
+    let unsigned = Digest::from_content(b"unsigned");
     let registry = scripted(content).await;
     let good = notation_material(&cases[0]);
     let told = |with: Material| judged_by_notation(&registry, digest, with);
@@ -342,7 +342,7 @@ async fn a_registry_that_fails_is_not_taken_for_one_without_signatures() {
             ..Default::default()
         })
         .await;
-        let digest = Digest::of(b"x");
+        let digest = Digest::from_content(b"x");
         let wanted = wants(SignatureProvider::Cosign, true);
         let error = told(&registry, digest, &wanted, &material).await.unwrap_err();
         assert!(
@@ -356,7 +356,7 @@ async fn a_registry_that_fails_is_not_taken_for_one_without_signatures() {
 
 #[tokio::test]
 async fn signatures_are_bounded_all_together() {
-    let (digest, blobs) = (Digest::of(b"x"), Arc::new(AtomicUsize::new(0)));
+    let (digest, blobs) = (Digest::from_content(b"x"), Arc::new(AtomicUsize::new(0)));
     let mut content = Content::default();
     let layers = (0_u8..8).map(|number| {
         let mut layer = content.blob(

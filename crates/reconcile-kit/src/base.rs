@@ -60,7 +60,7 @@ where
         let objects = self.objects.store().state().into_iter();
         objects
             .filter(|object| is_concerned(object) && self.is_ours(object))
-            .map(|object| ObjectKey::of(&*object))
+            .map(|object| ObjectKey::from_object(&*object))
             .collect()
     }
 

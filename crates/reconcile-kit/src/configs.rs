@@ -22,7 +22,7 @@ where
     let mut changes = std::pin::pin!(changes.touched_objects());
     while let Some(object) = changes.next().await {
         match object {
-            Ok(object) => touched(ObjectKey::of(&object)),
+            Ok(object) => touched(ObjectKey::from_object(&object)),
             Err(error) => tracing::warn!(%error, kind = &*K::kind(&()), "failed to watch"),
         }
     }

@@ -131,7 +131,7 @@ where
             let way = if ready {
                 None
             } else {
-                cycle(&ObjectKey::of(object), &key, of)
+                cycle(&ObjectKey::from_object(object), &key, of)
             };
             State {
                 ready,

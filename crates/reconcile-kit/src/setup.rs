@@ -41,7 +41,7 @@ impl Setup {
     /// # Errors
     ///
     /// When the artifact service cannot be called as the flags say.
-    pub fn of(
+    pub fn new(
         kit: &Context,
         flags: &DeliveryFlags,
         apply: kube_apply::Settings,

@@ -27,7 +27,7 @@ struct Facts {
 }
 
 impl Facts {
-    fn of<K: Source>(source: &K) -> Self {
+    fn from_source<K: Source>(source: &K) -> Self {
         let artifact = source.artifact().map(|artifact: &Artifact| {
             let Artifact {
                 revision,
@@ -66,6 +66,6 @@ where
     K: Clone + Debug + DeserializeOwned + Send + Sync + 'static,
 {
     watch_changes(scoped_api(client, flags), watcher::Config::default(), |source| {
-        Some(Facts::of(source))
+        Some(Facts::from_source(source))
     })
 }

@@ -64,7 +64,7 @@ const LAST_DOWNLOADS_TIMEOUT: Duration = Duration::from_secs(6);
 
 /// Reconciles all kinds until the token is cancelled.
 pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
-    let settings = Settings::of(&flags)?;
+    let settings = Settings::from_flags(&flags)?;
     let (store, fetcher) = open(&settings).await?;
     let meters = Meters::new(fetcher.helm.cache.clone());
     meters.register(&kit.metrics, store.clone());
@@ -309,7 +309,7 @@ impl Shared {
         let (generators, touched) = watch_changes(
             scoped_api(&kit.client, &flags.common.watch),
             selecting(&flags.common.watch.watch_label_selector),
-            |object: &ArtifactGenerator| Some((ReconcileTrigger::of(object), object.suspended())),
+            |object: &ArtifactGenerator| Some((ReconcileTrigger::from_object(object), object.suspended())),
         );
         let artifacts = scoped_api(&kit.client, &flags.common.watch);
         let (artifacts, edited) = watch_changes(artifacts, watcher::Config::default(), fingerprint);
@@ -392,7 +392,7 @@ impl Shared {
             for object in cache.store().state() {
                 let is_concerned = |source| generator::concerns(&object, source);
                 if source.as_ref().is_none_or(is_concerned) {
-                    queue.add(ObjectKey::of(&*object));
+                    queue.add(ObjectKey::from_object(&*object));
                 }
             }
         }
@@ -410,7 +410,7 @@ impl Shared {
             for object in cache.store().state() {
                 let is_concerned = |source| object.inputs().contains(source);
                 if source.as_ref().is_none_or(is_concerned) {
-                    queue.add(ObjectKey::of(&*object));
+                    queue.add(ObjectKey::from_object(&*object));
                 }
             }
         }
@@ -452,7 +452,7 @@ impl Shared {
             };
             match secret {
                 None => return,
-                Some(Ok(secret)) => drop(self.touched_secrets.send(ObjectKey::of(&secret))), // nobody may listen
+                Some(Ok(secret)) => drop(self.touched_secrets.send(ObjectKey::from_object(&secret))), // nobody may listen
                 Some(Err(error)) => tracing::warn!(%error, "failed to watch Secrets"),
             }
         }
@@ -472,7 +472,7 @@ impl Shared {
                 Err(RecvError::Closed) => return,
             };
             for record in records {
-                let _ = self.changed.send(store::ObjectKey::of(&record));
+                let _ = self.changed.send(store::ObjectKey::from_record(&record));
             }
         }
     }

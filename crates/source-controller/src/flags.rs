@@ -139,7 +139,7 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// Checks what parsing alone cannot.
-    pub(crate) fn of(flags: &Flags) -> anyhow::Result<Self> {
+    pub(crate) fn from_flags(flags: &Flags) -> anyhow::Result<Self> {
         let features = flags.common.features.resolve(&FEATURE_GATES)?;
         let storage = &flags.storage;
         let advertised = advertised(storage, std::env::var("HOSTNAME").ok().as_deref());
@@ -154,7 +154,7 @@ impl Settings {
                 chart: limit("--helm-chart-max-size", flags.helm.helm_chart_max_size)?,
             },
             http: storage.storage_addr.parse()?,
-            artifact_service: ArtifactService::of(&flags.artifact_service, &advertised),
+            artifact_service: ArtifactService::new(&flags.artifact_service, &advertised),
             advertised,
             ssh_algorithms: Algorithms::new(&flags.ssh_kex_algos, &flags.ssh_hostkey_algos)?,
             charts: chart_limits(&flags.helm)?,
@@ -259,13 +259,13 @@ mod tests {
             "--no-cross-namespace-refs=true",
         ];
         let flags = parse(&flags).unwrap_or_else(|error| panic!("{error}"));
-        Settings::of(&flags).unwrap();
+        Settings::from_flags(&flags).unwrap();
     }
 
     #[test]
     fn defaults_are_those_of_flux() {
         let flags = parse(&[]).unwrap();
-        let settings = Settings::of(&flags).unwrap();
+        let settings = Settings::from_flags(&flags).unwrap();
         assert_eq!(settings.storage_path, PathBuf::from("/data"));
         assert_eq!(settings.retention.retention_ttl, Duration::from_secs(60));
         assert_eq!(settings.retention.retention_records, 2);
@@ -297,6 +297,6 @@ mod tests {
     fn what_cannot_be_done_is_refused_at_the_start() {
         assert!(parse(&["--artifact-digest-algo=blake3"]).is_err());
         let flags = parse(&["--feature-gates=NoSuchGate=true"]).unwrap();
-        assert!(Settings::of(&flags).is_err());
+        assert!(Settings::from_flags(&flags).is_err());
     }
 }

@@ -75,7 +75,7 @@ pub(crate) fn charge(context: &mut Context<'_>, items: usize, size: usize) -> Re
     const MOST: usize = 1 << 31;
     match items.checked_mul(size) {
         Some(bytes) if bytes < MOST => context.charge(bytes),
-        Some(bytes) if bytes <= MOST_OF_GO => Err(Error::of(
+        Some(bytes) if bytes <= MOST_OF_GO => Err(Error::from_parts(
             ErrorKind::Limit,
             format!("a function would make more than {MOST} bytes"),
         )),

@@ -103,12 +103,12 @@ fn format(arguments: &[Value], date: usize, layout: &[u8], zone: &[u8]) -> Resul
 
 fn to_date(arguments: &[Value]) -> Result<Time, Error> {
     let time = Time::parse_in(text(arguments, 0), text(arguments, 1), &Location::local());
-    time.map_err(|error| Error::of(ErrorKind::Function, error.to_string()))
+    time.map_err(|error| Error::from_parts(ErrorKind::Function, error.to_string()))
 }
 
 fn modified(arguments: &[Value]) -> Result<Value, Error> {
     let duration = Duration::parse(text(arguments, 0));
-    let duration = duration.map_err(|error| Error::of(ErrorKind::Function, error.to_string()))?;
+    let duration = duration.map_err(|error| Error::from_parts(ErrorKind::Function, error.to_string()))?;
     Ok(TimeObject::value(time(arguments, 1).add(duration)))
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Decimal {
 
 impl Decimal {
     /// Takes a float's shortest digits. There is none for NaN and the infinities.
-    pub(crate) fn of(number: f64) -> Result<Self, Error> {
+    pub(crate) fn from_number(number: f64) -> Result<Self, Error> {
         if !number.is_finite() {
             let name = match number {
                 f64::INFINITY => "+Inf",
@@ -34,7 +34,7 @@ impl Decimal {
             };
             return Err(Error::new(format!("Cannot create a Decimal from {name}")));
         }
-        let shortest = Shortest::of(number);
+        let shortest = Shortest::from_number(number);
         let digits = shortest.digits();
         Ok(Self {
             negative: shortest.negative && number != 0.0,
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     fn decimal(number: f64) -> Decimal {
-        Decimal::of(number).expect("the number is finite")
+        Decimal::from_number(number).expect("the number is finite")
     }
 
     #[test]
@@ -192,8 +192,11 @@ mod tests {
         let check = |found: Result<Decimal, Error>, expected: &str| {
             assert_eq!(found.expect_err("it is refused").message(), expected);
         };
-        check(Decimal::of(f64::NAN), "Cannot create a Decimal from NaN");
-        check(Decimal::of(f64::INFINITY), "Cannot create a Decimal from +Inf");
+        check(Decimal::from_number(f64::NAN), "Cannot create a Decimal from NaN");
+        check(
+            Decimal::from_number(f64::INFINITY),
+            "Cannot create a Decimal from +Inf",
+        );
         check(decimal(1.0).divide(&decimal(0.0)), "decimal division by 0");
     }
 }

@@ -31,8 +31,8 @@ fn register_fixed(functions: &mut Functions) {
             ("div", TWO, |_, arguments| divide(arguments, i64::wrapping_div)),
             ("mod", TWO, |_, arguments| divide(arguments, i64::wrapping_rem)),
             ("add1f", ONE, |_, arguments| {
-                let one = Decimal::of(1.0)?;
-                Ok(Decimal::of(to_float64(&any(arguments, 0)))?
+                let one = Decimal::from_number(1.0)?;
+                Ok(Decimal::from_number(to_float64(&any(arguments, 0)))?
                     .add(&one)
                     .to_f64()
                     .into())
@@ -81,7 +81,7 @@ fn register_variadic(functions: &mut Functions) {
                 Ok(fold_floats(arguments, minimum).into())
             }),
             ("addf", NONE, |context, arguments| {
-                fold_decimals(context, Decimal::of(0.0)?, arguments, |one, other| {
+                fold_decimals(context, Decimal::from_number(0.0)?, arguments, |one, other| {
                     Ok(one.add(other))
                 })
             }),
@@ -162,7 +162,7 @@ fn decimals(
     arguments: &[Value],
     operation: fn(&Decimal, &Decimal) -> Result<Decimal, Error>,
 ) -> Result<Value, Error> {
-    let first = Decimal::of(to_float64(&any(arguments, 0)))?;
+    let first = Decimal::from_number(to_float64(&any(arguments, 0)))?;
     fold_decimals(context, first, arguments.get(1..).unwrap_or_default(), operation)
 }
 
@@ -174,7 +174,7 @@ fn fold_decimals(
 ) -> Result<Value, Error> {
     for argument in arguments {
         context.charge(result.size())?;
-        result = operation(&result, &Decimal::of(to_float64(argument))?)?;
+        result = operation(&result, &Decimal::from_number(to_float64(argument))?)?;
     }
     Ok(result.to_f64().into())
 }

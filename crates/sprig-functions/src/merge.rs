@@ -35,7 +35,7 @@ pub(crate) fn merge(
     let mut pending = vec![(destination.clone(), source.clone(), 0)];
     while let Some((destination, source, depth)) = pending.pop() {
         if depth > MAX_DEPTH {
-            return Err(Error::of(
+            return Err(Error::from_parts(
                 ErrorKind::Limit,
                 format!("merge: the maps are more than {MAX_DEPTH} levels deep"),
             ));

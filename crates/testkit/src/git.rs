@@ -159,7 +159,7 @@ impl GitServer {
 
     /// How often what was asked about the repository `name`.
     pub fn counts(&self, name: &str) -> Counts {
-        Counts::of(&self.requests(name))
+        Counts::from_requests(&self.requests(name))
     }
 
     /// Forgets all requests so far.
@@ -187,7 +187,7 @@ async fn serve(State(shared): State<Arc<Shared>>, request: HttpRequest) -> Respo
         .next()
         .unwrap_or_default()
         .to_owned();
-    let kind = Kind::of(path, head.uri.query().unwrap_or_default(), &head.headers, &body);
+    let kind = Kind::new(path, head.uri.query().unwrap_or_default(), &head.headers, &body);
     let (access, fault) = {
         let state = shared.state();
         (

@@ -93,7 +93,7 @@ pub struct Names(Vec<String>);
 
 impl Cause {
     /// The cause at the end of a chain.
-    pub fn of(error: &(dyn StdError + 'static)) -> Self {
+    pub fn from_error(error: &(dyn StdError + 'static)) -> Self {
         let mut error = error;
         loop {
             if let Some(error) = error.downcast_ref::<rustls::Error>() {
@@ -194,10 +194,10 @@ impl Cause {
         match error {
             CertificateError::UnknownIssuer => Self::UnknownAuthority,
             CertificateError::Expired => Self::Expired(When::default()),
-            CertificateError::ExpiredContext { not_after, .. } => Self::Expired(When::of(*not_after)),
+            CertificateError::ExpiredContext { not_after, .. } => Self::Expired(When::from_time(*not_after)),
             CertificateError::NotValidYet => Self::NotYetValid(When::default()),
             CertificateError::NotValidYetContext { not_before, .. } => {
-                Self::NotYetValid(When::of(*not_before))
+                Self::NotYetValid(When::from_time(*not_before))
             }
             CertificateError::NotValidForName => Self::WrongName(Names::default()),
             CertificateError::NotValidForNameContext { presented, .. } => {
@@ -211,7 +211,7 @@ impl Cause {
 }
 
 impl When {
-    fn of(time: UnixTime) -> Self {
+    fn from_time(time: UnixTime) -> Self {
         let since = Duration::from_secs(time.as_secs());
         Self(
             jiff::SignedDuration::try_from(since)
@@ -264,7 +264,7 @@ mod tests {
     struct Wrapper(#[source] io::Error);
 
     fn check(error: io::Error) -> String {
-        Cause::of(&Wrapper(error)).to_string()
+        Cause::from_error(&Wrapper(error)).to_string()
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub(crate) fn validate(body: &[u8]) -> Result<String, String> {
 }
 
 fn check_known(type_: &str, subject_type: &str, subject: &Map<String, Value>) -> Result<(), String> {
-    let (event, version) = Event::of(type_).ok_or_else(|| format!("unknown event type {type_:?}"))?;
+    let (event, version) = Event::from_type(type_).ok_or_else(|| format!("unknown event type {type_:?}"))?;
     if version != event.version() {
         return Err(format!("its version is not {}", event.version()));
     }

@@ -39,7 +39,7 @@ pub async fn build(
     keys: Option<&Keyring>,
     freshness: Freshness,
 ) -> Result<Arc<Build>, Error> {
-    let key = Key::of(folder, spec);
+    let key = Key::new(folder, spec);
     if freshness == Freshness::MayBeKept {
         let kept = builds.find(&key, &**tree).await;
         if let Some(kept) = kept.map_err(|source| fetch_error(artifact, source))? {
@@ -70,7 +70,7 @@ pub async fn build(
         return Err(Error::Build(Arc::new(result.err().unwrap_or(BuildError::Unread))));
     };
     let result = result.map(Arc::new).map_err(Arc::new);
-    let closure = Closure::of(&**tree, &looks)
+    let closure = Closure::new(&**tree, &looks)
         .await
         .map_err(|source| fetch_error(artifact, source))?;
     let closure = Arc::new(closure);
@@ -137,7 +137,7 @@ pub async fn output(
         }
         flux_spec::build::refuse_encrypted(&objects)?;
         let checksum = if has_changed {
-            Digest::of(flux_spec::build::to_yaml(&objects).as_bytes()).to_string()
+            Digest::from_content(flux_spec::build::to_yaml(&objects).as_bytes()).to_string()
         } else {
             checksum
         };

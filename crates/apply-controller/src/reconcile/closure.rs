@@ -60,7 +60,7 @@ enum Found {
 
 impl Closure {
     /// Looks up what a build looked at.
-    pub async fn of(tree: &impl Content, looks: &Looks) -> Result<Self, Error> {
+    pub async fn new(tree: &impl Content, looks: &Looks) -> Result<Self, Error> {
         let mut found = Vec::new();
         for (path, looks) in looks {
             for look in looks {
@@ -115,7 +115,7 @@ fn listing(entries: &[Entry]) -> Digest {
             names.push('\0');
         }
     }
-    Digest::of(names.as_bytes())
+    Digest::from_content(names.as_bytes())
 }
 
 #[cfg(test)]
@@ -137,7 +137,7 @@ mod tests {
             Ok(Some(Entry {
                 kind,
                 name: path.rsplit('/').next().unwrap().to_owned(),
-                digest: Digest::of(file.copied().unwrap_or(path).as_bytes()),
+                digest: Digest::from_content(file.copied().unwrap_or(path).as_bytes()),
                 size: 0,
             }))
         }
@@ -200,7 +200,7 @@ mod tests {
             };
         }
         futures::executor::block_on(async {
-            let closure = Closure::of(&before, &looks()).await.unwrap();
+            let closure = Closure::new(&before, &looks()).await.unwrap();
             closure.holds_in(&Files(files)).await.unwrap()
         })
     }

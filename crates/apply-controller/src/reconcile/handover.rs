@@ -225,13 +225,13 @@ fn nudge(context: &Context, heir: &ObjectKey) {
 
 /// The other Kustomizations of the cluster that are there to stay. A suspended one applies nothing, and keeps what it has.
 fn others(context: &Context, object: &Kustomization) -> Vec<Other> {
-    let own = ObjectKey::of(object);
+    let own = ObjectKey::from_object(object);
     let known = context.base.objects.store().state();
     let alive = known
         .iter()
         .filter(|other| other.metadata.deletion_timestamp.is_none() && same_cluster(other, object));
     let keys = alive
-        .map(|other| ObjectKey::of(&**other))
+        .map(|other| ObjectKey::from_object(&**other))
         .filter(|key| *key != own);
     let others = keys.filter_map(|key| {
         // With what we wrote ourselves, which the watch may not show yet.

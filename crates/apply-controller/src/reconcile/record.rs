@@ -386,7 +386,7 @@ fn count(context: &Context, object: &Kustomization, next: &KustomizationStatus) 
     };
     context.base.metrics.progressed(
         "Kustomization",
-        &ObjectKey::of(object),
+        &ObjectKey::from_object(object),
         &progress::delivery_progress(object.status.as_ref()),
         &progress::delivery_progress(Some(next)),
         made_at,

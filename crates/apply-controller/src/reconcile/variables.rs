@@ -41,7 +41,7 @@ impl Variables {
             note(&mut seen, reference, data.as_ref());
             variables.found.insert(key(reference), data);
         }
-        variables.digest = Some(Digest::of(seen.as_bytes()));
+        variables.digest = Some(Digest::from_content(seen.as_bytes()));
         Ok(variables)
     }
 
@@ -96,7 +96,7 @@ async fn get(client: &Client, namespace: &str, reference: &SubstituteReference) 
 
 /// Adds what a reference led to, such that no two findings read the same.
 fn note(seen: &mut String, reference: &SubstituteReference, data: Option<&BTreeMap<String, Vec<u8>>>) {
-    let mut add = |bytes: &[u8]| seen.push_str(&format!("{} ", Digest::of(bytes)));
+    let mut add = |bytes: &[u8]| seen.push_str(&format!("{} ", Digest::from_content(bytes)));
     add(format!("{:?}/{}", reference.kind, reference.name).as_bytes());
     match data {
         None => add(b"nothing"),

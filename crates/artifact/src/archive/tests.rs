@@ -264,7 +264,7 @@ fn sparse_files_are_refused_in_both_forms() {
 #[test]
 fn archives_that_are_cut_off_are_refused() {
     let noise: Vec<u8> = (0..100_000_u32)
-        .flat_map(|n| Digest::of(&n.to_le_bytes()).hex().into_bytes())
+        .flat_map(|n| Digest::from_content(&n.to_le_bytes()).hex().into_bytes())
         .collect();
     let archive = Crafted::default()
         .file("a", &noise[..200_000])
@@ -354,10 +354,10 @@ struct Memory {
 }
 
 impl Memory {
-    fn of(files: &[(&str, bool, &[u8])]) -> Self {
+    fn from_files(files: &[(&str, bool, &[u8])]) -> Self {
         let mut memory = Self::default();
         for (path, executable, content) in files {
-            let digest = Digest::of(content);
+            let digest = Digest::from_content(content);
             memory
                 .builder
                 .file(path, *executable, digest, content.len() as u64)
@@ -395,9 +395,9 @@ impl Content for Memory {
 fn known_tree() -> Memory {
     let long = "folder/".repeat(20) + "file.yaml";
     let big: Vec<u8> = (0..40_000_u32)
-        .flat_map(|n| Digest::of(&n.to_le_bytes()).hex().into_bytes())
+        .flat_map(|n| Digest::from_content(&n.to_le_bytes()).hex().into_bytes())
         .collect();
-    let mut memory = Memory::of(&[
+    let mut memory = Memory::from_files(&[
         ("kustomization.yaml", false, b"resources: [app.yaml]\n"),
         ("app.yaml", false, b"kind: ConfigMap\n"),
         ("run.sh", true, b"#!/bin/sh\n"),
@@ -415,7 +415,7 @@ fn known_tree() -> Memory {
 #[test]
 fn the_archive_of_a_tree_is_the_same_for_ever() {
     let (bytes, written) = known_tree().write();
-    assert_eq!(written.digest, Digest::of(&bytes));
+    assert_eq!(written.digest, Digest::from_content(&bytes));
     assert_eq!(written.size, bytes.len() as u64);
     assert_eq!(
         written.digest.to_string(),
@@ -480,7 +480,7 @@ fn reading_what_was_written_gives_the_same_tree() {
             } => {
                 let mut content = Vec::new();
                 reader.read_to_end(&mut content)?;
-                builder.file(entry.path, executable, Digest::of(&content), size)?;
+                builder.file(entry.path, executable, Digest::from_content(&content), size)?;
             }
         }
         Ok(())
@@ -492,8 +492,10 @@ fn reading_what_was_written_gives_the_same_tree() {
 #[test]
 fn a_blob_of_another_size_is_refused() {
     for content in [b"too long".as_slice(), b"x".as_slice()] {
-        let mut memory = Memory::of(&[("a", false, b"1234")]);
-        memory.blobs.insert(Digest::of(b"1234"), content.to_vec());
+        let mut memory = Memory::from_files(&[("a", false, b"1234")]);
+        memory
+            .blobs
+            .insert(Digest::from_content(b"1234"), content.to_vec());
         let tree = memory.builder.finish().0;
         let root = tree.root();
         memory.tree = Some(tree);

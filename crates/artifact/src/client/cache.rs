@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     fn put(cache: &mut Cache, name: u8, size: usize) -> Digest {
-        let digest = Digest::of(&[name]);
+        let digest = Digest::from_content(&[name]);
         cache.insert_blob(digest, vec![name; size].into());
         digest
     }
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn a_blob_is_not_a_folder_of_the_same_digest() {
         let mut cache = Cache::new(4000);
-        let empty = Digest::of(b"");
+        let empty = Digest::from_content(b"");
         cache.insert_blob(empty, Bytes::new());
         assert!(cache.directory(&empty).is_none());
         cache.insert_directory(empty, Arc::default());

@@ -64,7 +64,7 @@ impl Downloader {
                 .connect_timeout(CONNECT_TIMEOUT)
                 .read_timeout(READ_TIMEOUT)
         };
-        let guarded = match options.grpc_endpoint.as_deref().and_then(Guard::of) {
+        let guarded = match options.grpc_endpoint.as_deref().and_then(Guard::from_endpoint) {
             Some(guard) => {
                 let client = guard.client(builder()).map_err(Error::SetUpHttp)?;
                 Some((guard, client))
@@ -352,7 +352,7 @@ impl LocalArchive {
             .await
             .unwrap_or_else(|error| Err(io::Error::other(error)))
             .map_err(Error::spool("read"))?;
-        let actual = Digest::of(&content);
+        let actual = Digest::from_content(&content);
         if actual != expected {
             return Err(Error::DigestMismatch {
                 expected,

@@ -115,7 +115,7 @@ impl Service {
             }
             content.extend_from_slice(&chunk.data);
         }
-        let actual = Digest::of(&content);
+        let actual = Digest::from_content(&content);
         if actual != *archive {
             return Err(Error::DigestMismatch {
                 expected: *archive,
@@ -306,7 +306,7 @@ impl Reading {
         }
         if (self.current.len() + chunk.data.len()) as u64 > size {
             // Not worth reading to its end: no content of this digest has another size.
-            let actual = Digest::of(&[&self.current, chunk.data.as_ref()].concat());
+            let actual = Digest::from_content(&[&self.current, chunk.data.as_ref()].concat());
             return Err(Error::DigestMismatch {
                 expected: digest,
                 actual,
@@ -325,7 +325,7 @@ impl Reading {
         let blob = std::mem::take(&mut self.current);
         self.wanted.pop_front();
         self.received += 1;
-        let actual = Digest::of(&blob);
+        let actual = Digest::from_content(&blob);
         if actual != digest {
             return Err(Error::DigestMismatch {
                 expected: digest,

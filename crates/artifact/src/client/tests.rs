@@ -28,7 +28,7 @@ struct Fixture {
 
 fn big() -> Vec<u8> {
     (0..BIG / 64)
-        .flat_map(|index: usize| Digest::of(&index.to_le_bytes()).hex().into_bytes())
+        .flat_map(|index: usize| Digest::from_content(&index.to_le_bytes()).hex().into_bytes())
         .collect()
 }
 
@@ -234,7 +234,7 @@ async fn a_corrupted_blob_is_refused_and_never_cached() {
     for _ in 0..2 {
         service.inject(Fault::FlipBlobByte);
         let error = tree.read("apps/a.yaml").await.unwrap_err();
-        let expected = Digest::of(b"a: 1");
+        let expected = Digest::from_content(b"a: 1");
         assert!(
             matches!(&error, Error::DigestMismatch { expected: e, actual, .. } if *e == expected && *actual != *e),
             "{error}"
@@ -372,7 +372,7 @@ async fn a_status_that_leads_back_to_the_service_is_not_followed_and_learns_no_d
     let service = fixture.service().await;
     let mut external = fixture.reference("");
     external.object = SourceObject::new("ExternalArtifact", "thieves", "den");
-    external.digest = Digest::of(b"something else").to_string();
+    external.digest = Digest::from_content(b"something else").to_string();
     external.url = format!("{}/latest.tar.gz", service.endpoint);
     let refused = client(Some(&service.endpoint)).open(&external).await.unwrap_err();
     assert!(matches!(refused, Error::Forbidden { .. }), "{refused}");
@@ -506,7 +506,7 @@ async fn an_archive_that_is_too_big_or_hostile_is_refused() {
     let hostile = b"this is no archive";
     let http = HttpServer::start(vec![Answer::ok(hostile)]).await;
     let reference = ArtifactRef {
-        digest: Digest::of(hostile).to_string(),
+        digest: Digest::from_content(hostile).to_string(),
         ..fixture.reference(&http.url)
     };
     let error = self::client(None).open(&reference).await.unwrap_err();

@@ -64,12 +64,12 @@ fn is_whole(store: &Store, record: &Record) -> bool {
                 .unwrap()
                 .read_to_end(&mut content)
                 .unwrap();
-            if Digest::of(&content) != entry.digest {
+            if Digest::from_content(&content) != entry.digest {
                 return false;
             }
         }
     }
-    Digest::of(&archive) == record.digest
+    Digest::from_content(&archive) == record.digest
 }
 
 fn files_in(folder: &Path) -> usize {

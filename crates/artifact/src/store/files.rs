@@ -174,7 +174,7 @@ impl Files {
             .take(MAX_DIRECTORY_BYTES)
             .read_to_end(&mut text)
             .map_err(Error::io("read a file"))?;
-        if Digest::of(&text) != *digest {
+        if Digest::from_content(&text) != *digest {
             return Err(corrupt());
         }
         let text = String::from_utf8(text).map_err(|_| corrupt())?;
@@ -262,7 +262,7 @@ impl Files {
     pub(super) fn record_path(&self, path: &str) -> PathBuf {
         self.root
             .join("records")
-            .join(Digest::of(path.as_bytes()).hex() + ".json")
+            .join(Digest::from_content(path.as_bytes()).hex() + ".json")
     }
 
     fn path(&self, kind: Kind, digest: &Digest) -> PathBuf {

@@ -208,7 +208,7 @@ impl Ingest {
             .read_to_end(&mut start)
             .map_err(source)?;
         if start.len() < SMALL {
-            let digest = Digest::of(&start);
+            let digest = Digest::from_content(&start);
             if self.inner.lock().references.hold_blob(&digest) {
                 return Ok((digest, start.len() as u64));
             }
@@ -345,7 +345,10 @@ impl State {
 
     /// Puts the record in its place on disk and here.
     fn insert(&mut self, inner: &Inner, stored: Stored, file: Temporary) -> Result<()> {
-        let siblings = self.objects.entry(ObjectKey::of(&stored.record)).or_default();
+        let siblings = self
+            .objects
+            .entry(ObjectKey::from_record(&stored.record))
+            .or_default();
         let same_path = siblings
             .iter()
             .position(|other| other.record.path == stored.record.path);

@@ -39,7 +39,7 @@ fn count(folder: &TempDir, of: &str) -> usize {
 fn a_stored_file_is_taken_without_a_copy_and_outlives_where_it_came_from() {
     let (folder, store) = fixture();
     let source = put(&store, "source", &[("a", "1"), ("b", "2")]);
-    let digest = Digest::of(b"1");
+    let digest = Digest::from_content(b"1");
     let mut ingest = store.ingest();
     ingest.add_stored("deploy/run", true, digest, 1).unwrap();
     let made = ingest.finish(meta("ExternalArtifact", "made")).unwrap();
@@ -53,7 +53,7 @@ fn a_stored_file_is_taken_without_a_copy_and_outlives_where_it_came_from() {
 
     store.remove_object("GitRepository", "apps", "source").unwrap();
     assert!(store.read_blob(&digest, 0).is_ok());
-    assert!(store.read_blob(&Digest::of(b"2"), 0).is_err());
+    assert!(store.read_blob(&Digest::from_content(b"2"), 0).is_err());
     store.remove_object("ExternalArtifact", "apps", "made").unwrap();
     assert_eq!((count(&folder, "blobs"), count(&folder, "directories")), (0, 0));
     assert!(store.holders_of_archive(&source.digest).is_empty());
@@ -63,7 +63,7 @@ fn a_stored_file_is_taken_without_a_copy_and_outlives_where_it_came_from() {
 fn what_is_taken_while_its_artifact_goes_stays_until_the_ingest_ends() {
     let (folder, store) = fixture();
     put(&store, "source", &[("a", "1")]);
-    let digest = Digest::of(b"1");
+    let digest = Digest::from_content(b"1");
     let mut ingest = store.ingest();
     ingest.add_stored("a", false, digest, 1).unwrap();
     store.remove_object("GitRepository", "apps", "source").unwrap();

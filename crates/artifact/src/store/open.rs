@@ -71,7 +71,7 @@ pub(super) fn open(root: &Path, options: Options) -> Result<(Store, IntegrityRep
         state.sequence = state.sequence.max(stored.sequence);
         state
             .objects
-            .entry(ObjectKey::of(&stored.record))
+            .entry(ObjectKey::from_record(&stored.record))
             .or_default()
             .push(stored);
     }
@@ -128,7 +128,7 @@ fn has_its_path(record: &Record) -> bool {
         kind,
         namespace,
         name,
-    } = ObjectKey::of(record);
+    } = ObjectKey::from_record(record);
     record
         .path
         .strip_prefix(&format!("{kind}/{namespace}/{name}/"))

@@ -88,7 +88,7 @@ impl ObjectKey {
 
     /// The key of a record's object.
     #[must_use]
-    pub fn of(record: &Record) -> Self {
+    pub fn from_record(record: &Record) -> Self {
         Self::new(&record.kind, &record.namespace, &record.name)
     }
 }

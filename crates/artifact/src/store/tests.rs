@@ -142,7 +142,7 @@ fn an_artifact_is_found_by_object_digest_and_path() {
         .read_to_end(&mut archive)
         .unwrap();
     assert_eq!(
-        (Digest::of(&archive), archive.len() as u64),
+        (Digest::from_content(&archive), archive.len() as u64),
         (record.digest, record.size)
     );
 }
@@ -151,7 +151,7 @@ fn an_artifact_is_found_by_object_digest_and_path() {
 fn blobs_are_read_from_an_offset() {
     let fixture = fixture();
     put(&fixture.store, "web", "1", &[("a", "0123456789")]);
-    let digest = Digest::of(b"0123456789");
+    let digest = Digest::from_content(b"0123456789");
     assert_eq!(text(fixture.store.read_blob(&digest, 4).unwrap()), "456789");
     assert_eq!(text(fixture.store.read_blob(&digest, 10).unwrap()), "");
     assert!(matches!(
@@ -159,7 +159,7 @@ fn blobs_are_read_from_an_offset() {
         Err(Error::Offset { size: 10, .. })
     ));
     assert!(matches!(
-        fixture.store.read_blob(&Digest::of(b"x"), 0),
+        fixture.store.read_blob(&Digest::from_content(b"x"), 0),
         Err(Error::NotFound { .. })
     ));
 }
@@ -279,7 +279,7 @@ fn an_archive_that_is_taken_as_it_is_keeps_its_bytes() {
     let mut ingest = fixture.store.ingest();
     ingest.set_archive(b"chart".as_slice()).unwrap();
     let record = ingest.finish(meta("chart", "1")).unwrap();
-    assert_eq!((record.digest, record.size), (Digest::of(b"chart"), 5));
+    assert_eq!((record.digest, record.size), (Digest::from_content(b"chart"), 5));
     // An artifact with the same (empty) tree gets a real archive.
     let empty = put(&fixture.store, "empty", "1", &[]);
     assert_ne!(empty.digest, record.digest);
@@ -405,11 +405,15 @@ fn what_a_crash_left_is_swept() {
     let fixture = fixture();
     let record = put(&fixture.store, "web", "1", &[("a", "1")]);
     fs::write(fixture.path("temporary/.tmpABC"), "half a file").unwrap();
-    fs::write(fixture.path("blobs").join(Digest::of(b"orphan").hex()), "orphan").unwrap();
+    fs::write(
+        fixture.path("blobs").join(Digest::from_content(b"orphan").hex()),
+        "orphan",
+    )
+    .unwrap();
     fs::write(
         fixture
             .path("archives")
-            .join(Digest::of(b"orphan").hex() + ".tar.gz"),
+            .join(Digest::from_content(b"orphan").hex() + ".tar.gz"),
         "orphan",
     )
     .unwrap();
@@ -449,7 +453,7 @@ fn damaged(damage: impl Fn(&Fixture, &Record)) -> (Fixture, IntegrityReport) {
 
 #[test]
 fn missing_and_torn_blobs_and_folders_are_rebuilt_from_the_archive() {
-    let blob = |content: &str| format!("blobs/{}", Digest::of(content.as_bytes()).hex());
+    let blob = |content: &str| format!("blobs/{}", Digest::from_content(content.as_bytes()).hex());
     let table = [
         ("own blob", Some(blob("only one"))),
         ("shared blob", Some(blob("shared"))),
@@ -503,7 +507,12 @@ fn missing_and_torn_blobs_and_folders_are_rebuilt_from_the_archive() {
 #[test]
 fn artifacts_with_a_damaged_archive_or_record_are_dropped_and_reported() {
     let archive = |record: &Record| format!("archives/{}.tar.gz", record.digest.hex());
-    let record_file = |record: &Record| format!("records/{}.json", Digest::of(record.path.as_bytes()).hex());
+    let record_file = |record: &Record| {
+        format!(
+            "records/{}.json",
+            Digest::from_content(record.path.as_bytes()).hex()
+        )
+    };
     let truncate = |path: PathBuf| {
         let bytes = fs::read(&path).unwrap();
         fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
@@ -562,7 +571,7 @@ fn artifacts_with_a_damaged_archive_or_record_are_dropped_and_reported() {
             "record with another tree",
             Box::new(|f, r| {
                 let text = fs::read_to_string(f.path(&record_file(r))).unwrap();
-                let other = Digest::of(b"unknown").to_string();
+                let other = Digest::from_content(b"unknown").to_string();
                 fs::write(f.path(&record_file(r)), text.replace(&r.tree.to_string(), &other)).unwrap();
             }),
             "the archive does not have it",

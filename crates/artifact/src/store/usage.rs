@@ -28,7 +28,7 @@ pub struct Volume {
 }
 
 impl Usage {
-    pub(super) fn of(references: &References) -> Self {
+    pub(super) fn from_references(references: &References) -> Self {
         Self {
             archives: references.amount(Kind::Archive),
             blobs: references.amount(Kind::Blob),
@@ -38,7 +38,7 @@ impl Usage {
 }
 
 impl Volume {
-    pub(super) fn of(folder: &Path) -> io::Result<Self> {
+    pub(super) fn from_folder(folder: &Path) -> io::Result<Self> {
         let volume = rustix::fs::statvfs(folder)?;
         Ok(Self {
             size: volume.f_blocks.saturating_mul(volume.f_frsize),

@@ -194,7 +194,7 @@ mod tests {
 
     fn file(builder: &mut Builder, path: &str) -> Result<Option<Digest>, BuildError> {
         let content = path.trim_start_matches("./").as_bytes();
-        builder.file(path, false, Digest::of(content), content.len() as u64)
+        builder.file(path, false, Digest::from_content(content), content.len() as u64)
     }
 
     #[test]
@@ -211,7 +211,10 @@ mod tests {
         let (tree, order) = forward.finish();
         assert_eq!(tree.root(), backward.finish().0.root());
         assert_eq!(order.last(), Some(&tree.root()));
-        assert_eq!(tree.entry("a/b/c").unwrap().digest, Digest::of(b"a/b/c"));
+        assert_eq!(
+            tree.entry("a/b/c").unwrap().digest,
+            Digest::from_content(b"a/b/c")
+        );
         assert_eq!(tree.folder("a/b").unwrap().entries()[0].name, "c");
         assert!(tree.entry("").is_none() && tree.entry("a/x").is_none() && tree.folder("z").is_none());
         let names: Vec<_> = tree
@@ -228,10 +231,13 @@ mod tests {
     #[test]
     fn the_last_of_equal_paths_stays_and_conflicts_are_refused() {
         let mut builder = Builder::new();
-        assert_eq!(builder.file("a/b", false, Digest::of(b"1"), 1), Ok(None));
         assert_eq!(
-            builder.file("a//b", true, Digest::of(b"2"), 1),
-            Ok(Some(Digest::of(b"1")))
+            builder.file("a/b", false, Digest::from_content(b"1"), 1),
+            Ok(None)
+        );
+        assert_eq!(
+            builder.file("a//b", true, Digest::from_content(b"2"), 1),
+            Ok(Some(Digest::from_content(b"1")))
         );
         assert_eq!(file(&mut builder, "a"), Err(BuildError::Conflict("a".to_owned())));
         assert_eq!(

@@ -63,7 +63,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    pub(super) fn of(flags: &Flags) -> Result<Self, Failure> {
+    pub(super) fn from_flags(flags: &Flags) -> Result<Self, Failure> {
         flags.unsupported.refuse()?;
         let options = Options {
             load_restrictions: load_restrictions(&flags.load_restrictor)?,

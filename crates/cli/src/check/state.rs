@@ -39,7 +39,7 @@ pub(super) async fn before(platform: &Platform) -> Result<Vec<Line>, Failure> {
 async fn in_the_way(platform: &Platform) -> Line {
     let found = async {
         let chart = chart::load()?;
-        let wanted = Wanted::of(platform, chart, None, Some(Map::new())).await?;
+        let wanted = Wanted::new(platform, chart, None, Some(Map::new())).await?;
         wanted.in_the_way(platform).await
     };
     match found.await {
@@ -81,7 +81,7 @@ pub(super) async fn now(cluster: &Cluster, platform: &Platform) -> Result<Vec<Li
 }
 
 async fn kubernetes(platform: &Platform) -> Result<Line, Failure> {
-    let version = Version::of(&platform.client).await?;
+    let version = Version::from_client(&platform.client).await?;
     Ok(match version.problem() {
         Some(problem) => Line::new("kubernetes", Level::Bad, problem),
         None => Line::new("kubernetes", Level::Good, format!("Kubernetes {}", version.text)),

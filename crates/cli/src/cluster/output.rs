@@ -36,7 +36,7 @@ pub(crate) enum Tone {
 
 impl Tone {
     /// The tone of a condition's status.
-    pub(crate) fn of(status: &str) -> Self {
+    pub(crate) fn from_status(status: &str) -> Self {
         match status {
             "True" => Self::Good,
             "False" => Self::Bad,

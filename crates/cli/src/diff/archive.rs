@@ -28,7 +28,7 @@ pub(crate) async fn fetch(cluster: &Cluster, source: &Value) -> Result<Vec<u8>, 
     };
     let data = data.map_err(|why| format!("the artifact of {id} cannot be had from {address}: {why}"))?;
     let wanted = text(source, "/status/artifact/digest");
-    let found = Digest::of(&data).to_string();
+    let found = Digest::from_content(&data).to_string();
     match found == wanted {
         true => Ok(data),
         false => Err(format!(

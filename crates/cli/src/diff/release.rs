@@ -66,7 +66,7 @@ pub(crate) async fn compare(
     if version == 1 {
         bring_namespace(world, &object, &namespace, compared).await;
     }
-    let writing = Writing::of(world, &object, version > 1, compared).await;
+    let writing = Writing::new(world, &object, version > 1, compared).await;
     let patcher = writing.patcher();
     let means = writing.means(&patcher);
     // Definitions are no part of the release, and those that are there may stay as they are.
@@ -199,7 +199,7 @@ fn content(object: &HelmRelease, chart: Renderer, values: Map<String, Value>, is
     Content {
         chart: Arc::new(chart),
         values,
-        post_render: Some(Arc::new(PostRenderers::of(object))),
+        post_render: Some(Arc::new(PostRenderers::from_object(object))),
         post_render_strategy: match object.spec.post_render_strategy.unwrap_or_default() {
             PostRenderStrategy::Nohooks => helm_render::PostRenderStrategy::NoHooks,
             PostRenderStrategy::Combined => helm_render::PostRenderStrategy::Combined,

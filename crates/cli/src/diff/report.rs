@@ -100,7 +100,7 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
-    pub(crate) fn of(sections: &[Section]) -> Self {
+    pub(crate) fn from_sections(sections: &[Section]) -> Self {
         let mut summary = Self::default();
         for section in sections {
             summary.unchanged += section.unchanged;
@@ -347,7 +347,7 @@ mod tests {
             error: Some("why".to_owned()),
             ..Section::default()
         };
-        let summary = Summary::of(&[section, broken]);
+        let summary = Summary::from_sections(&[section, broken]);
         assert_eq!((summary.changes(), summary.unknown()), (3, 2));
         assert_eq!(
             summary.in_words(),

@@ -34,7 +34,7 @@ pub(crate) fn shown(sections: &[Section], form: Form, colours: Colours) -> Resul
 
 fn value(sections: &[Section]) -> Result<Value, Failure> {
     let failed = |error: serde_json::Error| Failure::Write(error.to_string());
-    let summary = serde_json::to_value(Summary::of(sections)).map_err(failed)?;
+    let summary = serde_json::to_value(Summary::from_sections(sections)).map_err(failed)?;
     let sections = serde_json::to_value(sections).map_err(failed)?;
     Ok(json!({"summary": summary, "sections": sections}))
 }
@@ -66,7 +66,7 @@ fn table(sections: &[Section], colours: Colours) -> String {
             line(2, &format!("  {} unchanged", section.unchanged));
         }
     }
-    text.push_str(&format!("\n{}\n", Summary::of(sections).in_words()));
+    text.push_str(&format!("\n{}\n", Summary::from_sections(sections).in_words()));
     text
 }
 

@@ -43,7 +43,7 @@ impl Sources {
     }
 
     /// The sources of objects, and all of the same address.
-    pub(crate) async fn of(cluster: &Cluster, objects: &[Value]) -> Result<Self, Failure> {
+    pub(crate) async fn new(cluster: &Cluster, objects: &[Value]) -> Result<Self, Failure> {
         let mut sources = Self::default();
         let mut addresses = BTreeSet::new();
         for id in objects.iter().filter_map(source_of) {

@@ -22,7 +22,7 @@ pub(crate) struct Writing {
 
 impl Writing {
     /// Finds it out. If it cannot be known, that is noted, and it is asked as most releases are written.
-    pub(crate) async fn of(
+    pub(crate) async fn new(
         world: &World,
         object: &HelmRelease,
         is_upgrade: bool,

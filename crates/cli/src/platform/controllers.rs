@@ -65,7 +65,7 @@ impl Controller {
         self.rivals(&[IMAGES.to_owned()])
     }
 
-    fn of(deployment: &Deployment) -> Self {
+    fn from_deployment(deployment: &Deployment) -> Self {
         let labels = deployment.labels();
         let label = |key: &str| labels.get(key).cloned().unwrap_or_default();
         let name = deployment.name_any();
@@ -107,7 +107,7 @@ pub(crate) async fn find(client: &Client) -> Result<Vec<Controller>, Failure> {
     let selected = ListParams::default().labels(&format!("{}={}", PART_OF.0, PART_OF.1));
     let found = deployments.list(&selected).await;
     let found = found.map_err(|error| Failure::request("list deployments", error))?;
-    Ok(sorted(found.iter().map(Controller::of).collect()))
+    Ok(sorted(found.iter().map(Controller::from_deployment).collect()))
 }
 
 fn sorted(mut controllers: Vec<Controller>) -> Vec<Controller> {
@@ -179,7 +179,7 @@ mod tests {
             "spec": {"replicas": replicas, "selector": {}, "template": {"spec": {"containers": [
                 {"name": "manager", "image": "fluxcd/x:v1"}]}}},
             "status": {"readyReplicas": replicas, "updatedReplicas": replicas, "observedGeneration": 2}});
-        Controller::of(&serde_json::from_value(deployment).unwrap())
+        Controller::from_deployment(&serde_json::from_value(deployment).unwrap())
     }
 
     #[test]

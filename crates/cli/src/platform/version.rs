@@ -14,7 +14,7 @@ pub(crate) struct Version {
 }
 
 impl Version {
-    pub(crate) async fn of(client: &Client) -> Result<Self, Failure> {
+    pub(crate) async fn from_client(client: &Client) -> Result<Self, Failure> {
         let info = client.apiserver_version().await;
         let info = info.map_err(|error| Failure::request("ask the API server for its version", error))?;
         Ok(Self {

@@ -103,7 +103,7 @@ impl Packing {
             let added = self.matcher.add_file(folder.trim_end_matches('/'), &patterns);
             added.map_err(io::Error::other)?;
         }
-        let (digest, size) = (Digest::of(&data), data.len() as u64);
+        let (digest, size) = (Digest::from_content(&data), data.len() as u64);
         let executable = place.metadata()?.permissions().mode() & 0o111 != 0;
         self.builder
             .file(path, executable, digest, size)

@@ -47,7 +47,7 @@ impl Image {
         });
         let manifest = manifest.to_string().into_bytes();
         Ok(Self {
-            digest: Digest::of(&manifest).to_string(),
+            digest: Digest::from_content(&manifest).to_string(),
             layer,
             config,
             manifest,
@@ -56,7 +56,7 @@ impl Image {
 }
 
 fn descriptor(media_type: &str, data: &[u8]) -> Value {
-    json!({"mediaType": media_type, "size": data.len(), "digest": Digest::of(data).to_string()})
+    json!({"mediaType": media_type, "size": data.len(), "digest": Digest::from_content(data).to_string()})
 }
 
 fn unpacked(layer: &[u8]) -> io::Result<Digest> {
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(manifest["layers"][0]["mediaType"], CONTENT);
         assert_eq!(manifest["annotations"][REVISION], "main@sha1:aa");
         let config: Value = serde_json::from_slice(&one.config).unwrap();
-        let unpacked = Digest::of(b"content").to_string();
+        let unpacked = Digest::from_content(b"content").to_string();
         assert_eq!(config["rootfs"]["diff_ids"][0], unpacked);
     }
 }

@@ -143,7 +143,7 @@ mod tests {
             layer: b"layer".to_vec(),
             config: b"config".to_vec(),
             manifest: b"manifest".to_vec(),
-            digest: Digest::of(b"manifest").to_string(),
+            digest: Digest::from_content(b"manifest").to_string(),
         }
     }
 

@@ -51,7 +51,7 @@ impl Scene {
         if found.iter().any(|one| one.wanted > 0 && one.is_of_images()) {
             enable_images(&mut values);
         }
-        let wanted = Wanted::of(platform, chart::load()?, last.as_ref(), Some(values)).await?;
+        let wanted = Wanted::new(platform, chart::load()?, last.as_ref(), Some(values)).await?;
         let plan = wanted.plan(platform, last.as_ref()).await?;
         let rivals: Vec<Controller> = controllers::rivals(&found, &wanted.components()?)
             .into_iter()

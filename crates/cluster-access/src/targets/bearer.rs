@@ -152,7 +152,7 @@ mod tests {
             .iter()
             .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
             .collect();
-        let description = Description::of(
+        let description = Description::new(
             "apps",
             "cluster",
             &data,

@@ -49,7 +49,7 @@ pub(super) type Bearer = (zeroize::Zeroizing<String>, Option<jiff::Timestamp>);
 
 impl Description {
     /// Reads a ConfigMap.
-    pub(super) fn of(
+    pub(super) fn new(
         namespace: &str,
         name: &str,
         data: &BTreeMap<String, String>,
@@ -119,7 +119,7 @@ impl Description {
             self.audiences,
             self.account,
         ]);
-        Digest::of(ingredients.to_string().as_bytes())
+        Digest::from_content(ingredients.to_string().as_bytes())
     }
 
     /// Finds out where the cluster is.
@@ -268,7 +268,7 @@ mod tests {
             default_account,
             is_locked: false,
         };
-        Description::of("apps", "cluster", &data.collect(), asker)
+        Description::new("apps", "cluster", &data.collect(), asker)
     }
 
     #[test]

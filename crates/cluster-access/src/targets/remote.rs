@@ -31,10 +31,10 @@ impl Remote {
     /// the user of a kubeconfig, and the other way round.
     pub(super) fn digest(&self, impersonates: bool) -> Digest {
         let what = match self {
-            Self::Kubeconfig(found) => Digest::of(&found.bytes),
+            Self::Kubeconfig(found) => Digest::from_content(&found.bytes),
             Self::Described(description) => description.digest(),
         };
-        Digest::of(format!("{impersonates} {what}").as_bytes())
+        Digest::from_content(format!("{impersonates} {what}").as_bytes())
     }
 }
 
@@ -123,7 +123,7 @@ async fn description(
     match found {
         Ok(map) => {
             let data = map.data.unwrap_or_default();
-            Description::of(&namespace, &name, &data, asker).map_err(|problem| Error::UseConfigMap {
+            Description::new(&namespace, &name, &data, asker).map_err(|problem| Error::UseConfigMap {
                 namespace,
                 name,
                 problem,

@@ -90,7 +90,7 @@ impl Webhook {
         let request = self.http.post(self.url.clone());
         let request = request.header(CONTENT_TYPE, "application/json").body(body);
         match request.send().await {
-            Ok(response) => Answer::of(&response),
+            Ok(response) => Answer::from_response(&response),
             // The URL may hold a password.
             Err(error) if error.is_builder() || error.is_redirect() => {
                 Answer::Refused(error.without_url().to_string())
@@ -116,7 +116,7 @@ enum Answer {
 }
 
 impl Answer {
-    fn of(response: &Response) -> Self {
+    fn from_response(response: &Response) -> Self {
         let status = response.status();
         match status {
             // notification-controller: it was posted already, a short while ago.

@@ -19,7 +19,7 @@ pub struct ReconcileTrigger {
 
 impl ReconcileTrigger {
     /// Reads the trigger off an object.
-    pub fn of<K: Resource>(object: &K) -> Self {
+    pub fn from_object<K: Resource>(object: &K) -> Self {
         Self {
             uid: object.uid(),
             generation: object.meta().generation,

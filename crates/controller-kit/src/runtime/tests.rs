@@ -33,7 +33,7 @@ fn plain(name: &str, generation: i64) -> Kustomization {
 /// Runs events through; gives the names of the objects that came.
 async fn names(events: Vec<Event<Kustomization>>) -> Vec<String> {
     let events = stream::iter(events.into_iter().map(Ok));
-    let (_, touched) = store_and_touched(events, |object| Some(ReconcileTrigger::of(object)));
+    let (_, touched) = store_and_touched(events, |object| Some(ReconcileTrigger::from_object(object)));
     touched.map(|reference| reference.name).collect().await
 }
 
@@ -153,7 +153,7 @@ async fn who_gets_a_key_finds_the_object() {
         Event::Delete(plain("a", 2)),
     ];
     let events = stream::iter(events.into_iter().map(Ok));
-    let (store, touched) = store_and_touched(events, |object| Some(ReconcileTrigger::of(object)));
+    let (store, touched) = store_and_touched(events, |object| Some(ReconcileTrigger::from_object(object)));
     let found = touched.map(|reference| {
         store
             .get(&reference)
@@ -193,7 +193,9 @@ async fn errors_of_the_watch_do_not_end_the_stream() {
         Err(watcher::Error::NoResourceVersion),
         Ok(Event::Apply(plain("b", 1))),
     ];
-    let (_, touched) = store_and_touched(stream::iter(events), |object| Some(ReconcileTrigger::of(object)));
+    let (_, touched) = store_and_touched(stream::iter(events), |object| {
+        Some(ReconcileTrigger::from_object(object))
+    });
     assert_eq!(touched.count().await, 2);
 }
 

@@ -32,7 +32,7 @@ struct Stage {
 
 impl PostRenderers {
     /// Reads them off an object's spec.
-    pub fn of(object: &HelmRelease) -> Self {
+    pub fn from_object(object: &HelmRelease) -> Self {
         let kustomize = object.spec.post_renderers.iter();
         let mut stages: Vec<_> = kustomize
             .filter_map(|renderer| renderer.kustomize.as_ref())
@@ -176,7 +176,7 @@ metadata:
             "metadata": {"name": "web", "namespace": "apps"}, "spec": full,
         }))
         .unwrap();
-        let text = PostRenderers::of(&object).run(DEPLOYMENT)?;
+        let text = PostRenderers::from_object(&object).run(DEPLOYMENT)?;
         let objects = manifest::read_objects(&text, "rendered").map_err(|error| format!("{error:?}"))?;
         Ok(objects.into_iter().map(manifest::Object::into_value).collect())
     }

@@ -11,8 +11,8 @@ const OUTSIDE: usize = 4096;
 
 /// Files that do not compress.
 fn noise(path: &str, index: usize) -> Change {
-    let words =
-        (0..OUTSIDE / 64 * 16).map(|n| artifact::digest::Digest::of(format!("{index} {n}").as_bytes()).hex());
+    let words = (0..OUTSIDE / 64 * 16)
+        .map(|n| artifact::digest::Digest::from_content(format!("{index} {n}").as_bytes()).hex());
     Change::write(path, words.collect::<String>())
 }
 

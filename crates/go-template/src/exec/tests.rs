@@ -82,11 +82,11 @@ static VALUES: TypeInfo = TypeInfo {
             })
         })
     }),
-    ..TypeInfo::of("test.Values", Kind::Map, Type::ANY)
+    ..TypeInfo::new("test.Values", Kind::Map, Type::ANY)
 };
 
 fn data() -> Value {
-    let values = Map::of(Type::new(&VALUES), [("k".into(), Value::from("v"))].into());
+    let values = Map::with_entries(Type::new(&VALUES), [("k".into(), Value::from("v"))].into());
     let inner: Map = [("x", Value::int(1)), ("nothing", Value::Nil)]
         .into_iter()
         .collect();
@@ -96,7 +96,7 @@ fn data() -> Value {
         Value::Nil,
         inner.clone().into(),
     ]);
-    let strings = Map::of(Type::MAP_STRING, [("a".into(), Value::from("A"))].into());
+    let strings = Map::with_entries(Type::MAP_STRING, [("a".into(), Value::from("A"))].into());
     let entries = [
         ("values", Value::Map(values)),
         ("map", inner.into()),

@@ -57,7 +57,7 @@ impl Printer {
     }
 
     fn fail(&mut self, message: String) {
-        self.error = Some(Error::of(ErrorKind::Limit, message));
+        self.error = Some(Error::from_parts(ErrorKind::Limit, message));
     }
 
     /// Prints operands with spaces between those of which neither is a string.

@@ -188,7 +188,7 @@ impl Decoder<'_> {
         self.at += 1;
         Next::Closed(match self.stack.pop() {
             Some(Open::List(items)) => Value::List(List::from(items)),
-            Some(Open::Map(entries, _)) => Value::Map(Map::of(Type::MAP_ANY, entries)),
+            Some(Open::Map(entries, _)) => Value::Map(Map::with_entries(Type::MAP_ANY, entries)),
             None => Value::Nil,
         })
     }

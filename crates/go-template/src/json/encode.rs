@@ -75,7 +75,7 @@ impl Encoder {
     fn value(&mut self, value: &Value) -> Result<(), Error> {
         if self.out.len() > MAX_BYTES {
             let message = format!("json: the value has more than {MAX_BYTES} bytes");
-            return Err(Error::of(ErrorKind::Limit, message));
+            return Err(Error::from_parts(ErrorKind::Limit, message));
         }
         match value {
             Value::Invalid | Value::Nil => self.out.push_str("null"),
@@ -175,7 +175,7 @@ impl Encoder {
     fn descend(&mut self) -> Result<(), Error> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(Error::of(
+            return Err(Error::from_parts(
                 ErrorKind::Limit,
                 format!("json: the value is more than {MAX_DEPTH} levels deep"),
             ));

@@ -26,7 +26,7 @@ enum ControlKind {
 }
 
 impl ControlKind {
-    fn of(keyword: Kind) -> Self {
+    fn from_keyword(keyword: Kind) -> Self {
         match keyword {
             Kind::Range => Self::Range,
             Kind::With => Self::With,
@@ -51,7 +51,7 @@ impl ControlKind {
 impl Parser<'_> {
     /// Starts a control structure, whose keyword was read.
     pub(super) fn open_control(&mut self, keyword: Kind, is_chained: bool) -> Result<(), Error> {
-        let kind = ControlKind::of(keyword);
+        let kind = ControlKind::from_keyword(keyword);
         let scope = self.current.scope.mark();
         let pipe = self.parse_pipeline(kind.name())?;
         if kind == ControlKind::Range {

@@ -87,7 +87,7 @@ impl Parser<'_> {
     /// Words an error in the line of the item that was read last.
     pub(super) fn error(&self, message: &str) -> Error {
         let line = self.current.lookahead.items[0].line;
-        Error::of(
+        Error::from_parts(
             ErrorKind::Parse,
             format!("template: {}:{line}: {message}", self.name),
         )

@@ -24,11 +24,11 @@ struct Entries(RefCell<BTreeMap<Str, Value>>);
 impl Map {
     /// Makes an empty `map[string]interface {}`.
     pub fn new() -> Self {
-        Self::of(Type::MAP_ANY, BTreeMap::new())
+        Self::with_entries(Type::MAP_ANY, BTreeMap::new())
     }
 
     /// Makes a map of a type; the values must be of its element type.
-    pub fn of(type_: Type, entries: BTreeMap<Str, Value>) -> Self {
+    pub fn with_entries(type_: Type, entries: BTreeMap<Str, Value>) -> Self {
         Self {
             type_,
             entries: Some(Rc::new(Entries(RefCell::new(entries)))),
@@ -164,7 +164,7 @@ impl<K: Into<Str>, V: Into<Value>> FromIterator<(K, V)> for Map {
             .into_iter()
             .map(|(key, value)| (key.into(), value.into()))
             .collect();
-        Self::of(Type::MAP_ANY, entries)
+        Self::with_entries(Type::MAP_ANY, entries)
     }
 }
 

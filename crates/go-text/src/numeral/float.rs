@@ -7,7 +7,7 @@ pub fn parse_float(text: &str) -> Result<f64, NumeralError> {
     if let Some(special) = parse_special(text) {
         return Ok(special);
     }
-    let shape = Shape::of(text.as_bytes()).ok_or(NumeralError::Syntax)?;
+    let shape = Shape::from_text(text.as_bytes()).ok_or(NumeralError::Syntax)?;
     if text.contains('_') && !underscores_separate_digits(text) {
         return Err(NumeralError::Syntax);
     }
@@ -46,7 +46,7 @@ struct Shape<'t> {
 }
 
 impl<'t> Shape<'t> {
-    fn of(text: &'t [u8]) -> Option<Self> {
+    fn from_text(text: &'t [u8]) -> Option<Self> {
         let (is_negative, text) = match text {
             [b'-', rest @ ..] => (true, rest),
             [b'+', rest @ ..] => (false, rest),

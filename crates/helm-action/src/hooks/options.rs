@@ -22,7 +22,7 @@ pub struct HookOptions {
 
 impl HookOptions {
     /// Takes what is said of the waits of an action.
-    pub fn of(waiting: &Waiting, server_side: bool) -> Self {
+    pub fn new(waiting: &Waiting, server_side: bool) -> Self {
         Self {
             timeout: waiting.timeout,
             server_side,

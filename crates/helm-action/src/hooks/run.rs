@@ -162,14 +162,14 @@ async fn delete(
 
 fn begin(run: &mut HookRun) {
     *run = HookRun {
-        started_at: Some(Time::of(Timestamp::now())),
+        started_at: Some(Time::from_timestamp(Timestamp::now())),
         completed_at: None,
         phase: HookPhase::Running,
     };
 }
 
 fn end(run: &mut HookRun, phase: HookPhase) {
-    run.completed_at = Some(Time::of(Timestamp::now()));
+    run.completed_at = Some(Time::from_timestamp(Timestamp::now()));
     run.phase = phase;
 }
 

@@ -61,7 +61,7 @@ pub(super) async fn until_ready(
             tell_at = Instant::now() + pause;
         }
         if watched.as_ref().is_none_or(|(id, _)| *id != first.id()) {
-            watched = Some((first.id(), Changes::of(&cluster.client, &first.at)));
+            watched = Some((first.id(), Changes::new(&cluster.client, &first.at)));
         }
         let until = deadline.min(tell_at).min(now + LOOK_AGAIN);
         let changed = async {

@@ -132,7 +132,7 @@ fn template(objects: &Cache<HelmRelease>, sources: &Sources, object: &HelmReleas
         return Template::Current;
     }
     if let Some(other) = chart_template::owner(&chart)
-        && other != ObjectKey::of(object)
+        && other != ObjectKey::from_object(object)
         && let Some(rival) = objects.get(&other.object_ref())
         && chart_template::key(&rival).as_ref() == Some(&key)
     {

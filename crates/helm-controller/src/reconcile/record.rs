@@ -135,7 +135,7 @@ impl<'a> Recorder<'a> {
 fn count(context: &Context, object: &HelmRelease, next: &HelmReleaseStatus) {
     context.base.metrics.progressed(
         "HelmRelease",
-        &ObjectKey::of(object),
+        &ObjectKey::from_object(object),
         &progress::delivery_progress(object.status.as_ref()),
         &progress::delivery_progress(Some(next)),
         || progress::made_at(&context.sources, object, next),

@@ -15,7 +15,7 @@ use crate::flags::NAME;
 
 /// Makes or changes a HelmChart by server-side apply, as Flux does.
 pub async fn apply(context: &Context, recorder: &Recorder<'_>, chart: &HelmChart) -> Result<(), Error> {
-    let key = ObjectKey::of(chart);
+    let key = ObjectKey::from_object(chart);
     let api: Api<HelmChart> = Api::namespaced(context.base.client.clone(), &key.namespace);
     let parameters = PatchParams::apply(NAME).force();
     let applied = api.patch(&key.name, &parameters, &Patch::Apply(chart)).await;

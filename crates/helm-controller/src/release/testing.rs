@@ -86,7 +86,7 @@ impl Default for ChartOf {
 /// A moment that a number stands for.
 fn at(number: i64) -> Option<Time> {
     let begin: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
-    Some(Time::of(
+    Some(Time::from_timestamp(
         Timestamp::from_second(begin.as_second() + number).unwrap(),
     ))
 }
@@ -126,7 +126,7 @@ fn made(
         info: Info {
             first_deployed: at(1),
             last_deployed: at(version),
-            status: Status::of(status),
+            status: Status::from_text(status),
             description: description.to_owned(),
             ..Info::default()
         },

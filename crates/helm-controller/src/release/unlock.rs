@@ -16,7 +16,7 @@ pub(super) fn unlocked(pending: &Release) -> Release {
 /// Describes the action that was interrupted, if this record was unlocked.
 pub(super) fn broken_off(release: &Release) -> Option<Status> {
     let rest = release.info.description.strip_prefix(UNLOCKED)?;
-    let status = Status::of(rest.split('\'').next()?);
+    let status = Status::from_text(rest.split('\'').next()?);
     (release.info.status == Status::Failed && status.is_pending()).then_some(status)
 }
 

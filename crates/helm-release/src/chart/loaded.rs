@@ -21,7 +21,7 @@ const RFC_3339_NANO: &[u8] = b"2006-01-02T15:04:05.999999999Z07:00";
 
 /// Chart.yaml as it stands in a record.
 pub(super) fn metadata(metadata: &Metadata) -> Box<RawValue> {
-    let text = json::to_string(&MetadataFields::of(metadata));
+    let text = json::to_string(&MetadataFields::from_metadata(metadata));
     RawValue::from_string(text).expect("it was written as JSON")
 }
 
@@ -50,8 +50,8 @@ impl Serialize for Loaded<'_> {
         // Go's map is nil without a values.yaml, unless processing the dependencies has made one.
         let has_values = content.values.is_some() || metadata.dependencies.is_some() || !values.is_empty();
         let fields = ChartFields {
-            metadata: MetadataFields::of(metadata),
-            lock: content.lock.as_ref().map(LockFields::of),
+            metadata: MetadataFields::from_metadata(metadata),
+            lock: content.lock.as_ref().map(LockFields::from_lock),
             templates: files(&content.templates),
             values: has_values.then_some(AnyMap(values)),
             schema: content.schema.as_ref().map(|schema| Bytes(&schema.file().data)),
@@ -126,7 +126,7 @@ struct MetadataFields<'a> {
 }
 
 impl<'a> MetadataFields<'a> {
-    fn of(metadata: &'a Metadata) -> Self {
+    fn from_metadata(metadata: &'a Metadata) -> Self {
         let dependencies = metadata.dependencies.iter().flatten();
         let annotations = metadata.annotations.as_ref();
         Self {
@@ -136,7 +136,11 @@ impl<'a> MetadataFields<'a> {
             version: &metadata.version,
             description: &metadata.description,
             keywords: &metadata.keywords,
-            maintainers: metadata.maintainers.iter().map(MaintainerFields::of).collect(),
+            maintainers: metadata
+                .maintainers
+                .iter()
+                .map(MaintainerFields::from_maintainer)
+                .collect(),
             icon: &metadata.icon,
             api_version: &metadata.api_version,
             condition: &metadata.condition,
@@ -145,7 +149,7 @@ impl<'a> MetadataFields<'a> {
             deprecated: metadata.deprecated,
             annotations: annotations.filter(|annotations| !annotations.is_empty()),
             kube_version: &metadata.kube_version,
-            dependencies: dependencies.map(DependencyFields::of).collect(),
+            dependencies: dependencies.map(DependencyFields::from_dependency).collect(),
             kind: &metadata.kind,
         }
     }
@@ -162,7 +166,7 @@ struct MaintainerFields<'a> {
 }
 
 impl<'a> MaintainerFields<'a> {
-    fn of(Maintainer { name, email, url }: &'a Maintainer) -> Self {
+    fn from_maintainer(Maintainer { name, email, url }: &'a Maintainer) -> Self {
         Self { name, email, url }
     }
 }
@@ -186,7 +190,7 @@ struct DependencyFields<'a> {
 }
 
 impl<'a> DependencyFields<'a> {
-    fn of(dependency: &'a Dependency) -> Self {
+    fn from_dependency(dependency: &'a Dependency) -> Self {
         Self {
             name: &dependency.name,
             version: &dependency.version,
@@ -208,8 +212,8 @@ struct LockFields<'a> {
 }
 
 impl<'a> LockFields<'a> {
-    fn of(lock: &'a Lock) -> Self {
-        let dependencies = lock.dependencies.iter().map(DependencyFields::of);
+    fn from_lock(lock: &'a Lock) -> Self {
+        let dependencies = lock.dependencies.iter().map(DependencyFields::from_dependency);
         Self {
             generated: generated(&lock.generated),
             digest: &lock.digest,

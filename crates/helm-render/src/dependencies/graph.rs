@@ -52,7 +52,7 @@ struct Facts<'c> {
 }
 
 impl<'c> Graph<'c> {
-    pub(super) fn of(chart: &'c Chart) -> Self {
+    pub(super) fn from_chart(chart: &'c Chart) -> Self {
         let mut graph = Self {
             charts: Vec::new(),
             metadata: Vec::new(),

@@ -53,7 +53,7 @@ const fn version_set(name: &'static str) -> TypeInfo {
     TypeInfo {
         named: true,
         method: Some(version_set_method),
-        ..TypeInfo::of(name, Kind::Slice, Type::STRING)
+        ..TypeInfo::new(name, Kind::Slice, Type::STRING)
     }
 }
 

@@ -105,7 +105,7 @@ fn string_map(entries: Option<&BTreeMap<String, String>>) -> Value {
     let entries = entries
         .iter()
         .map(|(key, text)| (key.into(), Value::from(text.as_str())));
-    Map::of(Type::MAP_STRING, entries.collect()).into()
+    Map::with_entries(Type::MAP_STRING, entries.collect()).into()
 }
 
 const fn structure_type(name: &'static str, kind: Kind) -> TypeInfo {
@@ -119,8 +119,8 @@ static CHART: TypeInfo = TypeInfo::plain("struct { chart.Metadata; IsRoot bool }
 static METADATA: TypeInfo = structure_type("chart.Metadata", Kind::Struct);
 static MAINTAINER: TypeInfo = structure_type("*chart.Maintainer", Kind::Pointer);
 static DEPENDENCY: TypeInfo = structure_type("*chart.Dependency", Kind::Pointer);
-static MAINTAINERS: TypeInfo = TypeInfo::of("[]*chart.Maintainer", Kind::Slice, Type::new(&MAINTAINER));
-static DEPENDENCIES: TypeInfo = TypeInfo::of("[]*chart.Dependency", Kind::Slice, Type::new(&DEPENDENCY));
+static MAINTAINERS: TypeInfo = TypeInfo::new("[]*chart.Maintainer", Kind::Slice, Type::new(&MAINTAINER));
+static DEPENDENCIES: TypeInfo = TypeInfo::new("[]*chart.Dependency", Kind::Slice, Type::new(&DEPENDENCY));
 
 /// Helm 3's struct around the metadata.
 fn structure(chart: &Chart) -> Value {

@@ -12,14 +12,14 @@ use helm_chart::Content;
 static FILES: TypeInfo = TypeInfo {
     named: true,
     method: Some(method),
-    ..TypeInfo::of("engine.files", Kind::Map, Type::BYTES)
+    ..TypeInfo::new("engine.files", Kind::Map, Type::BYTES)
 };
 
 /// Makes `.Files`.
 pub(super) fn files_data(content: &Content) -> Value {
     let files = content.files.iter();
     let entries = files.map(|file| (Str::from(&file.name), Value::Bytes(file.data.clone())));
-    Map::of(Type::new(&FILES), entries.collect()).into()
+    Map::with_entries(Type::new(&FILES), entries.collect()).into()
 }
 
 fn method(name: &str) -> Option<Function> {
@@ -59,7 +59,7 @@ fn matching(arguments: &[Value]) -> Value {
     let glob = Glob::new(pattern);
     let entries = files.entries().into_iter();
     let entries = entries.filter(|(name, _)| glob.matches(name));
-    Map::of(Type::new(&FILES), entries.collect()).into()
+    Map::with_entries(Type::new(&FILES), entries.collect()).into()
 }
 
 fn lines(content: &Str) -> Value {
@@ -82,6 +82,6 @@ fn flattened(context: &mut Context<'_>, files: &Value, show: impl Fn(&Str) -> Va
             Value::Bytes(content) => Some((Str::from(base(&name.to_text())), show(&content))),
             _ => None,
         });
-    let flat = Map::of(Type::MAP_STRING, entries.collect());
+    let flat = Map::with_entries(Type::MAP_STRING, entries.collect());
     Ok(yaml::to_yaml(context, &Value::Map(flat))?.into())
 }

@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     fn exec(message: &str) -> Error {
-        Error::of(ErrorKind::Exec, message)
+        Error::from_parts(ErrorKind::Exec, message)
     }
 
     #[test]
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn the_parser_is_cited_by_its_last_words() {
-        let error = Error::of(ErrorKind::Parse, "template: c/a:3: function \"x\" not defined");
+        let error = Error::from_parts(ErrorKind::Parse, "template: c/a:3: function \"x\" not defined");
         assert_eq!(
             of_parser("c/a", &error),
             "parse error at (c/a:3): function \"x\" not defined"

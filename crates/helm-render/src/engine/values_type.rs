@@ -10,7 +10,7 @@ const fn values_info(name: &'static str) -> TypeInfo {
     TypeInfo {
         named: true,
         method: Some(method),
-        ..TypeInfo::of(name, Kind::Map, Type::ANY)
+        ..TypeInfo::new(name, Kind::Map, Type::ANY)
     }
 }
 

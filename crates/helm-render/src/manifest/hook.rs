@@ -90,7 +90,7 @@ impl FromStr for HookEvent {
 
 impl Hook {
     /// Makes a hook of a manifest; one of whose events is unknown gives its list of events back.
-    pub(super) fn of(head: Head, path: &Arc<str>, content: String) -> Result<Self, String> {
+    pub(super) fn new(head: Head, path: &Arc<str>, content: String) -> Result<Self, String> {
         let events = head.annotations.get(EVENTS).cloned().unwrap_or_default();
         let parsed: Result<_, ()> = words(&events).map(|name| name.parse()).collect();
         let list = |annotation| {

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 pub fn from_json(fields: &serde_json::Map<String, Json>) -> Map {
     let entries = fields.iter();
     let entries = entries.map(|(key, value)| (Str::from(key.as_str()), value_from_json(value)));
-    Map::of(Type::MAP_ANY, entries.collect())
+    Map::with_entries(Type::MAP_ANY, entries.collect())
 }
 
 /// Makes a value for templates.
@@ -53,7 +53,7 @@ pub fn value_to_json(value: &Value) -> Json {
 /// Copies a map with all that it holds, so that nothing is shared but texts.
 pub fn copy(map: &Map) -> Map {
     match map.borrow() {
-        Some(entries) => Map::of(
+        Some(entries) => Map::with_entries(
             map.type_(),
             entries
                 .iter()

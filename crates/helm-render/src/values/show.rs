@@ -71,7 +71,7 @@ fn leaf(value: &Value, out: &mut String) {
 
 /// Prints a float as `%v` does: with an exponent where it would be long.
 fn float(number: f64) -> String {
-    let shortest = Shortest::of(number);
+    let shortest = Shortest::from_number(number);
     let mut text = String::new();
     if (-4..21).contains(&shortest.exponent()) {
         shortest.push_plain(&mut text);

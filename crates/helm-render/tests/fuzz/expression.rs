@@ -38,7 +38,7 @@ pub fn expression(random: &mut Random, sort: Sort, depth: usize, variables: &[St
                 arguments.push(expression(random, last, depth - 1, variables));
             }
         } else {
-            last = Sort::of(letter);
+            last = Sort::from_letter(letter);
             arguments.push(expression(random, last, depth - 1, variables));
         }
     }

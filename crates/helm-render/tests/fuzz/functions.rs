@@ -186,7 +186,7 @@ pub const FUNCTIONS: &[(&str, &str)] = &[
 
 impl Sort {
     /// Reads a letter of [`FUNCTIONS`].
-    pub fn of(letter: char) -> Self {
+    pub fn from_letter(letter: char) -> Self {
         match letter {
             's' => Self::Text,
             'w' => Self::Whole,

@@ -15,7 +15,7 @@ pub struct Report {
 
 impl Report {
     /// Checks every case; `check` gives its group, its name and what is wrong with it.
-    pub fn of<T: Sync>(
+    pub fn new<T: Sync>(
         cases: &[T],
         check: impl Fn(&T) -> (String, String, Result<(), String>) + Sync,
     ) -> Self {

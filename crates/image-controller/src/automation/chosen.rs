@@ -25,7 +25,12 @@ pub(super) fn policies(object: &ImageUpdateAutomation, context: &Context) -> Res
     let selector = selector(object)?;
     let all = context.policies.cache.store().state().into_iter();
     // What was written a moment ago may not be in the store yet.
-    let newest = all.filter_map(|policy| context.policies.cache.get(&ObjectKey::of(&*policy).object_ref()));
+    let newest = all.filter_map(|policy| {
+        context
+            .policies
+            .cache
+            .get(&ObjectKey::from_object(&*policy).object_ref())
+    });
     let selected = newest
         .filter(|policy| policy.metadata.namespace.as_deref() == namespace)
         .filter(|policy| {

@@ -156,7 +156,7 @@ static NAMESPACED_NAME: TypeInfo = named("types.NamespacedName", None);
 static RESULT: TypeInfo = named("update.Result", Some(method_of_result));
 static IDENTIFIER: TypeInfo = named("update.ObjectIdentifier", None);
 static CHANGE: TypeInfo = named("update.Change", None);
-static CHANGES: TypeInfo = TypeInfo::of("[]update.Change", Kind::Slice, Type::new(&CHANGE));
+static CHANGES: TypeInfo = TypeInfo::new("[]update.Change", Kind::Slice, Type::new(&CHANGE));
 static OBJECT_CHANGES: TypeInfo = TypeInfo {
     name: "update.ObjectChanges",
     kind: Kind::Map,

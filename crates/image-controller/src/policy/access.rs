@@ -50,7 +50,7 @@ pub(crate) async fn check(
     if repository.metadata.namespace.as_deref() == Some(own) {
         return Ok(());
     }
-    let denied = || Denied::NotListed(ObjectKey::of(repository));
+    let denied = || Denied::NotListed(ObjectKey::from_object(repository));
     let Some(access) = &repository.spec.access_from else {
         return Err(denied());
     };

@@ -14,7 +14,11 @@ impl<'v> Step<'_, 'v, '_> {
             return Ok(());
         }
         Err(self.alone(run, || {
-            format!("got {}, want {}", Types::of(self.value).names(), types.names())
+            format!(
+                "got {}, want {}",
+                Types::from_value(self.value).names(),
+                types.names()
+            )
         }))
     }
 

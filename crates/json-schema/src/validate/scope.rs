@@ -89,7 +89,7 @@ pub(super) struct Unevaluated<'v> {
 }
 
 impl<'v> Unevaluated<'v> {
-    pub(super) fn of(value: &'v Json<'v>, node: &Node, asked: bool) -> Self {
+    pub(super) fn new(value: &'v Json<'v>, node: &Node, asked: bool) -> Self {
         let mut unevaluated = Self::default();
         let properties = !node.all_properties_evaluated && (asked || node.unevaluated_properties.is_some());
         let items_too = !node.all_items_evaluated && (asked || node.unevaluated_items.is_some());

@@ -154,7 +154,7 @@ impl Run<'_> {
         };
         match (&wanted.whole, &live.whole) {
             (Some(wanted), Some(whole)) if ignore::same_but(whole, wanted, std::iter::empty()) => {
-                self.remember(item, None, &Facts::of(&live.glimpse, self.engine.settings()));
+                self.remember(item, None, &Facts::new(&live.glimpse, self.engine.settings()));
                 (Progress::done(item, Action::Unchanged), None)
             }
             _ => asked,
@@ -197,7 +197,7 @@ impl Run<'_> {
             Ok(answer) => answer,
             Err(failure) => return self.refused(index, failure),
         };
-        let facts = Facts::of(&answer.glimpse, self.engine.settings());
+        let facts = Facts::new(&answer.glimpse, self.engine.settings());
         let exists = answer.glimpse.resource_version().is_some();
         let is_telling = self.is_telling(item, &facts);
         let progress = match plan::verdict(item.policy, before, &facts, exists, is_telling) {

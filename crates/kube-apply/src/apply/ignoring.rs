@@ -36,7 +36,7 @@ impl Run<'_> {
             Ok(answer) => answer,
             Err(failure) => return self.refused(index, failure),
         };
-        let facts = Facts::of(&answer.glimpse, self.engine.settings());
+        let facts = Facts::new(&answer.glimpse, self.engine.settings());
         let exists = answer.glimpse.resource_version().is_some();
         let verdict = plan::verdict(item.policy, &Live::Unknown, &facts, exists, false);
         let wanted = answer.whole.clone().unwrap_or_default();
@@ -79,7 +79,7 @@ impl Run<'_> {
             Ok(answer) => answer,
             Err(failure) => return self.refused(index, failure),
         };
-        let facts = Facts::of(&answer.glimpse, settings);
+        let facts = Facts::new(&answer.glimpse, settings);
         let take_over = facts.needs_take_over && !item.policy.merge;
         let wanted = answer.whole.unwrap_or_default();
         let found = Found {

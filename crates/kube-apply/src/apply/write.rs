@@ -125,7 +125,7 @@ impl Run<'_> {
             }
             other => other.map_err(|failure| self.refusal(item, Step::Apply, failure))?,
         };
-        let facts = Facts::of(&answer.glimpse, self.engine.settings());
+        let facts = Facts::new(&answer.glimpse, self.engine.settings());
         if !facts.needs_take_over || item.policy.merge {
             let is_telling = self.is_telling(item, &facts);
             let unchanged = plan::is_unchanged(before, asked, &facts, is_telling);

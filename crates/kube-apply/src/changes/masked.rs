@@ -9,7 +9,7 @@ use super::show::Mask;
 pub fn masked(before: &Value, after: &Value, is_confidential: bool) -> (Value, Value) {
     let (mut before, mut after) = (plain(before), plain(after));
     let kind = if after.is_null() { &before } else { &after };
-    let mask = Mask::of(kind, is_confidential);
+    let mask = Mask::new(kind, is_confidential);
     let (old, new) = (before.clone(), after.clone());
     hide(&mut before, &new, "", mask, true);
     hide(&mut after, &old, "", mask, false);

@@ -12,7 +12,7 @@ pub(super) struct Owners<'v> {
 
 impl<'v> Owners<'v> {
     /// Takes the entries of everybody but us.
-    pub(super) fn of(object: &'v Value, us: &str) -> Self {
+    pub(super) fn new(object: &'v Value, us: &str) -> Self {
         let entries = object
             .pointer("/metadata/managedFields")
             .and_then(Value::as_array);

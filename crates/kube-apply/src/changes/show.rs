@@ -51,7 +51,7 @@ pub(super) enum Mask {
 const COPY: &str = "metadata.annotations[\"kubectl.kubernetes.io/last-applied-configuration\"]";
 
 impl Mask {
-    pub(super) fn of(object: &Value, is_confidential: bool) -> Self {
+    pub(super) fn new(object: &Value, is_confidential: bool) -> Self {
         let text = |field: &str| object.get(field).and_then(Value::as_str);
         match (text("apiVersion"), text("kind")) {
             _ if is_confidential => Mask::Everything,

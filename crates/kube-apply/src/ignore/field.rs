@@ -210,7 +210,7 @@ mod tests {
     fn steps(pointer: &str, object: &Value) -> Vec<Step> {
         let fields = json!({"metadata": {"managedFields": [{"manager": "m", "operation": "Apply", "fieldsV1":
             {"f:list": {"k:{\"name\":\"a\"}": {}, "k:{\"name\":\"b\"}": {}}}}]}});
-        let sets = FieldSets::of(&fields);
+        let sets = FieldSets::from_live(&fields);
         Pointer::parse(pointer)
             .unwrap()
             .steps([object, &Value::Null], &sets)

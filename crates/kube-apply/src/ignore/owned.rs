@@ -13,7 +13,7 @@ pub(crate) struct FieldSets<'a> {
 
 impl<'a> FieldSets<'a> {
     /// Reads them out of a live object.
-    pub(crate) fn of(live: &'a Value) -> Self {
+    pub(crate) fn from_live(live: &'a Value) -> Self {
         let entries = live.pointer("/metadata/managedFields").and_then(Value::as_array);
         let text =
             |entry: &'a Value, field: &str| entry.get(field).and_then(Value::as_str).unwrap_or_default();
@@ -132,11 +132,11 @@ mod tests {
         ] {
             let live = json!({"metadata": {"managedFields": [entry]}});
             assert_eq!(
-                FieldSets::of(&live).has_other_owner("us", &replicas),
+                FieldSets::from_live(&live).has_other_owner("us", &replicas),
                 expected,
                 "{live}"
             );
-            assert!(!FieldSets::of(&live).has_other_owner("us", &fields(&["spec", "paused"])));
+            assert!(!FieldSets::from_live(&live).has_other_owner("us", &fields(&["spec", "paused"])));
         }
     }
 

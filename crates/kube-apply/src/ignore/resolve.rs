@@ -16,7 +16,7 @@ pub(crate) struct Spot {
 
 /// Finds the ignored fields of an object.
 pub(crate) fn spots(pointers: &[&Pointer], manifest: &Value, live: &Value, wanted: &Value) -> Vec<Spot> {
-    let sets = FieldSets::of(live);
+    let sets = FieldSets::from_live(live);
     let found = pointers.iter().map(|pointer| {
         let steps = pointer.steps([manifest, live], &sets);
         let wanted = get(wanted, &steps).cloned();
@@ -43,7 +43,7 @@ pub(crate) fn resolve(
     spots: &[Spot],
     settings: &Settings,
 ) -> Option<Map<String, Value>> {
-    let sets = FieldSets::of(live);
+    let sets = FieldSets::from_live(live);
     let differing = spots
         .iter()
         .filter(|spot| get(live, &spot.steps) != spot.wanted.as_ref());

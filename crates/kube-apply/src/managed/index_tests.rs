@@ -25,7 +25,7 @@ fn id() -> ObjectId {
 }
 
 fn digest(n: u32) -> Digest {
-    Digest::of(&json!(n))
+    Digest::from_value(&json!(n))
 }
 
 fn facts(fingerprint: u32, resource_version: u64) -> Facts {

@@ -82,7 +82,7 @@ pub(super) struct ObjectKey {
 }
 
 impl ObjectKey {
-    pub(super) fn of(id: &ObjectId) -> Self {
+    pub(super) fn from_id(id: &ObjectId) -> Self {
         Self {
             namespace: id.namespace.clone(),
             name: id.name.clone(),

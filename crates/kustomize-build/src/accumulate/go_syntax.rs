@@ -20,7 +20,7 @@ pub(super) fn of_object(nodes: &Nodes, root: NodeId) -> String {
 pub(super) fn value(nodes: &Nodes, id: NodeId) -> String {
     let node = &nodes[id];
     match node.kind {
-        Kind::Scalar => GoScalar::of(node).to_string(),
+        Kind::Scalar => GoScalar::from_node(node).to_string(),
         Kind::Alias => node.alias.map_or_else(String::new, |target| value(nodes, target)),
         Kind::Sequence => {
             let elements: Vec<String> = node.content.iter().map(|child| value(nodes, *child)).collect();
@@ -49,7 +49,7 @@ fn mapping(nodes: &Nodes, id: NodeId, hidden: &[&str]) -> String {
 pub(super) fn sorted_fields(nodes: &Nodes, id: NodeId) -> Vec<(GoScalar, NodeId)> {
     let mut fields: Vec<(GoScalar, NodeId)> = nodes
         .pairs(id)
-        .map(|(key, field)| (GoScalar::of(&nodes[key]), field))
+        .map(|(key, field)| (GoScalar::from_node(&nodes[key]), field))
         .collect();
     fields.sort_by(|(a, _), (b, _)| a.partial_cmp(b).unwrap_or(Ordering::Equal));
     fields
@@ -75,7 +75,7 @@ pub(super) enum GoScalar {
 }
 
 impl GoScalar {
-    pub(super) fn of(node: &Node) -> Self {
+    pub(super) fn from_node(node: &Node) -> Self {
         if node.kind != Kind::Scalar {
             return Self::Nothing;
         }

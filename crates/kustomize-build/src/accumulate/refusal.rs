@@ -45,7 +45,7 @@ impl Json {
     fn write(&mut self, nodes: &Nodes, id: NodeId) -> Result<(), String> {
         match nodes[id].kind {
             Kind::Alias => nodes[id].alias.map_or(Ok(()), |target| self.write(nodes, target)),
-            Kind::Scalar => self.scalar(&GoScalar::of(&nodes[id])),
+            Kind::Scalar => self.scalar(&GoScalar::from_node(&nodes[id])),
             Kind::Sequence => {
                 self.length += 1;
                 for (index, element) in nodes[id].content.iter().enumerate() {

@@ -23,7 +23,7 @@ impl Decode for TransformerConfig {
         if value.is_null() {
             return Ok(config);
         }
-        let mut fields = Fields::of::<Self>(value, place)?;
+        let mut fields = Fields::new::<Self>(value, place)?;
         fields.take_named("namePrefix", "types.FsSlice", &mut config.name_prefix);
         fields.take_named("nameSuffix", "types.FsSlice", &mut config.name_suffix);
         fields.take_named("namespace", "types.FsSlice", &mut config.namespace);
@@ -61,7 +61,7 @@ impl Decode for NameReference {
 
     fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut reference = Self::default();
-        let mut fields = Fields::of::<Self>(value, place)?;
+        let mut fields = Fields::new::<Self>(value, place)?;
         fields.embedded(|fields| {
             fields.take("group", &mut reference.target.group);
             fields.take("version", &mut reference.target.version);

@@ -230,7 +230,7 @@ pub(crate) struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// Opens an object.
-    pub(crate) fn of<T: Decode>(value: &'a Value, place: &'a Place) -> Result<Self> {
+    pub(crate) fn new<T: Decode>(value: &'a Value, place: &'a Place) -> Result<Self> {
         let fields = value
             .as_object()
             .ok_or_else(|| mismatch(value, place, &T::go_type()))?;

@@ -61,7 +61,7 @@ impl Decode for GeneratorArgs {
 
     fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut args = Self::default();
-        let mut fields = Fields::of::<Self>(value, place)?;
+        let mut fields = Fields::new::<Self>(value, place)?;
         args.take(&mut fields);
         args.take_env(&mut fields);
         fields.finish()?;
@@ -80,7 +80,7 @@ impl Decode for SecretArgs {
 
     fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut args = GeneratorArgs::default();
-        let mut fields = Fields::of::<Self>(value, place)?;
+        let mut fields = Fields::new::<Self>(value, place)?;
         args.take(&mut fields);
         args.take_env(&mut fields);
         fields.take("type", &mut args.secret_type);
@@ -119,7 +119,7 @@ impl Decode for GeneratorOptions {
 
     fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut options = Self::default();
-        let mut fields = Fields::of::<Self>(value, place)?;
+        let mut fields = Fields::new::<Self>(value, place)?;
         fields.take("labels", &mut options.labels);
         fields.take("annotations", &mut options.annotations);
         fields.take("disableNameSuffixHash", &mut options.disable_name_suffix_hash);

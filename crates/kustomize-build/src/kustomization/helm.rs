@@ -94,7 +94,7 @@ impl Decode for HelmChart {
             "nameTemplate",
         ];
         let mut chart = Map::new();
-        let mut fields = Fields::of::<Self>(value, place)?;
+        let mut fields = Fields::new::<Self>(value, place)?;
         take::<String>(&mut fields, &TEXTS, &mut chart);
         take::<Vec<String>>(&mut fields, &["additionalValuesFiles", "apiVersions"], &mut chart);
         take::<bool>(
@@ -128,7 +128,7 @@ impl Decode for OldHelmChart {
             "releaseNamespace",
         ];
         let mut chart = Map::new();
-        let mut fields = Fields::of::<Self>(value, place)?;
+        let mut fields = Fields::new::<Self>(value, place)?;
         take::<String>(&mut fields, &TEXTS, &mut chart);
         take::<Vec<String>>(&mut fields, &["extraArgs"], &mut chart);
         take::<Map<String, Value>>(&mut fields, &["valuesLocal"], &mut chart);
@@ -144,7 +144,7 @@ impl Decode for HelmGlobals {
 
     fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut globals = Map::new();
-        let mut fields = Fields::of::<Self>(value, place)?;
+        let mut fields = Fields::new::<Self>(value, place)?;
         take::<String>(&mut fields, &["chartHome", "configHome"], &mut globals);
         fields.finish()?;
         Ok(Self(globals))

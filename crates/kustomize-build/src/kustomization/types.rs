@@ -33,7 +33,7 @@ impl Decode for FieldSpec {
 
     fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut spec = Self::default();
-        let mut fields = Fields::of::<Self>(value, place)?;
+        let mut fields = Fields::new::<Self>(value, place)?;
         take_gvk(&mut fields, &mut spec.selector);
         fields.take("path", &mut spec.path);
         fields.take("create", &mut spec.create);
@@ -59,7 +59,7 @@ impl Decode for Label {
 
     fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut label = Self::default();
-        let mut fields = Fields::of::<Self>(value, place)?;
+        let mut fields = Fields::new::<Self>(value, place)?;
         fields.take("pairs", &mut label.pairs);
         fields.take("includeSelectors", &mut label.include_selectors);
         fields.take("includeTemplates", &mut label.include_templates);
@@ -88,7 +88,7 @@ impl Decode for Selector {
 
     fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut selector = Self::default();
-        let mut fields = Fields::of::<Self>(value, place)?;
+        let mut fields = Fields::new::<Self>(value, place)?;
         take_id(&mut fields, &mut selector.id);
         fields.take("annotationSelector", &mut selector.annotation_selector);
         fields.take("labelSelector", &mut selector.label_selector);
@@ -130,7 +130,7 @@ impl Decode for Patch {
 
     fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut patch = Self::default();
-        let mut fields = Fields::of::<Self>(value, place)?;
+        let mut fields = Fields::new::<Self>(value, place)?;
         patch.take(&mut fields);
         fields.finish()?;
         Ok(patch)
@@ -144,7 +144,7 @@ impl Decode for PatchOptions {
 
     fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut options = Self::default();
-        let mut fields = Fields::of::<Self>(value, place)?;
+        let mut fields = Fields::new::<Self>(value, place)?;
         fields.take("allowNameChange", &mut options.allow_name_change);
         fields.take("allowKindChange", &mut options.allow_kind_change);
         fields.finish()?;
@@ -169,7 +169,7 @@ impl Decode for Image {
 
     fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut image = Self::default();
-        let mut fields = Fields::of::<Self>(value, place)?;
+        let mut fields = Fields::new::<Self>(value, place)?;
         fields.take("name", &mut image.name);
         fields.take("newName", &mut image.new_name);
         fields.take("tagSuffix", &mut image.tag_suffix);
@@ -194,7 +194,7 @@ impl Decode for Replica {
 
     fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut replica = Self::default();
-        let mut fields = Fields::of::<Self>(value, place)?;
+        let mut fields = Fields::new::<Self>(value, place)?;
         fields.take("name", &mut replica.name);
         fields.take("count", &mut replica.count);
         fields.finish()?;
@@ -216,7 +216,7 @@ impl Decode for ReplacementField {
 
     fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut entry = Self::default();
-        let mut fields = Fields::of::<Self>(value, place)?;
+        let mut fields = Fields::new::<Self>(value, place)?;
         entry.replacement.take(&mut fields);
         fields.take("path", &mut entry.path);
         fields.finish()?;
@@ -248,7 +248,7 @@ impl Decode for Replacement {
     fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut replacement = Self::default();
         // A file of replacements is read without strictness.
-        let mut fields = Fields::of::<Self>(value, place)?;
+        let mut fields = Fields::new::<Self>(value, place)?;
         replacement.take(&mut fields);
         fields.finish_loosely()?;
         Ok(replacement)
@@ -270,7 +270,7 @@ impl Decode for SourceSelector {
 
     fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut source = Self::default();
-        let mut fields = Fields::of::<Self>(value, place)?;
+        let mut fields = Fields::new::<Self>(value, place)?;
         take_id(&mut fields, &mut source.id);
         fields.take("fieldPath", &mut source.field_path);
         fields.take("options", &mut source.options);
@@ -295,7 +295,7 @@ impl Decode for TargetSelector {
 
     fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut target = Self::default();
-        let mut fields = Fields::of::<Self>(value, place)?;
+        let mut fields = Fields::new::<Self>(value, place)?;
         fields.take("select", &mut target.select);
         fields.take_named("reject", "[]*types.Selector", &mut target.reject);
         fields.take("fieldPaths", &mut target.field_paths);
@@ -322,7 +322,7 @@ impl Decode for FieldOptions {
 
     fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut options = Self::default();
-        let mut fields = Fields::of::<Self>(value, place)?;
+        let mut fields = Fields::new::<Self>(value, place)?;
         fields.take("delimiter", &mut options.delimiter);
         fields.take_named("index", "int", &mut options.index);
         fields.take("encoding", &mut options.encoding);
@@ -351,7 +351,7 @@ impl Decode for Variable {
         let mut variable = Self::default();
         let mut object = ObjectReference::default();
         let mut field = FieldReference::default();
-        let mut fields = Fields::of::<Self>(value, place)?;
+        let mut fields = Fields::new::<Self>(value, place)?;
         fields.take("name", &mut variable.name);
         fields.take("objref", &mut object);
         fields.take("fieldref", &mut field);
@@ -378,7 +378,7 @@ impl Decode for ObjectReference {
     fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut id = ResourceId::default();
         let mut api_version = String::new();
-        let mut fields = Fields::of::<Self>(value, place)?;
+        let mut fields = Fields::new::<Self>(value, place)?;
         fields.take("apiVersion", &mut api_version);
         take_id(&mut fields, &mut id);
         fields.finish()?;
@@ -406,7 +406,7 @@ impl Decode for FieldReference {
 
     fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut reference = Self::default();
-        let mut fields = Fields::of::<Self>(value, place)?;
+        let mut fields = Fields::new::<Self>(value, place)?;
         fields.take("fieldPath", &mut reference.0);
         fields.finish()?;
         Ok(reference)
@@ -434,7 +434,7 @@ impl Decode for SortOptions {
 
     fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut options = Self::default();
-        let mut fields = Fields::of::<Self>(value, place)?;
+        let mut fields = Fields::new::<Self>(value, place)?;
         fields.take_named("order", "types.SortOrder", &mut options.order);
         fields.take("legacySortOptions", &mut options.legacy);
         fields.finish()?;
@@ -449,7 +449,7 @@ impl Decode for LegacySortOptions {
 
     fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut options = Self::default();
-        let mut fields = Fields::of::<Self>(value, place)?;
+        let mut fields = Fields::new::<Self>(value, place)?;
         fields.take("orderFirst", &mut options.order_first);
         fields.take("orderLast", &mut options.order_last);
         fields.finish()?;
@@ -482,7 +482,7 @@ impl Decode for ObjectMetadata {
 
     fn decode(value: &Value, place: &Place) -> Result<Self> {
         let (mut text, mut texts) = (String::new(), BTreeMap::new());
-        let mut fields = Fields::of::<Self>(value, place)?;
+        let mut fields = Fields::new::<Self>(value, place)?;
         fields.take("name", &mut text);
         fields.take("namespace", &mut text);
         fields.take("labels", &mut texts);

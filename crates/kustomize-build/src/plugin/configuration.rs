@@ -24,7 +24,7 @@ impl Configuration<'_, '_> {
 
     pub(super) fn decode_at<T>(&self, place: &Place, take: impl FnOnce(&mut Fields<'_>) -> T) -> Result<T> {
         let decoded = || {
-            let mut fields = Fields::of::<Value>(self.value, place)?;
+            let mut fields = Fields::new::<Value>(self.value, place)?;
             let taken = take(&mut fields);
             fields.finish().map(|()| taken)
         };

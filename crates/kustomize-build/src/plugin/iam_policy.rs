@@ -32,7 +32,7 @@ impl Decode for IamPolicy {
 
     fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut policy = Self::default();
-        let mut fields = Fields::of::<Self>(value, place)?;
+        let mut fields = Fields::new::<Self>(value, place)?;
         fields.take_named("cloud", "types.Cloud", &mut policy.cloud);
         fields.take_named(
             "kubernetesService",
@@ -52,7 +52,7 @@ impl Decode for Account {
 
     fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut account = Self::default();
-        let mut fields = Fields::of::<Self>(value, place)?;
+        let mut fields = Fields::new::<Self>(value, place)?;
         fields.take("name", &mut account.name);
         fields.take("namespace", &mut account.namespace);
         fields.take("projectId", &mut account.project);

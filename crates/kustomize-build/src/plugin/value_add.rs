@@ -33,7 +33,7 @@ impl Decode for Target {
 
     fn decode(value: &Value, place: &Place) -> Result<Self> {
         let mut target = Self::default();
-        let mut fields = Fields::of::<Self>(value, place)?;
+        let mut fields = Fields::new::<Self>(value, place)?;
         fields.take("selector", &mut target.selector);
         fields.take("fieldPath", &mut target.field_path);
         fields.take_named("filePathPosition", "int", &mut target.file_path_position);
@@ -105,7 +105,7 @@ fn targets_of_file(loader: &Loader<'_>, file: &str) -> Result<Vec<Target>> {
         .unwrap_or_default();
     let mut targets = Vec::new();
     let place = Place::yaml("");
-    let mut fields = Fields::of::<Target>(&value, &place)?;
+    let mut fields = Fields::new::<Target>(&value, &place)?;
     fields.take("targets", &mut targets);
     fields.finish_loosely().map_err(decode::in_yaml)?;
     Ok(targets)

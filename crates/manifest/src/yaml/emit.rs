@@ -195,7 +195,7 @@ impl Emitter {
             return Ok(());
         }
         let text = self.text(text)?;
-        let analysis = Analysis::of(&text);
+        let analysis = Analysis::from_text(&text);
         let outer = self.indent;
         self.indent = if outer < 0 { INDENT } else { outer + INDENT };
         match style_of(&text, &analysis, context) {

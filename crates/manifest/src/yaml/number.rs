@@ -124,7 +124,7 @@ pub fn float_to_json(float: f64) -> Option<Value> {
     if float.fract() == 0.0 && float.abs() < JSON_WRITES_EXPONENT_FROM {
         // Go's 'f' format: the shortest digits, then zeros.
         let mut digits = String::new();
-        Shortest::of(float).push_plain(&mut digits);
+        Shortest::from_number(float).push_plain(&mut digits);
         if let Some(integer) = parse_integer(&digits) {
             return Some(integer.to_json());
         }
@@ -134,7 +134,7 @@ pub fn float_to_json(float: f64) -> Option<Value> {
 
 /// Writes a float as Go's `strconv.FormatFloat(f, 'g', -1, 64)`, with YAML's names for what is no number.
 pub fn format_g(float: f64) -> String {
-    yaml_name(float).map_or_else(|| exponent_or_not(Shortest::of(float)), str::to_owned)
+    yaml_name(float).map_or_else(|| exponent_or_not(Shortest::from_number(float)), str::to_owned)
 }
 
 /// Writes a float as [`format_g`] does, but with the digits that suffice for 32 bits, as sigs.k8s.io/yaml writes keys.

@@ -94,7 +94,7 @@ mod tests {
             "metadata": {"name": "a", "namespace": "apps"},
             "spec": {"providerRef": {"name": "p"}, "eventSources": []},
         });
-        Rule::of(Arc::new(serde_json::from_value(alert).unwrap()))
+        Rule::from_alert(Arc::new(serde_json::from_value(alert).unwrap()))
     }
 
     fn decide(

@@ -32,7 +32,7 @@ pub struct Options {
 
 impl Options {
     /// Reads the annotations. A value that cannot be read is a problem and counts as none.
-    pub fn of(annotations: &BTreeMap<String, String>) -> (Self, Vec<Problem>) {
+    pub fn from_annotations(annotations: &BTreeMap<String, String>) -> (Self, Vec<Problem>) {
         let mut reader = Reader {
             annotations,
             problems: Vec::new(),
@@ -127,7 +127,7 @@ mod tests {
         let annotations = annotations
             .iter()
             .map(|(name, value)| (format!("{PREFIX}{name}"), (*value).to_owned()));
-        Options::of(&annotations.collect())
+        Options::from_annotations(&annotations.collect())
     }
 
     #[test]

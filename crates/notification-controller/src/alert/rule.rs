@@ -54,9 +54,9 @@ type Pattern = Result<Regexp, String>;
 
 impl Rule {
     /// Reads an Alert.
-    pub fn of(alert: Arc<Alert>) -> Self {
-        let key = ObjectKey::of(&*alert);
-        let (options, problems) = Options::of(alert.annotations());
+    pub fn from_alert(alert: Arc<Alert>) -> Self {
+        let key = ObjectKey::from_object(&*alert);
+        let (options, problems) = Options::from_annotations(alert.annotations());
         let sources = alert.spec.event_sources.iter().map(|source| Source {
             kind: kind_name(source.kind),
             namespace: source.namespace.clone().unwrap_or_else(|| key.namespace.clone()),

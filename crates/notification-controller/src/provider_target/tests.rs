@@ -9,7 +9,7 @@ fn data(pairs: &[(&str, &str)]) -> Data {
         .collect()
 }
 
-fn of(spec: Value, secrets: Secrets) -> Result<Target, String> {
+fn target_of(spec: Value, secrets: Secrets) -> Result<Target, String> {
     let metadata = json!({"name": "p", "namespace": "apps", "uid": "1-2"});
     let provider: Provider = serde_json::from_value(json!({"metadata": metadata, "spec": spec})).unwrap();
     target(&provider, secrets, &Policy::default())
@@ -17,7 +17,7 @@ fn of(spec: Value, secrets: Secrets) -> Result<Target, String> {
 
 fn with_secret(spec: Value, pairs: &[(&str, &str)]) -> Result<Target, String> {
     let auth = Some(data(pairs));
-    of(
+    target_of(
         spec,
         Secrets {
             auth,
@@ -29,7 +29,7 @@ fn with_secret(spec: Value, pairs: &[(&str, &str)]) -> Result<Target, String> {
 #[test]
 fn the_secret_is_over_the_spec() {
     let spec = json!({"type": "slack", "address": "https://a", "channel": "c", "username": "u", "proxy": "http://p"});
-    let plain = of(spec.clone(), Secrets::default()).unwrap();
+    let plain = target_of(spec.clone(), Secrets::default()).unwrap();
     assert_eq!(
         (plain.address.as_str(), plain.channel.as_str()),
         ("https://a", "c")
@@ -69,7 +69,8 @@ fn a_proxy_may_have_a_secret_of_its_own() {
             proxy,
             ..Secrets::default()
         };
-        of(json!({"type": "slack", "proxy": "http://old"}), secrets).map(|target| target.proxy.unwrap())
+        target_of(json!({"type": "slack", "proxy": "http://old"}), secrets)
+            .map(|target| target.proxy.unwrap())
     };
     assert_eq!(
         proxied(&[("address", "http://p:3128")]).unwrap(),
@@ -101,7 +102,7 @@ fn a_proxy_may_have_a_secret_of_its_own() {
 fn certificates_have_a_secret_of_their_own_or_for_git_services_that_of_the_token() {
     let certified = |type_: &str, pairs: &[(&str, &str)]| {
         let certificates = Some(data(pairs));
-        of(
+        target_of(
             json!({"type": type_}),
             Secrets {
                 certificates,

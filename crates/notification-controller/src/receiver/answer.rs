@@ -153,7 +153,7 @@ async fn wake(
     called: &Called,
     tags: &[String],
 ) -> Woken {
-    let place = Place::of(resource, &receiver.namespace, context.no_cross_namespace_refs);
+    let place = Place::new(resource, &receiver.namespace, context.no_cross_namespace_refs);
     let woken = match place {
         Ok(place) if let Some(missing) = place.unserved(&context.served) => {
             tracing::warn!(resource = resource.name, "{missing}");

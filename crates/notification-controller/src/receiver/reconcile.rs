@@ -242,7 +242,7 @@ async fn opened(context: &Context, object: &Receiver, path: &str) -> anyhow::Res
 fn unserved(context: &Context, receiver: &Compiled) -> Option<String> {
     let places = receiver.resources.iter().filter_map(|(resource, _)| {
         let locked = context.no_cross_namespace_refs;
-        Place::of(resource, &receiver.namespace, locked).ok()
+        Place::new(resource, &receiver.namespace, locked).ok()
     });
     let missing = places.filter_map(|place| place.unserved(&context.served));
     let missing: BTreeSet<_> = missing.collect();

@@ -57,7 +57,7 @@ pub struct Place {
 
 impl Place {
     /// Finds out where the objects of a resource are. Pure.
-    pub fn of(
+    pub fn new(
         resource: &ReceiverResource,
         receiver_namespace: &str,
         no_cross_namespace_refs: bool,
@@ -312,7 +312,7 @@ mod tests {
     use super::*;
 
     fn place(resource: Value, lock: bool) -> Result<Place, String> {
-        Place::of(&serde_json::from_value(resource).unwrap(), "apps", lock)
+        Place::new(&serde_json::from_value(resource).unwrap(), "apps", lock)
     }
 
     #[test]

@@ -55,7 +55,7 @@ struct Hub {
 
 /// Checks a target.
 pub(super) fn check(target: &Target) -> Result<(), Error> {
-    Hub::of(target, CLOUDS[0]).map(drop)
+    Hub::new(target, CLOUDS[0]).map(drop)
 }
 
 /// Sends the event.
@@ -66,7 +66,7 @@ pub(super) async fn send(http: Http<'_>, notification: &Notification) -> Result<
         .session()
         .environment
         .get("AZURE_AUTHORITY_HOST");
-    let hub = Hub::of(http.target, cloud(authority.unwrap_or_default()))?;
+    let hub = Hub::new(http.target, cloud(authority.unwrap_or_default()))?;
     let authorization = match &hub.login {
         Login::Key(name, key) => signature(&hub.url, name, key, Timestamp::now()),
         Login::Signature(signature) => signature.clone(),
@@ -93,7 +93,7 @@ fn render(hub: &Hub, notification: &Notification) -> Result<Request, Error> {
 }
 
 impl Hub {
-    fn of(target: &Target, suffix: &str) -> Result<Self, Error> {
+    fn new(target: &Target, suffix: &str) -> Result<Self, Error> {
         let refuse = |problem: &str| Error::invalid(format!("invalid authentication options: {problem}"));
         let (address, token) = (target.address.trim(), target.token.trim());
         let has_account = target.service_account.is_some();
@@ -225,7 +225,7 @@ mod tests {
         let mut target = Target::new(ProviderType::AzureEventHub, address);
         target.channel = channel.to_owned();
         target.token = token.to_owned();
-        Hub::of(&target, CLOUDS[0]).map_err(|error| error.to_string())
+        Hub::new(&target, CLOUDS[0]).map_err(|error| error.to_string())
     }
 
     #[test]

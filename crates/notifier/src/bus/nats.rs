@@ -27,7 +27,7 @@ const CONNECT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(5);
 pub(super) fn check(target: &Target) -> Result<(), Error> {
     Server::all(&target.address)?;
     subject(target)?;
-    Login::of(target)?;
+    Login::from_target(target)?;
     Ok(())
 }
 
@@ -37,7 +37,7 @@ pub(super) async fn send(http: Http<'_>, notification: &Notification) -> Result<
     let (servers, subject, login) = (
         Server::all(&target.address)?,
         subject(target)?,
-        Login::of(target)?,
+        Login::from_target(target)?,
     );
     let payload = go_text::json::to_vec(&*forward::worded(notification));
     let context = format!("error publishing event to subject {subject}");

@@ -116,7 +116,7 @@ fn export(notification: &Notification, now: Timestamp) -> ExportTraceServiceRequ
             resource: Some(Resource {
                 attributes: resource
                     .iter()
-                    .map(|(key, value)| KeyValue::of(key, value))
+                    .map(|(key, value)| KeyValue::new(key, value))
                     .collect(),
             }),
             scope_spans: vec![ScopeSpans {
@@ -147,8 +147,13 @@ fn span(notification: &Notification, now: Timestamp) -> Span {
         ("object.name", &object.name),
         ("object.namespace", &object.namespace),
     ];
-    let attributes = of_object.into_iter().map(|(key, value)| KeyValue::of(key, value));
-    let metadata = event.metadata.iter().map(|(key, value)| KeyValue::of(key, value));
+    let attributes = of_object
+        .into_iter()
+        .map(|(key, value)| KeyValue::new(key, value));
+    let metadata = event
+        .metadata
+        .iter()
+        .map(|(key, value)| KeyValue::new(key, value));
     Span {
         trace_id: trace[..16].to_vec(),
         span_id: id[..8].to_vec(),

@@ -32,7 +32,7 @@ pub(crate) fn render(target: &Target, notification: &Notification) -> Result<Vec
         .trim_end_matches("/slack")
         .to_owned();
     let name = slack::name(target, notification);
-    let said = Said::of(notification);
+    let said = Said::from_notification(notification);
     if !notification.threaded {
         url.set_path(&format!("{path}/slack"));
         let attachment = slack::attachment(&said, ["good", "danger"], MAX_TEXT, FIELDS);

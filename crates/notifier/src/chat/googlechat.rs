@@ -29,7 +29,7 @@ pub(crate) fn render(target: &Target, notification: &Notification) -> Result<Vec
 }
 
 fn card(notification: &Notification) -> Value {
-    let said = Said::of(notification);
+    let said = Said::from_notification(notification);
     let text = cut_json(said.text(), MAX_TEXT);
     let text = if said.is_bad() {
         format!("<font color=\"#ff0000\">{text}</font>")

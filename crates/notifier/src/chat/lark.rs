@@ -22,7 +22,7 @@ const TOO_FREQUENT: [i64; 2] = [11_232, 9_499];
 pub(crate) fn render(target: &Target, notification: &Notification) -> Result<Vec<Request>, Error> {
     let url = target.url("Lark hook URL")?;
     Ok(vec![
-        Request::json(url, &card(&Said::of(notification))).accepting(accept),
+        Request::json(url, &card(&Said::from_notification(notification))).accepting(accept),
     ])
 }
 

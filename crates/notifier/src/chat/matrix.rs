@@ -41,7 +41,7 @@ pub(crate) fn render(target: &Target, notification: &Notification) -> Result<Vec
 }
 
 fn body(notification: &Notification) -> String {
-    let said = Said::of(notification);
+    let said = Said::from_notification(notification);
     let head = format!("{} {}", said.pick("💫", "🚨"), said.title());
     let fields = said.fields(Fields::MANY).into_iter();
     let metadata: String = fields

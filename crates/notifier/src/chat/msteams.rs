@@ -21,7 +21,7 @@ const MAX_TITLE: usize = 1_000;
 /// One card.
 pub(crate) fn render(target: &Target, notification: &Notification) -> Result<Vec<Request>, Error> {
     let url = target.url("MS Teams webhook URL")?;
-    let said = Said::of(notification);
+    let said = Said::from_notification(notification);
     let host = url.host_str().unwrap_or_default();
     Ok(vec![if host.ends_with(".webhook.office.com") {
         Request::json(url, &message_card(&said)).accepting(accept_connector)

@@ -57,7 +57,7 @@ pub(crate) fn render(target: &Target, notification: &Notification) -> Result<Vec
 }
 
 fn payload(target: &Target, notification: &Notification) -> Value {
-    let said = Said::of(notification);
+    let said = Said::from_notification(notification);
     let mut attachment = attachment(&said, ["good", "danger"], MAX_TEXT, Fields::MANY);
     let line = said.text().split('\n').next().unwrap_or_default();
     attachment["fallback"] = cut(&format!("{}: {line}", said.title()), MAX_FALLBACK).into();

@@ -56,7 +56,7 @@ pub(crate) fn render(target: &Target, notification: &Notification) -> Result<Vec
 }
 
 fn text(notification: &Notification) -> String {
-    let said = Said::of(notification);
+    let said = Said::from_notification(notification);
     let subject = notification.subject();
     let kind = cut(subject.kind, 600).to_lowercase();
     let emoji = said.pick("💫", "🚨");

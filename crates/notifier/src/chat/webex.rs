@@ -39,7 +39,7 @@ pub(crate) fn render(target: &Target, notification: &Notification) -> Result<Vec
 }
 
 fn markdown(notification: &Notification) -> String {
-    let said = Said::of(notification);
+    let said = Said::from_notification(notification);
     let head = format!("{} **{}**\n", said.pick("✅", "💣"), said.title());
     let fields = said.fields(FIELDS).into_iter();
     let tail: String = fields

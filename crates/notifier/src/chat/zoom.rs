@@ -25,7 +25,7 @@ pub(crate) fn render(target: &Target, notification: &Notification) -> Result<Vec
         url.query_pairs_mut().append_pair("format", "full");
     }
     // the token alone, without a scheme
-    let request = Request::json(url, &content(&Said::of(notification)));
+    let request = Request::json(url, &content(&Said::from_notification(notification)));
     Ok(vec![request.header(AUTHORIZATION, &target.token)?])
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn render(target: &Target, notification: &Notification) -> Result<Vec
         }
     };
     let topic = if notification.threaded {
-        format!("{topic}: {}", Said::of(notification).title())
+        format!("{topic}: {}", Said::from_notification(notification).title())
     } else {
         topic.to_owned()
     };

@@ -18,7 +18,7 @@ pub(super) fn check(target: &Target) -> Result<(), Error> {
 
 /// Sets the status unless it stands already.
 pub(super) async fn send(http: Http<'_>, notification: &Notification) -> Result<Sent, Error> {
-    let Some(status) = Status::of(notification)? else {
+    let Some(status) = Status::from_notification(notification)? else {
         return Ok(Sent::default());
     };
     let mut service = sign_in(http).await?;

@@ -25,7 +25,7 @@ pub(super) async fn send(http: Http<'_>, notification: &Notification) -> Result<
 
 /// As [`send`], to a service elsewhere.
 pub(super) async fn send_to(root: Url, http: Http<'_>, notification: &Notification) -> Result<Sent, Error> {
-    let Some(status) = Status::of(notification)? else {
+    let Some(status) = Status::from_notification(notification)? else {
         return Ok(Sent::default());
     };
     let (username, password) = login(http.target)?;

@@ -85,7 +85,7 @@ pub(super) async fn me(api: &Api<'_>) -> Result<String, Error> {
 
 impl Comment {
     /// Builds the comment, marked with this key.
-    pub(super) fn of(
+    pub(super) fn new(
         notification: &Notification,
         provider: &ProviderRef,
         key: &'static str,

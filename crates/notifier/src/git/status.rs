@@ -49,7 +49,7 @@ pub(super) struct Status {
 
 impl Status {
     /// Builds the status for an event; None if the event is not about the commit.
-    pub(super) fn of(notification: &Notification) -> Result<Option<Self>, Error> {
+    pub(super) fn from_notification(notification: &Notification) -> Result<Option<Self>, Error> {
         let event = &notification.event;
         let id = notification.commit_status.clone().filter(|id| !id.is_empty());
         let id = id.ok_or_else(|| Error::invalid("commit status cannot be empty"))?;

@@ -35,7 +35,7 @@ fn event(target: &Target, notification: &Notification) -> Value {
     let title = format!("Events from the {kind} {name}/{namespace}");
     let alert_type = match notification.state {
         State::Resolved => "success",
-        _ if Said::of(notification).is_bad() => "error",
+        _ if Said::from_notification(notification).is_bad() => "error",
         _ => "info",
     };
     let mut sent = json!({

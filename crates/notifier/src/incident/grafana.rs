@@ -16,7 +16,7 @@ const MAX_TEXT: usize = 10_000;
 /// One annotation.
 pub(crate) fn render(target: &Target, notification: &Notification) -> Result<Vec<Request>, Error> {
     let url = target.url("Grafana URL")?;
-    let said = Said::of(notification);
+    let said = Said::from_notification(notification);
     let text = match &notification.text {
         None => said.title(),
         Some(text) => cut(text, MAX_TEXT).into_owned(),

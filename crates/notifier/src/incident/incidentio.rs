@@ -29,7 +29,7 @@ pub(crate) fn render(target: &Target, notification: &Notification) -> Result<Vec
 
 fn alert(target: &Target, notification: &Notification) -> Value {
     let event = &notification.event;
-    let said = Said::of(notification);
+    let said = Said::from_notification(notification);
     let mut details = metadata(notification);
     let mut add = |name: &str, value: &str| {
         details.insert(name.to_owned(), cut(value, 1_000).into());

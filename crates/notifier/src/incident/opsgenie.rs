@@ -30,7 +30,10 @@ pub(crate) fn render(target: &Target, notification: &Notification) -> Result<Vec
     } else {
         let subject = notification.subject();
         let mut details = metadata(notification);
-        details.insert("severity".to_owned(), Said::of(notification).severity().into());
+        details.insert(
+            "severity".to_owned(),
+            Said::from_notification(notification).severity().into(),
+        );
         json!({
             "message": cut(&format!("{}/{}", subject.kind, subject.name), MAX_MESSAGE),
             "alias": alias,

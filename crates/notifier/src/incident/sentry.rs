@@ -22,7 +22,7 @@ const CLIENT: &str = concat!("windlass/", env!("CARGO_PKG_VERSION"));
 
 /// One envelope. As in Flux, only errors and information are sent.
 pub(crate) fn render(target: &Target, notification: &Notification) -> Result<Vec<Request>, Error> {
-    let dsn = Dsn::of(target)?;
+    let dsn = Dsn::from_target(target)?;
     let event = &notification.event;
     let is_known = matches!(event.severity, Severity::Error | Severity::Info);
     if !is_known && notification.state == State::Event {
@@ -57,7 +57,7 @@ struct Dsn {
 }
 
 impl Dsn {
-    fn of(target: &Target) -> Result<Self, Error> {
+    fn from_target(target: &Target) -> Result<Self, Error> {
         if target.address.is_empty() {
             return Err(Error::invalid("DSN cannot be empty"));
         }

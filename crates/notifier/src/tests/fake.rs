@@ -252,7 +252,7 @@ pub(crate) async fn say_to(
     target: &Target,
     notification: &Notification,
 ) -> Result<Sent, Error> {
-    let mask = &Mask::of(target);
+    let mask = &Mask::from_target(target);
     let mut requests = provider::render(target, notification)?;
     for request in &mut requests {
         let path = &request.url[url::Position::BeforePath..];

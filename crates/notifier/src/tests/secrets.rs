@@ -140,5 +140,5 @@ fn words_that_are_no_secrets_are_left() {
         .insert("githubAppID".to_owned(), b"1234567".to_vec());
     target.secret.insert("token".to_owned(), b"x".to_vec());
     let text = "failed to set status of organisation/repository for app 1234567: xxx";
-    assert_eq!(Mask::of(&target).line(text, 200), text);
+    assert_eq!(Mask::from_target(&target).line(text, 200), text);
 }

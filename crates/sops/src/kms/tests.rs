@@ -62,7 +62,7 @@ fn world(variables: &[(&str, &str)], answers: &[(u16, &str)]) -> (Access, Arc<Se
         ),
         requests: Mutex::default(),
     });
-    let environment = Environment::of(variables).at("2013-05-24T00:00:00Z".parse().unwrap());
+    let environment = Environment::from_variables(variables).at("2013-05-24T00:00:00Z".parse().unwrap());
     let access = Access {
         http: Arc::clone(&services) as Arc<dyn Http>,
         environment: Arc::new(environment),

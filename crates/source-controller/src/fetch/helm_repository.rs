@@ -110,7 +110,7 @@ impl Repository {
         let response = http::checked(response, self.deadline)
             .await
             .map_err(FetchError::Request)?;
-        let mut validators = Validators::of(response.headers());
+        let mut validators = Validators::from_headers(response.headers());
         let shown = http::public(response.url());
         let (mut file, revision) = self.download_index(response).await?;
         if begins_a_page(&mut file).map_err(FetchError::Write)? {

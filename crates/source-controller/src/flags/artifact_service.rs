@@ -68,7 +68,7 @@ pub(crate) enum CertificateFrom {
 
 impl ArtifactService {
     /// Parses the flags; `advertised` is how others reach the HTTP server, and so most often this one too.
-    pub(crate) fn of(flags: &ArtifactServiceFlags, advertised: &str) -> Self {
+    pub(crate) fn new(flags: &ArtifactServiceFlags, advertised: &str) -> Self {
         let certificate = match (&flags.grpc_tls_cert_file, &flags.grpc_tls_key_file) {
             (Some(certificate), Some(key)) => CertificateFrom::Files(certificate.clone(), key.clone()),
             _ => CertificateFrom::Authority {

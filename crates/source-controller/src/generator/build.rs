@@ -241,7 +241,7 @@ impl Builder<'_> {
             return Ok(*known);
         }
         let content = self.store.read_blob(&file.digest, 0).map_err(Sum::Find)?;
-        let sum = Adler::of(content).map_err(Sum::Read)?;
+        let sum = Adler::from_reader(content).map_err(Sum::Read)?;
         self.checksums.insert(file.digest, sum);
         Ok(sum)
     }

@@ -34,7 +34,7 @@ impl Adler {
     }
 
     /// The checksum of all that the reader gives.
-    pub(super) fn of(mut reader: impl Read) -> io::Result<u32> {
+    pub(super) fn from_reader(mut reader: impl Read) -> io::Result<u32> {
         let mut sum = Self::new();
         let mut buffer = vec![0; 64 << 10];
         loop {
@@ -66,9 +66,9 @@ mod tests {
 
     #[test]
     fn checksums_are_adler_32() {
-        assert_eq!(Adler::of(&b"Wikipedia"[..]).unwrap(), 0x11e6_0398);
+        assert_eq!(Adler::from_reader(&b"Wikipedia"[..]).unwrap(), 0x11e6_0398);
         assert_eq!(checksum("out", &[]), 1);
         let many = vec![0xff; 100_000];
-        assert_eq!(Adler::of(&many[..]).unwrap(), 0x149a_302c);
+        assert_eq!(Adler::from_reader(&many[..]).unwrap(), 0x149a_302c);
     }
 }

@@ -255,7 +255,7 @@ pub(super) fn digest(inputs: &BTreeMap<String, Input>) -> String {
         })
         .collect();
     parts.sort();
-    Digest::of(parts.join("|").as_bytes()).to_string()
+    Digest::from_content(parts.join("|").as_bytes()).to_string()
 }
 
 #[cfg(test)]

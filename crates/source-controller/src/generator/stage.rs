@@ -181,7 +181,7 @@ mod tests {
     fn file(text: &str) -> File {
         File {
             executable: false,
-            digest: Digest::of(text.as_bytes()),
+            digest: Digest::from_content(text.as_bytes()),
             size: text.len() as u64,
         }
     }

@@ -48,7 +48,7 @@ impl Kind for Bucket {
         fetcher: &Fetcher,
     ) -> Result<Fetch<Content>, Failure> {
         let namespace = self.namespace().unwrap_or_default();
-        let memory = Memory::of(
+        let memory = Memory::new(
             &fetcher.indexes,
             &namespace,
             &self.name_any(),

@@ -58,7 +58,7 @@ impl Kind for GitRepository {
                 let secret = reader.secret(&verification.secret_ref.name).await;
                 Some(
                     secret
-                        .map(|secret| Keys::of(&secret))
+                        .map(|secret| Keys::from_secret(&secret))
                         .map_err(|error| error.to_string()),
                 )
             }

@@ -50,9 +50,14 @@ impl Peer {
         let Fetch::New(fetched) = fetch else {
             panic!("nothing is known yet")
         };
-        let stored = store::<K>(&ObjectKey::of(&object), fetched, &self.store, &self.fetcher)
-            .await
-            .map_err(message);
+        let stored = store::<K>(
+            &ObjectKey::from_object(&object),
+            fetched,
+            &self.store,
+            &self.fetcher,
+        )
+        .await
+        .map_err(message);
         let left = std::fs::read_dir(self.directory.path().join("fetching"))
             .unwrap()
             .count();

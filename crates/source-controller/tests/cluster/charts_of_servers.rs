@@ -75,7 +75,7 @@ async fn a_chart_of_a_server_waits_for_its_index_and_follows_it() {
     // The artifact is the archive, its digest that of the archive and of the index.
     let archive = download(&object).await;
     assert_eq!(Some(&archive), server.file("app-1.1.0.tgz").as_ref());
-    let digest = Digest::of(&archive);
+    let digest = Digest::from_content(&archive);
     assert_eq!(text(&object, "/status/artifact/digest"), digest.to_string());
     let index = String::from_utf8(server.file("index.yaml").unwrap()).unwrap();
     assert!(index.contains(&digest.hex()), "{index}");

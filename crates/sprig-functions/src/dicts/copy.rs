@@ -73,7 +73,7 @@ fn copy(context: &mut Context<'_>, mut value: Value) -> Result<Value, Error> {
         if let Some(open) = open(context, &value)? {
             path.push(open);
             if path.len() > MAX_DEPTH {
-                return Err(Error::of(
+                return Err(Error::from_parts(
                     ErrorKind::Limit,
                     format!("deepCopy: the value is more than {MAX_DEPTH} levels deep"),
                 ));
@@ -109,7 +109,7 @@ fn open(context: &mut Context<'_>, value: &Value) -> Result<Option<Open>, Error>
         Value::Map(map) if !map.is_nil() => {
             context.charge(MAP_BYTES + map.len() * ENTRY_BYTES)?;
             Some(Open::Map {
-                copied: Map::of(map.type_(), Default::default()),
+                copied: Map::with_entries(map.type_(), Default::default()),
                 key: Str::default(),
                 rest: map.entries().into_iter(),
             })

@@ -125,7 +125,7 @@ fn numbered(context: &mut Context<'_>, parts: Vec<&[u8]>) -> Result<Value, Error
     charge(context, parts.len(), 2 * PART)?;
     let entries = parts.into_iter().enumerate();
     let entries = entries.map(|(index, part)| (Str::from(format!("_{index}")), Str::from(part).into()));
-    Ok(Map::of(Type::MAP_STRING, entries.collect()).into())
+    Ok(Map::with_entries(Type::MAP_STRING, entries.collect()).into())
 }
 
 fn join(context: &mut Context<'_>, arguments: &[Value]) -> Result<Value, Error> {

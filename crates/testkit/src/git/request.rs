@@ -32,7 +32,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub(super) fn of(path: &str, query: &str, headers: &HeaderMap, body: &[u8]) -> Self {
+    pub(super) fn new(path: &str, query: &str, headers: &HeaderMap, body: &[u8]) -> Self {
         if path.ends_with("/git-receive-pack") || query.contains("service=git-receive-pack") {
             return Self::Push;
         }
@@ -85,7 +85,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    pub(super) fn of(requests: &[Request]) -> Self {
+    pub(super) fn from_requests(requests: &[Request]) -> Self {
         let count = |kind| requests.iter().filter(|request| request.kind == kind).count();
         Self {
             info_refs: count(Kind::InfoRefs),
@@ -127,7 +127,7 @@ mod tests {
             ("/a.git/HEAD", "", "", Kind::Other),
         ] {
             assert_eq!(
-                Kind::of(path, query, &plain, body.as_bytes()),
+                Kind::new(path, query, &plain, body.as_bytes()),
                 kind,
                 "{path}?{query} {body}"
             );
@@ -140,7 +140,7 @@ mod tests {
         encoder.write_all(b"0014command=ls-refs\n").unwrap();
         let headers = HeaderMap::from_iter([(header::CONTENT_ENCODING, "gzip".parse().unwrap())]);
         assert_eq!(
-            Kind::of("/a.git/git-upload-pack", "", &headers, &encoder.finish().unwrap()),
+            Kind::new("/a.git/git-upload-pack", "", &headers, &encoder.finish().unwrap()),
             Kind::LsRefs
         );
     }

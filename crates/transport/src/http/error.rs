@@ -141,7 +141,7 @@ impl Error {
         }
         Self::Reach {
             url: public(url),
-            cause: Cause::of(&error.without_url()),
+            cause: Cause::from_error(&error.without_url()),
         }
     }
 

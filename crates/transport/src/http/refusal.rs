@@ -19,7 +19,7 @@ pub async fn checked(response: Response, deadline: Instant) -> Result<Response, 
     }
     let url = public(response.url());
     let is_page = is_page(&response);
-    let retry_after = RetryAfter::of(status, response.headers(), jiff::Timestamp::now());
+    let retry_after = RetryAfter::new(status, response.headers(), jiff::Timestamp::now());
     let body = read(response, MAX_REFUSAL_BYTES, deadline)
         .await
         .unwrap_or_default();

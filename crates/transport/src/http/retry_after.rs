@@ -18,7 +18,7 @@ pub struct RetryAfter(NonZeroU32);
 
 impl RetryAfter {
     /// Reads the header of an answer that may carry it: too many requests, or a service that is down for a while.
-    pub fn of(status: StatusCode, headers: &HeaderMap, now: Timestamp) -> Option<Self> {
+    pub fn new(status: StatusCode, headers: &HeaderMap, now: Timestamp) -> Option<Self> {
         let waits = matches!(
             status,
             StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
@@ -50,7 +50,7 @@ mod tests {
         let pause = |status: u16, value: &str| {
             let headers = HeaderMap::from_iter([(RETRY_AFTER, value.parse().unwrap())]);
             let status = StatusCode::from_u16(status).unwrap();
-            RetryAfter::of(status, &headers, now).map(|retry| retry.pause().as_secs())
+            RetryAfter::new(status, &headers, now).map(|retry| retry.pause().as_secs())
         };
         let cases = [
             (429, "30", Some(30)),
@@ -68,7 +68,7 @@ mod tests {
             assert_eq!(pause(status, value), seconds, "{status} {value}");
         }
         assert_eq!(
-            RetryAfter::of(StatusCode::TOO_MANY_REQUESTS, &HeaderMap::new(), now),
+            RetryAfter::new(StatusCode::TOO_MANY_REQUESTS, &HeaderMap::new(), now),
             None
         );
     }

@@ -41,7 +41,7 @@ enum Kind {
 
 impl Event {
     /// Finds the type, and splits the version off, which may be another.
-    pub(super) fn of(type_: &str) -> Option<(&'static Self, &str)> {
+    pub(super) fn from_type(type_: &str) -> Option<(&'static Self, &str)> {
         let name = type_.strip_prefix("dev.cdevents.")?;
         let (end, _) = name.match_indices('.').nth(1)?;
         let (name, version) = name.split_at(end);

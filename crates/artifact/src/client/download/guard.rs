@@ -29,7 +29,7 @@ pub(super) struct Guard {
 
 impl Guard {
     /// Keeps downloads away from the service behind an endpoint.
-    pub(super) fn of(endpoint: &str) -> Option<Self> {
+    pub(super) fn from_endpoint(endpoint: &str) -> Option<Self> {
         let url = Url::parse(endpoint).ok()?;
         let host = url.host_str()?.trim_matches(['[', ']']).to_owned();
         let service = (host, url.port_or_known_default()?);
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn the_service_and_what_leads_into_the_machine_are_refused_however_they_are_written() {
-        let guard = Guard::of("https://source-controller.flux-system.svc:9091").unwrap();
+        let guard = Guard::from_endpoint("https://source-controller.flux-system.svc:9091").unwrap();
         let own = ["10.0.0.7".parse().unwrap()];
         for (address, refused) in [
             ("10.0.0.7", true),
@@ -137,14 +137,14 @@ mod tests {
                 "{address}"
             );
         }
-        let local = Guard::of("http://127.0.0.1:9091").unwrap();
+        let local = Guard::from_endpoint("http://127.0.0.1:9091").unwrap();
         let own = ["127.0.0.1".parse().unwrap()];
         assert!(local.refuses(own[0], 9091, &own) && !local.refuses(own[0], 8080, &own));
     }
 
     #[tokio::test]
     async fn nothing_is_reached_while_the_service_cannot_be_resolved() {
-        let guard = Guard::of("https://no-such-host.invalid:9091").unwrap();
+        let guard = Guard::from_endpoint("https://no-such-host.invalid:9091").unwrap();
         let object = SourceObject::new("ExternalArtifact", "a", "b");
         let literal = Url::parse("http://192.0.2.1/x").unwrap();
         assert!(guard.check(&literal, &object).await.is_err());
@@ -154,7 +154,7 @@ mod tests {
 
     #[tokio::test]
     async fn addresses_are_refused_in_any_spelling() {
-        let guard = Guard::of("http://127.0.0.1:9091").unwrap();
+        let guard = Guard::from_endpoint("http://127.0.0.1:9091").unwrap();
         let object = SourceObject::new("ExternalArtifact", "a", "b");
         for (url, allowed) in [
             ("http://127.0.0.1:9091/x", false),

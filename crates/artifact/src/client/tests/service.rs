@@ -186,7 +186,7 @@ impl ArtifactService for Server {
             }
             if fault == Some(Fault::OtherDirectory) {
                 directory = v1::Directory {
-                    digest: Digest::of(b"").to_string(),
+                    digest: Digest::from_content(b"").to_string(),
                     entries: Vec::new(),
                 };
             }

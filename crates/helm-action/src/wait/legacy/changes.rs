@@ -23,7 +23,7 @@ pub(super) struct Changes {
 
 impl Changes {
     /// Watches as `client`.
-    pub(super) fn of(client: &Client, at: &Address) -> Self {
+    pub(super) fn new(client: &Client, at: &Address) -> Self {
         let api: Api<PartialObjectMeta<DynamicObject>> = if at.namespace.is_empty() {
             Api::all_with(client.clone(), &at.resource.api)
         } else {

@@ -50,7 +50,7 @@ fn through_json(value: &Value) -> Result<Plain, Error> {
 }
 
 fn too_large(of: &str) -> Error {
-    Error::of(ErrorKind::Limit, format!("yaml: the value has too many {of}"))
+    Error::from_parts(ErrorKind::Limit, format!("yaml: the value has too many {of}"))
 }
 
 /// Number of spaces that the text will be indented with: two per level, on each line.

@@ -10,7 +10,7 @@ pub(super) struct Analysis {
 }
 
 impl Analysis {
-    pub(super) fn of(text: &str) -> Self {
+    pub(super) fn from_text(text: &str) -> Self {
         if text.is_empty() {
             return Self {
                 multiline: false,

@@ -24,7 +24,7 @@ impl Writer<'_> {
     /// Chooses a style: the node's wish, then what libyaml allows for the text.
     fn style_of(&self, node: &Node, place: Place) -> Style {
         let text = node.value.as_str();
-        let analysis = Analysis::of(text);
+        let analysis = Analysis::from_text(text);
         let key = place == Place::SimpleKey;
         let in_flow = self.flow_level > 0;
         let reads_otherwise = node.tag == Tag::Str && !node.tagged && implicit_tag(text) != Tag::Str;

@@ -42,7 +42,7 @@ impl Run {
         let annotations = annotations
             .iter()
             .map(|(name, value)| (format!("windlass.dev/{name}"), (*value).to_owned()));
-        let (options, problems) = Options::of(&annotations.collect());
+        let (options, problems) = Options::from_annotations(&annotations.collect());
         assert_eq!(problems, []);
         Self {
             engine: Engine::default(),

@@ -4,7 +4,7 @@ use super::*;
 
 fn rule(spec: Value) -> Rule {
     let alert = json!({"metadata": {"name": "a", "namespace": "apps"}, "spec": spec});
-    Rule::of(Arc::new(serde_json::from_value(alert).unwrap()))
+    Rule::from_alert(Arc::new(serde_json::from_value(alert).unwrap()))
 }
 
 fn event(kind: &str, namespace: &str, name: &str, severity: &str) -> Event {

@@ -45,7 +45,7 @@ impl fmt::Debug for Password {
 
 impl Login {
     /// The way of a target. Errors quote nothing.
-    pub(super) fn of(target: &Target) -> Result<Self, Error> {
+    pub(super) fn from_target(target: &Target) -> Result<Self, Error> {
         let data = |key: &str| target.secret.get(key).filter(|data| !data.is_empty());
         if let Some(credentials) = data("creds") {
             return of_file(credentials);

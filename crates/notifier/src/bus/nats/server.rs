@@ -27,14 +27,14 @@ impl Server {
     /// All servers of an address. Errors quote nothing of it: it may hold a password.
     pub(super) fn all(address: &str) -> Result<Vec<Self>, Error> {
         let parts = address.split(',').map(str::trim).filter(|part| !part.is_empty());
-        let servers: Result<Vec<_>, _> = parts.take(MAX_SERVERS).map(Self::of).collect();
+        let servers: Result<Vec<_>, _> = parts.take(MAX_SERVERS).map(Self::from_text).collect();
         match servers? {
             servers if servers.is_empty() => Err(Error::invalid("NATS server (address) cannot be empty")),
             servers => Ok(servers),
         }
     }
 
-    fn of(text: &str) -> Result<Self, Error> {
+    fn from_text(text: &str) -> Result<Self, Error> {
         let refuse = |problem: &str| Error::invalid(format!("invalid NATS server (address): {problem}"));
         let url = match text.contains("://") {
             true => Url::parse(text),

@@ -108,7 +108,7 @@ pub(super) struct AnyValue {
 
 impl KeyValue {
     /// A text by name.
-    pub(super) fn of(key: &str, value: &str) -> Self {
+    pub(super) fn new(key: &str, value: &str) -> Self {
         Self {
             key: key.to_owned(),
             value: Some(AnyValue {

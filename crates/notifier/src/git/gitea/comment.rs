@@ -10,7 +10,7 @@ use crate::notification::{Notification, Sent};
 
 /// Makes the comment, or changes it.
 pub(crate) async fn send(http: Http<'_>, notification: &Notification) -> Result<Sent, Error> {
-    let comment = Comment::of(notification, &http.target.provider, comment::PULL_REQUEST)?;
+    let comment = Comment::new(notification, &http.target.provider, comment::PULL_REQUEST)?;
     let mut gitea = sign_in(http)?;
     gitea.api = gitea
         .api

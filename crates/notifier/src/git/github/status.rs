@@ -8,7 +8,7 @@ use crate::notification::{Notification, Sent};
 
 /// Sets the status unless it stands already.
 pub(crate) async fn send(http: Http<'_>, notification: &Notification) -> Result<Sent, Error> {
-    let Some(status) = Status::of(notification)? else {
+    let Some(status) = Status::from_notification(notification)? else {
         return Ok(Sent::default());
     };
     let (mut github, _) = sign_in(http).await?;

@@ -10,7 +10,7 @@ use crate::notification::{Notification, Sent};
 
 /// Makes the note, or changes it.
 pub(crate) async fn send(http: Http<'_>, notification: &Notification) -> Result<Sent, Error> {
-    let comment = Comment::of(notification, &http.target.provider, comment::MERGE_REQUEST)?;
+    let comment = Comment::new(notification, &http.target.provider, comment::MERGE_REQUEST)?;
     let mut gitlab = sign_in(http)?;
     gitlab.api = gitlab
         .api

@@ -151,7 +151,7 @@ async fn say(record: &Record, url: &str, port: &str) -> Result<Sent, Error> {
     if target.type_ != Type::Bitbucket {
         return crate::provider::send(&edge, &target, &record.notification).await;
     }
-    let mask = Mask::of(&target);
+    let mask = Mask::from_target(&target);
     let http = Http {
         edge: &edge,
         target: &target,

@@ -138,7 +138,7 @@ impl Identities for Nobody {
 pub(crate) fn edge(variables: &[(&str, &str)]) -> Edge {
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     Edge::new(Arc::new(Nobody {
-        environment: Environment::of(variables),
+        environment: Environment::from_variables(variables),
         cache: Cache::new(10, Duration::from_secs(3600)),
     }))
 }

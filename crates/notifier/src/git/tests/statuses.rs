@@ -263,7 +263,7 @@ async fn bitbucket_has_one_status_for_a_key() {
     .await;
     let mut target = target(Type::Bitbucket, "https://bitbucket.org/foo/bar.git");
     target.token = "user:hunter2".to_owned();
-    let (edge, mask) = (service::edge(&[]), Mask::of(&target));
+    let (edge, mask) = (service::edge(&[]), Mask::from_target(&target));
     let http = Http {
         edge: &edge,
         target: &target,

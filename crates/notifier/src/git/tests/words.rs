@@ -9,7 +9,7 @@ use crate::notification::Notification;
 use crate::target::ProviderRef;
 
 fn state(severity: &str, reason: &str) -> Option<State> {
-    let status = Status::of(&notification(severity, reason, "")).unwrap();
+    let status = Status::from_notification(&notification(severity, reason, "")).unwrap();
     status.map(|status| status.state)
 }
 
@@ -32,7 +32,7 @@ fn only_an_event_of_success_makes_a_commit_green() {
     ] {
         assert_eq!(state(severity, reason), expected, "{severity} {reason}");
     }
-    let error = Status::of(&notification("fatal", "X", ""))
+    let error = Status::from_notification(&notification("fatal", "X", ""))
         .unwrap_err()
         .to_string();
     assert_eq!(
@@ -43,7 +43,7 @@ fn only_an_event_of_success_makes_a_commit_green() {
 
 #[test]
 fn a_status_has_the_words_of_flux() {
-    let status = Status::of(&failed()).unwrap().unwrap();
+    let status = Status::from_notification(&failed()).unwrap().unwrap();
     assert_eq!(status.commit, COMMIT);
     assert_eq!(status.id, "kustomization/webapp/0c9c2e41");
     assert_eq!(status.object, "kustomization/webapp");
@@ -56,7 +56,9 @@ fn a_status_has_the_words_of_flux() {
         ("Ünïcode", "ünïcode"),
         ("", ""),
     ] {
-        let status = Status::of(&notification("error", reason, "")).unwrap().unwrap();
+        let status = Status::from_notification(&notification("error", reason, ""))
+            .unwrap()
+            .unwrap();
         assert_eq!(status.description, words);
     }
 }
@@ -65,7 +67,7 @@ fn a_status_has_the_words_of_flux() {
 fn a_template_says_why_within_the_limit() {
     let mut notification = failed();
     notification.text = Some(format!("web:\n  {}", "é".repeat(300)));
-    let status = Status::of(&notification).unwrap().unwrap();
+    let status = Status::from_notification(&notification).unwrap().unwrap();
     assert_eq!(status.description.chars().count(), 140);
     assert!(status.description.starts_with("web: éé") && status.description.ends_with('…'));
 }
@@ -74,12 +76,12 @@ fn a_template_says_why_within_the_limit() {
 fn without_an_id_or_a_commit_there_is_no_status() {
     let mut notification = failed();
     notification.commit_status = None;
-    let error = Status::of(&notification).unwrap_err().to_string();
+    let error = Status::from_notification(&notification).unwrap_err().to_string();
     assert_eq!(error, "commit status cannot be empty");
     let mut notification = failed();
     notification.event.metadata.clear();
     assert_eq!(
-        Status::of(&notification).unwrap_err().to_string(),
+        Status::from_notification(&notification).unwrap_err().to_string(),
         "missing revision metadata"
     );
 }
@@ -91,12 +93,12 @@ fn what_stands_is_not_said_again_and_what_ended_is_not_taken_back() {
         state,
         description: description.to_owned(),
     };
-    let failure = Status::of(&failed()).unwrap().unwrap();
+    let failure = Status::from_notification(&failed()).unwrap().unwrap();
     assert!(failure.is_news(None));
     assert!(!failure.is_news(Some(&standing(State::Failure, "health check failed"))));
     assert!(failure.is_news(Some(&standing(State::Failure, "build failed"))));
     assert!(failure.is_news(Some(&standing(State::Success, "health check failed"))));
-    let pending = Status::of(&notification("info", "Progressing", ""))
+    let pending = Status::from_notification(&notification("info", "Progressing", ""))
         .unwrap()
         .unwrap();
     assert!(pending.is_news(None));
@@ -109,7 +111,7 @@ fn what_stands_is_not_said_again_and_what_ended_is_not_taken_back() {
 fn a_key_is_the_sha_1_of_the_id() {
     let mut notification = failed();
     notification.commit_status = Some("kustomization/namespace-foo-and-service-bar".to_owned());
-    let status = Status::of(&notification).unwrap().unwrap();
+    let status = Status::from_notification(&notification).unwrap().unwrap();
     assert_eq!(status.key(), "12ea142172e98435e16336acbbed8919610922c3");
 }
 
@@ -122,7 +124,7 @@ fn provider() -> ProviderRef {
 
 #[test]
 fn a_comment_is_that_of_flux() {
-    let comment = Comment::of(&failed(), &provider(), comment::PULL_REQUEST).unwrap();
+    let comment = Comment::new(&failed(), &provider(), comment::PULL_REQUEST).unwrap();
     assert_eq!(comment.number, 7);
     assert_eq!(
         comment.body,
@@ -133,7 +135,7 @@ fn a_comment_is_that_of_flux() {
     );
     let mut worded = succeeded();
     worded.text = Some("all is well".to_owned());
-    let comment = Comment::of(&worded, &provider(), comment::MERGE_REQUEST).unwrap();
+    let comment = Comment::new(&worded, &provider(), comment::MERGE_REQUEST).unwrap();
     assert_eq!(
         comment.body,
         "<!-- flux-mr-comment-key:uid/Kustomization/apps/webapp -->\n\n## Flux Status\n\nℹ️ Kustomization/apps/webapp\n\nall is well\n"
@@ -143,7 +145,7 @@ fn a_comment_is_that_of_flux() {
 #[test]
 fn a_comment_needs_a_provider_and_a_number_and_has_a_limit() {
     let problem = |notification: &Notification, provider: &ProviderRef| {
-        Comment::of(notification, provider, comment::PULL_REQUEST)
+        Comment::new(notification, provider, comment::PULL_REQUEST)
             .unwrap_err()
             .to_string()
     };
@@ -165,6 +167,6 @@ fn a_comment_needs_a_provider_and_a_number_and_has_a_limit() {
         assert!(problem(&without, &provider()).starts_with(r#"invalid "change_request" metadata value"#));
     }
     let long = notification("error", "X", &"é".repeat(100_000));
-    let comment = Comment::of(&long, &provider(), comment::PULL_REQUEST).unwrap();
+    let comment = Comment::new(&long, &provider(), comment::PULL_REQUEST).unwrap();
     assert!((60_000..61_000).contains(&comment.body.chars().count()));
 }

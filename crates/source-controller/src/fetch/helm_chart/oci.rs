@@ -255,7 +255,7 @@ mod tests {
             .await
             .unwrap();
         let url = format!("http://{}", store.address());
-        let environment = cloud_identity::Environment::of(&[
+        let environment = cloud_identity::Environment::from_variables(&[
             ("AWS_REGION", "us-east-1"),
             ("AWS_ACCESS_KEY_ID", "test"),
             ("AWS_SECRET_ACCESS_KEY", "test"),

@@ -166,7 +166,7 @@ mod tests {
             let mut verified = Verified {
                 content: text.as_bytes(),
                 hasher: Some(Hasher::new()),
-                expected: Digest::of(b"right"),
+                expected: Digest::from_content(b"right"),
             };
             verified.read_to_end(&mut Vec::new()).is_ok()
         };

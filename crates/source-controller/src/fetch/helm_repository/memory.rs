@@ -107,7 +107,7 @@ impl Memory {
 }
 
 impl Validators {
-    pub(super) fn of(headers: &HeaderMap) -> Self {
+    pub(super) fn from_headers(headers: &HeaderMap) -> Self {
         let value = |name| {
             let value: Option<&HeaderValue> = headers.get(name);
             value.filter(|value| value.len() <= MAX_VALIDATOR).cloned()

@@ -69,7 +69,7 @@ async fn an_index_is_fetched_once_and_then_only_asked_about() {
     let peer = Peer::start(false).await;
     let mut index = peer.index(&Secrets::default()).await.unwrap();
     let raw = peer.server.file("index.yaml").unwrap();
-    assert_eq!(index.revision, Digest::of(&raw));
+    assert_eq!(index.revision, Digest::from_content(&raw));
     assert_eq!((index.summary.charts, index.summary.versions), (2, 4));
     let mut json = String::new();
     index.file.read_to_string(&mut json).unwrap();

@@ -83,7 +83,7 @@ fn run(copy: &[CopyOperation], sources: &HashMap<String, Source>, store: &Store,
         let mut content = store.read_blob(&file.digest, 0).unwrap();
         content.read_to_end(&mut bytes).unwrap();
         assert_eq!(bytes.len() as u64, file.size);
-        sums.push((path.clone(), Adler::of(bytes.as_slice()).unwrap()));
+        sums.push((path.clone(), Adler::from_reader(bytes.as_slice()).unwrap()));
         files.insert(path, String::from_utf8_lossy(&bytes).into_owned());
     }
     Ok((files, checksum("out", &sums).to_string()))

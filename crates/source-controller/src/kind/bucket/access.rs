@@ -36,7 +36,7 @@ pub(crate) struct References {
 impl References {
     /// A bucket that everybody may read.
     #[cfg(test)]
-    pub(crate) fn of(store: Store) -> Self {
+    pub(crate) fn from_store(store: Store) -> Self {
         Self {
             store,
             identity: Identity::Controller,

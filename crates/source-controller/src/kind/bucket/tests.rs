@@ -86,7 +86,7 @@ impl World {
     fn references(&self, secret: Option<SecretData>) -> References {
         References {
             secret,
-            ..References::of(self.store.clone())
+            ..References::from_store(self.store.clone())
         }
     }
 
@@ -115,7 +115,7 @@ impl World {
             Fetch::New(fetched) => fetched,
         };
         let stored = crate::reconcile::store::store::<Bucket>(
-            &ObjectKey::of(&object),
+            &ObjectKey::from_object(&object),
             fetched,
             &self.store,
             &self.fetcher,
@@ -184,7 +184,7 @@ async fn a_bucket_becomes_an_artifact_and_only_changed_objects_are_fetched() {
     // Names and MD5 sums, as Flux's index has them; pictures are not left out for buckets.
     let lines = "a.yaml 0cc175b9c0f1b6a831c399e269772661\nb/c.yaml 4a8a08f09d37b73795649038408b5f33\n\
                  b/d +ä.png 8277e0910d750195b448797616e091ad\n";
-    let revision = artifact::digest::Digest::of(lines.as_bytes());
+    let revision = artifact::digest::Digest::from_content(lines.as_bytes());
     assert_eq!(record.revision, revision.to_string());
     assert_eq!(record.path, format!("bucket/apps/app/{}.tar.gz", revision.hex()));
     assert_eq!(
@@ -247,7 +247,7 @@ async fn ignore_rules_and_prefixes_leave_objects_out() {
     let lines = "app/a.yaml f628cf6f69cf5a3be1c2514404c67ada\n";
     assert_eq!(
         record.revision,
-        artifact::digest::Digest::of(lines.as_bytes()).to_string()
+        artifact::digest::Digest::from_content(lines.as_bytes()).to_string()
     );
 }
 
@@ -507,7 +507,7 @@ async fn the_key_of_an_account_opens_its_containers() {
         bucket: "app".to_owned(),
         has_prefix: true,
         ignore: None,
-        memory: Memory::of(&fetcher.indexes, "apps", "app", store.clone()),
+        memory: Memory::new(&fetcher.indexes, "apps", "app", store.clone()),
         deadline: tokio::time::Instant::now() + Duration::from_secs(20),
         directory: fetcher.directory.clone(),
     };
@@ -524,7 +524,7 @@ async fn the_controller_gets_temporary_keys_for_its_role() {
     let token = world.fetcher.indexes.join("token");
     std::fs::write(&token, "header.claims.signature").unwrap();
     let url = format!("http://{}", world.remote.address());
-    let environment = cloud_identity::Environment::of(&[
+    let environment = cloud_identity::Environment::from_variables(&[
         ("AWS_REGION", "us-east-1"),
         ("AWS_WEB_IDENTITY_TOKEN_FILE", token.to_str().unwrap()),
         ("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/reader"),

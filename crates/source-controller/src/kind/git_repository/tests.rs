@@ -97,7 +97,7 @@ impl World {
         } else {
             String::new()
         };
-        let key = ObjectKey::of(&object);
+        let key = ObjectKey::from_object(&object);
         let record = store::<GitRepository>(&key, fetched, &self.peer.store, &self.peer.fetcher)
             .await
             .map_err(error)?;
@@ -125,7 +125,7 @@ impl World {
             .map(|(name, key)| ((*name).to_owned(), key.clone()))
             .collect();
         let references = References {
-            keys: Some(Ok(Keys::of(&secret))),
+            keys: Some(Ok(Keys::from_secret(&secret))),
             ..References::default()
         };
         let before = self.peer.store.records().len();

@@ -135,7 +135,7 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    pub(super) fn of(secret: &SecretData) -> Self {
+    pub(super) fn from_secret(secret: &SecretData) -> Self {
         let mut keys = Self::default();
         for (name, value) in secret {
             if name.ends_with(SSH_SUFFIX) {

@@ -109,7 +109,13 @@ impl World {
             .await
             .unwrap_or_else(|failure| panic!("{}", failure.error.message()));
         let build = HelmChart::build(&fetched.content).unwrap();
-        let record = store::<HelmChart>(&ObjectKey::of(object), fetched, &self.store, &self.fetcher).await;
+        let record = store::<HelmChart>(
+            &ObjectKey::from_object(object),
+            fetched,
+            &self.store,
+            &self.fetcher,
+        )
+        .await;
         (
             record.unwrap_or_else(|failure| panic!("{}", failure.error.message())),
             build,
@@ -454,7 +460,7 @@ async fn charts_come_from_a_registry_by_version() {
         assert_eq!(record.revision, version);
         assert_eq!(
             record.digest,
-            Digest::of(&package(version)),
+            Digest::from_content(&package(version)),
             "the archive is taken as it is"
         );
         assert_eq!(

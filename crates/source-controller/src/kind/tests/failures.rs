@@ -127,7 +127,7 @@ async fn refusals(failing: Failing) -> Vec<(&'static str, Error)> {
     let oci = json!({"url": format!("oci://{}/app", remote.address), "insecure": !remote.is_tls});
     let helm = json!({"url": remote.url("charts")});
     let bucket = json!({"bucketName": "app", "endpoint": remote.address, "insecure": !remote.is_tls});
-    let references = crate::kind::bucket::References::of(peer.store.clone());
+    let references = crate::kind::bucket::References::from_store(peer.store.clone());
     vec![
         (
             "GitOperationFailed",
@@ -324,9 +324,14 @@ async fn an_archive_that_is_refused_is_told_with_the_entry() {
         let Fetch::New(fetched) = fetched else {
             panic!("nothing is known yet")
         };
-        let failure = store::<OCIRepository>(&ObjectKey::of(&object), fetched, &peer.store, &peer.fetcher)
-            .await
-            .unwrap_err();
+        let failure = store::<OCIRepository>(
+            &ObjectKey::from_object(&object),
+            fetched,
+            &peer.store,
+            &peer.fetcher,
+        )
+        .await
+        .unwrap_err();
         let message = failure.error.message();
         assert!(message.contains(words), "{message}");
         let condition = (Some("FetchFailed"), "OCIArtifactLayerOperationFailed");
@@ -353,7 +358,7 @@ async fn an_artifact_is_not_made_when_the_time_of_its_run_is_over() {
         };
         (run, fetched)
     };
-    let key = ObjectKey::of(&object);
+    let key = ObjectKey::from_object(&object);
     let (_, fetched) = fetch().await;
     let over = peer.fetcher.for_run(None);
     over.stop.now();

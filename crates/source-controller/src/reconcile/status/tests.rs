@@ -50,7 +50,7 @@ fn ready() -> Value {
             condition("ArtifactInStorage", "True", "Succeeded", &message),
         ],
         "artifact": {"path": "gitrepository/apps/app/1.tar.gz", "url": "http://old/1.tar.gz", "revision": OLD,
-                     "digest": Digest::of(b"old").to_string(), "lastUpdateTime": BEFORE, "size": 3},
+                     "digest": Digest::from_content(b"old").to_string(), "lastUpdateTime": BEFORE, "size": 3},
     })
 }
 
@@ -60,9 +60,9 @@ fn record(revision: &str, content: &[u8]) -> Record {
         namespace: "apps".to_owned(),
         name: "app".to_owned(),
         revision: revision.to_owned(),
-        digest: Digest::of(content),
+        digest: Digest::from_content(content),
         size: 7,
-        tree: Digest::of(b""),
+        tree: Digest::from_content(b""),
         path: "gitrepository/apps/app/2.tar.gz".to_owned(),
         last_update_time: NOW.parse().unwrap(),
         metadata: BTreeMap::new(),
@@ -179,7 +179,7 @@ fn the_first_artifact_makes_the_object_ready() {
                 "path": "gitrepository/apps/app/2.tar.gz",
                 "url": "http://store:9090/gitrepository/apps/app/2.tar.gz",
                 "revision": NEW,
-                "digest": Digest::of(b"new").to_string(),
+                "digest": Digest::from_content(b"new").to_string(),
                 "lastUpdateTime": NOW,
                 "size": 7,
             },
@@ -195,7 +195,7 @@ fn the_first_artifact_makes_the_object_ready() {
     assert_eq!(event.annotations["source.toolkit.fluxcd.io/revision"], NEW);
     assert_eq!(
         event.annotations["source.toolkit.fluxcd.io/digest"],
-        Digest::of(b"new").to_string()
+        Digest::from_content(b"new").to_string()
     );
 }
 

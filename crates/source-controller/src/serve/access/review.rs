@@ -98,8 +98,8 @@ impl Reviews {
     /// The owner of a token that is meant for us.
     pub(super) async fn caller(&self, token: &str) -> Result<Arc<Caller>, Error> {
         // Anybody can send a hundred wrong tokens in a second; what is obviously wrong costs the API server nothing.
-        let claims =
-            Claims::of(token).ok_or_else(|| Error::Token("it is no service account token".to_owned()))?;
+        let claims = Claims::from_token(token)
+            .ok_or_else(|| Error::Token("it is no service account token".to_owned()))?;
         claims.check(&self.audience, now()).map_err(Error::Token)?;
         let key = Sha256::digest(token.as_bytes()).into();
         let known = self.accepted.get(key, async {
@@ -224,7 +224,7 @@ enum Audiences {
 }
 
 impl Claims {
-    fn of(token: &str) -> Option<Self> {
+    fn from_token(token: &str) -> Option<Self> {
         let mut parts = token.split('.');
         let (_, claims, _) = (parts.next()?, parts.next()?, parts.next()?);
         if parts.next().is_some() {
@@ -266,7 +266,8 @@ mod tests {
     #[test]
     fn what_a_token_says_of_itself_spares_questions() {
         let token = |claims: &str| format!("e30.{}.c2ln", URL_SAFE_NO_PAD.encode(claims));
-        let checked = |claims: &str| Claims::of(&token(claims)).map(|claims| claims.check("ours", 100));
+        let checked =
+            |claims: &str| Claims::from_token(&token(claims)).map(|claims| claims.check("ours", 100));
         assert_eq!(checked(r#"{"aud":["x","ours"],"exp":101}"#), Some(Ok(())));
         assert_eq!(checked(r#"{"aud":"ours","exp":101}"#), Some(Ok(())));
         assert!(
@@ -283,9 +284,9 @@ mod tests {
         );
         assert_eq!(checked("{}"), None);
         for text in ["", "a", "a.b", "a.b.c", "a.b.c.d", "..", "e30.e30.e30.e30"] {
-            assert!(Claims::of(text).is_none(), "{text}");
+            assert!(Claims::from_token(text).is_none(), "{text}");
         }
-        let claims = Claims::of(&token(r#"{"aud":"ours","exp":101}"#)).unwrap();
+        let claims = Claims::from_token(&token(r#"{"aud":"ours","exp":101}"#)).unwrap();
         assert_eq!(
             (claims.left(99), claims.left(200)),
             (Duration::from_secs(2), Duration::ZERO)

@@ -217,7 +217,7 @@ async fn content_is_read_through_an_artifact_that_has_it() {
     let store = Arc::new(Store::open(folder.path(), Options::default()).unwrap().0);
     let ours = put(&store, "apps", &[("dir/a", "ours"), ("b", "shared")]);
     let theirs = put(&store, "other", &[("dir/a", "theirs"), ("b", "shared")]);
-    let blob = |text: &str| Digest::of(text.as_bytes());
+    let blob = |text: &str| Digest::from_content(text.as_bytes());
     let cluster = cluster(&[("team", "gitrepositories", "apps", ""), ("admin", "*", "", "")]);
     let access = Access::guarded(cluster.client, AUDIENCE.to_owned(), 0);
     let team = admit(&access, &token("team")).await.unwrap();

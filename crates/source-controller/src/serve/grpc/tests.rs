@@ -129,7 +129,7 @@ impl Fixture {
 }
 
 fn digest_of(content: &[u8]) -> String {
-    Digest::of(content).to_string()
+    Digest::from_content(content).to_string()
 }
 
 fn code<T>(result: Result<T, Status>) -> Code {
@@ -349,7 +349,7 @@ async fn an_archive_is_downloaded_whole_and_from_an_offset() {
         assert_eq!(answers[0].offset, offset);
         let bytes: Vec<u8> = answers.iter().flat_map(|answer| answer.data.to_vec()).collect();
         assert_eq!(bytes.len() as i64, fixture.record.size as i64 - offset);
-        assert!(offset > 0 || Digest::of(&bytes) == fixture.record.digest);
+        assert!(offset > 0 || Digest::from_content(&bytes) == fixture.record.digest);
     }
     let request = v1::DownloadRequest {
         digest: digest_of(b"unknown"),

@@ -86,7 +86,7 @@ impl Watcher {
         loop {
             match changes.recv().await {
                 Ok(Change::Stored(record) | Change::Removed(record)) => {
-                    self.send_state(ObjectKey::of(&record)).await?;
+                    self.send_state(ObjectKey::from_record(&record)).await?;
                 }
                 Err(broadcast::error::RecvError::Lagged(_)) => self.send_differences().await?,
                 Err(broadcast::error::RecvError::Closed) => return Ok(()),
@@ -99,7 +99,7 @@ impl Watcher {
         let stored = self.store.current_records();
         let keys: BTreeSet<ObjectKey> = stored
             .iter()
-            .map(ObjectKey::of)
+            .map(ObjectKey::from_record)
             .chain(self.sent.keys().cloned())
             .collect();
         for key in keys {

@@ -26,7 +26,7 @@ fn publish(server: &Server, versions: &[&str]) {
         .iter()
         .map(|version| {
             let (file, data) = (format!("web-{version}.tgz"), package(version));
-            let digest = Digest::of(&data).hex();
+            let digest = Digest::from_content(&data).hex();
             server.set_file(&file, Some(data));
             (*version, file, digest)
         })
@@ -102,7 +102,7 @@ async fn charts_come_from_a_server_by_version() {
         let (record, build) = world.take(&web(spec), &references).await;
         assert_eq!(record.revision, version);
         assert_eq!(record.path, format!("helmchart/apps/app/web-{version}.tgz"));
-        let digest = Digest::of(&package(version));
+        let digest = Digest::from_content(&package(version));
         assert_eq!(record.digest, digest, "the archive is taken as it is");
         let expected = format!("pulled 'web' chart with version '{version}'");
         assert_eq!((build.reason, build.summary), ("ChartPullSucceeded", expected));
