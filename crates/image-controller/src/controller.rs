@@ -90,35 +90,14 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     let tokens = context.identities.clone();
     kit.metrics.token_cache(move || tokens.token_cache());
 
-    let wake = {
-        let context = context.clone();
-        touched_sources.for_each(move |source| {
-            wake_automations_of(&ObjectKey::from(source), &context);
-            std::future::ready(())
-        })
-    };
-    let wake_by_policy = {
-        let context = context.clone();
-        touched_change_policies.for_each(move |policy| {
-            wake_automations_under(&ObjectKey::from(policy), &context);
-            std::future::ready(())
-        })
-    };
-    let wake_by_delivery = {
-        let context = context.clone();
-        touched_deliveries.for_each(move |delivery| {
-            wake_automations_after(&ObjectKey::from(delivery), &context);
-            std::future::ready(())
-        })
-    };
     let workers = flags.concurrent;
     tokio::select! {
         () = feed(touched_repositories, &queues.repositories) => anyhow::bail!("the watch of ImageRepositories ended"),
         () = feed(touched_policies, &queues.policies) => anyhow::bail!("the watch of ImagePolicies ended"),
         () = feed(touched_automations, &queues.automations) => anyhow::bail!("the watch of ImageUpdateAutomations ended"),
-        () = wake => anyhow::bail!("the watch of GitRepositories ended"),
-        () = wake_by_policy => anyhow::bail!("the watch of ChangePolicies ended"),
-        () = wake_by_delivery => anyhow::bail!("the watch of Kustomizations ended"),
+        () = waking(touched_sources, &context, wake_automations_of) => anyhow::bail!("the watch of GitRepositories ended"),
+        () = waking(touched_change_policies, &context, wake_automations_under) => anyhow::bail!("the watch of ChangePolicies ended"),
+        () = waking(touched_deliveries, &context, wake_automations_after) => anyhow::bail!("the watch of Kustomizations ended"),
         result = async {
             listed(&context).await;
             tokio::try_join!(
@@ -168,6 +147,22 @@ where
     touched
         .for_each(|object| {
             queue.add(ObjectKey::from(object));
+            std::future::ready(())
+        })
+        .await;
+}
+
+/// Has objects that changed wake what depends on them.
+async fn waking<K>(
+    touched: impl futures::Stream<Item = ObjectRef<K>>,
+    context: &Context,
+    wake: fn(&ObjectKey, &Context),
+) where
+    K: kube::Resource<DynamicType = ()>,
+{
+    touched
+        .for_each(|object| {
+            wake(&ObjectKey::from(object), context);
             std::future::ready(())
         })
         .await;

@@ -57,11 +57,13 @@ pub(super) async fn run(
             base: made.base.to_string(),
             tallies: made.tallies,
         };
-        let reverted = match way_back {
-            Some(way_back) if !target.switches() => way_back.reverted(policies, &looked),
-            _ => Vec::new(),
-        };
-        let held = way_back::hold(reverted, context).await?;
+        let held = held(
+            policies,
+            way_back.filter(|_| !target.switches()),
+            &looked,
+            context,
+        )
+        .await?;
         let Some(commit) = made.commit.filter(|_| held.is_empty()) else {
             if !is_ready(object) {
                 catch_up(&target, &kept).await?;
@@ -103,6 +105,19 @@ pub(super) async fn run(
         }
     }
     Err(Error::Races(target.branch))
+}
+
+/// Holds back what someone took out of the branch. Returns a line for each.
+async fn held(
+    policies: &[Arc<ImagePolicy>],
+    way_back: Option<&WayBack>,
+    looked: &Looked,
+    context: &Context,
+) -> Result<Vec<String>, Error> {
+    let Some(way_back) = way_back else {
+        return Ok(Vec::new());
+    };
+    Ok(way_back::hold(way_back.reverted(policies, looked), context).await?)
 }
 
 /// The revision at which there is nothing to do; None if everything must be looked at.

@@ -6,7 +6,7 @@ use api::image::ImageRepository;
 use api::source::OCIProvider;
 use cloud_identity::Identity;
 use jiff::{Timestamp, Unit};
-use oci_client::credentials;
+use oci_client::credentials::{self, Credentials};
 use oci_client::name::Name;
 use oci_client::registry::Repository;
 use remote_access::error::{IdentityError, ProxyError, ReadError};
@@ -63,7 +63,6 @@ pub(crate) async fn repository(
     let spec = &object.spec;
     let deadline = Instant::now() + object.timeout().to_std();
     let reader = context.reader(object.metadata.namespace.as_deref().unwrap_or_default());
-    let account = spec.service_account_name.as_deref();
     let proxy = match &spec.proxy_secret_ref {
         Some(reference) => Some(reader.proxy(&reference.name).await?),
         None => None,
@@ -72,43 +71,7 @@ pub(crate) async fn repository(
         Some(reference) => Some(auth::tls(&reader.secret(&reference.name).await?)?),
         None => None,
     };
-    let mut secrets = Vec::new();
-    if let Some(reference) = &spec.secret_ref {
-        secrets.push(reader.secret(&reference.name).await?);
-    }
-    let mut identity = Identity::Controller;
-    if object.provider() == OCIProvider::Generic {
-        if let Some(account) = account {
-            secrets.extend(reader.pull_secrets(account).await?);
-        }
-    } else if secrets.is_empty() {
-        let ways = [
-            ("spec.proxySecretRef", spec.proxy_secret_ref.is_some()),
-            ("spec.certSecretRef", spec.cert_secret_ref.is_some()),
-            ("spec.insecure", spec.insecure),
-        ];
-        identity = reader.identity(account, &ways).await??;
-    }
-    let credentials = if secrets.is_empty() {
-        let exchange = Exchange {
-            clients: context.clients.clone(),
-            settings: http::Settings {
-                proxy: proxy.clone(),
-                ..Default::default()
-            },
-            deadline: Some(deadline),
-        };
-        registry_credentials(
-            object.provider(),
-            name.host(),
-            &identity,
-            &context.identities,
-            &exchange,
-        )
-        .await?
-    } else {
-        credentials::find(&secrets, &name)?
-    };
+    let credentials = credentials_of(object, &name, proxy.clone(), deadline, context).await?;
     // Whoever gives certificates wants them checked.
     let skip_verification = spec.insecure && tls.is_none();
     let settings = http::Settings {
@@ -139,6 +102,49 @@ pub(crate) async fn repository(
             })
         }
     }
+}
+
+/// How an object signs in: by its Secrets, or as who it is at a provider.
+async fn credentials_of(
+    object: &ImageRepository,
+    name: &Name,
+    proxy: Option<http::Proxy>,
+    deadline: Instant,
+    context: &Context,
+) -> Result<Option<Credentials>, Error> {
+    let spec = &object.spec;
+    let reader = context.reader(object.metadata.namespace.as_deref().unwrap_or_default());
+    let account = spec.service_account_name.as_deref();
+    let mut secrets = Vec::new();
+    if let Some(reference) = &spec.secret_ref {
+        secrets.push(reader.secret(&reference.name).await?);
+    }
+    let mut identity = Identity::Controller;
+    if object.provider() == OCIProvider::Generic {
+        if let Some(account) = account {
+            secrets.extend(reader.pull_secrets(account).await?);
+        }
+    } else if secrets.is_empty() {
+        let ways = [
+            ("spec.proxySecretRef", spec.proxy_secret_ref.is_some()),
+            ("spec.certSecretRef", spec.cert_secret_ref.is_some()),
+            ("spec.insecure", spec.insecure),
+        ];
+        identity = reader.identity(account, &ways).await??;
+    }
+    if !secrets.is_empty() {
+        return Ok(credentials::find(&secrets, name)?);
+    }
+    let exchange = Exchange {
+        clients: context.clients.clone(),
+        settings: http::Settings {
+            proxy,
+            ..Default::default()
+        },
+        deadline: Some(deadline),
+    };
+    let (provider, identities) = (object.provider(), &context.identities);
+    Ok(registry_credentials(provider, name.host(), &identity, identities, &exchange).await?)
 }
 
 /// Remembers a pause that the registry asked for, if the error says so.

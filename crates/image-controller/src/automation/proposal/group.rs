@@ -207,29 +207,7 @@ impl Proposal<'_> {
                 // Without a mark it is a person's.
                 Ok(Some(open.clone()).filter(|open| mark::change_of(&open.body).is_some()))
             }
-            Request::Open => {
-                let (title, text, change) = self.words(files)?;
-                let needs_more = !work.spec.labels.is_empty() || !work.spec.reviewers.is_empty();
-                let body = match needs_more {
-                    true => mark::unfinished(&text, change),
-                    false => mark::marked(&text, change),
-                };
-                let draft = Draft {
-                    head: &group.branch,
-                    base: &work.target.branch,
-                    title: &title,
-                    body: &body,
-                };
-                let open = work.forge.open(draft).await?;
-                if needs_more {
-                    self.finish(&open).await?;
-                    let body = mark::marked(&text, change);
-                    work.forge.edit(open.number, &title, &body).await?;
-                }
-                proposed.is(OPEN, format!("{} is open", named(&open)));
-                proposed.event = Some(format!("opened {}\n{title}", named(&open)));
-                Ok(Some(open))
-            }
+            Request::Open => self.open(files, proposed).await,
             Request::Edit(open) => {
                 let (title, text, change) = self.words(files)?;
                 if mark::is_unfinished(&open.body) {
@@ -272,6 +250,36 @@ impl Proposal<'_> {
                 Ok(None)
             }
         }
+    }
+
+    /// Opens a pull request. It is marked as unfinished until it has its labels and reviewers.
+    async fn open(
+        &self,
+        files: update::Files,
+        proposed: &mut Proposed,
+    ) -> Result<Option<PullRequest>, Error> {
+        let (work, group) = (self.work, self.group);
+        let (title, text, change) = self.words(files)?;
+        let needs_more = !work.spec.labels.is_empty() || !work.spec.reviewers.is_empty();
+        let body = match needs_more {
+            true => mark::unfinished(&text, change),
+            false => mark::marked(&text, change),
+        };
+        let draft = Draft {
+            head: &group.branch,
+            base: &work.target.branch,
+            title: &title,
+            body: &body,
+        };
+        let open = work.forge.open(draft).await?;
+        if needs_more {
+            self.finish(&open).await?;
+            let body = mark::marked(&text, change);
+            work.forge.edit(open.number, &title, &body).await?;
+        }
+        proposed.is(OPEN, format!("{} is open", named(&open)));
+        proposed.event = Some(format!("opened {}\n{title}", named(&open)));
+        Ok(Some(open))
     }
 
     /// Labels, and asks for reviews.
