@@ -166,13 +166,16 @@ pub(super) async fn second_push(target: &Target, commit: &Commit, base: ObjectId
     }
 }
 
-/// Brings the reference of the refspec to the branch's commit, if the push before did not get that far.
-pub(super) async fn catch_up(target: &Target, kept: &Kept) -> Result<(), Error> {
-    let Some(reference) = &target.second else {
+/// Brings the reference of the refspec to the branch's commit, if that is ours: the push before did not get that far.
+pub(super) async fn catch_up(target: &Target, kept: &Kept, git: Option<&GitSpec>) -> Result<(), Error> {
+    let (Some(reference), Some(git)) = (&target.second, git) else {
         return Ok(());
     };
     let head = kept.checkout.resolved.commit;
     let commit = kept.checkout.pack.commit().map_err(update::Error::from)?;
+    if !is_by(&commit, &git.commit.author.email) {
+        return Ok(());
+    }
     let step = |from| Move {
         reference: reference.clone(),
         from,
@@ -193,9 +196,19 @@ pub(super) async fn catch_up(target: &Target, kept: &Kept) -> Result<(), Error> 
 
 /// The parents that a commit names.
 fn parents(commit: &[u8]) -> impl Iterator<Item = ObjectId> {
+    header(commit).filter_map(|line| ObjectId::from_hex(line.strip_prefix(b"parent ")?).ok())
+}
+
+/// Returns whether the author of a commit has this address.
+fn is_by(commit: &[u8], email: &str) -> bool {
+    let address = format!("<{email}>");
+    let mut authors = header(commit).filter(|line| line.starts_with(b"author "));
+    authors.any(|line| line.windows(address.len()).any(|part| part == address.as_bytes()))
+}
+
+fn header(commit: &[u8]) -> impl Iterator<Item = &[u8]> {
     let lines = commit.split(|byte| *byte == b'\n');
-    let header = lines.take_while(|line| !line.is_empty());
-    header.filter_map(|line| ObjectId::from_hex(line.strip_prefix(b"parent ")?).ok())
+    lines.take_while(|line| !line.is_empty())
 }
 
 /// Pushes objects and moves one reference.
@@ -223,5 +236,7 @@ mod tests {
         let commit = format!("tree {a}\nparent {b}\nparent x\nauthor A\n\nparent {a}\n");
         let found: Vec<_> = parents(commit.as_bytes()).map(|id| id.to_string()).collect();
         assert_eq!(found, [b]);
+        let commit = b"tree x\nauthor A <a@b> 1 +0000\ncommitter C <c@d> 1 +0000\n\nauthor <e@f>\n";
+        assert!(is_by(commit, "a@b") && !is_by(commit, "c@d") && !is_by(commit, "e@f"));
     }
 }

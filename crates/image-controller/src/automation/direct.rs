@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use api::image::{ImagePolicy, ImageUpdateAutomation};
+use api::meta::{condition_types, reasons};
 use controller_kit::runtime::should_reconcile_now;
 
 use super::checkout::{Fetched, advanced, fetch, keep, within};
@@ -65,8 +66,8 @@ pub(super) async fn run(
         )
         .await?;
         let Some(commit) = made.commit.filter(|_| held.is_empty()) else {
-            if !is_ready(object) {
-                catch_up(&target, &kept).await?;
+            if has_failed_to_push(object) {
+                catch_up(&target, &kept, object.spec.git.as_ref()).await?;
             }
             keep(place, Some(kept).filter(|_| !is_new), context);
             return Ok(Run {
@@ -129,15 +130,19 @@ fn known_revision(
     let status = object.status.as_ref()?;
     let is_same = status.observed_generation == object.metadata.generation
         && status.observed_policies == chosen::observed(policies)
-        && is_ready(object)
+        && controller_kit::conditions::is_ready(&status.conditions)
         && !should_reconcile_now(object)
         && !target.switches()
         && target.second.is_none();
     status.observed_source_revision.clone().filter(|_| is_same)
 }
 
-/// Returns whether the run before succeeded.
-fn is_ready(object: &ImageUpdateAutomation) -> bool {
-    let status = object.status.as_ref();
-    status.is_some_and(|status| controller_kit::conditions::is_ready(&status.conditions))
+/// Returns whether the run before failed at Git, perhaps between two pushes.
+fn has_failed_to_push(object: &ImageUpdateAutomation) -> bool {
+    let mut conditions = object.status.iter().flat_map(|status| &status.conditions);
+    conditions.any(|condition| {
+        condition.type_ == condition_types::READY
+            && condition.status == "False"
+            && condition.reason == reasons::GIT_OPERATION_FAILED
+    })
 }
