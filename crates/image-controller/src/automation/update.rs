@@ -93,11 +93,10 @@ fn policy_of(setter: &str) -> &str {
     }
 }
 
-/// Returns whether people, or a delivery that failed, hold back what the policy has chosen.
-fn is_held(policy: &ImagePolicy, tag: &str) -> bool {
+/// The tags of a policy that people, or a delivery that failed, hold back. What cannot be read holds nothing.
+pub(super) fn holds_of(policy: &ImagePolicy) -> Holds {
     let annotation = policy.annotations().get(image_policy::hold::ANNOTATION);
-    let holds = Holds::parse(annotation.map(String::as_str)).unwrap_or_default();
-    holds.get(tag).is_some()
+    Holds::parse(annotation.map(String::as_str)).unwrap_or_default()
 }
 
 /// The values of what policies have chosen.
@@ -116,7 +115,7 @@ pub(crate) fn values<'a>(policies: impl IntoIterator<Item = &'a ImagePolicy>, sc
             continue;
         };
         let key = key(policy);
-        if is_held(policy, &image.tag) {
+        if holds_of(policy).get(&image.tag).is_some() {
             values.held.insert(key);
             continue;
         }

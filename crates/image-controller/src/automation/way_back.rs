@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use api::image::{ImagePolicy, ImageUpdateAutomation};
 use controller_kit::ObjectKey;
-use image_policy::hold::{self, Hold, Holds};
+use image_policy::hold::{self, Hold};
 use jiff::{Timestamp, Unit};
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client, ResourceExt as _};
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::run::{Looked, Run};
-use super::update;
+use super::update::{self, holds_of};
 use crate::context::Context;
 use crate::delivery::Failed;
 use crate::flags::AUTOMATION;
@@ -33,8 +33,8 @@ const SETTLED: &str = "windlass.dev/settled-tags";
 const MAX_DELIVERIES: usize = 20;
 /// Policies whose place is kept.
 const MAX_SETTLED: usize = 500;
-/// Characters of the message of a failed delivery in a reason.
-const MAX_MESSAGE: usize = 300;
+/// Characters of a reason: a name and a message may be longer together than a hold takes.
+const MAX_REASON: usize = 400;
 /// Characters of a commit that are shown.
 const SHOWN: usize = 7;
 
@@ -140,12 +140,11 @@ impl WayBack {
                 .as_deref()
                 .is_some_and(|before| holds_of(policy).get(before).is_some());
             let line = failed.message.lines().next().unwrap_or_default();
-            let line: String = line.chars().take(MAX_MESSAGE).collect();
             let reason = format!(
                 "Kustomization {delivery} failed at commit {}: {line}",
                 short(commit)
             );
-            (!was_step_back).then(|| held(policy, tag, reason))
+            (!was_step_back).then(|| held(policy, tag, &reason))
         });
         held.collect()
     }
@@ -162,7 +161,7 @@ impl WayBack {
                 "it was taken back in Git, by commit {} at the latest",
                 short(&looked.base)
             );
-            (tally.changed > 0 && tally.kept == 0).then(|| held(policy, tag, reason))
+            (tally.changed > 0 && tally.kept == 0).then(|| held(policy, tag, &reason))
         });
         held.collect()
     }
@@ -291,11 +290,11 @@ fn parameters() -> PatchParams {
     }
 }
 
-fn held(policy: &Arc<ImagePolicy>, tag: &str, reason: String) -> Held {
+fn held(policy: &Arc<ImagePolicy>, tag: &str, reason: &str) -> Held {
     Held {
         policy: policy.clone(),
         tag: tag.to_owned(),
-        reason,
+        reason: reason.chars().take(MAX_REASON).collect(),
     }
 }
 
@@ -303,11 +302,6 @@ fn tag_of(policy: &ImagePolicy) -> &str {
     let status = policy.status.as_ref();
     let latest = status.and_then(|status| status.latest_ref.as_ref());
     latest.map(|latest| latest.tag.as_str()).unwrap_or_default()
-}
-
-fn holds_of(policy: &ImagePolicy) -> Holds {
-    let annotation = policy.annotations().get(hold::ANNOTATION);
-    Holds::parse(annotation.map(String::as_str)).unwrap_or_default()
 }
 
 fn short(commit: &str) -> &str {

@@ -167,3 +167,22 @@ fn an_annotation_that_was_broken_holds_nothing() {
     let here = WayBack::read(&object).unwrap().unwrap();
     assert!(here.reverted(&[policy("2.0.0", &[])], &looked(1, 0)).is_empty());
 }
+
+#[test]
+fn a_long_name_and_message_still_make_a_hold() {
+    let here = way_back(&json!({"web": {"tag": "2.0.0", "commit": COMMIT}}));
+    let failed = Failed {
+        commit: COMMIT.to_owned(),
+        message: "x".repeat(1000),
+    };
+    let held = here.failed(&[policy("2.0.0", &[])], &[("a".repeat(253), failed)]);
+    let [held] = held.as_slice() else {
+        panic!("{held:?}");
+    };
+    let hold = Hold {
+        tag: held.tag.clone(),
+        reason: held.reason.clone(),
+        since: String::new(),
+    };
+    holds_of(&held.policy).add(hold).unwrap();
+}
