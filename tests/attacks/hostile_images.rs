@@ -185,6 +185,17 @@ fn an_automation_does_not_write_to_the_repository_of_another() {
             scene.world.git.requests(&scene.victim).is_empty(),
             "the victim's repository was asked"
         );
+        let reader = json!({"apiVersion": IMAGE, "kind": "ImageUpdateAutomation",
+            "metadata": {"name": "reader", "namespace": scene.attacker,
+                "annotations": {"windlass.dev/policy-namespaces": scene.victim}},
+            "spec": {"interval": "1h", "sourceRef": {"kind": "GitRepository", "name": "app"},
+                "git": {"commit": {"author": {"email": "a@example.com"}}}}});
+        scene.apply(&reader).await?;
+        let message = scene.refused_image("ImageUpdateAutomation", "reader").await?;
+        ensure!(
+            message.contains("cross-namespace references have been blocked"),
+            "{message}"
+        );
         let policy = json!({"imageRepositoryRef": {"name": "any", "namespace": scene.victim},
             "policy": {"semver": {"range": "*"}}});
         scene

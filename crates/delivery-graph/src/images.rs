@@ -119,11 +119,9 @@ fn choices(automation: &Value, image: &str) -> Vec<ChosenImage> {
     let same = observed.filter(|(_, choice)| canonical(text(choice, "/name")) == repository);
     let chosen = same.map(|(policy, choice)| ChosenImage {
         image: one_line(image),
-        policy: format!(
-            "ImagePolicy/{}/{}",
-            object::namespace(automation),
-            one_line(policy)
-        ),
+        policy: object::observed_policy(automation, &one_line(policy))
+            .map(|id| id.to_string())
+            .unwrap_or_default(),
         automation: object::id(automation).to_string(),
         commit: one_line(text(automation, "/status/lastPushCommit")),
         newer: match text(choice, "/tag") {

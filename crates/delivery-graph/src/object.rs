@@ -201,7 +201,7 @@ pub fn links(object: &Value) -> Vec<Link> {
                 .and_then(Value::as_object);
             let names = observed.into_iter().flat_map(|policies| policies.keys());
             links.extend(names.filter_map(|name| {
-                let id = kind::exact("ImagePolicy")?.id(namespace(object), name);
+                let id = observed_policy(object, name)?;
                 Some(Link { word: "policy", id })
             }));
             let annotations = object.pointer("/metadata/annotations");
@@ -225,6 +225,12 @@ pub fn links(object: &Value) -> Vec<Link> {
         links.extend(dependencies.filter_map(|one| local(object, "dependency", kind, one)));
     }
     links
+}
+
+/// A policy that the status of an automation names: `name`, or `namespace/name` for one of another namespace.
+pub(crate) fn observed_policy(automation: &Value, named: &str) -> Option<ObjectId> {
+    let (namespace, name) = named.split_once('/').unwrap_or((namespace(automation), named));
+    Some(kind::exact("ImagePolicy")?.id(namespace, name))
 }
 
 /// The HelmChart that helm-controller makes of `spec.chart`, which has the same name in every version of Flux.
@@ -307,8 +313,13 @@ mod tests {
             (
                 json!({"kind": "ImageUpdateAutomation", "metadata": meta,
                     "spec": {"sourceRef": {"kind": "GitRepository", "name": "fleet"}},
-                    "status": {"observedPolicies": {"app": {"name": "r.example/app", "tag": "1"}}}}),
-                vec!["source GitRepository/shop/fleet", "policy ImagePolicy/shop/app"],
+                    "status": {"observedPolicies": {"app": {"name": "r.example/app", "tag": "1"},
+                        "tools/app": {"name": "r.example/tool", "tag": "1"}}}}),
+                vec![
+                    "source GitRepository/shop/fleet",
+                    "policy ImagePolicy/shop/app",
+                    "policy ImagePolicy/tools/app",
+                ],
             ),
             (
                 json!({"kind": "ImageUpdateAutomation",

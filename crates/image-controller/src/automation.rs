@@ -1,7 +1,7 @@
 //! One reconcile of an ImageUpdateAutomation: which policies, by which way, commit or pull request, status.
 
 mod checkout;
-mod chosen;
+pub(crate) mod chosen;
 mod commit;
 mod direct;
 mod error;
@@ -38,8 +38,9 @@ use crate::pace;
 use crate::record::Unrecorded;
 
 /// Annotations of an automation that say how it works.
-pub(crate) const ANNOTATIONS: [&str; 5] = [
+pub(crate) const ANNOTATIONS: [&str; 6] = [
     CHANGE_POLICY,
+    chosen::NAMESPACES,
     scope::UNMARKED,
     scope::PATHS,
     way_back::HOLD_FAILED,
@@ -78,7 +79,7 @@ async fn update(object: Arc<ImageUpdateAutomation>, context: &Context) -> Result
     let now = Timestamp::now();
     let (status, events, again) = match carry_out(&object, context).await {
         Ok(Ended::Ran(run, policies)) => {
-            let status = status::ran(&object, chosen::observed(&policies), &run, now);
+            let status = status::ran(&object, chosen::observed(&object, &policies), &run, now);
             let again = run.proposed.iter().filter_map(|proposed| proposed.again).min();
             (status, run.events(), again)
         }
@@ -114,8 +115,7 @@ async fn carry_out(object: &ImageUpdateAutomation, context: &Context) -> Result<
     let way_back = WayBack::read(object)?;
     let mut held = Vec::new();
     if let Some(way_back) = &way_back {
-        let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
-        let failed = way_back.failed(&chosen.policies, &way_back.failures(namespace, context));
+        let failed = way_back.failed(&chosen.policies, &way_back.failures(context));
         held = way_back::hold(failed, context).await?;
         chosen = chosen::policies(object, context)?;
     }

@@ -76,10 +76,10 @@ impl Context {
         }
     }
 
-    /// Wakes the automations of a namespace.
+    /// Wakes the automations that follow policies of a namespace.
     pub(crate) fn wake_automations(&self, namespace: &str) {
         for automation in self.automations.cache.store().state() {
-            if automation.metadata.namespace.as_deref() == Some(namespace) {
+            if crate::automation::chosen::follows(&automation, namespace) {
                 self.queues.automations.add(ObjectKey::from_object(&*automation));
             }
         }

@@ -129,7 +129,7 @@ fn known_revision(
 ) -> Option<String> {
     let status = object.status.as_ref()?;
     let is_same = status.observed_generation == object.metadata.generation
-        && status.observed_policies == chosen::observed(policies)
+        && status.observed_policies == chosen::observed(object, policies)
         && controller_kit::conditions::is_ready(&status.conditions)
         && !should_reconcile_now(object)
         && !target.switches()

@@ -3,7 +3,7 @@
 use git_client::push;
 
 use super::races::MAX_TRIES;
-use super::{message, scope, signing, target, update, way, way_back};
+use super::{chosen, message, scope, signing, target, update, way, way_back};
 
 /// Why nothing was pushed.
 #[derive(Debug, thiserror::Error)]
@@ -11,6 +11,9 @@ pub(crate) enum Error {
     /// `spec.policySelector`.
     #[error("failed to parse policy selector: {0}")]
     Selector(String),
+    /// Policies of other namespaces.
+    #[error(transparent)]
+    Namespaces(#[from] chosen::Namespaces),
     /// The repository.
     #[error("failed configuring source manager")]
     Target(#[from] target::Error),

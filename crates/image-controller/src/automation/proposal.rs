@@ -24,7 +24,7 @@ use forge::pull_request::{PullRequest, State};
 use self::group::Proposal;
 use self::work::{Group, Work, data};
 use super::checkout::{Fetched, fetch, keep, within};
-use super::chosen::Chosen;
+use super::chosen::{self, Chosen};
 use super::commit;
 use super::error::Error;
 use super::kept::Kept;
@@ -136,11 +136,12 @@ fn groups(
         );
         return Err(target::Error::Invalid(problem).into());
     }
+    let own = object.metadata.namespace.as_deref().unwrap_or_default();
     let mut names = HashSet::new();
     let mut groups = Vec::new();
     for policy in policies {
-        let name = policy.metadata.name.as_deref().unwrap_or_default();
-        let group = group(Some(name), std::slice::from_ref(policy))?;
+        let name = chosen::name(policy, own, '.');
+        let group = group(Some(&name), std::slice::from_ref(policy))?;
         if !names.insert(group.branch.clone()) {
             let problem = "spec.pullRequest.branch of the ChangePolicy must differ by {{ .Policy }} when changes are grouped by \
                            policy";

@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::error::Error;
 use super::run::{Proposed, Run};
-use super::{target, way, way_back};
+use super::{chosen, target, way, way_back};
 use crate::record::{Failed, succeeded};
 
 /// Words for a repository that is as it should be.
@@ -118,13 +118,18 @@ fn verdict(error: &Error) -> (&'static str, bool) {
     match error {
         Error::Selector(_) => ("InvalidPolicySelector", true),
         Error::Target(target::Error::Invalid(_)) => ("InvalidSourceConfiguration", true),
-        Error::Target(target::Error::Blocked(_) | target::Error::Denied(_)) => (reasons::ACCESS_DENIED, true),
+        Error::Namespaces(chosen::Namespaces::Blocked(_))
+        | Error::Target(target::Error::Blocked(_) | target::Error::Denied(_)) => {
+            (reasons::ACCESS_DENIED, true)
+        }
         Error::Target(target::Error::Reach(Reach::Identity(FeatureGateDisabled))) => {
             (reasons::FEATURE_GATE_DISABLED, true)
         }
         Error::Way(way::Error::Invalid { .. }) => ("InvalidChangePolicy", false),
         Error::Way(way::Error::Read(_)) => ("ChangePolicyNotFound", false),
-        Error::Scope(_) | Error::WayBack(way_back::Error::Invalid { .. }) => ("InvalidAnnotation", true),
+        Error::Namespaces(chosen::Namespaces::Invalid)
+        | Error::Scope(_)
+        | Error::WayBack(way_back::Error::Invalid { .. }) => ("InvalidAnnotation", true),
         Error::WayBack(_) => (reasons::FAILED, false),
         Error::SignIn(_) | Error::Forge(_) => ("ForgeOperationFailed", false),
         Error::Target(_) | Error::Signing(_) => ("SourceManagerFailed", false),

@@ -80,6 +80,8 @@ struct Settled {
 /// What an automation says about holding back.
 #[derive(Debug)]
 pub(super) struct WayBack {
+    /// Of the automation: policies of other namespaces are not its own to hold back.
+    namespace: String,
     deliveries: Vec<String>,
     holds_reverted: bool,
     settled: BTreeMap<String, Settled>,
@@ -116,6 +118,7 @@ impl WayBack {
         // What cannot be read is as good as forgotten: then nothing is held that should not be.
         let settled: Option<_> = annotation(SETTLED).and_then(|text| serde_json::from_str(text).ok());
         Ok(Some(Self {
+            namespace: object.namespace().unwrap_or_default(),
             deliveries,
             holds_reverted,
             is_new: settled.is_none(),
@@ -170,7 +173,11 @@ impl WayBack {
     fn after(&self, policies: &[Arc<ImagePolicy>], run: &Run) -> Option<BTreeMap<String, Settled>> {
         let looked = run.looked.as_ref()?;
         let mut settled = self.settled.clone();
-        for policy in policies.iter().take(MAX_SETTLED) {
+        for policy in policies
+            .iter()
+            .filter(|policy| self.is_own(policy))
+            .take(MAX_SETTLED)
+        {
             let Some(tally) = looked.tallies.get(&update::key(policy)) else {
                 continue;
             };
@@ -190,12 +197,23 @@ impl WayBack {
                 settled.insert(name, Settled { tag, commit, before });
             }
         }
-        settled.retain(|name, _| policies.iter().any(|policy| policy.name_any() == *name));
+        let is_there = |name: &str| {
+            let mut own = policies.iter().filter(|policy| self.is_own(policy));
+            own.any(|policy| policy.name_any() == name)
+        };
+        settled.retain(|name, _| is_there(name));
         (self.is_new || settled != self.settled).then_some(settled)
     }
 
-    /// The tag that a policy has chosen, if the branch has had it.
+    fn is_own(&self, policy: &ImagePolicy) -> bool {
+        policy.metadata.namespace.as_deref() == Some(&self.namespace)
+    }
+
+    /// The tag that a policy has chosen, if the branch has had it and it may be held back.
     fn chosen<'p>(&self, policy: &'p ImagePolicy) -> Option<(&'p str, &Settled)> {
+        if !self.is_own(policy) {
+            return None;
+        }
         let tag = tag_of(policy);
         let settled = self.settled.get(policy.metadata.name.as_deref()?)?;
         let is_held = holds_of(policy).get(tag).is_some();
@@ -203,9 +221,9 @@ impl WayBack {
     }
 
     /// The Kustomizations whose last try failed.
-    pub(super) fn failures(&self, namespace: &str, context: &Context) -> Vec<(String, Failed)> {
+    pub(super) fn failures(&self, context: &Context) -> Vec<(String, Failed)> {
         let failures = self.deliveries.iter().filter_map(|name| {
-            let key = ObjectKey::new(namespace, &**name);
+            let key = ObjectKey::new(&*self.namespace, &**name);
             let delivery = context.deliveries.get(&key.object_ref())?;
             Some((name.clone(), delivery.failed()?))
         });

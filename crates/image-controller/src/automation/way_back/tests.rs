@@ -186,3 +186,27 @@ fn a_long_name_and_message_still_make_a_hold() {
     };
     holds_of(&held.policy).add(hold).unwrap();
 }
+
+#[test]
+fn a_policy_of_another_namespace_is_not_held() {
+    let way_back = way_back(&json!({"web": {"tag": "2", "commit": COMMIT}}));
+    let mut foreign = ImagePolicy::clone(&policy("2", &[]));
+    assert_eq!(
+        way_back
+            .failed(&[Arc::new(foreign.clone())], &failures(COMMIT))
+            .len(),
+        1
+    );
+    foreign.metadata.namespace = Some("tools".to_owned());
+    let foreign = Arc::new(foreign);
+    assert!(
+        way_back
+            .failed(std::slice::from_ref(&foreign), &failures(COMMIT))
+            .is_empty()
+    );
+    let looked = Looked {
+        base: OTHER.to_owned(),
+        tallies: [("tools:web".to_owned(), Tally { changed: 1, kept: 0 })].into(),
+    };
+    assert!(way_back.reverted(&[foreign], &looked).is_empty());
+}
