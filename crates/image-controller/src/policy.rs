@@ -8,7 +8,7 @@ mod status;
 
 use std::sync::Arc;
 
-use api::image::{ImagePolicy, ImageRef, ReflectionPolicy};
+use api::image::{ImagePolicy, ImageRef, ImageRepository, ReflectionPolicy};
 use controller_kit::ObjectKey;
 use controller_kit::events::Severity;
 use controller_kit::queue::Outcome;
@@ -80,7 +80,7 @@ pub(crate) enum Error {
         tag: String,
         /// Why not.
         #[source]
-        source: oci_client::PlatformsError,
+        source: oci_client::ImageError,
     },
     /// No tag meets the demands.
     #[error("no tag is eligible yet:\n{0}")]
@@ -180,13 +180,23 @@ async fn choose(object: &ImagePolicy, context: &Context) -> Result<Choice, Error
     })
 }
 
-/// Finds what a policy chooses from, if it may refer to it.
-async fn candidates<'a>(object: &'a ImagePolicy, context: &'a Context) -> Result<Candidates<'a>, Error> {
+/// Finds the repository that a policy refers to, if it may.
+pub(crate) async fn allowed_repository(
+    object: &ImagePolicy,
+    context: &Context,
+) -> Result<Arc<ImageRepository>, Error> {
     let key = repository_of(object);
     access::check_reference(object, &key, context.no_cross_namespace_refs)?;
     let repository = context.repositories.cache.get(&key.object_ref());
     let repository = repository.ok_or_else(|| Error::NoRepository(key.name.clone()))?;
     access::check(object, &repository, &context.client).await?;
+    Ok(repository)
+}
+
+/// Finds what a policy chooses from, if it may refer to it.
+async fn candidates<'a>(object: &'a ImagePolicy, context: &'a Context) -> Result<Candidates<'a>, Error> {
+    let key = repository_of(object);
+    let repository = allowed_repository(object, context).await?;
     let uid = repository.uid().unwrap_or_default();
     let name = parse_image(&repository.spec.image).map_err(|error| Error::Image(error.to_string()))?;
     let known = context.tags.get(&key, &uid, &canonical_name(&name));

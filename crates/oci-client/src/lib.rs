@@ -6,10 +6,10 @@
 
 pub mod challenge;
 pub mod credentials;
+mod image;
 pub mod layer;
 pub mod manifest;
 pub mod name;
-mod platforms;
 pub mod push;
 pub mod registry;
 
@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 
 pub use artifact::digest::Digest;
 use go_regexp::Regexp;
-pub use platforms::{PlatformsError, platforms};
+pub use image::{ImageError, labels, platforms};
 pub use registry::media_type;
 use reqwest::StatusCode;
 use transport::nearest::Nearest;
