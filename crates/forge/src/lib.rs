@@ -18,6 +18,7 @@ pub mod github;
 pub mod gitlab;
 pub mod pull_request;
 pub mod retry_after;
+pub mod web;
 
 pub use error::{Error, Retry};
 pub use forge::{Forge, Kind, Login};

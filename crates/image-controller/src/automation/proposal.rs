@@ -8,6 +8,7 @@ mod branch;
 mod group;
 mod head;
 pub(crate) mod heads;
+mod origin;
 mod words;
 mod work;
 
@@ -124,6 +125,7 @@ fn groups(
         Ok::<_, Error>(Group {
             branch: branch_name(object, spec, policy, base)?,
             policy: policy.map(str::to_owned),
+            policies: policies.to_vec(),
             values: update::values(policies.iter().map(|policy| &**policy), scope),
         })
     };

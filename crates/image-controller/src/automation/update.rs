@@ -85,7 +85,7 @@ pub(crate) fn key(policy: &ImagePolicy) -> String {
 }
 
 /// The policy that a marker names, without the part of its image.
-fn policy_of(setter: &str) -> &str {
+pub(super) fn policy_of(setter: &str) -> &str {
     let mut colons = setter.match_indices(':');
     match (colons.next(), colons.next()) {
         (_, Some((end, _))) => &setter[..end],

@@ -11,6 +11,7 @@ use git_client::{ObjectId, Outcome};
 use jiff::{SignedDuration, Timestamp};
 
 use super::head::{self, Head};
+use super::origin;
 use super::words;
 use super::work::{Group, Work, data};
 use crate::automation::checkout::fetch_reference;
@@ -209,7 +210,7 @@ impl Proposal<'_> {
             }
             Request::Open => self.open(files, proposed).await,
             Request::Edit(open) => {
-                let (title, text, change) = self.words(files)?;
+                let (title, text, change) = self.words(files).await?;
                 if mark::is_unfinished(&open.body) {
                     self.finish(open).await?;
                 }
@@ -259,7 +260,7 @@ impl Proposal<'_> {
         proposed: &mut Proposed,
     ) -> Result<Option<PullRequest>, Error> {
         let (work, group) = (self.work, self.group);
-        let (title, text, change) = self.words(files)?;
+        let (title, text, change) = self.words(files).await?;
         let needs_more = !work.spec.labels.is_empty() || !work.spec.reviewers.is_empty();
         let body = match needs_more {
             true => mark::unfinished(&text, change),
@@ -297,7 +298,7 @@ impl Proposal<'_> {
     }
 
     /// Title, description and change of the pull request.
-    fn words(&self, files: update::Files) -> Result<(String, String, &Change), Error> {
+    async fn words(&self, files: update::Files) -> Result<(String, String, &Change), Error> {
         let spec = self.work.spec;
         let Some((change, _)) = &self.wanted else {
             return Err(Error::Abandoned);
@@ -310,7 +311,13 @@ impl Proposal<'_> {
         let title = render(&spec.title)?.map(|title| words::first_line(&title));
         let title = title.filter(|title| !title.is_empty());
         let automation = format!("{}/{}", data.namespace, data.name);
-        let body = render(&spec.body)?.unwrap_or_else(|| words::body(&data.files, &automation));
+        let body = match render(&spec.body)? {
+            Some(body) => body,
+            None => {
+                let origins = origin::find(&self.group.policies, &data.files, self.work.context).await;
+                words::body(&data.files, &origins, &automation)
+            }
+        };
         let title = title.unwrap_or_else(|| words::title(&data.files));
         Ok((title, words::bounded(body), change))
     }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use yaml_setters::Change;
 
+use super::origin::Origin;
+
 /// Rows of the table; more are counted.
 const MAX_ROWS: usize = 100;
 /// Characters of one cell.
@@ -31,8 +33,8 @@ pub(super) fn title(files: &Files) -> String {
     }
 }
 
-/// The description: what changes, from what to what, and where.
-pub(super) fn body(files: &Files, automation: &str) -> String {
+/// The description: what changes, from what to what, and where; and where the images come from.
+pub(super) fn body(files: &Files, origins: &[Origin], automation: &str) -> String {
     let mut text = String::from("| from | to | object | file |\n|---|---|---|---|\n");
     let rows = files
         .iter()
@@ -50,6 +52,9 @@ pub(super) fn body(files: &Files, automation: &str) -> String {
     }
     if count > MAX_ROWS {
         text.push_str(&format!("\nAnd {} more.\n", count - MAX_ROWS));
+    }
+    for origin in origins {
+        text.push_str(&origin.text());
     }
     text.push_str(&format!(
         "\nProposed by ImageUpdateAutomation {}.\n",
@@ -82,7 +87,7 @@ fn line(text: &str, longest: usize) -> String {
 }
 
 /// Text that is shown as it is, inside a table: no mark-up, no mention, no other cell.
-fn code(text: &str) -> String {
+pub(super) fn code(text: &str) -> String {
     let text = line(text, MAX_CELL).replace(['`', '|'], "?");
     if text.is_empty() {
         return "–".to_owned();
@@ -131,14 +136,14 @@ mod tests {
     #[test]
     fn a_file_name_is_no_mark_up() {
         let hostile = "a`|\n@everyone ![](http://x)`.yaml";
-        let text = body(&files(&[(hostile, "w:1", "w:2")]), "apps/web");
+        let text = body(&files(&[(hostile, "w:1", "w:2")]), &[], "apps/web");
         let row = text.lines().nth(2).unwrap();
         assert_eq!(
             row,
             "| `w:1` | `w:2` | `Deployment/web` | `a??@everyone ![](http://x)?.yaml:7` |"
         );
         let hostile: Vec<_> = (0..500).map(|_| ("f", "1", "2")).collect();
-        assert!(body(&files(&hostile), "a/b").contains("And 400 more."));
+        assert!(body(&files(&hostile), &[], "a/b").contains("And 400 more."));
     }
 
     #[test]

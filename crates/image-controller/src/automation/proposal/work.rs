@@ -1,7 +1,9 @@
 //! What all groups of changes of a run share.
 
+use std::sync::Arc;
+
 use api::delivery::PullRequestSpec;
-use api::image::ImageUpdateAutomation;
+use api::image::{ImagePolicy, ImageUpdateAutomation};
 use change_policy::mark::Commit as Mark;
 use forge::Forge;
 use git_client::ObjectId;
@@ -19,6 +21,8 @@ pub(super) struct Group {
     pub(super) branch: String,
     /// Name of the policy; None for all.
     pub(super) policy: Option<String>,
+    /// All of them.
+    pub(super) policies: Vec<Arc<ImagePolicy>>,
     pub(super) values: update::Values,
 }
 

@@ -1,0 +1,292 @@
+//! Where the images of a change come from: their source, its commits, their age, and who vouches for them.
+//!
+//! The labels of an image are the words of whoever built it, and are shown as such: as text that is no mark-up, and as links
+//! only where they are plain https addresses. What cannot be read is left out; no change waits for it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::image::{ImagePolicy, ImageRef};
+use forge::web::Pages;
+use image_policy::demand;
+use jiff::Timestamp;
+use kube::ResourceExt as _;
+use oci_client::registry::Repository;
+use yaml_setters::Change;
+
+use super::words::{Files, code};
+use crate::automation::update;
+use crate::context::Context;
+use crate::policy::{self, repository_of};
+use crate::repository::{canonical_name, parse_image, registry};
+
+/// Images that are described. Each costs the registry a few requests.
+const MAX_IMAGES: usize = 20;
+/// All registries together may take so long.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Characters of a commit that are shown.
+const SHOWN: usize = 7;
+
+const SOURCE: &str = "org.opencontainers.image.source";
+const REVISION: &str = "org.opencontainers.image.revision";
+const CREATED: &str = "org.opencontainers.image.created";
+
+/// What is known of a new image.
+#[derive(Debug, Default)]
+pub(super) struct Origin {
+    /// With its tag.
+    image: String,
+    digest: Option<String>,
+    labels: BTreeMap<String, String>,
+    /// The commit that the image before was built from.
+    old_revision: Option<String>,
+    first_seen: Option<Timestamp>,
+    is_verified: bool,
+}
+
+/// Finds where the new images of a change come from.
+pub(super) async fn find(policies: &[Arc<ImagePolicy>], files: &Files, context: &Context) -> Vec<Origin> {
+    let old: BTreeMap<&str, &Change> = files
+        .values()
+        .flatten()
+        .map(|change| (update::policy_of(&change.setter), change))
+        .collect();
+    let deadline = tokio::time::Instant::now() + TIMEOUT;
+    let mut origins = Vec::new();
+    for policy in policies {
+        let Some(change) = old.get(&*update::key(policy)) else {
+            continue;
+        };
+        let Some(image) = policy
+            .status
+            .as_ref()
+            .and_then(|status| status.latest_ref.as_ref())
+        else {
+            continue;
+        };
+        if origins.len() == MAX_IMAGES {
+            break;
+        }
+        let looking = tokio::time::timeout_at(deadline, one(policy, image, change, context));
+        match looking.await {
+            Ok(Ok(origin)) => origins.push(origin),
+            Ok(Err(error)) => {
+                let name = policy.name_any();
+                tracing::debug!(%error, "the image of ImagePolicy {name} is not described");
+            }
+            Err(_) => break,
+        }
+    }
+    origins
+}
+
+/// Why nothing is said of an image.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error(transparent)]
+    Policy(#[from] policy::Error),
+    #[error("{0}")]
+    Name(String),
+    #[error(transparent)]
+    Registry(#[from] registry::Error),
+    #[error(transparent)]
+    Pull(#[from] oci_client::PullError),
+    #[error(transparent)]
+    Image(#[from] oci_client::ImageError),
+}
+
+async fn one(
+    policy: &ImagePolicy,
+    image: &ImageRef,
+    change: &Change,
+    context: &Context,
+) -> Result<Origin, Error> {
+    // With the credentials of the ImageRepository, as at each look of the policy: what may not be read then is not read now.
+    let repository = policy::allowed_repository(policy, context).await?;
+    let name = parse_image(&repository.spec.image).map_err(|error| Error::Name(error.to_string()))?;
+    let canonical = canonical_name(&name);
+    let remote = registry::repository(&repository, name, context).await?;
+    let labels = labels(&remote, image.digest.as_deref(), &image.tag).await?;
+    let old_revision = match before(change, &image.name) {
+        Some((tag, digest)) => self::labels(&remote, digest, tag).await.ok(),
+        None => None,
+    };
+    let known = context.tags.get(
+        &repository_of(policy),
+        &repository.uid().unwrap_or_default(),
+        &canonical,
+    );
+    let look = known.as_ref().and_then(|known| known.look(&image.tag));
+    let same = look.filter(|look| image.digest.as_ref().is_none_or(|digest| *digest == look.digest));
+    Ok(Origin {
+        image: format!("{}:{}", image.name, image.tag),
+        digest: image.digest.clone(),
+        old_revision: old_revision.and_then(|mut labels| labels.remove(REVISION)),
+        labels,
+        first_seen: same.map(|look| look.since),
+        is_verified: policy.annotations().contains_key(demand::VERIFY),
+    })
+}
+
+async fn labels(
+    remote: &Repository,
+    digest: Option<&str>,
+    tag: &str,
+) -> Result<BTreeMap<String, String>, Error> {
+    let digest = match digest.and_then(|digest| digest.parse().ok()) {
+        Some(digest) => digest,
+        None => oci_client::digest_of_tag(remote, tag).await?,
+    };
+    Ok(oci_client::labels(remote, digest).await?)
+}
+
+/// Tag and digest that a changed value had: it is an image of this name, a tag, or a digest.
+fn before<'c>(change: &'c Change, name: &str) -> Option<(&'c str, Option<&'c str>)> {
+    let old = match change.old.strip_prefix(name) {
+        Some(rest) => rest.trim_start_matches(':'),
+        None => &change.old,
+    };
+    if old.starts_with("sha256:") {
+        return Some(("", Some(old)));
+    }
+    let (tag, digest) = match old.split_once('@') {
+        Some((tag, digest)) => (tag, Some(digest)),
+        None => (old, None),
+    };
+    (digest.is_some() || oci_client::is_tag(tag)).then_some((tag, digest))
+}
+
+impl Origin {
+    /// What is known, in Markdown; empty if there is nothing but the name.
+    pub(super) fn text(&self) -> String {
+        let label = |name: &str| {
+            self.labels
+                .get(name)
+                .map(String::as_str)
+                .filter(|text| !text.is_empty())
+        };
+        let mut lines = Vec::new();
+        if let Some(digest) = &self.digest {
+            lines.push(format!("digest {}", code(digest)));
+        }
+        let pages = label(SOURCE).and_then(Pages::parse);
+        if let Some(source) = label(SOURCE) {
+            let shown = pages.as_ref().map(|pages| format!("<{}>", pages.root()));
+            lines.push(format!(
+                "built from {}, as its labels say",
+                shown.unwrap_or_else(|| code(source))
+            ));
+        }
+        if let Some(revision) = label(REVISION) {
+            let short: String = revision.chars().take(SHOWN).collect();
+            let page = pages.as_ref().and_then(|pages| pages.commit(revision));
+            lines.push(match page {
+                Some(page) => format!("commit [{}]({page})", code(&short)),
+                None => format!("commit {}", code(revision)),
+            });
+            if let Some(old) = self.old_revision.as_deref().filter(|old| *old != revision)
+                && let Some(page) = pages.as_ref().and_then(|pages| pages.compare(old, revision))
+            {
+                lines.push(format!("changes since the image before: <{page}>"));
+            }
+        }
+        if let Some(time) = self.first_seen {
+            lines.push(format!("in the registry since {time} at the latest"));
+        } else if let Some(time) = label(CREATED) {
+            lines.push(format!("built at {}, as its labels say", code(time)));
+        }
+        if self.is_verified {
+            lines.push(format!(
+                "its signature is verified (`{}` of the ImagePolicy)",
+                demand::VERIFY
+            ));
+        }
+        if lines.is_empty() {
+            return String::new();
+        }
+        let lines: String = lines.iter().map(|line| format!("- {line}\n")).collect();
+        format!("\n**{}**\n{lines}", code(&self.image))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use yaml_setters::ObjectIdentifier;
+
+    fn origin(labels: &[(&str, &str)], old: Option<&str>) -> String {
+        let labels = labels
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        let origin = Origin {
+            image: "h.io/web:2".to_owned(),
+            labels: labels.collect(),
+            old_revision: old.map(str::to_owned),
+            ..Origin::default()
+        };
+        origin.text()
+    }
+
+    #[test]
+    fn source_and_commits_are_links() {
+        let text = origin(
+            &[
+                (SOURCE, "https://github.com/o/web"),
+                (REVISION, "bbbbbbbbbb"),
+                (CREATED, "2026-11-25T00:00:00Z"),
+            ],
+            Some("aaaaaaaaaa"),
+        );
+        assert_eq!(
+            text,
+            "\n**`h.io/web:2`**\n- built from <https://github.com/o/web>, as its labels say\n\
+             - commit [`bbbbbbb`](https://github.com/o/web/commit/bbbbbbbbbb)\n\
+             - changes since the image before: <https://github.com/o/web/compare/aaaaaaaaaa...bbbbbbbbbb>\n\
+             - built at `2026-11-25T00:00:00Z`, as its labels say\n"
+        );
+        assert_eq!(origin(&[], Some("aaaaaaaaaa")), "");
+    }
+
+    #[test]
+    fn labels_are_no_mark_up() {
+        let hostile = "https://h/r)\n@everyone ![](x)`|<img src=x>";
+        let text = origin(
+            &[(SOURCE, hostile), (REVISION, hostile), (CREATED, hostile)],
+            Some(hostile),
+        );
+        let lines: Vec<_> = text.trim().lines().collect();
+        assert_eq!(lines.len(), 4, "{text}");
+        for line in &lines[1..] {
+            assert!(
+                line.contains("`https://h/r)@everyone ![](x)??<img src=x>`")
+                    || line.starts_with("- commit `"),
+                "{line}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_value_before_is_an_image_a_tag_or_a_digest() {
+        let before = |old: &str| {
+            let change = Change {
+                object: ObjectIdentifier::default(),
+                old: old.to_owned(),
+                new: String::new(),
+                setter: String::new(),
+                line: 1,
+            };
+            super::before(&change, "h.io/web")
+                .map(|(tag, digest)| (tag.to_owned(), digest.map(str::to_owned)))
+        };
+        let digest = Some("sha256:1".to_owned());
+        assert_eq!(before("h.io/web:1.0"), Some(("1.0".to_owned(), None)));
+        assert_eq!(
+            before("h.io/web:1.0@sha256:1"),
+            Some(("1.0".to_owned(), digest.clone()))
+        );
+        assert_eq!(before("1.0"), Some(("1.0".to_owned(), None)));
+        assert_eq!(before("sha256:1"), Some((String::new(), digest)));
+        assert_eq!(before("other.io/x:1.0"), None);
+    }
+}
