@@ -26,21 +26,31 @@ impl Scene {
         self.said(Command::new(program("windlass")?), arguments).await
     }
 
+    /// Runs our command without a cluster; what it says.
+    pub async fn run(&self, arguments: &[&str]) -> Result<String> {
+        let mut command = Command::new(program("windlass")?);
+        command.args(arguments);
+        said(command).await
+    }
+
     async fn said(&self, mut command: Command, arguments: &[&str]) -> Result<String> {
-        let home = testkit::scratch::directory("home")?;
         command
             .args(arguments)
             .arg("--kubeconfig")
             .arg(self.world.control_plane.kubeconfig_path())
-            .args(["--namespace", &self.namespace])
-            .env("HOME", home.path())
-            .stdin(Stdio::null());
-        let shown = format!("{command:?}");
-        let output = tokio::task::spawn_blocking(move || command.output()).await??;
-        let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-        ensure!(output.status.success(), "{shown} failed:\n{text}");
-        Ok(text)
+            .args(["--namespace", &self.namespace]);
+        said(command).await
     }
+}
+
+async fn said(mut command: Command) -> Result<String> {
+    let home = testkit::scratch::directory("home")?;
+    command.env("HOME", home.path()).stdin(Stdio::null());
+    let shown = format!("{command:?}");
+    let output = tokio::task::spawn_blocking(move || command.output()).await??;
+    let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    ensure!(output.status.success(), "{shown} failed:\n{text}");
+    Ok(text)
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod leases;
 mod proposals;
 mod races;
 mod registries;
+mod released;
 mod way_back;
 mod whole;
 mod world;

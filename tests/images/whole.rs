@@ -14,13 +14,13 @@ use testkit::{Controller, wait_for};
 use crate::proposals::{BASE, Shop};
 use crate::world::{PATIENCE, Scene, play};
 
-const NOTIFICATION: &str = "notification.toolkit.fluxcd.io/v1";
+pub const NOTIFICATION: &str = "notification.toolkit.fluxcd.io/v1";
 const TOKEN: &str = "the-token-of-the-receivers";
 /// Objects with this label belong to the controllers of this story: other stories count what is fetched.
-const WHOLE: &str = "images.example.com/whole";
+pub const WHOLE: &str = "images.example.com/whole";
 
 /// A ConfigMap with the image in it: what matters here is that it arrives.
-fn manifest(scene: &Scene, tag: &str) -> String {
+pub fn manifest(scene: &Scene, tag: &str) -> String {
     let image = scene.image("web");
     format!(
         "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web\n  namespace: {0}\ndata:\n  image: {image}:{tag} # \
@@ -30,7 +30,7 @@ fn manifest(scene: &Scene, tag: &str) -> String {
 }
 
 /// A Receiver that wakes an object; the path of its hook.
-async fn receiver(scene: &Scene, name: &str, kind: &str, object: &str) -> Result<String> {
+pub async fn receiver(scene: &Scene, name: &str, kind: &str, object: &str) -> Result<String> {
     let receiver = json!({
         "apiVersion": NOTIFICATION,
         "kind": "Receiver",
@@ -47,7 +47,7 @@ async fn receiver(scene: &Scene, name: &str, kind: &str, object: &str) -> Result
     Ok(text(&receiver, "/status/webhookPath").to_owned())
 }
 
-async fn hook(shop: &Shop, url: &str, events: &[&str]) -> Result<()> {
+pub async fn hook(shop: &Shop, url: &str, events: &[&str]) -> Result<()> {
     let hook = json!({
         "type": "gitea",
         "active": true,
@@ -61,14 +61,14 @@ async fn hook(shop: &Shop, url: &str, events: &[&str]) -> Result<()> {
     Ok(())
 }
 
-async fn delivered(scene: &Scene, tag: &str) -> Result<()> {
+pub async fn delivered(scene: &Scene, tag: &str) -> Result<()> {
     let maps = objects::api(&scene.client, "v1", "ConfigMap", &scene.namespace);
     let image = format!("{}:{tag}", scene.image("web"));
     let has = |map: &DynamicObject| text(map, "/data/image") == image;
     wait_for(&maps, "web", has, PATIENCE).await.map(drop)
 }
 
-async fn opened(shop: &Shop, number: u64) -> Result<()> {
+pub async fn opened(shop: &Shop, number: u64) -> Result<()> {
     let opening = async {
         loop {
             if shop.requests().await?.iter().any(|one| one["number"] == number) {
@@ -80,17 +80,22 @@ async fn opened(shop: &Shop, number: u64) -> Result<()> {
     tokio::time::timeout(PATIENCE, opening).await?
 }
 
-#[test]
-fn a_pushed_image_is_delivered_after_its_merge() {
-    play("whole", async |scene| {
-        let shop = Shop::open(&scene, &[("app/map.yaml", &manifest(&scene, "0.1.0"))]).await?;
+/// The controllers that deliver what is merged, and the objects that name it.
+pub struct Cluster {
+    pub hooks: Controller,
+    _source: Controller,
+    _apply: Controller,
+}
+
+impl Cluster {
+    pub async fn start(scene: &Scene, shop: &Shop) -> Result<Self> {
         let kubeconfig = scene.world.control_plane.kubeconfig_path();
         let own = || ControllerOptions {
             flags: vec![format!("--watch-label-selector={WHOLE}=true")],
             ..ControllerOptions::default()
         };
         let source = Controller::start_source(kubeconfig, own()).await?;
-        let _apply = Controller::start_apply(kubeconfig, &source, own()).await?;
+        let apply = Controller::start_apply(kubeconfig, &source, own()).await?;
         let hooks = Controller::start_notification(kubeconfig, own()).await?;
         let url = format!("{}/{}.git", shop.gitea.url(), shop.repository);
         let git = objects::git_repository(&scene.namespace, "app", &url, BASE);
@@ -99,7 +104,7 @@ fn a_pushed_image_is_delivered_after_its_merge() {
             objects::kustomization(&scene.namespace, "app", ("GitRepository", "app"), "./app");
         for mut object in [git, kustomization] {
             object["metadata"]["labels"] = json!({WHOLE: "true"});
-            apply(&scene.client, &object).await?;
+            objects::apply(&scene.client, &object).await?;
         }
         let secret: Value = json!({
             "apiVersion": "v1",
@@ -107,7 +112,20 @@ fn a_pushed_image_is_delivered_after_its_merge() {
             "metadata": {"name": "hooks", "namespace": scene.namespace},
             "stringData": {"token": TOKEN},
         });
-        apply(&scene.client, &secret).await?;
+        objects::apply(&scene.client, &secret).await?;
+        Ok(Self {
+            hooks,
+            _source: source,
+            _apply: apply,
+        })
+    }
+}
+
+#[test]
+fn a_pushed_image_is_delivered_after_its_merge() {
+    play("whole", async |scene| {
+        let shop = Shop::open(&scene, &[("app/map.yaml", &manifest(&scene, "0.1.0"))]).await?;
+        let cluster = Cluster::start(&scene, &shop).await?;
         scene.push("web", &["0.1.0"]).await?;
         let any = json!({"policy": {"semver": {"range": "*"}}});
         scene.follow("web", any).await?;
@@ -115,7 +133,7 @@ fn a_pushed_image_is_delivered_after_its_merge() {
         let pushed = receiver(&scene, "image", "ImageRepository", "web").await?;
         let merged = receiver(&scene, "source", "GitRepository", "app").await?;
         let proposed = receiver(&scene, "automation", "ImageUpdateAutomation", "auto").await?;
-        let url = hooks.receiver_url();
+        let url = cluster.hooks.receiver_url();
         hook(&shop, &format!("{url}{merged}"), &["push"]).await?;
         hook(&shop, &format!("{url}{proposed}"), &["pull_request_only"]).await?;
         delivered(&scene, "0.1.0").await?;
