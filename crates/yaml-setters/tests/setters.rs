@@ -230,3 +230,34 @@ proptest! {
         }
     }
 }
+
+/// Markers of pipelines name a pipeline and an environment, and perhaps a field, as Weave's do.
+#[test]
+fn markers_of_promotions_are_set_by_the_same_editor() {
+    let setters: Setters = [
+        ("ns:app:prod", "1.2.0"),
+        ("ns:app:prod:image", "h/app:1.2.0@sha256:1"),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .into();
+    let text = "a: 1.1.0 # {\"$promotion\": \"ns:app:prod\"}\nb: \"h/app:1.1.0\" # {\"$promotion\": \"ns:app:prod:image\"}\n\
+                c: 1.1.0 # {\"$promotion\": \"ns:app:dev\"}\nd: 1.1.0 # {\"$imagepolicy\": \"ns:app:prod\"}\n";
+    let update = update(text, "$promotion", &setters).unwrap();
+    let expected =
+        text.replacen("a: 1.1.0", "a: 1.2.0", 1)
+            .replacen("h/app:1.1.0", "h/app:1.2.0@sha256:1", 1);
+    assert_eq!(update.text.as_deref(), Some(&*expected));
+    let outcomes: Vec<_> = update
+        .markers
+        .iter()
+        .map(|marker| (marker.line, marker.outcome))
+        .collect();
+    assert_eq!(
+        outcomes,
+        [
+            (1, Outcome::Changed),
+            (2, Outcome::Changed),
+            (3, Outcome::UnknownSetter)
+        ]
+    );
+}
