@@ -25,6 +25,16 @@ pub use package::{PACKAGES, Package};
 
 pub use folders::{hack_directory, repository_root};
 
+/// The source of Flux's image-automation-controller, whose test data ours must set in the same way: a folder of files that
+/// nobody may write to.
+///
+/// # Errors
+/// When Go does not download it.
+pub fn image_automation_source() -> Result<PathBuf> {
+    let module = go_module::GoModule::read(&hack_directory().join("image-automation"))?;
+    module.download("github.com/fluxcd/image-automation-controller")
+}
+
 /// A program that is built from `hack/go.mod`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tool {

@@ -3,7 +3,7 @@
 //! Its go.mod has replacements, which count only in the main module, so it is built inside a copy of its own folder. The
 //! copy stays: the program reads templates and translations from it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
@@ -39,7 +39,7 @@ pub fn gitea() -> Result<Gitea> {
         let source = copy.path().join("source");
         run(Command::new("cp")
             .arg("-r")
-            .arg(downloaded(&module)?)
+            .arg(module.download(MODULE)?)
             .arg(&source))?;
         run(Command::new("chmod").arg("-R").arg("u+w").arg(&source))?;
         let mut go = Command::new("go");
@@ -66,20 +66,6 @@ pub fn gitea() -> Result<Gitea> {
         std::fs::rename(&files, &gitea.files).context("failed to put Gitea's files in place")
     })?;
     Ok(gitea)
-}
-
-/// The folder of the module in Go's cache.
-fn downloaded(module: &GoModule) -> Result<PathBuf> {
-    let mut go = Command::new("go");
-    go.current_dir(&module.directory)
-        .args(["mod", "download", "-json", MODULE])
-        .env_remove("GOFLAGS");
-    let answer: serde_json::Value =
-        serde_json::from_slice(&run(&mut go)?).context("go mod download printed no JSON")?;
-    let folder = answer["Dir"]
-        .as_str()
-        .context("go mod download names no folder")?;
-    Ok(Path::new(folder).to_owned())
 }
 
 fn run(command: &mut Command) -> Result<Vec<u8>> {

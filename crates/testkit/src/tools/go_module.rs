@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 
 /// The parsed part of a go.mod file.
 #[derive(Debug)]
@@ -53,6 +54,24 @@ impl GoModule {
             }
         }
         module
+    }
+
+    /// Has Go download a required module, whose hash `go.sum` pins; its folder in Go's cache.
+    pub(super) fn download(&self, name: &str) -> Result<PathBuf> {
+        let mut go = Command::new("go");
+        let download = go
+            .current_dir(&self.directory)
+            .args(["mod", "download", "-json", name]);
+        let output = download.env_remove("GOFLAGS").output();
+        let output = output.with_context(|| format!("failed to run go, which downloads {name}"))?;
+        let problem = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "failed to download {name}: {problem}");
+        let answer: serde_json::Value =
+            serde_json::from_slice(&output.stdout).context("go mod download printed no JSON")?;
+        let folder = answer["Dir"]
+            .as_str()
+            .context("go mod download names no folder")?;
+        Ok(Path::new(folder).to_owned())
     }
 
     /// The version that is required of the module `name`.
