@@ -6,7 +6,7 @@
 //! place of all others, and so are all together: the oldest goes first.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use git_client::{Checkout, ObjectId};
 
@@ -56,45 +56,146 @@ impl Place {
 
 /// All that is kept. Clones are handles to the same.
 #[derive(Clone, Default)]
-pub(crate) struct Store(Arc<Mutex<Shelf>>);
-
-#[derive(Default)]
-struct Shelf {
-    /// With the number of the turn in which it was put there.
-    kept: HashMap<Place, (u64, Kept)>,
-    turn: u64,
-}
+pub(crate) struct Store(Arc<Mutex<Shelf<Kept>>>);
 
 impl Store {
     /// Takes out what is kept for a place.
     pub(super) fn take(&self, place: &Place) -> Option<Kept> {
-        let mut shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        shelf.kept.remove(place).map(|(_, kept)| kept)
+        self.locked().take(place)
     }
 
     /// Keeps a commit, and drops older ones if all together are too large.
     pub(super) fn put(&self, place: Place, kept: Kept) {
-        let mut shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Another branch of the same automation is not needed any more.
-        shelf.kept.retain(|other, _| other.owner != place.owner);
-        if kept.checkout.pack.advances() > MAX_ADVANCES || kept.size() > MAX_BYTES_OF_ONE {
-            return;
-        }
-        shelf.turn += 1;
-        let turn = shelf.turn;
-        shelf.kept.insert(place, (turn, kept));
-        while shelf.kept.values().map(|(_, kept)| kept.size()).sum::<u64>() > MAX_BYTES {
-            let oldest = shelf.kept.iter().min_by_key(|(_, (turn, _))| *turn);
-            let Some(oldest) = oldest.map(|(place, _)| place.clone()) else {
-                return;
-            };
-            shelf.kept.remove(&oldest);
-        }
+        let size = match kept.checkout.pack.advances() {
+            0..=MAX_ADVANCES => kept.size(),
+            _ => u64::MAX,
+        };
+        self.locked().put(place, kept, size);
     }
 
     /// Drops what is kept for an automation that is gone.
     pub(super) fn forget(&self, uid: &str) {
-        let mut shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        shelf.kept.retain(|place, _| place.owner != uid);
+        self.locked().forget(uid);
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Shelf<Kept>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One thing for each place, bounded. Pure.
+struct Shelf<T> {
+    kept: HashMap<Place, Slot<T>>,
+    turn: u64,
+}
+
+struct Slot<T> {
+    thing: T,
+    /// In bytes.
+    size: u64,
+    /// When it was put there.
+    turn: u64,
+}
+
+impl<T> Default for Shelf<T> {
+    fn default() -> Self {
+        Self {
+            kept: HashMap::new(),
+            turn: 0,
+        }
+    }
+}
+
+impl<T> Shelf<T> {
+    fn take(&mut self, place: &Place) -> Option<T> {
+        self.kept.remove(place).map(|slot| slot.thing)
+    }
+
+    fn put(&mut self, place: Place, thing: T, size: u64) {
+        // Another branch of the same automation is not needed any more.
+        self.forget(&place.owner);
+        if size > MAX_BYTES_OF_ONE {
+            return;
+        }
+        self.turn += 1;
+        let turn = self.turn;
+        self.kept.insert(place, Slot { thing, size, turn });
+        while self.kept.values().map(|slot| slot.size).sum::<u64>() > MAX_BYTES {
+            let oldest = self.kept.iter().min_by_key(|(_, slot)| slot.turn);
+            let Some(oldest) = oldest.map(|(place, _)| place.clone()) else {
+                return;
+            };
+            self.kept.remove(&oldest);
+        }
+    }
+
+    fn forget(&mut self, owner: &str) {
+        self.kept.retain(|place, _| place.owner != owner);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn place(owner: &str, branch: &str) -> Place {
+        Place::new(Some(owner), "https://h/r", branch).unwrap()
+    }
+
+    #[test]
+    fn one_place_of_an_automation_is_kept_and_taken_once() {
+        let mut shelf = Shelf::default();
+        shelf.put(place("a", "main"), 1, MIB);
+        shelf.put(place("b", "main"), 2, MIB);
+        shelf.put(place("a", "dev"), 3, MIB);
+        assert_eq!(
+            shelf.take(&place("a", "main")),
+            None,
+            "the automation went on to another branch"
+        );
+        assert_eq!(shelf.take(&place("a", "dev")), Some(3));
+        assert_eq!(shelf.take(&place("a", "dev")), None);
+        shelf.forget("b");
+        assert_eq!(shelf.take(&place("b", "main")), None);
+        assert!(Place::new(None, "https://h/r", "main").is_none());
+    }
+
+    #[test]
+    fn nobody_gets_what_another_automation_keeps() {
+        let mut shelf = Shelf::default();
+        shelf.put(place("victim", "main"), 1, MIB);
+        assert_eq!(
+            shelf.take(&place("thief", "main")),
+            None,
+            "the same repository and branch"
+        );
+        assert_eq!(shelf.take(&place("victim", "main")), Some(1));
+    }
+
+    #[test]
+    fn the_oldest_goes_when_all_are_too_large_and_a_large_one_is_never_kept() {
+        let mut shelf = Shelf::default();
+        for owner in ["a", "b", "c", "d"] {
+            shelf.put(place(owner, "main"), owner, MAX_BYTES_OF_ONE);
+        }
+        shelf.put(place("a", "main"), "again", MAX_BYTES_OF_ONE);
+        shelf.put(place("e", "main"), "e", 1);
+        assert_eq!(
+            shelf.take(&place("b", "main")),
+            None,
+            "the one that was put there first"
+        );
+        for (owner, thing) in [("a", "again"), ("c", "c"), ("d", "d"), ("e", "e")] {
+            assert_eq!(shelf.take(&place(owner, "main")), Some(thing));
+        }
+        shelf.put(place("f", "main"), "f", MIB);
+        shelf.put(place("f", "main"), "larger", MAX_BYTES_OF_ONE + 1);
+        assert_eq!(
+            shelf.take(&place("f", "main")),
+            None,
+            "neither the large one nor what it replaces"
+        );
     }
 }

@@ -198,7 +198,7 @@ impl Origin {
         }
         if self.is_verified {
             lines.push(format!(
-                "its signature is verified (`{}` of the ImagePolicy)",
+                "chosen only with a verified signature (`{}` of the ImagePolicy)",
                 demand::VERIFY
             ));
         }
