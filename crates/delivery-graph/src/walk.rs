@@ -296,7 +296,7 @@ pub fn about(role: &'static str, id: &ObjectId, object: &Value) -> Finding {
     Finding {
         reason: condition.reason.to_owned(),
         message: if state == State::Ready {
-            String::new()
+            standing(object)
         } else {
             message
         },
@@ -310,6 +310,17 @@ pub fn about(role: &'static str, id: &ObjectId, object: &Value) -> Finding {
         url: text(object, "/spec/url").to_owned(),
         ..finding(id.to_string(), role, state)
     }
+}
+
+/// What an object that is ready still waits for: the pull requests of an automation, and its markers without effect.
+fn standing(object: &Value) -> String {
+    if text(object, "/kind") != "ImageUpdateAutomation" {
+        return String::new();
+    }
+    let notes = ["Proposed", "MarkersIgnored"].map(|kind| object::condition(object, kind));
+    let notes = notes.into_iter().flatten().filter(|note| note.status == "True");
+    let lines = notes.flat_map(|note| note.message.lines().map(one_line));
+    lines.collect::<Vec<_>>().join("; ")
 }
 
 /// The commit behind an artifact whose revision is none.

@@ -232,3 +232,20 @@ fn what_several_wait_for_is_told_once() {
     assert_eq!(text.matches("does not exist").count(), 2);
     assert_eq!(text.matches("\ncause: ").count(), 1);
 }
+
+#[test]
+fn an_automation_that_is_ready_says_what_is_proposed_and_which_markers_do_nothing() {
+    let conditions = json!([
+        {"type": "Ready", "status": "True", "reason": "Succeeded", "message": "pull request 7 is open"},
+        {"type": "Proposed", "status": "True", "reason": "PullRequestOpen", "message": "pull request 7 (https://h/7) is open\npull request 8 is open, waits for ci"},
+        {"type": "MarkersIgnored", "status": "True", "reason": "MarkersIgnored", "message": "a.yaml:3: the marker names 'x'"},
+    ]);
+    let more = json!({"spec": {"sourceRef": {"kind": "GitRepository", "name": "app"}}, "status": {"conditions": conditions}});
+    let automation = object("ImageUpdateAutomation", "auto", READY, more);
+    let text = printed(&[automation, source(READY, "main@sha1:1")]);
+    assert_eq!(
+        text,
+        "ImageUpdateAutomation/shop/auto: ready\n  \
+         pull request 7 (https://h/7) is open; pull request 8 is open, waits for ci; a.yaml:3: the marker names 'x'\n"
+    );
+}
