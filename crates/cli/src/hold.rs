@@ -112,6 +112,7 @@ pub(crate) fn hold(flags: &Hold) -> Result<(), Failure> {
             tag: tag.clone(),
             reason: flags.reason.clone(),
             since: now(),
+            ..hold::Hold::default()
         };
         holds
             .add(held)

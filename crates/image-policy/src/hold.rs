@@ -1,4 +1,4 @@
-//! Tags that people hold back: a policy passes over them until they are released.
+//! Tags that people hold back: a policy passes over them until they are released. A tag that moves may be held at one digest.
 
 use std::fmt;
 
@@ -10,14 +10,22 @@ pub const ANNOTATION: &str = "windlass.dev/held-tags";
 const MAX_HOLDS: usize = 100;
 /// Characters of a tag, as registries have it.
 const MAX_TAG: usize = 128;
+/// Characters of a digest.
+const MAX_DIGEST: usize = 140;
 /// Characters of a reason.
 const MAX_REASON: usize = 500;
 
 /// One tag, and why it is held.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hold {
     /// The tag.
     pub tag: String,
+    /// The digest at which the tag is held; empty if it is whatever it points to.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub digest: String,
+    /// The digest that is chosen in its place; empty if none is known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub instead: String,
     /// Why, in the words of who held it.
     #[serde(default)]
     pub reason: String,
@@ -48,9 +56,28 @@ impl Holds {
         Ok(Self(holds))
     }
 
-    /// The hold of a tag.
+    /// The hold of a tag, whatever it points to.
     pub fn get(&self, tag: &str) -> Option<&Hold> {
-        self.0.iter().find(|hold| hold.tag == tag)
+        self.0
+            .iter()
+            .find(|hold| hold.tag == tag && hold.digest.is_empty())
+    }
+
+    /// The hold of a tag at this digest alone.
+    pub fn get_digest(&self, tag: &str, digest: &str) -> Option<&Hold> {
+        let is_held = |hold: &&Hold| hold.tag == tag && !digest.is_empty() && hold.digest == digest;
+        self.0.iter().find(is_held)
+    }
+
+    /// The hold of an image: of its tag, or of its tag at its digest.
+    pub fn get_image(&self, tag: &str, digest: Option<&str>) -> Option<&Hold> {
+        let at_digest = || self.get_digest(tag, digest.unwrap_or_default());
+        self.get(tag).or_else(at_digest)
+    }
+
+    /// Returns whether a tag is held at one digest.
+    pub fn has_digests(&self) -> bool {
+        self.0.iter().any(|hold| !hold.digest.is_empty())
     }
 
     /// Returns whether nothing is held.
@@ -74,7 +101,11 @@ impl Holds {
         if hold.reason.chars().count() > MAX_REASON {
             return Err(Error(format!("a reason has at most {MAX_REASON} characters")));
         }
-        self.0.retain(|known| known.tag != hold.tag);
+        if hold.digest.len() > MAX_DIGEST || hold.instead.len() > MAX_DIGEST {
+            return Err(Error(format!("a digest has at most {MAX_DIGEST} characters")));
+        }
+        self.0
+            .retain(|known| known.tag != hold.tag || known.digest != hold.digest);
         if self.0.len() >= MAX_HOLDS {
             return Err(Error(format!("it has {MAX_HOLDS} already")));
         }
@@ -106,6 +137,9 @@ impl fmt::Display for Hold {
             text.chars().filter(|c| !c.is_control()).take(longest).collect()
         };
         f.write_str("held")?;
+        if !self.digest.is_empty() {
+            write!(f, " at {}", line(&self.digest, MAX_DIGEST))?;
+        }
         if !self.since.is_empty() {
             write!(f, " since {}", line(&self.since, 40))?;
         }
@@ -125,6 +159,7 @@ mod tests {
             tag: tag.to_owned(),
             reason: reason.to_owned(),
             since: "2026-11-24T09:00:00Z".to_owned(),
+            ..Hold::default()
         }
     }
 
@@ -146,6 +181,38 @@ mod tests {
         assert!(read.get("1.1.0").is_none() && !read.is_empty());
         assert_eq!(read.release(None).len(), 1);
         assert_eq!(Holds::parse(None).unwrap(), read);
+    }
+
+    #[test]
+    fn a_tag_that_moves_is_held_at_one_digest() {
+        let mut holds = Holds::default();
+        let at = |digest: &str, instead: &str| Hold {
+            digest: digest.to_owned(),
+            instead: instead.to_owned(),
+            ..hold("released", "errors")
+        };
+        holds.add(at("sha256:2", "sha256:1")).unwrap();
+        holds.add(at("sha256:3", "sha256:1")).unwrap();
+        let read = Holds::parse(holds.annotation().as_deref()).unwrap();
+        assert_eq!(read, holds);
+        assert!(read.get("released").is_none() && read.has_digests());
+        assert_eq!(
+            read.get_digest("released", "sha256:3").unwrap().instead,
+            "sha256:1"
+        );
+        assert_eq!(
+            read.get_image("released", Some("sha256:2")).unwrap().to_string(),
+            "held at sha256:2 since 2026-11-24T09:00:00Z: errors"
+        );
+        for image in [
+            ("released", Some("sha256:1")),
+            ("released", None),
+            ("other", Some("sha256:2")),
+        ] {
+            assert_eq!(read.get_image(image.0, image.1), None, "{image:?}");
+        }
+        assert_eq!(holds.release(Some("released")).len(), 2);
+        assert!(holds.add(at(&"x".repeat(141), "")).is_err());
     }
 
     #[test]
