@@ -7,6 +7,7 @@ use testkit::Controller;
 use testkit::controller::ControllerOptions;
 use testkit::git::{Change, Repository};
 use testkit::objects::{self, apply, condition, text};
+use testkit::registry::Artifact;
 
 use crate::world::{IMAGE, PATIENCE, Scene, play};
 
@@ -168,6 +169,69 @@ fn what_a_person_takes_back_in_git_stays_so() {
             Ok::<_, anyhow::Error>(())
         };
         tokio::time::timeout(PATIENCE, waiting).await??;
+        Ok(())
+    });
+}
+
+#[test]
+fn a_tag_that_moved_and_is_taken_back_is_held_at_its_digest() {
+    play("moved", async |scene| {
+        let first = scene.push("web", &["released"]).await?;
+        let marker = format!("# {{\"$imagepolicy\": \"{}:web\"}}", scene.namespace);
+        let file = |digest: &str| format!("image: {}:released@{digest} {marker}\n", scene.image("web"));
+        let repository = scene.git(&[("app.yaml", &file(&first))]).await?;
+        let spec =
+            json!({"policy": {"alphabetical": {}}, "digestReflectionPolicy": "Always", "interval": "1h"});
+        scene.follow("web", spec).await?;
+        scene.automate("auto", json!({}), json!({})).await?;
+        let automations = objects::api(&scene.client, IMAGE, "ImageUpdateAutomation", &scene.namespace);
+        let patch = json!({"metadata": {"annotations": {"windlass.dev/hold-reverted": "true"}}});
+        let patch = Patch::Merge(&patch);
+        automations.patch("auto", &PatchParams::default(), &patch).await?;
+        let settled = async |digest: &str| {
+            let has = |object: &DynamicObject| {
+                let annotations = object.metadata.annotations.as_ref();
+                let settled = annotations.and_then(|all| all.get("windlass.dev/settled-tags"));
+                settled.is_some_and(|text| text.contains(&format!("\"digest\":\"{digest}\"")))
+            };
+            scene.wait("ImageUpdateAutomation", "auto", has).await.map(drop)
+        };
+        let moves = async |content: &str| {
+            let image = Artifact::image("linux", "amd64", content)?;
+            let name = format!("{}/web", scene.namespace);
+            let digest = scene.world.registry.push(&name, &["released"], &image).await?;
+            scene.poke("ImagePolicy", "web").await?;
+            Ok::<_, anyhow::Error>(digest)
+        };
+        let chosen = async |digest: &str| {
+            let is_chosen = |object: &DynamicObject| text(object, "/status/latestRef/digest") == digest;
+            scene.wait("ImagePolicy", "web", is_chosen).await
+        };
+        settled(&first).await?;
+        let second = moves("second").await?;
+        settled(&second).await?;
+        let pushed = repository.git(&["show", "main:app.yaml"])?;
+        ensure!(pushed.trim_end() == file(&second).trim_end(), "{pushed}");
+
+        let back = [Change::write("app.yaml", file(&first))];
+        let taken_back = repository.commit("main", "take it back", &back)?;
+        scene.poke("ImageUpdateAutomation", "auto").await?;
+        let policy = chosen(&first).await?;
+        let (_, _, message) = condition(&policy, "TagsHeld").unwrap_or_default();
+        ensure!(
+            message.starts_with(&format!("released is held at {second} since ")),
+            "{message}"
+        );
+        scene.poke("ImagePolicy", "web").await?;
+        scene.poke("ImageUpdateAutomation", "auto").await?;
+        settled(&first).await?;
+        ensure!(repository.resolve("main")? == taken_back, "it was set again");
+
+        // The next one goes on.
+        let third = moves("third").await?;
+        settled(&third).await?;
+        let pushed = repository.git(&["show", "main:app.yaml"])?;
+        ensure!(pushed.trim_end() == file(&third).trim_end(), "{pushed}");
         Ok(())
     });
 }

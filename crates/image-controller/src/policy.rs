@@ -154,10 +154,9 @@ async fn choose(object: &ImagePolicy, context: &Context) -> Result<Choice, Error
             rules,
         });
     }
-    let picked = if rules.demands.is_empty() {
-        candidates.first(&newest.first).await?
-    } else {
-        candidates.eligible(&rules.demands, &newest).await?
+    let picked = match rules.must_inspect() {
+        true => candidates.eligible(&rules, &newest).await?,
+        false => candidates.first(&newest.first).await?,
     };
     let kept = rules.keeps(object, repository, &picked.tag);
     let (image, downgrade) = match kept {

@@ -55,6 +55,8 @@ pub(crate) struct Tally {
     pub(crate) changed: usize,
     /// Values that are what the policy has chosen.
     pub(crate) kept: usize,
+    /// One of the values has the digest of the image, if it has one.
+    pub(crate) has_digest: bool,
 }
 
 /// What is set where.
@@ -115,7 +117,10 @@ pub(crate) fn values<'a>(policies: impl IntoIterator<Item = &'a ImagePolicy>, sc
             continue;
         };
         let key = key(policy);
-        if holds_of(policy).get(&image.tag).is_some() {
+        if holds_of(policy)
+            .get_image(&image.tag, image.digest.as_deref())
+            .is_some()
+        {
             values.held.insert(key);
             continue;
         }
@@ -219,8 +224,8 @@ impl Updated {
             let (line, setter) = (marker.line, marker.setter);
             let policy = policy_of(&setter);
             match marker.outcome {
-                Outcome::Changed => self.tally(policy).changed += 1,
-                Outcome::UpToDate => self.tally(policy).kept += 1,
+                Outcome::Changed => self.tally(&setter).changed += 1,
+                Outcome::UpToDate => self.tally(&setter).kept += 1,
                 Outcome::UnknownSetter if values.held.contains(policy) => {}
                 Outcome::UnknownSetter => self.note(format!(
                     "{path}:{line}: the marker names '{setter}', which is no policy that this automation applies"
@@ -239,8 +244,11 @@ impl Updated {
         }
     }
 
-    fn tally(&mut self, policy: &str) -> &mut Tally {
-        self.tallies.entry(policy.to_owned()).or_default()
+    fn tally(&mut self, setter: &str) -> &mut Tally {
+        let policy = policy_of(setter);
+        let tally = self.tallies.entry(policy.to_owned()).or_default();
+        tally.has_digest |= matches!(&setter[policy.len()..], "" | ":digest");
+        tally
     }
 
     /// Paths and setters are a repository's: what they say is cut, and made fit to be shown.

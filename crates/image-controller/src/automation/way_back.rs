@@ -69,12 +69,37 @@ pub(crate) enum Error {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Settled {
     tag: String,
+    /// If the branch has that, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    digest: Option<String>,
     /// Hash of the first commit that has it; None if it was there before anyone looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     commit: Option<String>,
     /// The tag that the branch had before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     before: Option<String>,
+    /// Its digest.
+    #[serde(default, rename = "beforeDigest", skip_serializing_if = "Option::is_none")]
+    before_digest: Option<String>,
+}
+
+impl Settled {
+    /// What is held of it: the tag, or the tag at its digest if only that changed.
+    fn hold(&self, reason: &str) -> Hold {
+        let (digest, instead) = match (&self.digest, &self.before_digest) {
+            (Some(digest), Some(before)) if self.before.as_ref() == Some(&self.tag) => {
+                (digest.clone(), before.clone())
+            }
+            _ => Default::default(),
+        };
+        Hold {
+            tag: self.tag.clone(),
+            digest,
+            instead,
+            reason: reason.chars().take(MAX_REASON).collect(),
+            since: String::new(),
+        }
+    }
 }
 
 /// What an automation says about holding back.
@@ -93,8 +118,7 @@ pub(super) struct WayBack {
 #[derive(Debug)]
 pub(super) struct Held {
     policy: Arc<ImagePolicy>,
-    tag: String,
-    reason: String,
+    hold: Hold,
 }
 
 impl WayBack {
@@ -134,20 +158,20 @@ impl WayBack {
     /// The choices whose commit was tried by one of the Kustomizations and failed.
     pub(super) fn failed(&self, policies: &[Arc<ImagePolicy>], failures: &[(String, Failed)]) -> Vec<Held> {
         let held = policies.iter().filter_map(|policy| {
-            let (tag, settled) = self.chosen(policy)?;
+            let settled = self.chosen(policy)?;
             let commit = settled.commit.as_deref()?;
             let (delivery, failed) = failures.iter().find(|(_, failed)| failed.commit == commit)?;
             // A step back that fails, too, says that the tag is not to blame. Nothing goes back any further.
-            let was_step_back = settled
-                .before
-                .as_deref()
-                .is_some_and(|before| holds_of(policy).get(before).is_some());
+            let was_step_back = settled.before.as_deref().is_some_and(|before| {
+                let digest = settled.before_digest.as_deref();
+                holds_of(policy).get_image(before, digest).is_some()
+            });
             let line = failed.message.lines().next().unwrap_or_default();
             let reason = format!(
                 "Kustomization {delivery} failed at commit {}: {line}",
                 short(commit)
             );
-            (!was_step_back).then(|| held(policy, tag, &reason))
+            (!was_step_back).then(|| Held::new(policy, settled.hold(&reason)))
         });
         held.collect()
     }
@@ -158,13 +182,13 @@ impl WayBack {
             return Vec::new();
         }
         let held = policies.iter().filter_map(|policy| {
-            let (tag, _) = self.chosen(policy)?;
+            let settled = self.chosen(policy)?;
             let tally = looked.tallies.get(&update::key(policy))?;
             let reason = format!(
                 "it was taken back in Git, by commit {} at the latest",
                 short(&looked.base)
             );
-            (tally.changed > 0 && tally.kept == 0).then(|| held(policy, tag, &reason))
+            (tally.changed > 0 && tally.kept == 0).then(|| Held::new(policy, settled.hold(&reason)))
         });
         held.collect()
     }
@@ -184,7 +208,9 @@ impl WayBack {
             let tag = tag_of(policy);
             let name = policy.name_any();
             let known = settled.get(&name);
+            let digest = digest_of(policy).filter(|_| tally.has_digest).map(str::to_owned);
             let before = known.map(|known| known.tag.clone());
+            let before_digest = known.and_then(|known| known.digest.clone());
             let commit = match (&run.pushed, tally.changed) {
                 (Some(pushed), changed) if changed > 0 => Some(pushed.commit.to_string()),
                 // It came by someone else's hand, such as a merge. Who sees it first cannot know since when it is there.
@@ -192,9 +218,20 @@ impl WayBack {
                 (_, 0) => None,
                 _ => continue,
             };
-            if before.as_deref() != Some(tag) {
+            // A branch that has no digest, or had none, has the tag only.
+            let is_moved = digest.is_some() && before_digest.is_some() && digest != before_digest;
+            if before.as_deref() != Some(tag) || is_moved {
                 let tag = tag.to_owned();
-                settled.insert(name, Settled { tag, commit, before });
+                let now = Settled {
+                    tag,
+                    digest,
+                    commit,
+                    before,
+                    before_digest,
+                };
+                settled.insert(name, now);
+            } else if let Some(known) = settled.get_mut(&name) {
+                known.digest = digest;
             }
         }
         let is_there = |name: &str| {
@@ -210,14 +247,20 @@ impl WayBack {
     }
 
     /// The tag that a policy has chosen, if the branch has had it and it may be held back.
-    fn chosen<'p>(&self, policy: &'p ImagePolicy) -> Option<(&'p str, &Settled)> {
+    fn chosen(&self, policy: &ImagePolicy) -> Option<&Settled> {
         if !self.is_own(policy) {
             return None;
         }
         let tag = tag_of(policy);
         let settled = self.settled.get(policy.metadata.name.as_deref()?)?;
-        let is_held = holds_of(policy).get(tag).is_some();
-        (settled.tag == tag && !is_held).then_some((tag, settled))
+        let digest = digest_of(policy);
+        let is_held = holds_of(policy).get_image(tag, digest).is_some();
+        let is_there = settled.tag == tag
+            && settled
+                .digest
+                .as_deref()
+                .is_none_or(|known| Some(known) == digest);
+        (is_there && !is_held).then_some(settled)
     }
 
     /// The Kustomizations whose last try failed.
@@ -262,20 +305,24 @@ pub(super) async fn hold(held: Vec<Held>, context: &Context) -> Result<Vec<Strin
 }
 
 impl Held {
+    fn new(policy: &Arc<ImagePolicy>, hold: Hold) -> Self {
+        Self {
+            policy: policy.clone(),
+            hold,
+        }
+    }
+
     /// Holds the tag back, and says so in a line.
-    async fn hold(self, context: &Context, now: Timestamp) -> Result<String, Error> {
+    async fn hold(mut self, context: &Context, now: Timestamp) -> Result<String, Error> {
         let mut holds = holds_of(&self.policy);
         let name = self.policy.name_any();
-        let hold = Hold {
-            tag: self.tag.clone(),
-            reason: self.reason.clone(),
-            since: now.round(Unit::Second).unwrap_or(now).to_string(),
+        let tag = match self.hold.digest.as_str() {
+            "" => self.hold.tag.clone(),
+            digest => format!("{}@{digest}", self.hold.tag),
         };
-        if let Err(error) = holds.add(hold) {
-            return Ok(format!(
-                "tag {} of ImagePolicy {name} is not held: {error}",
-                self.tag
-            ));
+        self.hold.since = now.round(Unit::Second).unwrap_or(now).to_string();
+        if let Err(error) = holds.add(self.hold.clone()) {
+            return Ok(format!("tag {tag} of ImagePolicy {name} is not held: {error}"));
         }
         let meta = &self.policy.metadata;
         // Someone may hold or release another one in this moment: then the next run tries again.
@@ -289,14 +336,14 @@ impl Held {
         );
         let patched = api.patch(&name, &parameters(), &Patch::Merge(&patch)).await;
         let patched = patched.map_err(|source| Error::Hold {
-            tag: self.tag.clone(),
+            tag: tag.clone(),
             policy: name.clone(),
             source: Box::new(source),
         })?;
         context.policies.cache.remember(patched);
         Ok(format!(
-            "held back tag {} of ImagePolicy {name}: {}",
-            self.tag, self.reason
+            "held back tag {tag} of ImagePolicy {name}: {}",
+            self.hold.reason
         ))
     }
 }
@@ -308,18 +355,15 @@ fn parameters() -> PatchParams {
     }
 }
 
-fn held(policy: &Arc<ImagePolicy>, tag: &str, reason: &str) -> Held {
-    Held {
-        policy: policy.clone(),
-        tag: tag.to_owned(),
-        reason: reason.chars().take(MAX_REASON).collect(),
-    }
-}
-
 fn tag_of(policy: &ImagePolicy) -> &str {
     let status = policy.status.as_ref();
     let latest = status.and_then(|status| status.latest_ref.as_ref());
     latest.map(|latest| latest.tag.as_str()).unwrap_or_default()
+}
+
+fn digest_of(policy: &ImagePolicy) -> Option<&str> {
+    let latest = policy.status.as_ref()?.latest_ref.as_ref()?;
+    latest.digest.as_deref().filter(|digest| !digest.is_empty())
 }
 
 fn short(commit: &str) -> &str {

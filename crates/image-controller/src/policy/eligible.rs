@@ -14,12 +14,14 @@ use artifact::digest::Digest;
 use controller_kit::ObjectKey;
 use image_policy::Newest;
 use image_policy::demand::{self, Demands};
+use image_policy::hold::{self, Holds};
 use jiff::{Timestamp, Unit};
 use oci_client::name::Name;
 use oci_client::registry::Repository;
 use oci_verify::{Material, Outcome};
 
 use super::Error;
+use super::rules::Rules;
 use crate::context::Context;
 use crate::repository::registry;
 use crate::tags::Tags;
@@ -60,6 +62,8 @@ enum Unmet {
     Unsigned(String),
     #[error("{0} ({annotation})", annotation = demand::PLATFORMS)]
     Platforms(String),
+    #[error("is {0} ({annotation})", annotation = hold::ANNOTATION)]
+    Held(String),
 }
 
 impl PassedOver {
@@ -77,6 +81,7 @@ impl PassedOver {
         let at_interval = now.checked_add(interval).ok().filter(|_| !interval.is_zero());
         let due = self.0.iter().filter_map(|tag| match tag.unmet {
             Unmet::TooYoung { from, .. } => Some(from),
+            Unmet::Held(_) => None,
             Unmet::Unsigned(_) | Unmet::Platforms(_) => at_interval,
         });
         due.min()
@@ -124,7 +129,8 @@ impl Candidates<'_> {
     }
 
     /// Picks the first tag that meets all demands.
-    pub(super) async fn eligible(&self, demands: &Demands, newest: &Newest) -> Result<Picked, Error> {
+    pub(super) async fn eligible(&self, rules: &Rules, newest: &Newest) -> Result<Picked, Error> {
+        let demands = &rules.demands;
         let namespace = self.object.metadata.namespace.as_deref().unwrap_or_default();
         let material = match &demands.verification {
             // Whoever demands a signature says by whom: the keys are in the namespace of the policy.
@@ -133,6 +139,7 @@ impl Candidates<'_> {
         };
         let inspection = Inspection {
             demands,
+            holds: &rules.holds,
             material: material.map_err(Error::Material)?,
             remote: self.remote().await?,
             now: now_in_seconds(),
@@ -178,6 +185,8 @@ fn now_in_seconds() -> Timestamp {
 struct Inspection<'a> {
     candidates: &'a Candidates<'a>,
     demands: &'a Demands,
+    /// Of tags at one digest; those of whole tags are no candidates.
+    holds: &'a Holds,
     /// Of the Secrets that the demanded signature names.
     material: Material,
     remote: Repository,
@@ -202,11 +211,12 @@ impl Inspection<'_> {
             let Err(unmet) = self.judge(tag, digest, is_old).await? else {
                 return Ok(self.picked(tag, digest, passed_over));
             };
-            match kept.filter(|kept| *kept != digest) {
+            let instead = || self.instead(tag, digest);
+            match kept.filter(|kept| *kept != digest).or_else(instead) {
                 None => passed_over.push(tag.to_owned(), unmet),
                 Some(kept) => {
                     passed_over.push(format!("{tag}@{digest}"), unmet);
-                    // The tag was moved. What it pointed to stays chosen, rather than an older tag.
+                    // The tag was moved, or is held at this digest. What it pointed to stays chosen, rather than an older tag.
                     if self.judge(tag, kept, true).await?.is_ok() {
                         return Ok(self.picked(tag, kept, passed_over));
                     }
@@ -214,6 +224,12 @@ impl Inspection<'_> {
             }
         }
         Err(Error::NoneEligible(passed_over))
+    }
+
+    /// The digest that is to be chosen in the place of one that is held.
+    fn instead(&self, tag: &str, digest: Digest) -> Option<Digest> {
+        let hold = self.holds.get_digest(tag, &digest.to_string())?;
+        hold.instead.parse().ok().filter(|instead| *instead != digest)
     }
 
     fn picked(&self, tag: &str, digest: Digest, passed_over: PassedOver) -> Picked {
@@ -247,6 +263,9 @@ impl Inspection<'_> {
 
     /// Holds what a tag points to against the demands.
     async fn judge(&self, tag: &str, digest: Digest, is_old: bool) -> Result<Result<(), Unmet>, Error> {
+        if let Some(hold) = self.holds.get_digest(tag, &digest.to_string()) {
+            return Ok(Err(Unmet::Held(hold.to_string())));
+        }
         let since = match self.demands.minimum_age {
             Some(_) if !is_old => Some(self.first_seen(tag, digest).await),
             _ => None,

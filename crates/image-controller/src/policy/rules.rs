@@ -55,11 +55,16 @@ impl Rules {
         })
     }
 
+    /// Returns whether more than the order of tags decides.
+    pub(super) fn must_inspect(&self) -> bool {
+        !self.demands.is_empty() || self.holds.has_digests()
+    }
+
     /// The tags that may be chosen, the newest first.
     pub(super) fn newest(&self, tags: &TagList) -> Result<Newest, image_policy::Error> {
-        let limit = match self.demands.is_empty() {
-            true => 1,
-            false => eligible::MAX_CANDIDATES,
+        let limit = match self.must_inspect() {
+            true => eligible::MAX_CANDIDATES,
+            false => 1,
         };
         let free = tags.iter().filter(|tag| self.holds.get(tag).is_none());
         self.policy.newest(free, limit)

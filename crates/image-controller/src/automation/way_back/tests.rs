@@ -37,7 +37,15 @@ fn way_back(settled: &Value) -> WayBack {
 fn looked(changed: usize, kept: usize) -> Looked {
     Looked {
         base: OTHER.to_owned(),
-        tallies: [("shop:web".to_owned(), Tally { changed, kept })].into(),
+        tallies: [(
+            "shop:web".to_owned(),
+            Tally {
+                changed,
+                kept,
+                has_digest: true,
+            },
+        )]
+        .into(),
     }
 }
 
@@ -117,7 +125,7 @@ fn a_delivery_that_fails_at_its_commit_holds_a_tag() {
     let held = |policy, commit| {
         let held = here.failed(&[policy], &failures(commit));
         held.into_iter()
-            .map(|held| (held.tag, held.reason))
+            .map(|held| (held.hold.tag, held.hold.reason))
             .collect::<Vec<_>>()
     };
     assert_eq!(
@@ -179,12 +187,7 @@ fn a_long_name_and_message_still_make_a_hold() {
     let [held] = held.as_slice() else {
         panic!("{held:?}");
     };
-    let hold = Hold {
-        tag: held.tag.clone(),
-        reason: held.reason.clone(),
-        since: String::new(),
-    };
-    holds_of(&held.policy).add(hold).unwrap();
+    holds_of(&held.policy).add(held.hold.clone()).unwrap();
 }
 
 #[test]
@@ -206,7 +209,70 @@ fn a_policy_of_another_namespace_is_not_held() {
     );
     let looked = Looked {
         base: OTHER.to_owned(),
-        tallies: [("tools:web".to_owned(), Tally { changed: 1, kept: 0 })].into(),
+        tallies: [(
+            "tools:web".to_owned(),
+            Tally {
+                changed: 1,
+                kept: 0,
+                has_digest: true,
+            },
+        )]
+        .into(),
     };
     assert!(way_back.reverted(&[foreign], &looked).is_empty());
+}
+
+/// A policy that follows a tag which moves.
+fn moved(digest: &str, held: &[&str]) -> Arc<ImagePolicy> {
+    let mut policy = ImagePolicy::clone(&policy("released", &[]));
+    let holds: Vec<_> = held
+        .iter()
+        .map(|digest| json!({"tag": "released", "digest": digest}))
+        .collect();
+    let annotations = policy.metadata.annotations.get_or_insert_default();
+    annotations.insert(
+        hold::ANNOTATION.to_owned(),
+        serde_json::to_string(&holds).unwrap(),
+    );
+    let latest = policy.status.as_mut().unwrap().latest_ref.as_mut().unwrap();
+    latest.digest = Some(digest.to_owned());
+    Arc::new(policy)
+}
+
+#[test]
+fn a_tag_that_moved_is_held_at_its_digest() {
+    let old = json!({"web": {"tag": "released", "digest": "sha256:1"}});
+    let now = json!({"web": {"tag": "released", "digest": "sha256:2", "commit": COMMIT,
+        "before": "released", "beforeDigest": "sha256:1"}});
+    let after = way_back(&old).after(&[moved("sha256:2", &[])], &run(looked(1, 0), true));
+    assert_eq!(serde_json::to_value(after).unwrap(), now);
+    let here = way_back(&now);
+    let held = here.failed(&[moved("sha256:2", &[])], &failures(COMMIT));
+    let [held] = held.as_slice() else {
+        panic!("{held:?}");
+    };
+    assert_eq!(
+        (&*held.hold.digest, &*held.hold.instead),
+        ("sha256:2", "sha256:1")
+    );
+    let count = |policy| here.failed(&[policy], &failures(COMMIT)).len();
+    assert_eq!(count(moved("sha256:3", &[])), 0, "the tag has gone on");
+    assert_eq!(count(moved("sha256:2", &["sha256:2"])), 0, "it is held already");
+    assert_eq!(
+        count(moved("sha256:2", &["sha256:1"])),
+        0,
+        "a step back goes back no further"
+    );
+    assert_eq!(here.reverted(&[moved("sha256:2", &[])], &looked(1, 0)).len(), 1);
+}
+
+#[test]
+fn a_branch_without_digests_knows_tags_only() {
+    let mut looked = looked(0, 1);
+    looked.tallies.get_mut("shop:web").unwrap().has_digest = false;
+    let old = json!({"web": {"tag": "released", "commit": COMMIT}});
+    assert_eq!(
+        way_back(&old).after(&[moved("sha256:2", &[])], &run(looked, false)),
+        None
+    );
 }
