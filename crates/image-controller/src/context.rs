@@ -14,7 +14,7 @@ use remote_access::Reader;
 use remote_access::identity::Identities;
 use transport::http;
 
-use crate::automation::{kept, proposal::heads::Heads, scope::Scopes, writers::Writers};
+use crate::automation::{branch::heads::Heads, kept, scope::Scopes, writers::Writers};
 use crate::delivery::Delivery;
 use crate::pauses::Pauses;
 use crate::record::Writer;

@@ -18,7 +18,7 @@ use kube::runtime::reflector::{ObjectRef, Store};
 use remote_access::identity::Identities;
 use tracing::Instrument as _;
 
-use crate::automation::{self, kept, proposal::heads::Heads, scope::Scopes, target, writers::Writers};
+use crate::automation::{self, branch::heads::Heads, kept, scope::Scopes, target, writers::Writers};
 use crate::context::{Context, Queues};
 use crate::delivery::Delivery;
 use crate::flags::{AUTOMATION, Flags, REFLECTOR};

@@ -4,10 +4,7 @@
 //! `change_policy::plan` decides; then the branch is pushed and the pull request follows. A run that was cut off anywhere is
 //! completed by the next one.
 
-mod branch;
 mod group;
-mod head;
-pub(crate) mod heads;
 mod origin;
 mod words;
 mod work;
@@ -18,12 +15,12 @@ use std::time::Duration;
 
 use api::delivery::{Grouping, PullRequestSpec};
 use api::image::{ImagePolicy, ImageUpdateAutomation};
-use change_policy::mark::Change;
 use forge::Forge;
 use forge::pull_request::{PullRequest, State};
 
 use self::group::Proposal;
 use self::work::{Group, Work, data};
+use super::branch::wanted;
 use super::checkout::{Fetched, fetch, keep, within};
 use super::chosen::{self, Chosen};
 use super::commit;
@@ -253,28 +250,4 @@ impl Work<'_> {
         keep(place, Some(kept), self.context);
         Ok(Some(run))
     }
-}
-
-/// What identifies the change, and the files that it is made over; None if nothing changes.
-fn wanted(pack: &git_client::pack::Pack, updated: &Updated) -> Result<Option<(Change, Change)>, Error> {
-    if updated.contents.is_empty() {
-        return Ok(None);
-    }
-    let mut parts = Vec::new();
-    for (file, changes) in &updated.files {
-        for change in changes {
-            let object = &change.object;
-            let place = [file, &object.kind, &object.namespace, &object.name];
-            parts.extend(place.map(String::as_str));
-            parts.extend([change.setter.as_str(), &change.new]);
-        }
-    }
-    let mut below = Vec::new();
-    for path in updated.contents.keys() {
-        let entry = pack.entry(path).map_err(update::Error::from)?;
-        below.push(path.clone());
-        below.push(entry.map(|(_, id)| id.to_string()).unwrap_or_default());
-    }
-    let base = Change::new(below.iter().map(String::as_str));
-    Ok(Some((Change::new(parts), base)))
 }

@@ -10,10 +10,10 @@ use git_client::push::Move;
 use git_client::{ObjectId, Outcome};
 use jiff::{SignedDuration, Timestamp};
 
-use super::head::{self, Head};
 use super::origin;
 use super::words;
 use super::work::{Group, Work, data};
+use crate::automation::branch::head::{self, Head};
 use crate::automation::checkout::fetch_reference;
 use crate::automation::commit::{self, Commit};
 use crate::automation::error::Error;
@@ -56,7 +56,7 @@ impl Proposal<'_> {
         let target = &work.target;
         let writers = &work.context.writers;
         let _turn = writers.turn(target.remotes.url.as_str(), &group.branch).await;
-        let head = head::find(work, &group.branch).await?;
+        let head = head::find(work.site(), &group.branch).await?;
         let seen = Seen {
             wanted: self.wanted.as_ref().map(|(change, _)| change),
             base: self.wanted.as_ref().map(|(_, base)| base),
@@ -136,14 +136,14 @@ impl Proposal<'_> {
             (Push::Leave, _) => Ok((None, kept)),
             (Push::Delete, _) => {
                 work.push(step(head.commit, None), None).await?;
-                head::forget(work, branch);
+                head::forget(work.site(), branch);
                 Ok((None, kept))
             }
             (Push::Create | Push::Replace, Some((change, base))) => {
                 let mark = Mark {
                     change: change.clone(),
                     base: base.clone(),
-                    owner: work.owner().to_owned(),
+                    owner: work.site().owner().to_owned(),
                 };
                 let edit = work.edit(self.base, contents, files, self.group, Some(mark));
                 let (commit, kept) =
@@ -154,7 +154,7 @@ impl Proposal<'_> {
                     change: change.clone(),
                     base: base.clone(),
                 };
-                head::remember(work, branch, commit.id, branch_now);
+                head::remember(work.site(), branch, commit.id, branch_now);
                 Ok((Some(commit), kept))
             }
             (Push::Continue, _) => Ok((self.add_to(head, step).await?, kept)),
@@ -169,7 +169,7 @@ impl Proposal<'_> {
         step: impl Fn(Option<ObjectId>, Option<ObjectId>) -> Move,
     ) -> Result<Option<Commit>, Error> {
         let (work, group) = (self.work, self.group);
-        let Some(theirs) = head::checkout(work, &group.branch, head).await? else {
+        let Some(theirs) = head::checkout(work.site(), &group.branch, head).await? else {
             return Ok(None);
         };
         let parent = theirs.checkout.resolved.commit;
@@ -187,7 +187,7 @@ impl Proposal<'_> {
         let (commit, _) = commit::blocking(theirs, move |theirs| edit.write(&theirs.checkout.pack)).await?;
         work.push(step(Some(parent), Some(commit.id)), Some(&commit))
             .await?;
-        head::remember(work, &group.branch, commit.id, Branch::Foreign);
+        head::remember(work.site(), &group.branch, commit.id, Branch::Foreign);
         Ok(Some(commit))
     }
 

@@ -9,6 +9,7 @@ use forge::Forge;
 use git_client::ObjectId;
 use git_client::push::Move;
 
+use crate::automation::branch::head::Site;
 use crate::automation::commit::{self, Commit};
 use crate::automation::error::Error;
 use crate::automation::signing::Key;
@@ -76,8 +77,13 @@ impl Work<'_> {
         }
     }
 
-    pub(super) fn owner(&self) -> &str {
-        self.object.metadata.uid.as_deref().unwrap_or_default()
+    /// Where its branches are.
+    pub(super) fn site(&self) -> Site<'_> {
+        Site {
+            object: self.object,
+            target: &self.target,
+            context: self.context,
+        }
     }
 
     pub(super) async fn push(&self, step: Move, commit: Option<&Commit>) -> Result<(), Error> {

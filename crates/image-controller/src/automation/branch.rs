@@ -1,7 +1,14 @@
-//! Whose the newest commit of a branch is, by its bytes. Pure.
+//! Branches that hold changes: whose the newest commit is, by its bytes. Pure.
 
-use change_policy::mark::Commit as Mark;
+pub(super) mod head;
+pub(crate) mod heads;
+
+use change_policy::mark::{Change, Commit as Mark};
 use change_policy::plan::Branch;
+use git_client::pack::Pack;
+
+use super::error::Error;
+use super::update::{self, Updated};
 
 /// Judges a commit: it is ours if we made it for this owner, under this address, on top of one commit, and no one has
 /// amended, rebased or merged it since: Git writes down who does.
@@ -30,10 +37,33 @@ pub(super) fn judge(commit: &[u8], owner: &str, email: &str) -> Branch {
     }
 }
 
+/// What identifies the change, and the files that it is made over; None if nothing changes.
+pub(super) fn wanted(pack: &Pack, updated: &Updated) -> Result<Option<(Change, Change)>, Error> {
+    if updated.contents.is_empty() {
+        return Ok(None);
+    }
+    let mut parts = Vec::new();
+    for (file, changes) in &updated.files {
+        for change in changes {
+            let object = &change.object;
+            let place = [file, &object.kind, &object.namespace, &object.name];
+            parts.extend(place.map(String::as_str));
+            parts.extend([change.setter.as_str(), &change.new]);
+        }
+    }
+    let mut below = Vec::new();
+    for path in updated.contents.keys() {
+        let entry = pack.entry(path).map_err(update::Error::from)?;
+        below.push(path.clone());
+        below.push(entry.map(|(_, id)| id.to_string()).unwrap_or_default());
+    }
+    let base = Change::new(below.iter().map(String::as_str));
+    Ok(Some((Change::new(parts), base)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use change_policy::mark::Change;
 
     #[test]
     fn only_what_we_made_and_no_one_touched_is_ours() {

@@ -13,7 +13,7 @@ use git_client::ObjectId;
 const MAX_HEADS: usize = 10_000;
 
 /// The owner (UID of an automation), the repository and the branch.
-pub(super) type Key = (String, String, String);
+pub(in crate::automation) type Key = (String, String, String);
 
 /// What is remembered. Clones are handles to the same.
 #[derive(Clone, Default)]
@@ -25,11 +25,11 @@ impl Heads {
         self.locked().retain(|(of, _, _), _| of != owner);
     }
 
-    pub(super) fn get(&self, key: &Key) -> Option<(ObjectId, Branch)> {
+    pub(in crate::automation) fn get(&self, key: &Key) -> Option<(ObjectId, Branch)> {
         self.locked().get(key).cloned()
     }
 
-    pub(super) fn put(&self, key: Key, commit: ObjectId, branch: Branch) {
+    pub(in crate::automation) fn put(&self, key: Key, commit: ObjectId, branch: Branch) {
         let mut heads = self.locked();
         if heads.len() >= MAX_HEADS {
             heads.clear();
@@ -37,7 +37,7 @@ impl Heads {
         heads.insert(key, (commit, branch));
     }
 
-    pub(super) fn remove(&self, key: &Key) {
+    pub(in crate::automation) fn remove(&self, key: &Key) {
         self.locked().remove(key);
     }
 
