@@ -166,6 +166,64 @@ fn another_branch_is_made_and_grows_and_the_first_stays() {
 }
 
 #[test]
+fn a_push_branch_is_one_commit_on_the_newest_base_until_someone_else_commits_to_it() {
+    play("anew", async |scene| {
+        let mark = marker(&scene, "web");
+        let file = format!("image: x {mark}\n");
+        let repository = scene.git(&[("app.yaml", &file)]).await?;
+        scene.push("web", &["1.0.0"]).await?;
+        scene
+            .follow("web", json!({"policy": {"semver": {"range": "*"}}}))
+            .await?;
+        scene
+            .automate("auto", json!({"push": {"branch": "auto/images"}}), json!({}))
+            .await?;
+        let first = scene.pushed("auto", "").await?;
+        let newer = async |tag: &str, known: &str| {
+            scene.push("web", &[tag]).await?;
+            scene.poke("ImageRepository", "web").await?;
+            scene.pushed("auto", known).await
+        };
+        let parent = |commit: &str| repository.resolve(&format!("{commit}^"));
+        assert_eq!(parent(&first)?, repository.resolve("main")?);
+
+        // Another file of the base changes: nothing is to be done before the images change.
+        let base = repository.commit("main", "more", &[Change::write("other.txt", "more")])?;
+        let token = scene.poke("ImageUpdateAutomation", "auto").await?;
+        let handled = |object: &_| text(object, "/status/lastHandledReconcileAt") == token;
+        scene.wait("ImageUpdateAutomation", "auto", handled).await?;
+        assert_eq!(repository.resolve("auto/images")?, first);
+        let second = newer("1.0.1", &first).await?;
+        assert_eq!(repository.resolve("auto/images")?, second);
+        assert_eq!(parent(&second)?, base, "it is one commit on the newest base");
+        let content = repository.git(&["show", "auto/images:app.yaml"])?;
+        assert!(content.contains("/web:1.0.1 "), "{content}");
+
+        // The base changes a file that is edited: the commit is made over it.
+        let changed = format!("# more\n{file}");
+        let base = repository.commit("main", "edit", &[Change::write("app.yaml", &*changed)])?;
+        scene.poke("ImageUpdateAutomation", "auto").await?;
+        let third = scene.pushed("auto", &second).await?;
+        assert_eq!(parent(&third)?, base);
+
+        // Someone else commits to the branch: nothing of theirs is replaced.
+        let theirs = repository.commit("auto/images", "theirs", &[Change::write("theirs.txt", "x")])?;
+        let fourth = newer("1.0.2", &third).await?;
+        assert_eq!(parent(&fourth)?, theirs);
+        let fifth = newer("1.0.3", &fourth).await?;
+        assert_eq!(parent(&fifth)?, fourth);
+        assert_eq!(repository.resolve("main")?, base);
+
+        // It is merged and deleted: the next change begins anew.
+        let merged = repository.commit("main", "merge", &[Change::write("app.yaml", content.as_str())])?;
+        repository.delete_reference("refs/heads/auto/images")?;
+        let sixth = newer("1.0.4", &fifth).await?;
+        assert_eq!(parent(&sixth)?, merged);
+        Ok(())
+    });
+}
+
+#[test]
 fn a_second_push_that_failed_is_made_up_for() {
     play("second", async |scene| {
         use std::os::unix::fs::PermissionsExt as _;

@@ -1,5 +1,6 @@
 //! One reconcile of an ImageUpdateAutomation: which policies, by which way, commit or pull request, status.
 
+mod anew;
 pub(crate) mod branch;
 mod checkout;
 pub(crate) mod chosen;

@@ -47,6 +47,8 @@ pub(crate) struct Context {
     pub(crate) kept: kept::Store,
     pub(crate) heads: Heads,
     pub(crate) scopes: Scopes,
+    /// A push branch that holds nothing but our commit is made anew.
+    pub(crate) replaces_push_branches: bool,
     pub(crate) requeue_dependency: Duration,
     pub(crate) no_cross_namespace_refs: bool,
     pub(crate) jitter_percentage: u8,

@@ -28,13 +28,15 @@ use crate::{policy, repository, tags};
 
 /// Feature gate of identities of ServiceAccounts at cloud providers.
 const OBJECT_LEVEL_IDENTITY: &str = "ObjectLevelWorkloadIdentity";
-/// Feature gates of Flux's controllers, with their defaults. All but the identity are known and without effect: nothing is
-/// ever forced, every fetch is shallow, and there is one kind of storage.
+/// Feature gate of push branches that are made anew.
+const REPLACE_PUSH_BRANCH: &str = "GitForcePushBranch";
+/// Feature gates of Flux's controllers, with their defaults. All but these two are known and without effect: every fetch is
+/// shallow, and there is one kind of storage.
 const FEATURE_GATES: [(&str, bool); 7] = [
     (OBJECT_LEVEL_IDENTITY, false),
     ("CacheSecretsAndConfigMaps", false),
     ("FluxStorage", false),
-    ("GitForcePushBranch", true),
+    (REPLACE_PUSH_BRANCH, true),
     ("GitShallowClone", true),
     ("GitAllBranchReferences", true),
     ("GitSparseCheckout", false),
@@ -246,11 +248,8 @@ struct Stores {
 
 fn open(flags: &Flags, kit: &Kit, queues: &Queues, stores: Stores) -> anyhow::Result<Context> {
     let token = &flags.common.token;
-    let object_level = flags
-        .common
-        .features
-        .resolve(&FEATURE_GATES)?
-        .enabled(OBJECT_LEVEL_IDENTITY);
+    let features = flags.common.features.resolve(&FEATURE_GATES)?;
+    let object_level = features.enabled(OBJECT_LEVEL_IDENTITY);
     let locked = flags.common.acl.no_cross_namespace_refs;
     let identities = Identities::new(
         token.token_cache_max_size,
@@ -302,6 +301,7 @@ fn open(flags: &Flags, kit: &Kit, queues: &Queues, stores: Stores) -> anyhow::Re
         kept: kept::Store::default(),
         heads: Heads::default(),
         scopes: Scopes::default(),
+        replaces_push_branches: features.enabled(REPLACE_PUSH_BRANCH),
         requeue_dependency: flags.requeue_dependency,
         no_cross_namespace_refs: locked,
         jitter_percentage: flags.common.jitter.interval_jitter_percentage,

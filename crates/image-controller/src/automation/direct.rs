@@ -1,7 +1,7 @@
 //! Changes by commit: fetched, edited, committed and pushed to the branch.
 //!
 //! A push moves the branch only from the commit that was edited. Whoever was faster is fetched and edited in turn, up to ten
-//! times; nothing is ever forced. Automations of this process wait for each other at a branch.
+//! times; nothing of others is ever replaced. Automations of this process wait for each other at a branch.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::run::{Looked, Pushed, Run};
 use super::scope::Scope;
 use super::target::{self, Target};
 use super::way_back::{self, WayBack};
-use super::{chosen, races, signing, update};
+use super::{anew, chosen, races, signing, update};
 use crate::context::Context;
 
 /// Commits what the policies have chosen.
@@ -37,6 +37,14 @@ pub(super) async fn run(
         .writers
         .turn(target.remotes.url.as_str(), &target.branch)
         .await;
+    // A second push follows the first: what was pushed there cannot be replaced.
+    if target.switches() && target.second.is_none() && context.replaces_push_branches {
+        let made = anew::run(object, &target, &values, key.as_ref(), context).await?;
+        if let Some(run) = made {
+            context.scopes.remember(uid, scope);
+            return Ok(run);
+        }
+    }
     let place = target.place(object);
     for attempt in 1..=races::MAX_TRIES {
         let known = known.clone().filter(|_| attempt == 1);
