@@ -12,7 +12,7 @@ XTASK = $(TARGET)/debug/xtask
 export RUST_LIB_BACKTRACE ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build setup test attack lint audit fmt generate generate-schema record-cases record-flux-cases record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source fuzz-notify bench-chain bench-rest bench-releases bench-notify bench-images bench-idle images docs chaos record-takeover clean
+.PHONY: help build setup test attack lint audit fmt generate generate-schema record-cases record-flux-cases record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source fuzz-notify bench-chain bench-rest bench-releases bench-notify bench-images bench-idle images docs chaos chaos-images record-takeover clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -41,6 +41,9 @@ attack: tools ## Play what a hostile tenant tries, on the real control plane (te
 
 chaos: tools ## Push REVISIONS=200 while controllers, API server and etcd fail at random; SEED=n repeats the choices of a run
 	REVISIONS=$(or $(REVISIONS),200) SEED=$(or $(SEED),$$(date +%s)) $(CARGO) test --workspace --locked --test chaos -- --nocapture
+
+chaos-images: tools ## Kill image-controller at ROUNDS=200 random moments, with commits and with pull requests
+	ROUNDS=$(or $(ROUNDS),200) $(CARGO) test --workspace --locked --test images kill -- --nocapture
 
 lint: build ## Formatting, clippy, generated files, circles of imports, and the dependency rules
 	$(CARGO) fmt --all --check
