@@ -11,6 +11,7 @@ use crate::check::{Check, State as CheckState, Status};
 use crate::error::Error;
 use crate::exchange::Exchange;
 use crate::gitea::foreign;
+use crate::log::{self, Commit};
 use crate::pull_request::{Draft, Merge, Method, PullRequest, State, page, time};
 
 /// There is one Bitbucket Cloud, whatever the host of the address.
@@ -85,6 +86,19 @@ struct FoundStatus {
     description: Option<String>,
 }
 
+/// Commits of one page.
+#[derive(Deserialize)]
+struct FoundCommits {
+    #[serde(default)]
+    values: Vec<FoundCommit>,
+}
+
+#[derive(Deserialize)]
+struct FoundCommit {
+    hash: String,
+    message: Option<String>,
+}
+
 impl<'a> Bitbucket<'a> {
     /// The repository at this address, for who has this name and app password, or this access token.
     pub fn new(
@@ -107,6 +121,14 @@ impl<'a> Bitbucket<'a> {
     fn path<'b>(&'b self, rest: &[&'b str]) -> Result<Vec<&'b str>, Error> {
         let (owner, name) = self.repository.owner_and_name()?;
         Ok([&["repositories", owner, name], rest].concat())
+    }
+
+    /// The commits of `new` that `old` lacks.
+    pub(crate) async fn commits(&self, old: &str, new: &str) -> Result<Vec<Commit>, Error> {
+        let query = [("include", new), ("exclude", old), ("pagelen", log::MOST)];
+        let found: FoundCommits = self.api.get(&self.path(&["commits"])?, &query).await?;
+        let own = |found: FoundCommit| Commit::new(found.hash, &found.message.unwrap_or_default());
+        Ok(found.values.into_iter().map(own).collect())
     }
 
     pub(crate) async fn find(&self, head: &str, base: &str) -> Result<Vec<PullRequest>, Error> {

@@ -12,6 +12,7 @@ use crate::check::{Check, State as CheckState, Status};
 use crate::error::Error;
 use crate::exchange::Exchange;
 use crate::gitea::foreign;
+use crate::log::{self, Commit};
 use crate::pull_request::{Draft, Merge, Method, PullRequest, State, page};
 
 /// Path between the service and a repository in the URL of a clone.
@@ -123,6 +124,19 @@ impl Address {
     }
 }
 
+/// Commits of one page.
+#[derive(Deserialize)]
+struct FoundCommits {
+    #[serde(default)]
+    values: Vec<FoundCommit>,
+}
+
+#[derive(Deserialize)]
+struct FoundCommit {
+    id: String,
+    message: Option<String>,
+}
+
 impl<'a> BitbucketServer<'a> {
     /// The repository at this address, for who has this name and password, or this token.
     pub fn new(
@@ -146,6 +160,14 @@ impl<'a> BitbucketServer<'a> {
     pub fn path<'b>(&'b self, rest: &[&'b str]) -> Vec<&'b str> {
         let Address { project, name, .. } = &self.address;
         [&["api", "latest", "projects", project, "repos", name], rest].concat()
+    }
+
+    /// The commits of `new` that `old` lacks.
+    pub(crate) async fn commits(&self, old: &str, new: &str) -> Result<Vec<Commit>, Error> {
+        let query = [("since", old), ("until", new), ("limit", log::MOST)];
+        let found: FoundCommits = self.api.get(&self.path(&["commits"]), &query).await?;
+        let own = |found: FoundCommit| Commit::new(found.id, &found.message.unwrap_or_default());
+        Ok(found.values.into_iter().map(own).collect())
     }
 
     pub(crate) async fn find(&self, head: &str, base: &str) -> Result<Vec<PullRequest>, Error> {

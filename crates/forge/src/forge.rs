@@ -13,6 +13,7 @@ use crate::exchange::Exchange;
 use crate::gitea::Gitea;
 use crate::github::GitHub;
 use crate::gitlab::GitLab;
+use crate::log::Commit;
 use crate::pull_request::{Draft, Merge, Method, PullRequest};
 
 /// Which forge a repository is at.
@@ -163,6 +164,20 @@ impl<'a> Forge<'a> {
     pub async fn merge(&self, number: u64, method: Method, commit: &str) -> Result<Merge, Error> {
         let merged = each!(self, at => at.merge(number, method, commit).await);
         merged.map_err(|error| error.within(&format!("failed to merge pull request {number}")))
+    }
+
+    /// The commits that `new` has and `old` lacks, as the forge orders them, of which it may list a part. Azure DevOps is not
+    /// asked: there are none.
+    pub async fn commits(&self, old: &str, new: &str) -> Result<Vec<Commit>, Error> {
+        let commits = match &self.0 {
+            Repository::GitHub(at) => at.commits(old, new).await,
+            Repository::GitLab(at) => at.commits(old, new).await,
+            Repository::Gitea(at) => at.commits(old, new).await,
+            Repository::Bitbucket(at) => at.commits(old, new).await,
+            Repository::BitbucketServer(at) => at.commits(old, new).await,
+            Repository::AzureDevOps(_) => Ok(Vec::new()),
+        };
+        commits.map_err(|error| error.within("failed to list the commits between two"))
     }
 
     /// What others say of a commit.

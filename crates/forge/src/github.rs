@@ -12,6 +12,7 @@ use crate::check::{Check, State as CheckState, Status};
 use crate::error::Error;
 use crate::exchange::Exchange;
 use crate::gitea::foreign;
+use crate::log::{self, Commit};
 use crate::pull_request::{Draft, Merge, Method, PullRequest, State, page, time};
 
 /// As many as GitHub gives at once.
@@ -79,6 +80,31 @@ struct Run {
     conclusion: Option<String>,
 }
 
+/// A comparison of two commits.
+#[derive(Deserialize)]
+struct Comparison {
+    #[serde(default)]
+    commits: Vec<FoundCommit>,
+}
+
+#[derive(Deserialize)]
+struct FoundCommit {
+    sha: String,
+    commit: Option<Details>,
+}
+
+#[derive(Deserialize)]
+struct Details {
+    message: Option<String>,
+}
+
+impl FoundCommit {
+    fn own(self) -> Commit {
+        let message = self.commit.and_then(|details| details.message);
+        Commit::new(self.sha, &message.unwrap_or_default())
+    }
+}
+
 impl<'a> GitHub<'a> {
     /// The repository at this address, for who has this token.
     pub fn new(http: impl Exchange + 'a, address: &str, token: &str) -> Result<Self, Error> {
@@ -95,6 +121,14 @@ impl<'a> GitHub<'a> {
     pub fn path<'b>(&'b self, rest: &[&'b str]) -> Result<Vec<&'b str>, Error> {
         let (owner, name) = self.repository.owner_and_name()?;
         Ok([&["repos", owner, name], rest].concat())
+    }
+
+    /// The commits of `new` that `old` lacks.
+    pub(crate) async fn commits(&self, old: &str, new: &str) -> Result<Vec<Commit>, Error> {
+        let between = format!("{old}...{new}");
+        let path = self.path(&["compare", &between])?;
+        let found: Comparison = self.api.get(&path, &[("per_page", log::MOST)]).await?;
+        Ok(found.commits.into_iter().map(FoundCommit::own).collect())
     }
 
     pub(crate) async fn find(&self, head: &str, base: &str) -> Result<Vec<PullRequest>, Error> {

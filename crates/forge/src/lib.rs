@@ -16,6 +16,7 @@ mod forge;
 pub mod gitea;
 pub mod github;
 pub mod gitlab;
+pub mod log;
 pub mod pull_request;
 pub mod retry_after;
 pub mod web;

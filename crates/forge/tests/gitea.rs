@@ -96,6 +96,12 @@ async fn a_pull_request_goes_from_its_opening_to_its_merge() {
     .await;
     let forge = sign_in(&gitea, "bot/shop", &bot);
     assert_eq!(forge.find("updates/app", "main").await.unwrap(), []);
+    let main = get(&gitea, "repos/bot/shop/branches/main").await;
+    let main = main["commit"]["id"].as_str().unwrap();
+    let between = forge.commits(main, &commit).await.unwrap();
+    assert_eq!(between.len(), 1);
+    assert_eq!(between[0].hash, commit);
+    assert!(forge.commits(&commit, main).await.unwrap().is_empty());
 
     let draft = Draft {
         head: "updates/app",

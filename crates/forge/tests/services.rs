@@ -441,3 +441,56 @@ async fn a_token_does_not_follow_a_redirect_to_another_host() {
         "{asked:?}"
     );
 }
+
+#[tokio::test]
+async fn commits_between_two_are_listed() {
+    const OLD: &str = "aaaaaaaaaa";
+    const NEW: &str = "bbbbbbbbbb";
+    let service: Service = |method, url, _| {
+        let bitbucket = json!({"values": [{"hash": NEW, "id": NEW, "message": "Fix it\n\nLong.\n"}]});
+        let sha = json!({"sha": NEW, "commit": {"message": "Fix it\n\nLong.\n"}});
+        let answer = match url {
+            "https://api.github.com/repos/o/r/compare/aaaaaaaaaa...bbbbbbbbbb?per_page=50"
+            | "https://gitea.example/api/v1/repos/o/r/compare/aaaaaaaaaa...bbbbbbbbbb" => {
+                json!({"total_commits": 1, "commits": [sha]})
+            }
+            "https://gitlab.com/api/v4/projects/g/s/r/repository/compare?from=aaaaaaaaaa&to=bbbbbbbbbb" => {
+                json!({"commits": [{"id": NEW, "short_id": "bbbbbbbb", "title": "Fix it"}]})
+            }
+            "https://api.bitbucket.org/2.0/repositories/o/r/commits?include=bbbbbbbbbb&exclude=aaaaaaaaaa&pagelen=50" => {
+                bitbucket
+            }
+            url if url.starts_with("https://bitbucket.example/rest/api/latest/projects/P/repos/r/commits?since=aaaaaaaaaa&until=bbbbbbbbbb") => {
+                bitbucket
+            }
+            _ => return None,
+        };
+        (method == "GET").then_some((200, answer))
+    };
+    for (kind, address, expected) in [
+        (Kind::GitHub, "https://github.com/o/r", 1),
+        (Kind::Gitea, "https://gitea.example/o/r", 1),
+        (Kind::GitLab, "https://gitlab.com/g/s/r", 1),
+        (Kind::Bitbucket, "https://bitbucket.org/o/r", 1),
+        (Kind::BitbucketServer, "https://bitbucket.example/scm/P/r.git", 1),
+        (Kind::AzureDevOps, "https://dev.azure.com/o/p/_git/r", 0),
+    ] {
+        let scripted = Scripted {
+            service,
+            asked: Arc::default(),
+        };
+        let login = Login {
+            username: "bot".to_owned(),
+            password: "hunter2-token".to_owned(),
+        };
+        let forge = Forge::new(kind, address, &login, scripted).unwrap();
+        let commits = forge.commits(OLD, NEW).await.unwrap();
+        assert_eq!(commits.len(), expected, "{kind}");
+        assert!(
+            commits
+                .iter()
+                .all(|one| one.hash == NEW && one.subject == "Fix it"),
+            "{kind}: {commits:?}"
+        );
+    }
+}
