@@ -3,7 +3,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
-use testkit::objects::apply;
+use testkit::objects::{apply, is_ready};
 use testkit::registry::Artifact;
 
 use crate::proposals::{BASE, Shop};
@@ -14,9 +14,13 @@ const SOURCE: &str = "https://git.example.com/shop/web";
 
 /// Pushes what a pipeline has built from a commit; its digest.
 async fn build(scene: &Scene, number: &str, commit: &str) -> Result<String> {
+    build_from(scene, SOURCE, number, commit).await
+}
+
+async fn build_from(scene: &Scene, source: &str, number: &str, commit: &str) -> Result<String> {
     let mut image = Artifact::image("linux", "amd64", number)?;
     let labels =
-        json!({"org.opencontainers.image.source": SOURCE, "org.opencontainers.image.revision": commit});
+        json!({"org.opencontainers.image.source": source, "org.opencontainers.image.revision": commit});
     let config = json!({"os": "linux", "architecture": "amd64", "config": {"Labels": labels}});
     image.config = config.to_string();
     let repository = format!("{}/web", scene.namespace);
@@ -127,5 +131,73 @@ fn a_tag_that_moves_to_the_tested_image_is_proposed_by_digest_and_delivered() {
         assert_eq!(file, manifest(&scene, &after));
         ensure!(status(&shop).await? == "success", "at {commit}");
         Ok(())
+    });
+}
+
+#[test]
+fn commits_of_a_source_are_listed_if_the_change_policy_names_it() {
+    play("sources", async |scene| {
+        let shop = Shop::open(&scene, &[("app/map.yaml", &manifest(&scene, "1.0.0"))]).await?;
+        let gitea = shop.gitea;
+        let sources = format!("{}/web", shop.bot.name);
+        gitea
+            .add_repository(&shop.bot, "web", &[("main.go", "1")])
+            .await?;
+        let mut commits = Vec::new();
+        for text in ["2", "3"] {
+            commits.push(
+                gitea
+                    .commit(&shop.bot, &sources, BASE, &[("main.go", text)])
+                    .await?,
+            );
+        }
+        let address = format!("{}/{sources}", gitea.url());
+        build_from(&scene, &address, "1.0.0", &commits[0]).await?;
+        let any = json!({"policy": {"semver": {"range": "*"}}});
+        scene.follow("web", any).await?;
+        shop.review(&scene, json!({}), json!({})).await?;
+        let ready = |object: &_| is_ready(object);
+        scene.wait("ImageUpdateAutomation", "auto", ready).await?;
+        let message = gitea
+            .call(
+                reqwest::Method::GET,
+                &format!("repos/{sources}/git/commits/{}", commits[1]),
+                None,
+            )
+            .await?;
+        let subject = message["commit"]["message"]
+            .as_str()
+            .unwrap_or_default()
+            .trim()
+            .to_owned();
+        ensure!(!subject.is_empty());
+
+        build_from(&scene, &address, "1.1.0", &commits[1]).await?;
+        scene.poke("ImageRepository", "web").await?;
+        opened(&shop, 1).await?;
+        let body = async || {
+            let request = shop.requests().await?.remove(0);
+            Ok::<_, anyhow::Error>(request["body"].as_str().unwrap_or_default().to_owned())
+        };
+        let line = format!("- `{}` `{subject}`", &commits[1][..7]);
+        let text = body().await?;
+        ensure!(
+            !text.contains(&line) && text.contains(&format!("built from `{address}`")),
+            "{text}"
+        );
+
+        shop.review(&scene, json!({"sourceRepositories": [sources]}), json!({}))
+            .await?;
+        build_from(&scene, &address, "1.2.0", &commits[1]).await?;
+        scene.poke("ImageRepository", "web").await?;
+        let listed = async {
+            while !body().await?.contains(&line) {
+                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            }
+            Ok::<_, anyhow::Error>(())
+        };
+        tokio::time::timeout(PATIENCE, listed)
+            .await
+            .context("the commits are not listed")?
     });
 }

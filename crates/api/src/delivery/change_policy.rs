@@ -85,6 +85,13 @@ pub struct PullRequestSpec {
     #[schemars(length(max = 65536))]
     pub body: Option<String>,
 
+    /// Repositories at the same Git service whose commits the description lists, such as `shop/web` or `shop/*`: those from
+    /// which the image before and the new one were built, by their labels. None by default, as whoever builds an image says
+    /// from which repository, and who reads the pull request may not be allowed to read that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 50))]
+    pub source_repositories: Vec<String>,
+
     /// Which changes share a pull request: all of an automation, or those of one image policy each. Defaults to All.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "All"))]

@@ -54,8 +54,10 @@ pub(super) async fn run(
     target.propose(object)?;
     let scope = Scope::read(object)?;
     let groups = groups(object, policies, spec, &scope, &target.branch)?;
+    let address = address(object, spec, &target)?;
     let work = Work {
-        forge: sign_in(object, spec, &target, context).await?,
+        forge: sign_in(object, spec, &address, target.timeout, context).await?,
+        address,
         key: signing::key(object, context).await?,
         object,
         spec,
@@ -84,30 +86,36 @@ pub(super) async fn run(
     Err(Error::Races(work.target.branch.clone()))
 }
 
-async fn sign_in(
-    object: &ImageUpdateAutomation,
-    spec: &PullRequestSpec,
-    target: &Target,
-    context: &Context,
-) -> Result<Forge<'static>, Error> {
+/// The address of the repository at the forge.
+fn address(object: &ImageUpdateAutomation, spec: &PullRequestSpec, target: &Target) -> Result<String, Error> {
     let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
-    let address = match &spec.forge.url {
-        Some(url) => url.clone(),
+    match &spec.forge.url {
+        Some(url) => Ok(url.clone()),
         // Whoever owns the GitRepository could point it to a server of theirs, which would get this namespace's token.
         None if target::source_of(object).namespace != namespace => {
             let problem = "spec.pullRequest.forge.url is required in the ChangePolicy, as the GitRepository is in another \
                            namespace";
-            return Err(target::Error::Invalid(problem.to_owned()).into());
+            Err(target::Error::Invalid(problem.to_owned()).into())
         }
-        None => target.remotes.url.to_string(),
-    };
+        None => Ok(target.remotes.url.to_string()),
+    }
+}
+
+async fn sign_in(
+    object: &ImageUpdateAutomation,
+    spec: &PullRequestSpec,
+    address: &str,
+    timeout: Duration,
+    context: &Context,
+) -> Result<Forge<'static>, Error> {
+    let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
     let ways = remote_access::forge::Ways {
         clients: &context.clients,
         identities: &context.identities,
-        timeout: FORGE_TIMEOUT.min(target.timeout),
+        timeout: FORGE_TIMEOUT.min(timeout),
     };
     let reader = context.reader(namespace);
-    Ok(remote_access::forge::sign_in(&spec.forge, &address, &reader, ways).await?)
+    Ok(remote_access::forge::sign_in(&spec.forge, address, &reader, ways).await?)
 }
 
 /// The groups of changes, with their branches.

@@ -314,7 +314,7 @@ impl Proposal<'_> {
         let body = match render(&spec.body)? {
             Some(body) => body,
             None => {
-                let origins = origin::find(&self.group.policies, &data.files, self.work.context).await;
+                let origins = origin::find(&self.group.policies, &data.files, self.work).await;
                 words::body(&data.files, &origins, &automation)
             }
         };

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::image::{ImagePolicy, ImageRef};
+use forge::address::Repository as Address;
+use forge::log::Commit;
 use forge::web::Pages;
 use image_policy::demand;
 use jiff::Timestamp;
@@ -16,6 +18,7 @@ use oci_client::registry::Repository;
 use yaml_setters::Change;
 
 use super::words::{Files, code};
+use super::work::Work;
 use crate::automation::update;
 use crate::context::Context;
 use crate::policy::{self, repository_of};
@@ -25,6 +28,8 @@ use crate::repository::{canonical_name, parse_image, registry};
 const MAX_IMAGES: usize = 20;
 /// All registries together may take so long.
 const TIMEOUT: Duration = Duration::from_secs(30);
+/// Commits that are listed for each.
+const MAX_COMMITS: usize = 20;
 /// Characters of a commit that are shown.
 const SHOWN: usize = 7;
 
@@ -41,12 +46,15 @@ pub(super) struct Origin {
     labels: BTreeMap<String, String>,
     /// The commit that the image before was built from.
     old_revision: Option<String>,
+    /// From there to this one's, if the ChangePolicy lets them be listed.
+    log: Vec<Commit>,
     first_seen: Option<Timestamp>,
     is_verified: bool,
 }
 
 /// Finds where the new images of a change come from.
-pub(super) async fn find(policies: &[Arc<ImagePolicy>], files: &Files, context: &Context) -> Vec<Origin> {
+pub(super) async fn find(policies: &[Arc<ImagePolicy>], files: &Files, work: &Work<'_>) -> Vec<Origin> {
+    let context = work.context;
     let old: BTreeMap<&str, &Change> = files
         .values()
         .flatten()
@@ -78,7 +86,57 @@ pub(super) async fn find(policies: &[Arc<ImagePolicy>], files: &Files, context: 
             Err(_) => break,
         }
     }
+    let logging = async {
+        for origin in &mut origins {
+            origin.log = work.log(origin).await;
+        }
+    };
+    let _ = tokio::time::timeout_at(deadline, logging).await;
     origins
+}
+
+impl Work<'_> {
+    /// The commits between an image and the one before, with the token of the forge: only of repositories that the
+    /// ChangePolicy names, at the same service.
+    async fn log(&self, origin: &Origin) -> Vec<Commit> {
+        let (Some(source), Some(old), Some(new)) =
+            (origin.label(SOURCE), &origin.old_revision, origin.label(REVISION))
+        else {
+            return Vec::new();
+        };
+        let is_allowed = old != new && is_hash(old) && is_hash(new) && self.may_list(source);
+        if !is_allowed {
+            return Vec::new();
+        }
+        let limit = self.target.timeout;
+        let commits = async {
+            let forge = super::sign_in(self.object, self.spec, source, limit, self.context).await?;
+            Ok::<_, super::Error>(forge.commits(old, new).await?)
+        };
+        commits.await.unwrap_or_else(|error| {
+            tracing::debug!(%error, "the commits of an image are not listed");
+            Vec::new()
+        })
+    }
+
+    fn may_list(&self, source: &str) -> bool {
+        let (Ok(source), Ok(own)) = (Address::parse(source), Address::parse(&self.address)) else {
+            return false;
+        };
+        source.origin == own.origin && is_named(&self.spec.source_repositories, &source.id)
+    }
+}
+
+/// Returns whether a list has a repository by its path, or all of its folder.
+fn is_named(list: &[String], id: &str) -> bool {
+    list.iter().any(|entry| match entry.strip_suffix("/*") {
+        Some(folder) => id.rsplit_once('/').is_some_and(|(own, _)| own == folder),
+        None => entry == id,
+    })
+}
+
+fn is_hash(text: &str) -> bool {
+    (7..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Why nothing is said of an image.
@@ -122,6 +180,7 @@ async fn one(
     Ok(Origin {
         image: format!("{}:{}", image.name, image.tag),
         digest: image.digest.clone(),
+        log: Vec::new(),
         old_revision: old_revision.and_then(|mut labels| labels.remove(REVISION)),
         labels,
         first_seen: same.map(|look| look.since),
@@ -158,27 +217,28 @@ fn before<'c>(change: &'c Change, name: &str) -> Option<(&'c str, Option<&'c str
 }
 
 impl Origin {
+    fn label(&self, name: &str) -> Option<&str> {
+        self.labels
+            .get(name)
+            .map(String::as_str)
+            .filter(|text| !text.is_empty())
+    }
+
     /// What is known, in Markdown; empty if there is nothing but the name.
     pub(super) fn text(&self) -> String {
-        let label = |name: &str| {
-            self.labels
-                .get(name)
-                .map(String::as_str)
-                .filter(|text| !text.is_empty())
-        };
         let mut lines = Vec::new();
         if let Some(digest) = &self.digest {
             lines.push(format!("digest {}", code(digest)));
         }
-        let pages = label(SOURCE).and_then(Pages::parse);
-        if let Some(source) = label(SOURCE) {
+        let pages = self.label(SOURCE).and_then(Pages::parse);
+        if let Some(source) = self.label(SOURCE) {
             let shown = pages.as_ref().map(|pages| format!("<{}>", pages.root()));
             lines.push(format!(
                 "built from {}, as its labels say",
                 shown.unwrap_or_else(|| code(source))
             ));
         }
-        if let Some(revision) = label(REVISION) {
+        if let Some(revision) = self.label(REVISION) {
             let short: String = revision.chars().take(SHOWN).collect();
             let page = pages.as_ref().and_then(|pages| pages.commit(revision));
             lines.push(match page {
@@ -191,9 +251,16 @@ impl Origin {
                 lines.push(format!("changes since the image before: <{page}>"));
             }
         }
+        for Commit { hash, subject } in self.log.iter().take(MAX_COMMITS) {
+            let short: String = hash.chars().take(SHOWN).collect();
+            lines.push(format!("{} {}", code(&short), code(subject)));
+        }
+        if self.log.len() > MAX_COMMITS {
+            lines.push(format!("and {} more", self.log.len() - MAX_COMMITS));
+        }
         if let Some(time) = self.first_seen {
             lines.push(format!("in the registry since {time} at the latest"));
-        } else if let Some(time) = label(CREATED) {
+        } else if let Some(time) = self.label(CREATED) {
             lines.push(format!("built at {}, as its labels say", code(time)));
         }
         if self.is_verified {
@@ -246,6 +313,38 @@ mod tests {
              - built at `2026-11-25T00:00:00Z`, as its labels say\n"
         );
         assert_eq!(origin(&[], Some("aaaaaaaaaa")), "");
+    }
+
+    #[test]
+    fn commits_are_listed_of_named_repositories_only_and_are_no_mark_up() {
+        let list = ["shop/web", "lib/*", "a/b/*"].map(str::to_owned);
+        for (id, expected) in [
+            ("shop/web", true),
+            ("lib/x", true),
+            ("a/b/c", true),
+            ("shop/other", false),
+            ("lib", false),
+            ("lib/x/y", false),
+            ("a/b", false),
+        ] {
+            assert_eq!(is_named(&list, id), expected, "{id}");
+        }
+        assert!(!is_named(&[], "shop/web"));
+        let commit = |number: usize| Commit {
+            hash: format!("{number:040}"),
+            subject: "fix `it` @everyone ![](x)".to_owned(),
+        };
+        let origin = Origin {
+            image: "h.io/web:2".to_owned(),
+            log: (0..25).map(commit).collect(),
+            ..Origin::default()
+        };
+        let text = origin.text();
+        assert!(
+            text.contains("- `0000000` `fix ?it? @everyone ![](x)`\n"),
+            "{text}"
+        );
+        assert!(text.ends_with("- and 5 more\n"), "{text}");
     }
 
     #[test]

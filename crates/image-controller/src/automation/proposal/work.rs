@@ -33,6 +33,8 @@ pub(super) struct Work<'a> {
     pub(super) spec: &'a PullRequestSpec,
     pub(super) target: Target,
     pub(super) forge: Forge<'static>,
+    /// Of the repository at the forge.
+    pub(super) address: String,
     pub(super) key: Option<Key>,
     pub(super) context: &'a Context,
     /// Every policy has chosen an image: what is not changed need not be.
