@@ -119,6 +119,16 @@ pub fn plan<'a>(seen: &Seen<'a>) -> (Push, Request<'a>) {
     (push(seen, wanted), request)
 }
 
+/// Open pull requests of ours from one branch, beyond the first. A process that was killed may have asked for one that the
+/// forge opened later than the one of its successor: Gitea looks whether there is one, and does not lock.
+pub fn doubled(requests: &[PullRequest]) -> Vec<&PullRequest> {
+    let is_ours =
+        |request: &&PullRequest| request.state == State::Open && mark::change_of(&request.body).is_some();
+    let mut open: Vec<_> = requests.iter().filter(is_ours).collect();
+    open.sort_by_key(|request| request.number);
+    open.into_iter().skip(1).collect()
+}
+
 fn push(seen: &Seen<'_>, wanted: &Change) -> Push {
     match &seen.branch {
         Branch::Missing => Push::Create,
@@ -155,6 +165,23 @@ mod tests {
             commit: String::new(),
             opened: None,
         }
+    }
+
+    #[test]
+    fn of_two_that_are_open_the_first_stays() {
+        let requests = [
+            request(9, State::Open, Some("new")),
+            request(4, State::Open, None),
+            request(5, State::Closed, Some("new")),
+            request(7, State::Open, Some("old")),
+        ];
+        let numbers = |requests: &[PullRequest]| {
+            let doubled = doubled(requests).into_iter().map(|request| request.number);
+            doubled.collect::<Vec<_>>()
+        };
+        assert_eq!(numbers(&requests), [9]);
+        assert_eq!(numbers(&requests[1..]), [0; 0], "a person's is not ours to close");
+        assert_eq!(numbers(&[]), [0; 0]);
     }
 
     /// Plans for the wanted change over the base `files`.

@@ -51,11 +51,13 @@ impl Proposal<'_> {
         open: usize,
     ) -> Result<Option<Done>, Error> {
         let Updated { contents, files, .. } = std::mem::take(&mut self.updated);
-        let requests = std::mem::take(&mut self.requests);
+        let mut requests = std::mem::take(&mut self.requests);
         let (work, group) = (self.work, self.group);
         let target = &work.target;
         let writers = &work.context.writers;
         let _turn = writers.turn(target.remotes.url.as_str(), &group.branch).await;
+        let mut proposed = Proposed::default();
+        self.close_doubled(&mut requests, &mut proposed).await?;
         let head = head::find(work.site(), &group.branch).await?;
         let seen = Seen {
             wanted: self.wanted.as_ref().map(|(change, _)| change),
@@ -69,7 +71,6 @@ impl Proposal<'_> {
         if matches!(request, Request::Reverted(_)) && self.has_moved(revision).await? {
             return Ok(None);
         }
-        let mut proposed = Proposed::default();
         if let Request::Close(request) = request {
             // Before its branch goes, which would close it without a word.
             let text = format!("`{}` has these values by now.", target.branch);
@@ -105,6 +106,24 @@ impl Proposal<'_> {
             }),
             kept,
         }))
+    }
+
+    /// Closes all open pull requests of ours but the first.
+    async fn close_doubled(
+        &self,
+        requests: &mut Vec<PullRequest>,
+        proposed: &mut Proposed,
+    ) -> Result<(), Error> {
+        let doubled: Vec<u64> = plan::doubled(requests).iter().map(|one| one.number).collect();
+        for number in &doubled {
+            let text = "Another pull request is open for this branch.";
+            self.work.forge.comment(*number, text).await?;
+            self.work.forge.close(*number).await?;
+            let event = format!("closed pull request {number}: another one is open for its branch");
+            proposed.event = Some(event);
+        }
+        requests.retain(|one| !doubled.contains(&one.number));
+        Ok(())
     }
 
     /// Returns whether the base is no longer at this revision.
@@ -280,6 +299,7 @@ impl Proposal<'_> {
         }
         proposed.is(OPEN, format!("{} is open", named(&open)));
         proposed.event = Some(format!("opened {}\n{title}", named(&open)));
+        proposed.again = Timestamp::now().checked_add(SECOND_LOOK).ok();
         Ok(Some(open))
     }
 
@@ -335,7 +355,7 @@ impl Proposal<'_> {
             let age = SignedDuration::try_from(age.to_std()).unwrap_or(SignedDuration::MAX);
             let time = opened.checked_add(age).unwrap_or(Timestamp::MAX);
             if Timestamp::now() < time {
-                proposed.again = Some(time);
+                proposed.again = proposed.again.into_iter().chain([time]).min();
                 let time = time.round(jiff::Unit::Second).unwrap_or(time);
                 proposed.adds(&format!("merged at {time} at the earliest"));
                 return Ok(());
@@ -368,6 +388,9 @@ impl Proposal<'_> {
         Ok(())
     }
 }
+
+/// After a pull request was opened, the forge is asked again: a process that was killed before may have asked for one, too.
+const SECOND_LOOK: SignedDuration = SignedDuration::from_secs(10);
 
 const OPEN: &str = "PullRequestOpen";
 const DECLINED: &str = "PullRequestDeclined";
