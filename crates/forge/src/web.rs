@@ -68,10 +68,13 @@ impl Pages {
     }
 }
 
-/// The text, if it is the hash of a commit, or the beginning of one.
+/// Returns whether the text is the hash of a commit, or the beginning of one.
+pub fn is_hash(text: &str) -> bool {
+    (7..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
 fn hash(text: &str) -> Option<&str> {
-    let is_hash = (7..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_hash.then_some(text)
+    is_hash(text).then_some(text)
 }
 
 #[cfg(test)]

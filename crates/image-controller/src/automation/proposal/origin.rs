@@ -10,7 +10,7 @@ use std::time::Duration;
 use api::image::{ImagePolicy, ImageRef};
 use forge::address::Repository as Address;
 use forge::log::Commit;
-use forge::web::Pages;
+use forge::web::{Pages, is_hash};
 use image_policy::demand;
 use jiff::Timestamp;
 use kube::ResourceExt as _;
@@ -135,10 +135,6 @@ fn is_named(list: &[String], id: &str) -> bool {
     })
 }
 
-fn is_hash(text: &str) -> bool {
-    (7..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
-}
-
 /// Why nothing is said of an image.
 #[derive(Debug, thiserror::Error)]
 enum Error {
@@ -165,7 +161,9 @@ async fn one(
     let name = parse_image(&repository.spec.image).map_err(|error| Error::Name(error.to_string()))?;
     let canonical = canonical_name(&name);
     let remote = registry::repository(&repository, name, context).await?;
-    let labels = labels(&remote, image.digest.as_deref(), &image.tag).await?;
+    let labels = labels(&remote, image.digest.as_deref(), &image.tag).await;
+    // A pause that the registry asks for holds for the scans, too.
+    let labels = labels.inspect_err(|error| registry::heed(error, &repository, &remote, context))?;
     let old_revision = match before(change, &image.name) {
         Some((tag, digest)) => self::labels(&remote, digest, tag).await.ok(),
         None => None,
