@@ -1,12 +1,14 @@
 //! From a pushed image to a commit.
 
 use anyhow::ensure;
-use serde_json::json;
+use serde_json::{Value, json};
+use testkit::Controller;
+use testkit::controller::ControllerOptions;
 use testkit::git::signing::{Gpg, git_verifies};
 use testkit::git::{Change, KeyPair};
 use testkit::objects::{apply, condition, text};
 
-use crate::world::{Scene, play};
+use crate::world::{IMAGE, KILLED, Scene, play};
 
 fn marker(scene: &Scene, policy: &str) -> String {
     format!("# {{\"$imagepolicy\": \"{}:{policy}\"}}", scene.namespace)
@@ -219,6 +221,51 @@ fn a_push_branch_is_one_commit_on_the_newest_base_until_someone_else_commits_to_
         repository.delete_reference("refs/heads/auto/images")?;
         let sixth = newer("1.0.4", &fifth).await?;
         assert_eq!(parent(&sixth)?, merged);
+        Ok(())
+    });
+}
+
+#[test]
+fn without_the_feature_gate_a_push_branch_is_continued() {
+    play("continued", async |scene| {
+        let options = ControllerOptions {
+            flags: vec![
+                format!("--watch-label-selector={KILLED}=continued"),
+                "--feature-gates=GitForcePushBranch=false".to_owned(),
+            ],
+            ..ControllerOptions::default()
+        };
+        let kubeconfig = scene.world.control_plane.kubeconfig_path();
+        let _controller = Controller::start_image(kubeconfig, options).await?;
+        let mark = marker(&scene, "web");
+        let repository = scene.git(&[("app.yaml", &format!("image: x {mark}\n"))]).await?;
+        scene.push("web", &["1.0.0"]).await?;
+        let own = |kind: &str, spec: Value| {
+            json!({"apiVersion": IMAGE, "kind": kind, "spec": spec,
+                "metadata": {"name": "web", "namespace": scene.namespace, "labels": {KILLED: "continued"}}})
+        };
+        for object in [
+            own(
+                "ImageRepository",
+                json!({"image": scene.image("web"), "interval": "1s", "insecure": true}),
+            ),
+            own(
+                "ImagePolicy",
+                json!({"imageRepositoryRef": {"name": "web"}, "policy": {"semver": {"range": "*"}}}),
+            ),
+            own(
+                "ImageUpdateAutomation",
+                json!({"sourceRef": {"kind": "GitRepository", "name": "app"}, "interval": "1h",
+                "git": {"commit": {"author": {"email": "bot@example.com"}}, "push": {"branch": "auto/images"}}}),
+            ),
+        ] {
+            apply(&scene.client, &object).await?;
+        }
+        let first = scene.pushed("web", "").await?;
+        repository.commit("main", "more", &[Change::write("other.txt", "more")])?;
+        scene.push("web", &["1.0.1"]).await?;
+        let second = scene.pushed("web", &first).await?;
+        assert_eq!(repository.resolve(&format!("{second}^"))?, first);
         Ok(())
     });
 }
