@@ -86,19 +86,6 @@ struct FoundStatus {
     description: Option<String>,
 }
 
-/// Commits of one page.
-#[derive(Deserialize)]
-struct FoundCommits {
-    #[serde(default)]
-    values: Vec<FoundCommit>,
-}
-
-#[derive(Deserialize)]
-struct FoundCommit {
-    hash: String,
-    message: Option<String>,
-}
-
 impl<'a> Bitbucket<'a> {
     /// The repository at this address, for who has this name and app password, or this access token.
     pub fn new(
@@ -126,9 +113,8 @@ impl<'a> Bitbucket<'a> {
     /// The commits of `new` that `old` lacks.
     pub(crate) async fn commits(&self, old: &str, new: &str) -> Result<Vec<Commit>, Error> {
         let query = [("include", new), ("exclude", old), ("pagelen", log::MOST)];
-        let found: FoundCommits = self.api.get(&self.path(&["commits"])?, &query).await?;
-        let own = |found: FoundCommit| Commit::new(found.hash, &found.message.unwrap_or_default());
-        Ok(found.values.into_iter().map(own).collect())
+        let found: log::Found = self.api.get(&self.path(&["commits"])?, &query).await?;
+        Ok(found.own())
     }
 
     pub(crate) async fn find(&self, head: &str, base: &str) -> Result<Vec<PullRequest>, Error> {

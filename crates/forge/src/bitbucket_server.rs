@@ -124,19 +124,6 @@ impl Address {
     }
 }
 
-/// Commits of one page.
-#[derive(Deserialize)]
-struct FoundCommits {
-    #[serde(default)]
-    values: Vec<FoundCommit>,
-}
-
-#[derive(Deserialize)]
-struct FoundCommit {
-    id: String,
-    message: Option<String>,
-}
-
 impl<'a> BitbucketServer<'a> {
     /// The repository at this address, for who has this name and password, or this token.
     pub fn new(
@@ -165,9 +152,8 @@ impl<'a> BitbucketServer<'a> {
     /// The commits of `new` that `old` lacks.
     pub(crate) async fn commits(&self, old: &str, new: &str) -> Result<Vec<Commit>, Error> {
         let query = [("since", old), ("until", new), ("limit", log::MOST)];
-        let found: FoundCommits = self.api.get(&self.path(&["commits"]), &query).await?;
-        let own = |found: FoundCommit| Commit::new(found.id, &found.message.unwrap_or_default());
-        Ok(found.values.into_iter().map(own).collect())
+        let found: log::Found = self.api.get(&self.path(&["commits"]), &query).await?;
+        Ok(found.own())
     }
 
     pub(crate) async fn find(&self, head: &str, base: &str) -> Result<Vec<PullRequest>, Error> {

@@ -10,7 +10,7 @@ use crate::api::{self, Api};
 use crate::check::{Check, State as CheckState, Status};
 use crate::error::Error;
 use crate::exchange::Exchange;
-use crate::log::Commit;
+use crate::log::{self, Commit};
 use crate::pull_request::{Draft, Merge, Method, PullRequest, State, page, time};
 
 /// More is not given at once, unless the administrator says so.
@@ -65,31 +65,6 @@ struct FoundStatus {
     description: Option<String>,
 }
 
-/// A comparison of two commits.
-#[derive(Deserialize)]
-struct Comparison {
-    #[serde(default)]
-    commits: Vec<FoundCommit>,
-}
-
-#[derive(Deserialize)]
-struct FoundCommit {
-    sha: String,
-    commit: Option<Details>,
-}
-
-#[derive(Deserialize)]
-struct Details {
-    message: Option<String>,
-}
-
-impl FoundCommit {
-    fn own(self) -> Commit {
-        let message = self.commit.and_then(|details| details.message);
-        Commit::new(self.sha, &message.unwrap_or_default())
-    }
-}
-
 impl<'a> Gitea<'a> {
     /// The repository at this address, for who has this token.
     pub fn new(http: impl Exchange + 'a, address: &str, token: &str) -> Result<Self, Error> {
@@ -110,8 +85,8 @@ impl<'a> Gitea<'a> {
     pub(crate) async fn commits(&self, old: &str, new: &str) -> Result<Vec<Commit>, Error> {
         let between = format!("{old}...{new}");
         let path = self.path(&["compare", &between])?;
-        let found: Comparison = self.api.get(&path, &[]).await?;
-        Ok(found.commits.into_iter().map(FoundCommit::own).collect())
+        let found: log::Found = self.api.get(&path, &[]).await?;
+        Ok(found.own())
     }
 
     /// Open pull requests from `head` to `base`, and the ones that were closed lately.

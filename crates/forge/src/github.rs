@@ -80,31 +80,6 @@ struct Run {
     conclusion: Option<String>,
 }
 
-/// A comparison of two commits.
-#[derive(Deserialize)]
-struct Comparison {
-    #[serde(default)]
-    commits: Vec<FoundCommit>,
-}
-
-#[derive(Deserialize)]
-struct FoundCommit {
-    sha: String,
-    commit: Option<Details>,
-}
-
-#[derive(Deserialize)]
-struct Details {
-    message: Option<String>,
-}
-
-impl FoundCommit {
-    fn own(self) -> Commit {
-        let message = self.commit.and_then(|details| details.message);
-        Commit::new(self.sha, &message.unwrap_or_default())
-    }
-}
-
 impl<'a> GitHub<'a> {
     /// The repository at this address, for who has this token.
     pub fn new(http: impl Exchange + 'a, address: &str, token: &str) -> Result<Self, Error> {
@@ -127,8 +102,8 @@ impl<'a> GitHub<'a> {
     pub(crate) async fn commits(&self, old: &str, new: &str) -> Result<Vec<Commit>, Error> {
         let between = format!("{old}...{new}");
         let path = self.path(&["compare", &between])?;
-        let found: Comparison = self.api.get(&path, &[("per_page", log::MOST)]).await?;
-        Ok(found.commits.into_iter().map(FoundCommit::own).collect())
+        let found: log::Found = self.api.get(&path, &[("per_page", log::MOST)]).await?;
+        Ok(found.own())
     }
 
     pub(crate) async fn find(&self, head: &str, base: &str) -> Result<Vec<PullRequest>, Error> {

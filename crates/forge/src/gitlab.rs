@@ -10,7 +10,7 @@ use crate::check::{Check, State as CheckState, Status};
 use crate::error::Error;
 use crate::exchange::Exchange;
 use crate::gitea::foreign;
-use crate::log::Commit;
+use crate::log::{self, Commit};
 use crate::pull_request::{Draft, Merge, Method, PullRequest, State, page, time};
 
 /// As many as GitLab gives at once.
@@ -55,19 +55,6 @@ struct FoundStatus {
     allow_failure: bool,
 }
 
-/// A comparison of two commits.
-#[derive(Deserialize)]
-struct Comparison {
-    #[serde(default)]
-    commits: Vec<FoundCommit>,
-}
-
-#[derive(Deserialize)]
-struct FoundCommit {
-    id: String,
-    title: Option<String>,
-}
-
 impl<'a> GitLab<'a> {
     /// The project at this address, for who has this token.
     pub fn new(http: impl Exchange + 'a, address: &str, token: &str) -> Result<Self, Error> {
@@ -87,9 +74,8 @@ impl<'a> GitLab<'a> {
     /// The commits of `new` that `old` lacks.
     pub(crate) async fn commits(&self, old: &str, new: &str) -> Result<Vec<Commit>, Error> {
         let path = self.path(&["repository", "compare"]);
-        let found: Comparison = self.api.get(&path, &[("from", old), ("to", new)]).await?;
-        let own = |found: FoundCommit| Commit::new(found.id, &found.title.unwrap_or_default());
-        Ok(found.commits.into_iter().map(own).collect())
+        let found: log::Found = self.api.get(&path, &[("from", old), ("to", new)]).await?;
+        Ok(found.own())
     }
 
     pub(crate) async fn find(&self, head: &str, base: &str) -> Result<Vec<PullRequest>, Error> {

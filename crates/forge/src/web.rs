@@ -7,7 +7,7 @@ use crate::forge::Kind;
 /// Longer addresses are not shown, in bytes.
 const MAX_BYTES: usize = 300;
 
-/// The pages of a repository, of which nothing is believed: its address is what somebody wrote into a label.
+/// The pages of a repository. The address comes from the label of an image, so it is not trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pages {
     root: String,
@@ -15,9 +15,9 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// Reads the address of a repository; None unless it is an https address without login and query, and all of it can be
-    /// shown in Markdown as it is. What kind of service it is follows from its name: those of which nothing is known are
-    /// taken for GitHub or Gitea, which have the same pages.
+    /// Reads the address of a repository. Returns None unless it is an https address without login or query that Markdown
+    /// shows as it is. The host tells which service it is; an unknown host is taken for GitHub or Gitea, whose pages have the
+    /// same paths.
     pub fn parse(address: &str) -> Option<Self> {
         let address = address.trim();
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~/:".contains(c);

@@ -447,7 +447,7 @@ async fn commits_between_two_are_listed() {
     const OLD: &str = "aaaaaaaaaa";
     const NEW: &str = "bbbbbbbbbb";
     let service: Service = |method, url, _| {
-        let bitbucket = json!({"values": [{"hash": NEW, "id": NEW, "message": "Fix it\n\nLong.\n"}]});
+        let values = |key: &str| json!({"values": [{key: NEW, "message": "Fix it\n\nLong.\n"}]});
         let sha = json!({"sha": NEW, "commit": {"message": "Fix it\n\nLong.\n"}});
         let answer = match url {
             "https://api.github.com/repos/o/r/compare/aaaaaaaaaa...bbbbbbbbbb?per_page=50"
@@ -455,13 +455,14 @@ async fn commits_between_two_are_listed() {
                 json!({"total_commits": 1, "commits": [sha]})
             }
             "https://gitlab.com/api/v4/projects/g/s/r/repository/compare?from=aaaaaaaaaa&to=bbbbbbbbbb" => {
-                json!({"commits": [{"id": NEW, "short_id": "bbbbbbbb", "title": "Fix it"}]})
+                json!({"commits": [{"id": NEW, "short_id": "bbbbbbbb", "title": "Fix it",
+                    "message": "Fix it\n\nLong.\n"}]})
             }
             "https://api.bitbucket.org/2.0/repositories/o/r/commits?include=bbbbbbbbbb&exclude=aaaaaaaaaa&pagelen=50" => {
-                bitbucket
+                values("hash")
             }
             url if url.starts_with("https://bitbucket.example/rest/api/latest/projects/P/repos/r/commits?since=aaaaaaaaaa&until=bbbbbbbbbb") => {
-                bitbucket
+                values("id")
             }
             _ => return None,
         };
