@@ -1,6 +1,5 @@
 //! One reconcile of an ImageUpdateAutomation: which policies, by which way, commit or pull request, status.
 
-mod anew;
 pub(crate) mod branch;
 mod checkout;
 pub(crate) mod chosen;
@@ -10,6 +9,7 @@ mod error;
 pub(crate) mod kept;
 mod message;
 pub(crate) mod proposal;
+mod push_branch;
 mod races;
 mod run;
 pub(crate) mod scope;

@@ -100,8 +100,8 @@ fn is_own(policy: &ImagePolicy, own: &str) -> bool {
     policy.metadata.namespace.as_deref() == Some(own)
 }
 
-/// Returns whether a policy is of the namespace, and its owner lets automations of `own` follow it. In Flux no one outside
-/// of its namespace does, so that without the annotation nobody may.
+/// Returns whether a policy is in `namespace` and its owner lets automations of `own` follow it. Flux has no such access, so
+/// without the annotation it is denied.
 fn is_shared(policy: &ImagePolicy, namespace: &str, own: &str) -> bool {
     let allowed = policy.annotations().get(access_from::ANNOTATION);
     is_own(policy, namespace)

@@ -100,15 +100,9 @@ pub(super) async fn make(
         let updated = update::update(&checkout.pack, &values, plain)?;
         let (notes, tallies) = (updated.all_notes(), updated.tallies);
         let base = checkout.resolved.commit;
+        let data = message::Data::new(&object, None, updated.files);
         let commit = match object.spec.git {
             Some(git) if !updated.contents.is_empty() => {
-                let data = message::Data {
-                    namespace: object.metadata.namespace.unwrap_or_default(),
-                    name: object.metadata.name.unwrap_or_default(),
-                    policy: None,
-                    files: updated.files,
-                    values: git.commit.message_template_values.clone(),
-                };
                 let edit = Edit {
                     parent: base,
                     contents: updated.contents,

@@ -16,7 +16,7 @@ use super::run::{Looked, Pushed, Run};
 use super::scope::Scope;
 use super::target::{self, Target};
 use super::way_back::{self, WayBack};
-use super::{anew, chosen, races, signing, update};
+use super::{chosen, push_branch, races, signing, update};
 use crate::context::Context;
 
 /// Commits what the policies have chosen.
@@ -39,7 +39,7 @@ pub(super) async fn run(
         .await;
     // A second push follows the first: what was pushed there cannot be replaced.
     if target.switches() && target.second.is_none() && context.replaces_push_branches {
-        let made = anew::run(object, &target, &values, key.as_ref(), context).await?;
+        let made = push_branch::run(object, &target, &values, key.as_ref(), context).await?;
         if let Some(run) = made {
             context.scopes.remember(uid, scope);
             return Ok(run);

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use api::image::ImageUpdateAutomation;
 use go_template::{
     Function, Functions, Kind, Limits, List, Object, Options, Str, Templates, Type, TypeInfo, Value, on_stack,
 };
@@ -91,6 +92,26 @@ pub(crate) struct Data {
     /// By file.
     pub(crate) files: BTreeMap<String, Vec<Change>>,
     pub(crate) values: BTreeMap<String, String>,
+}
+
+impl Data {
+    /// What a template sees of an automation that changes these files.
+    pub(crate) fn new(
+        object: &ImageUpdateAutomation,
+        policy: Option<&str>,
+        files: BTreeMap<String, Vec<Change>>,
+    ) -> Self {
+        let git = object.spec.git.as_ref();
+        Self {
+            namespace: object.metadata.namespace.clone().unwrap_or_default(),
+            name: object.metadata.name.clone().unwrap_or_default(),
+            policy: policy.map(str::to_owned),
+            files,
+            values: git
+                .map(|git| git.commit.message_template_values.clone())
+                .unwrap_or_default(),
+        }
+    }
 }
 
 /// Makes the message.

@@ -19,7 +19,7 @@ use forge::Forge;
 use forge::pull_request::{PullRequest, State};
 
 use self::group::Proposal;
-use self::work::{Group, Work, data};
+use self::work::{Group, Work};
 use super::branch::wanted;
 use super::checkout::{Fetched, fetch, keep, within};
 use super::chosen::{self, Chosen};
@@ -165,7 +165,7 @@ fn branch_name(
     policy: Option<&str>,
     base: &str,
 ) -> Result<String, Error> {
-    let data = data(object, policy, update::Files::default());
+    let data = message::Data::new(object, policy, update::Files::default());
     let name = match &spec.branch {
         Some(template) => message::render(Some(template), &data)?.trim().to_owned(),
         None => {

@@ -1,7 +1,7 @@
-//! Changes on a branch beside the one that is checked out, from which someone opens pull requests.
+//! Changes on a push branch: one that differs from what is checked out, and from which someone opens pull requests.
 //!
-//! As in Flux it holds one commit on the newest state of what is checked out, and is made anew whenever either changes. As soon
-//! as someone else has committed to it, nothing is replaced: then it goes on like any other branch.
+//! As in Flux, it holds one commit on top of what is checked out, and is replaced when a value or an edited file changes. Once
+//! someone else has committed to it, commits are added as to any other branch, and nothing is replaced.
 
 use api::image::ImageUpdateAutomation;
 use change_policy::mark::Commit as Mark;
@@ -86,23 +86,16 @@ impl Site<'_> {
             keep(place, Some(kept), self.context);
             return Ok(run);
         };
-        let git = self.object.spec.git.clone().unwrap_or_default();
         let edit = Edit {
             parent: base,
             contents: updated.contents,
-            data: message::Data {
-                namespace: self.object.metadata.namespace.clone().unwrap_or_default(),
-                name: self.object.metadata.name.clone().unwrap_or_default(),
-                policy: None,
-                files: updated.files,
-                values: git.commit.message_template_values.clone(),
-            },
+            data: message::Data::new(self.object, None, updated.files),
             mark: Some(Mark {
                 change,
                 base: below,
                 owner: self.owner().to_owned(),
             }),
-            git,
+            git: self.object.spec.git.clone().unwrap_or_default(),
             key: key.cloned(),
         };
         let (commit, kept) = blocking(kept, move |kept| edit.write(&kept.checkout.pack)).await?;

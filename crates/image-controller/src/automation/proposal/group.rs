@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::origin;
 use super::words;
-use super::work::{Group, Work, data};
+use super::work::{Group, Work};
 use crate::automation::branch::head::{self, Head};
 use crate::automation::checkout::fetch_reference;
 use crate::automation::commit::{self, Commit};
@@ -323,7 +323,7 @@ impl Proposal<'_> {
         let Some((change, _)) = &self.wanted else {
             return Err(Error::Abandoned);
         };
-        let data = data(self.work.object, self.group.policy.as_deref(), files);
+        let data = message::Data::new(self.work.object, self.group.policy.as_deref(), files);
         let render = |template: &Option<String>| match template {
             Some(template) => message::render(Some(template), &data).map(Some),
             None => Ok(None),

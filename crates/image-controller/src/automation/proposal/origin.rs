@@ -49,21 +49,23 @@ pub(super) struct Origin {
     /// From there to this one's, if the ChangePolicy lets them be listed.
     log: Vec<Commit>,
     first_seen: Option<Timestamp>,
-    is_verified: bool,
+    demands_signature: bool,
 }
 
 /// Finds where the new images of a change come from.
 pub(super) async fn find(policies: &[Arc<ImagePolicy>], files: &Files, work: &Work<'_>) -> Vec<Origin> {
     let context = work.context;
-    let old: BTreeMap<&str, &Change> = files
-        .values()
-        .flatten()
-        .map(|change| (update::policy_of(&change.setter), change))
-        .collect();
+    let mut changes: BTreeMap<&str, Vec<&Change>> = BTreeMap::new();
+    for change in files.values().flatten() {
+        changes
+            .entry(update::policy_of(&change.setter))
+            .or_default()
+            .push(change);
+    }
     let deadline = tokio::time::Instant::now() + TIMEOUT;
     let mut origins = Vec::new();
     for policy in policies {
-        let Some(change) = old.get(&*update::key(policy)) else {
+        let Some(changes) = changes.get(&*update::key(policy)) else {
             continue;
         };
         let Some(image) = policy
@@ -76,7 +78,7 @@ pub(super) async fn find(policies: &[Arc<ImagePolicy>], files: &Files, work: &Wo
         if origins.len() == MAX_IMAGES {
             break;
         }
-        let looking = tokio::time::timeout_at(deadline, one(policy, image, change, context));
+        let looking = tokio::time::timeout_at(deadline, one(policy, image, changes, context));
         match looking.await {
             Ok(Ok(origin)) => origins.push(origin),
             Ok(Err(error)) => {
@@ -104,7 +106,10 @@ impl Work<'_> {
         else {
             return Vec::new();
         };
-        let is_allowed = old != new && is_hash(old) && is_hash(new) && self.may_list(source);
+        let is_allowed = old != new
+            && is_hash(old)
+            && is_hash(new)
+            && may_list(&self.spec.source_repositories, &self.address, source);
         if !is_allowed {
             return Vec::new();
         }
@@ -118,13 +123,14 @@ impl Work<'_> {
             Vec::new()
         })
     }
+}
 
-    fn may_list(&self, source: &str) -> bool {
-        let (Ok(source), Ok(own)) = (Address::parse(source), Address::parse(&self.address)) else {
-            return false;
-        };
-        source.origin == own.origin && is_named(&self.spec.source_repositories, &source.id)
-    }
+/// Returns whether commits of `source` may be read with the token for `own`: at the same service, if the list names it.
+fn may_list(list: &[String], own: &str, source: &str) -> bool {
+    let (Ok(source), Ok(own)) = (Address::parse(source), Address::parse(own)) else {
+        return false;
+    };
+    source.origin == own.origin && is_named(list, &source.id)
 }
 
 /// Returns whether a list has a repository by its path, or all of its folder.
@@ -153,7 +159,7 @@ enum Error {
 async fn one(
     policy: &ImagePolicy,
     image: &ImageRef,
-    change: &Change,
+    changes: &[&Change],
     context: &Context,
 ) -> Result<Origin, Error> {
     // With the credentials of the ImageRepository, as at each look of the policy: what may not be read then is not read now.
@@ -164,7 +170,9 @@ async fn one(
     let labels = labels(&remote, image.digest.as_deref(), &image.tag).await;
     // A pause that the registry asks for holds for the scans, too.
     let labels = labels.inspect_err(|error| registry::heed(error, &repository, &remote, context))?;
-    let old_revision = match before(change, &image.name) {
+    // Of a name alone nothing follows; the tag may stand in another place.
+    let old = changes.iter().find_map(|change| before(change, &image.name));
+    let old_revision = match old {
         Some((tag, digest)) => self::labels(&remote, digest, tag).await.ok(),
         None => None,
     };
@@ -182,7 +190,7 @@ async fn one(
         old_revision: old_revision.and_then(|mut labels| labels.remove(REVISION)),
         labels,
         first_seen: same.map(|look| look.since),
-        is_verified: policy.annotations().contains_key(demand::VERIFY),
+        demands_signature: policy.annotations().contains_key(demand::VERIFY),
     })
 }
 
@@ -200,10 +208,9 @@ async fn labels(
 
 /// Tag and digest that a changed value had: it is an image of this name, a tag, or a digest.
 fn before<'c>(change: &'c Change, name: &str) -> Option<(&'c str, Option<&'c str>)> {
-    let old = match change.old.strip_prefix(name) {
-        Some(rest) => rest.trim_start_matches(':'),
-        None => &change.old,
-    };
+    let rest = change.old.strip_prefix(name);
+    let rest = rest.filter(|rest| rest.is_empty() || rest.starts_with([':', '@']));
+    let old = rest.map_or(&*change.old, |rest| rest.trim_start_matches(':'));
     if old.starts_with("sha256:") {
         return Some(("", Some(old)));
     }
@@ -261,7 +268,7 @@ impl Origin {
         } else if let Some(time) = self.label(CREATED) {
             lines.push(format!("built at {}, as its labels say", code(time)));
         }
-        if self.is_verified {
+        if self.demands_signature {
             lines.push(format!(
                 "chosen only with a verified signature (`{}` of the ImagePolicy)",
                 demand::VERIFY
@@ -328,6 +335,18 @@ mod tests {
             assert_eq!(is_named(&list, id), expected, "{id}");
         }
         assert!(!is_named(&[], "shop/web"));
+        let may = |source: &str| may_list(&list, "https://git.example.com/shop/deploy.git", source);
+        assert!(may("https://git.example.com/shop/web") && may("git@git.example.com:shop/web.git"));
+        for elsewhere in [
+            "https://evil.example/shop/web",
+            "http://git.example.com/shop/web",
+            "https://git.example.com:8443/shop/web",
+            "https://git.example.com@evil.example/shop/web",
+            "https://git.example.com/shop/../private/web",
+            "https://git.example.com/private/web",
+        ] {
+            assert!(!may(elsewhere), "{elsewhere}");
+        }
         let commit = |number: usize| Commit {
             hash: format!("{number:040}"),
             subject: "fix `it` @everyone ![](x)".to_owned(),
@@ -384,6 +403,12 @@ mod tests {
         );
         assert_eq!(before("1.0"), Some(("1.0".to_owned(), None)));
         assert_eq!(before("sha256:1"), Some((String::new(), digest)));
-        assert_eq!(before("other.io/x:1.0"), None);
+        assert_eq!(
+            before("h.io/web@sha256:1"),
+            Some((String::new(), Some("sha256:1".to_owned())))
+        );
+        for other in ["other.io/x:1.0", "h.io/web2", "h.io/web", ""] {
+            assert_eq!(before(other), None, "{other}");
+        }
     }
 }

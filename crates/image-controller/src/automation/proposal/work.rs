@@ -41,24 +41,6 @@ pub(super) struct Work<'a> {
     pub(super) is_settled: bool,
 }
 
-/// The data of templates.
-pub(super) fn data(
-    object: &ImageUpdateAutomation,
-    policy: Option<&str>,
-    files: update::Files,
-) -> message::Data {
-    let git = object.spec.git.as_ref();
-    message::Data {
-        namespace: object.metadata.namespace.clone().unwrap_or_default(),
-        name: object.metadata.name.clone().unwrap_or_default(),
-        policy: policy.map(str::to_owned),
-        files,
-        values: git
-            .map(|git| git.commit.message_template_values.clone())
-            .unwrap_or_default(),
-    }
-}
-
 impl Work<'_> {
     /// A commit to be made of these contents.
     pub(super) fn edit(
@@ -72,7 +54,7 @@ impl Work<'_> {
         commit::Edit {
             parent,
             contents,
-            data: data(self.object, group.policy.as_deref(), files),
+            data: message::Data::new(self.object, group.policy.as_deref(), files),
             mark,
             git: self.object.spec.git.clone().unwrap_or_default(),
             key: self.key.clone(),
