@@ -25,8 +25,7 @@ pub use package::{PACKAGES, Package};
 
 pub use folders::{hack_directory, repository_root};
 
-/// The source of Flux's image-automation-controller, whose test data ours must set in the same way: a folder of files that
-/// nobody may write to.
+/// The source of Flux's image-automation-controller, for its test data. The folder is read-only.
 ///
 /// # Errors
 /// When Go does not download it.

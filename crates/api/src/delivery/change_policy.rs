@@ -85,9 +85,9 @@ pub struct PullRequestSpec {
     #[schemars(length(max = 65536))]
     pub body: Option<String>,
 
-    /// Repositories at the same Git service whose commits the description lists, such as `shop/web` or `shop/*`: those from
-    /// which the image before and the new one were built, by their labels. None by default, as whoever builds an image says
-    /// from which repository, and who reads the pull request may not be allowed to read that.
+    /// Source repositories at the same Git service whose commits the description may list, such as `shop/web` or `shop/*`.
+    /// The labels of an image name its repository and commit. Empty by default: the builder of an image chooses its labels,
+    /// and readers of the pull request may have no access to that repository.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 50))]
     pub source_repositories: Vec<String>,
