@@ -5,11 +5,12 @@
 
 use api::source::ArtifactVerification;
 use artifact::digest::Digest;
-use oci_client::manifest::Manifest;
+use oci_client::manifest::{Descriptor, Manifest};
 use oci_client::registry::Repository;
 use oci_client::{PullError, verified_manifest};
 use signature::cosign::{
-    Authority, Identity, PublicKey, SimpleSignature, TrustedRoot, Verified, is_attestation, is_bundle,
+    Authority, Identity, PublicKey, SimpleSignature, TrustedRoot, Verified, Witness, is_attestation,
+    is_bundle,
 };
 
 use super::SigstoreRoot;
@@ -184,10 +185,17 @@ async fn simple_signatures(
         signatures.push(SimpleSignature {
             payload: payload.to_vec(),
             signature,
-            certificate: annotation("dev.sigstore.cosign/certificate"),
-            chain: annotation("dev.sigstore.cosign/chain"),
-            log_entry: annotation("dev.sigstore.cosign/bundle"),
+            witness: witness(layer),
         });
     }
     Ok(signatures)
+}
+
+fn witness(layer: &Descriptor) -> Witness {
+    let annotation = |name: &str| layer.annotation(name).map(str::to_owned);
+    Witness {
+        certificate: annotation("dev.sigstore.cosign/certificate"),
+        chain: annotation("dev.sigstore.cosign/chain"),
+        log_entry: annotation("dev.sigstore.cosign/bundle"),
+    }
 }

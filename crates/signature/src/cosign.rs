@@ -4,20 +4,25 @@
 //! [`Authority`]). Out: since when it is known to exist ([`Verified`]), or why it is not good. The forms are the *simple* one of cosign 1 and 2 (a payload that
 //! names the digest, and annotations: [`SimpleSignature`]) and the *bundle* of cosign 3 (JSON around an in-toto
 //! statement). Where they are found is the caller's matter; nothing is asked over a network, not even the transparency
-//! log: what it promised must come with the signature.
+//! log: what it promised must come with the signature. Attestations ([`Attestation`]) have two forms as well.
 //!
 //! As in Flux, a signature made with a key needs no entry in the transparency log. Unlike there, the digest in the
 //! payload of a simple signature must be the artifact's, so that the signature of another image is of no use.
 
+mod attestation;
 mod bundle;
+mod envelope;
 mod error;
 mod key;
 mod keyless;
 mod simple;
+mod witness;
 
+pub use attestation::{Attestation, Attested};
 pub use key::{KeyError, PublicKey};
 pub use keyless::{Identity, TrustedRoot};
 pub use simple::SimpleSignature;
+pub use witness::Witness;
 
 pub use error::Error;
 
@@ -64,9 +69,29 @@ impl Authority<'_> {
     /// # Errors
     /// When the bundle is none, is not about this digest, or was not made by this authority.
     pub fn verify_bundle(&self, json: &[u8], digest: &str) -> Result<Verified, Error> {
+        let (statement, verified) = match self {
+            Self::Key(key) => (bundle::open_with_key(json, digest, key)?, Verified::default()),
+            Self::Keyless { root, identities } => bundle::open_keyless(json, digest, root, identities)?,
+        };
+        statement.check_is_signature()?;
+        Ok(verified)
+    }
+
+    /// Verifies an attestation of this type (such as `https://slsa.dev/provenance/v1`). The digest is written `sha256:…`.
+    ///
+    /// # Errors
+    /// When the attestation is none, is not about this digest, is of another type, or was not made by this authority.
+    pub fn verify_attestation(
+        &self,
+        attestation: &Attestation,
+        digest: &str,
+        predicate_type: &str,
+    ) -> Result<Attested, Error> {
         match self {
-            Self::Key(key) => bundle::verify_with_key(json, digest, key).map(|()| Verified::default()),
-            Self::Keyless { root, identities } => bundle::verify_keyless(json, digest, root, identities),
+            Self::Key(key) => attestation.verify_with_key(digest, predicate_type, key),
+            Self::Keyless { root, identities } => {
+                attestation.verify_keyless(digest, predicate_type, root, identities)
+            }
         }
     }
 }

@@ -39,6 +39,12 @@ pub enum Error {
         /// As the statement has it.
         predicate_type: String,
     },
+    /// It says something else of the artifact than what is asked for.
+    #[error("the attestation is of type '{found}'")]
+    PredicateType {
+        /// As the statement has it.
+        found: String,
+    },
     /// The signature is about something else.
     #[error("invalid or missing digest in claim: '{found}' instead of '{expected}'")]
     MatchDigest {

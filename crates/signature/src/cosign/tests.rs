@@ -277,6 +277,94 @@ fn what_a_key_says_of_an_artifact_is_no_signature() {
     assert!(!is_attestation(b"nonsense"));
 }
 
+/// An attestation in the form of cosign 1 and 2, of the same parts as the bundle.
+fn as_layer(bundle: &Value) -> Attestation {
+    Attestation::Envelope {
+        json: bundle["dsseEnvelope"].to_string().into_bytes(),
+        witness: bundle["verificationMaterial"]["certificate"]
+            .is_object()
+            .then(|| witness(bundle))
+            .unwrap_or_default(),
+    }
+}
+
+fn as_bundle(bundle: &Value) -> Attestation {
+    Attestation::Bundle(bundle.to_string().into_bytes())
+}
+
+#[test]
+fn an_attestation_by_a_key_is_good_for_its_type_and_digest_alone() {
+    const SCAN: &str = "https://cosign.sigstore.dev/attestation/vuln/v1";
+    let signer = Signer::ecdsa(&ECDSA_P256_SHA256_ASN1_SIGNING);
+    let other = Signer::ecdsa(&ECDSA_P256_SHA256_ASN1_SIGNING);
+    let key = signer.public_key();
+    let authority = Authority::Key(&key);
+    for form in [as_bundle, as_layer] {
+        let verdict = |bundle: &Value, digest: &str, kind: &str| {
+            verdict_of(authority.verify_attestation(&form(bundle), digest, kind))
+        };
+        let scan = signer.statement(DIGEST, SCAN);
+        let attested = authority.verify_attestation(&form(&scan), DIGEST, SCAN).unwrap();
+        assert_eq!(attested.predicate, json!({}));
+        assert_eq!(attested.verified.recorded_at, None);
+        assert_eq!(
+            verdict(&scan, DIGEST, "https://slsa.dev/provenance/v1"),
+            format!("the attestation is of type '{SCAN}'")
+        );
+        assert_eq!(
+            verdict(&scan, OTHER, SCAN),
+            format!("invalid or missing digest in claim: '{DIGEST}' instead of '{OTHER}'")
+        );
+        assert_eq!(
+            verdict(&other.statement(DIGEST, SCAN), DIGEST, SCAN),
+            "invalid signature when validating with the public key"
+        );
+        // A signature says nothing of what a scanner found.
+        assert_eq!(
+            verdict(&signer.bundle(DIGEST), DIGEST, SCAN),
+            "the attestation is of type 'https://sigstore.dev/cosign/sign/v1'"
+        );
+        let mut nonsense = signer.statement(DIGEST, SCAN);
+        nonsense["dsseEnvelope"] = json!([]);
+        assert!(verdict(&nonsense, DIGEST, SCAN).starts_with("failed to parse"));
+    }
+}
+
+#[test]
+fn an_attestation_of_the_public_installation_is_good_in_both_forms() {
+    const PUBLISHED: &str = "https://schemas.conda.org/attestations-publish-1.schema.json";
+    let recorded: Value = serde_json::from_str(REKOR_1).unwrap();
+    let root = TrustedRoot::public_good().unwrap();
+    let verdict = |attestation: &Attestation, digest: &str, who: &str| {
+        let identities = [Identity::new("^https://token.actions.githubusercontent.com$", who).unwrap()];
+        let authority = Authority::Keyless {
+            root: &root,
+            identities: &identities,
+        };
+        authority.verify_attestation(attestation, digest, PUBLISHED)
+    };
+    for form in [as_bundle, as_layer] {
+        let good = verdict(&form(&recorded), RECORDED, "^https://github.com/prefix-dev/").unwrap();
+        assert_eq!(
+            good.predicate["targetChannel"],
+            "https://prefix.dev/sigstore-example"
+        );
+        assert!(good.verified.recorded_at.is_some());
+        let refused = verdict_of(verdict(&form(&recorded), RECORDED, "^https://github.com/other/"));
+        assert!(
+            refused.starts_with("none of the expected identities matched"),
+            "{refused}"
+        );
+        let refused = verdict_of(verdict(&form(&recorded), DIGEST, ""));
+        assert!(refused.contains("does not match any subject"), "{refused}");
+        let mut changed = recorded.clone();
+        let later = json!("1756728840");
+        changed["verificationMaterial"]["tlogEntries"][0]["integratedTime"] = later;
+        let refused = verdict_of(verdict(&form(&changed), RECORDED, ""));
+        assert!(refused.contains("SET verification failed"), "{refused}");
+    }
+}
+
 #[test]
 fn keys_that_are_none_are_named() {
     let problem = |pem: &str| PublicKey::from_pem(pem.as_bytes()).unwrap_err().to_string();
@@ -373,34 +461,36 @@ fn a_bundle_that_was_changed_is_refused_for_what_is_wrong_with_it() {
     }
 }
 
-/// A signed blob has the same parts as an image's signature of cosign 2.
-fn recorded_simple() -> SimpleSignature {
-    let bundle: Value = serde_json::from_str(BLOB_BUNDLE).unwrap();
+/// What cosign 2 writes beside a signature, of the same parts as the bundle.
+fn witness(bundle: &Value) -> Witness {
     let material = &bundle["verificationMaterial"];
     let entry = &material["tlogEntries"][0];
     let number = |value: &Value| value.as_str().unwrap().parse::<i64>().unwrap();
-    let log_id = STANDARD
-        .decode(entry["logId"]["keyId"].as_str().unwrap())
-        .unwrap();
+    let decoded = |value: &Value| STANDARD.decode(value.as_str().unwrap()).unwrap();
     let log_entry = json!({
         "SignedEntryTimestamp": entry["inclusionPromise"]["signedEntryTimestamp"],
         "Payload": {
             "body": entry["canonicalizedBody"], "integratedTime": number(&entry["integratedTime"]),
-            "logIndex": number(&entry["logIndex"]), "logID": hex::encode(log_id),
+            "logIndex": number(&entry["logIndex"]), "logID": hex::encode(decoded(&entry["logId"]["keyId"])),
         },
     });
-    let certificate = STANDARD
-        .decode(material["certificate"]["rawBytes"].as_str().unwrap())
-        .unwrap();
+    Witness {
+        certificate: Some(pem("CERTIFICATE", &decoded(&material["certificate"]["rawBytes"]))),
+        chain: None,
+        log_entry: Some(log_entry.to_string()),
+    }
+}
+
+/// A signed blob has the same parts as an image's signature of cosign 2.
+fn recorded_simple() -> SimpleSignature {
+    let bundle: Value = serde_json::from_str(BLOB_BUNDLE).unwrap();
     SimpleSignature {
         payload: BLOB.as_bytes().to_vec(),
         signature: bundle["messageSignature"]["signature"]
             .as_str()
             .unwrap()
             .to_owned(),
-        certificate: Some(pem("CERTIFICATE", &certificate)),
-        chain: None,
-        log_entry: Some(log_entry.to_string()),
+        witness: witness(&bundle),
     }
 }
 
@@ -425,19 +515,19 @@ fn a_promise_of_the_public_log_is_enough_for_the_old_form() {
         "{refused}"
     );
     assert_eq!(
-        verdict(|s| s.certificate = None),
+        verdict(|s| s.witness.certificate = None),
         "no certificate found on signature"
     );
     assert_eq!(
-        verdict(|s| s.log_entry = None),
+        verdict(|s| s.witness.log_entry = None),
         "no entry of the transparency log found on signature"
     );
     assert_eq!(
-        verdict(|s| s.log_entry = Some("{}".to_owned())),
+        verdict(|s| s.witness.log_entry = Some("{}".to_owned())),
         "failed to parse the entry of the transparency log"
     );
     assert_eq!(
-        verdict(|s| s.certificate = Some("x".to_owned())),
+        verdict(|s| s.witness.certificate = Some("x".to_owned())),
         "failed to parse certificate"
     );
     let changed = verdict(|s| s.payload.push(b'x'));
@@ -446,8 +536,8 @@ fn a_promise_of_the_public_log_is_enough_for_the_old_form() {
         "{changed}"
     );
     let changed = verdict(|s| {
-        let entry = s.log_entry.take().unwrap();
-        s.log_entry = Some(entry.replace("\"integratedTime\":17", "\"integratedTime\":16"));
+        let entry = s.witness.log_entry.take().unwrap();
+        s.witness.log_entry = Some(entry.replace("\"integratedTime\":17", "\"integratedTime\":16"));
     });
     assert!(changed != "good", "{changed}");
     // The claim is looked at before anything else: a blob is no image.
