@@ -168,6 +168,53 @@ fn only_a_signed_tag_is_chosen() {
 }
 
 #[test]
+fn only_a_tag_whose_tests_passed_is_chosen() {
+    const RESULT: &str = "https://in-toto.io/attestation/test-result/v0.1";
+    play("attested", async |scene| {
+        let key = scene.key().await?;
+        let repository = format!("{}/web", scene.namespace);
+        let attest = async |key: &CosignKey, digest: &str, result: &str| {
+            let predicate = json!({"result": result});
+            let registry = &scene.world.registry;
+            key.attest(registry, &repository, digest, RESULT, &predicate)
+                .await
+        };
+        let mut digests = Vec::new();
+        for tag in ["1.0.0", "1.1.0", "1.2.0", "1.3.0"] {
+            digests.push(scene.push("web", &[tag]).await?);
+        }
+        attest(&key, &digests[0], "PASSED").await?;
+        attest(&key, &digests[1], "FAILED").await?;
+        attest(&CosignKey::generate()?, &digests[2], "PASSED").await?;
+        let demand = json!([{
+            "predicateType": RESULT, "secretRef": {"name": "keys"}, "expression": "predicate.result == 'PASSED'",
+        }]);
+        let annotations = json!({"windlass.dev/verify-attestations": demand.to_string()});
+        scene.demand(annotations, "IfNotPresent").await?;
+        let object = scene.chosen("1.0.0").await?;
+        assert_eq!(text(&object, "/status/latestRef/digest"), digests[0]);
+        let (_, _, message) = condition(&object, "TagsIneligible").unwrap_or_default();
+        let lines: Vec<_> = message.lines().collect();
+        let expected = [
+            ("1.3.0: ", "none of this type found"),
+            ("1.2.0: ", "invalid signature when validating with the public key"),
+            ("1.1.0: ", "it does not meet the expression"),
+        ];
+        assert_eq!(lines.len(), expected.len(), "{message}");
+        for (line, (tag, words)) in lines.iter().zip(expected) {
+            ensure!(line.starts_with(tag) && line.contains(words), "{message}");
+            ensure!(line.ends_with("(windlass.dev/verify-attestations)"), "{message}");
+        }
+
+        attest(&key, &digests[3], "PASSED").await?;
+        scene.poke("ImagePolicy", "web").await?;
+        let object = scene.chosen("1.3.0").await?;
+        assert_eq!(text(&object, "/status/latestRef/digest"), digests[3]);
+        Ok(())
+    });
+}
+
+#[test]
 fn a_signed_tag_that_is_moved_keeps_its_digest_until_the_new_one_is_signed() {
     play("moved", async |scene| {
         let key = scene.key().await?;

@@ -88,11 +88,12 @@ pub(crate) enum Error {
 }
 
 /// Annotations of a policy that are part of its rules.
-pub(crate) const ANNOTATIONS: [&str; 5] = [
+pub(crate) const ANNOTATIONS: [&str; 6] = [
     rules::DOWNGRADES,
     hold::ANNOTATION,
     demand::MINIMUM_AGE,
     demand::VERIFY,
+    demand::VERIFY_ATTESTATIONS,
     demand::PLATFORMS,
 ];
 

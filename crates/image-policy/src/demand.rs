@@ -1,4 +1,4 @@
-//! What a tag must meet before it is chosen: its age, its signature, the platforms that it runs on.
+//! What a tag must meet before it is chosen: its age, its signature, its attestations, the platforms that it runs on.
 //!
 //! Annotations of an ImagePolicy, as Flux's definition has no fields for them. Here they are read; who asks the registry
 //! judges.
@@ -8,27 +8,48 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use api::source::{ArtifactVerification, SignatureProvider};
-use serde_json::Value;
+use cel_expression::Expression;
+use serde_json::{Value, json};
 
 /// Annotation with the time that must have passed since the controller saw a tag first: a duration, such as `24h`.
 pub const MINIMUM_AGE: &str = "windlass.dev/minimum-age";
 /// Annotation with the signature that an image must have: JSON in the shape of an OCIRepository's `spec.verify`.
 pub const VERIFY: &str = "windlass.dev/verify";
+/// Annotation with the attestations that an image must have: a JSON list of objects in the same shape, with `predicateType`
+/// and, optionally, a CEL `expression` over `predicate`.
+pub const VERIFY_ATTESTATIONS: &str = "windlass.dev/verify-attestations";
 /// Annotation with the platforms that an image must have, separated by commas, such as `linux/amd64,linux/arm64`.
 pub const PLATFORMS: &str = "windlass.dev/platforms";
 
 /// More platforms are refused.
 const MAX_PLATFORMS: usize = 20;
+/// More attestations are refused.
+const MAX_ATTESTATIONS: usize = 10;
+/// The variable of an expression.
+const PREDICATE: &str = "predicate";
 
 /// What a tag must meet before it is chosen.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Demands {
     /// The time that must have passed since it was seen first.
     pub minimum_age: Option<Duration>,
     /// The signature that it must have.
     pub verification: Option<ArtifactVerification>,
+    /// The attestations that it must have.
+    pub attestations: Vec<Attestation>,
     /// The platforms that it must have.
     pub platforms: Vec<Platform>,
+}
+
+/// An attestation that is demanded.
+#[derive(Debug, Clone)]
+pub struct Attestation {
+    /// Its type, such as `https://slsa.dev/provenance/v1`.
+    pub predicate_type: String,
+    /// By whom.
+    pub verification: ArtifactVerification,
+    /// What it must say.
+    expression: Option<Expression>,
 }
 
 /// A platform that is demanded.
@@ -58,10 +79,13 @@ impl Demands {
         let failed = |annotation| move |problem| Error { annotation, problem };
         let minimum_age = of(MINIMUM_AGE).map(|(name, text)| age(text).map_err(failed(name)));
         let verification = of(VERIFY).map(|(name, text)| verification(text).map_err(failed(name)));
+        let attestations = of(VERIFY_ATTESTATIONS);
+        let attestations = attestations.map(|(name, text)| attestations_of(text).map_err(failed(name)));
         let platforms = of(PLATFORMS).map(|(name, text)| platforms(text).map_err(failed(name)));
         Ok(Self {
             minimum_age: minimum_age.transpose()?,
             verification: verification.transpose()?,
+            attestations: attestations.transpose()?.unwrap_or_default(),
             platforms: platforms.transpose()?.unwrap_or_default(),
         })
     }
@@ -73,15 +97,41 @@ impl Demands {
 
     /// Returns whether what the tag points to is judged, and not only its name.
     pub fn are_about_content(&self) -> bool {
-        self.verification.is_some() || !self.platforms.is_empty()
+        self.verifications().next().is_some() || !self.platforms.is_empty()
+    }
+
+    /// Who must have signed or attested.
+    pub fn verifications(&self) -> impl Iterator<Item = &ArtifactVerification> {
+        let attestations = self.attestations.iter();
+        let attestations = attestations.map(|attestation| &attestation.verification);
+        self.verification.iter().chain(attestations)
     }
 
     /// The annotation that is about the content of an image, for messages.
     pub fn about_content(&self) -> &'static str {
         if self.verification.is_some() {
             VERIFY
+        } else if !self.attestations.is_empty() {
+            VERIFY_ATTESTATIONS
         } else {
             PLATFORMS
+        }
+    }
+}
+
+impl Attestation {
+    /// Judges what a good attestation of this type says.
+    ///
+    /// # Errors
+    /// When it is not what the expression expects, with the reason.
+    pub fn judge(&self, predicate: &Value) -> Result<(), String> {
+        let Some(expression) = &self.expression else {
+            return Ok(());
+        };
+        match expression.evaluate_boolean(&json!({PREDICATE: predicate})) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(format!("it does not meet the expression '{}'", expression.text())),
+            Err(error) => Err(error.to_string()),
         }
     }
 }
@@ -144,7 +194,12 @@ fn age(text: &str) -> Result<Duration, String> {
 fn verification(text: &str) -> Result<ArtifactVerification, String> {
     let broken =
         |error: serde_json::Error| format!("is not in the shape of spec.verify of an OCIRepository: {error}");
-    let given: Value = serde_json::from_str(text).map_err(broken)?;
+    verification_of(serde_json::from_str(text).map_err(broken)?)
+}
+
+fn verification_of(given: Value) -> Result<ArtifactVerification, String> {
+    let broken =
+        |error: serde_json::Error| format!("is not in the shape of spec.verify of an OCIRepository: {error}");
     let wanted: ArtifactVerification = serde_json::from_value(given.clone()).map_err(broken)?;
     // A field with a spelling mistake would make the demand weaker, and no one would notice.
     let understood = serde_json::to_value(&wanted).map_err(broken)?;
@@ -162,6 +217,38 @@ fn verification(text: &str) -> Result<ArtifactVerification, String> {
         }
         _ => Ok(wanted),
     }
+}
+
+fn attestations_of(text: &str) -> Result<Vec<Attestation>, String> {
+    let given: Vec<serde_json::Map<String, Value>> =
+        serde_json::from_str(text).map_err(|error| format!("is no list of attestations: {error}"))?;
+    if given.is_empty() || given.len() > MAX_ATTESTATIONS {
+        return Err(format!("needs one to {MAX_ATTESTATIONS} attestations"));
+    }
+    given.into_iter().map(attestation).collect()
+}
+
+fn attestation(mut given: serde_json::Map<String, Value>) -> Result<Attestation, String> {
+    let mut text = |name: &str| match given.remove(name) {
+        None => Ok(None),
+        Some(Value::String(text)) if !text.is_empty() => Ok(Some(text)),
+        Some(_) => Err(format!("has a '{name}' that is no text")),
+    };
+    let predicate_type = text("predicateType")?;
+    let predicate_type = predicate_type.ok_or("has an attestation without 'predicateType'")?;
+    let expression = text("expression")?;
+    let expression = expression.map(|text| Expression::parse_with_variables(&text, &[PREDICATE]));
+    let expression = expression.transpose().map_err(|error| error.to_string())?;
+    given.entry("provider").or_insert_with(|| "cosign".into());
+    let verification = verification_of(Value::Object(given))?;
+    if verification.provider != SignatureProvider::Cosign {
+        return Err("has a provider other than cosign, of which attestations are read".to_owned());
+    }
+    Ok(Attestation {
+        predicate_type,
+        verification,
+        expression,
+    })
 }
 
 /// A field of the given value that the understood one does not have.
@@ -209,7 +296,6 @@ mod tests {
     fn what_no_annotation_demands_is_not_demanded() {
         let demands = Demands::parse(|_| None).unwrap();
         assert!(demands.is_empty());
-        assert_eq!(demands, Demands::default());
     }
 
     #[test]
@@ -230,6 +316,34 @@ mod tests {
         let demands = parsed(VERIFY, r#"{"provider": "cosign", "secretRef": {"name": "keys"}}"#).unwrap();
         assert_eq!(demands.verification.unwrap().secret_ref.unwrap().name, "keys");
         assert_eq!(demands.platforms, []);
+    }
+
+    #[test]
+    fn attestations_are_judged_by_what_they_say() {
+        let text = r#"[
+            {"predicateType": "https://slsa.dev/provenance/v1", "matchOIDCIdentity": [{"issuer": "i", "subject": "s"}],
+             "expression": "predicate.builder.id.startsWith('https://ci.')"},
+            {"predicateType": "scan", "secretRef": {"name": "keys"}}
+        ]"#;
+        let demands = parsed(VERIFY_ATTESTATIONS, text).unwrap();
+        assert!(!demands.is_empty() && demands.are_about_content());
+        assert_eq!(demands.about_content(), VERIFY_ATTESTATIONS);
+        assert_eq!(demands.verifications().count(), 2);
+        let [built, scanned] = &demands.attestations[..] else {
+            panic!("{demands:?}")
+        };
+        assert_eq!(
+            built.judge(&json!({"builder": {"id": "https://ci.example.com"}})),
+            Ok(())
+        );
+        assert_eq!(
+            built
+                .judge(&json!({"builder": {"id": "https://other"}}))
+                .unwrap_err(),
+            "it does not meet the expression 'predicate.builder.id.startsWith('https://ci.')'"
+        );
+        assert!(built.judge(&json!({})).is_err() && built.judge(&Value::Null).is_err());
+        assert_eq!(scanned.judge(&Value::Null), Ok(()));
     }
 
     #[test]
@@ -265,6 +379,38 @@ mod tests {
                 VERIFY,
                 r#"{"provider": "cosign", "matchOIDCIdentity": [{"issuer": "i", "subject": "s", "subjects": "t"}]}"#,
                 "has the field 'subjects'",
+            ),
+            (VERIFY_ATTESTATIONS, "{}", "is no list of attestations"),
+            (VERIFY_ATTESTATIONS, "[]", "needs one to 10 attestations"),
+            (
+                VERIFY_ATTESTATIONS,
+                r#"[{"secretRef": {"name": "a"}}]"#,
+                "has an attestation without 'predicateType'",
+            ),
+            (
+                VERIFY_ATTESTATIONS,
+                r#"[{"predicateType": "t"}]"#,
+                "lets anyone sign",
+            ),
+            (
+                VERIFY_ATTESTATIONS,
+                r#"[{"predicateType": "t", "secretRef": {"name": "a"}, "expresion": "true"}]"#,
+                "has the field 'expresion'",
+            ),
+            (
+                VERIFY_ATTESTATIONS,
+                r#"[{"predicateType": "t", "secretRef": {"name": "a"}, "expression": "subject == 1"}]"#,
+                "subject",
+            ),
+            (
+                VERIFY_ATTESTATIONS,
+                r#"[{"predicateType": "t", "secretRef": {"name": "a"}, "expression": 1}]"#,
+                "has a 'expression' that is no text",
+            ),
+            (
+                VERIFY_ATTESTATIONS,
+                r#"[{"predicateType": "t", "provider": "notation", "secretRef": {"name": "a"}}]"#,
+                "has a provider other than cosign",
             ),
         ] {
             let error = parsed(name, text).unwrap_err();

@@ -8,19 +8,13 @@ use artifact::digest::Digest;
 use oci_client::manifest::{Descriptor, Manifest};
 use oci_client::registry::Repository;
 use oci_client::{PullError, verified_manifest};
-use signature::cosign::{
-    Authority, Identity, PublicKey, SimpleSignature, TrustedRoot, Verified, Witness, is_attestation,
-    is_bundle,
-};
+use signature::cosign::{Authority, SimpleSignature, Verified, Witness, is_attestation, is_bundle};
 
 use super::SigstoreRoot;
 use super::error::{Cause, Error, no_match, not_found};
-use super::material::{Material, NamedSecret, Outcome};
+use super::material::{Material, Outcome};
+use super::trust::Trust;
 
-/// Key of a trusted root in its Secret.
-const TRUSTED_ROOT: &str = "trusted_root.json";
-/// Ending of the keys that hold public keys.
-const PUBLIC_KEY: &str = ".pub";
 /// Signatures of one artifact that are looked at.
 const MAX_SIGNATURES: usize = 50;
 /// A bundle is a few kilobytes, with an attestation perhaps some more; a payload is less than one.
@@ -28,6 +22,8 @@ const MAX_SIGNATURE_BYTES: u64 = 4 << 20;
 /// Bytes of all of them together: when there are more, the rest is not looked at.
 const MAX_BYTES: usize = 16 << 20;
 const BUNDLE_LAYER: &str = "application/vnd.dev.sigstore.bundle";
+/// Annotation of a layer with its signature.
+const SIGNATURE: &str = "dev.cosignproject.cosign/signature";
 
 /// The signatures of an artifact, in one of the two forms.
 enum Signatures {
@@ -43,31 +39,9 @@ pub(crate) async fn verify(
     sigstore: &SigstoreRoot,
 ) -> Result<Outcome, Error> {
     // What is wrong with the demand is said before anybody is asked.
-    let own_root = material.trusted_root.as_ref();
-    let own_root = own_root.map(|secret| secret.get(TRUSTED_ROOT)).transpose()?;
-    let verdict = if let Some(secret) = &material.secret {
-        let keys = public_keys(secret)?;
-        let authorities: Vec<_> = keys.iter().map(Authority::Key).collect();
-        if authorities.is_empty() {
-            let secret = secret.name.clone();
-            return Err(no_match(repository, digest, Cause::NoKeys { secret }));
-        }
-        check(&find(repository, digest).await?, &authorities, digest)
-    } else {
-        let identities = specification.match_oidc_identity.iter();
-        let identities = identities.map(|wanted| Identity::new(&wanted.issuer, &wanted.subject));
-        let identities: Vec<_> = identities.collect::<Result<_, _>>().map_err(Error::Trust)?;
-        let root = match own_root {
-            Some(json) => TrustedRoot::from_json(json).map_err(Error::Trust)?,
-            None => sigstore.load().await?,
-        };
-        let authority = Authority::Keyless {
-            root: &root,
-            identities: &identities,
-        };
-        check(&find(repository, digest).await?, &[authority], digest)
-    };
-    verdict.map_err(|cause| no_match(repository, digest, cause))
+    let trust = Trust::read(repository, digest, specification, material, sigstore).await?;
+    let signatures = find(repository, digest).await?;
+    check(&signatures, &trust.authorities(), digest).map_err(|cause| no_match(repository, digest, cause))
 }
 
 /// One good signature of one authority is enough.
@@ -94,28 +68,9 @@ fn check(signatures: &Signatures, authorities: &[Authority<'_>], digest: Digest)
     Err(cause)
 }
 
-/// All keys must be readable: one that is not may be the one that someone relies upon.
-fn public_keys(secret: &NamedSecret) -> Result<Vec<PublicKey>, Error> {
-    let mut keys: Vec<_> = secret
-        .data
-        .iter()
-        .filter(|(key, _)| key.ends_with(PUBLIC_KEY))
-        .collect();
-    keys.sort();
-    keys.into_iter()
-        .map(|(key, pem)| {
-            PublicKey::from_pem(pem).map_err(|source| Error::ParseKey {
-                key: key.clone(),
-                secret: secret.name.clone(),
-                source,
-            })
-        })
-        .collect()
-}
-
 async fn find(repository: &Repository, digest: Digest) -> Result<Signatures, Error> {
     let failed = |source: PullError| not_found(repository, digest, source);
-    let bundles = bundles(repository, digest).await.map_err(failed)?;
+    let bundles = bundles(repository, digest, |_| true).await.map_err(failed)?;
     let (attestations, bundles): (Vec<_>, Vec<_>) =
         bundles.into_iter().partition(|json| is_attestation(json));
     if !bundles.is_empty() {
@@ -129,7 +84,12 @@ async fn find(repository: &Repository, digest: Digest) -> Result<Signatures, Err
     })
 }
 
-async fn bundles(repository: &Repository, digest: Digest) -> Result<Vec<bytes::Bytes>, PullError> {
+/// The bundles that refer to the manifest and whose own manifests are wanted.
+pub(crate) async fn bundles(
+    repository: &Repository,
+    digest: Digest,
+    is_wanted: impl Fn(&Manifest) -> bool,
+) -> Result<Vec<bytes::Bytes>, PullError> {
     let mut referrers = repository.referrers(&digest).await?;
     // What says that it is a bundle first: others may be many.
     let is_declared =
@@ -144,6 +104,9 @@ async fn bundles(repository: &Repository, digest: Digest) -> Result<Vec<bytes::B
             continue;
         };
         let [layer] = manifest.layers() else { continue };
+        if !is_wanted(&manifest) {
+            continue;
+        }
         if !layer.media_type.starts_with(BUNDLE_LAYER) || layer.size > MAX_SIGNATURE_BYTES {
             continue;
         }
@@ -163,7 +126,27 @@ async fn simple_signatures(
     repository: &Repository,
     digest: Digest,
 ) -> Result<Vec<SimpleSignature>, PullError> {
-    let manifest = match repository.manifest(&format!("sha256-{}.sig", digest.hex())).await {
+    let is_signature = |layer: &Descriptor| layer.annotation(SIGNATURE).is_some();
+    let layers = layers(repository, digest, "sig", is_signature).await?;
+    let signatures = layers.into_iter().map(|(layer, payload)| SimpleSignature {
+        payload,
+        signature: layer.annotation(SIGNATURE).unwrap_or_default().to_owned(),
+        witness: witness(&layer),
+    });
+    Ok(signatures.collect())
+}
+
+/// The wanted layers of the image that cosign 1 and 2 put beside an artifact: `sha256-<hex>.sig` or `sha256-<hex>.att`.
+pub(crate) async fn layers(
+    repository: &Repository,
+    digest: Digest,
+    ending: &str,
+    is_wanted: impl Fn(&Descriptor) -> bool,
+) -> Result<Vec<(Descriptor, Vec<u8>)>, PullError> {
+    let manifest = match repository
+        .manifest(&format!("sha256-{}.{ending}", digest.hex()))
+        .await
+    {
         Ok((bytes, _)) => Manifest::parse(&bytes),
         Err(error) if error.is_not_found() => return Ok(Vec::new()),
         Err(error) => return Err(error.into()),
@@ -171,27 +154,23 @@ async fn simple_signatures(
     let Ok(manifest) = manifest else {
         return Ok(Vec::new());
     };
-    let (mut signatures, mut bytes) = (Vec::new(), 0);
+    let (mut found, mut bytes) = (Vec::new(), 0);
     for layer in manifest.layers().iter().take(MAX_SIGNATURES) {
-        let annotation = |name: &str| layer.annotation(name).map(str::to_owned);
-        let Some(signature) = annotation("dev.cosignproject.cosign/signature") else {
+        if !is_wanted(layer) {
             continue;
-        };
-        let payload = repository.small_blob(layer, MAX_SIGNATURE_BYTES).await?;
-        bytes += payload.len();
+        }
+        let content = repository.small_blob(layer, MAX_SIGNATURE_BYTES).await?;
+        bytes += content.len();
         if bytes > MAX_BYTES {
             break;
         }
-        signatures.push(SimpleSignature {
-            payload: payload.to_vec(),
-            signature,
-            witness: witness(layer),
-        });
+        found.push((layer.clone(), content.to_vec()));
     }
-    Ok(signatures)
+    Ok(found)
 }
 
-fn witness(layer: &Descriptor) -> Witness {
+/// What is written beside a signature that was made without a key.
+pub(crate) fn witness(layer: &Descriptor) -> Witness {
     let annotation = |name: &str| layer.annotation(name).map(str::to_owned);
     Witness {
         certificate: annotation("dev.sigstore.cosign/certificate"),

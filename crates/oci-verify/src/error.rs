@@ -76,6 +76,18 @@ pub enum Error {
         #[source]
         source: Cause,
     },
+    /// No attestation is good.
+    #[error(transparent)]
+    NoAttestation(Box<NoAttestation>),
+}
+
+/// An attestation that is not there, or not good.
+#[derive(Debug, thiserror::Error)]
+#[error("no matching attestation of type '{predicate_type}' was found for '{reference}'")]
+pub struct NoAttestation {
+    reference: String,
+    predicate_type: String,
+    source: Cause,
 }
 
 /// Why an artifact counts as not signed.
@@ -84,6 +96,12 @@ pub enum Cause {
     /// It has no signature.
     #[error("no signatures found")]
     Unsigned,
+    /// It has no attestation of this type.
+    #[error("none of this type found")]
+    NotAttested,
+    /// An attestation is good, but what it says is not what is demanded.
+    #[error("{0}")]
+    Predicate(String),
     /// There is no one whose signature would be good.
     #[error("secret '{secret}' has no key with the ending '.pub'")]
     NoKeys {
@@ -106,7 +124,24 @@ pub enum Cause {
     },
 }
 
+impl Cause {
+    /// Of several attestations, the cause with the highest rank is told.
+    pub(crate) fn rank(&self) -> u8 {
+        match self {
+            Self::Predicate(_) => 3,
+            Self::Cosign(signature::cosign::Error::PredicateType { .. }) => 0,
+            Self::NotAttested => 1,
+            _ => 2,
+        }
+    }
+}
+
 impl Error {
+    /// Returns whether the artifact lacks what is demanded, which it may get later.
+    pub fn is_about_the_artifact(&self) -> bool {
+        matches!(self, Self::NoMatch { .. } | Self::NoAttestation(_))
+    }
+
     /// Returns whether nothing but a change of the object helps.
     pub fn is_about_the_spec(&self) -> bool {
         match self {
@@ -134,4 +169,17 @@ pub(crate) fn no_match(repository: &Repository, digest: Digest, source: Cause) -
         reference: reference(repository, digest),
         source,
     }
+}
+
+pub(crate) fn no_attestation(
+    repository: &Repository,
+    digest: Digest,
+    predicate_type: &str,
+    source: Cause,
+) -> Error {
+    Error::NoAttestation(Box::new(NoAttestation {
+        reference: reference(repository, digest),
+        predicate_type: predicate_type.to_owned(),
+        source,
+    }))
 }

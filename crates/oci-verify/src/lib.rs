@@ -1,15 +1,17 @@
 //! Signatures of what is in OCI registries, artifacts, charts and images: cosign and notation.
 //!
 //! In: the repository, the digest of the manifest, `spec.verify` ([`ArtifactVerification`], which a chart's converts
-//! into) and what its Secrets hold ([`Material`]). Out: an [`Outcome`]. Signatures are looked for in the same repository,
+//! into) and what its Secrets hold ([`Material`]). Out: an [`Outcome`]. Attestations of cosign are verified the same way ([`verify_attestations`]). Signatures are looked for in the same repository,
 //! and nothing else is asked over the network, but for the roots of Sigstore ([`sigstore_root`]). What signatures mean is the crate `signature`'s.
 
+mod attestations;
 mod cosign;
 mod error;
 mod flags;
 mod material;
 mod notation;
 mod sigstore_root;
+mod trust;
 
 use api::source::{ArtifactVerification, SignatureProvider};
 use artifact::digest::Digest;
@@ -17,6 +19,7 @@ use material::read_secret;
 use oci_client::registry::Repository;
 use remote_access::Reader;
 
+pub use attestations::{AttestationDemand, verify_attestations};
 pub use error::{Cause, Error};
 pub use flags::{InvalidMirror, SigstoreFlags};
 pub use material::{Material, NamedSecret, Outcome};

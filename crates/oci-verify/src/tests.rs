@@ -20,6 +20,7 @@ use super::*;
 
 /// Someone's public key.
 const KEY: &str = "-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE6gS7RyyA0J9t81jjfMTkVRj8gGM7\n9C7WveRsxrrGfkF0TUN6bSuXpZ4kNHVFyOZX3SjZxCCUKxvLkTydPxYlGA==\n-----END PUBLIC KEY-----\n";
+const ATTESTATIONS: &str = include_str!("../../signature/testdata/cosign/attestations.json");
 const NOTATION: &str = include_str!("../../signature/testdata/notation/cases.json");
 
 fn secret(entries: &[(&str, &[u8])]) -> Option<NamedSecret> {
@@ -396,4 +397,96 @@ fn providers_are_called_as_flux_calls_them() {
     assert_eq!(called(SignatureProvider::Cosign, true), "cosign");
     assert_eq!(called(SignatureProvider::Cosign, false), "cosign keyless");
     assert_eq!(called(SignatureProvider::Notation, true), "notation");
+}
+
+/// A repository with what cosign's libraries attested in it.
+async fn attested(case: &Value) -> (ScriptedRegistry, Digest) {
+    let decoded = |value: &Value| STANDARD.decode(value.as_str().unwrap()).unwrap();
+    let mut content = Content {
+        referrers: !case["name"].as_str().unwrap().contains("the tag for referrers"),
+        ..Default::default()
+    };
+    for (reference, manifest) in case["manifests"].as_object().unwrap() {
+        let kind = manifest["mediaType"].as_str().unwrap().to_owned();
+        let manifest = (kind, decoded(&manifest["content"]));
+        content.manifests.insert(reference.clone(), manifest);
+    }
+    for (digest, blob) in case["blobs"].as_object().unwrap() {
+        content.blobs.insert(digest.clone(), decoded(blob));
+    }
+    let digest = case["digest"].as_str().unwrap().parse().unwrap();
+    (scripted(content).await, digest)
+}
+
+/// Judges it as a demand with the key of the case does.
+async fn judged(
+    case: &Value,
+    demanded: &[&str],
+    is_met: &(dyn Fn(&Value) -> Result<(), String> + Sync),
+) -> Result<Outcome, String> {
+    let (registry, digest) = attested(case).await;
+    let material = Material {
+        secret: secret(&[("a.pub", case["key"].as_str().unwrap().as_bytes())]),
+        trusted_root: None,
+    };
+    let specification = wants(SignatureProvider::Cosign, true);
+    let demands = demanded.iter().map(|predicate_type| AttestationDemand {
+        predicate_type,
+        specification: &specification,
+        material: &material,
+        is_met,
+    });
+    let demands: Vec<_> = demands.collect();
+    let repository = repository(&registry);
+    let verdict = verify_attestations(&repository, digest, &demands, &SigstoreRoot::default()).await;
+    verdict.map_err(|error| {
+        assert!(error.is_about_the_artifact());
+        error_chain::chain(&error)
+    })
+}
+
+fn attestations() -> Vec<Value> {
+    serde_json::from_str(ATTESTATIONS).unwrap()
+}
+
+#[tokio::test]
+async fn what_was_attested_is_judged_as_cosign_judges_it() {
+    let cases = attestations();
+    assert_eq!(cases.len(), 14);
+    for case in &cases {
+        let wanted = case["predicateType"].as_str().unwrap();
+        let verdict = judged(case, &[wanted], &|_| Ok(())).await;
+        let name = &case["name"];
+        assert_eq!(verdict.is_ok(), case["verdict"] == "good", "{name}: {verdict:?}");
+        if let Err(error) = verdict {
+            let words = format!("no matching attestation of type '{wanted}' was found for '127.0.0.1:");
+            assert!(error.starts_with(&words), "{name}: {error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn each_demand_must_be_met_and_the_reason_names_the_best() {
+    for form in ["layer", "bundle"] {
+        let cases = attestations();
+        let named = |title: &str| {
+            let name = format!("{form}: {title}");
+            cases.iter().find(|case| case["name"] == *name).unwrap()
+        };
+        let both = named("one of two");
+        let wanted = both["predicateType"].as_str().unwrap();
+        let built = "https://slsa.dev/provenance/v1";
+        let says = async |case: &Value, demanded: &[&str]| {
+            let passed = |predicate: &Value| match predicate["tests"] == "passed" {
+                true => Ok(()),
+                false => Err(format!("{predicate} is not what is expected")),
+            };
+            judged(case, demanded, &passed).await.err().unwrap_or_default()
+        };
+        assert_eq!(says(both, &[wanted, built]).await, "");
+        let error = says(named("good"), &[wanted, built]).await;
+        assert!(error.ends_with(": none of this type found"), "{error}");
+        let error = judged(both, &[built, wanted], &|_| Err("tests failed".to_owned())).await;
+        assert!(error.unwrap_err().ends_with(": tests failed"));
+    }
 }

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
+use serde_json::json;
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
@@ -21,6 +22,7 @@ pub use artifact::{Artifact, CHART_MEDIA_TYPE, CONFIG_MEDIA_TYPE, CONTENT_MEDIA_
 pub use cosign::CosignKey;
 pub use proxy::{Access, Fault, Kind, Request};
 
+use self::push::Beside;
 use crate::ports::free_port;
 use crate::process::Process;
 use crate::tools::{self, Tool};
@@ -114,9 +116,34 @@ impl Registry {
         payload: &[u8],
         signature: &str,
     ) -> Result<()> {
-        push::push_cosign_signature(&self.http, &self.upstream, repository, digest, payload, signature)
+        let beside = Beside {
+            ending: "sig",
+            media_type: "application/vnd.dev.cosign.simplesigning.v1+json",
+            content: payload,
+            annotations: json!({"dev.cosignproject.cosign/signature": signature}),
+        };
+        push::push_beside(&self.http, &self.upstream, repository, digest, beside)
             .await
             .with_context(|| format!("failed to push a signature of {repository}@{digest}"))
+    }
+
+    /// Attaches an attestation as cosign 1 and 2 do: the envelope around it, and its type.
+    pub async fn push_cosign_attestation(
+        &self,
+        repository: &str,
+        digest: &str,
+        envelope: &[u8],
+        predicate_type: &str,
+    ) -> Result<()> {
+        let beside = Beside {
+            ending: "att",
+            media_type: "application/vnd.dsse.envelope.v1+json",
+            content: envelope,
+            annotations: json!({"predicateType": predicate_type}),
+        };
+        push::push_beside(&self.http, &self.upstream, repository, digest, beside)
+            .await
+            .with_context(|| format!("failed to push an attestation of {repository}@{digest}"))
     }
 
     /// Deletes the manifest `digest`, and with it all tags of it.

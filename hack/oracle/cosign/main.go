@@ -3,6 +3,8 @@
 //
 //	go run . > ../../../crates/signature/testdata/cosign/cases.json
 //
+//	go run . attestations > ../../../crates/signature/testdata/cosign/attestations.json
+//
 // Keys are made anew each time and thrown away.
 package main
 
@@ -55,8 +57,10 @@ type Case struct {
 	Digest    string              `json:"digest"`
 	Manifests map[string]Manifest `json:"manifests"`
 	Blobs     map[string][]byte   `json:"blobs"`
-	Verdict   string              `json:"verdict"`
-	Error     string              `json:"error,omitempty"`
+	// Of an attestation: the type that is asked for.
+	PredicateType string `json:"predicateType,omitempty"`
+	Verdict       string `json:"verdict"`
+	Error         string `json:"error,omitempty"`
 }
 
 // Manifest is one by its tag or digest.
@@ -87,10 +91,37 @@ func simple(repository name.Repository, image v1.Hash, signer signature.Signer, 
 	check(ociremote.WriteSignatures(repository, signed))
 }
 
+const (
+	statementKind = "application/vnd.in-toto+json"
+	signatureType = "https://sigstore.dev/cosign/sign/v1"
+)
+
+func statementOf(about, predicateType string) string {
+	return fmt.Sprintf(`{"_type":"https://in-toto.io/Statement/v1","subject":[{"digest":{"sha256":%q}}],`+
+		`"predicateType":%q,"predicate":{"tests":"passed"}}`, strings.TrimPrefix(about, "sha256:"), predicateType)
+}
+
 func bundle(repository name.Repository, image v1.Hash, signer signature.Signer, about string) {
-	statement := fmt.Sprintf(`{"_type":"https://in-toto.io/Statement/v1","subject":[{"digest":{"sha256":%q}}],`+
-		`"predicateType":"https://sigstore.dev/cosign/sign/v1","predicate":{}}`, strings.TrimPrefix(about, "sha256:"))
-	const kind = "application/vnd.in-toto+json"
+	bundleOf(repository, image, signer, about, signatureType)
+}
+
+// layer attaches an attestation of the old form.
+func layer(repository name.Repository, image v1.Hash, signer signature.Signer, about, predicateType string) {
+	statement := statementOf(about, predicateType)
+	wrapped, err := dsse.WrapSigner(signer, statementKind).SignMessage(strings.NewReader(statement))
+	check(err)
+	one, err := static.NewAttestation(wrapped, static.WithLayerMediaType("application/vnd.dsse.envelope.v1+json"),
+		static.WithAnnotations(map[string]string{"predicateType": predicateType}))
+	check(err)
+	entity, err := ociremote.SignedEntity(repository.Digest(image.String()))
+	check(err)
+	attested, err := ocimutate.AttachAttestationToEntity(entity, one)
+	check(err)
+	check(ociremote.WriteAttestations(repository, attested))
+}
+
+func bundleOf(repository name.Repository, image v1.Hash, signer signature.Signer, about, predicateType string) {
+	statement, kind := statementOf(about, predicateType), statementKind
 	wrapped, err := dsse.WrapSigner(signer, kind).SignMessage(strings.NewReader(statement))
 	check(err)
 	var envelope struct {
@@ -111,7 +142,7 @@ func bundle(repository name.Repository, image v1.Hash, signer signature.Signer, 
 	}
 	raw, err := protojson.Marshal(made)
 	check(err)
-	check(ociremote.WriteAttestationNewBundleFormat(repository.Digest(image.String()), raw, "https://sigstore.dev/cosign/sign/v1"))
+	check(ociremote.WriteAttestationNewBundleFormat(repository.Digest(image.String()), raw, predicateType))
 }
 
 // verify asks as source-controller does: bundles if there are any, else signatures of the old form.
@@ -127,8 +158,40 @@ func verify(ref name.Digest, key signature.Verifier) error {
 	return err
 }
 
+// verifyAttestation asks as cosign verify-attestation does: bundles if there are any, else attestations of the old form; then
+// for one of the type.
+func verifyAttestation(predicateType string) func(name.Digest, signature.Verifier) error {
+	return func(ref name.Digest, key signature.Verifier) error {
+		opts := &cosign.CheckOpts{SigVerifier: key, IgnoreTlog: true, Offline: true, NewBundleFormat: true,
+			ClaimVerifier: cosign.IntotoSubjectClaimVerifier}
+		bundles, _, err := cosign.GetBundles(context.Background(), ref, nil)
+		opts.NewBundleFormat = len(bundles) > 0 && err == nil
+		found, _, err := cosign.VerifyImageAttestations(context.Background(), ref, opts)
+		if err != nil {
+			return err
+		}
+		for _, one := range found {
+			var envelope struct{ Payload []byte }
+			var statement struct{ PredicateType string }
+			raw, err := one.Payload()
+			check(err)
+			check(json.Unmarshal(raw, &envelope))
+			check(json.Unmarshal(envelope.Payload, &statement))
+			if statement.PredicateType == predicateType {
+				return nil
+			}
+		}
+		return fmt.Errorf("none of the attestations matched the predicate type: %s", predicateType)
+	}
+}
+
 // record makes a repository, signs, verifies with the key and reads everything back.
 func record(title string, key signature.Verifier, withReferrers bool, sign func(name.Repository, v1.Hash)) Case {
+	return recordWith(title, key, withReferrers, sign, verify)
+}
+
+func recordWith(title string, key signature.Verifier, withReferrers bool, sign func(name.Repository, v1.Hash),
+	verify func(name.Digest, signature.Verifier) error) Case {
 	server := httptest.NewServer(registry.New(registry.WithReferrersSupport(withReferrers), registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
 	var manifests, blobs []string
@@ -186,7 +249,46 @@ func get(url string) ([]byte, http.Header) {
 	return body, response.Header
 }
 
+// attestations are those of images that were tested.
+func attestations() (cases []Case) {
+	const wanted, another = "https://in-toto.io/attestation/test-result/v0.1", "https://slsa.dev/provenance/v1"
+	made := func() signature.SignerVerifier {
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		check(err)
+		return signerOf(key)
+	}
+	signer, other := made(), made()
+	wrong := "sha256:" + strings.Repeat("0", 64)
+	type attach func(name.Repository, v1.Hash, signature.Signer, string, string)
+	for _, form := range []struct {
+		title  string
+		attest attach
+	}{{"layer", layer}, {"bundle", bundleOf}} {
+		attest := form.attest
+		add := func(title string, withReferrers bool, sign func(name.Repository, v1.Hash)) {
+			one := recordWith(form.title+": "+title, signer, withReferrers, sign, verifyAttestation(wanted))
+			one.PredicateType = wanted
+			cases = append(cases, one)
+		}
+		add("good", true, func(r name.Repository, h v1.Hash) { attest(r, h, signer, h.String(), wanted) })
+		add("found by the tag for referrers", false, func(r name.Repository, h v1.Hash) { attest(r, h, signer, h.String(), wanted) })
+		add("another key", true, func(r name.Repository, h v1.Hash) { attest(r, h, other, h.String(), wanted) })
+		add("another type", true, func(r name.Repository, h v1.Hash) { attest(r, h, signer, h.String(), another) })
+		add("one of two", true, func(r name.Repository, h v1.Hash) {
+			attest(r, h, signer, h.String(), another)
+			attest(r, h, signer, h.String(), wanted)
+		})
+		add("about another image", true, func(r name.Repository, h v1.Hash) { attest(r, h, signer, wrong, wanted) })
+		add("a signature", true, func(r name.Repository, h v1.Hash) { attest(r, h, signer, h.String(), signatureType) })
+	}
+	return cases
+}
+
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "attestations" {
+		write(attestations())
+		return
+	}
 	p256, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	check(err)
 	p384, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
@@ -224,6 +326,10 @@ func main() {
 			bundle(r, h, other, h.String())
 		}),
 	)
+	write(cases)
+}
+
+func write(cases []Case) {
 	encoder := json.NewEncoder(os.Stdout)
 	encoder.SetIndent("", " ")
 	check(encoder.Encode(cases))

@@ -1,4 +1,5 @@
-//! Which of the newest tags meets what a policy demands beyond its order: its age, its signature, its platforms.
+//! Which of the newest tags meets what a policy demands beyond its order: its age, its signature, its attestations,
+//! its platforms.
 //!
 //! Tags are tried from the newest on, and the first that meets all demands is chosen. The registry says only where a tag
 //! points to; when that was seen first is this controller's own observation, or the time of a transparency log whose
@@ -18,7 +19,7 @@ use image_policy::hold::{self, Holds};
 use jiff::{Timestamp, Unit};
 use oci_client::name::Name;
 use oci_client::registry::Repository;
-use oci_verify::{Material, Outcome};
+use oci_verify::{AttestationDemand, Material, Outcome};
 
 use super::Error;
 use super::rules::Rules;
@@ -31,7 +32,7 @@ pub(super) const MAX_CANDIDATES: usize = 20;
 /// Tags that a message names.
 const MAX_NAMED: usize = 5;
 /// Characters of a reason in a message.
-const MAX_REASON: usize = 300;
+const MAX_REASON: usize = 500;
 
 /// The tag that meets all demands.
 pub(super) struct Picked {
@@ -60,6 +61,8 @@ enum Unmet {
     TooYoung { since: Timestamp, from: Timestamp },
     #[error("{0} ({annotation})", annotation = demand::VERIFY)]
     Unsigned(String),
+    #[error("{0} ({annotation})", annotation = demand::VERIFY_ATTESTATIONS)]
+    NotAttested(String),
     #[error("{0} ({annotation})", annotation = demand::PLATFORMS)]
     Platforms(String),
     #[error("is {0} ({annotation})", annotation = hold::ANNOTATION)]
@@ -82,7 +85,7 @@ impl PassedOver {
         let due = self.0.iter().filter_map(|tag| match tag.unmet {
             Unmet::TooYoung { from, .. } => Some(from),
             Unmet::Held(_) => None,
-            Unmet::Unsigned(_) | Unmet::Platforms(_) => at_interval,
+            Unmet::Unsigned(_) | Unmet::NotAttested(_) | Unmet::Platforms(_) => at_interval,
         });
         due.min()
     }
@@ -132,15 +135,19 @@ impl Candidates<'_> {
     pub(super) async fn eligible(&self, rules: &Rules, newest: &Newest) -> Result<Picked, Error> {
         let demands = &rules.demands;
         let namespace = self.object.metadata.namespace.as_deref().unwrap_or_default();
-        let material = match &demands.verification {
-            // Whoever demands a signature says by whom: the keys are in the namespace of the policy.
-            Some(wanted) => oci_verify::read(wanted, &self.context.reader(namespace)).await,
-            None => Ok(Material::default()),
-        };
+        // Whoever demands a signature says by whom: the keys are in the namespace of the policy.
+        let reader = self.context.reader(namespace);
+        let mut materials = Vec::new();
+        for wanted in demands.verifications() {
+            let material = oci_verify::read(wanted, &reader).await;
+            materials.push(material.map_err(Error::Material)?);
+        }
+        let attestations = materials.split_off(usize::from(demands.verification.is_some()));
         let inspection = Inspection {
             demands,
             holds: &rules.holds,
-            material: material.map_err(Error::Material)?,
+            signature: materials.pop().unwrap_or_default(),
+            attestations,
             remote: self.remote().await?,
             now: now_in_seconds(),
             candidates: self,
@@ -188,7 +195,9 @@ struct Inspection<'a> {
     /// Of tags at one digest; those of whole tags are no candidates.
     holds: &'a Holds,
     /// Of the Secrets that the demanded signature names.
-    material: Material,
+    signature: Material,
+    /// Of those that each of the demanded attestations names.
+    attestations: Vec<Material>,
     remote: Repository,
     now: Timestamp,
 }
@@ -257,8 +266,8 @@ impl Inspection<'_> {
 
     /// Returns whether a log may know more about the age than this controller.
     fn asks_log(&self) -> bool {
-        let verification = self.demands.verification.as_ref();
-        verification.is_some_and(|wanted| wanted.secret_ref.is_none())
+        let mut verifications = self.demands.verifications();
+        verifications.any(|wanted| wanted.secret_ref.is_none())
     }
 
     /// Holds what a tag points to against the demands.
@@ -279,11 +288,20 @@ impl Inspection<'_> {
         if let Err(unmet) = self.has_platforms(tag, digest).await? {
             return Ok(Err(unmet));
         }
-        let recorded_at = match self.is_signed(tag, digest).await? {
+        let signed_at = match self.is_signed(tag, digest).await? {
             Ok(recorded_at) => recorded_at,
             Err(unmet) => return Ok(Err(unmet)),
         };
-        let since = since.map(|since| recorded_at.map_or(since, |recorded_at| since.min(recorded_at)));
+        let attested_at = match self.is_attested(tag, digest).await? {
+            Ok(recorded_at) => recorded_at,
+            Err(unmet) => return Ok(Err(unmet)),
+        };
+        let since = since.map(|since| {
+            signed_at
+                .into_iter()
+                .chain(attested_at)
+                .fold(since, Timestamp::min)
+        });
         Ok(since.and_then(too_young).map_or(Ok(()), Err))
     }
 
@@ -341,18 +359,57 @@ impl Inspection<'_> {
             return Ok(Ok(None));
         };
         let sigstore = &self.candidates.context.sigstore;
-        let outcome = oci_verify::verify(&self.remote, digest, wanted, &self.material, sigstore).await;
-        match outcome {
-            Ok(Outcome::Verified { recorded_at }) => Ok(Ok(recorded_at)),
-            // The trust policy of the demand itself says so.
-            Ok(Outcome::Ignored) => Ok(Ok(None)),
-            Err(error @ oci_verify::Error::NoMatch { .. }) => {
-                Ok(Err(Unmet::Unsigned(error_chain::chain(&error))))
-            }
-            Err(source) => {
-                let (tag, source) = (tag.to_owned(), Box::new(source));
-                Err(Error::Verify { tag, source })
-            }
+        let outcome = oci_verify::verify(&self.remote, digest, wanted, &self.signature, sigstore).await;
+        recorded_at(tag, outcome, Unmet::Unsigned)
+    }
+
+    /// Verifies the attestations. Returns when a transparency log recorded the first of them.
+    async fn is_attested(
+        &self,
+        tag: &str,
+        digest: Digest,
+    ) -> Result<Result<Option<Timestamp>, Unmet>, Error> {
+        if self.demands.attestations.is_empty() {
+            return Ok(Ok(None));
+        }
+        let judges: Vec<_> = self.demands.attestations.iter().map(judge).collect();
+        let demands = self
+            .demands
+            .attestations
+            .iter()
+            .zip(&self.attestations)
+            .zip(&judges);
+        let demands = demands.map(|((wanted, material), is_met)| AttestationDemand {
+            predicate_type: &wanted.predicate_type,
+            specification: &wanted.verification,
+            material,
+            is_met,
+        });
+        let demands: Vec<_> = demands.collect();
+        let sigstore = &self.candidates.context.sigstore;
+        let outcome = oci_verify::verify_attestations(&self.remote, digest, &demands, sigstore).await;
+        recorded_at(tag, outcome, Unmet::NotAttested)
+    }
+}
+
+fn judge(wanted: &demand::Attestation) -> impl Fn(&serde_json::Value) -> Result<(), String> + Sync + '_ {
+    |predicate| wanted.judge(predicate)
+}
+
+/// What a verification says of a tag: when it was recorded, or that the demand is not met.
+fn recorded_at(
+    tag: &str,
+    outcome: Result<Outcome, oci_verify::Error>,
+    unmet: fn(String) -> Unmet,
+) -> Result<Result<Option<Timestamp>, Unmet>, Error> {
+    match outcome {
+        Ok(Outcome::Verified { recorded_at }) => Ok(Ok(recorded_at)),
+        // The trust policy of the demand itself says so.
+        Ok(Outcome::Ignored) => Ok(Ok(None)),
+        Err(error) if error.is_about_the_artifact() => Ok(Err(unmet(error_chain::chain(&error)))),
+        Err(source) => {
+            let (tag, source) = (tag.to_owned(), Box::new(source));
+            Err(Error::Verify { tag, source })
         }
     }
 }
@@ -404,6 +461,6 @@ mod tests {
              (windlass.dev/minimum-age)\n1.1: no signatures found (windlass.dev/verify)"
         );
         let text = passed_over((0..9).map(|_| Unmet::Unsigned("x".repeat(1000)))).to_string();
-        assert!(text.ends_with("\nand 4 more") && text.len() < 1700, "{text}");
+        assert!(text.ends_with("\nand 4 more") && text.len() < 2700, "{text}");
     }
 }

@@ -281,10 +281,10 @@ fn what_a_key_says_of_an_artifact_is_no_signature() {
 fn as_layer(bundle: &Value) -> Attestation {
     Attestation::Envelope {
         json: bundle["dsseEnvelope"].to_string().into_bytes(),
-        witness: bundle["verificationMaterial"]["certificate"]
-            .is_object()
-            .then(|| witness(bundle))
-            .unwrap_or_default(),
+        witness: match bundle["verificationMaterial"]["certificate"].is_object() {
+            true => witness(bundle),
+            false => Witness::default(),
+        },
     }
 }
 

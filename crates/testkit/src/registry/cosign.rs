@@ -1,4 +1,4 @@
-//! Signatures as cosign makes them with a key.
+//! Signatures and attestations as cosign makes them with a key.
 
 use anyhow::{Result, anyhow};
 use aws_lc_rs::encoding::AsDer as _;
@@ -6,7 +6,7 @@ use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair as _};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Registry;
 
@@ -38,10 +38,40 @@ impl CosignKey {
             "type": "cosign container image signature",
         }});
         let payload = payload.to_string();
-        let signature = self.0.sign(&SystemRandom::new(), payload.as_bytes());
-        let signature = STANDARD.encode(signature.map_err(|_| anyhow!("failed to sign"))?);
+        let signature = self.signature(payload.as_bytes())?;
         registry
             .push_cosign_signature(repository, digest, payload.as_bytes(), &signature)
             .await
+    }
+
+    /// Says something of a manifest of the registry, and pushes that beside it.
+    pub async fn attest(
+        &self,
+        registry: &Registry,
+        repository: &str,
+        digest: &str,
+        predicate_type: &str,
+        predicate: &Value,
+    ) -> Result<()> {
+        let statement = json!({
+            "_type": "https://in-toto.io/Statement/v1",
+            "subject": [{"name": repository, "digest": {"sha256": digest.trim_start_matches("sha256:")}}],
+            "predicateType": predicate_type, "predicate": predicate,
+        });
+        let (kind, statement) = ("application/vnd.in-toto+json", statement.to_string());
+        let message = format!("DSSEv1 {} {kind} {} {statement}", kind.len(), statement.len());
+        let envelope = json!({
+            "payloadType": kind, "payload": STANDARD.encode(&statement),
+            "signatures": [{"keyid": "", "sig": self.signature(message.as_bytes())?}],
+        });
+        let envelope = envelope.to_string();
+        registry
+            .push_cosign_attestation(repository, digest, envelope.as_bytes(), predicate_type)
+            .await
+    }
+
+    fn signature(&self, message: &[u8]) -> Result<String> {
+        let signature = self.0.sign(&SystemRandom::new(), message);
+        Ok(STANDARD.encode(signature.map_err(|_| anyhow!("failed to sign"))?))
     }
 }

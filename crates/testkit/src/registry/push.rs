@@ -56,29 +56,31 @@ pub(super) async fn push(
     Ok(digest)
 }
 
-/// Pushes an image whose only layer is what was signed.
-pub(super) async fn push_cosign_signature(
+/// What cosign 1 and 2 put beside an artifact: an image with one layer.
+pub(super) struct Beside<'a> {
+    /// Of its tag: `sig` or `att`.
+    pub(super) ending: &'a str,
+    pub(super) media_type: &'a str,
+    pub(super) content: &'a [u8],
+    pub(super) annotations: Value,
+}
+
+/// Pushes what is to be beside the manifest with this digest.
+pub(super) async fn push_beside(
     http: &Client,
     registry: &str,
     repository: &str,
     digest: &str,
-    payload: &[u8],
-    signature: &str,
+    beside: Beside<'_>,
 ) -> Result<()> {
     let base = format!("http://{registry}/v2/{repository}");
     let config = push_blob(http, &base, b"{}", "application/vnd.oci.image.config.v1+json").await?;
-    let mut layer = push_blob(
-        http,
-        &base,
-        payload,
-        "application/vnd.dev.cosign.simplesigning.v1+json",
-    )
-    .await?;
-    layer["annotations"] = json!({"dev.cosignproject.cosign/signature": signature});
+    let mut layer = push_blob(http, &base, beside.content, beside.media_type).await?;
+    layer["annotations"] = beside.annotations;
     let manifest = serde_json::to_vec(&json!({
         "schemaVersion": 2, "mediaType": MANIFEST_MEDIA_TYPE, "config": config, "layers": [layer],
     }))?;
-    let tag = format!("{}.sig", digest.replace(':', "-"));
+    let tag = format!("{}.{}", digest.replace(':', "-"), beside.ending);
     let request = http
         .put(format!("{base}/manifests/{tag}"))
         .header(CONTENT_TYPE, MANIFEST_MEDIA_TYPE)

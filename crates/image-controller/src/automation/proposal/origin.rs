@@ -50,6 +50,7 @@ pub(super) struct Origin {
     log: Vec<Commit>,
     first_seen: Option<Timestamp>,
     demands_signature: bool,
+    demands_attestations: bool,
 }
 
 /// Finds where the new images of a change come from.
@@ -191,6 +192,7 @@ async fn one(
         labels,
         first_seen: same.map(|look| look.since),
         demands_signature: policy.annotations().contains_key(demand::VERIFY),
+        demands_attestations: policy.annotations().contains_key(demand::VERIFY_ATTESTATIONS),
     })
 }
 
@@ -272,6 +274,12 @@ impl Origin {
             lines.push(format!(
                 "chosen only with a verified signature (`{}` of the ImagePolicy)",
                 demand::VERIFY
+            ));
+        }
+        if self.demands_attestations {
+            lines.push(format!(
+                "chosen only with verified attestations (`{}` of the ImagePolicy)",
+                demand::VERIFY_ATTESTATIONS
             ));
         }
         if lines.is_empty() {
