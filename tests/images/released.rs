@@ -1,5 +1,6 @@
 //! A release is a tag that moves to the tested image: a pipeline builds and tests, moves the tag, and a policy follows it by
-//! digest. The change is proposed, merged and delivered, and the delivered commit gets its status at the forge.
+//! digest. The change is proposed, merged and delivered; the delivered commit gets its status at the forge, and so does the
+//! commit that the image was built from.
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
@@ -37,56 +38,72 @@ async fn release(scene: &Scene, digest: &str) -> Result<()> {
     Ok(())
 }
 
-/// A Provider and an Alert that write the status of what is delivered to its commit.
-async fn report(scene: &Scene, shop: &Shop) -> Result<()> {
+/// A Provider and an Alert that write the status of what is delivered to commits of a repository.
+async fn report(scene: &Scene, shop: &Shop, name: &str, repository: &str, source: Value) -> Result<()> {
     let object = |api: &str, kind: &str, name: &str, spec: Value| {
         json!({"apiVersion": api, "kind": kind, "spec": spec,
             "metadata": {"name": name, "namespace": scene.namespace, "labels": {WHOLE: "true"}}})
     };
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "stringData": {"token": shop.bot.token},
         "metadata": {"name": "status", "namespace": scene.namespace}});
-    let address = format!("{}/{}", shop.gitea.url(), shop.repository);
+    let address = format!("{}/{repository}", shop.gitea.url());
     let provider = json!({"type": "gitea", "address": address, "secretRef": {"name": "status"}});
-    let alert =
-        json!({"providerRef": {"name": "forge"}, "eventSources": [{"kind": "Kustomization", "name": "app"}]});
+    let alert = json!({"providerRef": {"name": name}, "eventSources": [source]});
     let beta = NOTIFICATION.replace("/v1", "/v1beta3");
     for object in [
         secret,
-        object(&beta, "Provider", "forge", provider),
-        object(&beta, "Alert", "delivered", alert),
+        object(&beta, "Provider", name, provider),
+        object(&beta, "Alert", name, alert),
     ] {
         apply(&scene.client, &object).await?;
     }
     Ok(())
 }
 
-/// Waits until the newest commit of the base has a status, and returns it.
-async fn status(shop: &Shop) -> Result<String> {
+/// Waits until a commit has a status, and returns it with its description.
+async fn status(shop: &Shop, repository: &str, commit: &str) -> Result<(String, String)> {
+    let path = format!("repos/{repository}/commits/{commit}/status");
     let found = async {
         loop {
-            let status = shop.get(&format!("commits/{BASE}/status")).await?;
+            let status = shop.gitea.call(reqwest::Method::GET, &path, None).await?;
             let state = status["state"].as_str().unwrap_or_default();
             if !state.is_empty() && status["total_count"].as_u64() != Some(0) {
-                return Ok::<_, anyhow::Error>(state.to_owned());
+                let description = status["statuses"][0]["description"].as_str();
+                let description = description.unwrap_or_default().to_owned();
+                return Ok::<_, anyhow::Error>((state.to_owned(), description));
             }
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, found)
-        .await
-        .context("the commit has no status")?
+    let found = tokio::time::timeout(PATIENCE, found).await;
+    found.with_context(|| format!("commit {commit} of {repository} has no status"))?
 }
 
 #[test]
 fn a_tag_that_moves_to_the_tested_image_is_proposed_by_digest_and_delivered() {
     play("released", async |scene| {
-        let (old, new) = ("a".repeat(40), "b".repeat(40));
+        let shop = Shop::open(&scene, &[("README.md", "# Shop")]).await?;
+        let source = format!("{}/web", shop.bot.name);
+        let file = [("main.go", "1")];
+        shop.gitea.add_repository(&shop.bot, "web", &file).await?;
+        let write = async |text| {
+            shop.gitea
+                .commit(&shop.bot, &source, BASE, &[("main.go", text)])
+                .await
+        };
+        let (old, new) = (write("2").await?, write("3").await?);
         let first = build(&scene, "build-1", &old).await?;
         release(&scene, &first).await?;
         let before = format!("released@{first}");
-        let shop = Shop::open(&scene, &[("app/map.yaml", &manifest(&scene, &before))]).await?;
+        let map = manifest(&scene, &before);
+        shop.gitea
+            .commit(&shop.bot, &shop.repository, BASE, &[("app/map.yaml", &*map)])
+            .await?;
         let cluster = Cluster::start(&scene, &shop).await?;
-        report(&scene, &shop).await?;
+        let delivery = json!({"kind": "Kustomization", "name": "app"});
+        report(&scene, &shop, "delivered", &shop.repository, delivery).await?;
+        let choice = json!({"kind": "ImagePolicy", "name": "web"});
+        report(&scene, &shop, "source", &source, choice).await?;
         let spec = json!({
             "filterTags": {"pattern": "^released$"},
             "policy": {"alphabetical": {}},
@@ -94,7 +111,10 @@ fn a_tag_that_moves_to_the_tested_image_is_proposed_by_digest_and_delivered() {
             "interval": "1h",
         });
         scene.follow("web", spec).await?;
-        shop.review(&scene, json!({}), json!({})).await?;
+        let annotations = json!({"annotations": {
+            "delivery.windlass.dev/change-policy": "review", "windlass.dev/report-delivery": "app",
+        }});
+        shop.review_as(&scene, json!({}), json!({}), annotations).await?;
         delivered(&scene, &before).await?;
         let pushed = receiver(&scene, "image", "ImageRepository", "web").await?;
 
@@ -114,7 +134,7 @@ fn a_tag_that_moves_to_the_tested_image_is_proposed_by_digest_and_delivered() {
         for part in [
             format!("digest `{second}`"),
             format!("built from <{SOURCE}>"),
-            format!("[`bbbbbbb`]({SOURCE}/commit/{new})"),
+            format!("[`{}`]({SOURCE}/commit/{new})", &new[..7]),
             format!("<{SOURCE}/compare/{old}...{new}>"),
         ] {
             ensure!(body.contains(&part), "no {part} in:\n{body}");
@@ -123,13 +143,22 @@ fn a_tag_that_moves_to_the_tested_image_is_proposed_by_digest_and_delivered() {
         shop.merge(1).await?;
         let merged = shop.get(&format!("branches/{BASE}")).await?;
         let commit = merged["commit"]["id"].as_str().unwrap_or_default().to_owned();
-        let source = ["reconcile", "gitrepository/app"];
-        scene.windlass(&source).await?;
+        scene.windlass(&["reconcile", "gitrepository/app"]).await?;
         let after = format!("released@{second}");
         delivered(&scene, &after).await?;
         let file = shop.gitea.file(&shop.repository, BASE, "app/map.yaml").await?;
         assert_eq!(file, manifest(&scene, &after));
-        ensure!(status(&shop).await? == "success", "at {commit}");
+        let (state, _) = status(&shop, &shop.repository, &commit).await?;
+        ensure!(state == "success", "{state} at {commit}");
+        // The commit that the image was built from learns of it, too.
+        let (state, description) = status(&shop, &source, &new).await?;
+        ensure!(
+            state == "success" && description.contains("delivered"),
+            "{state}: {description}"
+        );
+        let path = format!("repos/{source}/commits/{old}/status");
+        let untold = shop.gitea.call(reqwest::Method::GET, &path, None).await?;
+        assert_eq!(untold["total_count"], 0, "{untold}");
         Ok(())
     });
 }

@@ -4,15 +4,18 @@ pub(crate) mod branch;
 mod checkout;
 pub(crate) mod chosen;
 mod commit;
+mod delivered;
 mod direct;
 mod error;
 pub(crate) mod kept;
+mod labels;
 mod message;
 pub(crate) mod proposal;
 mod push_branch;
 mod races;
 mod run;
 pub(crate) mod scope;
+mod settled;
 mod signing;
 mod status;
 pub(crate) mod target;
@@ -31,8 +34,10 @@ use controller_kit::queue::Outcome;
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 
+use self::delivered::Reports;
 use self::error::Error;
 use self::run::Run;
+use self::settled::SettledTags;
 use self::way::Way;
 use self::way_back::WayBack;
 use crate::context::Context;
@@ -40,19 +45,23 @@ use crate::pace;
 use crate::record::Unrecorded;
 
 /// Annotations of an automation that say how it works.
-pub(crate) const ANNOTATIONS: [&str; 6] = [
+pub(crate) const ANNOTATIONS: [&str; 7] = [
     CHANGE_POLICY,
     chosen::NAMESPACES,
+    delivered::REPORT,
     scope::UNMARKED,
     scope::PATHS,
     way_back::HOLD_FAILED,
     way_back::HOLD_REVERTED,
 ];
 
-/// Returns whether the automation looks at what becomes of a Kustomization of its namespace.
-pub(crate) fn follows_delivery(object: &ImageUpdateAutomation, name: &str) -> bool {
-    let names = object.annotations().get(way_back::HOLD_FAILED);
-    names.is_some_and(|names| names.split(',').any(|one| one.trim() == name))
+/// Returns whether the automation looks at what became of a Kustomization of its namespace.
+pub(crate) fn follows_delivery(object: &ImageUpdateAutomation, name: &str, has_failed: bool) -> bool {
+    let names = |annotation: &str| {
+        let names = object.annotations().get(annotation);
+        names.is_some_and(|names| names.split(',').any(|one| one.trim() == name))
+    };
+    names(delivered::REPORT) || (has_failed && names(way_back::HOLD_FAILED))
 }
 
 /// Brings a repository up to date with the policies.
@@ -114,7 +123,10 @@ async fn update(object: Arc<ImageUpdateAutomation>, context: &Context) -> Result
 
 async fn carry_out(object: &ImageUpdateAutomation, context: &Context) -> Result<Ended, Error> {
     let mut chosen = chosen::policies(object, context)?;
-    let way_back = WayBack::read(object)?;
+    let settled = SettledTags::read(object);
+    let way_back = WayBack::read(object, &settled)?;
+    let reports = Reports::read(object)?;
+    let is_followed = way_back.is_some() || reports.is_some();
     let mut held = Vec::new();
     if let Some(way_back) = &way_back {
         let failed = way_back.failed(&chosen.policies, &way_back.failures(context));
@@ -122,14 +134,21 @@ async fn carry_out(object: &ImageUpdateAutomation, context: &Context) -> Result<
         chosen = chosen::policies(object, context)?;
     }
     let mut run = match way::way(object, context).await? {
-        Way::Commit => direct::run(object, &chosen.policies, way_back.as_ref(), context).await?,
+        Way::Commit => {
+            let must_look = is_followed && settled.must_look();
+            direct::run(object, &chosen.policies, way_back.as_ref(), must_look, context).await?
+        }
         Way::PullRequest(spec) => proposal::run(object, &chosen, &spec, context).await?,
         Way::Wait(time) => return Ok(Ended::Waits(time, held)),
     };
-    if let Some(way_back) = &way_back {
-        way_back
-            .record(object, &chosen.policies, &run, &context.client)
-            .await?;
+    if is_followed {
+        let mut now = settled.after(&chosen.policies, &run);
+        if let Some(reports) = &reports {
+            reports.tell(&chosen.policies, &mut now, &run, context).await;
+        }
+        if now != settled {
+            now.record(object, &context.client).await?;
+        }
     }
     run.held.splice(0..0, held);
     Ok(Ended::Ran(Box::new(run), chosen.policies))

@@ -70,7 +70,7 @@ pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     let (deliveries, touched_deliveries) = watch_changes(
         scoped_api(&kit.client, watch),
         selecting(""),
-        |delivery: &Delivery| Some(delivery.failed()),
+        |delivery: &Delivery| Some((delivery.failed(), delivery.healthy().map(str::to_owned))),
     );
     kit.metrics.objects(repositories.clone(), |_| true);
     kit.metrics.objects(policies.clone(), |_| true);
@@ -225,9 +225,11 @@ fn wake_automations_under(policy: &ObjectKey, context: &Context) {
 
 /// Wakes the automations that follow a delivery.
 fn wake_automations_after(delivery: &ObjectKey, context: &Context) {
+    let known = context.deliveries.get(&delivery.object_ref());
+    let has_failed = known.is_some_and(|known| known.failed().is_some());
     for automation in context.automations.cache.store().state() {
         if automation.metadata.namespace.as_deref() == Some(&*delivery.namespace)
-            && automation::follows_delivery(&automation, &delivery.name)
+            && automation::follows_delivery(&automation, &delivery.name, has_failed)
         {
             context
                 .queues

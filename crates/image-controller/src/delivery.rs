@@ -1,4 +1,4 @@
-//! Kustomizations as far as images care: which revision was tried, and whether it failed its health checks.
+//! Kustomizations as far as images care: which revision was tried, and whether it is healthy or failed its health checks.
 //!
 //! They are watched without their specs and inventories, which would be most of the memory.
 
@@ -7,8 +7,46 @@ use std::borrow::Cow;
 use api::kustomize::Kustomization;
 use api::meta::{Condition, condition_types, reasons};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::Resource;
+use kube::{Resource, ResourceExt as _};
 use serde::Deserialize;
+
+/// Kustomizations that one annotation may name.
+pub(crate) const MAX_NAMES: usize = 20;
+
+/// An annotation of an automation that is wrong.
+#[derive(Debug, thiserror::Error)]
+#[error("the annotation {annotation} {problem}")]
+pub(crate) struct Invalid {
+    annotation: &'static str,
+    problem: String,
+}
+
+impl Invalid {
+    pub(crate) fn new(annotation: &'static str, problem: impl Into<String>) -> Self {
+        let problem = problem.into();
+        Self { annotation, problem }
+    }
+}
+
+/// Reads an annotation that names Kustomizations in the object's namespace, separated by commas.
+pub(crate) fn names(object: &impl Resource, annotation: &'static str) -> Result<Vec<String>, Invalid> {
+    let text = object.annotations().get(annotation).map(String::as_str);
+    let names = text.unwrap_or_default().split(',').map(str::trim);
+    let names: Vec<_> = names.filter(|name| !name.is_empty()).collect();
+    if names.len() > MAX_NAMES {
+        let problem = format!("names more than {MAX_NAMES} Kustomizations");
+        return Err(Invalid::new(annotation, problem));
+    }
+    let is_name = |name: &&str| {
+        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
+        name.len() <= 253 && name.chars().all(is_plain)
+    };
+    if !names.iter().all(is_name) {
+        let problem = "must name Kustomizations of the automation's namespace, separated by commas";
+        return Err(Invalid::new(annotation, problem));
+    }
+    Ok(names.into_iter().map(str::to_owned).collect())
+}
 
 /// A Kustomization.
 #[derive(Debug, Clone, Deserialize)]
@@ -39,6 +77,15 @@ pub(crate) struct Failed {
 }
 
 impl Delivery {
+    /// The commit that is applied and healthy.
+    pub(crate) fn healthy(&self) -> Option<&str> {
+        let mut conditions = self.status.conditions.iter();
+        let ready = conditions.find(|condition| condition.type_ == condition_types::READY)?;
+        let applied = &self.status.last_applied_revision;
+        let is_healthy = ready.status == "True" && *applied == self.status.last_attempted_revision;
+        commit(applied).filter(|_| is_healthy)
+    }
+
     /// The commit that was tried last, if it failed its health checks and was never healthy before.
     pub(crate) fn failed(&self) -> Option<Failed> {
         let Status {
@@ -58,7 +105,7 @@ impl Delivery {
 }
 
 /// The hash in `branch@sha1:hash`.
-fn commit(revision: &str) -> Option<&str> {
+pub(crate) fn commit(revision: &str) -> Option<&str> {
     let (_, digest) = revision.rsplit_once('@').unwrap_or(("", revision));
     let (_, hash) = digest.split_once(':')?;
     (!hash.is_empty()).then_some(hash)
@@ -126,6 +173,21 @@ mod tests {
         );
         assert_eq!(delivery("HealthCheckFailed", "latest", old).failed(), None);
         let fresh = json!({"metadata": {"name": "apps"}});
-        assert_eq!(serde_json::from_value::<Delivery>(fresh).unwrap().failed(), None);
+        let fresh: Delivery = serde_json::from_value(fresh).unwrap();
+        assert_eq!((fresh.failed(), fresh.healthy()), (None, None));
+    }
+
+    #[test]
+    fn a_revision_is_healthy_when_nothing_newer_was_tried() {
+        let ready = |tried, applied| {
+            let mut delivery = delivery("ReconciliationSucceeded", tried, applied);
+            delivery.status.conditions[0].status = "True".to_owned();
+            delivery.healthy().map(str::to_owned)
+        };
+        let (new, old) = ("main@sha1:bbb", "main@sha1:aaa");
+        assert_eq!(ready(new, new).as_deref(), Some("bbb"));
+        assert_eq!(ready(new, old), None);
+        assert_eq!(ready("latest", "latest"), None);
+        assert_eq!(delivery("HealthCheckFailed", new, new).healthy(), None);
     }
 }

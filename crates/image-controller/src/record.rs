@@ -141,12 +141,23 @@ impl<K: Kind> Writer<K> {
 
     /// Publishes an event, and logs it. Logs name the object through the span of the reconcile.
     pub(crate) fn publish(&self, object: &K, severity: Severity, reason: &str, message: &str) {
+        self.publish_with(object, severity, reason, message, BTreeMap::new());
+    }
+
+    /// Publishes an event with metadata, and logs it.
+    pub(crate) fn publish_with(
+        &self,
+        object: &K,
+        severity: Severity,
+        reason: &str,
+        message: &str,
+        metadata: BTreeMap<String, String>,
+    ) {
         match severity {
             Severity::Error => tracing::error!(reason, error = message, "failed to reconcile"),
             Severity::Trace | Severity::Info => tracing::info!("{message}"),
         }
-        self.recorder
-            .publish(object, severity, reason, message, BTreeMap::new());
+        self.recorder.publish(object, severity, reason, message, metadata);
     }
 }
 

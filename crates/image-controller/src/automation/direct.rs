@@ -19,11 +19,12 @@ use super::way_back::{self, WayBack};
 use super::{chosen, push_branch, races, signing, update};
 use crate::context::Context;
 
-/// Commits what the policies have chosen.
+/// Commits what the policies have chosen. With `must_look`, files are read even if nothing has changed.
 pub(super) async fn run(
     object: &ImageUpdateAutomation,
     policies: &[Arc<ImagePolicy>],
     way_back: Option<&WayBack>,
+    must_look: bool,
     context: &Context,
 ) -> Result<Run, Error> {
     let target = target::find(object, context).await?;
@@ -31,7 +32,7 @@ pub(super) async fn run(
     let scope = Scope::read(object)?;
     let values = update::values(policies.iter().map(|policy| &**policy), &scope);
     let uid = object.metadata.uid.as_deref();
-    let must_look = way_back.is_some_and(WayBack::must_look) || !context.scopes.is_known(uid, &scope);
+    let must_look = must_look || !context.scopes.is_known(uid, &scope);
     let known = known_revision(object, policies, &target).filter(|_| !must_look);
     let _turn = context
         .writers

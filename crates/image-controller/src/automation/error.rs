@@ -3,7 +3,7 @@
 use git_client::push;
 
 use super::races::MAX_TRIES;
-use super::{chosen, message, scope, signing, target, update, way, way_back};
+use super::{chosen, message, scope, settled, signing, target, update, way, way_back};
 
 /// Why nothing was pushed.
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +50,10 @@ pub(crate) enum Error {
     /// Choices that are held back.
     #[error(transparent)]
     WayBack(#[from] way_back::Error),
+    #[error(transparent)]
+    Report(#[from] crate::delivery::Invalid),
+    #[error(transparent)]
+    NotRecorded(#[from] settled::NotRecorded),
     /// Someone else was faster each time.
     #[error(
         "failed to update source: branch '{0}' was changed by others each of {MAX_TRIES} times that a commit was made for it"

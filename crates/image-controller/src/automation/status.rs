@@ -129,8 +129,9 @@ fn verdict(error: &Error) -> (&'static str, bool) {
         Error::Way(way::Error::Read(_)) => ("ChangePolicyNotFound", false),
         Error::Namespaces(chosen::Namespaces::Invalid)
         | Error::Scope(_)
-        | Error::WayBack(way_back::Error::Invalid { .. }) => ("InvalidAnnotation", true),
-        Error::WayBack(_) => (reasons::FAILED, false),
+        | Error::Report(_)
+        | Error::WayBack(way_back::Error::Invalid(_)) => ("InvalidAnnotation", true),
+        Error::WayBack(_) | Error::NotRecorded(_) => (reasons::FAILED, false),
         Error::SignIn(_) | Error::Forge(_) => ("ForgeOperationFailed", false),
         Error::Target(_) | Error::Signing(_) => ("SourceManagerFailed", false),
         Error::Message(Message::RemovedField { .. }) => ("RemovedTemplateField", true),

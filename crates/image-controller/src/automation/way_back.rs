@@ -4,7 +4,6 @@
 //! branch has, and the commit with which it came. A choice is held by the annotation of its policy that `windlass hold` writes, so
 //! it is shown, released and replaced by a newer tag like any other hold. What decides is pure.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::image::{ImagePolicy, ImageUpdateAutomation};
@@ -12,27 +11,21 @@ use controller_kit::ObjectKey;
 use image_policy::hold::{self, Hold};
 use jiff::{Timestamp, Unit};
 use kube::api::{Patch, PatchParams};
-use kube::{Api, Client, ResourceExt as _};
-use serde::{Deserialize, Serialize};
+use kube::{Api, ResourceExt as _};
 use serde_json::json;
 
-use super::run::{Looked, Run};
+use super::run::Looked;
+use super::settled::{Settled, SettledTags, digest_of, tag_of};
 use super::update::{self, holds_of};
 use crate::context::Context;
-use crate::delivery::Failed;
+use crate::delivery::{self, Failed, Invalid};
 use crate::flags::AUTOMATION;
 
 /// Annotation with the Kustomizations, separated by commas, whose failed health checks hold back what the automation pushed.
 pub(crate) const HOLD_FAILED: &str = "windlass.dev/hold-failed";
 /// Annotation of an automation whose changes may be taken back in Git: `true` holds back what was.
 pub(crate) const HOLD_REVERTED: &str = "windlass.dev/hold-reverted";
-/// Annotation that this controller writes: the tag of each policy in the branch, as JSON.
-const SETTLED: &str = "windlass.dev/settled-tags";
 
-/// Kustomizations of one automation.
-const MAX_DELIVERIES: usize = 20;
-/// Policies whose place is kept.
-const MAX_SETTLED: usize = 500;
 /// Characters of a reason: a name and a message may be longer together than a hold takes.
 const MAX_REASON: usize = 400;
 /// Characters of a commit that are shown.
@@ -42,13 +35,8 @@ const SHOWN: usize = 7;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     /// An annotation of the automation.
-    #[error("the annotation {annotation} {problem}")]
-    Invalid {
-        /// Which one.
-        annotation: &'static str,
-        /// What is wrong with it.
-        problem: String,
-    },
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
     /// The API server did not take the hold of a policy.
     #[error("failed to hold back tag '{tag}' of ImagePolicy '{policy}'")]
     Hold {
@@ -60,58 +48,14 @@ pub(crate) enum Error {
         #[source]
         source: Box<kube::Error>,
     },
-    /// The API server did not take the annotation of the automation.
-    #[error("failed to record which tags the branch has")]
-    Record(#[source] Box<kube::Error>),
-}
-
-/// The tag of a policy that the branch has.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Settled {
-    tag: String,
-    /// If the branch has that, too.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    digest: Option<String>,
-    /// Hash of the first commit that has it; None if it was there before anyone looked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    commit: Option<String>,
-    /// The tag that the branch had before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    before: Option<String>,
-    /// Its digest.
-    #[serde(default, rename = "beforeDigest", skip_serializing_if = "Option::is_none")]
-    before_digest: Option<String>,
-}
-
-impl Settled {
-    /// What is held of it: the tag, or the tag at its digest if only that changed.
-    fn hold(&self, reason: &str) -> Hold {
-        let (digest, instead) = match (&self.digest, &self.before_digest) {
-            (Some(digest), Some(before)) if self.before.as_ref() == Some(&self.tag) => {
-                (digest.clone(), before.clone())
-            }
-            _ => Default::default(),
-        };
-        Hold {
-            tag: self.tag.clone(),
-            digest,
-            instead,
-            reason: reason.chars().take(MAX_REASON).collect(),
-            since: String::new(),
-        }
-    }
 }
 
 /// What an automation says about holding back.
 #[derive(Debug)]
 pub(super) struct WayBack {
-    /// Of the automation: policies of other namespaces are not its own to hold back.
-    namespace: String,
+    settled: SettledTags,
     deliveries: Vec<String>,
     holds_reverted: bool,
-    settled: BTreeMap<String, Settled>,
-    /// Nothing was recorded yet, or it cannot be read.
-    is_new: bool,
 }
 
 /// A choice that is to be held back.
@@ -123,36 +67,25 @@ pub(super) struct Held {
 
 impl WayBack {
     /// Reads the annotations; None if nothing is held back by itself.
-    pub(super) fn read(object: &ImageUpdateAutomation) -> Result<Option<Self>, Error> {
+    pub(super) fn read(object: &ImageUpdateAutomation, settled: &SettledTags) -> Result<Option<Self>, Error> {
         let annotation = |name: &str| object.annotations().get(name).map(String::as_str);
-        let deliveries = names(annotation(HOLD_FAILED).unwrap_or_default())?;
+        let deliveries = delivery::names(object, HOLD_FAILED)?;
         let holds_reverted = match annotation(HOLD_REVERTED) {
             None | Some("false") => false,
             Some("true") => true,
             Some(_) => {
-                return Err(Error::Invalid {
-                    annotation: HOLD_REVERTED,
-                    problem: "has no value but 'true' and 'false'".to_owned(),
-                });
+                let problem = "has no value but 'true' and 'false'";
+                return Err(Invalid::new(HOLD_REVERTED, problem).into());
             }
         };
         if deliveries.is_empty() && !holds_reverted {
             return Ok(None);
         }
-        // What cannot be read is as good as forgotten: then nothing is held that should not be.
-        let settled: Option<_> = annotation(SETTLED).and_then(|text| serde_json::from_str(text).ok());
         Ok(Some(Self {
-            namespace: object.namespace().unwrap_or_default(),
+            settled: settled.clone(),
             deliveries,
             holds_reverted,
-            is_new: settled.is_none(),
-            settled: settled.unwrap_or_default(),
         }))
-    }
-
-    /// Returns whether the branch must be looked at, even if nothing has changed.
-    pub(super) fn must_look(&self) -> bool {
-        self.is_new
     }
 
     /// The choices whose commit was tried by one of the Kustomizations and failed.
@@ -171,7 +104,7 @@ impl WayBack {
                 "Kustomization {delivery} failed at commit {}: {line}",
                 short(commit)
             );
-            (!was_step_back).then(|| Held::new(policy, settled.hold(&reason)))
+            (!was_step_back).then(|| Held::new(policy, hold_of(settled, &reason)))
         });
         held.collect()
     }
@@ -188,110 +121,27 @@ impl WayBack {
                 "it was taken back in Git, by commit {} at the latest",
                 short(&looked.base)
             );
-            (tally.changed > 0 && tally.kept == 0).then(|| Held::new(policy, settled.hold(&reason)))
+            (tally.changed > 0 && tally.kept == 0).then(|| Held::new(policy, hold_of(settled, &reason)))
         });
         held.collect()
     }
 
-    /// What the annotation says after a run; None if it says so already.
-    fn after(&self, policies: &[Arc<ImagePolicy>], run: &Run) -> Option<BTreeMap<String, Settled>> {
-        let looked = run.looked.as_ref()?;
-        let mut settled = self.settled.clone();
-        for policy in policies
-            .iter()
-            .filter(|policy| self.is_own(policy))
-            .take(MAX_SETTLED)
-        {
-            let Some(tally) = looked.tallies.get(&update::key(policy)) else {
-                continue;
-            };
-            let tag = tag_of(policy);
-            let name = policy.name_any();
-            let known = settled.get(&name);
-            let digest = digest_of(policy).filter(|_| tally.has_digest).map(str::to_owned);
-            let before = known.map(|known| known.tag.clone());
-            let before_digest = known.and_then(|known| known.digest.clone());
-            let commit = match (&run.pushed, tally.changed) {
-                (Some(pushed), changed) if changed > 0 => Some(pushed.commit.to_string()),
-                // It came by someone else's hand, such as a merge. Who sees it first cannot know since when it is there.
-                (_, 0) if known.is_some() => Some(looked.base.clone()),
-                (_, 0) => None,
-                _ => continue,
-            };
-            // A branch that has no digest, or had none, has the tag only.
-            let is_moved = digest.is_some() && before_digest.is_some() && digest != before_digest;
-            if before.as_deref() != Some(tag) || is_moved {
-                let tag = tag.to_owned();
-                let now = Settled {
-                    tag,
-                    digest,
-                    commit,
-                    before,
-                    before_digest,
-                };
-                settled.insert(name, now);
-            } else if let Some(known) = settled.get_mut(&name) {
-                known.digest = digest;
-            }
-        }
-        let is_there = |name: &str| {
-            let mut own = policies.iter().filter(|policy| self.is_own(policy));
-            own.any(|policy| policy.name_any() == name)
-        };
-        settled.retain(|name, _| is_there(name));
-        (self.is_new || settled != self.settled).then_some(settled)
-    }
-
-    fn is_own(&self, policy: &ImagePolicy) -> bool {
-        policy.metadata.namespace.as_deref() == Some(&self.namespace)
-    }
-
     /// The tag that a policy has chosen, if the branch has had it and it may be held back.
     fn chosen(&self, policy: &ImagePolicy) -> Option<&Settled> {
-        if !self.is_own(policy) {
-            return None;
-        }
-        let tag = tag_of(policy);
-        let settled = self.settled.get(policy.metadata.name.as_deref()?)?;
-        let digest = digest_of(policy);
-        let is_held = holds_of(policy).get_image(tag, digest).is_some();
-        let is_there = settled.tag == tag
-            && settled
-                .digest
-                .as_deref()
-                .is_none_or(|known| Some(known) == digest);
-        (is_there && !is_held).then_some(settled)
+        let is_held = holds_of(policy)
+            .get_image(tag_of(policy), digest_of(policy))
+            .is_some();
+        self.settled.get(policy).filter(|_| !is_held)
     }
 
     /// The Kustomizations whose last try failed.
     pub(super) fn failures(&self, context: &Context) -> Vec<(String, Failed)> {
         let failures = self.deliveries.iter().filter_map(|name| {
-            let key = ObjectKey::new(&*self.namespace, &**name);
+            let key = ObjectKey::new(self.settled.namespace(), name);
             let delivery = context.deliveries.get(&key.object_ref())?;
             Some((name.clone(), delivery.failed()?))
         });
         failures.collect()
-    }
-
-    /// Records which tags the branch has after a run.
-    pub(super) async fn record(
-        &self,
-        object: &ImageUpdateAutomation,
-        policies: &[Arc<ImagePolicy>],
-        run: &Run,
-        client: &Client,
-    ) -> Result<(), Error> {
-        let Some(settled) = self.after(policies, run) else {
-            return Ok(());
-        };
-        let text = serde_json::to_string(&settled).unwrap_or_default();
-        let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
-        let api: Api<ImageUpdateAutomation> = Api::namespaced(client.clone(), namespace);
-        let patch = json!({"metadata": {"annotations": {SETTLED: text}}});
-        let patched = api
-            .patch_metadata(&object.name_any(), &parameters(), &Patch::Merge(&patch))
-            .await;
-        patched.map(drop).map_err(|error| Error::Record(Box::new(error)))
     }
 }
 
@@ -334,7 +184,9 @@ impl Held {
             context.client.clone(),
             meta.namespace.as_deref().unwrap_or_default(),
         );
-        let patched = api.patch(&name, &parameters(), &Patch::Merge(&patch)).await;
+        let patched = api
+            .patch(&name, &PatchParams::apply(AUTOMATION), &Patch::Merge(&patch))
+            .await;
         let patched = patched.map_err(|source| Error::Hold {
             tag: tag.clone(),
             policy: name.clone(),
@@ -348,52 +200,25 @@ impl Held {
     }
 }
 
-fn parameters() -> PatchParams {
-    PatchParams {
-        field_manager: Some(AUTOMATION.to_owned()),
-        ..PatchParams::default()
+/// What is held of a tag: all of it, or the tag at its digest if only that changed.
+fn hold_of(settled: &Settled, reason: &str) -> Hold {
+    let (digest, instead) = match (&settled.digest, &settled.before_digest) {
+        (Some(digest), Some(before)) if settled.before.as_ref() == Some(&settled.tag) => {
+            (digest.clone(), before.clone())
+        }
+        _ => Default::default(),
+    };
+    Hold {
+        tag: settled.tag.clone(),
+        digest,
+        instead,
+        reason: reason.chars().take(MAX_REASON).collect(),
+        since: String::new(),
     }
-}
-
-fn tag_of(policy: &ImagePolicy) -> &str {
-    let status = policy.status.as_ref();
-    let latest = status.and_then(|status| status.latest_ref.as_ref());
-    latest.map(|latest| latest.tag.as_str()).unwrap_or_default()
-}
-
-fn digest_of(policy: &ImagePolicy) -> Option<&str> {
-    let latest = policy.status.as_ref()?.latest_ref.as_ref()?;
-    latest.digest.as_deref().filter(|digest| !digest.is_empty())
 }
 
 fn short(commit: &str) -> &str {
     commit.get(..SHOWN).unwrap_or(commit)
-}
-
-fn names(text: &str) -> Result<Vec<String>, Error> {
-    let invalid = |problem: String| Error::Invalid {
-        annotation: HOLD_FAILED,
-        problem,
-    };
-    let names: Vec<_> = text
-        .split(',')
-        .map(str::trim)
-        .filter(|name| !name.is_empty())
-        .collect();
-    if names.len() > MAX_DELIVERIES {
-        return Err(invalid(format!(
-            "names more than {MAX_DELIVERIES} Kustomizations"
-        )));
-    }
-    let is_name = |name: &&str| {
-        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
-        name.len() <= 253 && name.chars().all(is_plain)
-    };
-    if !names.iter().all(is_name) {
-        let problem = "must name Kustomizations of the automation's namespace, separated by commas";
-        return Err(invalid(problem.to_owned()));
-    }
-    Ok(names.into_iter().map(str::to_owned).collect())
 }
 
 #[cfg(test)]

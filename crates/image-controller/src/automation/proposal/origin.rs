@@ -14,15 +14,14 @@ use forge::web::{Pages, is_hash};
 use image_policy::demand;
 use jiff::Timestamp;
 use kube::ResourceExt as _;
-use oci_client::registry::Repository;
 use yaml_setters::Change;
 
 use super::words::{Files, code};
 use super::work::Work;
+use crate::automation::labels::{self, CREATED, Images, REVISION, SOURCE};
 use crate::automation::update;
 use crate::context::Context;
-use crate::policy::{self, repository_of};
-use crate::repository::{canonical_name, parse_image, registry};
+use crate::policy::repository_of;
 
 /// Images that are described. Each costs the registry a few requests.
 const MAX_IMAGES: usize = 20;
@@ -32,10 +31,6 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_COMMITS: usize = 20;
 /// Characters of a commit that are shown.
 const SHOWN: usize = 7;
-
-const SOURCE: &str = "org.opencontainers.image.source";
-const REVISION: &str = "org.opencontainers.image.revision";
-const CREATED: &str = "org.opencontainers.image.created";
 
 /// What is known of a new image.
 #[derive(Debug, Default)]
@@ -142,45 +137,24 @@ fn is_named(list: &[String], id: &str) -> bool {
     })
 }
 
-/// Why nothing is said of an image.
-#[derive(Debug, thiserror::Error)]
-enum Error {
-    #[error(transparent)]
-    Policy(#[from] policy::Error),
-    #[error("{0}")]
-    Name(String),
-    #[error(transparent)]
-    Registry(#[from] registry::Error),
-    #[error(transparent)]
-    Pull(#[from] oci_client::PullError),
-    #[error(transparent)]
-    Image(#[from] oci_client::ImageError),
-}
-
 async fn one(
     policy: &ImagePolicy,
     image: &ImageRef,
     changes: &[&Change],
     context: &Context,
-) -> Result<Origin, Error> {
-    // With the credentials of the ImageRepository, as at each look of the policy: what may not be read then is not read now.
-    let repository = policy::allowed_repository(policy, context).await?;
-    let name = parse_image(&repository.spec.image).map_err(|error| Error::Name(error.to_string()))?;
-    let canonical = canonical_name(&name);
-    let remote = registry::repository(&repository, name, context).await?;
-    let labels = labels(&remote, image.digest.as_deref(), &image.tag).await;
-    // A pause that the registry asks for holds for the scans, too.
-    let labels = labels.inspect_err(|error| registry::heed(error, &repository, &remote, context))?;
+) -> Result<Origin, labels::Error> {
+    let images = Images::open(policy, context).await?;
+    let labels = images.labels(image.digest.as_deref(), &image.tag).await?;
     // Of a name alone nothing follows; the tag may stand in another place.
     let old = changes.iter().find_map(|change| before(change, &image.name));
     let old_revision = match old {
-        Some((tag, digest)) => self::labels(&remote, digest, tag).await.ok(),
+        Some((tag, digest)) => images.labels(digest, tag).await.ok(),
         None => None,
     };
     let known = context.tags.get(
         &repository_of(policy),
-        &repository.uid().unwrap_or_default(),
-        &canonical,
+        &images.repository.uid().unwrap_or_default(),
+        &images.canonical,
     );
     let look = known.as_ref().and_then(|known| known.look(&image.tag));
     let same = look.filter(|look| image.digest.as_ref().is_none_or(|digest| *digest == look.digest));
@@ -194,18 +168,6 @@ async fn one(
         demands_signature: policy.annotations().contains_key(demand::VERIFY),
         demands_attestations: policy.annotations().contains_key(demand::VERIFY_ATTESTATIONS),
     })
-}
-
-async fn labels(
-    remote: &Repository,
-    digest: Option<&str>,
-    tag: &str,
-) -> Result<BTreeMap<String, String>, Error> {
-    let digest = match digest.and_then(|digest| digest.parse().ok()) {
-        Some(digest) => digest,
-        None => oci_client::digest_of_tag(remote, tag).await?,
-    };
-    Ok(oci_client::labels(remote, digest).await?)
 }
 
 /// Tag and digest that a changed value had: it is an image of this name, a tag, or a digest.

@@ -1,7 +1,8 @@
 use git_client::ObjectId;
 use serde_json::Value;
 
-use super::super::run::Pushed;
+use super::super::run::{Pushed, Run};
+use super::super::settled;
 use super::super::update::Tally;
 use super::*;
 
@@ -29,9 +30,13 @@ fn policy(tag: &str, held: &[&str]) -> Arc<ImagePolicy> {
 
 fn way_back(settled: &Value) -> WayBack {
     let object = automation(&json!({
-        HOLD_FAILED: "apps", HOLD_REVERTED: "true", SETTLED: settled.to_string(),
+        HOLD_FAILED: "apps", HOLD_REVERTED: "true", settled::ANNOTATION: settled.to_string(),
     }));
-    WayBack::read(&object).unwrap().unwrap()
+    read(&object).unwrap().unwrap()
+}
+
+fn read(object: &ImageUpdateAutomation) -> Result<Option<WayBack>, Error> {
+    WayBack::read(object, &SettledTags::read(object))
 }
 
 fn looked(changed: usize, kept: usize) -> Looked {
@@ -70,9 +75,9 @@ fn failures(commit: &str) -> Vec<(String, Failed)> {
 
 #[test]
 fn nothing_is_held_unless_it_is_asked_for() {
-    assert!(WayBack::read(&automation(&json!({}))).unwrap().is_none());
+    assert!(read(&automation(&json!({}))).unwrap().is_none());
     assert!(
-        WayBack::read(&automation(&json!({HOLD_REVERTED: "false"})))
+        read(&automation(&json!({HOLD_REVERTED: "false"})))
             .unwrap()
             .is_none()
     );
@@ -81,39 +86,40 @@ fn nothing_is_held_unless_it_is_asked_for() {
         (HOLD_FAILED, "kustomization/apps"),
         (HOLD_FAILED, "a b"),
     ] {
-        let error = WayBack::read(&automation(&json!({annotation: value}))).unwrap_err();
+        let error = read(&automation(&json!({annotation: value}))).unwrap_err();
         assert!(error.to_string().contains(annotation), "{error}");
     }
-    let many = vec!["a"; MAX_DELIVERIES + 1].join(",");
-    assert!(WayBack::read(&automation(&json!({HOLD_FAILED: many}))).is_err());
+    let many = vec!["a"; delivery::MAX_NAMES + 1].join(",");
+    assert!(read(&automation(&json!({HOLD_FAILED: many}))).is_err());
 }
 
 #[test]
 fn a_tag_settles_with_the_commit_that_brought_it() {
     let policies = [policy("2.0.0", &[])];
-    let settled = |before: Value, run: &Run| {
-        let after = way_back(&before).after(&policies, run);
-        after.map(|after| serde_json::to_value(after).unwrap()["web"].clone())
+    let settled = |before: &Value, run: &Run| {
+        let before = way_back(before).settled;
+        let after = before.after(&policies, run);
+        (after != before).then(|| serde_json::to_value(after.get(&policies[0])).unwrap())
     };
     let old = json!({"web": {"tag": "1.0.0"}});
     assert_eq!(
-        settled(old.clone(), &run(looked(1, 0), true)),
+        settled(&old, &run(looked(1, 0), true)),
         Some(json!({"tag": "2.0.0", "commit": COMMIT, "before": "1.0.0"}))
     );
     assert_eq!(
-        settled(json!({}), &run(looked(0, 1), false)),
+        settled(&json!({}), &run(looked(0, 1), false)),
         Some(json!({"tag": "2.0.0"}))
     );
     // A merge brought it.
     assert_eq!(
-        settled(old.clone(), &run(looked(0, 2), false)),
+        settled(&old, &run(looked(0, 2), false)),
         Some(json!({"tag": "2.0.0", "commit": OTHER, "before": "1.0.0"}))
     );
     // It is proposed, and not there yet.
-    assert_eq!(settled(old, &run(looked(2, 0), false)), None);
+    assert_eq!(settled(&old, &run(looked(2, 0), false)), None);
     let now = json!({"web": {"tag": "2.0.0", "commit": OTHER}});
     assert_eq!(
-        settled(now, &run(looked(0, 1), false)),
+        settled(&now, &run(looked(0, 1), false)),
         None,
         "its commit stays the first one"
     );
@@ -171,8 +177,8 @@ fn a_tag_is_taken_back_when_no_place_has_it_any_more() {
 
 #[test]
 fn an_annotation_that_was_broken_holds_nothing() {
-    let object = automation(&json!({HOLD_REVERTED: "true", SETTLED: "{"}));
-    let here = WayBack::read(&object).unwrap().unwrap();
+    let object = automation(&json!({HOLD_REVERTED: "true", settled::ANNOTATION: "{"}));
+    let here = read(&object).unwrap().unwrap();
     assert!(here.reverted(&[policy("2.0.0", &[])], &looked(1, 0)).is_empty());
 }
 
@@ -244,8 +250,11 @@ fn a_tag_that_moved_is_held_at_its_digest() {
     let old = json!({"web": {"tag": "released", "digest": "sha256:1"}});
     let now = json!({"web": {"tag": "released", "digest": "sha256:2", "commit": COMMIT,
         "before": "released", "beforeDigest": "sha256:1"}});
-    let after = way_back(&old).after(&[moved("sha256:2", &[])], &run(looked(1, 0), true));
-    assert_eq!(serde_json::to_value(after).unwrap(), now);
+    let moved_on = moved("sha256:2", &[]);
+    let after = way_back(&old)
+        .settled
+        .after(std::slice::from_ref(&moved_on), &run(looked(1, 0), true));
+    assert_eq!(serde_json::to_value(after.get(&moved_on)).unwrap(), now["web"]);
     let here = way_back(&now);
     let held = here.failed(&[moved("sha256:2", &[])], &failures(COMMIT));
     let [held] = held.as_slice() else {
@@ -270,9 +279,6 @@ fn a_tag_that_moved_is_held_at_its_digest() {
 fn a_branch_without_digests_knows_tags_only() {
     let mut looked = looked(0, 1);
     looked.tallies.get_mut("shop:web").unwrap().has_digest = false;
-    let old = json!({"web": {"tag": "released", "commit": COMMIT}});
-    assert_eq!(
-        way_back(&old).after(&[moved("sha256:2", &[])], &run(looked, false)),
-        None
-    );
+    let old = way_back(&json!({"web": {"tag": "released", "commit": COMMIT}})).settled;
+    assert_eq!(old.after(&[moved("sha256:2", &[])], &run(looked, false)), old);
 }
