@@ -271,3 +271,47 @@ fn a_policy_that_forbids_downgrades_keeps_its_tag_when_that_disappears() {
         Ok(())
     });
 }
+
+#[test]
+fn a_list_that_is_still_the_same_is_not_sent_again() {
+    play("marked", async |scene| {
+        let repository = format!("{}/web", scene.namespace);
+        scene.world.registry.mark_lists(&repository);
+        scene.push("web", &["1.0.0", "1.1.0-rc"]).await?;
+        scene
+            .follow("web", json!({"policy": {"semver": {"range": ">=0-0"}}}))
+            .await?;
+        let is_chosen = |tag: &'static str| move |object: &_| text(object, "/status/latestRef/tag") == tag;
+        scene.wait("ImagePolicy", "web", is_chosen("1.1.0-rc")).await?;
+        let unchanged = || {
+            let kinds = scene.world.registry.kinds(&repository);
+            kinds.iter().filter(|kind| **kind == Kind::TagsUnchanged).count()
+        };
+        assert_eq!(unchanged(), 0);
+        let scan = async || {
+            let token = scene.poke("ImageRepository", "web").await?;
+            let handled = |object: &_| text(object, "/status/lastHandledReconcileAt") == token;
+            scene.wait("ImageRepository", "web", handled).await
+        };
+        let object = scan().await?;
+        assert_eq!(unchanged(), 1);
+        assert_eq!(object.data["status"]["lastScanResult"]["tagCount"], 2);
+
+        // The same list, of which something else is left out.
+        let exclusions = json!({"spec": {"exclusionList": ["-rc$"]}});
+        let repositories = objects::api(&scene.client, IMAGE, "ImageRepository", &scene.namespace);
+        repositories
+            .patch("web", &PatchParams::default(), &Patch::Merge(&exclusions))
+            .await?;
+        scene.wait("ImagePolicy", "web", is_chosen("1.0.0")).await?;
+        assert_eq!(unchanged(), 1);
+
+        scene.push("web", &["1.2.0"]).await?;
+        scan().await?;
+        scene.wait("ImagePolicy", "web", is_chosen("1.2.0")).await?;
+        assert_eq!(unchanged(), 1);
+        scan().await?;
+        assert_eq!(unchanged(), 2);
+        Ok(())
+    });
+}

@@ -19,12 +19,13 @@ use go_regexp::Regexp;
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 use oci_client::name::Name;
+use oci_client::registry::Listing;
 use sha2::{Digest as _, Sha256};
 
 use crate::context::Context;
 use crate::pace;
 use crate::record::Unrecorded;
-use crate::tags::{TagList, Tags};
+use crate::tags::{Mark, TagList, Tags};
 
 use decide::Due;
 pub(crate) use image::parse as parse_image;
@@ -68,6 +69,8 @@ pub(crate) struct Scanned {
     /// Sorted, without those that are excluded.
     pub(crate) tags: Vec<String>,
     pub(crate) revision: String,
+    /// Of the list that the tags are from.
+    mark: Option<Mark>,
     /// The time until all tags are due, if only those were looked for that the registry reported.
     pub(crate) rest: Option<Duration>,
 }
@@ -106,7 +109,7 @@ async fn update(
                 (Due::Tags(tags, rest), Some(known)) => {
                     look(&object, name, tags, (&known, rest), context).await
                 }
-                _ => scan(&object, name, context).await,
+                (_, known) => scan(&object, name, known.as_deref(), context).await,
             }
         }
         Err(error) => Err(Error::Image(error)),
@@ -141,8 +144,8 @@ async fn conclude(
     let image = canonical_name(&scanned.name);
     let had_tags = context.tags.get(key, &uid, &image).is_some();
     let tags: TagList = scanned.tags.iter().map(String::as_str).collect();
-    let (store, own) = (context.tags.clone(), key.clone());
-    let kept = tokio::task::spawn_blocking(move || store.put(&own, &uid, &image, tags)).await;
+    let (store, own, mark) = (context.tags.clone(), key.clone(), scanned.mark);
+    let kept = tokio::task::spawn_blocking(move || store.put(&own, &uid, &image, tags, mark)).await;
     if let Err(error) = kept.unwrap_or_else(|error| Err(std::io::Error::other(error))) {
         tracing::error!(%error, "failed to write the tags to the storage path: they are scanned again after a restart");
     }
@@ -185,16 +188,30 @@ fn later(pause: Duration) -> Duration {
 }
 
 /// Lists all tags of the image, and leaves out what is excluded.
-async fn scan(object: &ImageRepository, name: Name, context: &Context) -> Result<Scanned, Error> {
-    let exclusions = exclusions(object)?;
+async fn scan(
+    object: &ImageRepository,
+    name: Name,
+    known: Option<&Tags>,
+    context: &Context,
+) -> Result<Scanned, Error> {
+    let patterns = exclusions(object)?;
     let repository = registry::repository(object, name, context).await?;
-    let tags = repository.tags().await.map_err(|error| {
+    let exclusions = object.exclusion_list();
+    let mark = known.and_then(|known| known.mark(&exclusions));
+    let listing = repository.tags_unless(mark).await.map_err(|error| {
         registry::heed(&error, object, &repository, context);
         Error::Scan(error)
     })?;
+    let (tags, text) = match (listing, known, mark) {
+        (Listing::Tags { tags, mark }, ..) => (tags, mark),
+        (Listing::Unchanged, known, mark) => {
+            let known = known.into_iter().flat_map(|known| known.tags.iter());
+            (known.map(str::to_owned).collect(), mark.map(str::to_owned))
+        }
+    };
     // A registry may have many thousands of tags, and each is held against all patterns.
     let sorting = tokio::task::spawn_blocking(move || {
-        let tags = sorted(tags, &exclusions);
+        let tags = sorted(tags, &patterns);
         (checksum(&tags), tags)
     });
     let (revision, tags) = sorting.await.map_err(|_| Error::Abandoned)?;
@@ -202,6 +219,7 @@ async fn scan(object: &ImageRepository, name: Name, context: &Context) -> Result
         revision,
         name: repository.name,
         tags,
+        mark: text.map(|text| Mark { text, exclusions }),
         rest: None,
     })
 }
@@ -233,6 +251,8 @@ async fn look(
         revision: checksum(&tags),
         name: repository.name,
         tags,
+        // Tags were added, which the marked list may not have.
+        mark: None,
         rest: Some(rest),
     })
 }

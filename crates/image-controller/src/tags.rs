@@ -26,6 +26,18 @@ pub(crate) struct Tags {
     /// What tags pointed to when someone looked, by tag.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     looks: BTreeMap<String, Look>,
+    /// Of the list that the tags are from. It is not written: after a restart all is listed once.
+    #[serde(skip)]
+    mark: Option<Mark>,
+}
+
+/// How the registry marked a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// Its `ETag`.
+    pub(crate) text: String,
+    /// `spec.exclusionList`, with which the tags were taken from the list.
+    pub(crate) exclusions: Vec<String>,
 }
 
 /// What a tag points to, and since when that is known.
@@ -41,6 +53,12 @@ impl Tags {
     /// What was found when someone last looked where the tag points to.
     pub(crate) fn look(&self, tag: &str) -> Option<&Look> {
         self.looks.get(tag)
+    }
+
+    /// The mark of the list, if the same tags would be taken from it today.
+    pub(crate) fn mark(&self, exclusions: &[String]) -> Option<&str> {
+        let mark = self.mark.as_ref()?;
+        (mark.exclusions == exclusions).then_some(&*mark.text)
     }
 }
 
@@ -118,7 +136,14 @@ impl Store {
     }
 
     /// Keeps what a scan found. It counts from now on, whether it can be written or not.
-    pub(crate) fn put(&self, key: &ObjectKey, uid: &str, image: &str, tags: TagList) -> std::io::Result<()> {
+    pub(crate) fn put(
+        &self,
+        key: &ObjectKey,
+        uid: &str,
+        image: &str,
+        tags: TagList,
+        mark: Option<Mark>,
+    ) -> std::io::Result<()> {
         let known = self.get(key, uid, image);
         let mut looks = known.map(|known| known.looks.clone()).unwrap_or_default();
         if !looks.is_empty() {
@@ -130,6 +155,7 @@ impl Store {
             image: image.to_owned(),
             tags,
             looks,
+            mark,
         };
         self.lock().insert(key.clone(), Arc::new(tags));
         self.write(key)
@@ -229,7 +255,7 @@ mod tests {
 
     fn put(store: &Store, key: &ObjectKey, uid: &str, tags: &[&str]) {
         store
-            .put(key, uid, IMAGE, tags.iter().copied().collect())
+            .put(key, uid, IMAGE, tags.iter().copied().collect(), None)
             .unwrap();
     }
 

@@ -13,7 +13,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use artifact::digest::Digest;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, LINK, WWW_AUTHENTICATE};
+use reqwest::header::{
+    ACCEPT, CONTENT_TYPE, ETAG, HeaderMap, HeaderValue, IF_NONE_MATCH, LINK, WWW_AUTHENTICATE,
+};
 use reqwest::{Method, Response, StatusCode};
 use serde::Deserialize;
 use tokio::time::Instant;
@@ -36,6 +38,8 @@ const MAX_TAG_PAGES: usize = 2000;
 const MAX_TAGS: usize = 200_000;
 /// Tests have small pages, so that they need not push many thousands of tags.
 const TAGS_PER_PAGE: usize = if cfg!(test) { 100 } else { 1000 };
+/// Bytes of the mark of a list; longer ones are not kept.
+const MAX_MARK: usize = 256;
 /// More manifests that refer to one are not looked at.
 const MAX_REFERRERS: usize = 1000;
 /// Repositories whose scheme and token are remembered.
@@ -50,6 +54,27 @@ const MANIFEST_TYPES: &str = "application/vnd.oci.image.manifest.v1+json, \
     application/vnd.oci.image.index.v1+json, \
     application/vnd.docker.distribution.manifest.v2+json, \
     application/vnd.docker.distribution.manifest.list.v2+json";
+
+/// A list of tags.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Listing {
+    /// It is still the one whose mark was given.
+    Unchanged,
+    /// A list.
+    Tags {
+        /// All tags, in the order of the registry.
+        tags: Vec<String>,
+        /// The mark to ask with next time, if the registry gives one and the list came in one page.
+        mark: Option<String>,
+    },
+}
+
+struct TagPage {
+    tags: Vec<String>,
+    /// The query of the next page, where the registry says so.
+    next: Option<String>,
+    mark: Option<String>,
+}
 
 /// Returns the media type of a manifest or an index, if it is one.
 pub fn media_type(text: &str) -> Option<&'static str> {
@@ -248,22 +273,36 @@ impl Repository {
 
     /// All tags. Registries answer in pages; each says where the next one is.
     pub async fn tags(&self) -> Result<Vec<String>, Error> {
+        match self.tags_unless(None).await? {
+            Listing::Tags { tags, .. } => Ok(tags),
+            Listing::Unchanged => Err(self.unparsable("the list of tags")),
+        }
+    }
+
+    /// All tags, unless the list is still the one that the registry marked so (`ETag`).
+    pub async fn tags_unless(&self, mark: Option<&str>) -> Result<Listing, Error> {
         let mut tags: Vec<String> = Vec::new();
         let mut query = format!("n={TAGS_PER_PAGE}");
         let mut asked = HashSet::new();
+        let mut mark = mark;
         // A server that leads back to where we were, or on for ever, gets no further than this.
         while asked.len() < MAX_TAG_PAGES && asked.insert(query.clone()) && tags.len() < MAX_TAGS {
-            let (page, link) = self.tag_page(&query).await?;
-            if page.is_empty() || page.last() == tags.last() {
-                return Ok(tags);
+            let Some(page) = self.tag_page(&query, mark.take()).await? else {
+                return Ok(Listing::Unchanged);
+            };
+            // The mark of one page says nothing of another.
+            let is_first = asked.len() == 1;
+            let new_mark = page.mark.filter(|_| is_first);
+            if page.tags.is_empty() || page.tags.last() == tags.last() {
+                return Ok(Listing::Tags { tags, mark: new_mark });
             }
             // Registries that say nothing of a next page but filled this one may have one all the same.
-            let full = page.len() >= TAGS_PER_PAGE;
-            let last = page.last().filter(|_| full).map(|last| after(last));
-            tags.extend(page);
-            match link.or(last) {
+            let full = page.tags.len() >= TAGS_PER_PAGE;
+            let last = page.tags.last().filter(|_| full).map(|last| after(last));
+            tags.extend(page.tags);
+            match page.next.or(last) {
                 Some(next) => query = next,
-                None => return Ok(tags),
+                None => return Ok(Listing::Tags { tags, mark: new_mark }),
             }
         }
         Err(self.unparsable("the list of tags, which does not end,"))
@@ -271,24 +310,43 @@ impl Repository {
 
     /// The tags of the first page: enough to name some.
     pub async fn first_tags(&self) -> Result<Vec<String>, Error> {
-        let (tags, _) = self.tag_page(&format!("n={TAGS_PER_PAGE}")).await?;
-        Ok(tags)
+        let page = self.tag_page(&format!("n={TAGS_PER_PAGE}"), None).await?;
+        Ok(page.map(|page| page.tags).unwrap_or_default())
     }
 
-    /// The tags of one page, and where the registry says the next one is.
-    async fn tag_page(&self, query: &str) -> Result<(Vec<String>, Option<String>), Error> {
+    /// One page of tags; None if it is still the one with this mark.
+    async fn tag_page(&self, query: &str, mark: Option<&str>) -> Result<Option<TagPage>, Error> {
         #[derive(Deserialize)]
         struct Page {
             #[serde(default)]
             tags: Option<Vec<String>>,
         }
         let path = format!("tags/list?{query}");
-        let response = self.request(Method::GET, &path, "application/json").await?;
+        let mut headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/json"))]);
+        let mark = mark.and_then(|mark| HeaderValue::from_str(mark).ok());
+        let is_conditional = mark.is_some();
+        headers.extend(mark.map(|mark| (IF_NONE_MATCH, mark)));
+        let call = Call {
+            method: Method::GET,
+            place: Place::Path(&path),
+            headers,
+            body: None,
+            writes: false,
+        };
+        let response = self.call(&call).await?;
+        if is_conditional && response.status() == StatusCode::NOT_MODIFIED {
+            return Ok(None);
+        }
         http::refuse_page(&response, "the list of tags")?;
         let next = next_page(&response);
+        let mark = header(response.headers(), ETAG.as_str()).filter(|mark| mark.len() <= MAX_MARK);
         let body = http::read(response, MAX_TAG_PAGE_BYTES, self.deadline).await?;
         let page: Page = serde_json::from_slice(&body).map_err(|_| self.unparsable("the list of tags"))?;
-        Ok((page.tags.unwrap_or_default(), next))
+        Ok(Some(TagPage {
+            tags: page.tags.unwrap_or_default(),
+            next,
+            mark,
+        }))
     }
 
     /// Lists the referrers of a manifest, such as its signatures: by the referrers API, or by the index with
@@ -371,23 +429,31 @@ impl Repository {
             .filter(|grant| grant.expires.is_none_or(|expires| Instant::now() < expires));
         let response = self.send(call, known.as_ref()).await?;
         if response.status() != StatusCode::UNAUTHORIZED {
-            return Ok(http::checked(response, self.deadline).await?);
+            return self.checked(response).await;
         }
         // Credentials are for the registry that was asked, not for where it sends us.
         let asked = self.url(response.url().scheme(), "")?;
         let is_the_registry = http::same_origin(response.url(), &asked);
         let challenge = self.challenge(&response).filter(|_| is_the_registry);
         let Some(challenge) = challenge else {
-            return Ok(http::checked(response, self.deadline).await?);
+            return self.checked(response).await;
         };
         drop(response);
         let Some(grant) = self.authorize(&challenge, call.writes).await? else {
             return Err(self.cannot_authenticate("the registry asks for credentials and there are none"));
         };
         let response = self.send(call, Some(&grant)).await?;
-        let response = http::checked(response, self.deadline).await?;
+        let response = self.checked(response).await?;
         remember(&self.memory.grants, key, grant);
         Ok(response)
+    }
+
+    /// Refuses what is no success. That nothing has changed is one: only who asks for it is told so.
+    async fn checked(&self, response: Response) -> Result<Response, Error> {
+        match response.status() {
+            StatusCode::NOT_MODIFIED => Ok(response),
+            _ => Ok(http::checked(response, self.deadline).await?),
+        }
     }
 
     async fn send(&self, call: &Call<'_>, grant: Option<&Grant>) -> Result<Response, Error> {

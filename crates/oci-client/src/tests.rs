@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::credentials::Credentials;
 use super::name::Name;
-use super::registry::Memory;
+use super::registry::{Listing, Memory};
 use super::*;
 use testkit::scripted_registry::{Content as Scripted, ScriptedRegistry};
 use transport::http::{self, Clients, Settings};
@@ -508,6 +508,40 @@ async fn a_full_page_without_a_word_about_the_next_one_is_not_taken_for_all() {
     let registry = scripted(content).await;
     assert_eq!(repository(&registry).tags().await.unwrap().len(), 150);
     assert_eq!(registry.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn a_list_that_is_still_the_same_is_not_read_again() {
+    let answer = |path: &str, pages: usize| {
+        let (_, query) = path.split_once("/tags/list?")?;
+        let page = usize::from(query.contains("last="));
+        let mut headers = vec![("etag", format!("\"{page}\""))];
+        if page + 1 < pages {
+            headers.push(("link", "</v2/org/app/tags/list?last=a>; rel=\"next\"".to_owned()));
+        }
+        let tags = [["a"], ["b"]][page];
+        Some((
+            200,
+            headers,
+            serde_json::json!({"tags": tags}).to_string().into_bytes(),
+        ))
+    };
+    for (pages, expected) in [(1, Some("\"0\"")), (2, None)] {
+        let content = Scripted {
+            hook: Some(Box::new(move |path| answer(path, pages))),
+            ..Default::default()
+        };
+        let registry = scripted(content).await;
+        let repository = repository(&registry);
+        let Listing::Tags { tags, mark } = repository.tags_unless(Some("\"other\"")).await.unwrap() else {
+            panic!("it changed");
+        };
+        assert_eq!(tags.len(), pages);
+        assert_eq!(mark.as_deref(), expected, "a list of several pages has no mark");
+        let again = repository.tags_unless(mark.as_deref()).await.unwrap();
+        assert_eq!(again == Listing::Unchanged, mark.is_some());
+        assert_eq!(repository.tags().await.unwrap().len(), pages);
+    }
 }
 
 #[tokio::test]

@@ -165,6 +165,11 @@ impl Registry {
         };
     }
 
+    /// Gives the lists of tags of `repository` an `ETag` from now on, as some registries do.
+    pub fn mark_lists(&self, repository: &str) {
+        self.shared.state().marked.insert(repository.to_owned());
+    }
+
     /// Everything that was asked about `repository`, in order, refused requests included.
     pub fn requests(&self, repository: &str) -> Vec<Request> {
         let state = self.shared.state();

@@ -162,7 +162,14 @@ async fn serve(State(shared): State<Arc<Shared>>, request: Request) -> Response<
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
         .push(path.clone());
-    let (status, headers, body) = shared.content.answer(&path);
+    let condition = request.headers().get("if-none-match").cloned();
+    let (mut status, headers, mut body) = shared.content.answer(&path);
+    let has_mark = |(name, value): &(&str, String)| {
+        *name == "etag" && condition.as_ref().is_some_and(|mark| mark == value)
+    };
+    if headers.iter().any(has_mark) {
+        (status, body) = (304, Vec::new());
+    }
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = StatusCode::from_u16(status).expect("tests answer with a status of HTTP");
     for (name, value) in headers {

@@ -88,11 +88,38 @@ pub(super) async fn revision(policy: &ImagePolicy, context: &Context) -> Result<
     let images = Images::open(policy, context).await?;
     let labels = images.labels(image.digest.as_deref(), &image.tag).await;
     match labels {
-        Ok(mut labels) => Ok(labels
-            .remove(REVISION)
-            .filter(|hash| matches!(hash.len(), 40 | 64) && is_hash(hash))),
+        Ok(labels) => Ok(commit_in(labels)),
         // It is no image, or has no configuration that can be read: that will not change.
         Err(Error::Image(error)) if error.is_about_content() => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+/// A whole hash, and nothing else that someone may have written there.
+fn commit_in(mut labels: BTreeMap<String, String>) -> Option<String> {
+    let revision = labels.remove(REVISION)?;
+    (matches!(revision.len(), 40 | 64) && is_hash(&revision)).then_some(revision)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_whole_hash_is_a_commit() {
+        let commit = |revision: &str| commit_in([(REVISION.to_owned(), revision.to_owned())].into());
+        let (sha1, sha256) = ("a".repeat(40), "b".repeat(64));
+        assert_eq!(commit(&sha1), Some(sha1.clone()));
+        assert_eq!(commit(&sha256), Some(sha256));
+        for other in [
+            "",
+            "main",
+            "abcdef0",
+            "../../other/repo/statuses/1",
+            &format!("{}/", "a".repeat(39)),
+        ] {
+            assert_eq!(commit(other), None, "{other}");
+        }
+        assert_eq!(commit_in(BTreeMap::new()), None);
     }
 }

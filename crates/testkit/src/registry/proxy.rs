@@ -1,6 +1,7 @@
-//! The reverse proxy before the registry: it records, checks credentials and injects faults, and changes nothing else.
+//! The reverse proxy before the registry: it records, checks credentials, marks lists and injects faults, and changes nothing
+//! else.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures::TryStreamExt as _;
+use sha2::{Digest as _, Sha256};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -73,6 +75,8 @@ pub enum Kind {
     Token,
     /// The list of tags.
     Tags,
+    /// The same, answered with «not modified».
+    TagsUnchanged,
     /// `HEAD` of a manifest.
     ManifestHead,
     /// `GET` of a manifest.
@@ -96,6 +100,8 @@ pub(super) struct Shared {
 pub(super) struct StateOfProxy {
     pub(super) access: Access,
     pub(super) faults: HashMap<String, Fault>,
+    /// Repositories whose lists of tags have an `ETag`, as some registries give one.
+    pub(super) marked: HashSet<String>,
     pub(super) requests: Vec<Request>,
 }
 
@@ -163,7 +169,18 @@ async fn serve(State(shared): State<Arc<Shared>>, http_request: HttpRequest) -> 
         return axum::Json(serde_json::json!({"token": TOKEN, "expires_in": 300})).into_response();
     }
     let corrupt = fault == Some(Fault::CorruptBlobs) && request.kind == Kind::BlobGet;
-    match forward(&shared, http_request, corrupt).await {
+    let condition = http_request.headers().get(header::IF_NONE_MATCH).cloned();
+    let is_marked = request.kind == Kind::Tags && shared.state().marked.contains(&request.repository);
+    let forwarded = match forward(&shared, http_request, corrupt).await {
+        Ok(response) if is_marked => mark(response, condition.as_ref()).await,
+        forwarded => forwarded,
+    };
+    match forwarded {
+        Ok(response) if response.status() == StatusCode::NOT_MODIFIED => {
+            let kind = Kind::TagsUnchanged;
+            shared.state().requests.push(Request { kind, ..request });
+            response
+        }
         Ok(response) => response,
         Err(error) => (StatusCode::BAD_GATEWAY, format!("{error:#}")).into_response(),
     }
@@ -291,6 +308,21 @@ async fn forward(shared: &Shared, request: HttpRequest, corrupt: bool) -> Result
     response
         .body(body)
         .context("failed to make an answer of what the registry said")
+}
+
+/// Gives an answer an `ETag`, or leaves only that if it is the condition.
+async fn mark(response: Response, condition: Option<&HeaderValue>) -> Result<Response> {
+    let (mut head, body) = response.into_parts();
+    let body = axum::body::to_bytes(body, 64 << 20)
+        .await
+        .context("failed to read a list")?;
+    let mark = format!("\"{}\"", hex::encode(Sha256::digest(&body)));
+    let mark = HeaderValue::from_str(&mark).context("failed to mark a list")?;
+    if condition == Some(&mark) {
+        return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, mark)]).into_response());
+    }
+    head.headers.insert(header::ETAG, mark);
+    Ok(Response::from_parts(head, Body::from(body)))
 }
 
 #[cfg(test)]
