@@ -1,7 +1,7 @@
 //! Packs as a Git server sends them: received into a file, indexed, and read object by object; and packs as we send them.
 //!
-//! In: the stream of a pack that needs nothing beside it (the answer to a client that has nothing). Out: the objects by
-//! their names. Memory does not grow with the pack: 32 bytes for each object are held, and the bytes of one object and
+//! In: the stream of a pack that needs nothing beside it (the answer to a client that has nothing), or one that builds upon
+//! objects which the client has ([`Pack::receive_over`]). Out: the objects by their names. Memory does not grow with the pack: 32 bytes for each object are held, and the bytes of one object and
 //! the bases of its delta while it is read; what is large among these is held for one pack of the process at a time, see
 //! [`Memory`]. An object that is no delta is read as a stream. Nothing is mapped into memory, because what is mapped
 //! counts as the memory of the process. The stream is hostile: counts and sizes are bounded by [`Limits`], and a name is
@@ -37,6 +37,7 @@ use gix_hash::ObjectId;
 pub use entry::Kind;
 pub use error::Error;
 pub use memory::Memory;
+pub use receive::Find;
 pub use stream::Content;
 pub use write::{Object, write};
 
@@ -80,12 +81,12 @@ pub struct Settings {
     pub cancelled: Arc<AtomicBool>,
 }
 
-/// A received pack.
-#[derive(Debug)]
+/// A received pack. Clones share its file and its index.
+#[derive(Debug, Clone)]
 pub struct Pack {
-    file: File,
+    file: Arc<File>,
     /// Sorted by name.
-    objects: Vec<(ObjectId, u64)>,
+    objects: Arc<Vec<(ObjectId, u64)>>,
     bytes: u64,
     settings: Settings,
 }

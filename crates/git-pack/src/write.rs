@@ -61,16 +61,22 @@ pub fn write(objects: &[Object]) -> Result<Vec<u8>, Error> {
     pack.extend_from_slice(&2u32.to_be_bytes());
     pack.extend_from_slice(&count.to_be_bytes());
     for object in objects {
-        push_head(&mut pack, object.kind, object.content.len());
-        let mut encoder = ZlibEncoder::new(pack, Compression::default());
-        encoder.write_all(&object.content).map_err(Error::Write)?;
-        pack = encoder.finish().map_err(Error::Write)?;
+        pack.extend(entry(object.kind, &object.content)?);
     }
     let mut hasher = gix_hash::hasher(Hash::Sha1);
     hasher.update(&pack);
     let checksum = hasher.try_finalize().map_err(|_| Error::Forged)?;
     pack.extend_from_slice(checksum.as_slice());
     Ok(pack)
+}
+
+/// An object as it stands in a pack.
+pub(crate) fn entry(kind: Kind, content: &[u8]) -> Result<Vec<u8>, Error> {
+    let mut entry = Vec::new();
+    push_head(&mut entry, kind, content.len());
+    let mut encoder = ZlibEncoder::new(entry, Compression::default());
+    encoder.write_all(content).map_err(Error::Write)?;
+    encoder.finish().map_err(Error::Write)
 }
 
 /// Kind and size: four bits of the size beside the kind, then seven in each byte, the lowest first.
