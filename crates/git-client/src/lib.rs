@@ -95,7 +95,17 @@ fn fetch_blocking(request: &Request) -> Result<Outcome, Error> {
         .prefix("git-")
         .tempdir_in(&request.directory)
         .map_err(Error::MakeDirectory)?;
-    let pack = receive(&mut session, request, &resolved, directory.path())?;
+    let pack = match receive_rest(&mut session, request, &resolved) {
+        Some(Ok(pack)) => pack,
+        tried => {
+            // A conversation that was broken off cannot be gone on with.
+            if let Some(Err(error)) = tried {
+                tracing::debug!(%error, "what is new was not received; all is received instead");
+                session = Session::open(request)?;
+            }
+            receive(&mut session, request, &resolved, directory.path())?
+        }
+    };
     drop(session);
     if let Some((branch, head)) = branch.filter(|(_, head)| *head != resolved.commit) {
         history::check(request, &resolved, &branch, head)?;
@@ -120,6 +130,26 @@ fn resolve(session: &mut Session, reference: &Reference, refs: &[Ref]) -> Result
     }
     // Found now means that it was made a moment ago. The next fetch has it.
     reference.resolve(&siblings).and(Err(error))
+}
+
+/// Receives what the commit has beside what was received before. None if that is not possible.
+fn receive_rest(
+    session: &mut Session,
+    request: &Request,
+    resolved: &Resolved,
+) -> Option<Result<Pack, Error>> {
+    let known = request.over.as_ref()?;
+    if request.sparse.is_some() || resolved.tag.is_some() || !session.is_version_2() {
+        return None;
+    }
+    let known = known.clone().stopped_by(request.stop.clone());
+    let received = session.receive_over(resolved, &known, &request.directory, &request.packs);
+    let pack = received.and_then(|received| {
+        let commit = resolved.commit;
+        let received = received.ok_or(Error::FindCommit { commit })?;
+        Ok(known.over(received, commit, request.stop.clone())?)
+    });
+    Some(pack)
 }
 
 /// Receives the commit, with all of its content or, where the server can leave out the rest, with what is wanted of it.

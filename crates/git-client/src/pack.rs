@@ -67,7 +67,8 @@ impl From<git_pack::Error> for Error {
     }
 }
 
-/// A received commit.
+/// A received commit. Clones share what is on the disk.
+#[derive(Clone)]
 pub struct Pack {
     /// The one with the commit first.
     packs: Vec<git_pack::Pack>,
@@ -173,6 +174,46 @@ impl Pack {
     /// How many times it went on to another commit.
     pub fn advances(&self) -> usize {
         self.packs.len().saturating_sub(1)
+    }
+
+    /// Goes on to a commit that was received over this one: what has not changed is here.
+    ///
+    /// # Errors
+    /// When a part of the commit is neither here nor there.
+    pub(super) fn over(
+        mut self,
+        received: git_pack::Pack,
+        commit: ObjectId,
+        stop: Stop,
+    ) -> Result<Self, Error> {
+        self.packs.insert(0, received);
+        let pack = self.stopped_by(stop).at(commit)?;
+        pack.walk(|entry| {
+            let is_here = |id: &ObjectId| pack.packs.iter().any(|pack| pack.contains(id));
+            let is_missing = matches!(entry.kind, Node::File { .. } | Node::Symlink) && !is_here(&entry.id);
+            if is_missing {
+                Err(not_sent(entry.id))
+            } else {
+                Ok(true)
+            }
+        })?;
+        Ok(pack)
+    }
+
+    /// The commit that this is.
+    pub(super) fn id(&self) -> ObjectId {
+        self.commit
+    }
+
+    /// Reads an object of any kind, for deltas that are made of it.
+    pub(super) fn find(&self, id: &ObjectId, limit: u64) -> Result<Option<(Kind, Vec<u8>)>, git_pack::Error> {
+        let mut content = Vec::new();
+        for pack in &self.packs {
+            if let Some(kind) = pack.read(id, limit, &mut content)? {
+                return Ok(Some((kind, content)));
+            }
+        }
+        Ok(None)
     }
 
     /// Takes in another pack, with more of the same commit.

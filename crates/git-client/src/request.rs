@@ -7,6 +7,7 @@ use tokio::time::Instant;
 use transport::stop::Stop;
 use url::Url;
 
+use crate::pack::Pack;
 use crate::reference::Reference;
 use crate::sparse::Sparse;
 
@@ -41,6 +42,9 @@ pub struct Request {
     pub sparse: Option<Sparse>,
     /// When the remote is at this revision, nothing but ls-refs is requested.
     pub unless_revision: Option<String>,
+    /// What was received before: of a server that leaves out what is in it, the rest is received. Not for a part of the
+    /// folders.
+    pub over: Option<Pack>,
     /// Where temporary packs go.
     pub directory: PathBuf,
     /// How packs are received.

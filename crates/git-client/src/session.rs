@@ -23,7 +23,7 @@ use gix::{ObjectId, progress};
 
 use super::connection::{Connection, Failure};
 use super::reference::{Reference, Resolved};
-use super::ssh;
+use super::{pack, ssh};
 use crate::error::Error;
 use crate::request::{Request, Way};
 
@@ -34,6 +34,8 @@ const MAX_RECEIVED: u64 = 2 << 30;
 pub(super) const MAX_REFS_BYTES: u64 = 128 << 20;
 /// Trees and blobs are left out.
 const NO_CONTENT: &str = "tree:0";
+/// The file that lists the commits without their history, within the directory.
+const SHALLOW: &str = "shallow";
 /// How often what is wanted is said. Once is enough for every server that means well.
 const MAX_ROUNDS: u8 = 3;
 pub(super) const AGENT: &str = concat!("git/windlass-", env!("CARGO_PKG_VERSION"));
@@ -156,7 +158,7 @@ impl Session {
         self.is_version_2() && fetch.is_some_and(|fetch| fetch.supports("filter").unwrap_or_default())
     }
 
-    fn is_version_2(&self) -> bool {
+    pub(super) fn is_version_2(&self) -> bool {
         self.handshake.server_protocol_version == Protocol::V2
     }
 
@@ -171,7 +173,7 @@ impl Session {
             objects: objects.to_vec(),
             ..Want::default()
         };
-        self.receive(want, &Shallow::NoChange, directory, packs)
+        self.receive(want, &Shallow::NoChange, directory, packs, None)
     }
 
     /// Receives the commits that lead to one, without their content if the server can leave that out: those that do not
@@ -190,7 +192,29 @@ impl Session {
             filter: Some(NO_CONTENT).filter(|_| filters),
             rounds: 0,
         };
-        self.receive(want, &Shallow::NoChange, directory, packs)
+        self.receive(want, &Shallow::NoChange, directory, packs, None)
+    }
+
+    /// Receives what a commit has that another one, which was received before, has not.
+    pub(super) fn receive_over(
+        &mut self,
+        resolved: &Resolved,
+        known: &pack::Pack,
+        directory: &Path,
+        packs: &Settings,
+    ) -> Result<Option<Pack>, Error> {
+        let want = Want {
+            objects: vec![resolved.commit],
+            have: Some(known.id()),
+            ..Want::default()
+        };
+        let made = tempfile::Builder::new().prefix("git-").tempdir_in(directory);
+        let directory = made.map_err(Error::MakeDirectory)?;
+        // The server must not think that what led to the known commit is here.
+        let shallow = format!("{}\n", known.id());
+        std::fs::write(directory.path().join(SHALLOW), shallow).map_err(Error::MakeDirectory)?;
+        let depth = Shallow::DepthAtRemote(std::num::NonZeroU32::MIN);
+        self.receive(want, &depth, directory.path(), packs, Some(known))
     }
 
     /// Receives the commit without its history, and the tag that led to it.
@@ -209,7 +233,7 @@ impl Session {
             ..Want::default()
         };
         let depth = Shallow::DepthAtRemote(std::num::NonZeroU32::MIN);
-        let index = self.receive(want, &depth, directory, packs);
+        let index = self.receive(want, &depth, directory, packs, None);
         index
             .map_err(|error| match error {
                 // upload-pack's words for an object that it does not have or does not give.
@@ -225,6 +249,7 @@ impl Session {
         shallow: &Shallow,
         directory: &Path,
         packs: &Settings,
+        known: Option<&pack::Pack>,
     ) -> Result<Option<Pack>, Error> {
         self.trouble.allow(MAX_RECEIVED);
         let mut outcome = None;
@@ -232,7 +257,7 @@ impl Session {
             gix::protocol::fetch(
                 &mut want,
                 |bytes, _progress, _interrupt| {
-                    let received = write(bytes, directory, packs);
+                    let received = write(bytes, directory, packs, known);
                     let is_received = received.is_ok();
                     outcome = Some(received);
                     // The reason is in the outcome: gix's errors have no place for it.
@@ -248,7 +273,7 @@ impl Session {
                     trace_packetlines: false,
                 },
                 gix::protocol::fetch::Options {
-                    shallow_file: directory.join("shallow"),
+                    shallow_file: directory.join(SHALLOW),
                     shallow,
                     tags: Tags::None,
                     reject_shallow_remote: false,
@@ -280,9 +305,17 @@ fn sane<T>(nonsense: &str, talk: impl FnOnce() -> T) -> Result<T, Error> {
 }
 
 /// Receives a pack into a file that no one else can find, and that is gone with the pack.
-fn write(bytes: &mut dyn io::BufRead, directory: &Path, packs: &Settings) -> Result<Pack, git_pack::Error> {
+fn write(
+    bytes: &mut dyn io::BufRead,
+    directory: &Path,
+    packs: &Settings,
+    known: Option<&pack::Pack>,
+) -> Result<Pack, git_pack::Error> {
     let file = tempfile::tempfile_in(directory).map_err(git_pack::Error::Write)?;
-    Pack::receive(bytes, file, packs)
+    match known {
+        None => Pack::receive(bytes, file, packs),
+        Some(known) => Pack::receive_over(bytes, file, packs, &mut |id, limit| known.find(id, limit)),
+    }
 }
 
 impl Trouble {

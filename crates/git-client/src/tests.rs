@@ -71,6 +71,7 @@ impl Peer {
             reference: Reference::from_fields(fields),
             sparse: None,
             unless_revision: known.map(str::to_owned),
+            over: None,
             directory: self.directory.path().to_owned(),
             packs: git_pack::Settings::default(),
             stop: Stop::default(),

@@ -32,6 +32,13 @@ impl Peer {
         peer
     }
 
+    async fn all(&self) -> Checkout {
+        match fetch(self.request(MAIN, None)).await.unwrap() {
+            Outcome::Fetched(checkout) => *checkout,
+            Outcome::Unchanged(_) => panic!("nothing is known yet"),
+        }
+    }
+
     async fn only(&self, folders: &[&str]) -> Checkout {
         let mut request = self.request(MAIN, None);
         let folders: Vec<_> = folders.iter().map(|folder| (*folder).to_owned()).collect();
@@ -82,6 +89,84 @@ async fn everything_is_received_where_it_is_wanted_or_the_server_knows_no_better
         assert_eq!(content(&checkout.pack, "deploy/b/c.yaml").unwrap(), "kind: C");
         assert_eq!(peer.requests().fetch, 1);
     }
+}
+
+/// What a fetch over `known` brings.
+async fn over(peer: &Peer, known: &Checkout) -> Checkout {
+    let mut request = peer.request(MAIN, Some(&known.resolved.revision));
+    request.over = Some(known.pack.clone());
+    match fetch(request).await.unwrap() {
+        Outcome::Fetched(checkout) => *checkout,
+        Outcome::Unchanged(_) => panic!("it changed"),
+    }
+}
+
+#[tokio::test]
+async fn of_what_was_received_before_nothing_is_received_again() {
+    let peer = Peer::with_much(true).await;
+    let first = peer.all().await;
+    let (objects, _) = first.pack.received();
+    let app: String = (0..200).map(|line| format!("line {line}\n")).collect();
+    let write = |text: &str| {
+        let change = [Change::write("deploy/app.yaml", text)];
+        peer.repository.commit("main", "change", &change).unwrap()
+    };
+    let mut known = first;
+    for number in 1..4 {
+        // Nearly the same each time: it comes as a delta of what is here.
+        write(&format!("{app}number: {number}\n"));
+        let before = known.pack.bytes();
+        known = over(&peer, &known).await;
+        // A commit, two folders and a file, and what they are made of.
+        let more = known.pack.received().0 - objects;
+        assert!((4 * number..=7 * number).contains(&more), "{more}");
+        assert!(
+            known.pack.bytes() - before < 5_000,
+            "{}",
+            known.pack.bytes() - before
+        );
+        assert!(
+            content(&known.pack, "deploy/app.yaml")
+                .unwrap()
+                .ends_with(&format!("number: {number}\n"))
+        );
+        assert_eq!(content(&known.pack, "deploy/b/c.yaml").unwrap(), "kind: C");
+        assert_eq!(files(&known.pack).unwrap().len(), 64 + 3 + 3, "with folders");
+    }
+}
+
+#[tokio::test]
+async fn a_branch_that_was_replaced_or_goes_back_is_received_as_it_is() {
+    let peer = Peer::with_much(true).await;
+    let first = peer.all().await;
+    let start = peer.repository.resolve("main").unwrap();
+    peer.repository
+        .commit("main", "away", &[Change::write("deploy/app.yaml", "kind: Away")])
+        .unwrap();
+    let away = over(&peer, &first).await;
+    peer.repository
+        .git(&["update-ref", "refs/heads/main", &start])
+        .unwrap();
+    let back = over(&peer, &away).await;
+    assert_eq!(files(&back.pack).unwrap(), files(&first.pack).unwrap());
+    assert_eq!(back.resolved.commit.to_string(), start);
+
+    // Another history, of which the server knows nothing that is here.
+    let tree = peer.repository.git(&["rev-parse", "main:deploy"]).unwrap();
+    let root = peer
+        .repository
+        .git(&["commit-tree", "-m", "new", tree.trim()])
+        .unwrap();
+    peer.repository
+        .git(&["update-ref", "refs/heads/main", root.trim()])
+        .unwrap();
+    peer.repository
+        .git(&["reflog", "expire", "--expire=now", "--all"])
+        .unwrap();
+    peer.repository.git(&["gc", "--prune=now", "--quiet"]).unwrap();
+    let other = over(&peer, &back).await;
+    assert_eq!(content(&other.pack, "app.yaml").unwrap(), "kind: A");
+    assert_eq!(files(&other.pack).unwrap().len(), 3 + 1);
 }
 
 /// A history with a side branch that was merged, and one that was not.

@@ -52,6 +52,7 @@ impl SshPeer {
             },
             reference: Reference::from_fields(fields),
             sparse: None,
+            over: None,
             unless_revision: None,
             directory: self.directory.path().to_owned(),
             packs: git_pack::Settings::default(),

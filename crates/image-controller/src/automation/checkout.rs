@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use api::source::GitRepositoryRef;
 use git_client::Checkout;
+use git_client::pack::Pack;
 use git_client::reference::{Fields, Reference};
 use tokio::time::Instant;
 use transport::stop::Stop;
@@ -72,9 +73,10 @@ pub(super) async fn fetch(
         branch: Some(target.branch.clone()),
         ..Default::default()
     };
-    let fetched = match fetch_reference(target, &own, known, context).await {
+    let over = kept.as_ref().map(|kept| kept.checkout.pack.clone());
+    let fetched = match fetch_reference(target, &own, known, over.clone(), context).await {
         Err(Error::Checkout(git_client::Error::FindReference { .. })) if target.switches() => (
-            fetch_reference(target, &target.checkout, None, context).await?,
+            fetch_reference(target, &target.checkout, None, over, context).await?,
             true,
         ),
         fetched => (fetched?, false),
@@ -126,6 +128,7 @@ pub(super) async fn fetch_reference(
     target: &Target,
     reference: &GitRepositoryRef,
     unless_revision: Option<String>,
+    over: Option<Pack>,
     context: &Context,
 ) -> Result<(git_client::Outcome, Stop), Error> {
     let stop = Stop::default();
@@ -140,6 +143,7 @@ pub(super) async fn fetch_reference(
         }),
         sparse: None,
         unless_revision,
+        over,
         directory: context.fetching.clone(),
         packs: git_pack::Settings {
             limits: git_pack::Limits::default(),

@@ -128,7 +128,8 @@ impl Site<'_> {
         );
         let kept = place.as_ref().and_then(|place| self.context.kept.take(place));
         let known = kept.as_ref().map(|kept| kept.checkout.resolved.revision.clone());
-        let fetched = fetch_reference(target, &target.checkout, known, self.context).await?;
+        let over = kept.as_ref().map(|kept| kept.checkout.pack.clone());
+        let fetched = fetch_reference(target, &target.checkout, known, over, self.context).await?;
         let kept = match (fetched, kept) {
             ((Outcome::Unchanged(_), stop), Some(mut kept)) => {
                 kept.checkout.pack = kept.checkout.pack.stopped_by(stop.clone());

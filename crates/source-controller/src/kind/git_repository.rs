@@ -111,6 +111,7 @@ impl Kind for GitRepository {
             reference: Reference::from_fields(self.reference_fields()),
             sparse: Some(Sparse::new(&self.spec.sparse_checkout)),
             unless_revision,
+            over: None,
             directory: fetcher.directory.clone(),
             packs: fetcher.packs(),
             deadline: fetcher.deadline(self.timeout()),

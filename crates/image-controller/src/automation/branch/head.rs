@@ -111,7 +111,7 @@ async fn ask(site: Site<'_>, name: &str, known: Option<String>) -> Result<Option
         branch: Some(name.to_owned()),
         ..Default::default()
     };
-    match fetch_reference(site.target, &own, known, site.context).await {
+    match fetch_reference(site.target, &own, known, None, site.context).await {
         Err(Error::Checkout(git_client::Error::FindReference { .. })) => Ok(None),
         fetched => fetched.map(|(outcome, _)| Some(outcome)),
     }

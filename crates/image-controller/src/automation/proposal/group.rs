@@ -133,7 +133,7 @@ impl Proposal<'_> {
             ..Default::default()
         };
         let known = Some(revision.to_owned());
-        let (outcome, _) = fetch_reference(&self.work.target, &own, known, self.work.context).await?;
+        let (outcome, _) = fetch_reference(&self.work.target, &own, known, None, self.work.context).await?;
         Ok(!matches!(outcome, Outcome::Unchanged(_)))
     }
 

@@ -91,6 +91,7 @@ pub(super) async fn fetch(
             },
             sparse: None,
             unless_revision: None,
+            over: None,
             directory: fetcher.directory.clone(),
             packs: packs.clone(),
             deadline,
