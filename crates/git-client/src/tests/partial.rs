@@ -169,6 +169,18 @@ async fn a_branch_that_was_replaced_or_goes_back_is_received_as_it_is() {
     assert_eq!(files(&other.pack).unwrap().len(), 3 + 1);
 }
 
+#[tokio::test]
+async fn all_is_received_where_what_is_here_is_not_whole() {
+    let peer = Peer::with_much(true).await;
+    let part = peer.only(&["deploy"]).await;
+    let change = [Change::write("deploy/app.yaml", "kind: B")];
+    peer.repository.commit("main", "change", &change).unwrap();
+    let before = peer.requests().fetch;
+    let all = over(&peer, &part).await;
+    assert_eq!(files(&all.pack).unwrap().len(), 64 + 3 + 3);
+    assert_eq!(peer.requests().fetch - before, 2, "the rest, then all");
+}
+
 /// A history with a side branch that was merged, and one that was not.
 fn history(repository: &Repository) -> Vec<(&'static str, String)> {
     let commit = |branch: &str, n: &str| repository.commit(branch, n, &[Change::write("n", n)]).unwrap();

@@ -95,6 +95,22 @@ async fn what_the_server_sends_over_ssh_is_counted() {
 }
 
 #[tokio::test]
+async fn over_a_known_commit_only_what_is_new_is_received() {
+    for (configuration, is_rest) in [(OVER_V2, true), (&[], false)] {
+        let peer = SshPeer::start(configuration).await;
+        peer.commit("large", "noise", &noise(100_000));
+        let Outcome::Fetched(known) = fetch(peer.request(MAIN)).await.unwrap() else {
+            panic!("nothing is known yet");
+        };
+        peer.commit("small", "n", "1");
+        let mut request = peer.request(MAIN);
+        request.over = Some(known.pack.clone());
+        let bytes = received(request).await;
+        assert_eq!(bytes < 20_000, is_rest, "{bytes}");
+    }
+}
+
+#[tokio::test]
 async fn every_kind_of_reference_is_fetched_in_both_versions_of_the_protocol() {
     for configuration in [OVER_V2, &[]] {
         let peer = SshPeer::start(configuration).await;
