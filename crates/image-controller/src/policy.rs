@@ -4,6 +4,7 @@
 mod access;
 mod eligible;
 mod rules;
+mod statement;
 mod status;
 
 use std::sync::Arc;

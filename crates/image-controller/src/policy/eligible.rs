@@ -23,6 +23,7 @@ use oci_verify::{AttestationDemand, Material, Outcome};
 
 use super::Error;
 use super::rules::Rules;
+use super::statement::Statement;
 use crate::context::Context;
 use crate::repository::registry;
 use crate::tags::Tags;
@@ -145,6 +146,7 @@ impl Candidates<'_> {
         let attestations = materials.split_off(usize::from(demands.verification.is_some()));
         let inspection = Inspection {
             demands,
+            statements: &rules.statements,
             holds: &rules.holds,
             signature: materials.pop().unwrap_or_default(),
             attestations,
@@ -192,6 +194,8 @@ fn now_in_seconds() -> Timestamp {
 struct Inspection<'a> {
     candidates: &'a Candidates<'a>,
     demands: &'a Demands,
+    /// Of the demanded attestations.
+    statements: &'a [Statement],
     /// Of tags at one digest; those of whole tags are no candidates.
     holds: &'a Holds,
     /// Of the Secrets that the demanded signature names.
@@ -372,7 +376,7 @@ impl Inspection<'_> {
         if self.demands.attestations.is_empty() {
             return Ok(Ok(None));
         }
-        let judges: Vec<_> = self.demands.attestations.iter().map(judge).collect();
+        let judges: Vec<_> = self.statements.iter().map(judge).collect();
         let demands = self
             .demands
             .attestations
@@ -392,8 +396,8 @@ impl Inspection<'_> {
     }
 }
 
-fn judge(wanted: &demand::Attestation) -> impl Fn(&serde_json::Value) -> Result<(), String> + Sync + '_ {
-    |predicate| wanted.judge(predicate)
+fn judge(statement: &Statement) -> impl Fn(&serde_json::Value) -> Result<(), String> + Sync + '_ {
+    |predicate| statement.judge(predicate)
 }
 
 /// What a verification says of a tag: when it was recorded, or that the demand is not met.

@@ -1,11 +1,12 @@
 //! What a policy says, in its spec and its annotations. Pure.
 
 use api::image::{ImagePolicy, ImageRef, ImageRepository, ReflectionPolicy};
-use image_policy::demand::Demands;
+use image_policy::demand::{self, Demands};
 use image_policy::hold::{self, Holds};
 use image_policy::{Newest, Policy, Verdict};
 use kube::ResourceExt as _;
 
+use super::statement::Statement;
 use super::{Error, eligible};
 use crate::tags::TagList;
 
@@ -20,6 +21,8 @@ pub(super) struct Rules {
     /// Tags that people hold back.
     pub(super) holds: Holds,
     pub(super) demands: Demands,
+    /// Of the demanded attestations.
+    pub(super) statements: Vec<Statement>,
     may_go_back: bool,
 }
 
@@ -40,6 +43,11 @@ impl Rules {
         };
         let holds = Holds::parse(annotation(hold::ANNOTATION)).map_err(|error| invalid(&error))?;
         let demands = Demands::parse(annotation).map_err(|error| invalid(&error))?;
+        let statements = demands.attestations.iter().map(Statement::read);
+        let statements = statements.collect::<Result<_, _>>();
+        let statements = statements.map_err(|error| {
+            Error::Invalid(format!("the annotation {}: {error}", demand::VERIFY_ATTESTATIONS))
+        })?;
         if demands.are_about_content() && object.reflection() == ReflectionPolicy::Never {
             return Err(Error::Invalid(format!(
                 "the annotation {} needs spec.digestReflectionPolicy IfNotPresent or Always: without a digest, a tag may be \
@@ -51,6 +59,7 @@ impl Rules {
             policy,
             holds,
             demands,
+            statements,
             may_go_back,
         })
     }
