@@ -10,6 +10,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt as _};
 use serde::Deserialize;
 
+/// Characters of a commit that are shown.
+const SHOWN: usize = 7;
 /// Kustomizations that one annotation may name.
 pub(crate) const MAX_NAMES: usize = 20;
 
@@ -109,6 +111,11 @@ pub(crate) fn commit(revision: &str) -> Option<&str> {
     let (_, digest) = revision.rsplit_once('@').unwrap_or(("", revision));
     let (_, hash) = digest.split_once(':')?;
     (!hash.is_empty()).then_some(hash)
+}
+
+/// A hash as people write it.
+pub(crate) fn short(commit: &str) -> &str {
+    commit.get(..SHOWN).unwrap_or(commit)
 }
 
 impl Resource for Delivery {

@@ -448,7 +448,8 @@ impl Repository {
         Ok(response)
     }
 
-    /// Refuses what is no success. That nothing has changed is one: only who asks for it is told so.
+    /// Returns an error unless the request succeeded. "Not modified" counts as success: a server sends it only in answer to a
+    /// condition.
     async fn checked(&self, response: Response) -> Result<Response, Error> {
         match response.status() {
             StatusCode::NOT_MODIFIED => Ok(response),

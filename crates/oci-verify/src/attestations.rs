@@ -77,7 +77,6 @@ fn check(
                 },
                 Err(error) => Cause::Cosign(error),
             };
-            // Of one of another type nothing was asked. What a good one says helps most.
             if refused.rank() >= cause.rank() {
                 cause = refused;
             }

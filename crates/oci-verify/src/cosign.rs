@@ -156,7 +156,7 @@ pub(crate) async fn layers(
     };
     let (mut found, mut bytes) = (Vec::new(), 0);
     for layer in manifest.layers().iter().take(MAX_SIGNATURES) {
-        if !is_wanted(layer) {
+        if !is_wanted(layer) || layer.size > MAX_SIGNATURE_BYTES {
             continue;
         }
         let content = repository.small_blob(layer, MAX_SIGNATURE_BYTES).await?;

@@ -125,7 +125,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Of several attestations, the cause with the highest rank is told.
+    /// How much the cause helps whoever reads the message: of several attestations, the one with the highest rank is reported.
     pub(crate) fn rank(&self) -> u8 {
         match self {
             Self::Predicate(_) => 3,

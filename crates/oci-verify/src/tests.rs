@@ -418,6 +418,23 @@ async fn attested(case: &Value) -> (ScriptedRegistry, Digest) {
     (scripted(content).await, digest)
 }
 
+#[tokio::test]
+async fn a_large_attestation_does_not_hide_a_good_one() {
+    let mut case = attestations().remove(0);
+    assert_eq!(case["name"], "layer: good");
+    let wanted = case["predicateType"].as_str().unwrap().to_owned();
+    let manifests = case["manifests"].as_object_mut().unwrap();
+    let beside = manifests.iter_mut().find(|(name, _)| name.ends_with(".att"));
+    let (_, manifest) = beside.unwrap();
+    let content = STANDARD.decode(manifest["content"].as_str().unwrap()).unwrap();
+    let mut content: Value = serde_json::from_slice(&content).unwrap();
+    let large = json!({"mediaType": "application/vnd.dsse.envelope.v1+json", "size": 5 << 20,
+        "digest": format!("sha256:{}", "0".repeat(64))});
+    content["layers"].as_array_mut().unwrap().insert(0, large);
+    manifest["content"] = STANDARD.encode(content.to_string()).into();
+    judged(&case, &[&wanted], &|_| Ok(())).await.unwrap();
+}
+
 /// Judges it as a demand with the key of the case does.
 async fn judged(
     case: &Value,

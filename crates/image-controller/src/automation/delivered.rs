@@ -16,15 +16,13 @@ use super::run::Run;
 use super::settled::{SettledTags, Told};
 use super::update;
 use crate::context::Context;
-use crate::delivery::{self, Delivery, Failed, Invalid};
+use crate::delivery::{self, Delivery, Failed, Invalid, short};
 
 /// Annotation of an automation with the Kustomizations, separated by commas, that deliver what it writes.
 pub(crate) const REPORT: &str = "windlass.dev/report-delivery";
 
 /// Metadata of an event: the commit that it is about, without which it is none for commit statuses.
 const COMMIT: &str = "event.toolkit.fluxcd.io/commit";
-/// Characters of a commit that are shown.
-const SHOWN: usize = 7;
 
 /// The Kustomizations whose state is reported.
 #[derive(Debug)]
@@ -158,10 +156,6 @@ fn head<'r>(policy: &ImagePolicy, run: &'r Run) -> Option<&'r str> {
     };
     let tally = looked.tallies.get(&update::key(policy))?;
     (tally.changed == 0 && tally.kept > 0).then_some(&*looked.base)
-}
-
-fn short(commit: &str) -> &str {
-    commit.get(..SHOWN).unwrap_or(commit)
 }
 
 #[cfg(test)]

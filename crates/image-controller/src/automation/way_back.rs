@@ -18,7 +18,7 @@ use super::run::Looked;
 use super::settled::{Settled, SettledTags, digest_of, tag_of};
 use super::update::{self, holds_of};
 use crate::context::Context;
-use crate::delivery::{self, Failed, Invalid};
+use crate::delivery::{self, Failed, Invalid, short};
 use crate::flags::AUTOMATION;
 
 /// Annotation with the Kustomizations, separated by commas, whose failed health checks hold back what the automation pushed.
@@ -28,8 +28,6 @@ pub(crate) const HOLD_REVERTED: &str = "windlass.dev/hold-reverted";
 
 /// Characters of a reason: a name and a message may be longer together than a hold takes.
 const MAX_REASON: usize = 400;
-/// Characters of a commit that are shown.
-const SHOWN: usize = 7;
 
 /// Why choices cannot be held back.
 #[derive(Debug, thiserror::Error)]
@@ -215,10 +213,6 @@ fn hold_of(settled: &Settled, reason: &str) -> Hold {
         reason: reason.chars().take(MAX_REASON).collect(),
         since: String::new(),
     }
-}
-
-fn short(commit: &str) -> &str {
-    commit.get(..SHOWN).unwrap_or(commit)
 }
 
 #[cfg(test)]
