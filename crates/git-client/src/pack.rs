@@ -279,6 +279,26 @@ impl Pack {
         Ok(None)
     }
 
+    /// Lists a folder, in the order of Git; None if there is none at the path. The root is the empty path.
+    ///
+    /// # Errors
+    /// When a folder on the way cannot be read, or has a name that leads elsewhere.
+    pub fn list(&self, path: &str) -> Result<Option<Vec<(String, Node)>>, Error> {
+        let tree = match path {
+            "" => self.tree,
+            path => match self.entry(path)? {
+                Some((Node::Directory, id)) => id,
+                _ => return Ok(None),
+            },
+        };
+        let mut folder = self.folder(tree)?;
+        let mut entries = Vec::new();
+        while let Some((name, kind, _)) = folder.next()? {
+            entries.push((name.to_owned(), kind));
+        }
+        Ok(Some(entries))
+    }
+
     /// Visits all entries, folders before what is in them, in the order of Git. The visitor says of a folder whether
     /// to go into it.
     pub fn walk<E: From<Error>>(&self, mut visit: impl FnMut(Entry<'_>) -> Result<bool, E>) -> Result<(), E> {
