@@ -252,6 +252,64 @@ fn a_pushed_image_becomes_a_pull_request_which_follows_it_until_it_is_merged() {
 }
 
 #[test]
+fn the_description_says_what_changes_in_objects() {
+    play("objects", async |scene| {
+        let app = marked(&scene, "web", "0.1.0");
+        let hostile = format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: map\ndata:\n  \"```\\n@ana\": {}\n",
+            app.lines()
+                .last()
+                .unwrap_or_default()
+                .trim()
+                .trim_start_matches("image: "),
+        );
+        let files = [
+            ("app/app.yaml", &*app),
+            ("app/map.yaml", &*hostile),
+            ("rest/link.yaml", "a: 1"),
+        ];
+        let shop = Shop::open(&scene, &files).await?;
+        let kustomization = async |name: &str, source: &str, path: &str| {
+            let object = objects::kustomization(&scene.namespace, name, ("GitRepository", source), path);
+            let spec = json!({"targetNamespace": "live", "namePrefix": "our-"});
+            apply(&scene.client, &objects::with_spec(object, spec)).await
+        };
+        kustomization("app", "app", "./app").await?;
+        kustomization("rest", "app", "rest").await?;
+        kustomization("foreign", "other", "./app").await?;
+        follow(&scene, "web", "1.0.0").await?;
+        let named = json!({"kustomizations": ["app", "rest", "foreign", "missing"]});
+        shop.review(&scene, named, json!({})).await?;
+        scene.says("pull request 1").await?;
+        let request = shop.requests().await?.remove(0);
+        let body = request["body"].as_str().unwrap_or_default();
+        let image = scene.image("web");
+        for part in [
+            "In the objects of Kustomization `app`:",
+            &format!("Deployment/live/our-web:\n  spec.image: \"{image}:0.1.0\" → \"{image}:1.0.0\"\n"),
+            "The objects of Kustomization `rest` are not compared: before the change, they cannot be built: `rest/link.yaml:1: ",
+            "The objects of Kustomization `foreign` are not compared: its source is not the GitRepository",
+            "The objects of Kustomization `missing` are not compared: it does not exist.",
+        ] {
+            ensure!(body.contains(part), "no {part} in:\n{body}");
+        }
+        // The key of the map stays inside the fence.
+        assert_eq!(body.matches("```").count(), 2, "{body}");
+        ensure!(!body.lines().any(|line| line.starts_with("@ana")), "{body}");
+
+        // What is newer is compared anew.
+        scene.newer("web", "1.1.0").await?;
+        let is_new = |object: &DynamicObject| text(object, "/status/observedPolicies/web/tag") == "1.1.0";
+        scene.wait("ImageUpdateAutomation", "auto", is_new).await?;
+        let request = shop.requests().await?.remove(0);
+        let body = request["body"].as_str().unwrap_or_default();
+        let line = format!("  spec.image: \"{image}:0.1.0\" → \"{image}:1.1.0\"\n");
+        ensure!(body.contains(&line), "{body}");
+        Ok(())
+    });
+}
+
+#[test]
 fn what_a_person_adds_to_the_branch_stays() {
     play("continued", async |scene| {
         let shop = Shop::open(&scene, &[("app.yaml", &marked(&scene, "web", "0.1.0"))]).await?;

@@ -92,6 +92,12 @@ pub struct PullRequestSpec {
     #[schemars(length(max = 50))]
     pub source_repositories: Vec<String>,
 
+    /// Kustomizations of the ChangePolicy's namespace. The description says which fields of their objects the change alters.
+    /// Their source must be the GitRepository of the automation. Empty by default.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 20))]
+    pub kustomizations: Vec<String>,
+
     /// Which changes share a pull request: all of an automation, or those of one image policy each. Defaults to All.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "All"))]

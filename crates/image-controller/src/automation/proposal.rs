@@ -5,6 +5,7 @@
 //! completed by the next one.
 
 mod group;
+mod objects;
 mod origin;
 mod words;
 mod work;

@@ -10,6 +10,7 @@ use git_client::push::Move;
 use git_client::{ObjectId, Outcome};
 use jiff::{SignedDuration, Timestamp};
 
+use super::objects::{self, Trees};
 use super::origin;
 use super::words;
 use super::work::{Group, Work};
@@ -83,6 +84,8 @@ impl Proposal<'_> {
             );
             proposed.event = Some(event);
         }
+        let describes = matches!(request, Request::Open | Request::Edit(_));
+        let trees = describes.then(|| self.trees(&kept, &contents)).flatten();
         let at = head.commit;
         let was_ours = matches!(head.branch, Branch::Ours { .. });
         let (commit, kept) = self.push(push, head, (contents, files.clone()), kept).await?;
@@ -92,7 +95,7 @@ impl Proposal<'_> {
             Push::Continue | Push::Delete => None,
         };
         let request = self
-            .request(request, commit.as_ref(), files, &mut proposed)
+            .request(request, commit.as_ref(), (files, trees), &mut proposed)
             .await?;
         if let (Some(request), Some(own), Some(merge)) = (&request, own, &work.spec.merge) {
             self.merge(request, own, merge, &mut proposed).await?;
@@ -106,6 +109,16 @@ impl Proposal<'_> {
             }),
             kept,
         }))
+    }
+
+    /// The files that the description compares, if it compares any.
+    fn trees(&self, kept: &Kept, changes: &git_client::edit::Changes) -> Option<Trees> {
+        let spec = self.work.spec;
+        let is_wanted = spec.body.is_none() && !spec.kustomizations.is_empty();
+        is_wanted.then(|| Trees {
+            base: kept.checkout.pack.clone(),
+            changes: changes.clone(),
+        })
     }
 
     /// Closes all open pull requests of ours but the first.
@@ -215,7 +228,7 @@ impl Proposal<'_> {
         &self,
         request: Request<'_>,
         commit: Option<&Commit>,
-        files: update::Files,
+        (files, trees): (update::Files, Option<Trees>),
         proposed: &mut Proposed,
     ) -> Result<Option<PullRequest>, Error> {
         let (work, group) = (self.work, self.group);
@@ -227,9 +240,9 @@ impl Proposal<'_> {
                 // Without a mark it is a person's.
                 Ok(Some(open.clone()).filter(|open| mark::change_of(&open.body).is_some()))
             }
-            Request::Open => self.open(files, proposed).await,
+            Request::Open => self.open((files, trees), proposed).await,
             Request::Edit(open) => {
-                let (title, text, change) = self.words(files).await?;
+                let (title, text, change) = self.words(files, trees).await?;
                 if mark::is_unfinished(&open.body) {
                     self.finish(open).await?;
                 }
@@ -275,11 +288,11 @@ impl Proposal<'_> {
     /// Opens a pull request. It is marked as unfinished until it has its labels and reviewers.
     async fn open(
         &self,
-        files: update::Files,
+        (files, trees): (update::Files, Option<Trees>),
         proposed: &mut Proposed,
     ) -> Result<Option<PullRequest>, Error> {
         let (work, group) = (self.work, self.group);
-        let (title, text, change) = self.words(files).await?;
+        let (title, text, change) = self.words(files, trees).await?;
         let needs_more = !work.spec.labels.is_empty() || !work.spec.reviewers.is_empty();
         let body = match needs_more {
             true => mark::unfinished(&text, change),
@@ -318,7 +331,11 @@ impl Proposal<'_> {
     }
 
     /// Title, description and change of the pull request.
-    async fn words(&self, files: update::Files) -> Result<(String, String, &Change), Error> {
+    async fn words(
+        &self,
+        files: update::Files,
+        trees: Option<Trees>,
+    ) -> Result<(String, String, &Change), Error> {
         let spec = self.work.spec;
         let Some((change, _)) = &self.wanted else {
             return Err(Error::Abandoned);
@@ -335,7 +352,11 @@ impl Proposal<'_> {
             Some(body) => body,
             None => {
                 let origins = origin::find(&self.group.policies, &data.files, self.work).await;
-                words::body(&data.files, &origins, &automation)
+                let objects = match trees {
+                    Some(trees) => objects::find(trees, self.work).await,
+                    None => Vec::new(),
+                };
+                words::body(&data.files, &origins, &objects, &automation)
             }
         };
         let title = title.unwrap_or_else(|| words::title(&data.files));

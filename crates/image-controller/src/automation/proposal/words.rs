@@ -33,8 +33,8 @@ pub(super) fn title(files: &Files) -> String {
     }
 }
 
-/// The description: what changes, from what to what, and where; and where the images come from.
-pub(super) fn body(files: &Files, origins: &[Origin], automation: &str) -> String {
+/// The description: what changes, from what to what, and where; where the images come from; and what it alters in objects.
+pub(super) fn body(files: &Files, origins: &[Origin], objects: &[String], automation: &str) -> String {
     let mut text = String::from("| from | to | object | file |\n|---|---|---|---|\n");
     let rows = files
         .iter()
@@ -56,6 +56,7 @@ pub(super) fn body(files: &Files, origins: &[Origin], automation: &str) -> Strin
     for origin in origins {
         text.push_str(&origin.text());
     }
+    text.push_str(&objects.concat());
     text.push_str(&format!(
         "\nProposed by ImageUpdateAutomation {}.\n",
         code(automation)
@@ -136,14 +137,14 @@ mod tests {
     #[test]
     fn a_file_name_is_no_mark_up() {
         let hostile = "a`|\n@everyone ![](http://x)`.yaml";
-        let text = body(&files(&[(hostile, "w:1", "w:2")]), &[], "apps/web");
+        let text = body(&files(&[(hostile, "w:1", "w:2")]), &[], &[], "apps/web");
         let row = text.lines().nth(2).unwrap();
         assert_eq!(
             row,
             "| `w:1` | `w:2` | `Deployment/web` | `a??@everyone ![](http://x)?.yaml:7` |"
         );
         let hostile: Vec<_> = (0..500).map(|_| ("f", "1", "2")).collect();
-        assert!(body(&files(&hostile), &[], "a/b").contains("And 400 more."));
+        assert!(body(&files(&hostile), &[], &[], "a/b").contains("And 400 more."));
     }
 
     #[test]
