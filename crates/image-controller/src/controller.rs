@@ -182,17 +182,9 @@ async fn work<K, F, R>(
     R: Future<Output = Outcome> + Send + 'static,
 {
     let context = context.clone();
-    let metrics = kit.metrics.clone();
     let handler = move |key: ObjectKey| {
-        let (context, metrics, span) = (context.clone(), metrics.clone(), reconcile_span::<K>(&key));
-        let reconciled = async move {
-            let began = tokio::time::Instant::now();
-            let outcome = reconcile(key.clone(), context).await;
-            let kind = <K as kube::Resource>::kind(&());
-            metrics.observe_reconcile(&kind, &key.namespace, &key.name, began.elapsed());
-            outcome
-        };
-        reconciled.instrument(span)
+        let (context, span) = (context.clone(), reconcile_span::<K>(&key));
+        reconcile(key, context).instrument(span)
     };
     queue.run(workers.into(), kit.token.clone(), handler).await;
 }
@@ -273,18 +265,21 @@ fn open(flags: &Flags, kit: &Kit, queues: &Queues, stores: Stores) -> anyhow::Re
             client: kit.client.clone(),
             cache: Cache::new(stores.repositories),
             recorder: recorder(REFLECTOR),
+            metrics: kit.metrics.clone(),
             manager: REFLECTOR,
         },
         policies: Writer {
             client: kit.client.clone(),
             cache: Cache::new(stores.policies),
             recorder: recorder(REFLECTOR),
+            metrics: kit.metrics.clone(),
             manager: REFLECTOR,
         },
         automations: Writer {
             client: kit.client.clone(),
             cache: Cache::new(stores.automations),
             recorder: recorder(AUTOMATION),
+            metrics: kit.metrics.clone(),
             manager: AUTOMATION,
         },
         sources: Cache::new(stores.sources),

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use api::meta::{HasConditions, StatusObject, condition_types, reasons};
 use controller_kit::conditions::{self, Fact};
 use controller_kit::events::{Recorder, Severity};
+use controller_kit::metrics::Metrics;
 use controller_kit::queue::Outcome;
 use controller_kit::runtime::{Cache, requested_at};
 use controller_kit::{ObjectKey, finalizer, status};
@@ -17,6 +18,7 @@ use kube::core::NamespaceResourceScope;
 use kube::core::object::HasStatus;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::time::Instant;
 
 /// A kind of images.
 pub(crate) trait Kind:
@@ -43,6 +45,7 @@ pub(crate) struct Writer<K: Kind> {
     pub(crate) client: Client,
     pub(crate) cache: Cache<K>,
     pub(crate) recorder: Recorder,
+    pub(crate) metrics: Metrics,
     /// Name of Flux's controller of the kind.
     pub(crate) manager: &'static str,
 }
@@ -75,8 +78,10 @@ impl<K: Kind> Writer<K> {
     where
         F: Future<Output = Result<Outcome, Unrecorded>>,
     {
+        let (kind, began) = (K::kind(&()), Instant::now());
         let Some(object) = self.cache.get(&key.object_ref()) else {
             forget(None);
+            self.metrics.forget_object(&kind, &key.namespace, &key.name);
             return Outcome::Done;
         };
         let ended = async {
@@ -97,7 +102,10 @@ impl<K: Kind> Writer<K> {
             }
             work(object).await
         };
-        ended.await.unwrap_or_else(|error: Unrecorded| {
+        let ended = ended.await;
+        self.metrics
+            .observe_reconcile(&kind, &key.namespace, &key.name, began.elapsed());
+        ended.unwrap_or_else(|error: Unrecorded| {
             if error.is_gone() {
                 return Outcome::Done;
             }
