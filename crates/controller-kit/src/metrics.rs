@@ -7,6 +7,7 @@
 //! The library appends `_total` to the name of a counter: counters are registered without it.
 
 mod deliveries;
+pub mod gauges;
 mod labels;
 mod objects;
 mod process;

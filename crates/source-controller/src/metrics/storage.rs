@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use artifact::store::{Store, Usage, Volume};
+use controller_kit::metrics::gauges::{self, Sample};
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric as _};
-use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::encoding::DescriptorEncoder;
 
 /// Asks a store.
 #[derive(Debug)]
@@ -21,8 +20,6 @@ struct Current {
     stored_at: i64,
     size: u64,
 }
-
-type Sample<'a> = (Vec<(&'static str, &'a str)>, u64);
 
 impl Collector for Storage {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
@@ -65,20 +62,20 @@ fn encode_counts(encoder: &mut DescriptorEncoder<'_>, counts: &BTreeMap<String, 
     let samples = counts
         .iter()
         .map(|(kind, count)| (vec![("kind", kind.as_str())], *count));
-    encode(encoder, "windlass_store_artifacts", help, samples)
+    gauges::encode(encoder, "windlass_store_artifacts", help, samples)
 }
 
 fn encode_objects(encoder: &mut DescriptorEncoder<'_>, all: &[Current]) -> fmt::Result {
     let help = "When the current artifact of an object was stored, in seconds since 1970";
     let stored_at = |object: &Current| u64::try_from(object.stored_at).unwrap_or_default();
-    encode(
+    gauges::encode(
         encoder,
         "windlass_artifact_stored_timestamp_seconds",
         help,
         series(all, stored_at),
     )?;
     let help = "Bytes of the archive of the current artifact of an object";
-    encode(
+    gauges::encode(
         encoder,
         "windlass_artifact_size_bytes",
         help,
@@ -104,14 +101,14 @@ fn encode_usage(encoder: &mut DescriptorEncoder<'_>, usage: &Usage) -> fmt::Resu
         ("directory", usage.directories),
     ];
     let files = all.map(|(content, amount)| (vec![("content", content)], amount.files as u64));
-    encode(
+    gauges::encode(
         encoder,
         "windlass_store_files",
         "Files of the store; what artifacts share counts once",
         files,
     )?;
     let bytes = all.map(|(content, amount)| (vec![("content", content)], amount.bytes));
-    encode(encoder, "windlass_store_bytes", "Bytes of these files", bytes)
+    gauges::encode(encoder, "windlass_store_bytes", "Bytes of these files", bytes)
 }
 
 fn encode_volume(encoder: &mut DescriptorEncoder<'_>, volume: &Volume) -> fmt::Result {
@@ -128,26 +125,7 @@ fn encode_volume(encoder: &mut DescriptorEncoder<'_>, volume: &Volume) -> fmt::R
         ),
     ];
     for (name, help, value) in gauges {
-        encode(encoder, name, help, [(Vec::new(), value)])?;
-    }
-    Ok(())
-}
-
-fn encode<'a>(
-    encoder: &mut DescriptorEncoder<'_>,
-    name: &str,
-    help: &str,
-    samples: impl IntoIterator<Item = Sample<'a>>,
-) -> fmt::Result {
-    let mut samples = samples.into_iter().peekable();
-    if samples.peek().is_none() {
-        return Ok(());
-    }
-    let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-    for (labels, value) in samples {
-        // Gauges are signed or floats; no volume has 8 EiB.
-        let gauge = ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX));
-        gauge.encode(metric.encode_family(&labels)?)?;
+        gauges::encode(encoder, name, help, [(Vec::new(), value)])?;
     }
     Ok(())
 }
