@@ -3,22 +3,19 @@
 
 mod dashboards;
 mod names;
-mod prometheus;
 
 use std::fs;
 
-use anyhow::{Context as _, Result, ensure};
-use serde_json::{Value, json};
+use anyhow::{Result, ensure};
+use serde_json::json;
 use testkit::git::Change;
+use testkit::prometheus::RULES;
 use testkit::tools::repository_root;
-use testkit::{Controller, HelmRepository, objects, wait_for};
+use testkit::{Controller, HelmRepository, Prometheus, objects, wait_for};
 
-use self::prometheus::Prometheus;
 use crate::alerts::Alerts;
 use crate::helm::HELM;
 use crate::world::{PATIENCE, SOURCE, Test, config_map, run};
-
-const RULES: &str = "charts/windlass/files/monitoring/rules.yaml";
 
 /// Has the controllers do a little of what there is to do, so that there is something to tell.
 async fn work(test: &Test, charts: &HelmRepository, alerts: &Alerts<'_>) -> Result<()> {
@@ -152,16 +149,8 @@ fn a_real_prometheus_reads_all_controllers_and_evaluates_the_rules() {
             r#"ALERTS{{alertname="WindlassObjectNotReady",alertstate="pending",exported_namespace="{namespace}",name="lost"}}"#
         );
         prometheus.until(&firing, 1.0).await?;
-        let rules = prometheus.get("/api/v1/rules").await?;
-        let groups = rules["groups"].as_array().context("there are no groups")?;
-        let rules: Vec<&Value> = groups
-            .iter()
-            .flat_map(|group| group["rules"].as_array().into_iter().flatten())
-            .collect();
-        ensure!(rules.len() > 10, "only {} rules were read", rules.len());
-        for rule in rules {
-            ensure!(rule["health"] == "ok", "{rule:#}");
-        }
+        let rules = prometheus.evaluates_rules().await?;
+        ensure!(rules > 10, "only {rules} rules were read");
         values(&prometheus, namespace).await?;
         dashboards::ours(&prometheus).await?;
         dashboards::of_flux(&prometheus).await?;

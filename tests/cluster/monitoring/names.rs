@@ -5,12 +5,11 @@ use std::fs;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use testkit::Controller;
 use testkit::controller::ControllerOptions;
 use testkit::tools::repository_root;
+use testkit::{Controller, Prometheus};
 use tokio::time::{sleep, timeout};
 
-use super::prometheus::Prometheus;
 use crate::world::{PATIENCE, Test, run};
 
 /// Which of our controllers has it.

@@ -1,4 +1,4 @@
-//! A real Prometheus that scrapes controllers.
+//! A real Prometheus that scrapes controllers, evaluates the rules of the chart, and answers its dashboards.
 
 use std::fs;
 use std::process::Command;
@@ -6,19 +6,23 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
-use testkit::process::Process;
-use testkit::tools::repository_root;
-use testkit::{Controller, ports, scratch};
 use tokio::time::{sleep, timeout};
 
-use super::RULES;
-use crate::world::PATIENCE;
+use crate::process::Process;
+use crate::tools::repository_root;
+use crate::{Controller, ports, scratch};
+
+/// The rules of the chart.
+pub const RULES: &str = "charts/windlass/files/monitoring/rules.yaml";
+const DASHBOARDS: &str = "charts/windlass/files/monitoring/dashboards";
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The namespace of the Pods, as a PodMonitor or ServiceMonitor tells it. It takes the place of labels of that name, which
 /// are called `exported_namespace` then.
-pub(super) const NAMESPACE: &str = "flux-system";
+pub const NAMESPACE: &str = "flux-system";
 
-pub(super) struct Prometheus {
+/// A running one.
+pub struct Prometheus {
     address: String,
     http: reqwest::Client,
     process: Process,
@@ -27,7 +31,7 @@ pub(super) struct Prometheus {
 
 impl Prometheus {
     /// Starts one that scrapes these controllers each second.
-    pub(super) async fn start(controllers: &[&Controller]) -> Result<Self> {
+    pub async fn start(controllers: &[&Controller]) -> Result<Self> {
         let folder = scratch::directory("prometheus")?;
         let address = format!("127.0.0.1:{}", ports::free_port()?);
         let targets: Vec<Value> = controllers
@@ -63,7 +67,8 @@ impl Prometheus {
         })
     }
 
-    pub(super) async fn get(&self, path: &str) -> Result<Value> {
+    /// Calls its API and returns the `data` of the answer.
+    pub async fn get(&self, path: &str) -> Result<Value> {
         self.process.check_running()?;
         let answer = self
             .http
@@ -75,7 +80,7 @@ impl Prometheus {
     }
 
     /// The series that a query gives now.
-    pub(super) async fn series(&self, query: &str) -> Result<Vec<Value>> {
+    pub async fn series(&self, query: &str) -> Result<Vec<Value>> {
         self.process.check_running()?;
         let mut url = reqwest::Url::parse(&format!("http://{}/api/v1/query", self.address))?;
         url.query_pairs_mut().append_pair("query", query);
@@ -88,7 +93,7 @@ impl Prometheus {
     }
 
     /// Waits until a query gives something; a mistake in it ends that.
-    pub(super) async fn until_some(&self, query: &str) -> Result<()> {
+    pub async fn until_some(&self, query: &str) -> Result<()> {
         let some = async {
             while self.series(query).await?.is_empty() {
                 sleep(Duration::from_millis(250)).await;
@@ -100,7 +105,7 @@ impl Prometheus {
     }
 
     /// The value of the only series that a query gives.
-    pub(super) async fn value(&self, query: &str) -> Result<Option<f64>> {
+    pub async fn value(&self, query: &str) -> Result<Option<f64>> {
         let series = self.series(query).await?;
         ensure!(
             series.len() < 2,
@@ -114,7 +119,8 @@ impl Prometheus {
         Ok(Some(value.parse()?))
     }
 
-    pub(super) async fn until(&self, query: &str, expected: f64) -> Result<()> {
+    /// Waits until a query gives one series of this value.
+    pub async fn until(&self, query: &str, expected: f64) -> Result<()> {
         let mut last = None;
         let reached = async {
             loop {
@@ -134,4 +140,69 @@ impl Prometheus {
             )
         })
     }
+
+    /// Asks everything that a dashboard of the chart asks, and returns how much that is. Each panel must show something,
+    /// except for those that `may_be_empty`.
+    pub async fn shows_dashboard(&self, name: &str, may_be_empty: &[&str]) -> Result<usize> {
+        let path = repository_root().join(DASHBOARDS).join(format!("{name}.json"));
+        let dashboard: Value = serde_json::from_slice(&fs::read(path)?)?;
+        let mut asked = 0;
+        for (title, expressions) in panels(&dashboard) {
+            ensure!(!expressions.is_empty(), "{name}: {title} asks nothing");
+            for expression in expressions {
+                let mut query = expression.to_owned();
+                for (variable, value) in VARIABLES {
+                    query = query.replace(variable, value);
+                }
+                ensure!(
+                    !query.contains('$'),
+                    "{query} has a variable that this test does not know"
+                );
+                let told = || format!("{name}, panel {title}");
+                if may_be_empty.contains(&title) {
+                    self.series(&query).await.with_context(told)?;
+                } else {
+                    self.until_some(&query).await.with_context(told)?;
+                }
+                asked += 1;
+            }
+        }
+        Ok(asked)
+    }
+
+    /// Checks that it could read and evaluate all rules of the chart, and returns how many there are.
+    pub async fn evaluates_rules(&self) -> Result<usize> {
+        let rules = self.get("/api/v1/rules").await?;
+        let groups = rules["groups"].as_array().context("there are no groups")?;
+        let all = groups
+            .iter()
+            .flat_map(|group| group["rules"].as_array().into_iter().flatten());
+        let mut count = 0;
+        for rule in all {
+            ensure!(rule["health"] == "ok", "{rule:#}");
+            count += 1;
+        }
+        Ok(count)
+    }
+}
+
+/// Values of Grafana's variables, longer names first.
+const VARIABLES: [(&str, &str); 5] = [
+    ("$__rate_interval", "1m"),
+    ("$__range", "1h"),
+    ("$controller", ".*"),
+    ("$namespace", ".*"),
+    ("$kind", ".*"),
+];
+
+/// Panels of a dashboard that ask something: title and expressions.
+fn panels(dashboard: &Value) -> Vec<(&str, Vec<&str>)> {
+    let panels = dashboard["panels"].as_array().into_iter().flatten();
+    panels
+        .map(|panel| {
+            let targets = panel["targets"].as_array().into_iter().flatten();
+            let expressions = targets.filter_map(|target| target["expr"].as_str());
+            (panel["title"].as_str().unwrap_or_default(), expressions.collect())
+        })
+        .collect()
 }
