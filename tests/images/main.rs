@@ -8,6 +8,7 @@ mod commits;
 mod eligible;
 mod kill;
 mod leases;
+mod monitoring;
 mod proposals;
 mod races;
 mod registries;

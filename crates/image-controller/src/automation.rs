@@ -68,6 +68,7 @@ pub(crate) fn follows_delivery(object: &ImageUpdateAutomation, name: &str, has_f
 pub(crate) async fn reconcile(key: ObjectKey, context: Arc<Context>) -> Outcome {
     let forget = |object: Option<&ImageUpdateAutomation>| {
         let uid = object.and_then(|object| object.metadata.uid.as_deref());
+        context.meters.forget(&key);
         context.kept.forget(uid.unwrap_or_default());
         context.heads.forget(uid.unwrap_or_default());
         context.scopes.forget(uid.unwrap_or_default());
@@ -90,6 +91,8 @@ async fn update(object: Arc<ImageUpdateAutomation>, context: &Context) -> Result
     let now = Timestamp::now();
     let (status, events, again) = match carry_out(&object, context).await {
         Ok(Ended::Ran(run, policies)) => {
+            let key = ObjectKey::from_object(&*object);
+            context.meters.ran(&key, run.commits, run.open);
             let status = status::ran(&object, chosen::observed(&object, &policies), &run, now);
             let again = run.proposed.iter().filter_map(|proposed| proposed.again).min();
             (status, run.events(), again)

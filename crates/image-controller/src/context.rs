@@ -16,6 +16,7 @@ use transport::http;
 
 use crate::automation::{branch::heads::Heads, kept, scope::Scopes, writers::Writers};
 use crate::delivery::Delivery;
+use crate::metrics::Meters;
 use crate::pauses::Pauses;
 use crate::record::Writer;
 use crate::tags;
@@ -34,6 +35,7 @@ pub(crate) struct Context {
     pub(crate) tags: tags::Store,
     pub(crate) clients: http::Clients,
     pub(crate) registries: oci_client::registry::Memory,
+    pub(crate) meters: Meters,
     /// Pauses that registries asked for.
     pub(crate) pauses: Pauses,
     pub(crate) sigstore: oci_verify::SigstoreRoot,

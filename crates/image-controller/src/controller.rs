@@ -22,6 +22,7 @@ use crate::automation::{self, branch::heads::Heads, kept, scope::Scopes, target,
 use crate::context::{Context, Queues};
 use crate::delivery::Delivery;
 use crate::flags::{AUTOMATION, Flags, REFLECTOR};
+use crate::metrics::Meters;
 use crate::pauses::Pauses;
 use crate::record::{Kind, Writer};
 use crate::{policy, repository, tags};
@@ -259,6 +260,7 @@ fn open(flags: &Flags, kit: &Kit, queues: &Queues, stores: Stores) -> anyhow::Re
             .recorder
             .beside(kit.client.clone(), manager, kit.token.clone()),
     };
+    let meters = Meters::register(&kit.metrics, stores.repositories.clone(), stores.policies.clone());
     Ok(Context {
         client: kit.client.clone(),
         repositories: Writer {
@@ -288,6 +290,7 @@ fn open(flags: &Flags, kit: &Kit, queues: &Queues, stores: Stores) -> anyhow::Re
         tags: tags::Store::open(flags.storage_path.clone()).context("failed to open the storage path")?,
         clients: transport::http::Clients::default(),
         registries: oci_client::registry::Memory::default(),
+        meters,
         pauses: Pauses::default(),
         sigstore: flags.sigstore.root()?,
         identities: identities.locked(locked),

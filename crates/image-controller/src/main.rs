@@ -8,6 +8,7 @@ mod context;
 mod controller;
 mod delivery;
 mod flags;
+mod metrics;
 mod pace;
 mod pauses;
 mod policy;

@@ -21,8 +21,10 @@ use kube::ResourceExt as _;
 use oci_client::name::Name;
 use oci_client::registry::Listing;
 use sha2::{Digest as _, Sha256};
+use tokio::time::Instant;
 
 use crate::context::Context;
+use crate::metrics::Scan;
 use crate::pace;
 use crate::record::Unrecorded;
 use crate::tags::{Mark, TagList, Tags};
@@ -69,6 +71,7 @@ pub(crate) struct Scanned {
     /// Sorted, without those that are excluded.
     pub(crate) tags: Vec<String>,
     pub(crate) revision: String,
+    how: Scan,
     /// Of the list that the tags are from.
     mark: Option<Mark>,
     /// The time until all tags are due, if only those were looked for that the registry reported.
@@ -90,7 +93,7 @@ async fn update(
     context: &Context,
 ) -> Result<Outcome, Unrecorded> {
     let writer = &context.repositories;
-    let now = Timestamp::now();
+    let (now, began) = (Timestamp::now(), Instant::now());
     let uid = object.uid().unwrap_or_default();
     let canonical = parse_image(&object.spec.image);
     let scanned = match canonical {
@@ -114,6 +117,14 @@ async fn update(
         }
         Err(error) => Err(Error::Image(error)),
     };
+    let result = match &scanned {
+        Ok(scanned) => Some(scanned.how),
+        Err(Error::Scan(_) | Error::Look { .. }) => Some(Scan::Failed),
+        Err(_) => None, // no registry was asked
+    };
+    if let Some(result) = result {
+        context.meters.scanned(result, began.elapsed());
+    }
     match scanned {
         Ok(scanned) => conclude(object, key, uid, scanned, context).await,
         Err(Error::Access(paused @ registry::Error::Paused { rest, .. })) => {
@@ -202,11 +213,12 @@ async fn scan(
         registry::heed(&error, object, &repository, context);
         Error::Scan(error)
     })?;
-    let (tags, text) = match (listing, known, mark) {
-        (Listing::Tags { tags, mark }, ..) => (tags, mark),
+    let (how, tags, text) = match (listing, known, mark) {
+        (Listing::Tags { tags, mark }, ..) => (Scan::Listed, tags, mark),
         (Listing::Unchanged, known, mark) => {
             let known = known.into_iter().flat_map(|known| known.tags.iter());
-            (known.map(str::to_owned).collect(), mark.map(str::to_owned))
+            let tags = known.map(str::to_owned).collect();
+            (Scan::NotModified, tags, mark.map(str::to_owned))
         }
     };
     // A registry may have many thousands of tags, and each is held against all patterns.
@@ -219,6 +231,7 @@ async fn scan(
         revision,
         name: repository.name,
         tags,
+        how,
         mark: text.map(|text| Mark { text, exclusions }),
         rest: None,
     })
@@ -251,6 +264,7 @@ async fn look(
         revision: checksum(&tags),
         name: repository.name,
         tags,
+        how: Scan::Looked,
         // Tags were added, which the marked list may not have.
         mark: None,
         rest: Some(rest),

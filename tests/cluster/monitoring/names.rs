@@ -124,7 +124,7 @@ async fn metrics_at_work(controller: &Controller) -> Result<String> {
     at_work.with_context(|| format!("{} lacks {missing:?}", controller.name()))?
 }
 
-async fn start_all(test: &Test) -> Result<[Controller; 4]> {
+async fn start_all(test: &Test) -> Result<[Controller; 5]> {
     let kubeconfig = test.world.control_plane.kubeconfig_path();
     let options = || {
         let mut options = test.own_shard();
@@ -142,7 +142,8 @@ async fn start_all(test: &Test) -> Result<[Controller; 4]> {
         ..options()
     };
     let notification = Controller::start_notification(kubeconfig, only_here).await?;
-    Ok([source, apply, helm, notification])
+    let images = Controller::start_image(kubeconfig, options()).await?;
+    Ok([source, apply, helm, notification, images])
 }
 
 #[test]

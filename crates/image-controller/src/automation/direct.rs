@@ -99,6 +99,7 @@ pub(super) async fn run(
                         commit: commit.id,
                         message: commit.message,
                     }),
+                    commits: 1,
                     notes: Some(made.notes),
                     looked: Some(looked),
                     ..Run::default()
@@ -109,7 +110,7 @@ pub(super) async fn run(
                     "branch '{}' was changed in the meantime, attempt {attempt}",
                     target.branch
                 );
-                races::pause().await;
+                races::lost(context).await;
             }
             Err(error) => return Err(Error::Push(error)),
         }

@@ -77,7 +77,7 @@ pub(super) async fn run(
         match passed {
             Err(Error::Push(error)) if error.is_moved() => {
                 tracing::info!("a branch was changed in the meantime, attempt {attempt}");
-                races::pause().await;
+                races::lost(work.context).await;
             }
             Ok(None) => tracing::info!("the base was changed in the meantime, attempt {attempt}"),
             Ok(Some(run)) => return Ok(run),
@@ -252,10 +252,12 @@ impl Work<'_> {
                 return Ok(None);
             };
             open = open + usize::from(done.is_open) - usize::from(was_open);
+            run.commits += u64::from(done.pushed.is_some());
             run.pushed = done.pushed.or(run.pushed);
             run.proposed.push(done.proposed);
             kept = done.kept;
         }
+        run.open = open;
         keep(place, Some(kept), self.context);
         Ok(Some(run))
     }

@@ -44,7 +44,7 @@ pub(super) async fn run(
                 let branch = &target.branch;
                 tracing::info!("branch '{branch}' was changed in the meantime, attempt {attempt}");
                 head::forget(site, branch);
-                races::pause().await;
+                races::lost(context).await;
             }
             made => return made.map(Some),
         }
@@ -111,6 +111,7 @@ impl Site<'_> {
             head::remember(self, &target.branch, commit.id, now);
         }
         run.revision = format!("{}@sha1:{}", target.branch, commit.id);
+        run.commits = 1;
         run.pushed = Some(Pushed {
             commit: commit.id,
             message: commit.message,

@@ -4,12 +4,15 @@ use std::time::Duration;
 
 use controller_kit::jitter::random;
 
+use crate::context::Context;
+
 /// How often a commit is made anew because someone else was faster.
 pub(super) const MAX_TRIES: u32 = 10;
 /// Longest pause before the next try.
 const PAUSE: Duration = Duration::from_millis(400);
 
-/// Waits a little, so that two that lost do not meet again.
-pub(super) async fn pause() {
+/// Counts a race that was lost, and waits a little, so that two that lost do not meet again.
+pub(super) async fn lost(context: &Context) {
+    context.meters.lost_race();
     tokio::time::sleep(PAUSE.mul_f64(random())).await;
 }

@@ -18,6 +18,10 @@ pub(crate) struct Run {
     /// Of the branch that was edited, as it is now.
     pub(crate) revision: String,
     pub(crate) pushed: Option<Pushed>,
+    /// Commits that were pushed, the last one of which that is.
+    pub(crate) commits: u64,
+    /// Pull requests that are open now.
+    pub(crate) open: usize,
     /// Markers without effect; None if the repository was not looked at.
     pub(crate) notes: Option<Vec<String>>,
     /// What was found in the files of the base; None if the repository was not looked at.

@@ -155,6 +155,7 @@ pub(crate) fn heed(
     context: &Context,
 ) {
     if let Some(pause) = pause(error) {
+        context.meters.paused();
         context.pauses.pause(Way::new(object, remote), pause);
     }
 }
