@@ -33,6 +33,7 @@ use transport::received::Received;
 use self::pack::Pack;
 use self::reference::{Reference, Resolved};
 use self::session::Session;
+use self::sparse::Sparse;
 
 pub use crate::error::Error;
 
@@ -139,17 +140,54 @@ fn receive_rest(
     resolved: &Resolved,
 ) -> Option<Result<Pack, Error>> {
     let known = request.over.as_ref()?;
-    if request.sparse.is_some() || resolved.tag.is_some() || !session.is_version_2() {
+    if resolved.tag.is_some() || !session.is_version_2() {
         return None;
     }
     let known = known.clone().stopped_by(request.stop.clone());
-    let received = session.receive_over(resolved, &known, &request.directory, &request.packs);
-    let pack = received.and_then(|received| {
-        let commit = resolved.commit;
-        let received = received.ok_or(Error::FindCommit { commit })?;
-        Ok(known.over(received, commit, request.stop.clone())?)
-    });
-    Some(pack)
+    Some(receive_over(session, request, resolved, known))
+}
+
+fn receive_over(
+    session: &mut Session,
+    request: &Request,
+    resolved: &Resolved,
+    known: Pack,
+) -> Result<Pack, Error> {
+    let (commit, sparse) = (resolved.commit, part(session, request));
+    let filter = sparse.map(|_| sparse::NO_BLOBS);
+    let (directory, packs) = (&request.directory, &request.packs);
+    let received = session.receive_over(resolved, &known, filter, directory, packs)?;
+    let received = received.ok_or(Error::FindCommit { commit })?;
+    let pack = known.over(received, commit, request.stop.clone())?;
+    match sparse {
+        Some(sparse) => complete(session, request, sparse, pack, directory),
+        None => {
+            pack.is_whole()?;
+            Ok(pack)
+        }
+    }
+}
+
+/// The part that is wanted, if the server can leave out the rest.
+fn part<'r>(session: &Session, request: &'r Request) -> Option<&'r Sparse> {
+    let sparse = request.sparse.as_ref();
+    sparse.filter(|sparse| !sparse.is_everything() && session.is_partial())
+}
+
+/// Receives the contents of files that are wanted and not here.
+fn complete(
+    session: &mut Session,
+    request: &Request,
+    sparse: &Sparse,
+    mut pack: Pack,
+    directory: &Path,
+) -> Result<Pack, Error> {
+    for blobs in sparse.blobs(&pack)?.chunks(sparse::BATCH) {
+        if let Some(received) = session.receive_objects(blobs, directory, &request.packs)? {
+            pack.add(received);
+        }
+    }
+    Ok(pack)
 }
 
 /// Receives the commit, with all of its content or, where the server can leave out the rest, with what is wanted of it.
@@ -159,21 +197,14 @@ fn receive(
     resolved: &Resolved,
     directory: &Path,
 ) -> Result<Pack, Error> {
-    let sparse = request
-        .sparse
-        .as_ref()
-        .filter(|sparse| !sparse.is_everything() && session.is_partial());
+    let sparse = part(session, request);
     let filter = sparse.map(|_| sparse::NO_BLOBS);
     let received = session.receive_commit(resolved, filter, directory, &request.packs)?;
-    let mut pack = Pack::open(received, resolved.commit, request.stop.clone())?;
-    if let Some(sparse) = sparse {
-        for blobs in sparse.blobs(&pack)?.chunks(sparse::BATCH) {
-            if let Some(received) = session.receive_objects(blobs, directory, &request.packs)? {
-                pack.add(received);
-            }
-        }
+    let pack = Pack::open(received, resolved.commit, request.stop.clone())?;
+    match sparse {
+        Some(sparse) => complete(session, request, sparse, pack, directory),
+        None => Ok(pack),
     }
-    Ok(pack)
 }
 
 #[cfg(test)]

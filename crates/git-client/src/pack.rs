@@ -179,7 +179,7 @@ impl Pack {
     /// Goes on to a commit that was received over this one: what has not changed is here.
     ///
     /// # Errors
-    /// When a part of the commit is neither here nor there.
+    /// When the commit is neither here nor there.
     pub(super) fn over(
         mut self,
         received: git_pack::Pack,
@@ -187,17 +187,27 @@ impl Pack {
         stop: Stop,
     ) -> Result<Self, Error> {
         self.packs.insert(0, received);
-        let pack = self.stopped_by(stop).at(commit)?;
-        pack.walk(|entry| {
-            let is_here = |id: &ObjectId| pack.packs.iter().any(|pack| pack.contains(id));
-            let is_missing = matches!(entry.kind, Node::File { .. } | Node::Symlink) && !is_here(&entry.id);
-            if is_missing {
+        self.stopped_by(stop).at(commit)
+    }
+
+    /// Fails unless all files are here.
+    ///
+    /// # Errors
+    /// With the first file that is not.
+    pub(super) fn is_whole(&self) -> Result<(), Error> {
+        self.walk(|entry| {
+            let is_file = matches!(entry.kind, Node::File { .. } | Node::Symlink);
+            if is_file && !self.has(&entry.id) {
                 Err(not_sent(entry.id))
             } else {
                 Ok(true)
             }
-        })?;
-        Ok(pack)
+        })
+    }
+
+    /// Returns whether an object is here.
+    pub(super) fn has(&self, id: &ObjectId) -> bool {
+        self.packs.iter().any(|pack| pack.contains(id))
     }
 
     /// The commit that this is.

@@ -42,8 +42,7 @@ pub struct Request {
     pub sparse: Option<Sparse>,
     /// When the remote is at this revision, nothing but ls-refs is requested.
     pub unless_revision: Option<String>,
-    /// What was received before: of a server that leaves out what is in it, the rest is received. Not for a part of the
-    /// folders.
+    /// What was received before, all or a part: of a server that leaves out what is in it, the rest is received.
     pub over: Option<Pack>,
     /// Where temporary packs go.
     pub directory: PathBuf,

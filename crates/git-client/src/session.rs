@@ -200,12 +200,14 @@ impl Session {
         &mut self,
         resolved: &Resolved,
         known: &pack::Pack,
+        filter: Option<&'static str>,
         directory: &Path,
         packs: &Settings,
     ) -> Result<Option<Pack>, Error> {
         let want = Want {
             objects: vec![resolved.commit],
             have: Some(known.id()),
+            filter,
             ..Want::default()
         };
         let made = tempfile::Builder::new().prefix("git-").tempdir_in(directory);

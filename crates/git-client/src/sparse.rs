@@ -1,4 +1,5 @@
-//! `spec.sparseCheckout`: which folders of a commit become the artifact, and which blobs are to be fetched for that.
+//! Parts of a commit: which folders are wanted, such as those of `spec.sparseCheckout`, and which blobs are to be fetched for
+//! that.
 
 use std::collections::BTreeSet;
 
@@ -13,15 +14,17 @@ pub(super) const BATCH: usize = 5000;
 /// Needed for submodules, whichever folders are wanted.
 const SUBMODULES: &str = ".gitmodules";
 
-/// `spec.sparseCheckout`: the folders that become the artifact; all when there are none.
+/// The folders that are wanted; all when there are none.
 #[derive(Debug, Clone)]
 pub struct Sparse {
     folders: Vec<String>,
+    /// Which files in them.
+    is_wanted: fn(&str) -> bool,
     found: BTreeSet<String>,
 }
 
 impl Sparse {
-    /// Takes the folders of `spec.sparseCheckout`.
+    /// Takes folders, such as those of `spec.sparseCheckout`. A file counts as one.
     pub fn new(folders: &[String]) -> Self {
         let clean = |folder: &String| {
             let folder = folder.trim_start_matches("./").trim_matches('/');
@@ -33,8 +36,16 @@ impl Sparse {
         };
         Self {
             folders: folders.iter().map(clean).collect(),
+            is_wanted: |_| true,
             found: BTreeSet::new(),
         }
+    }
+
+    /// Wants only some files of these folders, by their paths. Of no folders everything stays wanted.
+    #[must_use]
+    pub fn files(mut self, is_wanted: fn(&str) -> bool) -> Self {
+        self.is_wanted = is_wanted;
+        self
     }
 
     /// Returns whether nothing is left out.
@@ -42,14 +53,15 @@ impl Sparse {
         self.folders.is_empty() || self.folders.iter().any(String::is_empty)
     }
 
-    /// The files that are wanted, each content once.
+    /// The contents of files that are wanted and not here, each once.
     pub(super) fn blobs(&self, pack: &Pack) -> Result<Vec<ObjectId>, pack::Error> {
         let mut sparse = self.clone();
         let mut blobs = BTreeSet::new();
         pack.walk(|entry| {
             let (wanted, descend) = sparse.look_at(entry.path, entry.kind);
             let is_file = matches!(entry.kind, Node::File { .. } | Node::Symlink);
-            if is_file && (wanted || entry.path == SUBMODULES) {
+            let wanted = wanted && (sparse.is_wanted)(entry.path);
+            if is_file && (wanted || entry.path == SUBMODULES) && !pack.has(&entry.id) {
                 blobs.insert(entry.id);
             }
             Ok::<_, pack::Error>(descend)

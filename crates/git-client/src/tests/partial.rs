@@ -135,6 +135,71 @@ async fn of_what_was_received_before_nothing_is_received_again() {
     }
 }
 
+/// What a fetch of the YAML files of a folder brings, over what is known.
+async fn part_over(peer: &Peer, folder: &str, known: Option<&Checkout>) -> Checkout {
+    let mut request = peer.request(MAIN, None);
+    let sparse = Sparse::new(&[folder.to_owned()]);
+    request.sparse = Some(sparse.files(|path| path.ends_with(".yaml")));
+    request.over = known.map(|known| known.pack.clone());
+    match fetch(request).await.unwrap() {
+        Outcome::Fetched(checkout) => *checkout,
+        Outcome::Unchanged(_) => panic!("it changed"),
+    }
+}
+
+#[tokio::test]
+async fn of_a_part_only_what_is_new_in_it_is_received() {
+    let peer = Peer::with_much(true).await;
+    let write = |path: &str, n: usize| {
+        let changes = [
+            noise(&format!("{path}.bin"), n),
+            Change::write(path, format!("{path}: {n}")),
+        ];
+        peer.repository.commit("main", "change", &changes).unwrap()
+    };
+    write("deploy/app.yaml", 100);
+    let mut known = part_over(&peer, "deploy", None).await;
+    assert_eq!(
+        known.pack.received().0,
+        1 + 4 + 3,
+        "two contents of before, and a new one"
+    );
+    for n in 101..104 {
+        write("deploy/app.yaml", n);
+        write("media/more.yaml", n);
+        let (objects, bytes) = known.pack.received();
+        let before = peer.requests().fetch;
+        known = part_over(&peer, "deploy", Some(&known)).await;
+        let (now, more) = known.pack.received();
+        // A commit, three folders with what they are made of, and one file; nothing of media.
+        assert!(
+            (1 + 3 + 1..=1 + 6 + 1).contains(&(now - objects)),
+            "{}",
+            now - objects
+        );
+        assert!(more - bytes < 10_000, "{}", more - bytes);
+        assert_eq!(
+            content(&known.pack, "deploy/app.yaml").unwrap(),
+            format!("deploy/app.yaml: {n}")
+        );
+        assert_eq!(content(&known.pack, "deploy/b/c.yaml").unwrap(), "kind: C");
+        assert!(content(&known.pack, "media/more.yaml").is_err());
+        assert!(content(&known.pack, "deploy/app.yaml.bin").is_err());
+        assert_eq!(peer.requests().fetch - before, 2, "folders, then the file");
+    }
+    // Another part: what is missing of it comes, too.
+    write("deploy/app.yaml", 200);
+    let other = part_over(&peer, "media", Some(&known)).await;
+    assert_eq!(
+        content(&other.pack, "media/more.yaml").unwrap(),
+        "media/more.yaml: 103"
+    );
+    // And all of it, of a server that is asked for all.
+    write("deploy/app.yaml", 201);
+    let all = over(&peer, &other).await;
+    assert!(content(&all.pack, "media/63").is_ok());
+}
+
 #[tokio::test]
 async fn a_branch_that_was_replaced_or_goes_back_is_received_as_it_is() {
     let peer = Peer::with_much(true).await;
