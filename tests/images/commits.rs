@@ -482,3 +482,50 @@ fn images_without_markers_are_set_where_annotations_say() {
         Ok(())
     });
 }
+
+#[test]
+fn of_a_repository_only_the_files_of_the_path_are_fetched() {
+    play("part", async |scene| {
+        let app = format!(
+            "kind: App\nimage: {}:0.1.0 {}\n",
+            scene.image("web"),
+            marker(&scene, "web")
+        );
+        let files = [
+            ("apps/web.yaml", &*app),
+            ("apps/logo.svg", "large"),
+            ("media/film", "larger"),
+        ];
+        let repository = scene.git(&files).await?;
+        scene.push("web", &["1.0.0"]).await?;
+        scene
+            .follow("web", json!({"policy": {"semver": {"range": "*"}}}))
+            .await?;
+        let fetches = || scene.world.git.counts(&scene.namespace).fetch;
+        scene
+            .automate("auto", json!({}), json!({"update": {"path": "./apps"}}))
+            .await?;
+        let first = scene.pushed("auto", "").await?;
+        assert_eq!(fetches(), 2, "folders, then the file");
+
+        // What others push outside of it brings folders only, and stays.
+        repository.commit("main", "film", &[Change::write("media/film", "another")])?;
+        scene.push("web", &["1.1.0"]).await?;
+        scene.poke("ImageRepository", "web").await?;
+        let second = scene.pushed("auto", &first).await?;
+        assert_eq!(fetches(), 3);
+        let changed = repository.git(&["show", "--name-only", "--format=", &second])?;
+        assert_eq!(changed.trim(), "apps/web.yaml");
+        for (path, content) in [("media/film", "another"), ("apps/logo.svg", "large")] {
+            let found = repository.git(&["show", &format!("main:{path}")])?;
+            assert_eq!(found.trim(), content);
+        }
+        ensure!(
+            repository
+                .git(&["show", "main:apps/web.yaml"])?
+                .contains(":1.1.0 ")
+        );
+        repository.git(&["fsck", "--full"])?;
+        Ok(())
+    });
+}

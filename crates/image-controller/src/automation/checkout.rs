@@ -141,7 +141,7 @@ pub(super) async fn fetch_reference(
             name: reference.name.as_deref(),
             commit: reference.commit.as_deref(),
         }),
-        sparse: None,
+        sparse: target.sparse(),
         unless_revision,
         over,
         directory: context.fetching.clone(),

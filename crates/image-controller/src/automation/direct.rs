@@ -27,9 +27,10 @@ pub(super) async fn run(
     must_look: bool,
     context: &Context,
 ) -> Result<Run, Error> {
-    let target = target::find(object, context).await?;
+    let mut target = target::find(object, context).await?;
     let key = signing::key(object, context).await?;
     let scope = Scope::read(object)?;
+    target.part = scope.part();
     let values = update::values(policies.iter().map(|policy| &**policy), &scope);
     let uid = object.metadata.uid.as_deref();
     let must_look = must_look || !context.scopes.is_known(uid, &scope);

@@ -41,15 +41,18 @@ pub(super) struct Place {
     owner: String,
     url: String,
     branch: String,
+    /// The folders that are fetched of it.
+    part: Vec<String>,
 }
 
 impl Place {
     /// Returns None for an object that no API server has made.
-    pub(super) fn new(uid: Option<&str>, url: &str, branch: &str) -> Option<Self> {
+    pub(super) fn new(uid: Option<&str>, url: &str, branch: &str, part: &[String]) -> Option<Self> {
         Some(Self {
             owner: uid?.to_owned(),
             url: url.to_owned(),
             branch: branch.to_owned(),
+            part: part.to_vec(),
         })
     }
 }
@@ -141,7 +144,7 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     fn place(owner: &str, branch: &str) -> Place {
-        Place::new(Some(owner), "https://h/r", branch).unwrap()
+        Place::new(Some(owner), "https://h/r", branch, &[]).unwrap()
     }
 
     #[test]
@@ -159,7 +162,11 @@ mod tests {
         assert_eq!(shelf.take(&place("a", "dev")), None);
         shelf.forget("b");
         assert_eq!(shelf.take(&place("b", "main")), None);
-        assert!(Place::new(None, "https://h/r", "main").is_none());
+        let part = ["apps".to_owned()];
+        let part = Place::new(Some("c"), "https://h/r", "main", &part).unwrap();
+        shelf.put(part, 4, MIB);
+        assert_eq!(shelf.take(&place("c", "main")), None, "a part is not all");
+        assert!(Place::new(None, "https://h/r", "main", &[]).is_none());
     }
 
     #[test]

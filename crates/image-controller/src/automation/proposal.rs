@@ -54,6 +54,9 @@ pub(super) async fn run(
     let mut target = target::find(object, context).await?;
     target.propose(object)?;
     let scope = Scope::read(object)?;
+    if spec.kustomizations.is_empty() {
+        target.part = scope.part(); // what is built may lie anywhere
+    }
     let groups = groups(object, policies, spec, &scope, &target.branch)?;
     let address = address(object, spec, &target)?;
     let work = Work {

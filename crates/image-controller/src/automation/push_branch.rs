@@ -126,6 +126,7 @@ impl Site<'_> {
             self.object.metadata.uid.as_deref(),
             target.remotes.url.as_str(),
             &format!("{:?}", target.checkout),
+            &target.part,
         );
         let kept = place.as_ref().and_then(|place| self.context.kept.take(place));
         let known = kept.as_ref().map(|kept| kept.checkout.resolved.revision.clone());

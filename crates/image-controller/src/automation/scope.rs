@@ -7,6 +7,8 @@ use api::image::ImageUpdateAutomation;
 use kube::ResourceExt as _;
 use yaml_setters::Unmarked;
 
+use super::update::cleaned;
+
 /// Annotation with the places where images are set without a marker: `containers`, `kustomizations`, `values`, by commas.
 pub(crate) const UNMARKED: &str = "windlass.dev/unmarked-images";
 /// Annotation with more paths than `spec.update.path`, separated by commas.
@@ -80,6 +82,15 @@ impl Scope {
             });
         }
         Ok(Self { paths, unmarked })
+    }
+
+    /// The folders and files that are looked at; none is the whole repository.
+    pub(super) fn part(&self) -> Vec<String> {
+        let part: Vec<_> = self.paths.iter().map(|path| cleaned(path)).collect();
+        match part.iter().any(String::is_empty) {
+            true => Vec::new(),
+            false => part,
+        }
     }
 }
 

@@ -5,10 +5,12 @@ use std::time::Duration;
 use api::image::{GitSpec, ImageUpdateAutomation};
 use api::source::{GitRepository, GitRepositoryRef, Source as _};
 use controller_kit::{ObjectKey, access_from};
+use git_client::sparse::Sparse;
 use remote_access::git::{self, Remotes, Ways};
 use tokio::time::Instant;
 
 use super::kept::Place;
+use super::update;
 use crate::context::Context;
 
 /// Why there is nothing to work on.
@@ -42,6 +44,8 @@ pub(crate) struct Target {
     /// Reference of a second push.
     pub(crate) second: Option<String>,
     pub(crate) options: Vec<String>,
+    /// Folders and files whose YAML is needed; none is the whole repository.
+    pub(crate) part: Vec<String>,
 }
 
 impl Target {
@@ -51,7 +55,14 @@ impl Target {
             object.metadata.uid.as_deref(),
             self.remotes.url.as_str(),
             &self.branch,
+            &self.part,
         )
+    }
+
+    /// What is fetched of a commit, if that is not all of it.
+    pub(super) fn sparse(&self) -> Option<Sparse> {
+        let is_part = !self.part.is_empty();
+        is_part.then(|| Sparse::new(&self.part).files(update::is_yaml))
     }
 
     /// Returns whether commits go to another branch than what is checked out.
@@ -151,6 +162,7 @@ pub(crate) async fn find(object: &ImageUpdateAutomation, context: &Context) -> R
         branch,
         second,
         options,
+        part: Vec::new(),
     })
 }
 

@@ -266,13 +266,13 @@ fn below<'p>(path: &'p str, folder: &str) -> Option<&'p str> {
     path.strip_prefix(folder)?.strip_prefix('/')
 }
 
-fn is_yaml(path: &str) -> bool {
+pub(super) fn is_yaml(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     name.ends_with(".yaml") || name.ends_with(".yml") || name == "Kustomization"
 }
 
-/// The path within the repository, from which none leads out.
-fn cleaned(path: &str) -> String {
+/// A path within the repository, from which none leads out.
+pub(super) fn cleaned(path: &str) -> String {
     let mut parts = Vec::new();
     for part in path.split('/') {
         match part {
