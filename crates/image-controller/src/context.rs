@@ -36,7 +36,7 @@ pub(crate) struct Context {
     pub(crate) clients: http::Clients,
     pub(crate) registries: oci_client::registry::Memory,
     pub(crate) meters: Meters,
-    /// Pauses that registries asked for.
+    /// Pauses that registries asked for, and the budget of each.
     pub(crate) pauses: Pauses,
     pub(crate) sigstore: oci_verify::SigstoreRoot,
     pub(crate) identities: Identities,

@@ -291,7 +291,7 @@ fn open(flags: &Flags, kit: &Kit, queues: &Queues, stores: Stores) -> anyhow::Re
         clients: transport::http::Clients::default(),
         registries: oci_client::registry::Memory::default(),
         meters,
-        pauses: Pauses::default(),
+        pauses: Pauses::new(flags.registry_qps),
         sigstore: flags.sigstore.root()?,
         identities: identities.locked(locked),
         ssh_algorithms: Algorithms::new(&flags.ssh_kex_algos, &flags.ssh_hostkey_algos)?,

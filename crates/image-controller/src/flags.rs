@@ -24,6 +24,10 @@ pub struct Flags {
     /// Maximum number of objects of each kind that are reconciled concurrently.
     #[arg(long, default_value_t = 4, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub concurrent: u16,
+    /// How many times per second one registry is asked for images, by all objects that reach it in the same way; as many at
+    /// once after a second without any. 0 sets no limit.
+    #[arg(long, default_value_t = 100, value_name = "N")]
+    pub registry_qps: u16,
     /// Directory in which the tags of images survive a restart. Without it all images are scanned again after a restart.
     #[arg(long, value_name = "PATH")]
     pub storage_path: Option<PathBuf>,

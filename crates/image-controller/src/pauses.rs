@@ -1,4 +1,5 @@
-//! Pauses that registries asked for (`Retry-After`): one for all objects that come to a host by the same way.
+//! Gentleness towards registries: pauses that they asked for (`Retry-After`), and a budget of requests. Both are shared by all
+//! objects that come to a host by the same way.
 //!
 //! A registry limits an account or an address, not an object. An object with a proxy, certificates or plain HTTP of its own
 //! shares with its namespace only: whoever owns the way could answer in the name of the host, and silence others.
@@ -12,8 +13,8 @@ use oci_client::credentials::Credentials;
 use oci_client::registry::Repository;
 use tokio::time::Instant;
 
-/// Pauses that are remembered; with more, those that are over are forgotten.
-const MAX_PAUSES: usize = 10_000;
+/// Ways that are remembered; with more, those that nothing waits for are forgotten.
+const MAX_WAYS: usize = 10_000;
 
 /// How a host is reached.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -38,36 +39,84 @@ impl Way {
     }
 }
 
-/// All pauses. Clones are handles to the same.
-#[derive(Clone, Default)]
-pub(crate) struct Pauses(Arc<Mutex<HashMap<Way, Instant>>>);
+/// What is known of one way.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    /// The end of the pause that was asked for.
+    until: Instant,
+    /// When the next turn is.
+    next: Instant,
+}
+
+/// All pauses, and whose turn it is. Clones are handles to the same.
+#[derive(Clone)]
+pub(crate) struct Pauses {
+    ways: Arc<Mutex<HashMap<Way, Known>>>,
+    /// Between two turns at one host; none is zero.
+    spacing: Duration,
+}
 
 impl Pauses {
+    /// So many turns a second at one host, and as many at once after a second of rest; 0 sets no limit.
+    pub(crate) fn new(turns_per_second: u16) -> Self {
+        let spacing = Duration::from_secs(1).checked_div(turns_per_second.into());
+        Self {
+            ways: Arc::default(),
+            spacing: spacing.unwrap_or_default(),
+        }
+    }
+
     /// Remembers that the host asked for a pause.
     pub(crate) fn pause(&self, way: Way, pause: Duration) {
-        let now = Instant::now();
-        let Some(until) = now.checked_add(pause) else {
+        let Some(until) = Instant::now().checked_add(pause) else {
             return;
         };
-        let mut pauses = self.locked();
-        if pauses.len() >= MAX_PAUSES {
-            pauses.retain(|_, until| *until > now);
-        }
-        if pauses.len() < MAX_PAUSES {
-            let known = pauses.entry(way).or_insert(until);
-            *known = until.max(*known);
-        }
+        self.with(way, |known| known.until = until.max(known.until));
     }
 
     /// How long the host wants to be left alone yet.
     pub(crate) fn rest(&self, way: &Way) -> Option<Duration> {
-        let until = *self.locked().get(way)?;
+        let until = self.locked().get(way)?.until;
         let rest = until.saturating_duration_since(Instant::now());
         (!rest.is_zero()).then_some(rest)
     }
 
-    fn locked(&self) -> MutexGuard<'_, HashMap<Way, Instant>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Waits for a turn at the host.
+    pub(crate) async fn turn(&self, way: Way) {
+        if self.spacing.is_zero() {
+            return;
+        }
+        let turn = self.with(way, |known| {
+            // What was not used in the last second may be used now.
+            let earliest = Instant::now().checked_sub(Duration::from_secs(1));
+            let turn = earliest.map_or(known.next, |earliest| known.next.max(earliest));
+            known.next = turn + self.spacing;
+            turn
+        });
+        if let Some(turn) = turn {
+            tokio::time::sleep_until(turn).await;
+        }
+    }
+
+    /// Changes what is known of a way. None if too many are known already, which is no reason to wait.
+    fn with<T>(&self, way: Way, change: impl FnOnce(&mut Known) -> T) -> Option<T> {
+        let now = Instant::now();
+        let mut ways = self.locked();
+        if ways.len() >= MAX_WAYS {
+            ways.retain(|_, known| known.until > now || known.next > now);
+        }
+        if ways.len() >= MAX_WAYS && !ways.contains_key(&way) {
+            return None;
+        }
+        let fresh = Known {
+            until: now,
+            next: now,
+        };
+        Some(change(ways.entry(way).or_insert(fresh)))
+    }
+
+    fn locked(&self) -> MutexGuard<'_, HashMap<Way, Known>> {
+        self.ways.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -98,7 +147,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn all_objects_of_one_way_share_a_pause() {
         _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-        let pauses = Pauses::default();
+        let pauses = Pauses::new(0);
         let account = || Some(Credentials::Basic("a".to_owned(), "b".to_owned()));
         pauses.pause(
             way("a", "ghcr.io/org/app", json!({}), None),
@@ -132,7 +181,7 @@ mod tests {
             json!({"proxySecretRef": {"name": "mine"}}),
             json!({"certSecretRef": {"name": "mine"}}),
         ] {
-            let pauses = Pauses::default();
+            let pauses = Pauses::new(0);
             let mine = || way("attacker", "ghcr.io/org/app", own.clone(), None);
             pauses.pause(mine(), Duration::from_secs(3600));
             assert!(pauses.rest(&mine()).is_some());
@@ -147,5 +196,30 @@ mod tests {
                 "{own}"
             );
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn turns_at_a_host_are_spaced_after_the_first_ones() {
+        _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        let pauses = Pauses::new(10);
+        let here = || way("a", "ghcr.io/org/app", json!({}), None);
+        let began = Instant::now();
+        for _ in 0..5 {
+            pauses.turn(here()).await;
+        }
+        assert_eq!(began.elapsed(), Duration::from_millis(400));
+        pauses.turn(way("b", "quay.io/org/app", json!({}), None)).await;
+        assert_eq!(began.elapsed(), Duration::from_millis(400), "another host");
+        // After a rest, ten come at once.
+        tokio::time::advance(Duration::from_secs(60)).await;
+        let began = Instant::now();
+        for _ in 0..11 {
+            pauses.turn(here()).await;
+        }
+        assert_eq!(began.elapsed(), Duration::ZERO);
+        pauses.turn(here()).await;
+        assert_eq!(began.elapsed(), Duration::from_millis(100));
+        Pauses::new(0).turn(here()).await;
+        assert_eq!(began.elapsed(), Duration::from_millis(100), "without a limit");
     }
 }

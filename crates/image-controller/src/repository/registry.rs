@@ -91,8 +91,12 @@ pub(crate) async fn repository(
         memory: context.registries.clone(),
         deadline,
     };
-    match context.pauses.rest(&Way::new(object, &remote)) {
-        None => Ok(remote),
+    let way = Way::new(object, &remote);
+    match context.pauses.rest(&way) {
+        None => {
+            context.pauses.turn(way).await;
+            Ok(remote)
+        }
         Some(rest) => {
             let until = Timestamp::now().saturating_add(rest).unwrap_or(Timestamp::MAX);
             Err(Error::Paused {
