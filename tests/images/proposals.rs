@@ -297,14 +297,20 @@ fn the_description_says_what_changes_in_objects() {
         assert_eq!(body.matches("```").count(), 2, "{body}");
         ensure!(!body.lines().any(|line| line.starts_with("@ana")), "{body}");
 
-        // What is newer is compared anew.
+        // What is newer is compared anew, and a description of one's own may have that alone.
+        let own = json!({"kustomizations": ["app"], "body": "Of {{ .Policy }}{{ .AutomationObject.Name }}:\n{{ .Objects }}"});
+        shop.review(&scene, own, json!({})).await?;
         scene.newer("web", "1.1.0").await?;
         let is_new = |object: &DynamicObject| text(object, "/status/observedPolicies/web/tag") == "1.1.0";
         scene.wait("ImageUpdateAutomation", "auto", is_new).await?;
         let request = shop.requests().await?.remove(0);
         let body = request["body"].as_str().unwrap_or_default();
         let line = format!("  spec.image: \"{image}:0.1.0\" → \"{image}:1.1.0\"\n");
-        ensure!(body.contains(&line), "{body}");
+        ensure!(body.contains(&line) && body.contains("Of auto:"), "{body}");
+        ensure!(
+            !body.contains("| from |") && !body.contains("built from"),
+            "{body}"
+        );
         Ok(())
     });
 }

@@ -80,7 +80,8 @@ pub struct PullRequestSpec {
     #[schemars(length(max = 4096))]
     pub title: Option<String>,
 
-    /// Go template of the description, in Markdown. By default a table of what changes, from what to what, and where.
+    /// Go template of the description, in Markdown. By default `{{ .Table }}{{ .Images }}{{ .Objects }}`: what changes from
+    /// what to what and where, the origin of the images, and the fields that change in objects of `kustomizations`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 65536))]
     pub body: Option<String>,

@@ -92,6 +92,19 @@ pub(crate) struct Data {
     /// By file.
     pub(crate) files: BTreeMap<String, Vec<Change>>,
     pub(crate) values: BTreeMap<String, String>,
+    /// For descriptions of pull requests.
+    pub(crate) parts: Option<Parts>,
+}
+
+/// What a description is made of, as Markdown.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Parts {
+    /// What changes where.
+    pub(crate) table: String,
+    /// Where the images come from.
+    pub(crate) images: String,
+    /// What changes in the objects of Kustomizations.
+    pub(crate) objects: String,
 }
 
 impl Data {
@@ -110,6 +123,7 @@ impl Data {
             values: git
                 .map(|git| git.commit.message_template_values.clone())
                 .unwrap_or_default(),
+            parts: None,
         }
     }
 }
@@ -234,6 +248,11 @@ impl Struct {
         ];
         if let Some(policy) = data.policy {
             fields.push(("Policy", policy.into()));
+        }
+        if let Some(parts) = data.parts {
+            fields.push(("Table", parts.table.into()));
+            fields.push(("Images", parts.images.into()));
+            fields.push(("Objects", parts.objects.into()));
         }
         Self::new(&DATA, fields)
     }
@@ -391,6 +410,7 @@ mod tests {
             ]
             .into(),
             values: [("cluster".to_owned(), "prod".to_owned())].into(),
+            ..Data::default()
         }
     }
 

@@ -169,7 +169,7 @@ fn branch_name(
     policy: Option<&str>,
     base: &str,
 ) -> Result<String, Error> {
-    let data = message::Data::new(object, policy, update::Files::default());
+    let data = message::Data::new(object, Some(policy.unwrap_or_default()), update::Files::default());
     let name = match &spec.branch {
         Some(template) => message::render(Some(template), &data)?.trim().to_owned(),
         None => {

@@ -11,7 +11,7 @@ use git_client::{ObjectId, Outcome};
 use jiff::{SignedDuration, Timestamp};
 
 use super::objects::{self, Trees};
-use super::origin;
+use super::origin::{self, Origin};
 use super::words;
 use super::work::{Group, Work};
 use crate::automation::branch::head::{self, Head};
@@ -111,10 +111,32 @@ impl Proposal<'_> {
         }))
     }
 
+    /// The parts of the description that it needs.
+    async fn parts(&self, files: &update::Files, trees: Option<Trees>) -> message::Parts {
+        let mut parts = message::Parts {
+            table: words::table(files),
+            ..message::Parts::default()
+        };
+        if self.needs(".Images") {
+            let origins = origin::find(&self.group.policies, files, self.work).await;
+            parts.images = origins.iter().map(Origin::text).collect();
+        }
+        if let Some(trees) = trees {
+            parts.objects = objects::find(trees, self.work).await.concat();
+        }
+        parts
+    }
+
+    /// Returns whether the description has a part, by its name in templates.
+    fn needs(&self, part: &str) -> bool {
+        let body = self.work.spec.body.as_deref();
+        body.is_none_or(|template| template.contains(part))
+    }
+
     /// The files that the description compares, if it compares any.
     fn trees(&self, kept: &Kept, changes: &git_client::edit::Changes) -> Option<Trees> {
         let spec = self.work.spec;
-        let is_wanted = spec.body.is_none() && !spec.kustomizations.is_empty();
+        let is_wanted = !spec.kustomizations.is_empty() && self.needs(".Objects");
         is_wanted.then(|| Trees {
             base: kept.checkout.pack.clone(),
             changes: changes.clone(),
@@ -340,24 +362,19 @@ impl Proposal<'_> {
         let Some((change, _)) = &self.wanted else {
             return Err(Error::Abandoned);
         };
-        let data = message::Data::new(self.work.object, self.group.policy.as_deref(), files);
-        let render = |template: &Option<String>| match template {
-            Some(template) => message::render(Some(template), &data).map(Some),
-            None => Ok(None),
-        };
-        let title = render(&spec.title)?.map(|title| words::first_line(&title));
+        let policy = self.group.policy.as_deref().unwrap_or_default();
+        let mut data = message::Data::new(self.work.object, Some(policy), files);
+        let title = spec.title.as_deref();
+        let title = title
+            .map(|title| message::render(Some(title), &data))
+            .transpose()?;
+        let title = title.map(|title| words::first_line(&title));
         let title = title.filter(|title| !title.is_empty());
+        data.parts = Some(self.parts(&data.files, trees).await);
         let automation = format!("{}/{}", data.namespace, data.name);
-        let body = match render(&spec.body)? {
-            Some(body) => body,
-            None => {
-                let origins = origin::find(&self.group.policies, &data.files, self.work).await;
-                let objects = match trees {
-                    Some(trees) => objects::find(trees, self.work).await,
-                    None => Vec::new(),
-                };
-                words::body(&data.files, &origins, &objects, &automation)
-            }
+        let body = match (&spec.body, &data.parts) {
+            (None, Some(parts)) => words::body(parts, &automation),
+            (body, _) => message::render(body.as_deref(), &data)?,
         };
         let title = title.unwrap_or_else(|| words::title(&data.files));
         Ok((title, words::bounded(body), change))

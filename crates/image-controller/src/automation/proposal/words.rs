@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use yaml_setters::Change;
 
-use super::origin::Origin;
+use crate::automation::message::Parts;
 
 /// Rows of the table; more are counted.
 const MAX_ROWS: usize = 100;
@@ -33,8 +33,19 @@ pub(super) fn title(files: &Files) -> String {
     }
 }
 
-/// The description: what changes, from what to what, and where; where the images come from; and what it alters in objects.
-pub(super) fn body(files: &Files, origins: &[Origin], objects: &[String], automation: &str) -> String {
+/// The description without a template.
+pub(super) fn body(parts: &Parts, automation: &str) -> String {
+    let Parts {
+        table,
+        images,
+        objects,
+    } = parts;
+    let by = format!("\nProposed by ImageUpdateAutomation {}.\n", code(automation));
+    [table, images, objects, &by].map(String::as_str).concat()
+}
+
+/// What changes, from what to what, and where.
+pub(super) fn table(files: &Files) -> String {
     let mut text = String::from("| from | to | object | file |\n|---|---|---|---|\n");
     let rows = files
         .iter()
@@ -53,14 +64,6 @@ pub(super) fn body(files: &Files, origins: &[Origin], objects: &[String], automa
     if count > MAX_ROWS {
         text.push_str(&format!("\nAnd {} more.\n", count - MAX_ROWS));
     }
-    for origin in origins {
-        text.push_str(&origin.text());
-    }
-    text.push_str(&objects.concat());
-    text.push_str(&format!(
-        "\nProposed by ImageUpdateAutomation {}.\n",
-        code(automation)
-    ));
     text
 }
 
@@ -137,14 +140,14 @@ mod tests {
     #[test]
     fn a_file_name_is_no_mark_up() {
         let hostile = "a`|\n@everyone ![](http://x)`.yaml";
-        let text = body(&files(&[(hostile, "w:1", "w:2")]), &[], &[], "apps/web");
+        let text = table(&files(&[(hostile, "w:1", "w:2")]));
         let row = text.lines().nth(2).unwrap();
         assert_eq!(
             row,
             "| `w:1` | `w:2` | `Deployment/web` | `a??@everyone ![](http://x)?.yaml:7` |"
         );
         let hostile: Vec<_> = (0..500).map(|_| ("f", "1", "2")).collect();
-        assert!(body(&files(&hostile), &[], &[], "a/b").contains("And 400 more."));
+        assert!(table(&files(&hostile)).contains("And 400 more."));
     }
 
     #[test]
