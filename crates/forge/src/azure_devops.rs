@@ -11,6 +11,7 @@ use crate::check::{Check, State as CheckState, Status};
 use crate::error::Error;
 use crate::exchange::Exchange;
 use crate::gitea::foreign;
+use crate::log;
 use crate::pull_request::{Draft, Merge, Method, PullRequest, State, time};
 
 /// Azure DevOps Server has had it since 2020.
@@ -69,6 +70,21 @@ struct Found {
 struct Commit {
     #[serde(rename = "commitId")]
     id: Option<String>,
+}
+
+/// How two commits differ, as far as it matters here.
+#[derive(Deserialize)]
+struct Difference {
+    #[serde(rename = "commonCommit")]
+    common: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Logged {
+    #[serde(rename = "commitId")]
+    id: String,
+    #[serde(default)]
+    comment: String,
 }
 
 #[derive(Deserialize)]
@@ -163,6 +179,33 @@ impl<'a> AzureDevOps<'a> {
         let own = found.value.into_iter().filter_map(|found| self.own(found));
         Ok(own
             .filter(|request| request.head == head && request.base == base)
+            .collect())
+    }
+
+    /// The commits of `new` down to what it has in common with `old`. Azure DevOps has no list of those that `old` lacks.
+    pub(crate) async fn commits(&self, old: &str, new: &str) -> Result<Vec<log::Commit>, Error> {
+        let query = [
+            VERSION,
+            ("baseVersion", old),
+            ("baseVersionType", "commit"),
+            ("targetVersion", new),
+            ("targetVersionType", "commit"),
+            ("$top", "1"),
+        ];
+        let difference: Difference = self.api.get(&self.path(&["diffs", "commits"]), &query).await?;
+        let Some(common) = difference.common else {
+            return Ok(Vec::new());
+        };
+        let query = [
+            VERSION,
+            ("searchCriteria.itemVersion.version", new),
+            ("searchCriteria.itemVersion.versionType", "commit"),
+            ("searchCriteria.$top", log::MOST),
+        ];
+        let found: List<Logged> = self.api.get(&self.path(&["commits"]), &query).await?;
+        let own = found.value.into_iter().take_while(|found| found.id != common);
+        Ok(own
+            .map(|found| log::Commit::new(found.id, &found.comment))
             .collect())
     }
 

@@ -166,17 +166,9 @@ impl<'a> Forge<'a> {
         merged.map_err(|error| error.within(&format!("failed to merge pull request {number}")))
     }
 
-    /// The commits that `new` has and `old` lacks, as the forge orders them, of which it may list a part. Azure DevOps is not
-    /// asked: there are none.
+    /// The commits that `new` has and `old` lacks, as the forge orders them, of which it may list a part.
     pub async fn commits(&self, old: &str, new: &str) -> Result<Vec<Commit>, Error> {
-        let commits = match &self.0 {
-            Repository::GitHub(at) => at.commits(old, new).await,
-            Repository::GitLab(at) => at.commits(old, new).await,
-            Repository::Gitea(at) => at.commits(old, new).await,
-            Repository::Bitbucket(at) => at.commits(old, new).await,
-            Repository::BitbucketServer(at) => at.commits(old, new).await,
-            Repository::AzureDevOps(_) => Ok(Vec::new()),
-        };
+        let commits = each!(self, at => at.commits(old, new).await);
         commits.map_err(|error| error.within("failed to list the commits between two"))
     }
 

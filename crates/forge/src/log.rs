@@ -14,6 +14,16 @@ pub struct Commit {
     pub subject: String,
 }
 
+impl Commit {
+    pub(crate) fn new(hash: String, message: &str) -> Self {
+        let subject = message.trim_start().lines().next().unwrap_or_default();
+        Self {
+            hash,
+            subject: subject.to_owned(),
+        }
+    }
+}
+
 /// A list of commits as a service gives it: a comparison, or a page of values at Bitbucket.
 #[derive(Deserialize)]
 pub(crate) struct Found {
@@ -43,11 +53,7 @@ impl Found {
                 .message
                 .or_else(|| found.commit?.message)
                 .unwrap_or_default();
-            let subject = message.trim_start().lines().next().unwrap_or_default();
-            Commit {
-                hash: found.hash,
-                subject: subject.to_owned(),
-            }
+            Commit::new(found.hash, &message)
         };
         self.commits.into_iter().map(own).collect()
     }
