@@ -5,6 +5,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
 
+#[path = "services/description.rs"]
+mod description;
+
 use std::sync::{Arc, Mutex};
 
 use forge::check::{State as CheckState, Status};
@@ -15,6 +18,8 @@ use futures::future::BoxFuture;
 use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
+use description::Description;
+
 const COMMIT: &str = "6dcb09b5b57875f334f61aebed695e2e4193db5e";
 
 /// What a service answers: method, path with query, body; None is 404.
@@ -24,6 +29,7 @@ type Service = fn(&str, &str, &Value) -> Option<(u16, Value)>;
 struct Scripted {
     service: Service,
     asked: Arc<Mutex<Vec<String>>>,
+    description: Option<Arc<Description>>,
 }
 
 impl Exchange for Scripted {
@@ -34,8 +40,13 @@ impl Exchange for Scripted {
         let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
         let text = format!("{} {url}", request.method);
         self.asked.lock().unwrap().push(text.clone());
+        let asked = body.clone();
         let (status, body) = (self.service)(request.method.as_str(), &url, &body)
             .unwrap_or_else(|| (404, json!({"message": format!("no such thing: {text} {body}")})));
+        if let Some(description) = &self.description {
+            let path = url.strip_prefix("https://api.github.com/repos/o/r/").unwrap();
+            description.check(request.method.as_str(), path, &asked, (status, &body));
+        }
         Box::pin(async move {
             Ok(Answer {
                 status: StatusCode::from_u16(status).unwrap(),
@@ -45,6 +56,11 @@ impl Exchange for Scripted {
             })
         })
     }
+}
+
+/// What the service publishes of itself, where it can be had.
+fn description(kind: Kind) -> Option<Arc<Description>> {
+    (kind == Kind::GitHub).then(|| Arc::new(Description::of_github()))
 }
 
 /// Has fields that must be there.
@@ -59,6 +75,7 @@ async fn play(kind: Kind, address: &str, username: &str, reviewer: &str, service
     let scripted = Scripted {
         service,
         asked: Arc::default(),
+        description: description(kind),
     };
     let login = Login {
         username: username.to_owned(),
@@ -487,6 +504,7 @@ async fn commits_between_two_are_listed() {
         let scripted = Scripted {
             service,
             asked: Arc::default(),
+            description: description(kind),
         };
         let login = Login {
             username: "bot".to_owned(),
