@@ -20,16 +20,16 @@ help: ## List the targets
 build: ## Build every binary (debug)
 	$(CARGO) build --workspace --bins --locked
 
-setup: ## Build all that tests and the demo need, and say what is being done: about 17 minutes on two cores, once
+setup: ## Build all that tests and the demo need, and say what is being done: about 21 minutes on two cores, once
 	@echo "1 of 3: debug build of the workspace (about 9 minutes on two cores)"
 	$(MAKE) --no-print-directory build
 	@echo "2 of 3: packages that tests need (names those that are missing)"
 	hack/install-test-packages
-	@echo "3 of 3: etcd, kube-apiserver and other tools from their Go modules, in ~/.cache/windlass (about 8 minutes)"
+	@echo "3 of 3: etcd, kube-apiserver, Gitea and other tools from their Go modules, in ~/.cache/windlass (about 12 minutes)"
 	$(XTASK) tools
 	@echo "done: make demo, make test"
 
-tools: build ## Build and install what tests and the demo speak to (once; about 8 minutes on 2 cores)
+tools: build ## Build and install what tests and the demo speak to (once; about 12 minutes on 2 cores)
 	hack/install-test-packages
 	$(XTASK) tools
 

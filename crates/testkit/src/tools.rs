@@ -19,7 +19,7 @@ use anyhow::Result;
 
 use folders::cache_directory;
 
-pub use gitea::{Gitea, gitea};
+pub use gitea::{Gitea, gitea, is_gitea_built};
 pub use helm::{helm, helm_3, run_helm};
 pub use package::{PACKAGES, Package};
 

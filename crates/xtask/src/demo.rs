@@ -2,11 +2,12 @@
 //!
 //! `world` starts the peers (or takes the cluster of `KUBECONFIG`) and our controllers. `witness` watches the real
 //! objects; every line that `story` prints is something that a watch has seen, with the time since its cause. The
-//! `chapters` cause things: a first sync, a commit, changes by hand. Each line has a time limit, and when one passes the
+//! `chapters` cause things: a first sync, a commit, changes by hand, a new image. Each line has a time limit, and when one passes the
 //! demo ends with what is missing, what was seen last and the end of the controllers' logs.
 
 mod chapters;
 mod ending;
+mod forge;
 pub(crate) mod registry_sign;
 mod story;
 mod witness;

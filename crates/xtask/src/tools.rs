@@ -23,6 +23,10 @@ pub(crate) fn run() -> Result<()> {
             }
         })?;
     }
+    if said.is_ok() && !tools::is_gitea_built()? {
+        said = writeln!(out, "building Gitea: about four minutes on two cores");
+    }
+    let gitea = tools::gitea()?;
     said?;
     for tool in tools::ALL {
         writeln!(out, "{:<24} {}", tool.name(), tools::path(*tool)?.display())?;
@@ -30,6 +34,7 @@ pub(crate) fn run() -> Result<()> {
     for package in tools::PACKAGES {
         writeln!(out, "{:<24} {}", package.name(), package.path()?.display())?;
     }
+    writeln!(out, "{:<24} {}", "gitea", gitea.program.display())?;
     writeln!(
         out,
         "all tools are there ({:.1} s)",

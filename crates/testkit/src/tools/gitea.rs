@@ -25,17 +25,29 @@ pub struct Gitea {
     pub files: PathBuf,
 }
 
+/// Returns whether [`gitea`] has nothing to build.
+pub fn is_gitea_built() -> Result<bool> {
+    let module = GoModule::read(&hack_directory().join("gitea"))?;
+    Ok(place(module.version(MODULE)?)?.program.exists())
+}
+
+/// Where a version of Gitea is or will be.
+fn place(version: &str) -> Result<Gitea> {
+    let folder = cache_directory()?.join(format!("gitea-{version}"));
+    Ok(Gitea {
+        program: folder.join("gitea"),
+        files: folder.join("files"),
+    })
+}
+
 /// Where Gitea is, once it is built, which takes four minutes on two cores and is done once.
 pub fn gitea() -> Result<Gitea> {
     let module = GoModule::read(&hack_directory().join("gitea"))?;
     let version = module.version(MODULE)?;
-    let folder = cache_directory()?.join(format!("gitea-{version}"));
-    let gitea = Gitea {
-        program: folder.join("gitea"),
-        files: folder.join("files"),
-    };
+    let gitea = place(version)?;
+    let folder = gitea.program.parent().context("Gitea has no folder")?;
     once::put(&gitea.program, |unfinished| {
-        let copy = tempfile::tempdir_in(&folder).context("failed to make a folder for Gitea's source")?;
+        let copy = tempfile::tempdir_in(folder).context("failed to make a folder for Gitea's source")?;
         let source = copy.path().join("source");
         run(Command::new("cp")
             .arg("-r")

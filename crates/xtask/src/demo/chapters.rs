@@ -1,8 +1,9 @@
-//! Chapters of the demo: a first sync, a commit, and changes by hand.
+//! Chapters of the demo: a first sync, a commit, changes by hand, and a new image.
 
 mod by_hand;
 mod commit;
 mod first_sync;
+mod image;
 mod steps;
 
 use anyhow::Result;
@@ -15,5 +16,6 @@ use super::world::World;
 pub(crate) async fn play(story: &mut Story, world: &World, witness: &mut Witness) -> Result<()> {
     first_sync::play(story, world, witness).await?;
     commit::play(story, world, witness).await?;
-    by_hand::play(story, world, witness).await
+    by_hand::play(story, world, witness).await?;
+    image::play(story, world, witness).await
 }

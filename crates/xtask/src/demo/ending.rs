@@ -9,18 +9,23 @@ use super::story::Story;
 use super::witness::{Known, Witness};
 use super::world::{World, short};
 
-const DELIVERIES: [&str; 4] = [
+const DELIVERIES: [&str; 8] = [
     "GitRepository/shop",
     "OCIRepository/reporter",
     "Kustomization/shop",
     "Kustomization/reporter",
+    "GitRepository/storefront",
+    "Kustomization/storefront",
+    "ImagePolicy/storefront",
+    "ImageUpdateAutomation/storefront",
 ];
-const MANAGED: [&str; 6] = [
+const MANAGED: [&str; 7] = [
     "ConfigMap/reporter-settings",
     "ConfigMap/shop-settings",
     "Deployment/reporter",
     "Deployment/shop",
     "Service/shop",
+    "ConfigMap/storefront",
     "ConfigMap/shop-banner",
 ];
 
@@ -89,6 +94,7 @@ fn hints(story: &mut Story, world: &World) -> Result<()> {
         format!("alias k='{} --namespace {namespace}'", kubectl.display()),
         String::new(),
         "k get gitrepositories,ocirepositories,kustomizations".to_owned(),
+        "k get imagerepositories,imagepolicies,imageupdateautomations".to_owned(),
         "k get deployments,configmaps,services --show-labels".to_owned(),
         "k get events --sort-by=.lastTimestamp".to_owned(),
         "k delete deployment shop    # comes back".to_owned(),
@@ -146,7 +152,7 @@ fn managed_row(known: &Known, subject: &str) -> Vec<String> {
 
 fn usage_rows(world: &World) -> Result<Vec<Vec<String>>> {
     let mut rows = Vec::new();
-    for controller in [&world.source_controller, &world.apply_controller] {
+    for controller in world.controllers() {
         let usage = controller.usage()?;
         let mebibytes = |bytes: u64| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
         rows.push(vec![

@@ -43,12 +43,12 @@ impl Story {
     pub(crate) fn seen(&self, at: Instant, subject: &str, verb: &str, detail: &str) -> Result<()> {
         let latency = seconds(at.saturating_duration_since(self.cause));
         let verb = self.paint("32", &format!("{verb:<10}"));
-        self.print(format!("{latency:>11}  {subject:<24} {verb} {detail}").trim_end())
+        self.print(format!("{latency:>11}  {subject:<32} {verb} {detail}").trim_end())
     }
 
     /// A step of the preparation that took `time`.
     pub(crate) fn prepared(&self, what: &str, time: Duration, detail: impl Display) -> Result<()> {
-        self.print(format!("{:>11}  {what:<24} {detail}", seconds(time)).trim_end())
+        self.print(format!("{:>11}  {what:<32} {detail}", seconds(time)).trim_end())
     }
 
     /// A line without a latency.

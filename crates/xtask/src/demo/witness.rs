@@ -17,10 +17,13 @@ use super::story::Story;
 use super::world::World;
 
 /// The kinds that appear in the story.
-const KINDS: [(&str, &str); 6] = [
+const KINDS: [(&str, &str); 9] = [
     ("source.toolkit.fluxcd.io/v1", "GitRepository"),
     ("source.toolkit.fluxcd.io/v1", "OCIRepository"),
     ("kustomize.toolkit.fluxcd.io/v1", "Kustomization"),
+    ("image.toolkit.fluxcd.io/v1", "ImageRepository"),
+    ("image.toolkit.fluxcd.io/v1", "ImagePolicy"),
+    ("image.toolkit.fluxcd.io/v1", "ImageUpdateAutomation"),
     ("apps/v1", "Deployment"),
     ("v1", "ConfigMap"),
     ("v1", "Service"),

@@ -1,4 +1,4 @@
-//! Everything that the story needs around it: cluster, definitions, Git repository, registry, our controllers.
+//! Everything that the story needs around it: cluster, definitions, Git repository, registry, Git service, our controllers.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -10,9 +10,10 @@ use testkit::controller::{Controller, ControllerOptions};
 use testkit::git::Repository;
 use testkit::tools::{self, Tool};
 use testkit::{
-    ControlPlane, GitServer, Options, Registry, artifact_access, install_crds, objects, wait_until_gone,
+    ControlPlane, GitServer, Options, Registry, artifact_access, install_all_crds, objects, wait_until_gone,
 };
 
+use super::forge::Forge;
 use super::registry_sign::Sign;
 use super::story::Story;
 
@@ -28,9 +29,11 @@ pub(crate) struct World {
     pub(crate) repository: Repository,
     pub(crate) registry: Registry,
     _sign: Sign,
+    pub(crate) forge: Forge,
     pub(crate) artifact_digest: String,
     pub(crate) apply_controller: Controller,
     pub(crate) source_controller: Controller,
+    pub(crate) image_controller: Controller,
     _git: GitServer,
     pub(crate) cluster: ControlPlane,
     /// True if the cluster is not ours, and must be left as it was.
@@ -50,7 +53,7 @@ impl World {
         let client = cluster.client();
 
         let started = Instant::now();
-        install_crds(&client).await?;
+        install_all_crds(&client).await?;
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
         objects::apply(&client, &namespace).await?;
         story.prepared(
@@ -75,6 +78,14 @@ impl World {
         );
         story.prepared("OCI artifact", started.elapsed(), detail)?;
 
+        let started = Instant::now();
+        let forge = Forge::start().await?;
+        story.prepared(
+            "Git service",
+            started.elapsed(),
+            format!("Gitea at {}", forge.gitea.url()),
+        )?;
+
         let options = ControllerOptions {
             namespace: NAMESPACE.to_owned(),
             ..ControllerOptions::default()
@@ -84,8 +95,12 @@ impl World {
         let source_controller = Controller::start_source(kubeconfig, options.clone()).await?;
         tell_controller(story, &source_controller, started)?;
         let started = Instant::now();
-        let apply_controller = Controller::start_apply(kubeconfig, &source_controller, options).await?;
+        let apply_controller =
+            Controller::start_apply(kubeconfig, &source_controller, options.clone()).await?;
         tell_controller(story, &apply_controller, started)?;
+        let started = Instant::now();
+        let image_controller = Controller::start_image(kubeconfig, options).await?;
+        tell_controller(story, &image_controller, started)?;
 
         let namespace = NAMESPACE.to_owned();
         let borrowed = borrowed.is_some();
@@ -95,25 +110,51 @@ impl World {
             repository,
             _sign: Sign::put_up(registry.address())?,
             registry,
+            forge,
             artifact_digest,
             apply_controller,
             source_controller,
+            image_controller,
             _git: git,
             cluster,
             borrowed,
         })
     }
 
+    /// All of ours.
+    pub(crate) fn controllers(&self) -> [&Controller; 3] {
+        [
+            &self.source_controller,
+            &self.apply_controller,
+            &self.image_controller,
+        ]
+    }
+
+    /// Name of an image in the demo's registry.
+    pub(crate) fn image(&self, name: &str) -> String {
+        format!("{}/{name}", self.registry.address())
+    }
+
+    /// Pushes an image with this tag.
+    pub(crate) async fn push_image(&self, name: &str, tag: &str) -> Result<()> {
+        let files = [("release", tag)];
+        self.registry
+            .push_files(name, &[tag], ARTIFACT_REVISION, &files)
+            .await
+            .map(drop)
+    }
+
     /// Fails when a process that we started has ended.
     pub(crate) fn check_running(&self) -> Result<()> {
         self.source_controller.check_running()?;
         self.apply_controller.check_running()?;
+        self.image_controller.check_running()?;
         self.cluster.check_running()
     }
 
     /// Describes the state for a person when something did not happen.
     pub(crate) fn describe_failure(&self) -> String {
-        let logs = [&self.source_controller, &self.apply_controller].map(|controller| {
+        let logs = self.controllers().map(|controller| {
             format!(
                 "the end of the log of {}:\n{}",
                 controller.name(),
@@ -138,6 +179,9 @@ impl World {
         let patience = Duration::from_secs(60);
         // Kustomizations first: their controller takes back what they made, and still has its sources then.
         let kinds = [
+            ("image.toolkit.fluxcd.io/v1", "ImageUpdateAutomation"),
+            ("image.toolkit.fluxcd.io/v1", "ImagePolicy"),
+            ("image.toolkit.fluxcd.io/v1", "ImageRepository"),
             ("kustomize.toolkit.fluxcd.io/v1", "Kustomization"),
             ("source.toolkit.fluxcd.io/v1", "GitRepository"),
             ("source.toolkit.fluxcd.io/v1", "OCIRepository"),
@@ -204,7 +248,15 @@ async fn build_tools(story: &Story, once: bool, borrowed: bool) -> Result<()> {
         story.note(&line)?;
     }
     build.await??;
-    story.prepared("tools", started.elapsed(), "control plane and registry are built")
+    if !tools::is_gitea_built()? {
+        story.note("building Gitea from its Go module, once: about four minutes on two cores")?;
+        tokio::task::spawn_blocking(tools::gitea).await??;
+    }
+    story.prepared(
+        "tools",
+        started.elapsed(),
+        "control plane, registry and Gitea are built",
+    )
 }
 
 async fn start_registry() -> Result<(Registry, String)> {
