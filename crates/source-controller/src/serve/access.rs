@@ -5,9 +5,7 @@
 //! controller costs one review per kind. What is asked for by digest is allowed through an object that holds it; the answer
 //! to a refused digest does not name that object.
 
-mod cache;
 mod members;
-mod review;
 
 use std::{collections::BTreeSet, net::IpAddr, sync::Arc};
 
@@ -18,12 +16,13 @@ use artifact::{
 use kube::Client;
 use tonic::{Status, metadata::MetadataMap};
 
-use self::{
-    members::Members,
-    review::{Caller, Error, GROUP, Reviews, Target},
-};
+use access_review::{Caller, Error, Reviews, Target};
+
+use self::members::Members;
 use super::limit::{Limiter, Permit};
 
+/// API group of the sources.
+const GROUP: &str = api::meta::SOURCE_GROUP;
 /// Kinds with artifacts, in lower case, and their resources.
 const RESOURCES: [(&str, &str); 6] = [
     ("bucket", "buckets"),
@@ -75,7 +74,7 @@ impl Access {
     /// Lets service accounts with tokens for the audience read what they may get, within a number of calls at once for each.
     pub fn guarded(client: Client, audience: String, calls: usize) -> Self {
         let guard = Guard {
-            reviews: Reviews::new(client, audience),
+            reviews: Reviews::for_audience(client, audience),
             members: Members::default(),
         };
         Self {
@@ -155,25 +154,14 @@ impl Admitted {
         let Some(resource) = resource(&object.kind) else {
             return Ok(false);
         };
-        let all = Target {
+        let target = Target {
+            group: GROUP,
             resource,
-            ..Target::default()
-        };
-        let namespace = Target {
             namespace: object.namespace.clone(),
-            ..all.clone()
-        };
-        let one = Target {
             name: object.name.clone(),
-            ..namespace.clone()
         };
-        for target in [all, namespace, one] {
-            let answer = guard.reviews.may_get(caller, target).await;
-            if answer.map_err(|error| status(&error))? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        let answer = guard.reviews.may_get(caller, &target).await;
+        answer.map_err(|error| status(&error))
     }
 
     /// Finds one of the objects that hold some content that the caller may get. Without a holder there is nothing.
@@ -246,10 +234,11 @@ impl Admitted {
         };
         for (_, resource) in RESOURCES {
             let all = Target {
+                group: GROUP,
                 resource,
                 ..Target::default()
             };
-            let answer = guard.reviews.may_get(caller, all).await;
+            let answer = guard.reviews.may_get_exactly(caller, all).await;
             if !answer.map_err(|error| status(&error))? {
                 return Ok(false);
             }

@@ -1,7 +1,9 @@
-//! The two questions to the API server: whose token is this, and may they get that source?
+//! The two questions to the API server: whose token is this, and may they get that object?
 //!
 //! Answers are kept for a moment, so that a permission which is withdrawn holds no longer than a minute. Tokens are kept by
 //! their digest only.
+
+mod cache;
 
 use std::{
     collections::BTreeMap,
@@ -19,10 +21,8 @@ use serde::{Deserialize, de::DeserializeOwned};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::Semaphore;
 
-use super::cache::Cache;
+use cache::Cache;
 
-/// API group of the sources.
-pub(super) const GROUP: &str = "source.toolkit.fluxcd.io";
 /// Callers and permissions that are known at a time; each takes some hundred bytes.
 const MOST_TOKENS: usize = 2048;
 const MOST_PERMISSIONS: usize = 16 * 1024;
@@ -34,24 +34,47 @@ const NO_HOLDS: Duration = Duration::from_secs(10);
 
 /// Caller, as the API server knows it.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub(super) struct Caller {
-    pub(super) username: String,
+pub struct Caller {
+    /// The user's name.
+    pub username: String,
     uid: String,
     groups: Vec<String>,
     extra: BTreeMap<String, Vec<String>>,
 }
 
-/// One source object, all of a kind in a namespace (no name), or all of a kind (no namespace).
+/// One object, all of a kind in a namespace (no name), or all of a kind (no namespace).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub(super) struct Target {
-    pub(super) resource: &'static str,
-    pub(super) namespace: String,
-    pub(super) name: String,
+pub struct Target {
+    /// API group of the kind.
+    pub group: &'static str,
+    /// The kind in the API's paths.
+    pub resource: &'static str,
+    /// Namespace; empty for all.
+    pub namespace: String,
+    /// Name; empty for all.
+    pub name: String,
+}
+
+impl Target {
+    /// All of the kind, all in the namespace, and the object, as far as they are named.
+    fn widest_first(&self) -> impl Iterator<Item = Self> {
+        let namespace = Self {
+            name: String::new(),
+            ..self.clone()
+        };
+        let all = Self {
+            namespace: String::new(),
+            ..namespace.clone()
+        };
+        let mut targets = vec![all, namespace, self.clone()];
+        targets.dedup();
+        targets.into_iter()
+    }
 }
 
 /// A question that has no answer.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Error {
+pub enum Error {
     /// The token is no one's, or meant for someone else.
     #[error("the token is not accepted: {0}")]
     Token(String),
@@ -75,9 +98,10 @@ pub(super) enum Error {
 type Known = Result<Arc<Caller>, String>;
 
 /// Asks, and remembers.
-pub(super) struct Reviews {
+pub struct Reviews {
     client: Client,
-    audience: String,
+    /// Tokens must be meant for it; None takes those for the API server.
+    audience: Option<String>,
     /// By the digest of the token.
     accepted: Cache<[u8; 32], Known>,
     permissions: Cache<(Arc<Caller>, Target), bool>,
@@ -85,7 +109,17 @@ pub(super) struct Reviews {
 }
 
 impl Reviews {
-    pub(super) fn new(client: Client, audience: String) -> Self {
+    /// For service accounts with tokens for an audience.
+    pub fn for_audience(client: Client, audience: String) -> Self {
+        Self::new(client, Some(audience))
+    }
+
+    /// For all whom the API server lets in.
+    pub fn for_users(client: Client) -> Self {
+        Self::new(client, None)
+    }
+
+    fn new(client: Client, audience: Option<String>) -> Self {
         Self {
             client,
             audience,
@@ -96,16 +130,24 @@ impl Reviews {
     }
 
     /// The owner of a token that is meant for us.
-    pub(super) async fn caller(&self, token: &str) -> Result<Arc<Caller>, Error> {
+    ///
+    /// # Errors
+    /// When it is not accepted, and when the API server does not say.
+    pub async fn caller(&self, token: &str) -> Result<Arc<Caller>, Error> {
+        let claims = Claims::from_token(token);
+        let left = claims.as_ref().map(|claims| claims.left(now()));
         // Anybody can send a hundred wrong tokens in a second; what is obviously wrong costs the API server nothing.
-        let claims = Claims::from_token(token)
-            .ok_or_else(|| Error::Token("it is no service account token".to_owned()))?;
-        claims.check(&self.audience, now()).map_err(Error::Token)?;
+        if let Some(audience) = &self.audience {
+            let claims = claims.ok_or_else(|| Error::Token("it is no service account token".to_owned()))?;
+            claims.check(audience, now()).map_err(Error::Token)?;
+        } else if left == Some(Duration::ZERO) {
+            return Err(Error::Token("it has expired".to_owned()));
+        }
         let key = Sha256::digest(token.as_bytes()).into();
         let known = self.accepted.get(key, async {
             let known = self.review_token(token).await?;
             let holds = if known.is_ok() {
-                YES_HOLDS.min(claims.left(now()))
+                YES_HOLDS.min(left.unwrap_or(YES_HOLDS))
             } else {
                 NO_HOLDS
             };
@@ -118,16 +160,36 @@ impl Reviews {
         let review = TokenReview {
             spec: TokenReviewSpec {
                 token: Some(token.to_owned()),
-                audiences: Some(vec![self.audience.clone()]),
+                audiences: self.audience.clone().map(|audience| vec![audience]),
             },
             ..TokenReview::default()
         };
         let answer: TokenReview = self.ask("TokenReview", &review).await?;
-        Ok(caller(answer.status.unwrap_or_default(), &self.audience))
+        Ok(caller(
+            answer.status.unwrap_or_default(),
+            self.audience.as_deref(),
+        ))
     }
 
-    /// Returns whether a caller may `get` the target.
-    pub(super) async fn may_get(&self, caller: &Arc<Caller>, target: Target) -> Result<bool, Error> {
+    /// Returns whether a caller may `get` an object, asked in the widest form first (the kind in the cluster, then in the
+    /// namespace, then the object): who may see much costs one review for each kind.
+    ///
+    /// # Errors
+    /// When the API server does not say.
+    pub async fn may_get(&self, caller: &Arc<Caller>, object: &Target) -> Result<bool, Error> {
+        for target in object.widest_first() {
+            if self.may_get_exactly(caller, target).await? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns whether a caller may `get` the target, as it is.
+    ///
+    /// # Errors
+    /// When the API server does not say.
+    pub async fn may_get_exactly(&self, caller: &Arc<Caller>, target: Target) -> Result<bool, Error> {
         let key = (caller.clone(), target.clone());
         let answer = self.permissions.get(key, async {
             let review = SubjectAccessReview {
@@ -163,18 +225,16 @@ impl Reviews {
 
 /// Reads a TokenReview. An API server that does not support audiences returns none: then the token is for
 /// itself.
-fn caller(status: TokenReviewStatus, audience: &str) -> Known {
+fn caller(status: TokenReviewStatus, audience: Option<&str>) -> Known {
     if status.authenticated != Some(true) {
         let reason = status.error.filter(|error| !error.is_empty());
         return Err(reason.unwrap_or_else(|| "the API server does not know it".to_owned()));
     }
-    if !status
-        .audiences
-        .unwrap_or_default()
-        .iter()
-        .any(|one| one == audience)
-    {
-        return Err(format!("it is not for the audience {audience:?}"));
+    if let Some(audience) = audience {
+        let audiences = status.audiences.unwrap_or_default();
+        if !audiences.iter().any(|one| one == audience) {
+            return Err(format!("it is not for the audience {audience:?}"));
+        }
     }
     let user = status.user.unwrap_or_default();
     let username = user.username.filter(|name| !name.is_empty());
@@ -194,7 +254,7 @@ fn question(caller: &Caller, target: &Target) -> SubjectAccessReviewSpec {
         extra: Some(caller.extra.clone()),
         resource_attributes: Some(ResourceAttributes {
             verb: Some("get".to_owned()),
-            group: Some(GROUP.to_owned()),
+            group: Some(target.group.to_owned()),
             version: Some("*".to_owned()),
             resource: Some(target.resource.to_owned()),
             namespace: Some(target.namespace.clone()),
@@ -306,7 +366,7 @@ mod tests {
             user: Some(user),
             error: None,
         };
-        let found = caller(good.clone(), "ours").unwrap();
+        let found = caller(good.clone(), Some("ours")).unwrap();
         assert_eq!(found.username, "system:serviceaccount:apps:reader");
         let foreign = TokenReviewStatus {
             audiences: Some(vec!["https://kubernetes.default.svc".to_owned()]),
@@ -325,7 +385,7 @@ mod tests {
             ..good
         };
         for status in [foreign, silent, nobody, refused, TokenReviewStatus::default()] {
-            assert!(caller(status.clone(), "ours").is_err(), "{status:?}");
+            assert!(caller(status.clone(), Some("ours")).is_err(), "{status:?}");
         }
     }
 }
