@@ -41,6 +41,7 @@ static FILES: &[(&str, &[u8])] = files![
     "files/monitoring/dashboards/artifacts.json",
     "files/monitoring/dashboards/controllers.json",
     "files/monitoring/dashboards/delivery.json",
+    "files/monitoring/dashboards/images.json",
     "files/monitoring/rules.yaml",
     "templates/NOTES.txt",
     "templates/_checks.tpl",
