@@ -105,8 +105,12 @@ pub async fn grow(objects: &dyn Objects, root: &Value, compact: bool) -> Vec<Nod
         .map(|child| (0, child))
         .collect::<Vec<_>>();
     while !level.is_empty() {
-        let read = stream::iter(level.iter().map(|(_, (id, version))| objects.any(id, version)));
-        let found: Vec<_> = read.buffered(AT_ONCE).collect().await;
+        // Made first: a closure over references does not live in a future that goes from thread to thread.
+        let reads: Vec<_> = level
+            .iter()
+            .map(|(_, (id, version))| objects.any(id, version))
+            .collect();
+        let found: Vec<_> = stream::iter(reads).buffered(AT_ONCE).collect().await;
         let mut next = Vec::new();
         for ((parent, (id, version)), object) in level.into_iter().zip(found) {
             let number = nodes.len();
