@@ -1,0 +1,346 @@
+//! All rows, the objects behind them, and the numbers of the last changes.
+//!
+//! A change has a number. Who follows changes is a number, too, and asks what changed since: they get the newest state of each
+//! row once, however often it changed, and hold no memory while they are slow.
+
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use delivery_graph::kind::Kind;
+use delivery_graph::object;
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+use tokio::sync::watch;
+use utoipa::ToSchema;
+
+use crate::row::{Key, Row};
+
+/// Changes whose numbers are known. Who is further behind begins again.
+const MAX_CHANGES: usize = 8192;
+
+/// The picture. Clones are handles to the same.
+#[derive(Clone)]
+pub struct Picture {
+    state: Arc<RwLock<State>>,
+    /// The number of the last change.
+    last: Arc<watch::Sender<u64>>,
+}
+
+#[derive(Default)]
+struct State {
+    entries: BTreeMap<Key, Entry>,
+    changes: VecDeque<(u64, Key)>,
+    clusters: BTreeMap<Arc<str>, Health>,
+}
+
+struct Entry {
+    row: Arc<Row>,
+    /// The object as JSON: a fifth of what it takes when it is parsed.
+    json: Box<[u8]>,
+}
+
+/// How a cluster can be seen.
+#[derive(Default)]
+struct Health {
+    /// Kinds that were not listed yet.
+    missing: HashSet<&'static str>,
+    /// Watches that fail, with why.
+    failing: BTreeMap<&'static str, String>,
+    /// Since when there has been a watch that fails, or none.
+    since: Option<Timestamp>,
+}
+
+/// A cluster, and whether what is known of it is up to date.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Cluster {
+    /// Its name.
+    #[schema(value_type = String)]
+    pub name: Arc<str>,
+    /// True once all kinds were listed.
+    pub complete: bool,
+    /// True while a watch fails: what is shown of it is as old as `since`.
+    pub away: bool,
+    /// Why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Since when it is away, or was there again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub since: Option<Timestamp>,
+}
+
+/// What changed since a number.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Changes {
+    /// The number is not known: all must be read again.
+    Reset,
+    /// The newest state of each row that changed, None if it is gone.
+    Rows(Vec<(Key, Option<Arc<Row>>)>),
+}
+
+impl Default for Picture {
+    fn default() -> Self {
+        // Numbers of a process that was before mean nothing now; they are lower.
+        let first = u64::try_from(Timestamp::now().as_millisecond()).unwrap_or_default();
+        Self {
+            state: Arc::default(),
+            last: Arc::new(watch::Sender::new(first)),
+        }
+    }
+}
+
+impl Picture {
+    /// Adds a cluster of which these kinds are going to be listed.
+    pub fn expect(&self, cluster: &Arc<str>, kinds: impl IntoIterator<Item = &'static Kind>) {
+        let missing = kinds.into_iter().map(|kind| kind.kind).collect();
+        let health = Health {
+            missing,
+            ..Health::default()
+        };
+        self.write().clusters.insert(cluster.clone(), health);
+    }
+
+    /// Puts in an object, or its newest state.
+    pub fn put(&self, cluster: &Arc<str>, kind: &'static Kind, object: &Value) {
+        let key = Key::new(cluster, kind, object::namespace(object), object::name(object));
+        let row = Row::new(cluster, kind, object);
+        let json = serde_json::to_vec(object).unwrap_or_default().into_boxed_slice();
+        let mut state = self.write();
+        let known = state.entries.get_mut(&key);
+        match known {
+            Some(known) if *known.row == row => known.json = json, // nothing that a row shows
+            Some(known) => {
+                known.row = Arc::new(row);
+                known.json = json;
+                self.changed(&mut state, key);
+            }
+            None => {
+                let row = Arc::new(row);
+                state.entries.insert(key.clone(), Entry { row, json });
+                self.changed(&mut state, key);
+            }
+        }
+    }
+
+    /// Takes out an object.
+    pub fn remove(&self, key: &Key) {
+        let mut state = self.write();
+        if state.entries.remove(key).is_some() {
+            self.changed(&mut state, key.clone());
+        }
+    }
+
+    /// Takes out what a new list of a kind does not have, and notes that it was listed.
+    pub fn listed(&self, cluster: &Arc<str>, kind: &'static Kind, found: &HashSet<Key>) {
+        let gone: Vec<Key> = {
+            let state = self.read();
+            let known = state.entries.keys();
+            let of_kind = known.filter(|key| key.kind() == kind && key.cluster == *cluster);
+            of_kind.filter(|key| !found.contains(*key)).cloned().collect()
+        };
+        gone.iter().for_each(|key| self.remove(key));
+        self.healthy(cluster, kind);
+    }
+
+    /// Notes that a watch works.
+    pub fn healthy(&self, cluster: &Arc<str>, kind: &'static Kind) {
+        let mut state = self.write();
+        let Some(health) = state.clusters.get_mut(cluster) else {
+            return;
+        };
+        health.missing.remove(kind.kind);
+        if health.failing.remove(kind.kind).is_some() && health.failing.is_empty() {
+            health.since = Some(Timestamp::now());
+        }
+    }
+
+    /// Notes that a watch fails.
+    pub fn failing(&self, cluster: &Arc<str>, kind: &'static Kind, problem: String) {
+        let mut state = self.write();
+        let Some(health) = state.clusters.get_mut(cluster) else {
+            return;
+        };
+        if health.failing.is_empty() {
+            health.since = Some(Timestamp::now());
+        }
+        health.failing.insert(kind.kind, problem);
+    }
+
+    /// All clusters, by name.
+    pub fn clusters(&self) -> Vec<Cluster> {
+        let state = self.read();
+        let clusters = state.clusters.iter();
+        clusters
+            .map(|(name, health)| Cluster {
+                name: name.clone(),
+                complete: health.missing.is_empty(),
+                away: !health.failing.is_empty(),
+                message: health.failing.values().next().cloned(),
+                since: health.since,
+            })
+            .collect()
+    }
+
+    /// All rows in their order, and the number of the last change that they have.
+    pub fn rows(&self) -> (u64, Vec<(Key, Arc<Row>)>) {
+        let state = self.read();
+        let rows = state.entries.iter();
+        let rows = rows
+            .map(|(key, entry)| (key.clone(), entry.row.clone()))
+            .collect();
+        (*self.last.borrow(), rows)
+    }
+
+    /// An object, whole.
+    pub fn object(&self, key: &Key) -> Option<Value> {
+        let state = self.read();
+        serde_json::from_slice(&state.entries.get(key)?.json).ok()
+    }
+
+    /// The objects of a kind in a cluster.
+    pub fn objects(&self, cluster: &Arc<str>, kind: &'static Kind) -> Vec<(Key, Value)> {
+        let state = self.read();
+        let of_kind = state.entries.iter();
+        let of_kind = of_kind.filter(|(key, _)| key.kind() == kind && key.cluster == *cluster);
+        of_kind
+            .filter_map(|(key, entry)| Some((key.clone(), serde_json::from_slice(&entry.json).ok()?)))
+            .collect()
+    }
+
+    /// Tells of each new number; what changed is asked for by [`changes_since`](Self::changes_since).
+    pub fn subscribe(&self) -> watch::Receiver<u64> {
+        self.last.subscribe()
+    }
+
+    /// What changed after a number, and the number up to which that is.
+    pub fn changes_since(&self, number: u64) -> (u64, Changes) {
+        let state = self.read();
+        let last = *self.last.borrow();
+        let first_known = state.changes.front().map_or(last + 1, |(first, _)| *first);
+        if number > last || number + 1 < first_known {
+            return (last, Changes::Reset);
+        }
+        let new = state.changes.iter().rev().take_while(|(at, _)| *at > number);
+        let keys: HashSet<&Key> = new.map(|(_, key)| key).collect();
+        let mut rows: Vec<_> = keys
+            .into_iter()
+            .map(|key| (key.clone(), state.entries.get(key).map(|entry| entry.row.clone())))
+            .collect();
+        rows.sort_by(|(a, _), (b, _)| a.cmp(b));
+        (last, Changes::Rows(rows))
+    }
+
+    fn changed(&self, state: &mut State, key: Key) {
+        let mut number = 0;
+        self.last.send_modify(|last| {
+            *last += 1;
+            number = *last;
+        });
+        if state.changes.len() == MAX_CHANGES {
+            state.changes.pop_front();
+        }
+        state.changes.push_back((number, key));
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use delivery_graph::kind;
+    use serde_json::json;
+
+    use super::*;
+
+    fn put(picture: &Picture, name: &str, revision: &str) -> Key {
+        let kind = kind::exact("Kustomization").unwrap();
+        let cluster = "here".into();
+        let object = json!({
+            "apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
+            "metadata": {"name": name, "namespace": "shop"}, "status": {"lastAppliedRevision": revision},
+        });
+        picture.put(&cluster, kind, &object);
+        Key::new(&cluster, kind, "shop", name)
+    }
+
+    fn names(changes: &Changes) -> Vec<(String, bool)> {
+        let Changes::Rows(rows) = changes else {
+            return vec![("reset".to_owned(), true)];
+        };
+        let rows = rows.iter();
+        rows.map(|(key, row)| (key.name.to_string(), row.is_some()))
+            .collect()
+    }
+
+    #[test]
+    fn who_follows_gets_the_newest_of_each_row_once() {
+        let picture = Picture::default();
+        let (start, rows) = picture.rows();
+        assert!(rows.is_empty());
+        let a = put(&picture, "a", "1");
+        for revision in 0..10 {
+            put(&picture, "b", &revision.to_string());
+        }
+        let (last, changes) = picture.changes_since(start);
+        assert_eq!(last, start + 11);
+        assert_eq!(names(&changes), [("a".to_owned(), true), ("b".to_owned(), true)]);
+        let Changes::Rows(rows) = changes else { panic!() };
+        assert_eq!(&*rows[1].1.as_ref().unwrap().revision, "9");
+        picture.remove(&a);
+        picture.remove(&a);
+        let (end, changes) = picture.changes_since(last);
+        assert_eq!(names(&changes), [("a".to_owned(), false)]);
+        assert_eq!(picture.changes_since(end), (end, Changes::Rows(Vec::new())));
+        put(&picture, "b", "9");
+        assert_eq!(
+            *picture.subscribe().borrow(),
+            end,
+            "nothing that a row shows has changed"
+        );
+    }
+
+    #[test]
+    fn a_number_that_is_not_known_begins_again() {
+        let picture = Picture::default();
+        let (start, _) = picture.rows();
+        assert_eq!(
+            picture.changes_since(start + 1).1,
+            Changes::Reset,
+            "of the future"
+        );
+        assert_eq!(picture.changes_since(0).1, Changes::Reset, "of a process before");
+        for revision in 0..=MAX_CHANGES {
+            put(&picture, "a", &revision.to_string());
+        }
+        assert_eq!(picture.changes_since(start).1, Changes::Reset, "too far behind");
+        assert_ne!(picture.changes_since(start + 1).1, Changes::Reset);
+    }
+
+    #[test]
+    fn a_new_list_takes_out_what_is_gone() {
+        let picture = Picture::default();
+        let (here, kind) = ("here".into(), kind::exact("Kustomization").unwrap());
+        picture.expect(&here, [kind]);
+        assert!(!picture.clusters()[0].complete);
+        put(&picture, "a", "1");
+        let b = put(&picture, "b", "1");
+        picture.failing(&here, kind, "refused".to_owned());
+        assert!(picture.clusters()[0].away);
+        picture.listed(&here, kind, &HashSet::from([b.clone()]));
+        let (_, rows) = picture.rows();
+        assert_eq!(rows.iter().map(|(key, _)| key).collect::<Vec<_>>(), [&b]);
+        let cluster = picture.clusters().remove(0);
+        assert!(cluster.complete && !cluster.away && cluster.since.is_some());
+        assert_eq!(picture.object(&b).unwrap()["metadata"]["name"], "b");
+        assert_eq!(picture.objects(&here, kind).len(), 1);
+        assert!(picture.objects(&"there".into(), kind).is_empty());
+    }
+}

@@ -1,0 +1,423 @@
+//! Filters, pages and counts of rows. Pure.
+//!
+//! Rows come cut to what the caller may see, so that nothing of what they may not see is counted.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cel_expression::Expression;
+use delivery_graph::kind;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use utoipa::{IntoParams, ToSchema};
+
+use crate::row::{Key, Row, Status};
+
+/// Rows of a page if nothing else is asked for, and at most.
+const USUAL_LIMIT: usize = 50;
+const MAX_LIMIT: usize = 500;
+/// Bytes of any one parameter.
+const MAX_PARAMETER: usize = 2048;
+/// Values of a facet; of more, the most frequent.
+const MAX_FACET: usize = 50;
+
+/// What is asked for. All that is given must hold; of a list, one value.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct Parameters {
+    /// Kinds, as `Kustomization`, `ks` or `kustomizations`, separated by commas.
+    pub kind: String,
+    /// Clusters, separated by commas.
+    pub cluster: String,
+    /// Namespaces, separated by commas.
+    pub namespace: String,
+    /// `Ready`, `Failed`, `InProgress`, `Suspended` or `Unknown`, separated by commas.
+    pub status: String,
+    /// Labels as `key=value`, or `key` for any value, separated by commas; all must be there.
+    pub label: String,
+    /// What it is made of: `GitRepository/namespace/name`.
+    pub source: String,
+    /// Beginning of the revision, or of its commit or digest.
+    pub revision: String,
+    /// Text in the name, the message or the revision, in any case of letters.
+    pub text: String,
+    /// CEL expression over `row`, whose fields are those of the answer, such as `row.name.startsWith('web') && row.status != 'Ready'`.
+    pub filter: String,
+    /// Rows of the page: 50 by default, 500 at most.
+    pub limit: Option<usize>,
+    /// `next` of the page before.
+    pub after: String,
+}
+
+/// Parameters that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{parameter}: {problem}")]
+pub struct Error {
+    parameter: &'static str,
+    problem: String,
+}
+
+/// A question that was understood.
+#[derive(Debug)]
+pub struct Query {
+    kinds: Vec<&'static str>,
+    clusters: Vec<String>,
+    namespaces: Vec<String>,
+    statuses: Vec<Status>,
+    labels: Vec<(String, Option<String>)>,
+    source: String,
+    revision: String,
+    text: String,
+    filter: Option<Expression>,
+    limit: usize,
+    after: Option<Key>,
+}
+
+/// A page of rows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Page {
+    /// The rows, in their order.
+    #[schema(value_type = Vec<Row>)]
+    pub items: Vec<Arc<Row>>,
+    /// `after` for the next page; absent on the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+    /// Rows of all pages.
+    pub total: usize,
+    /// How many rows of all pages have which value: by `status`, `kind`, `namespace` and `cluster`.
+    pub facets: BTreeMap<&'static str, BTreeMap<String, usize>>,
+    /// The number of the last change that this page has, for a stream that goes on from here.
+    pub change: u64,
+}
+
+impl Query {
+    /// Reads the parameters.
+    ///
+    /// # Errors
+    /// With the parameter that cannot be used, and why.
+    pub fn read(parameters: &Parameters) -> Result<Self, Error> {
+        let Parameters {
+            kind,
+            cluster,
+            namespace,
+            status,
+            label,
+            source,
+            revision,
+            text,
+            filter,
+            limit,
+            after,
+        } = parameters;
+        for (parameter, value) in [
+            ("kind", kind),
+            ("cluster", cluster),
+            ("namespace", namespace),
+            ("status", status),
+            ("label", label),
+            ("source", source),
+            ("revision", revision),
+            ("text", text),
+            ("filter", filter),
+            ("after", after),
+        ] {
+            if value.len() > MAX_PARAMETER {
+                let problem = format!("it is longer than {MAX_PARAMETER} bytes");
+                return Err(Error { parameter, problem });
+            }
+        }
+        let kinds = words(kind).map(|word| {
+            let known = kind::named(word).map(|kind| kind.kind);
+            known.ok_or_else(|| unknown("kind", word, "a kind of Flux or Windlass"))
+        });
+        let statuses = words(status).map(|word| {
+            let known = serde_json::from_value(json!(word));
+            known.map_err(|_| unknown("status", word, "Ready, Failed, InProgress, Suspended or Unknown"))
+        });
+        let labels = words(label).map(|word| match word.split_once('=') {
+            Some((key, value)) => (key.to_owned(), Some(value.to_owned())),
+            None => (word.to_owned(), None),
+        });
+        let filter = match filter.as_str() {
+            "" => None,
+            text => Some(
+                Expression::parse_with_variables(text, &["row"]).map_err(|error| Error {
+                    parameter: "filter",
+                    problem: error.to_string(),
+                })?,
+            ),
+        };
+        let limit = limit.unwrap_or(USUAL_LIMIT);
+        if limit == 0 || limit > MAX_LIMIT {
+            let problem = format!("it must be from 1 to {MAX_LIMIT}");
+            return Err(Error {
+                parameter: "limit",
+                problem,
+            });
+        }
+        let after = match after.as_str() {
+            "" => None,
+            text => Some(Key::parse(text).ok_or_else(|| unknown("after", text, "the `next` of a page"))?),
+        };
+        let owned = |text| words(text).map(str::to_owned).collect();
+        Ok(Self {
+            kinds: kinds.collect::<Result<_, _>>()?,
+            clusters: owned(cluster),
+            namespaces: owned(namespace),
+            statuses: statuses.collect::<Result<_, _>>()?,
+            labels: labels.collect(),
+            source: source.clone(),
+            revision: revision.clone(),
+            text: text.to_lowercase(),
+            filter,
+            limit,
+            after,
+        })
+    }
+
+    /// Returns whether a row of this key may be an answer, now or at another time.
+    pub fn concerns(&self, key: &Key) -> bool {
+        let any = |list: &[String], value: &str| list.is_empty() || list.iter().any(|one| one == value);
+        (self.kinds.is_empty() || self.kinds.contains(&key.kind().kind))
+            && any(&self.clusters, &key.cluster)
+            && any(&self.namespaces, &key.namespace)
+    }
+
+    /// Returns whether a row may be an answer, by what costs nothing to ask: who may see it need not be asked of others.
+    pub fn may_match(&self, row: &Row) -> bool {
+        let any = |list: &[String], value: &str| list.is_empty() || list.iter().any(|one| one == value);
+        (self.kinds.is_empty() || self.kinds.contains(&row.kind))
+            && any(&self.clusters, &row.cluster)
+            && any(&self.namespaces, &row.namespace)
+            && (self.statuses.is_empty() || self.statuses.contains(&row.status))
+            && self.labels.iter().all(|(key, wanted)| {
+                let found = row.labels.get(key.as_str());
+                found.is_some_and(|found| wanted.as_deref().is_none_or(|wanted| wanted == &**found))
+            })
+            && (self.source.is_empty() || *self.source == *row.source)
+            && self.has_revision(row)
+            && self.has_text(row)
+    }
+
+    /// Returns whether a row is an answer.
+    ///
+    /// # Errors
+    /// When the filter cannot be evaluated for it.
+    pub fn matches(&self, row: &Row) -> Result<bool, Error> {
+        if !self.may_match(row) {
+            return Ok(false);
+        }
+        let Some(filter) = &self.filter else {
+            return Ok(true);
+        };
+        let told = filter.evaluate_boolean(&json!({"row": row}));
+        told.map_err(|error| Error {
+            parameter: "filter",
+            problem: format!("{}/{}/{}: {error}", row.kind, row.namespace, row.name),
+        })
+    }
+
+    /// The page that was asked for, of rows that the caller may see, in their order.
+    ///
+    /// # Errors
+    /// When the filter cannot be evaluated for a row.
+    pub fn page(&self, change: u64, rows: Vec<(Key, Arc<Row>)>) -> Result<Page, Error> {
+        let mut page = Page {
+            items: Vec::new(),
+            next: None,
+            total: 0,
+            facets: BTreeMap::new(),
+            change,
+        };
+        let mut last = None;
+        for (key, row) in rows {
+            if !self.matches(&row)? {
+                continue;
+            }
+            page.total += 1;
+            for (facet, value) in [
+                ("status", format!("{:?}", row.status)),
+                ("kind", row.kind.to_owned()),
+                ("namespace", row.namespace.to_string()),
+                ("cluster", row.cluster.to_string()),
+            ] {
+                *page.facets.entry(facet).or_default().entry(value).or_default() += 1;
+            }
+            if self.after.as_ref().is_some_and(|after| key <= *after) {
+                continue;
+            }
+            if page.items.len() < self.limit {
+                page.items.push(row);
+                last = Some(key);
+            } else if page.next.is_none() {
+                page.next = last.as_ref().map(Key::to_string);
+            }
+        }
+        page.facets.values_mut().for_each(keep_most_frequent);
+        Ok(page)
+    }
+
+    fn has_revision(&self, row: &Row) -> bool {
+        let revision = &*row.revision;
+        let digest = revision.rsplit_once(':').map_or("", |(_, digest)| digest);
+        self.revision.is_empty()
+            || revision.starts_with(&self.revision)
+            || (!digest.is_empty() && digest.starts_with(&self.revision))
+    }
+
+    fn has_text(&self, row: &Row) -> bool {
+        let mut texts = [&row.name, &row.message, &row.revision].into_iter();
+        self.text.is_empty() || texts.any(|text| text.to_lowercase().contains(&self.text))
+    }
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(str::trim).filter(|word| !word.is_empty())
+}
+
+fn unknown(parameter: &'static str, word: &str, expected: &str) -> Error {
+    let shown: String = word.chars().filter(|c| !c.is_control()).take(60).collect();
+    let problem = format!("'{shown}' is not {expected}");
+    Error { parameter, problem }
+}
+
+fn keep_most_frequent(facet: &mut BTreeMap<String, usize>) {
+    if facet.len() <= MAX_FACET {
+        return;
+    }
+    let mut counts: Vec<usize> = facet.values().copied().collect();
+    counts.sort_unstable_by(|a, b| b.cmp(a));
+    let least = counts[MAX_FACET - 1];
+    facet.retain(|_, count| *count >= least);
+    while facet.len() > MAX_FACET {
+        let last = facet.iter().rev().find(|(_, count)| **count == least);
+        let Some(name) = last.map(|(name, _)| name.clone()) else {
+            return;
+        };
+        facet.remove(&name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(kind: &str, namespace: &str, name: &str, status: &str) -> (Key, Arc<Row>) {
+        let kind = kind::exact(kind).unwrap();
+        let object = json!({
+            "apiVersion": format!("{}/{}", kind.group, kind.version), "kind": kind.kind,
+            "metadata": {"name": name, "namespace": namespace, "labels": {"team": namespace}},
+            "spec": {"sourceRef": {"kind": "GitRepository", "name": "repo"}},
+            "status": {
+                "lastAppliedRevision": "main@sha1:abc123",
+                "conditions": [{"type": "Ready", "status": status, "reason": "R", "message": format!("It is {status}")}],
+            },
+        });
+        let cluster = "here".into();
+        let key = Key::new(&cluster, kind, namespace, name);
+        (key, Arc::new(Row::new(&cluster, kind, &object)))
+    }
+
+    fn rows() -> Vec<(Key, Arc<Row>)> {
+        let mut rows = vec![
+            row("Kustomization", "shop", "web", "True"),
+            row("Kustomization", "shop", "api", "False"),
+            row("Kustomization", "bank", "ledger", "True"),
+            row("GitRepository", "shop", "repo", "True"),
+        ];
+        rows.sort_by(|(a, _), (b, _)| a.cmp(b));
+        rows
+    }
+
+    fn names(parameters: Parameters) -> Vec<String> {
+        let page = Query::read(&parameters).unwrap().page(1, rows()).unwrap();
+        page.items.iter().map(|row| row.name.to_string()).collect()
+    }
+
+    fn of(change: impl FnOnce(&mut Parameters)) -> Parameters {
+        let mut parameters = Parameters::default();
+        change(&mut parameters);
+        parameters
+    }
+
+    #[test]
+    fn all_that_is_given_must_hold() {
+        assert_eq!(names(Parameters::default()), ["repo", "ledger", "api", "web"]);
+        assert_eq!(names(of(|p| p.kind = "ks".into())), ["ledger", "api", "web"]);
+        assert_eq!(names(of(|p| p.kind = "git, HelmRelease".into())), ["repo"]);
+        assert_eq!(names(of(|p| p.namespace = "bank,none".into())), ["ledger"]);
+        assert_eq!(names(of(|p| p.cluster = "there".into())), [""; 0]);
+        assert_eq!(
+            names(of(|p| p.label = "team=shop,team".into())),
+            ["repo", "api", "web"]
+        );
+        assert_eq!(
+            names(of(|p| p.source = "GitRepository/bank/repo".into())),
+            ["ledger"]
+        );
+        for revision in ["main@", "abc", "main@sha1:abc123"] {
+            assert_eq!(names(of(|p| p.revision = revision.into())).len(), 3, "{revision}");
+        }
+        assert_eq!(names(of(|p| p.revision = "bc".into())), [""; 0]);
+        assert_eq!(names(of(|p| p.text = "LEDG".into())), ["ledger"]);
+        assert_eq!(names(of(|p| p.text = "it is false".into())), ["api"]);
+        let filter = "row.namespace == 'shop' && row.kind == 'Kustomization' && !row.name.startsWith('w')";
+        assert_eq!(names(of(|p| p.filter = filter.into())), ["api"]);
+    }
+
+    #[test]
+    fn pages_go_on_after_the_last_row() {
+        let mut after = String::new();
+        let mut seen = Vec::new();
+        for expected in [2, 2] {
+            let parameters = of(|p| {
+                p.limit = Some(2);
+                p.after.clone_from(&after);
+            });
+            let page = Query::read(&parameters).unwrap().page(7, rows()).unwrap();
+            assert_eq!((page.items.len(), page.total, page.change), (expected, 4, 7));
+            seen.extend(page.items.iter().map(|row| row.name.to_string()));
+            after = page.next.unwrap_or_default();
+        }
+        assert_eq!(after, "");
+        assert_eq!(seen, ["repo", "ledger", "api", "web"]);
+    }
+
+    #[test]
+    fn facets_count_all_pages() {
+        let page = Query::read(&of(|p| p.limit = Some(1)))
+            .unwrap()
+            .page(1, rows())
+            .unwrap();
+        assert_eq!(page.facets["namespace"]["shop"], 3);
+        assert_eq!(page.facets["kind"]["Kustomization"], 3);
+        let mut many: BTreeMap<String, usize> = (0..200).map(|n| (n.to_string(), 1)).collect();
+        many.insert("often".to_owned(), 9);
+        keep_most_frequent(&mut many);
+        assert_eq!((many.len(), many["often"]), (MAX_FACET, 9));
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_named() {
+        let told = |parameters| Query::read(&parameters).unwrap_err().to_string();
+        assert_eq!(
+            told(of(|p| p.kind = "pods".into())),
+            "kind: 'pods' is not a kind of Flux or Windlass"
+        );
+        assert!(told(of(|p| p.status = "Fine".into())).starts_with("status: 'Fine' is not"));
+        assert!(told(of(|p| p.after = "x".into())).starts_with("after: "));
+        assert!(told(of(|p| p.filter = "row.name ==".into())).starts_with("filter: "));
+        assert!(told(of(|p| p.filter = "object.name == ''".into())).starts_with("filter: "));
+        assert!(told(of(|p| p.text = "x".repeat(3000))).starts_with("text: it is longer"));
+        assert!(told(of(|p| p.limit = Some(501))).starts_with("limit: "));
+        let query = Query::read(&of(|p| p.filter = "row.nothing == 1".into())).unwrap();
+        assert!(
+            query
+                .page(1, rows())
+                .unwrap_err()
+                .to_string()
+                .contains("/shop/repo")
+        );
+    }
+}

@@ -1,0 +1,224 @@
+//! What lists, filters and streams show of an object. Pure.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use delivery_graph::kind::{self, Kind};
+use delivery_graph::{object, one_line, tree};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+/// Characters of a message; the object has the rest.
+const MAX_MESSAGE: usize = 300;
+/// Labels that are kept.
+const MAX_LABELS: usize = 32;
+
+/// Where an object is. Rows are in this order: kinds as the data moves, then by namespace, name and cluster.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// Index in [`kind::ALL`].
+    kind: u8,
+    /// Namespace of the object.
+    pub namespace: Box<str>,
+    /// Name of the object.
+    pub name: Box<str>,
+    /// The cluster that it is in.
+    pub cluster: Arc<str>,
+}
+
+impl Key {
+    /// The key of an object.
+    pub fn new(cluster: &Arc<str>, kind: &'static Kind, namespace: &str, name: &str) -> Self {
+        let index = kind::ALL.iter().position(|one| one == kind).unwrap_or_default();
+        Self {
+            kind: u8::try_from(index).unwrap_or(u8::MAX),
+            namespace: namespace.into(),
+            name: name.into(),
+            cluster: cluster.clone(),
+        }
+    }
+
+    /// The kind of the object.
+    pub fn kind(&self) -> &'static Kind {
+        let index = usize::from(self.kind);
+        &kind::ALL[index.min(kind::ALL.len() - 1)]
+    }
+
+    /// Reads what [`to_string`](ToString::to_string) wrote: `Kind/namespace/name/cluster`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.splitn(4, '/');
+        let (kind, namespace, name) = (parts.next()?, parts.next()?, parts.next()?);
+        let cluster = parts.next()?.into();
+        Some(Self::new(&cluster, kind::exact(kind)?, namespace, name))
+    }
+}
+
+impl std::fmt::Display for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            namespace,
+            name,
+            cluster,
+            ..
+        } = self;
+        write!(f, "{}/{namespace}/{name}/{cluster}", self.kind().kind)
+    }
+}
+
+/// How an object is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+pub enum Status {
+    /// It is not as it should be, and its controller says why.
+    Failed,
+    /// Its controller is at work on it, or waits for something.
+    InProgress,
+    /// Its controller leaves it alone.
+    Suspended,
+    /// It is as it should be.
+    Ready,
+    /// Nothing is known.
+    Unknown,
+}
+
+/// An object of a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Row {
+    /// The cluster that it is in.
+    #[schema(value_type = String)]
+    pub cluster: Arc<str>,
+    /// API group of the kind.
+    pub group: &'static str,
+    /// Kind.
+    pub kind: &'static str,
+    /// Namespace.
+    #[schema(value_type = String)]
+    pub namespace: Box<str>,
+    /// Name.
+    #[schema(value_type = String)]
+    pub name: Box<str>,
+    /// How it is.
+    pub status: Status,
+    /// A word for what is wrong.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    #[schema(value_type = String)]
+    pub reason: Box<str>,
+    /// What its controller says of it, in one line of at most 300 characters.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    #[schema(value_type = String)]
+    pub message: Box<str>,
+    /// Revision that it has, or has applied.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    #[schema(value_type = String)]
+    pub revision: Box<str>,
+    /// The source, chart or image that it is made of: `GitRepository/namespace/name`.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    #[schema(value_type = String)]
+    pub source: Box<str>,
+    /// Labels.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = BTreeMap<String, String>)]
+    pub labels: BTreeMap<Box<str>, Box<str>>,
+    /// Since when it is as it is: the time of the last change of the condition Ready.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub since: Option<Timestamp>,
+}
+
+impl Row {
+    /// The row of an object of a kind of Flux.
+    pub fn new(cluster: &Arc<str>, kind: &'static Kind, object: &Value) -> Self {
+        let node = tree::node(None, object::id(object), "", Some(object));
+        let ready = object::ready(object);
+        let status = match node.status {
+            "Current" => Status::Ready,
+            "Failed" => Status::Failed,
+            "InProgress" | "Terminating" => Status::InProgress,
+            "Suspended" => Status::Suspended,
+            _ => Status::Unknown,
+        };
+        let made_of = object::links(object).into_iter();
+        let mut made_of = made_of.filter(|link| matches!(link.word, "source" | "chart" | "image"));
+        let labels = object.pointer("/metadata/labels").and_then(Value::as_object);
+        let labels = labels.into_iter().flatten().take(MAX_LABELS);
+        let since = object::list(object, "/status/conditions").iter();
+        let mut since = since.filter(|condition| object::text(condition, "/type") == "Ready");
+        Self {
+            cluster: cluster.clone(),
+            group: kind.group,
+            kind: kind.kind,
+            namespace: object::namespace(object).into(),
+            name: object::name(object).into(),
+            status,
+            reason: ready.reason.into(),
+            message: shortened(ready.message),
+            revision: object::revision(object).into(),
+            source: made_of
+                .next()
+                .map(|link| link.id.to_string())
+                .unwrap_or_default()
+                .into(),
+            labels: labels
+                .filter_map(|(key, value)| Some((key.as_str().into(), value.as_str()?.into())))
+                .collect(),
+            since: since
+                .next()
+                .and_then(|ready| object::text(ready, "/lastTransitionTime").parse().ok()),
+        }
+    }
+}
+
+fn shortened(message: &str) -> Box<str> {
+    let line = one_line(message);
+    match line.char_indices().nth(MAX_MESSAGE) {
+        Some((end, _)) => format!("{}…", &line[..end]).into(),
+        None => line.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_row_says_how_an_object_is() {
+        let object = json!({
+            "apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
+            "metadata": {"name": "app", "namespace": "shop", "generation": 2, "labels": {"team": "web"}},
+            "spec": {"sourceRef": {"kind": "GitRepository", "name": "repo"}},
+            "status": {"observedGeneration": 2, "lastAppliedRevision": "main@sha1:1", "conditions": [{
+                "type": "Ready", "status": "False", "reason": "HealthCheckFailed", "message": format!("a\n{}", "b".repeat(400)),
+                "lastTransitionTime": "2026-11-25T10:00:00Z",
+            }]},
+        });
+        let kind = kind::exact("Kustomization").unwrap();
+        let row = Row::new(&"here".into(), kind, &object);
+        assert_eq!((row.status, &*row.reason), (Status::Failed, "HealthCheckFailed"));
+        assert_eq!(row.message.chars().count(), 301);
+        assert!(row.message.starts_with("a bb"));
+        assert_eq!(&*row.source, "GitRepository/shop/repo");
+        assert_eq!(&*row.revision, "main@sha1:1");
+        assert_eq!(row.labels.get("team").map(|label| &**label), Some("web"));
+        assert_eq!(row.since.unwrap().to_string(), "2026-11-25T10:00:00Z");
+        let nothing = Row::new(&"here".into(), kind, &json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization"}));
+        assert_eq!(
+            nothing.status,
+            Status::InProgress,
+            "no controller has looked at it"
+        );
+    }
+
+    #[test]
+    fn a_key_is_read_as_it_is_written() {
+        let key = Key::new(&"a/b".into(), kind::exact("HelmRelease").unwrap(), "shop", "web");
+        assert_eq!(key.to_string(), "HelmRelease/shop/web/a/b");
+        assert_eq!(Key::parse("HelmRelease/shop/web/a/b"), Some(key));
+        for text in ["", "Pod/a/b/c", "HelmRelease/a/b", "HelmRelease"] {
+            assert_eq!(Key::parse(text), None, "{text}");
+        }
+    }
+}
