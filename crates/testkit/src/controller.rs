@@ -63,6 +63,7 @@ struct Ports {
     health: u16,
     events: u16,
     receiver: u16,
+    api: u16,
 }
 
 /// Starting includes the check of the whole store.
@@ -120,6 +121,15 @@ impl Controller {
         Ok(controller)
     }
 
+    /// Starts the console over the cluster of `kubeconfig` and waits until its picture is complete.
+    pub async fn start_console(kubeconfig: &Path, options: ControllerOptions) -> Result<Self> {
+        let mut controller = Self::prepare("console", kubeconfig, options)?;
+        let address = format!("--api-addr=127.0.0.1:{}", controller.ports.api);
+        controller.flags.splice(0..0, [address]);
+        controller.restart().await?;
+        Ok(controller)
+    }
+
     /// Starts another project's controller, a program that the caller has, with the flags and the environment that ours have
     /// too, and waits until it is ready. Artifacts it fetches over HTTP.
     pub async fn start_foreign(
@@ -168,6 +178,7 @@ impl Controller {
             health: free_port()?,
             events: free_port()?,
             receiver: free_port()?,
+            api: free_port()?,
         };
         let mut flags = vec![
             format!("--metrics-addr=127.0.0.1:{}", ports.metrics),
@@ -338,6 +349,11 @@ impl Controller {
     /// Where notification-controller takes webhooks; the path is the Receiver's.
     pub fn receiver_url(&self) -> String {
         format!("http://127.0.0.1:{}", self.ports.receiver)
+    }
+
+    /// Where the console serves its API.
+    pub fn api_url(&self) -> String {
+        format!("http://127.0.0.1:{}/api/v1", self.ports.api)
     }
 
     /// Where source-controller serves tar.gz files.

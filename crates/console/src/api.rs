@@ -1,0 +1,61 @@
+//! The API: `/api/v1`.
+
+mod clusters;
+pub mod description;
+mod object;
+mod objects;
+mod stream;
+
+use axum::Router;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::Response;
+use axum::routing::get;
+
+use crate::problem::Problem;
+use crate::serve::Console;
+
+/// All routes.
+pub fn routes(console: Console) -> Router {
+    Router::new()
+        .route("/api/v1/clusters", get(clusters::list))
+        .route("/api/v1/objects", get(objects::list))
+        .route("/api/v1/watch", get(stream::watch))
+        .route(
+            "/api/v1/objects/{cluster}/{kind}/{namespace}/{name}",
+            get(object::get),
+        )
+        .route(
+            "/api/v1/objects/{cluster}/{kind}/{namespace}/{name}/tree",
+            get(object::tree),
+        )
+        .route(
+            "/api/v1/objects/{cluster}/{kind}/{namespace}/{name}/why",
+            get(object::why),
+        )
+        .route("/api/v1/openapi.json", get(description::get))
+        .fallback(async || {
+            Problem::new(
+                StatusCode::NOT_FOUND,
+                "there is no such path; see /api/v1/openapi.json",
+            )
+        })
+        .layer(middleware::from_fn(private))
+        .with_state(console)
+}
+
+/// Answers are for one caller: nobody keeps them, and no browser guesses what they are.
+async fn private(request: axum::extract::Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    );
+    headers.insert(
+        header::CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"),
+    );
+    response
+}

@@ -1,0 +1,116 @@
+//! `/api/v1/objects/CLUSTER/KIND/NAMESPACE/NAME`: one object, what it applied, and why it is not ready.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::Path;
+use axum::http::StatusCode;
+use delivery_graph::climb::climb;
+use delivery_graph::walk::walk_over;
+use delivery_graph::{kind, object, origin, tree};
+use fleet::row::Key;
+use serde_json::Value;
+
+use crate::caller::Signed;
+use crate::problem::Problem;
+
+type Named = Path<(String, String, String, String)>;
+
+/// An object, whole, as the cluster has it.
+#[utoipa::path(
+    get,
+    path = "/api/v1/objects/{cluster}/{kind}/{namespace}/{name}",
+    tag = "objects",
+    params(
+        ("cluster", description = "Cluster"), ("kind", description = "Kind, such as Kustomization or ks"),
+        ("namespace", description = "Namespace"), ("name", description = "Name"),
+    ),
+    responses(
+        (status = 200, description = "The object, without managed fields", body = Object),
+        (status = 401, description = "No token, or one that is not accepted", body = Problem),
+        (status = 403, description = "You may not get it, whether it is there or not", body = Problem),
+        (status = 404, description = "It does not exist", body = Problem),
+    ),
+)]
+pub async fn get(signed: Signed, named: Named) -> Result<Json<Value>, Problem> {
+    let (_, object) = find(&signed, named).await?;
+    Ok(Json(object))
+}
+
+/// What an object of Flux has applied, what that has applied, and so on; of images, what builds upon them.
+#[utoipa::path(
+    get,
+    path = "/api/v1/objects/{cluster}/{kind}/{namespace}/{name}/tree",
+    tag = "objects",
+    params(
+        ("cluster", description = "Cluster"), ("kind", description = "Kind"),
+        ("namespace", description = "Namespace"), ("name", description = "Name"),
+    ),
+    responses(
+        (status = 200, description = "A node: group, kind, namespace, name, status, message, and its objects", body = Object),
+        (status = 401, description = "No token, or one that is not accepted", body = Problem),
+        (status = 403, description = "You may not get it, whether it is there or not", body = Problem),
+        (status = 404, description = "It does not exist", body = Problem),
+    ),
+)]
+pub async fn tree(signed: Signed, named: Named) -> Result<Json<Value>, Problem> {
+    let (key, object) = find(&signed, named).await?;
+    let seen = signed.sight.of_cluster(&key.cluster);
+    let nodes = match tree::has_followers(&object::id(&object).kind) {
+        true => tree::follow(&seen, &object).await,
+        false => tree::grow(&seen, &object, false).await,
+    };
+    Ok(Json(tree::value(&nodes, 0)))
+}
+
+/// Why an object is not ready: the way to the causes, and the commit that it came from.
+#[utoipa::path(
+    get,
+    path = "/api/v1/objects/{cluster}/{kind}/{namespace}/{name}/why",
+    tag = "objects",
+    params(
+        ("cluster", description = "Cluster"), ("kind", description = "Kind"),
+        ("namespace", description = "Namespace"), ("name", description = "Name"),
+    ),
+    responses(
+        (status = 200, description = "object, state, message, revision, and `because`: what it waits for", body = Object),
+        (status = 401, description = "No token, or one that is not accepted", body = Problem),
+        (status = 403, description = "You may not get it, whether it is there or not", body = Problem),
+        (status = 404, description = "It does not exist", body = Problem),
+    ),
+)]
+pub async fn why(signed: Signed, named: Named) -> Result<Json<Value>, Problem> {
+    let (key, object) = find(&signed, named).await?;
+    let seen = signed.sight.of_cluster(&key.cluster);
+    let mut found = walk_over(&seen, &object::id(&object)).await;
+    found.from = origin::origin_of(&climb(&seen, &object).await);
+    let lost = |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the answer cannot be written");
+    serde_json::to_value(&found).map(Json).map_err(lost)
+}
+
+async fn find(
+    signed: &Signed,
+    Path((cluster, kind, namespace, name)): Named,
+) -> Result<(Key, Value), Problem> {
+    let Some(kind) = kind::named(&kind) else {
+        let message = "the kind is none of Flux or Windlass";
+        return Err(Problem::new(StatusCode::NOT_FOUND, message));
+    };
+    let cluster: Arc<str> = cluster.into();
+    let key = Key::new(&cluster, kind, &namespace, &name);
+    // First: a refusal must not tell whether it is there.
+    if !signed.sight.may_get(&key).await? {
+        let caller = &signed.caller().username;
+        let message = format!(
+            "{caller} may not get {}.{} in {namespace}",
+            kind.plural, kind.group
+        );
+        return Err(Problem::new(StatusCode::FORBIDDEN, message));
+    }
+    let object = signed.sight.console.picture.object(&key);
+    let missing = || {
+        let message = format!("there is no {} {namespace}/{name} in {cluster}", kind.kind);
+        Problem::new(StatusCode::NOT_FOUND, message)
+    };
+    Ok((key, object.ok_or_else(missing)?))
+}

@@ -1,0 +1,198 @@
+//! `/api/v1/watch`: what changes, as server-sent events.
+//!
+//! The reader is a number ([`Picture::changes_since`]): nothing waits for one that is slow, and it can go on where it was.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::Query as Parsed;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use fleet::picture::Changes;
+#[cfg(doc)]
+use fleet::picture::Picture;
+use fleet::query::{Parameters, Query};
+use fleet::row::{Key, Row};
+use futures::Stream;
+use serde::{Deserialize, Serialize};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::watch::Receiver;
+use utoipa::{IntoParams, ToSchema};
+
+use super::objects::read;
+use crate::caller::Signed;
+use crate::problem::Problem;
+
+/// Changes are gathered for so long: twenty events a second at most.
+const GATHER: Duration = Duration::from_millis(50);
+const HEARTBEAT: Duration = Duration::from_secs(15);
+/// Rights and tokens are looked at again after so long without a change.
+const RECHECK: Duration = Duration::from_secs(60);
+
+/// Where a stream begins.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(default)]
+#[into_params(parameter_in = Query)]
+pub struct Start {
+    /// `change` of a page, or the id of an event: what changed since then is sent first. Without it, only what changes from now on.
+    since: Option<u64>,
+}
+
+/// Data of an event `rows`. `id` of the event is the number up to which changes were sent.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Rows {
+    /// Rows that are new or have changed.
+    #[schema(value_type = Vec<Row>)]
+    changed: Vec<Arc<Row>>,
+    /// Rows that are gone, or are no answer any more: `Kind/namespace/name/cluster`.
+    gone: Vec<String>,
+}
+
+/// Rows as they change, for the parameters of a list.
+///
+/// Events are `rows`, and `reset` when all must be read again, as after a restart of the console. `Last-Event-ID` goes on after that event.
+#[utoipa::path(
+    get,
+    path = "/api/v1/watch",
+    tag = "objects",
+    params(Parameters, Start),
+    responses(
+        (status = 200, description = "Server-sent events", content_type = "text/event-stream", body = Rows),
+        (status = 400, description = "A parameter that cannot be used", body = Problem),
+        (status = 401, description = "No token, or one that is not accepted", body = Problem),
+        (status = 503, description = "Too many streams are open", body = Problem),
+    ),
+)]
+pub async fn watch(
+    signed: Signed,
+    headers: HeaderMap,
+    request: axum::http::Uri,
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
+    let (start, query) = start(request.query().unwrap_or_default())?;
+    let room = signed.sight.console.streams.clone().try_acquire_owned();
+    let full = |_| {
+        Problem::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "too many streams are open; try again later",
+        )
+    };
+    let room = room.map_err(full)?;
+    let last_id = headers
+        .get("last-event-id")
+        .and_then(|id| id.to_str().ok()?.parse().ok());
+    let mut numbers = signed.sight.console.picture.subscribe();
+    let now = *numbers.borrow_and_update();
+    let follower = Follower {
+        at: last_id.or(start).unwrap_or(now),
+        numbers,
+        query,
+        signed,
+        is_first: true,
+        _room: room,
+    };
+    let events = futures::stream::unfold(Some(follower), next);
+    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(HEARTBEAT)))
+}
+
+/// Reads `since`, and the other parameters, which are those of a list.
+fn start(query: &str) -> Result<(Option<u64>, Query), Problem> {
+    let is_start = |pair: &&str| pair.starts_with("since=");
+    let since = query
+        .split('&')
+        .find(is_start)
+        .map(|pair| pair["since=".len()..].parse());
+    let wrong = |_| Problem::new(StatusCode::BAD_REQUEST, "since: it is no number");
+    let since = since.transpose().map_err(wrong)?;
+    let rest: Vec<&str> = query.split('&').filter(|pair| !is_start(pair)).collect();
+    let uri = format!("/?{}", rest.join("&")).parse().unwrap_or_default();
+    Ok((since, read(Parsed::try_from_uri(&uri))?))
+}
+
+struct Follower {
+    /// Up to this number all was sent.
+    at: u64,
+    numbers: Receiver<u64>,
+    query: Query,
+    signed: Signed,
+    /// Nothing was sent yet: what is asked for need not be gathered.
+    is_first: bool,
+    _room: OwnedSemaphorePermit,
+}
+
+/// The next event. The stream ends when the process does, and when the token is not accepted any more.
+async fn next(follower: Option<Follower>) -> Option<(Result<Event, Infallible>, Option<Follower>)> {
+    let mut follower = follower?;
+    let ending = follower.signed.sight.console.ending.clone();
+    loop {
+        let event = tokio::select! {
+            () = ending.cancelled() => return None,
+            event = follower.event() => event,
+        };
+        match event {
+            Told::Event(event) => return Some((Ok(*event), Some(follower))),
+            Told::Nothing => {}
+            Told::End => return None,
+        }
+    }
+}
+
+enum Told {
+    Event(Box<Event>),
+    Nothing,
+    End,
+}
+
+impl Follower {
+    async fn event(&mut self) -> Told {
+        if *self.numbers.borrow_and_update() == self.at {
+            let changed = tokio::time::timeout(RECHECK, self.numbers.changed()).await;
+            if matches!(changed, Ok(Err(_))) {
+                return Told::End;
+            }
+        }
+        if !std::mem::take(&mut self.is_first) {
+            tokio::time::sleep(GATHER).await;
+        }
+        if !self.signed.is_still_accepted().await {
+            return Told::End;
+        }
+        let (last, changes) = self.signed.sight.console.picture.changes_since(self.at);
+        let Changes::Rows(rows) = changes else {
+            self.at = last;
+            return Told::Event(Box::new(
+                Event::default().event("reset").id(last.to_string()).data("{}"),
+            ));
+        };
+        self.at = last;
+        // If what the caller may see is not known, they read all again once it is.
+        let Ok(told) = self.told(rows).await else {
+            return Told::End;
+        };
+        if told.changed.is_empty() && told.gone.is_empty() {
+            return Told::Nothing;
+        }
+        let data = serde_json::to_string(&told).unwrap_or_default();
+        Told::Event(Box::new(
+            Event::default().event("rows").id(last.to_string()).data(data),
+        ))
+    }
+
+    /// What of these changes the caller may see, and what it means for the query.
+    async fn told(&self, rows: Vec<(Key, Option<Arc<Row>>)>) -> Result<Rows, Problem> {
+        let mut told = Rows {
+            changed: Vec::new(),
+            gone: Vec::new(),
+        };
+        for (key, row) in rows {
+            if !self.query.concerns(&key) || !self.signed.sight.may_get(&key).await? {
+                continue;
+            }
+            match row {
+                Some(row) if self.query.matches(&row)? => told.changed.push(row),
+                _ => told.gone.push(key.to_string()),
+            }
+        }
+        Ok(told)
+    }
+}

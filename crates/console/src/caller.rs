@@ -1,0 +1,59 @@
+//! Who calls: the owner of the bearer token, as the API server knows them.
+
+use std::sync::Arc;
+
+use access_review::Caller;
+use axum::extract::FromRequestParts;
+use axum::http::StatusCode;
+use axum::http::header::AUTHORIZATION;
+use axum::http::request::Parts;
+
+use crate::problem::Problem;
+use crate::serve::Console;
+use crate::sight::Sight;
+
+/// Longer tokens are not looked at, in bytes.
+const MAX_TOKEN: usize = 16 << 10;
+
+/// A caller whose token was accepted, and what they see.
+pub struct Signed {
+    pub sight: Sight,
+    token: Arc<str>,
+}
+
+impl Signed {
+    /// Whether the token is still accepted; answers are kept for a minute.
+    pub async fn is_still_accepted(&self) -> bool {
+        self.sight.console.reviews.caller(&self.token).await.is_ok()
+    }
+
+    /// Who it is.
+    pub fn caller(&self) -> &Arc<Caller> {
+        &self.sight.caller
+    }
+}
+
+impl FromRequestParts<Console> for Signed {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, console: &Console) -> Result<Self, Problem> {
+        let header = parts.headers.get(AUTHORIZATION);
+        let token = header.and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
+        let missing = || {
+            let message = "send a Kubernetes token: Authorization: Bearer TOKEN (kubectl create token NAME)";
+            Problem::new(StatusCode::UNAUTHORIZED, message)
+        };
+        let token = token
+            .map(str::trim)
+            .filter(|token| !token.is_empty() && token.len() <= MAX_TOKEN);
+        let token = token.ok_or_else(missing)?;
+        let caller = console.reviews.caller(token).await?;
+        Ok(Self {
+            sight: Sight {
+                console: console.clone(),
+                caller,
+            },
+            token: token.into(),
+        })
+    }
+}

@@ -1,0 +1,67 @@
+//! The process: the picture is filled, and the API answers from it.
+
+use std::sync::Arc;
+
+use access_review::Reviews;
+use anyhow::Context as _;
+use controller_kit::Context as Kit;
+use fleet::picture::Picture;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+use crate::api;
+use crate::flags::Flags;
+
+/// Queries that are worked on at a time; they take processor time, and others wait.
+const MAX_QUERIES: usize = 4;
+/// Streams that are open at a time.
+const MAX_STREAMS: usize = 2000;
+
+/// What all requests share.
+#[derive(Clone)]
+pub struct Console {
+    pub picture: Picture,
+    pub reviews: Arc<Reviews>,
+    /// Turns for queries.
+    pub queries: Arc<Semaphore>,
+    /// Room for streams.
+    pub streams: Arc<Semaphore>,
+    /// Cancelled when the process ends: streams do.
+    pub ending: tokio_util::sync::CancellationToken,
+}
+
+/// Watches and serves until the token is cancelled.
+pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
+    let picture = Picture::default();
+    let console = Console {
+        picture: picture.clone(),
+        reviews: Arc::new(Reviews::for_users(kit.client.clone())),
+        queries: Arc::new(Semaphore::new(MAX_QUERIES)),
+        streams: Arc::new(Semaphore::new(MAX_STREAMS)),
+        ending: kit.token.clone(),
+    };
+    let listener = TcpListener::bind(flags.api_addr).await;
+    let listener = listener.with_context(|| format!("failed to listen at {}", flags.api_addr))?;
+    let ending = kit.token.clone();
+    let serving = axum::serve(listener, api::routes(console))
+        .with_graceful_shutdown(async move { ending.cancelled().await });
+    let filling = fleet::watch::fill(&picture, flags.cluster_name.as_str().into(), kit.client.clone());
+    let completing = async {
+        let mut changes = picture.subscribe();
+        // A cluster without any object tells of no change.
+        let mut tick = tokio::time::interval(std::time::Duration::from_millis(50));
+        while !picture.clusters().iter().all(|cluster| cluster.complete) || picture.clusters().is_empty() {
+            tokio::select! {
+                _ = changes.changed() => {}
+                _ = tick.tick() => {}
+            }
+        }
+        kit.ready.set(crate::PICTURE, true);
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        served = serving => served.context("failed to serve the API"),
+        () = filling => anyhow::bail!("the watches ended"),
+        () = completing => Ok(()),
+    }
+}

@@ -1,0 +1,226 @@
+//! A control plane, and a console over it. Each story has namespaces of its own.
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
+use k8s_openapi::api::core::v1::ServiceAccount;
+use kube::Client;
+use kube::api::{Api, Patch, PatchParams, PostParams};
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+use testkit::controller::ControllerOptions;
+use testkit::objects::{self, apply};
+use testkit::{ControlPlane, Controller, install_all_crds};
+use tokio::runtime::Runtime;
+use tokio::sync::OnceCell;
+
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Namespaces, `*` for all, with the resources that may be got there.
+pub type May<'a> = &'a [(&'a str, &'a [&'a str])];
+
+static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().expect("a runtime can be made"));
+
+pub struct World {
+    pub control_plane: &'static ControlPlane,
+    pub console: Controller,
+    pub http: reqwest::Client,
+}
+
+/// One story's place in the world.
+pub struct Scene {
+    pub world: &'static World,
+    pub client: Client,
+    /// Of its own.
+    pub namespace: String,
+}
+
+/// Plays a story.
+pub fn play<F>(name: &str, story: impl FnOnce(Scene) -> F)
+where
+    F: Future<Output = Result<()>>,
+{
+    static WORLD: OnceCell<World> = OnceCell::const_new();
+    let outcome = RUNTIME.block_on(async {
+        let world = WORLD.get_or_try_init(World::start).await?;
+        let namespace = world.control_plane.namespace(name).await?;
+        let client = world.control_plane.client();
+        story(Scene {
+            world,
+            client,
+            namespace,
+        })
+        .await
+    });
+    if let Err(error) = outcome {
+        panic!("{error:#}");
+    }
+}
+
+impl World {
+    async fn start() -> Result<Self> {
+        let control_plane = ControlPlane::shared().await?;
+        install_all_crds(&control_plane.client()).await?;
+        let console =
+            Controller::start_console(control_plane.kubeconfig_path(), ControllerOptions::default());
+        Ok(Self {
+            control_plane,
+            console: console.await?,
+            http: reqwest::Client::builder().no_proxy().build()?,
+        })
+    }
+}
+
+impl Scene {
+    /// Another namespace.
+    pub async fn namespace(&self, name: &str) -> Result<String> {
+        self.world.control_plane.namespace(name).await
+    }
+
+    /// A Kustomization of a GitRepository `repo`, ready or not, with this inventory.
+    pub async fn kustomization(
+        &self,
+        namespace: &str,
+        name: &str,
+        ready: &str,
+        inventory: &[&str],
+    ) -> Result<()> {
+        let object = objects::kustomization(namespace, name, ("GitRepository", "repo"), "./");
+        apply(&self.client, &object).await?;
+        let entries: Vec<Value> = inventory.iter().map(|id| json!({"id": id, "v": "v1"})).collect();
+        let status = json!({
+            "observedGeneration": 1, "lastAppliedRevision": "main@sha1:abc", "inventory": {"entries": entries},
+            "conditions": [condition(ready)],
+        });
+        self.status(
+            "kustomize.toolkit.fluxcd.io/v1",
+            "Kustomization",
+            namespace,
+            name,
+            status,
+        )
+        .await
+    }
+
+    /// Writes a status, as a controller does.
+    pub async fn status(
+        &self,
+        version: &str,
+        kind: &str,
+        namespace: &str,
+        name: &str,
+        status: Value,
+    ) -> Result<()> {
+        let api = objects::api(&self.client, version, kind, namespace);
+        let patch = Patch::Merge(json!({"status": status}));
+        api.patch_status(name, &PatchParams::default(), &patch).await?;
+        Ok(())
+    }
+
+    /// A user who may `get` these resources (`group/plural`) in some namespaces; `*` is all of them. Their token.
+    pub async fn user(&self, name: &str, may: May<'_>) -> Result<String> {
+        let account = json!({
+            "apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": self.namespace},
+        });
+        apply(&self.client, &account).await?;
+        let subject = json!([{"kind": "ServiceAccount", "name": name, "namespace": self.namespace}]);
+        let unique = format!("{}-{name}", self.namespace);
+        for (namespace, resources) in may {
+            let rules: Vec<Value> = resources
+                .iter()
+                .map(|resource| {
+                    let (group, plural) = resource.split_once('/').unwrap_or(("", resource));
+                    json!({"apiGroups": [group], "resources": [plural], "verbs": ["get"]})
+                })
+                .collect();
+            let (role, binding) = match *namespace {
+                "*" => ("ClusterRole", "ClusterRoleBinding"),
+                _ => ("Role", "RoleBinding"),
+            };
+            let mut metadata = json!({"name": unique});
+            if *namespace != "*" {
+                metadata["namespace"] = json!(namespace);
+            }
+            let group = "rbac.authorization.k8s.io";
+            let version = format!("{group}/v1");
+            apply(
+                &self.client,
+                &json!({"apiVersion": version, "kind": role, "metadata": metadata, "rules": rules}),
+            )
+            .await?;
+            apply(
+                &self.client,
+                &json!({
+                    "apiVersion": version, "kind": binding, "metadata": metadata, "subjects": subject,
+                    "roleRef": {"apiGroup": group, "kind": role, "name": unique},
+                }),
+            )
+            .await?;
+        }
+        let accounts: Api<ServiceAccount> = Api::namespaced(self.client.clone(), &self.namespace);
+        let request = TokenRequest {
+            spec: TokenRequestSpec {
+                audiences: Vec::new(),
+                ..TokenRequestSpec::default()
+            },
+            ..TokenRequest::default()
+        };
+        let answer = accounts
+            .create_token_request(name, &PostParams::default(), &request)
+            .await?;
+        Ok(answer.status.context("there is no token")?.token)
+    }
+
+    /// Asks the console.
+    pub async fn ask(&self, token: &str, path: &str) -> Result<(StatusCode, Value)> {
+        let url = format!("{}/{path}", self.world.console.api_url());
+        let answer = self.world.http.get(&url).bearer_auth(token).send().await?;
+        let status = answer.status();
+        let text = answer.text().await?;
+        let value = serde_json::from_str(&text).with_context(|| format!("{path}: {status} {text}"))?;
+        Ok((status, value))
+    }
+
+    /// Asks the console for what it must have.
+    pub async fn get(&self, token: &str, path: &str) -> Result<Value> {
+        let (status, value) = self.ask(token, path).await?;
+        ensure!(status == StatusCode::OK, "{path}: {status} {value}");
+        Ok(value)
+    }
+
+    /// Waits until an answer is as it should be: the picture follows the API server.
+    pub async fn until(&self, token: &str, path: &str, holds: impl Fn(&Value) -> bool) -> Result<Value> {
+        let mut last = Value::Null;
+        let waiting = async {
+            loop {
+                last = self.get(token, path).await?;
+                if holds(&last) {
+                    return anyhow::Ok(());
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await; // a list does not tell of changes
+            }
+        };
+        let waited = tokio::time::timeout(PATIENCE, waiting).await;
+        waited.with_context(|| format!("{path} stays {last:#}"))??;
+        Ok(last)
+    }
+}
+
+/// The condition Ready.
+pub fn condition(ready: &str) -> Value {
+    json!({
+        "type": "Ready", "status": ready, "reason": if ready == "True" { "ReconciliationSucceeded" } else { "BuildFailed" },
+        "message": format!("it is {ready}"), "lastTransitionTime": "2026-11-25T10:00:00Z", "observedGeneration": 1,
+    })
+}
+
+/// Names of the rows of a page, as `namespace/name`, without the story's own prefix of namespaces.
+pub fn names(page: &Value) -> Vec<String> {
+    let items = page["items"].as_array().into_iter().flatten();
+    let text = |row: &Value, field: &str| row[field].as_str().unwrap_or_default().to_owned();
+    items
+        .map(|row| format!("{}/{}", text(row, "kind"), text(row, "name")))
+        .collect()
+}
