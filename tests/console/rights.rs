@@ -1,6 +1,7 @@
 //! Nobody sees what they could not `get`: no object, name, count or facet.
 
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
@@ -144,6 +145,54 @@ fn nobody_is_let_in_without_a_good_token() {
             assert_eq!(answer.status(), StatusCode::UNAUTHORIZED);
             assert_eq!(answer.headers()["www-authenticate"], "Bearer");
         }
+        Ok(())
+    });
+}
+
+#[test]
+fn filters_that_work_for_hours_hold_up_no_one() {
+    play("filters", async |scene| {
+        let namespace = &scene.namespace;
+        for number in 0..30 {
+            scene
+                .kustomization(namespace, &format!("app-{number}"), "True", &[])
+                .await?;
+        }
+        let eve = scene.user("eve", &[(namespace, &[KUSTOMIZATIONS])]).await?;
+        let ana = scene.user("ana", &[(namespace, &[KUSTOMIZATIONS])]).await?;
+        let all = format!("objects?namespace={namespace}");
+        scene.until(&ana, &all, |page| page["total"] == 30).await?;
+        let numbers: Vec<String> = (0..55).map(|number| number.to_string()).collect();
+        let list = format!("[{}]", numbers.join(","));
+        let filter = format!("{list}.all(a, {list}.all(b, {list}.all(c, a %2B b %2B c >= 0)))");
+        let heavy = format!("{all}&filter={filter}");
+        let heavy = (0..12).map(|_| scene.ask(&eve, &heavy));
+        let heavy = futures::future::join_all(heavy);
+        let others = async {
+            let mut longest = Duration::ZERO;
+            for _ in 0..20 {
+                let began = Instant::now();
+                let clusters = scene.get(&ana, "clusters").await?;
+                ensure!(clusters[0]["complete"] == true);
+                scene
+                    .get(&ana, &format!("objects/local/ks/{namespace}/app-1/why"))
+                    .await?;
+                longest = longest.max(began.elapsed());
+                tokio::time::sleep(Duration::from_millis(50)).await; // while the others work
+            }
+            anyhow::Ok(longest)
+        };
+        let (answers, longest) = tokio::join!(heavy, others);
+        for answer in answers {
+            let (status, problem) = answer?;
+            let told = problem["message"].as_str().unwrap_or_default();
+            ensure!(
+                status == StatusCode::BAD_REQUEST && told.contains("takes longer than 2s"),
+                "{status} {problem}"
+            );
+        }
+        let longest = longest?;
+        ensure!(longest < Duration::from_secs(3), "others waited {longest:?}");
         Ok(())
     });
 }

@@ -134,3 +134,29 @@ fn objects(scene: &Scene) -> kube::Api<kube::api::DynamicObject> {
     let version = "kustomize.toolkit.fluxcd.io/v1";
     testkit::objects::api(&scene.client, version, "Kustomization", &scene.namespace)
 }
+
+#[test]
+fn one_caller_does_not_take_the_room_of_others() {
+    play("rooms", async |scene| {
+        let namespace = &scene.namespace;
+        let eve = scene.user("eve", &[(namespace, KUSTOMIZATIONS)]).await?;
+        let ana = scene.user("ana", &[(namespace, KUSTOMIZATIONS)]).await?;
+        let mut open = Vec::new();
+        for _ in 0..50 {
+            open.push(scene.open(&eve, "", None).await?);
+        }
+        let refused = scene.open(&eve, "", None).await.err();
+        ensure!(refused.is_some_and(|error| error.to_string().contains("429")));
+        scene.open(&ana, "", None).await?;
+        // Room is given back when a reader goes.
+        open.clear();
+        let again = async {
+            while scene.open(&eve, "", None).await.is_err() {
+                tokio::time::sleep(Duration::from_millis(20)).await; // nothing tells that a connection was closed
+            }
+        };
+        timeout(PATIENCE, again)
+            .await
+            .context("the room is not given back")
+    });
+}

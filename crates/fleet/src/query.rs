@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use cel_expression::Expression;
 use delivery_graph::kind;
@@ -18,6 +19,8 @@ const USUAL_LIMIT: usize = 50;
 const MAX_LIMIT: usize = 500;
 /// Bytes of any one parameter.
 const MAX_PARAMETER: usize = 2048;
+/// All rows together may take so long; only a filter does.
+const MAX_TIME: Duration = Duration::from_secs(2);
 /// Values of a facet; of more, the most frequent.
 const MAX_FACET: usize = 50;
 
@@ -218,11 +221,17 @@ impl Query {
         })
     }
 
+    /// Returns whether matching takes processor time: there is an expression to evaluate.
+    pub fn is_costly(&self) -> bool {
+        self.filter.is_some()
+    }
+
     /// The page that was asked for, of rows that the caller may see, in their order.
     ///
     /// # Errors
-    /// When the filter cannot be evaluated for a row.
+    /// When the filter cannot be evaluated for a row, or takes too long for all of them.
     pub fn page(&self, change: u64, rows: Vec<(Key, Arc<Row>)>) -> Result<Page, Error> {
+        let began = Instant::now();
         let mut page = Page {
             items: Vec::new(),
             next: None,
@@ -232,6 +241,15 @@ impl Query {
         };
         let mut last = None;
         for (key, row) in rows {
+            if began.elapsed() > MAX_TIME {
+                let problem = format!(
+                    "it takes longer than {MAX_TIME:?}: simplify it, or ask for less by other parameters"
+                );
+                return Err(Error {
+                    parameter: "filter",
+                    problem,
+                });
+            }
             if !self.matches(&row)? {
                 continue;
             }

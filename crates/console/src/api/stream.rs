@@ -16,13 +16,13 @@ use fleet::query::{Parameters, Query};
 use fleet::row::{Key, Row};
 use futures::Stream;
 use serde::{Deserialize, Serialize};
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::watch::Receiver;
 use utoipa::{IntoParams, ToSchema};
 
 use super::objects::read;
 use crate::caller::Signed;
 use crate::problem::Problem;
+use crate::serve::Room;
 
 /// Changes are gathered for so long: twenty events a second at most.
 const GATHER: Duration = Duration::from_millis(50);
@@ -61,7 +61,7 @@ pub struct Rows {
         (status = 200, description = "Server-sent events", content_type = "text/event-stream", body = Rows),
         (status = 400, description = "A parameter that cannot be used", body = Problem),
         (status = 401, description = "No token, or one that is not accepted", body = Problem),
-        (status = 503, description = "Too many streams are open", body = Problem),
+        (status = 429, description = "Too many streams are open", body = Problem),
     ),
 )]
 pub async fn watch(
@@ -70,14 +70,18 @@ pub async fn watch(
     request: axum::http::Uri,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
     let (start, query) = start(request.query().unwrap_or_default())?;
-    let room = signed.sight.console.streams.clone().try_acquire_owned();
-    let full = |_| {
+    let full = || {
         Problem::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "too many streams are open; try again later",
+            StatusCode::TOO_MANY_REQUESTS,
+            "too many streams are open; close some, or try again later",
         )
     };
-    let room = room.map_err(full)?;
+    let room = signed
+        .sight
+        .console
+        .streams
+        .enter(signed.caller())
+        .ok_or_else(full)?;
     let last_id = headers
         .get("last-event-id")
         .and_then(|id| id.to_str().ok()?.parse().ok());
@@ -86,7 +90,7 @@ pub async fn watch(
     let follower = Follower {
         at: last_id.or(start).unwrap_or(now),
         numbers,
-        query,
+        query: Arc::new(query),
         signed,
         is_first: true,
         _room: room,
@@ -113,11 +117,11 @@ struct Follower {
     /// Up to this number all was sent.
     at: u64,
     numbers: Receiver<u64>,
-    query: Query,
+    query: Arc<Query>,
     signed: Signed,
     /// Nothing was sent yet: what is asked for need not be gathered.
     is_first: bool,
-    _room: OwnedSemaphorePermit,
+    _room: Room,
 }
 
 /// The next event. The stream ends when the process does, and when the token is not accepted any more.
@@ -180,19 +184,47 @@ impl Follower {
 
     /// What of these changes the caller may see, and what it means for the query.
     async fn told(&self, rows: Vec<(Key, Option<Arc<Row>>)>) -> Result<Rows, Problem> {
-        let mut told = Rows {
-            changed: Vec::new(),
-            gone: Vec::new(),
-        };
+        let mut seen = Vec::new();
         for (key, row) in rows {
-            if !self.query.concerns(&key) || !self.signed.sight.may_get(&key).await? {
-                continue;
-            }
-            match row {
-                Some(row) if self.query.matches(&row)? => told.changed.push(row),
-                _ => told.gone.push(key.to_string()),
+            if self.query.concerns(&key) && self.signed.sight.may_get(&key).await? {
+                seen.push((key, row));
             }
         }
-        Ok(told)
+        let query = self.query.clone();
+        if !query.is_costly() {
+            return sorted(&query, seen);
+        }
+        // An expression may take its time, which others must not wait for.
+        let closed = |_| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the console is ending");
+        let turn = self
+            .signed
+            .sight
+            .console
+            .queries
+            .clone()
+            .acquire_owned()
+            .await
+            .map_err(closed)?;
+        let sorting = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            sorted(&query, seen)
+        });
+        let lost = |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the query was lost");
+        sorting.await.map_err(lost)?
     }
+}
+
+/// Rows that are an answer, and keys of those that are none.
+fn sorted(query: &Query, rows: Vec<(Key, Option<Arc<Row>>)>) -> Result<Rows, Problem> {
+    let mut told = Rows {
+        changed: Vec::new(),
+        gone: Vec::new(),
+    };
+    for (key, row) in rows {
+        match row {
+            Some(row) if query.matches(&row)? => told.changed.push(row),
+            _ => told.gone.push(key.to_string()),
+        }
+    }
+    Ok(told)
 }
