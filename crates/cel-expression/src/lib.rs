@@ -116,20 +116,41 @@ impl Expression {
         }
     }
 
-    fn resolve(&self, scope: &Scope) -> Result<Value, Error> {
+    /// As [`evaluate_boolean`](Self::evaluate_boolean), for many objects one after the other, as long as `go_on` says so: a
+    /// hundred times as fast as one by one, since they share a stack. Each has the whole budget of steps.
+    pub fn evaluate_booleans(
+        &self,
+        many: impl Iterator<Item = serde_json::Value> + Send,
+        go_on: impl Fn() -> bool + Sync,
+    ) -> Vec<Result<bool, Error>> {
         let evaluated = stack::run(|| {
-            budget::reset();
-            let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
-            for (name, variable) in scope.variables() {
-                context.add_variable_from_value(name, variable.clone());
-            }
-            context.resolve(&self.tree)
+            let each = many.take_while(|_| go_on()).map(|variables| {
+                match self.resolve_here(&Scope::of_object(&variables))? {
+                    Value::Bool(answer) => Ok(answer),
+                    _ => Err(Error::NotBoolean {
+                        expression: shortened(&self.text),
+                    }),
+                }
+            });
+            each.collect()
         });
-        match evaluated {
-            Some(Ok(value)) => Ok(value),
-            Some(Err(error)) => Err(self.failed(value::words(&error, &self.text))),
-            None => Err(self.failed("it is too deep".to_owned())),
+        evaluated.unwrap_or_else(|| vec![Err(self.failed("it is too deep".to_owned()))])
+    }
+
+    fn resolve(&self, scope: &Scope) -> Result<Value, Error> {
+        let evaluated = stack::run(|| self.resolve_here(scope));
+        evaluated.unwrap_or_else(|| Err(self.failed("it is too deep".to_owned())))
+    }
+
+    /// On a stack that is large enough.
+    fn resolve_here(&self, scope: &Scope) -> Result<Value, Error> {
+        budget::reset();
+        let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
+        for (name, variable) in scope.variables() {
+            context.add_variable_from_value(name, variable.clone());
         }
+        let resolved = context.resolve(&self.tree);
+        resolved.map_err(|error| self.failed(value::words(&error, &self.text)))
     }
 
     fn failed(&self, problem: String) -> Error {

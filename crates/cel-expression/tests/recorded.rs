@@ -265,3 +265,26 @@ proptest! {
         drop(Expression::parse(&text).map(|parsed| parsed.evaluate_boolean(&json!({"a": 1, "b": {"c": [1]}}))));
     }
 }
+
+#[test]
+fn many_objects_are_judged_on_one_stack_until_time_is_up() {
+    let even = Expression::parse_with_variables("row.number % 2 == 0", &["row"]).unwrap();
+    let rows = |count: usize| (0..count).map(|number| json!({"row": {"number": number}}));
+    let told = even.evaluate_booleans(rows(4), || true);
+    assert_eq!(told, [Ok(true), Ok(false), Ok(true), Ok(false)]);
+    let left = std::sync::atomic::AtomicUsize::new(3);
+    let go_on = || {
+        let before = left.load(std::sync::atomic::Ordering::Relaxed);
+        left.store(before.saturating_sub(1), std::sync::atomic::Ordering::Relaxed);
+        before > 0
+    };
+    assert_eq!(even.evaluate_booleans(rows(1_000_000), go_on).len(), 3);
+    // A failure of one is its own, and each has the whole budget.
+    let mixed = [
+        json!({"row": {"number": 1}}),
+        json!({"row": {}}),
+        json!({"row": {"number": 2}}),
+    ];
+    let told = even.evaluate_booleans(mixed.into_iter(), || true);
+    assert!(matches!(told[..], [Ok(false), Err(_), Ok(true)]), "{told:?}");
+}

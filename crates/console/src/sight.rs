@@ -44,12 +44,15 @@ impl Sight {
                 Some(known) => self.may_get_all(known, namespace).await?,
                 None => false,
             };
-            Ok::<_, Problem>(is_seen.then(|| (kind, namespace.to_owned())))
+            Ok::<_, Problem>(is_seen.then_some((kind, namespace)))
         }));
-        let seen: HashSet<(&'static str, String)> = seen.await?.into_iter().flatten().collect();
-        let is_seen =
-            |row: &Row| whole.contains(row.kind) || seen.contains(&(row.kind, row.namespace.to_string()));
-        Ok(rows.into_iter().filter(|(_, row)| is_seen(row)).collect())
+        let seen: HashSet<(&'static str, &str)> = seen.await?.into_iter().flatten().collect();
+        let is_seen = |row: &Row| whole.contains(row.kind) || seen.contains(&(row.kind, &*row.namespace));
+        let mask: Vec<bool> = rows.iter().map(|(_, row)| is_seen(row)).collect();
+        let masked = rows.into_iter().zip(mask);
+        Ok(masked
+            .filter_map(|(row, is_seen)| is_seen.then_some(row))
+            .collect())
     }
 
     /// Returns whether the caller may get an object, there or not.

@@ -203,22 +203,38 @@ impl Query {
             && self.has_text(row)
     }
 
-    /// Returns whether a row is an answer.
+    /// Leaves those rows that are an answer.
     ///
     /// # Errors
-    /// When the filter cannot be evaluated for it.
-    pub fn matches(&self, row: &Row) -> Result<bool, Error> {
-        if !self.may_match(row) {
-            return Ok(false);
-        }
+    /// When the filter cannot be evaluated for a row, or takes too long for all of them.
+    pub fn matching(&self, mut rows: Vec<(Key, Arc<Row>)>) -> Result<Vec<(Key, Arc<Row>)>, Error> {
+        rows.retain(|(_, row)| self.may_match(row));
         let Some(filter) = &self.filter else {
-            return Ok(true);
+            return Ok(rows);
         };
-        let told = filter.evaluate_boolean(&json!({"row": row}));
-        told.map_err(|error| Error {
-            parameter: "filter",
-            problem: format!("{}/{}/{}: {error}", row.kind, row.namespace, row.name),
-        })
+        let began = Instant::now();
+        let variables = rows.iter().map(|(_, row)| json!({"row": row}));
+        let answers = filter.evaluate_booleans(variables, || began.elapsed() <= MAX_TIME);
+        let is_cut = answers.len() < rows.len();
+        let mut matching = Vec::new();
+        for ((key, row), answer) in rows.into_iter().zip(answers) {
+            let is_answer = answer.map_err(|error| Error {
+                parameter: "filter",
+                problem: format!("{}/{}/{}: {error}", row.kind, row.namespace, row.name),
+            })?;
+            if is_answer {
+                matching.push((key, row));
+            }
+        }
+        if is_cut {
+            return Err(Error {
+                parameter: "filter",
+                problem: format!(
+                    "it takes longer than {MAX_TIME:?}: simplify it, or ask for less by other parameters"
+                ),
+            });
+        }
+        Ok(matching)
     }
 
     /// Returns whether matching takes processor time: there is an expression to evaluate.
@@ -231,7 +247,6 @@ impl Query {
     /// # Errors
     /// When the filter cannot be evaluated for a row, or takes too long for all of them.
     pub fn page(&self, change: u64, rows: Vec<(Key, Arc<Row>)>) -> Result<Page, Error> {
-        let began = Instant::now();
         let mut page = Page {
             items: Vec::new(),
             next: None,
@@ -240,27 +255,19 @@ impl Query {
             change,
         };
         let mut last = None;
-        for (key, row) in rows {
-            if began.elapsed() > MAX_TIME {
-                let problem = format!(
-                    "it takes longer than {MAX_TIME:?}: simplify it, or ask for less by other parameters"
-                );
-                return Err(Error {
-                    parameter: "filter",
-                    problem,
-                });
-            }
-            if !self.matches(&row)? {
-                continue;
-            }
+        for (key, row) in self.matching(rows)? {
             page.total += 1;
             for (facet, value) in [
-                ("status", format!("{:?}", row.status)),
-                ("kind", row.kind.to_owned()),
-                ("namespace", row.namespace.to_string()),
-                ("cluster", row.cluster.to_string()),
+                ("status", row.status.word()),
+                ("kind", row.kind),
+                ("namespace", &*row.namespace),
+                ("cluster", &*row.cluster),
             ] {
-                *page.facets.entry(facet).or_default().entry(value).or_default() += 1;
+                let counts = page.facets.entry(facet).or_default();
+                match counts.get_mut(value) {
+                    Some(count) => *count += 1,
+                    None => drop(counts.insert(value.to_owned(), 1)),
+                }
             }
             if self.after.as_ref().is_some_and(|after| key <= *after) {
                 continue;

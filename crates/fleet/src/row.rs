@@ -21,9 +21,9 @@ pub struct Key {
     /// Index in [`kind::ALL`].
     kind: u8,
     /// Namespace of the object.
-    pub namespace: Box<str>,
+    pub namespace: Arc<str>,
     /// Name of the object.
-    pub name: Box<str>,
+    pub name: Arc<str>,
     /// The cluster that it is in.
     pub cluster: Arc<str>,
 }
@@ -80,6 +80,19 @@ pub enum Status {
     Ready,
     /// Nothing is known.
     Unknown,
+}
+
+impl Status {
+    /// As in answers.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Failed => "Failed",
+            Self::InProgress => "InProgress",
+            Self::Suspended => "Suspended",
+            Self::Ready => "Ready",
+            Self::Unknown => "Unknown",
+        }
+    }
 }
 
 /// An object of a list.
@@ -204,7 +217,11 @@ mod tests {
         assert_eq!(&*row.revision, "main@sha1:1");
         assert_eq!(row.labels.get("team").map(|label| &**label), Some("web"));
         assert_eq!(row.since.unwrap().to_string(), "2026-11-25T10:00:00Z");
-        let nothing = Row::new(&"here".into(), kind, &json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization"}));
+        let nothing = Row::new(
+            &"here".into(),
+            kind,
+            &json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization"}),
+        );
         assert_eq!(
             nothing.status,
             Status::InProgress,

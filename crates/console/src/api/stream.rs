@@ -2,6 +2,7 @@
 //!
 //! The reader is a number ([`Picture::changes_since`]): nothing waits for one that is slow, and it can go on where it was.
 
+use std::collections::HashSet;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -216,15 +217,13 @@ impl Follower {
 
 /// Rows that are an answer, and keys of those that are none.
 fn sorted(query: &Query, rows: Vec<(Key, Option<Arc<Row>>)>) -> Result<Rows, Problem> {
-    let mut told = Rows {
-        changed: Vec::new(),
-        gone: Vec::new(),
-    };
-    for (key, row) in rows {
-        match row {
-            Some(row) if query.matches(&row)? => told.changed.push(row),
-            _ => told.gone.push(key.to_string()),
-        }
-    }
-    Ok(told)
+    let there = rows
+        .iter()
+        .filter_map(|(key, row)| Some((key.clone(), row.clone()?)));
+    let matching = query.matching(there.collect())?;
+    let keys: HashSet<&Key> = matching.iter().map(|(key, _)| key).collect();
+    let others = rows.iter().filter(|(key, _)| !keys.contains(key));
+    let gone = others.map(|(key, _)| key.to_string()).collect();
+    let changed = matching.into_iter().map(|(_, row)| row).collect();
+    Ok(Rows { changed, gone })
 }
