@@ -6,6 +6,7 @@
 
 mod at_rest;
 pub mod chain;
+pub mod console;
 mod contestant;
 mod figures;
 pub mod idle;
