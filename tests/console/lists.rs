@@ -75,6 +75,43 @@ fn what_is_delivered_is_listed_filtered_and_explained() {
             (json!(null), json!(3))
         );
 
+        // The command asks the cluster and the console alike.
+        let of_cluster = scene
+            .windlass(&["query", "-n", namespace, "--status", "Failed", "-o", "csv"])
+            .await?;
+        let url = scene.world.console.api_url().replace("/api/v1", "");
+        let asked = [
+            "query",
+            "ks,git",
+            "-n",
+            namespace,
+            "--status",
+            "Failed",
+            "-o",
+            "csv",
+            "--console",
+            &url,
+            "--token",
+            &user,
+        ];
+        assert_eq!(scene.windlass(&asked).await?, of_cluster);
+        let lines: Vec<_> = of_cluster.lines().collect();
+        assert_eq!(lines.len(), 3, "{of_cluster}");
+        ensure!(
+            lines[1].starts_with(&format!("local,GitRepository,{namespace},repo,Failed,")),
+            "{of_cluster}"
+        );
+        let filter = "row.name == 'web'";
+        let table = scene
+            .windlass(&["query", "-n", namespace, "--filter", filter])
+            .await?;
+        ensure!(
+            table.contains("web") && table.contains("Ready") && !table.contains("api"),
+            "{table}"
+        );
+        let wrong = scene.windlass(&["query", "pods"]).await.unwrap_err().to_string();
+        ensure!(wrong.contains("'pods' is not a kind"), "{wrong}");
+
         let at = |name: &str| format!("objects/local/ks/{namespace}/{name}");
         let object = scene.get(&user, &at("api")).await?;
         assert_eq!(object["spec"]["path"], "./");

@@ -173,6 +173,21 @@ impl Scene {
         Ok(answer.status.context("there is no token")?.token)
     }
 
+    /// Runs our command as the administrator; what it prints.
+    pub async fn windlass(&self, arguments: &[&str]) -> Result<String> {
+        let home = testkit::scratch::directory("home")?;
+        let mut command = tokio::process::Command::new(testkit::controller::program("windlass")?);
+        command
+            .args(arguments)
+            .arg("--kubeconfig")
+            .arg(self.world.control_plane.kubeconfig_path())
+            .env("HOME", home.path());
+        let output = command.output().await?;
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        ensure!(output.status.success(), "{arguments:?}: {told}");
+        Ok(String::from_utf8(output.stdout)?)
+    }
+
     /// Asks the console.
     pub async fn ask(&self, token: &str, path: &str) -> Result<(StatusCode, Value)> {
         let url = format!("{}/{path}", self.world.console.api_url());

@@ -19,6 +19,7 @@ mod pflag;
 mod platform;
 mod progress;
 mod push;
+mod query;
 mod reconcile;
 #[cfg(test)]
 mod stand_in;
@@ -62,6 +63,8 @@ enum Command {
     },
     /// Show Flux objects and their status.
     Get(Box<get::Flags>),
+    /// Ask what is delivered where, in all namespaces, or in all clusters of a console.
+    Query(Box<query::Flags>),
     /// Explain why an object is not ready.
     Why(Box<why::Flags>),
     /// Show which Kustomization or HelmRelease manages an object, and from which commit.
@@ -129,6 +132,7 @@ fn main() -> ExitCode {
             Err(error) => fail(&error.to_string()),
         },
         Command::Get(flags) => end(get::run(&flags, report_line)),
+        Command::Query(flags) => end(query::run(&flags, report_line)),
         Command::Why(flags) => end(why::run(&flags)),
         Command::Trace(flags) => end(trace::run(&flags)),
         Command::Tree(flags) => end(tree::run(&flags)),

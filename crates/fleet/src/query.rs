@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cel_expression::Expression;
-use delivery_graph::kind;
+use delivery_graph::kind::{self, Kind};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::{IntoParams, ToSchema};
@@ -179,10 +179,15 @@ impl Query {
         })
     }
 
+    /// Returns whether objects of a kind may be an answer.
+    pub fn concerns_kind(&self, kind: &Kind) -> bool {
+        self.kinds.is_empty() || self.kinds.contains(&kind.kind)
+    }
+
     /// Returns whether a row of this key may be an answer, now or at another time.
     pub fn concerns(&self, key: &Key) -> bool {
         let any = |list: &[String], value: &str| list.is_empty() || list.iter().any(|one| one == value);
-        (self.kinds.is_empty() || self.kinds.contains(&key.kind().kind))
+        self.concerns_kind(key.kind())
             && any(&self.clusters, &key.cluster)
             && any(&self.namespaces, &key.namespace)
     }

@@ -1,0 +1,327 @@
+//! `windlass query`: what is delivered where, asked of a cluster or of a console, with the same words and the same answer.
+
+use std::sync::Arc;
+
+use clap::{Args, ValueEnum};
+use delivery_graph::kind;
+use delivery_graph::object::short_revision;
+use fleet::query::{Parameters, Query};
+use fleet::row::{Key, Row};
+use futures::future::join_all;
+use serde_json::{Value, json};
+use url::Url;
+
+use crate::cluster::output::{self, Cell, Colours, Tone};
+use crate::cluster::{self, Cluster, ClusterFlags, Failure, Output, print};
+
+/// Name of the cluster that is asked without a console.
+const HERE: &str = "local";
+/// Rows of a page; all pages are read.
+const PAGE: usize = 500;
+/// Columns of the CSV, and fields of the JSON.
+const FIELDS: [&str; 9] = [
+    "cluster",
+    "kind",
+    "namespace",
+    "name",
+    "status",
+    "revision",
+    "source",
+    "since",
+    "message",
+];
+
+/// Command line of `query`.
+#[derive(Debug, Args)]
+pub(crate) struct Flags {
+    /// Kinds, separated by commas; all by default
+    #[arg(value_name = "KINDS", default_value = "")]
+    kinds: String,
+
+    /// Clusters that a console knows, separated by commas
+    #[arg(long, default_value = "", value_name = "NAMES", hide_default_value = true)]
+    clusters: String,
+
+    /// Ready, Failed, InProgress, Suspended or Unknown, separated by commas
+    #[arg(long, default_value = "", value_name = "WORDS", hide_default_value = true)]
+    status: String,
+
+    /// Labels as key=value or key, separated by commas; all must be there
+    #[arg(
+        long,
+        short = 'l',
+        default_value = "",
+        value_name = "LABELS",
+        hide_default_value = true
+    )]
+    label: String,
+
+    /// Source, chart or image that it is made of: GitRepository/NAMESPACE/NAME
+    #[arg(long, default_value = "", value_name = "OBJECT", hide_default_value = true)]
+    source: String,
+
+    /// Beginning of the revision, or of its commit or digest
+    #[arg(long, default_value = "", value_name = "TEXT", hide_default_value = true)]
+    revision: String,
+
+    /// Text in the name, the message or the revision
+    #[arg(long, default_value = "", value_name = "TEXT", hide_default_value = true)]
+    text: String,
+
+    /// CEL expression over `row`: row.namespace.startsWith('team-') && row.status != 'Ready'
+    #[arg(long, default_value = "", value_name = "CEL", hide_default_value = true)]
+    filter: String,
+
+    /// Console to ask instead of the cluster: https://windlass.example.com
+    #[arg(long, value_name = "URL", env = "WINDLASS_CONSOLE")]
+    console: Option<String>,
+
+    /// Kubernetes token for the console
+    #[arg(long, value_name = "TOKEN", env = "WINDLASS_TOKEN", hide_env_values = true)]
+    token: Option<String>,
+
+    /// Output format
+    #[arg(long, short, value_enum, default_value_t)]
+    output: Format,
+
+    #[command(flatten)]
+    cluster: ClusterFlags,
+}
+
+/// How rows are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Format {
+    #[default]
+    Table,
+    Json,
+    Csv,
+}
+
+/// Asks, and prints. `report_line` is for what cannot be listed.
+pub(crate) fn run(flags: &Flags, report_line: impl Fn(&str)) -> Result<(), Failure> {
+    let parameters = Parameters {
+        kind: flags.kinds.clone(),
+        cluster: flags.clusters.clone(),
+        // All are asked about unless one is typed.
+        namespace: flags.cluster.named_namespace().unwrap_or_default(),
+        status: flags.status.clone(),
+        label: flags.label.clone(),
+        source: flags.source.clone(),
+        revision: flags.revision.clone(),
+        text: flags.text.clone(),
+        filter: flags.filter.clone(),
+        limit: Some(PAGE),
+        after: String::new(),
+    };
+    // What is wrong with it is said before anyone is asked.
+    Query::read(&parameters).map_err(|error| Failure::Usage(error.to_string()))?;
+    let rows = match &flags.console {
+        Some(url) => of_console(url, flags.token.as_deref(), parameters)?,
+        None => cluster::run(&flags.cluster, async |cluster| {
+            of_cluster(&cluster, parameters, &report_line).await
+        })?,
+    };
+    match flags.output {
+        Format::Json => print(&output::document(&Value::Array(rows), Output::Json)?),
+        Format::Csv => print(&csv(&rows)),
+        Format::Table if rows.is_empty() => {
+            report_line("nothing found");
+            Ok(())
+        }
+        Format::Table => print(&table(&rows, Colours::of_terminal())),
+    }
+}
+
+/// Lists all kinds that may be listed, and answers from that.
+async fn of_cluster(
+    cluster: &Cluster,
+    mut parameters: Parameters,
+    report_line: &impl Fn(&str),
+) -> Result<Vec<Value>, Failure> {
+    let usage = |error: fleet::query::Error| Failure::Usage(error.to_string());
+    let query = Query::read(&parameters).map_err(usage)?;
+    let name: Arc<str> = HERE.into();
+    let kinds = kind::ALL.iter().filter(|kind| query.concerns_kind(kind));
+    let lists = kinds.map(async |kind| (kind, cluster.list(kind, None, None).await));
+    let mut rows: Vec<(Key, Arc<Row>)> = Vec::new();
+    for (kind, list) in join_all(lists).await {
+        match list {
+            Ok(list) => rows.extend(list.unwrap_or_default().iter().map(|object| {
+                let (namespace, own) = (
+                    delivery_graph::object::namespace(object),
+                    delivery_graph::object::name(object),
+                );
+                let key = Key::new(&name, kind, namespace, own);
+                (key, Arc::new(Row::new(&name, kind, object)))
+            })),
+            Err(error) => report_line(&error.to_string()),
+        }
+    }
+    rows.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let mut found = Vec::new();
+    loop {
+        let page = Query::read(&parameters).and_then(|query| query.page(0, rows.clone()));
+        let page = page.map_err(usage)?;
+        let items = page.items.iter().map(|row| json!(row));
+        found.extend(items);
+        match page.next {
+            Some(next) => parameters.after = next,
+            None => return Ok(found),
+        }
+    }
+}
+
+/// Asks a console for all pages.
+fn of_console(url: &str, token: Option<&str>, mut parameters: Parameters) -> Result<Vec<Value>, Failure> {
+    let Some(token) = token else {
+        let message =
+            "a console wants a Kubernetes token: --token or WINDLASS_TOKEN (kubectl create token NAME)";
+        return Err(Failure::Usage(message.to_owned()));
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(Failure::Runtime)?.block_on(async {
+        _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        let failed = |error: reqwest::Error| {
+            Failure::NotReady(format!("{url} does not answer: {}", error_chain::chain(&error)))
+        };
+        let http = reqwest::Client::builder().build().map_err(failed)?;
+        let base = Url::parse(&format!("{}/api/v1/objects", url.trim_end_matches('/')));
+        let base = base.map_err(|error| Failure::Usage(format!("--console {url}: {error}")))?;
+        let mut found = Vec::new();
+        loop {
+            let mut address = base.clone();
+            address.query_pairs_mut().extend_pairs(pairs(&parameters));
+            let answer = http.get(address).bearer_auth(token).send().await;
+            let answer = answer.map_err(failed)?;
+            let status = answer.status();
+            let text = answer.bytes().await.map_err(failed)?;
+            let page: Value = serde_json::from_slice(&text).unwrap_or_default();
+            if !status.is_success() {
+                let told = page["message"].as_str().unwrap_or("it is no console");
+                return Err(Failure::NotReady(format!("{url} answered {status}: {told}")));
+            }
+            found.extend(page["items"].as_array().cloned().unwrap_or_default());
+            match page["next"].as_str() {
+                Some(next) => next.clone_into(&mut parameters.after),
+                None => return Ok(found),
+            }
+        }
+    })
+}
+
+fn pairs(parameters: &Parameters) -> Vec<(&'static str, String)> {
+    let Parameters {
+        kind,
+        cluster,
+        namespace,
+        status,
+        label,
+        source,
+        revision,
+        text,
+        filter,
+        limit,
+        after,
+    } = parameters;
+    let texts = [
+        ("kind", kind),
+        ("cluster", cluster),
+        ("namespace", namespace),
+        ("status", status),
+        ("label", label),
+        ("source", source),
+        ("revision", revision),
+        ("text", text),
+        ("filter", filter),
+        ("after", after),
+    ];
+    let given = texts.into_iter().filter(|(_, value)| !value.is_empty());
+    let limit = limit.map(|limit| ("limit", limit.to_string()));
+    given
+        .map(|(name, value)| (name, value.clone()))
+        .chain(limit)
+        .collect()
+}
+
+fn field<'a>(row: &'a Value, name: &str) -> &'a str {
+    row[name].as_str().unwrap_or_default()
+}
+
+fn table(rows: &[Value], colours: Colours) -> String {
+    let several = rows
+        .iter()
+        .any(|row| field(row, "cluster") != field(&rows[0], "cluster"));
+    let mut header = vec!["KIND", "NAMESPACE", "NAME", "STATUS", "REVISION", "MESSAGE"];
+    if several {
+        header.insert(0, "CLUSTER");
+    }
+    let cells = rows.iter().map(|row| {
+        let status = field(row, "status");
+        let tone = match status {
+            "Ready" => Tone::Good,
+            "Failed" => Tone::Bad,
+            _ => Tone::Plain,
+        };
+        let mut cells: Vec<Cell> = vec![
+            field(row, "kind").into(),
+            field(row, "namespace").into(),
+            field(row, "name").into(),
+            Cell::toned(status, tone),
+            short_revision(field(row, "revision")).into(),
+            field(row, "message").into(),
+        ];
+        if several {
+            cells.insert(0, field(row, "cluster").into());
+        }
+        cells
+    });
+    output::table(&header, &cells.collect::<Vec<_>>(), colours)
+}
+
+fn csv(rows: &[Value]) -> String {
+    let mut text = FIELDS.join(",") + "\r\n";
+    for row in rows {
+        let cells = FIELDS.map(|name| quoted(field(row, name)));
+        text.push_str(&(cells.join(",") + "\r\n"));
+    }
+    text
+}
+
+/// A field as RFC 4180 has it. What a spreadsheet would take for a formula is made text: messages are anyone's.
+fn quoted(text: &str) -> String {
+    let guard = if text.starts_with(['=', '+', '-', '@', '\t']) {
+        "'"
+    } else {
+        ""
+    };
+    if guard.is_empty() && !text.contains(['"', ',', '\n', '\r']) {
+        return text.to_owned();
+    }
+    format!("\"{guard}{}\"", text.replace('"', "\"\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_of_a_table_stays_a_field() {
+        for (text, expected) in [
+            ("plain", "plain"),
+            ("a,b", "\"a,b\""),
+            ("say \"hi\"", "\"say \"\"hi\"\"\""),
+            ("=HYPERLINK(1)", "\"'=HYPERLINK(1)\""),
+            ("", ""),
+        ] {
+            assert_eq!(quoted(text), expected);
+        }
+        let row = json!({"cluster": "local", "kind": "Kustomization", "name": "a", "status": "Ready", "message": "x, y"});
+        let text = csv(&[row]);
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(
+            lines[0],
+            "cluster,kind,namespace,name,status,revision,source,since,message"
+        );
+        assert_eq!(lines[1], "local,Kustomization,,a,Ready,,,,\"x, y\"");
+    }
+}
