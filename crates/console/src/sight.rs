@@ -8,6 +8,7 @@ use access_review::{Caller, Target};
 use delivery_graph::Objects;
 use delivery_graph::kind::{self, Kind};
 use delivery_graph::walk::Lookup;
+use fleet::picture::Known;
 use fleet::row::{Key, Row};
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, try_join_all};
@@ -16,6 +17,9 @@ use serde_json::Value;
 
 use crate::problem::Problem;
 use crate::serve::Console;
+
+/// Said of an object that only its row is known of.
+pub const TOO_LARGE: &str = "it is too large to be kept; ask the API server for it";
 
 /// The picture through the eyes of a caller.
 #[derive(Clone)]
@@ -98,8 +102,9 @@ impl InCluster {
         let key = Key::new(&self.cluster, kind, &id.namespace, &id.name);
         match self.sight.may_get(&key).await {
             Ok(true) => match self.sight.console.picture.object(&key) {
-                Some(object) => Lookup::Found(object),
-                None => Lookup::Absent,
+                Known::Whole(object) => Lookup::Found(object),
+                Known::TooLarge => Lookup::Refused(TOO_LARGE.to_owned()),
+                Known::Absent => Lookup::Absent,
             },
             // Whether it is there is not told.
             Ok(false) => Lookup::Refused("you may not get it".to_owned()),

@@ -16,6 +16,10 @@ use utoipa::ToSchema;
 
 use crate::row::{Key, Row};
 
+/// An object of more bytes is known by its row alone; a HelmRelease with large values has some hundred kilobytes.
+const MAX_OBJECT: usize = 512 << 10;
+/// Bytes of all objects. Of those that come when it is reached, rows are kept, so that no tenant fills the memory.
+const MAX_OBJECTS: usize = 256 << 20;
 /// Changes whose numbers are known. Who is further behind begins again.
 const MAX_CHANGES: usize = 8192;
 
@@ -32,12 +36,25 @@ struct State {
     entries: BTreeMap<Key, Entry>,
     changes: VecDeque<(u64, Key)>,
     clusters: BTreeMap<Arc<str>, Health>,
+    /// Bytes of all objects.
+    bytes: usize,
 }
 
 struct Entry {
     row: Arc<Row>,
-    /// The object as JSON: a fifth of what it takes when it is parsed.
-    json: Box<[u8]>,
+    /// The object as JSON: a fifth of what it takes when it is parsed. None if it is too large.
+    json: Option<Box<[u8]>>,
+}
+
+/// An object that was asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Known {
+    /// As it is.
+    Whole(Value),
+    /// It is there, and too large to be kept.
+    TooLarge,
+    /// It is not there.
+    Absent,
 }
 
 /// How a cluster can be seen.
@@ -80,6 +97,23 @@ pub enum Changes {
     Rows(Vec<(Key, Option<Arc<Row>>)>),
 }
 
+impl Entry {
+    fn size(&self) -> usize {
+        self.json.as_ref().map_or(0, |json| json.len())
+    }
+}
+
+impl State {
+    /// Counts the bytes of an object in the place of those that it had before; None if there is no room for them.
+    fn room_for(&mut self, key: &Key, json: Box<[u8]>) -> Option<Box<[u8]>> {
+        self.bytes -= self.entries.get(key).map_or(0, Entry::size);
+        let json =
+            Some(json).filter(|json| json.len() <= MAX_OBJECT && self.bytes + json.len() <= MAX_OBJECTS);
+        self.bytes += json.as_ref().map_or(0, |json| json.len());
+        json
+    }
+}
+
 impl Default for Picture {
     fn default() -> Self {
         // Numbers of a process that was before mean nothing now; they are lower.
@@ -108,8 +142,8 @@ impl Picture {
         let row = Row::new(cluster, kind, object);
         let json = serde_json::to_vec(object).unwrap_or_default().into_boxed_slice();
         let mut state = self.write();
-        let known = state.entries.get_mut(&key);
-        match known {
+        let json = state.room_for(&key, json);
+        match state.entries.get_mut(&key) {
             Some(known) if *known.row == row => known.json = json, // nothing that a row shows
             Some(known) => {
                 known.row = Arc::new(row);
@@ -127,7 +161,8 @@ impl Picture {
     /// Takes out an object.
     pub fn remove(&self, key: &Key) {
         let mut state = self.write();
-        if state.entries.remove(key).is_some() {
+        if let Some(gone) = state.entries.remove(key) {
+            state.bytes -= gone.size();
             self.changed(&mut state, key.clone());
         }
     }
@@ -193,19 +228,28 @@ impl Picture {
         (*self.last.borrow(), rows)
     }
 
-    /// An object, whole.
-    pub fn object(&self, key: &Key) -> Option<Value> {
+    /// An object.
+    pub fn object(&self, key: &Key) -> Known {
         let state = self.read();
-        serde_json::from_slice(&state.entries.get(key)?.json).ok()
+        let Some(entry) = state.entries.get(key) else {
+            return Known::Absent;
+        };
+        let parsed = entry.json.as_ref().map(|json| serde_json::from_slice(json));
+        match parsed {
+            Some(Ok(object)) => Known::Whole(object),
+            _ => Known::TooLarge,
+        }
     }
 
-    /// The objects of a kind in a cluster.
+    /// The objects of a kind in a cluster that are not too large.
     pub fn objects(&self, cluster: &Arc<str>, kind: &'static Kind) -> Vec<(Key, Value)> {
         let state = self.read();
         let of_kind = state.entries.iter();
         let of_kind = of_kind.filter(|(key, _)| key.kind() == kind && key.cluster == *cluster);
         of_kind
-            .filter_map(|(key, entry)| Some((key.clone(), serde_json::from_slice(&entry.json).ok()?)))
+            .filter_map(|(key, entry)| {
+                Some((key.clone(), serde_json::from_slice(entry.json.as_ref()?).ok()?))
+            })
             .collect()
     }
 
@@ -339,8 +383,44 @@ mod tests {
         assert_eq!(rows.iter().map(|(key, _)| key).collect::<Vec<_>>(), [&b]);
         let cluster = picture.clusters().remove(0);
         assert!(cluster.complete && !cluster.away && cluster.since.is_some());
-        assert_eq!(picture.object(&b).unwrap()["metadata"]["name"], "b");
+        let Known::Whole(object) = picture.object(&b) else {
+            panic!()
+        };
+        assert_eq!(object["metadata"]["name"], "b");
         assert_eq!(picture.objects(&here, kind).len(), 1);
         assert!(picture.objects(&"there".into(), kind).is_empty());
+    }
+
+    #[test]
+    fn large_objects_are_known_by_their_rows_and_fill_no_memory() {
+        let picture = Picture::default();
+        let (here, kind) = ("here".into(), kind::exact("Kustomization").unwrap());
+        let put = |number: usize, size: usize| {
+            let name = number.to_string();
+            picture.put(
+                &here,
+                kind,
+                &json!({
+                    "apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
+                    "metadata": {"name": name, "namespace": "shop"}, "spec": {"text": "x".repeat(size)},
+                }),
+            );
+            Key::new(&here, kind, "shop", &name)
+        };
+        let large = put(0, MAX_OBJECT);
+        assert_eq!(picture.object(&large), Known::TooLarge);
+        assert_eq!(picture.rows().1.len(), 1);
+        put(0, 10);
+        assert!(matches!(picture.object(&large), Known::Whole(_)));
+        let many = MAX_OBJECTS / (MAX_OBJECT / 2) + 10;
+        let all: Vec<Key> = (1..=many).map(|number| put(number, MAX_OBJECT / 2)).collect();
+        assert!(picture.read().bytes <= MAX_OBJECTS);
+        assert_eq!(picture.object(&all[many - 1]), Known::TooLarge);
+        assert_eq!(picture.rows().1.len(), many + 1);
+        // What goes makes room again.
+        all.iter().for_each(|key| picture.remove(key));
+        picture.remove(&large);
+        assert_eq!(picture.read().bytes, 0);
+        assert_eq!(picture.object(&large), Known::Absent);
     }
 }

@@ -8,11 +8,13 @@ use axum::http::StatusCode;
 use delivery_graph::climb::climb;
 use delivery_graph::walk::walk_over;
 use delivery_graph::{kind, object, origin, tree};
+use fleet::picture::Known;
 use fleet::row::Key;
 use serde_json::Value;
 
 use crate::caller::Signed;
 use crate::problem::Problem;
+use crate::sight::TOO_LARGE;
 
 type Named = Path<(String, String, String, String)>;
 
@@ -30,6 +32,7 @@ type Named = Path<(String, String, String, String)>;
         (status = 401, description = "No token, or one that is not accepted", body = Problem),
         (status = 403, description = "You may not get it, whether it is there or not", body = Problem),
         (status = 404, description = "It does not exist", body = Problem),
+        (status = 413, description = "It is too large to be kept", body = Problem),
     ),
 )]
 pub async fn get(signed: Signed, named: Named) -> Result<Json<Value>, Problem> {
@@ -51,6 +54,7 @@ pub async fn get(signed: Signed, named: Named) -> Result<Json<Value>, Problem> {
         (status = 401, description = "No token, or one that is not accepted", body = Problem),
         (status = 403, description = "You may not get it, whether it is there or not", body = Problem),
         (status = 404, description = "It does not exist", body = Problem),
+        (status = 413, description = "It is too large to be kept", body = Problem),
     ),
 )]
 pub async fn tree(signed: Signed, named: Named) -> Result<Json<Value>, Problem> {
@@ -77,6 +81,7 @@ pub async fn tree(signed: Signed, named: Named) -> Result<Json<Value>, Problem> 
         (status = 401, description = "No token, or one that is not accepted", body = Problem),
         (status = 403, description = "You may not get it, whether it is there or not", body = Problem),
         (status = 404, description = "It does not exist", body = Problem),
+        (status = 413, description = "It is too large to be kept", body = Problem),
     ),
 )]
 pub async fn why(signed: Signed, named: Named) -> Result<Json<Value>, Problem> {
@@ -107,10 +112,12 @@ async fn find(
         );
         return Err(Problem::new(StatusCode::FORBIDDEN, message));
     }
-    let object = signed.sight.console.picture.object(&key);
-    let missing = || {
-        let message = format!("there is no {} {namespace}/{name} in {cluster}", kind.kind);
-        Problem::new(StatusCode::NOT_FOUND, message)
-    };
-    Ok((key, object.ok_or_else(missing)?))
+    match signed.sight.console.picture.object(&key) {
+        Known::Whole(object) => Ok((key, object)),
+        Known::TooLarge => Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, TOO_LARGE)),
+        Known::Absent => {
+            let message = format!("there is no {} {namespace}/{name} in {cluster}", kind.kind);
+            Err(Problem::new(StatusCode::NOT_FOUND, message))
+        }
+    }
 }
