@@ -1,5 +1,6 @@
 //! `windlass query`: what is delivered where, asked of a cluster or of a console, with the same words and the same answer.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
@@ -35,7 +36,7 @@ const FIELDS: [&str; 9] = [
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
     /// Kinds, separated by commas; all by default
-    #[arg(value_name = "KINDS", default_value = "")]
+    #[arg(value_name = "KINDS", default_value = "", hide_default_value = true)]
     kinds: String,
 
     /// Clusters that a console knows, separated by commas
@@ -84,8 +85,23 @@ pub(crate) struct Flags {
     #[arg(long, short, value_enum, default_value_t)]
     output: Format,
 
-    #[command(flatten)]
-    cluster: ClusterFlags,
+    /// Namespaces, separated by commas; all by default
+    #[arg(
+        long,
+        short,
+        default_value = "",
+        value_name = "NAMES",
+        hide_default_value = true
+    )]
+    namespace: String,
+
+    /// Kubeconfig file; defaults to $KUBECONFIG, ~/.kube/config, or the Pod's service account
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+
+    /// Kubeconfig context; defaults to the current one
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
 }
 
 /// How rows are printed.
@@ -102,8 +118,7 @@ pub(crate) fn run(flags: &Flags, report_line: impl Fn(&str)) -> Result<(), Failu
     let parameters = Parameters {
         kind: flags.kinds.clone(),
         cluster: flags.clusters.clone(),
-        // All are asked about unless one is typed.
-        namespace: flags.cluster.named_namespace().unwrap_or_default(),
+        namespace: flags.namespace.clone(),
         status: flags.status.clone(),
         label: flags.label.clone(),
         source: flags.source.clone(),
@@ -117,9 +132,12 @@ pub(crate) fn run(flags: &Flags, report_line: impl Fn(&str)) -> Result<(), Failu
     Query::read(&parameters).map_err(|error| Failure::Usage(error.to_string()))?;
     let rows = match &flags.console {
         Some(url) => of_console(url, flags.token.as_deref(), parameters)?,
-        None => cluster::run(&flags.cluster, async |cluster| {
-            of_cluster(&cluster, parameters, &report_line).await
-        })?,
+        None => {
+            // Of all namespaces; that of the context plays no part.
+            let cluster = ClusterFlags::in_namespace(flags.kubeconfig.clone(), flags.context.clone(), "");
+            let asking = async |cluster: Cluster| of_cluster(&cluster, parameters, &report_line).await;
+            cluster::run(&cluster, asking)?
+        }
     };
     match flags.output {
         Format::Json => print(&output::document(&Value::Array(rows), Output::Json)?),
