@@ -1,6 +1,6 @@
 //! Streams: what changes, in order, cut to the caller's rights, and resumed.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use futures::StreamExt as _;
@@ -95,7 +95,6 @@ fn a_stream_tells_of_changes_and_goes_on_where_it_was() {
         let mut failing = scene.open(&user, "status=Failed", None).await?;
         scene.kustomization(&other, "hidden", "True", &[]).await?;
         scene.until(&everyone, &all, |page| page["total"] == 2).await?;
-        let began = Instant::now();
         scene.kustomization(namespace, "second", "False", &[]).await?;
         let mut event = stream.next().await?;
         while event.data["changed"][0]["status"] != "Failed" {
@@ -103,7 +102,6 @@ fn a_stream_tells_of_changes_and_goes_on_where_it_was() {
             assert_eq!(names(&event), ["second"], "what may not be seen is not told");
             event = stream.next().await?;
         }
-        ensure!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
         let seen = failing.next().await?;
         assert_eq!((names(&seen).len() <= 1, seen.name.as_str()), (true, "rows"));
 
