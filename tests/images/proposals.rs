@@ -278,7 +278,7 @@ fn the_description_says_what_changes_in_objects() {
         kustomization("rest", "app", "rest").await?;
         kustomization("foreign", "other", "./app").await?;
         follow(&scene, "web", "1.0.0").await?;
-        let named = json!({"kustomizations": ["app", "rest", "foreign", "missing"]});
+        let named = json!({"kustomizations": ["app", "rest", "foreign", "missing", "../../default/kustomizations/app"]});
         shop.review(&scene, named, json!({})).await?;
         scene.says("pull request 1").await?;
         let request = shop.requests().await?.remove(0);
@@ -290,6 +290,7 @@ fn the_description_says_what_changes_in_objects() {
             "The objects of Kustomization `rest` are not compared: before the change, they cannot be built: `rest/link.yaml:1: ",
             "The objects of Kustomization `foreign` are not compared: its source is not the GitRepository",
             "The objects of Kustomization `missing` are not compared: it does not exist.",
+            "/kustomizations/app` are not compared: this is not the name of a Kustomization.",
         ] {
             ensure!(body.contains(part), "no {part} in:\n{body}");
         }

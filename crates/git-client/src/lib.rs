@@ -162,7 +162,7 @@ fn receive_over(
     match sparse {
         Some(sparse) => complete(session, request, sparse, pack, directory),
         None => {
-            pack.is_whole()?;
+            pack.check_whole()?;
             Ok(pack)
         }
     }

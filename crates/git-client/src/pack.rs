@@ -194,7 +194,7 @@ impl Pack {
     ///
     /// # Errors
     /// With the first file that is not.
-    pub(super) fn is_whole(&self) -> Result<(), Error> {
+    pub(super) fn check_whole(&self) -> Result<(), Error> {
         self.walk(|entry| {
             let is_file = matches!(entry.kind, Node::File { .. } | Node::Symlink);
             if is_file && !self.has(&entry.id) {

@@ -22,10 +22,11 @@ use transport::stop::Stop;
 use super::words::code;
 use super::work::Work;
 use crate::automation::target;
+use crate::delivery::is_name;
 
 /// All builds together may take so long.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// Bytes that are told of one Kustomization.
+/// Size limit of the report on one Kustomization, in bytes.
 const MAX_REPORT: usize = 4096;
 /// Bytes of one file.
 const MAX_FILE: u64 = 16 << 20;
@@ -89,6 +90,9 @@ impl From<&str> for Problem {
 /// The spec of a Kustomization beside the automation, if it has the same source.
 async fn spec(name: &str, work: &Work<'_>) -> Result<KustomizationSpec, Problem> {
     let own = work.object.metadata.namespace.as_deref().unwrap_or_default();
+    if !is_name(name) {
+        return Err("this is not the name of a Kustomization".into());
+    }
     let all: Api<Kustomization> = Api::namespaced(work.context.client.clone(), own);
     let found = all.get_opt(name).await.map_err(|error| {
         tracing::debug!(%error, "the Kustomization {own}/{name} cannot be read");
