@@ -194,3 +194,52 @@ fn filters_that_work_for_hours_hold_up_no_one() {
         Ok(())
     });
 }
+
+#[test]
+fn a_flood_of_wrong_tokens_keeps_no_one_out() {
+    play("flood", async |scene| {
+        let namespace = &scene.namespace;
+        scene.kustomization(namespace, "web", "True", &[]).await?;
+        let ana = scene.user("ana", &[(namespace, &[KUSTOMIZATIONS])]).await?;
+        let all = format!("objects?namespace={namespace}");
+        scene.until(&ana, &all, |page| page["total"] == 1).await?;
+        let url = format!("{}/objects", scene.world.console.api_url());
+        let flood = (0..400).map(|number| {
+            scene
+                .world
+                .http
+                .get(&url)
+                .bearer_auth(format!("wrong-{number}"))
+                .send()
+        });
+        let flood = futures::future::join_all(flood);
+        let asking = async {
+            let mut answered = 0;
+            for _ in 0..20 {
+                // An address that asks too much at once is told so; its callers ask again.
+                let (status, answer) = scene.ask(&ana, &all).await?;
+                ensure!(matches!(status.as_u16(), 200 | 429), "{status} {answer}");
+                answered += u32::from(status == StatusCode::OK);
+                tokio::time::sleep(std::time::Duration::from_millis(10)).await; // between two questions
+            }
+            anyhow::Ok(answered)
+        };
+        let (answers, answered) = tokio::join!(flood, asking);
+        let mut refused = (0, 0);
+        for answer in answers {
+            match answer?.status().as_u16() {
+                401 => refused.0 += 1,
+                429 => refused.1 += 1,
+                other => anyhow::bail!("a wrong token is answered {other}"),
+            }
+        }
+        ensure!(
+            refused.1 > 0,
+            "{refused:?}: each wrong token cost the API server a question at once"
+        );
+        ensure!(answered? > 0, "nobody else was answered");
+        let page = scene.get(&ana, &all).await?;
+        assert_eq!(page["total"], 1);
+        Ok(())
+    });
+}

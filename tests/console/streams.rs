@@ -158,3 +158,24 @@ fn one_caller_does_not_take_the_room_of_others() {
             .context("the room is not given back")
     });
 }
+
+#[test]
+fn a_stream_says_why_it_ends() {
+    play("ended", async |scene| {
+        let namespace = &scene.namespace;
+        let user = scene.user("ana", &[(namespace, KUSTOMIZATIONS)]).await?;
+        let filter = "filter=row.labels%5B%27team%27%5D%20%3D%3D%20%27web%27";
+        let mut stream = scene.open(&user, filter, None).await?;
+        scene.kustomization(namespace, "unlabelled", "True", &[]).await?;
+        let event = stream.next().await?;
+        assert_eq!(event.name, "problem");
+        let told = event.data["message"].as_str().unwrap_or_default();
+        ensure!(
+            told.starts_with("filter: Kustomization/") && told.contains("unlabelled"),
+            "{told}"
+        );
+        let ended = stream.next().await.err();
+        ensure!(ended.is_some_and(|error| error.to_string().contains("the stream ended")));
+        Ok(())
+    });
+}

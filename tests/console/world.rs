@@ -4,15 +4,13 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
-use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::Client;
-use kube::api::{Api, Patch, PatchParams, PostParams};
+use kube::api::{Patch, PatchParams};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use testkit::controller::ControllerOptions;
 use testkit::objects::{self, apply};
-use testkit::{ControlPlane, Controller, install_all_crds};
+use testkit::{ControlPlane, Controller, artifact_access, install_all_crds};
 use tokio::runtime::Runtime;
 use tokio::sync::OnceCell;
 
@@ -159,18 +157,7 @@ impl Scene {
             )
             .await?;
         }
-        let accounts: Api<ServiceAccount> = Api::namespaced(self.client.clone(), &self.namespace);
-        let request = TokenRequest {
-            spec: TokenRequestSpec {
-                audiences: Vec::new(),
-                ..TokenRequestSpec::default()
-            },
-            ..TokenRequest::default()
-        };
-        let answer = accounts
-            .create_token_request(name, &PostParams::default(), &request)
-            .await?;
-        Ok(answer.status.context("there is no token")?.token)
+        artifact_access::token(&self.client, &self.namespace, name, None).await
     }
 
     /// Runs our command as the administrator; what it prints.

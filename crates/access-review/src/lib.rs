@@ -4,6 +4,7 @@
 //! their digest only.
 
 mod cache;
+pub mod limit;
 
 use std::{
     collections::BTreeMap,

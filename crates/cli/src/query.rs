@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use delivery_graph::kind;
 use delivery_graph::object::short_revision;
+use delivery_graph::{kind, one_line};
 use fleet::query::{Parameters, Query};
 use fleet::row::{Key, Row};
 use futures::future::join_all;
@@ -135,7 +135,7 @@ pub(crate) fn run(flags: &Flags, report_line: impl Fn(&str)) -> Result<(), Failu
         None => {
             // Of all namespaces; that of the context plays no part.
             let cluster = ClusterFlags::in_namespace(flags.kubeconfig.clone(), flags.context.clone(), "");
-            let asking = async |cluster: Cluster| of_cluster(&cluster, parameters, &report_line).await;
+            let asking = async |cluster: Cluster| of_cluster(&cluster, &parameters, &report_line).await;
             cluster::run(&cluster, asking)?
         }
     };
@@ -153,11 +153,11 @@ pub(crate) fn run(flags: &Flags, report_line: impl Fn(&str)) -> Result<(), Failu
 /// Lists all kinds that may be listed, and answers from that.
 async fn of_cluster(
     cluster: &Cluster,
-    mut parameters: Parameters,
+    parameters: &Parameters,
     report_line: &impl Fn(&str),
 ) -> Result<Vec<Value>, Failure> {
     let usage = |error: fleet::query::Error| Failure::Usage(error.to_string());
-    let query = Query::read(&parameters).map_err(usage)?;
+    let query = Query::read(parameters).map_err(usage)?;
     let name: Arc<str> = HERE.into();
     let kinds = kind::ALL.iter().filter(|kind| query.concerns_kind(kind));
     let lists = kinds.map(async |kind| (kind, cluster.list(kind, None, None).await));
@@ -176,17 +176,8 @@ async fn of_cluster(
         }
     }
     rows.sort_by(|(a, _), (b, _)| a.cmp(b));
-    let mut found = Vec::new();
-    loop {
-        let page = Query::read(&parameters).and_then(|query| query.page(0, rows.clone()));
-        let page = page.map_err(usage)?;
-        let items = page.items.iter().map(|row| json!(row));
-        found.extend(items);
-        match page.next {
-            Some(next) => parameters.after = next,
-            None => return Ok(found),
-        }
-    }
+    let found = query.matching(rows).map_err(usage)?;
+    Ok(found.into_iter().map(|(_, row)| json!(row)).collect())
 }
 
 /// Asks a console for all pages.
@@ -216,6 +207,7 @@ fn of_console(url: &str, token: Option<&str>, mut parameters: Parameters) -> Res
             let page: Value = serde_json::from_slice(&text).unwrap_or_default();
             if !status.is_success() {
                 let told = page["message"].as_str().unwrap_or("it is no console");
+                let told = one_line(told);
                 return Err(Failure::NotReady(format!("{url} answered {status}: {told}")));
             }
             found.extend(page["items"].as_array().cloned().unwrap_or_default());

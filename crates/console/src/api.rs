@@ -44,7 +44,7 @@ pub fn routes(console: Console) -> Router {
         .with_state(console)
 }
 
-/// Answers are for one caller: nobody keeps them, and no browser guesses what they are.
+/// Marks answers as private to the caller: they must not be cached, and browsers must not guess their type.
 async fn private(request: axum::extract::Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();

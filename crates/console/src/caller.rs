@@ -1,9 +1,10 @@
 //! Who calls: the owner of the bearer token, as the API server knows them.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use access_review::Caller;
-use axum::extract::FromRequestParts;
+use axum::extract::{ConnectInfo, FromRequestParts};
 use axum::http::StatusCode;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
@@ -47,7 +48,17 @@ impl FromRequestParts<Console> for Signed {
             .map(str::trim)
             .filter(|token| !token.is_empty() && token.len() <= MAX_TOKEN);
         let token = token.ok_or_else(missing)?;
+        let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
+        let address = peer
+            .map(|ConnectInfo(peer)| peer.ip().to_string())
+            .unwrap_or_default();
+        let busy = || {
+            let message = "too many tokens of your address are being looked at; try again";
+            Problem::new(StatusCode::TOO_MANY_REQUESTS, message)
+        };
+        let looking = console.unknown.begin(&address).ok_or_else(busy)?;
         let caller = console.reviews.caller(token).await?;
+        drop(looking);
         Ok(Self {
             sight: Sight {
                 console: console.clone(),

@@ -191,16 +191,16 @@ impl Picture {
         }
     }
 
-    /// Notes that a watch fails.
-    pub fn failing(&self, cluster: &Arc<str>, kind: &'static Kind, problem: String) {
+    /// Notes that a watch fails. Returns whether that is new.
+    pub fn failing(&self, cluster: &Arc<str>, kind: &'static Kind, problem: String) -> bool {
         let mut state = self.write();
         let Some(health) = state.clusters.get_mut(cluster) else {
-            return;
+            return false;
         };
         if health.failing.is_empty() {
             health.since = Some(Timestamp::now());
         }
-        health.failing.insert(kind.kind, problem);
+        health.failing.insert(kind.kind, problem).is_none()
     }
 
     /// All clusters, by name.
@@ -253,7 +253,7 @@ impl Picture {
             .collect()
     }
 
-    /// Tells of each new number; what changed is asked for by [`changes_since`](Self::changes_since).
+    /// Notifies of each new change number. Ask [`changes_since`](Self::changes_since) what changed.
     pub fn subscribe(&self) -> watch::Receiver<u64> {
         self.last.subscribe()
     }

@@ -218,7 +218,7 @@ impl Query {
             return Ok(rows);
         };
         let began = Instant::now();
-        let variables = rows.iter().map(|(_, row)| json!({"row": row}));
+        let variables = rows.iter().map(|(_, row)| row.variables());
         let answers = filter.evaluate_booleans(variables, || began.elapsed() <= MAX_TIME);
         let is_cut = answers.len() < rows.len();
         let mut matching = Vec::new();
@@ -394,6 +394,25 @@ mod tests {
         assert_eq!(names(of(|p| p.text = "it is false".into())), ["api"]);
         let filter = "row.namespace == 'shop' && row.kind == 'Kustomization' && !row.name.startsWith('w')";
         assert_eq!(names(of(|p| p.filter = filter.into())), ["api"]);
+    }
+
+    #[test]
+    fn a_filter_may_ask_for_fields_that_are_empty() {
+        for (filter, expected) in [
+            ("row.source == '' && row.since == ''", 1),
+            // Those of docs/operations/console.md.
+            (
+                "row.kind == 'Kustomization' && 'team' in row.labels && row.labels['team'] == 'shop'",
+                2,
+            ),
+            ("row.revision.startsWith('main@')", 3),
+        ] {
+            assert_eq!(
+                names(of(|p| p.filter = filter.into())).len(),
+                expected,
+                "{filter}"
+            );
+        }
     }
 
     #[test]

@@ -7,11 +7,11 @@ use delivery_graph::kind::{self, Kind};
 use delivery_graph::{object, one_line, tree};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-/// Characters of a message; the object has the rest.
-const MAX_MESSAGE: usize = 300;
+/// Characters of a text; the object has the rest.
+const MAX_TEXT: usize = 300;
 /// Labels that are kept.
 const MAX_LABELS: usize = 32;
 
@@ -165,14 +165,10 @@ impl Row {
             namespace: object::namespace(object).into(),
             name: object::name(object).into(),
             status,
-            reason: ready.reason.into(),
+            reason: shortened(ready.reason),
             message: shortened(ready.message),
-            revision: object::revision(object).into(),
-            source: made_of
-                .next()
-                .map(|link| link.id.to_string())
-                .unwrap_or_default()
-                .into(),
+            revision: shortened(object::revision(object)),
+            source: shortened(&made_of.next().map(|link| link.id.to_string()).unwrap_or_default()),
             labels: labels
                 .filter_map(|(key, value)| Some((key.as_str().into(), value.as_str()?.into())))
                 .collect(),
@@ -183,9 +179,22 @@ impl Row {
     }
 }
 
-fn shortened(message: &str) -> Box<str> {
-    let line = one_line(message);
-    match line.char_indices().nth(MAX_MESSAGE) {
+impl Row {
+    /// The row for a filter: all fields are there, empty ones too, so that an expression may ask for any.
+    pub fn variables(&self) -> Value {
+        let mut row = json!({
+            "reason": "", "message": "", "revision": "", "source": "", "labels": {}, "since": "",
+        });
+        if let (Value::Object(all), Ok(Value::Object(own))) = (&mut row, serde_json::to_value(self)) {
+            all.extend(own);
+        }
+        json!({"row": row})
+    }
+}
+
+fn shortened(text: &str) -> Box<str> {
+    let line = one_line(text);
+    match line.char_indices().nth(MAX_TEXT) {
         Some((end, _)) => format!("{}…", &line[..end]).into(),
         None => line.into(),
     }
@@ -193,8 +202,6 @@ fn shortened(message: &str) -> Box<str> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

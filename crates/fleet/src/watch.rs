@@ -52,9 +52,10 @@ async fn one(picture: &Picture, cluster: &Arc<str>, client: &Client, kind: &'sta
             // A kind that is not installed has no objects; it is asked for again.
             Err(error) if is_not_served(&error) => picture.listed(cluster, kind, &HashSet::new()),
             Err(error) => {
-                let problem = format!("{} cannot be watched: {error}", kind.plural);
-                tracing::debug!(cluster = &**cluster, problem);
-                picture.failing(cluster, kind, problem);
+                // Callers need not know who the console is; the log says it, once.
+                if picture.failing(cluster, kind, format!("{} cannot be watched", kind.plural)) {
+                    tracing::warn!(cluster = &**cluster, %error, "{} cannot be watched", kind.plural);
+                }
             }
         }
     }

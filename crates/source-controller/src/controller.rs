@@ -42,9 +42,9 @@ use crate::reconcile::secrets_read::SecretsRead;
 use crate::reconcile::store::AdvertisedAddress;
 use crate::reconcile::{Context, reconcile};
 use crate::serve::access::Access;
-use crate::serve::limit::Limiter;
 use crate::serve::tls::{certificate::Certificate, keeper::Keeper};
 use crate::serve::{grpc, http};
+use access_review::limit::Limiter;
 
 /// The readiness check that holds once the store is verified and served.
 pub(crate) const STORAGE_CHECK: &str = "storage";

@@ -8,5 +8,4 @@
 pub mod access;
 pub mod grpc;
 pub mod http;
-pub mod limit;
 pub mod tls;

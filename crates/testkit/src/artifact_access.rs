@@ -55,12 +55,17 @@ pub async fn allow_in_namespace(client: &Client, namespace: &str, name: &str, re
     objects::apply(client, &binding).await.map(drop)
 }
 
-/// A token of the service account for an audience, as a projected volume would have it.
-pub async fn token(client: &Client, namespace: &str, name: &str, audience: &str) -> Result<String> {
+/// A token of the service account for an audience, as a projected volume would have it; None is the API server itself.
+pub async fn token<'a>(
+    client: &Client,
+    namespace: &str,
+    name: &str,
+    audience: impl Into<Option<&'a str>>,
+) -> Result<String> {
     let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), namespace);
     let request = TokenRequest {
         spec: TokenRequestSpec {
-            audiences: vec![audience.to_owned()],
+            audiences: audience.into().map(str::to_owned).into_iter().collect(),
             ..TokenRequestSpec::default()
         },
         ..TokenRequest::default()

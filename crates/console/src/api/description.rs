@@ -39,7 +39,7 @@ fn document() -> Document {
     document
 }
 
-/// The description; nobody need say who they are for it.
+/// Returns the description. No token is required.
 pub async fn get() -> Json<Document> {
     Json(document())
 }

@@ -7,6 +7,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use access_review::limit::Permit;
 use axum::extract::Query as Parsed;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
@@ -16,14 +17,14 @@ use fleet::picture::Picture;
 use fleet::query::{Parameters, Query};
 use fleet::row::{Key, Row};
 use futures::Stream;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::watch::Receiver;
 use utoipa::{IntoParams, ToSchema};
 
 use super::objects::read;
 use crate::caller::Signed;
 use crate::problem::Problem;
-use crate::serve::Room;
 
 /// Changes are gathered for so long: twenty events a second at most.
 const GATHER: Duration = Duration::from_millis(50);
@@ -32,8 +33,7 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 const RECHECK: Duration = Duration::from_secs(60);
 
 /// Where a stream begins.
-#[derive(Debug, Default, Deserialize, IntoParams)]
-#[serde(default)]
+#[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct Start {
     /// `change` of a page, or the id of an event: what changed since then is sent first. Without it, only what changes from now on.
@@ -52,7 +52,8 @@ pub struct Rows {
 
 /// Rows as they change, for the parameters of a list.
 ///
-/// Events are `rows`, and `reset` when all must be read again, as after a restart of the console. `Last-Event-ID` goes on after that event.
+/// Events are `rows`; `reset` when all must be read again, as after a restart of the console; and `problem`, after which the
+/// stream ends. `Last-Event-ID` resumes after that event.
 #[utoipa::path(
     get,
     path = "/api/v1/watch",
@@ -77,31 +78,31 @@ pub async fn watch(
             "too many streams are open; close some, or try again later",
         )
     };
-    let room = signed
-        .sight
-        .console
-        .streams
-        .enter(signed.caller())
+    let console = &signed.sight.console;
+    let own = console
+        .streams_of_one
+        .begin(&signed.caller().username)
         .ok_or_else(full)?;
+    let room = console.streams.clone().try_acquire_owned().map_err(|_| full())?;
     let last_id = headers
         .get("last-event-id")
         .and_then(|id| id.to_str().ok()?.parse().ok());
     let mut numbers = signed.sight.console.picture.subscribe();
     let now = *numbers.borrow_and_update();
     let follower = Follower {
-        at: last_id.or(start).unwrap_or(now),
+        at: last_id.or(start.since).unwrap_or(now),
         numbers,
         query: Arc::new(query),
         signed,
         is_first: true,
-        _room: room,
+        _rooms: (own, room),
     };
     let events = futures::stream::unfold(Some(follower), next);
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(HEARTBEAT)))
 }
 
 /// Reads `since`, and the other parameters, which are those of a list.
-fn start(query: &str) -> Result<(Option<u64>, Query), Problem> {
+fn start(query: &str) -> Result<(Start, Query), Problem> {
     let is_start = |pair: &&str| pair.starts_with("since=");
     let since = query
         .split('&')
@@ -111,7 +112,7 @@ fn start(query: &str) -> Result<(Option<u64>, Query), Problem> {
     let since = since.transpose().map_err(wrong)?;
     let rest: Vec<&str> = query.split('&').filter(|pair| !is_start(pair)).collect();
     let uri = format!("/?{}", rest.join("&")).parse().unwrap_or_default();
-    Ok((since, read(Parsed::try_from_uri(&uri))?))
+    Ok((Start { since }, read(Parsed::try_from_uri(&uri))?))
 }
 
 struct Follower {
@@ -122,7 +123,8 @@ struct Follower {
     signed: Signed,
     /// Nothing was sent yet: what is asked for need not be gathered.
     is_first: bool,
-    _room: Room,
+    /// Of this caller, and of all.
+    _rooms: (Permit, OwnedSemaphorePermit),
 }
 
 /// The next event. The stream ends when the process does, and when the token is not accepted any more.
@@ -136,6 +138,7 @@ async fn next(follower: Option<Follower>) -> Option<(Result<Event, Infallible>, 
         };
         match event {
             Told::Event(event) => return Some((Ok(*event), Some(follower))),
+            Told::Last(event) => return Some((Ok(*event), None)),
             Told::Nothing => {}
             Told::End => return None,
         }
@@ -144,6 +147,8 @@ async fn next(follower: Option<Follower>) -> Option<(Result<Event, Infallible>, 
 
 enum Told {
     Event(Box<Event>),
+    /// The stream ends with it.
+    Last(Box<Event>),
     Nothing,
     End,
 }
@@ -170,9 +175,13 @@ impl Follower {
             ));
         };
         self.at = last;
-        // If what the caller may see is not known, they read all again once it is.
-        let Ok(told) = self.told(rows).await else {
-            return Told::End;
+        let told = match self.told(rows).await {
+            Ok(told) => told,
+            // Such as a filter that cannot be evaluated, or an API server that does not say what the caller may see.
+            Err(problem) => {
+                let data = serde_json::to_string(&problem).unwrap_or_default();
+                return Told::Last(Box::new(Event::default().event("problem").data(data)));
+            }
         };
         if told.changed.is_empty() && told.gone.is_empty() {
             return Told::Nothing;

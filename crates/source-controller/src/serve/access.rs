@@ -19,7 +19,7 @@ use tonic::{Status, metadata::MetadataMap};
 use access_review::{Caller, Error, Reviews, Target};
 
 use self::members::Members;
-use super::limit::{Limiter, Permit};
+use access_review::limit::{Limiter, Permit};
 
 /// API group of the sources.
 const GROUP: &str = api::meta::SOURCE_GROUP;

@@ -27,8 +27,8 @@ use tokio_util::io::ReaderStream;
 
 pub use self::listener::{Listener, Peer};
 use self::range::Range;
-use super::limit::{Limiter, Permit};
 use crate::metrics::Served;
+use access_review::limit::{Limiter, Permit};
 
 /// Bytes that are read from disk at once.
 const BUFFER: usize = 64 * 1024;

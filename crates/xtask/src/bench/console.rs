@@ -5,13 +5,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use futures::{StreamExt as _, TryStreamExt as _};
-use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
-use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::Client;
-use kube::api::{Api, Patch, PatchParams, PostParams};
+use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 use testkit::controller::ControllerOptions;
-use testkit::{ControlPlane, Controller, Options, install_all_crds, objects};
+use testkit::{ControlPlane, Controller, Options, artifact_access, install_all_crds, objects};
 use tokio::sync::mpsc;
 
 use super::figures::{line, mebibytes, percentile, seconds};
@@ -174,18 +172,7 @@ async fn caller(client: &Client, name: &str) -> Result<String> {
         });
         objects::apply(client, &binding).await?;
     }
-    let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), "default");
-    let request = TokenRequest {
-        spec: TokenRequestSpec {
-            audiences: Vec::new(),
-            ..TokenRequestSpec::default()
-        },
-        ..TokenRequest::default()
-    };
-    let answer = accounts
-        .create_token_request(name, &PostParams::default(), &request)
-        .await?;
-    Ok(answer.status.context("there is no token")?.token)
+    artifact_access::token(client, "default", name, None).await
 }
 
 /// Asks at a rate, whatever the answers take.

@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use tonic::Status;
 
 use crate::metrics::Call;
-use crate::serve::limit::Permit;
+use access_review::limit::Permit;
 
 /// Longest time for which a client may take nothing.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
@@ -84,7 +84,7 @@ pub(super) fn counted<T: Message>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serve::limit::Limiter;
+    use access_review::limit::Limiter;
 
     fn numbers() -> impl Stream<Item = Result<u32, Status>> + Send + 'static {
         stream::iter((0..5).map(Ok))
