@@ -13,6 +13,8 @@ use tokio::sync::OnceCell;
 #[derive(Debug)]
 pub(super) struct Cache<K, V> {
     most: usize,
+    /// An answer of this age takes the place of one that cannot be had.
+    oldest: Duration,
     entries: Mutex<HashMap<K, Entry<V>>>,
 }
 
@@ -20,6 +22,8 @@ pub(super) struct Cache<K, V> {
 struct Entry<V> {
     began: Instant,
     cell: Arc<OnceCell<Kept<V>>>,
+    /// The answer before, until there is a new one.
+    last: Option<Kept<V>>,
 }
 
 /// An answer and how long it holds.
@@ -29,10 +33,14 @@ struct Kept<V> {
     until: Instant,
 }
 
-impl<V> Entry<V> {
+impl<V: Clone> Entry<V> {
     /// Not answered yet counts: someone is asking.
     fn is_usable(&self, now: Instant) -> bool {
         self.cell.get().is_none_or(|kept| now < kept.until)
+    }
+
+    fn newest(&self) -> Option<Kept<V>> {
+        self.cell.get().or(self.last.as_ref()).cloned()
     }
 }
 
@@ -40,8 +48,14 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
     pub(super) fn new(most: usize) -> Self {
         Self {
             most,
+            oldest: Duration::ZERO,
             entries: Mutex::default(),
         }
+    }
+
+    /// Has answers that ended less than this ago take the place of those that cannot be had.
+    pub(super) fn with_last_answers(self, oldest: Duration) -> Self {
+        Self { oldest, ..self }
     }
 
     /// The answer that is kept, or that of `ask` with the time that it may be kept. Of several callers one asks; a failure
@@ -51,15 +65,25 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
         key: K,
         ask: impl Future<Output = Result<(V, Duration), E>>,
     ) -> Result<V, E> {
-        let cell = self.cell(key);
-        let kept = cell
+        let cell = self.cell(key.clone());
+        let asked = cell
             .get_or_try_init(|| async {
                 let (value, holds) = ask.await?;
                 let until = Instant::now() + holds;
                 Ok(Kept { value, until })
             })
-            .await?;
-        Ok(kept.value.clone())
+            .await;
+        match asked {
+            Ok(kept) => Ok(kept.value.clone()),
+            Err(error) => self.last(&key).ok_or(error),
+        }
+    }
+
+    /// The last answer, if it is not too old.
+    fn last(&self, key: &K) -> Option<V> {
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = entries.get(key)?.newest()?;
+        (Instant::now() < last.until + self.oldest).then_some(last.value)
     }
 
     fn cell(&self, key: K) -> Arc<OnceCell<Kept<V>>> {
@@ -71,9 +95,11 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
         if entries.len() >= self.most {
             make_room(&mut entries, self.most, now);
         }
+        let last = entries.get(&key).and_then(Entry::newest);
         let entry = Entry {
             began: now,
             cell: Arc::default(),
+            last: last.filter(|last| now < last.until + self.oldest),
         };
         let cell = entry.cell.clone();
         entries.insert(key, entry);
@@ -87,7 +113,7 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
 }
 
 /// Drops what does not hold any more and, if that is not enough, the older half.
-fn make_room<K, V>(entries: &mut HashMap<K, Entry<V>>, most: usize, now: Instant) {
+fn make_room<K, V: Clone>(entries: &mut HashMap<K, Entry<V>>, most: usize, now: Instant) {
     entries.retain(|_, entry| entry.is_usable(now));
     if entries.len() < most {
         return;
@@ -138,6 +164,22 @@ mod tests {
         assert_eq!(cache.get(1, async { Ok::<_, &str>((2, LONG)) }).await, Ok(1));
         tokio::time::sleep(short).await;
         assert_eq!(cache.get(1, async { Ok::<_, &str>((3, LONG)) }).await, Ok(3));
+    }
+
+    #[tokio::test]
+    async fn the_last_answer_takes_the_place_of_one_that_cannot_be_had() {
+        let keeping = |oldest| Cache::<u8, u8>::new(8).with_last_answers(oldest);
+        let down = async |cache: &Cache<u8, u8>| cache.get(1, async { Err("down") }).await;
+        for (oldest, expected) in [(LONG, Ok(1)), (Duration::ZERO, Err("down"))] {
+            let cache = keeping(oldest);
+            assert_eq!(down(&cache).await, Err("down"), "nothing was ever answered");
+            let gone = async { Ok::<_, &str>((1, Duration::ZERO)) };
+            assert_eq!(cache.get(1, gone).await, Ok(1));
+            for _ in 0..3 {
+                assert_eq!(down(&cache).await, expected, "kept for {oldest:?}");
+            }
+            assert_eq!(cache.get(1, async { Ok::<_, &str>((2, LONG)) }).await, Ok(2));
+        }
     }
 
     #[tokio::test]

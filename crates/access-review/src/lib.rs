@@ -8,8 +8,8 @@ pub mod limit;
 
 use std::{
     collections::BTreeMap,
-    sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -32,6 +32,11 @@ const MOST_REVIEWS: usize = 16;
 const REVIEW_TIMEOUT: Duration = Duration::from_secs(10);
 const YES_HOLDS: Duration = Duration::from_secs(60);
 const NO_HOLDS: Duration = Duration::from_secs(10);
+/// A cluster that did not answer is not asked for so long, so that nobody waits for it again and again.
+const REST: Duration = Duration::from_secs(10);
+/// A remote cluster that is away is asked for so long less; what it said last holds for an hour.
+const REMOTE_TIMEOUT: Duration = Duration::from_secs(3);
+const LAST_HOLDS: Duration = Duration::from_secs(60 * 60);
 
 /// Caller, as the API server knows it.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -41,6 +46,30 @@ pub struct Caller {
     uid: String,
     groups: Vec<String>,
     extra: BTreeMap<String, Vec<String>>,
+}
+
+/// Names and groups that each cluster gives for itself begin so.
+const OF_THE_CLUSTER: &str = "system:";
+/// The groups of these that mean the same everywhere.
+const EVERYWHERE: [&str; 2] = ["system:authenticated", "system:unauthenticated"];
+
+impl Caller {
+    /// Who the caller is in another cluster; None if nobody: a service account is one of its cluster, and so are most of the
+    /// groups that begin with `system:`. Who may make namespaces and accounts here would else be whom they like there.
+    pub fn elsewhere(&self) -> Option<Self> {
+        let is_ours = |name: &str| name.starts_with(OF_THE_CLUSTER);
+        if is_ours(&self.username) {
+            return None;
+        }
+        let groups = self.groups.iter();
+        let groups = groups.filter(|group| !is_ours(group) || EVERYWHERE.contains(&group.as_str()));
+        Some(Self {
+            username: self.username.clone(),
+            uid: String::new(),
+            groups: groups.cloned().collect(),
+            extra: BTreeMap::new(),
+        })
+    }
 }
 
 /// One object, all of a kind in a namespace (no name), or all of a kind (no namespace).
@@ -89,11 +118,16 @@ pub enum Error {
         source: Box<kube::Error>,
     },
     /// It takes too long.
-    #[error("failed to ask the API server for a {kind}: it takes longer than {REVIEW_TIMEOUT:?}")]
+    #[error("failed to ask the API server for a {kind}: it takes longer than {timeout:?}")]
     Slow {
         /// Kind of the requested object.
         kind: &'static str,
+        /// How long was waited.
+        timeout: Duration,
     },
+    /// It did not answer a moment ago.
+    #[error("the API server did not answer a moment ago; it is asked again after {REST:?}")]
+    Away,
 }
 
 type Known = Result<Arc<Caller>, String>;
@@ -107,6 +141,9 @@ pub struct Reviews {
     accepted: Cache<[u8; 32], Known>,
     permissions: Cache<(Arc<Caller>, Target), bool>,
     asking: Semaphore,
+    timeout: Duration,
+    /// Until when it is not asked; None if it always is.
+    rests: Option<Mutex<Instant>>,
 }
 
 impl Reviews {
@@ -120,8 +157,21 @@ impl Reviews {
         Self::new(client, None)
     }
 
+    /// For another cluster, which may be away: it is asked in vain once in a while, and what it said in the last hour holds
+    /// then. Tokens are not for it; callers are who [another](Self::for_users) says.
+    pub fn for_remote(client: Client) -> Self {
+        Self {
+            permissions: Cache::new(MOST_PERMISSIONS).with_last_answers(LAST_HOLDS),
+            timeout: REMOTE_TIMEOUT,
+            rests: Some(Mutex::new(Instant::now())),
+            ..Self::new(client, None)
+        }
+    }
+
     fn new(client: Client, audience: Option<String>) -> Self {
         Self {
+            timeout: REVIEW_TIMEOUT,
+            rests: None,
             client,
             audience,
             accepted: Cache::new(MOST_TOKENS),
@@ -210,17 +260,31 @@ impl Reviews {
         K: kube::Resource<Scope = kube::core::ClusterResourceScope>,
     {
         let api: Api<K> = Api::all(self.client.clone());
+        let until = |rests: &Mutex<Instant>| *rests.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_resting = || {
+            self.rests
+                .as_ref()
+                .is_some_and(|rests| Instant::now() < until(rests))
+        };
         let asking = async {
             let _turn = self.asking.acquire().await;
-            api.create(&PostParams::default(), question).await
+            if is_resting() {
+                return Err(Error::Away);
+            }
+            let (parameters, timeout) = (PostParams::default(), self.timeout);
+            let answer = tokio::time::timeout(timeout, api.create(&parameters, question));
+            let answer = answer.await.map_err(|_| Error::Slow { kind, timeout })?;
+            let source = |source| Error::Ask { kind, source };
+            answer.map_err(Box::new).map_err(source)
         };
-        let answer = tokio::time::timeout(REVIEW_TIMEOUT, asking).await;
+        // A turn may take its time, too: others are asking.
+        let answer = tokio::time::timeout(2 * self.timeout, asking).await;
+        let timeout = 2 * self.timeout;
+        let answer = answer.unwrap_or(Err(Error::Slow { kind, timeout }));
+        if let (Some(rests), Err(Error::Slow { .. } | Error::Ask { .. })) = (&self.rests, &answer) {
+            *rests.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now() + REST;
+        }
         answer
-            .map_err(|_| Error::Slow { kind })?
-            .map_err(|source| Error::Ask {
-                kind,
-                source: Box::new(source),
-            })
     }
 }
 
@@ -352,6 +416,28 @@ mod tests {
             (claims.left(99), claims.left(200)),
             (Duration::from_secs(2), Duration::ZERO)
         );
+    }
+
+    #[test]
+    fn a_service_account_is_nobody_elsewhere() {
+        let named = |username: &str| Caller {
+            username: username.to_owned(),
+            uid: "1".to_owned(),
+            groups: [
+                "system:masters",
+                "system:authenticated",
+                "system:serviceaccounts:a",
+                "web",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
+            extra: BTreeMap::from([("scopes".to_owned(), vec!["all".to_owned()])]),
+        };
+        assert_eq!(named("system:serviceaccount:a:b").elsewhere(), None);
+        assert_eq!(named("system:admin").elsewhere(), None);
+        let ana = named("ana@example.com").elsewhere().unwrap();
+        assert_eq!(ana.groups, ["system:authenticated", "web"]);
+        assert!(ana.uid.is_empty() && ana.extra.is_empty());
     }
 
     #[test]

@@ -279,7 +279,7 @@ fn bearer(metadata: &MetadataMap) -> Result<&str, Status> {
 fn status(error: &Error) -> Status {
     match error {
         Error::Token(_) => Status::unauthenticated(error.to_string()),
-        Error::Ask { .. } | Error::Slow { .. } => {
+        Error::Ask { .. } | Error::Slow { .. } | Error::Away => {
             let error = error as &dyn std::error::Error;
             tracing::error!(logger = "artifact-service", error, "failed to review a caller");
             Status::unavailable(format!("{error}; the log of source-controller says why"))
