@@ -20,6 +20,8 @@ use crate::row::{Key, Row};
 const MAX_OBJECT: usize = 512 << 10;
 /// Bytes of all objects. Of those that come when it is reached, rows are kept, so that no tenant fills the memory.
 const MAX_OBJECTS: usize = 256 << 20;
+/// Objects of one cluster; a cluster may be run by someone who wishes the others no good.
+const MAX_ROWS: usize = 200_000;
 /// Changes whose numbers are known. Who is further behind begins again.
 const MAX_CHANGES: usize = 8192;
 
@@ -64,8 +66,31 @@ struct Health {
     missing: HashSet<&'static str>,
     /// Watches that fail, with why.
     failing: BTreeMap<&'static str, String>,
-    /// Since when there has been a watch that fails, or none.
+    /// Why it cannot be watched at all.
+    unreachable: Option<String>,
+    /// Since when it has been away, or there.
     since: Option<Timestamp>,
+    /// Its rows.
+    rows: usize,
+    /// Objects that found no room.
+    is_cut: bool,
+}
+
+impl Health {
+    fn is_away(&self) -> bool {
+        self.unreachable.is_some() || !self.failing.is_empty()
+    }
+
+    fn is_complete(&self) -> bool {
+        self.missing.is_empty() && self.unreachable.is_none()
+    }
+
+    fn message(&self) -> Option<String> {
+        let of_watches = || self.failing.values().next().cloned();
+        let of_rows = || format!("it has more than {MAX_ROWS} objects; the others are not shown");
+        let why = self.unreachable.clone().or_else(of_watches);
+        why.or_else(|| self.is_cut.then(of_rows))
+    }
 }
 
 /// A cluster, and whether what is known of it is up to date.
@@ -77,9 +102,9 @@ pub struct Cluster {
     pub name: Arc<str>,
     /// True once all kinds were listed.
     pub complete: bool,
-    /// True while a watch fails: what is shown of it is as old as `since`.
+    /// True while it cannot be watched: what is shown of it is as old as `since`.
     pub away: bool,
-    /// Why.
+    /// Why it is away, or what is not shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// Since when it is away, or was there again.
@@ -104,6 +129,14 @@ impl Entry {
 }
 
 impl State {
+    /// Counts one more row of a cluster, if it may have one.
+    fn has_room_for_a_row(&mut self, cluster: &Arc<str>) -> bool {
+        let health = self.clusters.entry(cluster.clone()).or_default();
+        health.is_cut = health.rows >= MAX_ROWS;
+        health.rows += usize::from(!health.is_cut);
+        !health.is_cut
+    }
+
     /// Counts the bytes of an object in the place of those that it had before; None if there is no room for them.
     fn room_for(&mut self, key: &Key, json: Box<[u8]>) -> Option<Box<[u8]>> {
         self.bytes -= self.entries.get(key).map_or(0, Entry::size);
@@ -128,12 +161,41 @@ impl Default for Picture {
 impl Picture {
     /// Adds a cluster of which these kinds are going to be listed.
     pub fn expect(&self, cluster: &Arc<str>, kinds: impl IntoIterator<Item = &'static Kind>) {
-        let missing = kinds.into_iter().map(|kind| kind.kind).collect();
-        let health = Health {
-            missing,
-            ..Health::default()
+        let mut state = self.write();
+        let health = state.clusters.entry(cluster.clone()).or_default();
+        health.missing = kinds.into_iter().map(|kind| kind.kind).collect();
+        health.failing.clear();
+        if health.unreachable.take().is_some() {
+            health.since = Some(Timestamp::now());
+        }
+    }
+
+    /// Notes that a cluster cannot be watched. Its rows stay as they are.
+    pub fn unreachable(&self, cluster: &Arc<str>, problem: &str) {
+        let mut state = self.write();
+        let health = state.clusters.entry(cluster.clone()).or_default();
+        if !health.is_away() {
+            health.since = Some(Timestamp::now());
+        }
+        health.unreachable = Some(problem.to_owned());
+    }
+
+    /// Takes out a cluster and all of its rows.
+    pub fn forget(&self, cluster: &Arc<str>) {
+        let of_it: Vec<Key> = {
+            let state = self.read();
+            let keys = state.entries.keys().filter(|key| key.cluster == *cluster);
+            keys.cloned().collect()
         };
-        self.write().clusters.insert(cluster.clone(), health);
+        of_it.iter().for_each(|key| self.remove(key));
+        self.write().clusters.remove(cluster);
+    }
+
+    /// Returns whether all kinds of a cluster were listed.
+    pub fn is_complete(&self, cluster: &Arc<str>) -> bool {
+        let state = self.read();
+        let health = state.clusters.get(cluster);
+        health.is_some_and(Health::is_complete)
     }
 
     /// Puts in an object, or its newest state.
@@ -142,6 +204,9 @@ impl Picture {
         let row = Row::new(cluster, kind, object);
         let json = serde_json::to_vec(object).unwrap_or_default().into_boxed_slice();
         let mut state = self.write();
+        if !state.entries.contains_key(&key) && !state.has_room_for_a_row(cluster) {
+            return;
+        }
         let json = state.room_for(&key, json);
         match state.entries.get_mut(&key) {
             Some(known) if *known.row == row => known.json = json, // nothing that a row shows
@@ -163,6 +228,9 @@ impl Picture {
         let mut state = self.write();
         if let Some(gone) = state.entries.remove(key) {
             state.bytes -= gone.size();
+            if let Some(health) = state.clusters.get_mut(&key.cluster) {
+                health.rows -= 1;
+            }
             self.changed(&mut state, key.clone());
         }
     }
@@ -186,7 +254,7 @@ impl Picture {
             return;
         };
         health.missing.remove(kind.kind);
-        if health.failing.remove(kind.kind).is_some() && health.failing.is_empty() {
+        if health.failing.remove(kind.kind).is_some() && !health.is_away() {
             health.since = Some(Timestamp::now());
         }
     }
@@ -197,7 +265,7 @@ impl Picture {
         let Some(health) = state.clusters.get_mut(cluster) else {
             return false;
         };
-        if health.failing.is_empty() {
+        if !health.is_away() {
             health.since = Some(Timestamp::now());
         }
         health.failing.insert(kind.kind, problem).is_none()
@@ -210,9 +278,9 @@ impl Picture {
         clusters
             .map(|(name, health)| Cluster {
                 name: name.clone(),
-                complete: health.missing.is_empty(),
-                away: !health.failing.is_empty(),
-                message: health.failing.values().next().cloned(),
+                complete: health.is_complete(),
+                away: health.is_away(),
+                message: health.message(),
                 since: health.since,
             })
             .collect()
@@ -226,6 +294,12 @@ impl Picture {
             .map(|(key, entry)| (key.clone(), entry.row.clone()))
             .collect();
         (*self.last.borrow(), rows)
+    }
+
+    /// A key with its row; None if it is gone.
+    pub fn row(&self, key: &Key) -> (Key, Option<Arc<Row>>) {
+        let state = self.read();
+        (key.clone(), state.entries.get(key).map(|entry| entry.row.clone()))
     }
 
     /// An object.
@@ -389,6 +463,39 @@ mod tests {
         assert_eq!(object["metadata"]["name"], "b");
         assert_eq!(picture.objects(&here, kind).len(), 1);
         assert!(picture.objects(&"there".into(), kind).is_empty());
+    }
+
+    #[test]
+    fn a_cluster_that_is_away_keeps_its_rows_until_it_is_forgotten() {
+        let picture = Picture::default();
+        let (here, there) = (Arc::from("here"), Arc::from("there"));
+        let kind = kind::exact("Kustomization").unwrap();
+        picture.unreachable(&there, "it cannot be reached");
+        assert!(!picture.is_complete(&here) && picture.clusters()[0].away);
+        picture.expect(&there, [kind]);
+        put(&picture, "a", "1");
+        let object = json!({"metadata": {"name": "b", "namespace": "shop"}});
+        picture.put(&there, kind, &object);
+        picture.listed(
+            &there,
+            kind,
+            &HashSet::from([Key::new(&there, kind, "shop", "b")]),
+        );
+        let known = |picture: &Picture| {
+            let clusters = picture.clusters().into_iter();
+            let mut clusters = clusters.filter(|cluster| cluster.name == there);
+            clusters.next().unwrap()
+        };
+        assert!(known(&picture).complete && !known(&picture).away && picture.is_complete(&there));
+        picture.unreachable(&there, "it cannot be reached");
+        let away = known(&picture);
+        assert!(away.away && away.since.is_some());
+        assert_eq!(away.message.as_deref(), Some("it cannot be reached"));
+        assert_eq!(picture.rows().1.len(), 2);
+        let (before, _) = picture.rows();
+        picture.forget(&there);
+        assert_eq!(picture.rows().1.len(), 1);
+        assert_eq!(names(&picture.changes_since(before).1), [("b".to_owned(), false)]);
     }
 
     #[test]

@@ -2,12 +2,13 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use delivery_graph::kind::{self, Kind};
 use futures::StreamExt as _;
 use futures::future::join_all;
 use kube::api::{Api, DynamicObject};
-use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::runtime::watcher;
 use kube::{Client, ResourceExt as _};
 use serde_json::Value;
 
@@ -17,16 +18,58 @@ use crate::row::Key;
 /// kubectl keeps the whole manifest here; no one but kubectl reads it.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
+/// A watch that failed is begun anew after so long, at first and at last.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LAST_PAUSE: Duration = Duration::from_secs(15);
+/// Kinds are asked for anew one after the other.
+const SPREAD: Duration = Duration::from_millis(20);
+/// A kind that is not installed is asked for so often.
+const NOT_SERVED: Duration = Duration::from_secs(60);
+
 /// Watches all kinds of Flux and Windlass in a cluster, until it is dropped. A cluster that is away is tried again.
 pub async fn fill(picture: &Picture, cluster: Arc<str>, client: Client) {
     picture.expect(&cluster, &kind::ALL);
-    let watches = kind::ALL.iter().map(|kind| one(picture, &cluster, &client, kind));
+    let offsets = (0..).map(|index| SPREAD * index);
+    let watches = kind::ALL.iter().zip(offsets);
+    let watches = watches.map(|(kind, offset)| one(picture, &cluster, &client, kind, offset));
     join_all(watches).await;
 }
 
-async fn one(picture: &Picture, cluster: &Arc<str>, client: &Client, kind: &'static Kind) {
+/// Watches a kind. After a failure it is listed anew: a watch that goes on where it was tells nothing until something changes,
+/// so that nobody would know that the cluster is there again.
+async fn one(picture: &Picture, cluster: &Arc<str>, client: &Client, kind: &'static Kind, offset: Duration) {
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &kind.resource());
-    let events = watcher(api, watcher::Config::default()).default_backoff();
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let failed = until_it_fails(picture, cluster, &api, kind, &mut pause).await;
+        match failed {
+            // A kind that is not installed has no objects; it may be some day.
+            Some(error) if is_not_served(&error) => {
+                picture.listed(cluster, kind, &HashSet::new());
+                pause = NOT_SERVED;
+            }
+            Some(error) => {
+                let is_new = picture.failing(cluster, kind, format!("{} cannot be watched", kind.plural));
+                // Callers need not know who the console is; the log says it, once.
+                let kind = is_new.then_some(kind.plural);
+                kind.inspect(|kind| tracing::warn!(cluster = &**cluster, %error, "{kind} cannot be watched"));
+            }
+            None => {}
+        }
+        tokio::time::sleep(pause + offset).await; // until the cluster may be there again
+        pause = (2 * pause).min(LAST_PAUSE.max(pause));
+    }
+}
+
+/// Watches a kind until that fails.
+async fn until_it_fails(
+    picture: &Picture,
+    cluster: &Arc<str>,
+    api: &Api<DynamicObject>,
+    kind: &'static Kind,
+    pause: &mut Duration,
+) -> Option<watcher::Error> {
+    let events = watcher(api.clone(), watcher::Config::default());
     futures::pin_mut!(events);
     let mut found = HashSet::new();
     let key = |object: &DynamicObject| {
@@ -43,22 +86,14 @@ async fn one(picture: &Picture, cluster: &Arc<str>, client: &Client, kind: &'sta
             Ok(watcher::Event::InitDone) => {
                 picture.listed(cluster, kind, &found);
                 found = HashSet::new();
+                *pause = FIRST_PAUSE;
             }
-            Ok(watcher::Event::Apply(object)) => {
-                picture.healthy(cluster, kind);
-                put(picture, cluster, kind, object);
-            }
+            Ok(watcher::Event::Apply(object)) => put(picture, cluster, kind, object),
             Ok(watcher::Event::Delete(object)) => picture.remove(&key(&object)),
-            // A kind that is not installed has no objects; it is asked for again.
-            Err(error) if is_not_served(&error) => picture.listed(cluster, kind, &HashSet::new()),
-            Err(error) => {
-                // Callers need not know who the console is; the log says it, once.
-                if picture.failing(cluster, kind, format!("{} cannot be watched", kind.plural)) {
-                    tracing::warn!(cluster = &**cluster, %error, "{} cannot be watched", kind.plural);
-                }
-            }
+            Err(error) => return Some(error),
         }
     }
+    None
 }
 
 fn put(picture: &Picture, cluster: &Arc<str>, kind: &'static Kind, mut object: DynamicObject) {
@@ -73,7 +108,8 @@ fn put(picture: &Picture, cluster: &Arc<str>, kind: &'static Kind, mut object: D
     picture.put(cluster, kind, &value);
 }
 
-fn is_not_served(error: &watcher::Error) -> bool {
+/// Returns whether a watch failed because its kind is not installed.
+pub fn is_not_served(error: &watcher::Error) -> bool {
     use watcher::Error::{InitialListFailed, WatchFailed, WatchStartFailed};
     let (InitialListFailed(answer) | WatchStartFailed(answer) | WatchFailed(answer)) = error else {
         return false;
