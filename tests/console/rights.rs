@@ -173,8 +173,7 @@ fn filters_that_work_for_hours_hold_up_no_one() {
         };
         let others = async {
             for _ in 0..20 {
-                let clusters = scene.get(&ana, "clusters").await?;
-                ensure!(clusters[0]["complete"] == true);
+                ensure!(scene.cluster("local").await?["complete"] == true);
                 scene
                     .get(&ana, &format!("objects/local/ks/{namespace}/app-1/why"))
                     .await?;

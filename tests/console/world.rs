@@ -10,11 +10,16 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 use testkit::controller::ControllerOptions;
 use testkit::objects::{self, apply};
-use testkit::{ControlPlane, Controller, artifact_access, install_all_crds};
+use testkit::{ControlPlane, Controller, Options, artifact_access, install_all_crds};
 use tokio::runtime::Runtime;
 use tokio::sync::OnceCell;
 
 pub const PATIENCE: Duration = Duration::from_secs(30);
+/// A user who is not of one cluster, and their token.
+pub const ANA_EVERYWHERE: &str = "ana@example.com";
+pub const ANA: &str = "token-of-ana";
+/// The namespace that names further clusters.
+pub const CLUSTERS: &str = "clusters";
 
 /// Namespaces, `*` for all, with the resources that may be got there.
 pub type May<'a> = &'a [(&'a str, &'a [&'a str])];
@@ -59,10 +64,20 @@ where
 
 impl World {
     async fn start() -> Result<Self> {
-        let control_plane = ControlPlane::shared().await?;
-        install_all_crds(&control_plane.client()).await?;
-        let console =
-            Controller::start_console(control_plane.kubeconfig_path(), ControllerOptions::default());
+        let options = Options {
+            users: vec![format!("{ANA},{ANA_EVERYWHERE},1,\"web\"")],
+            ..Options::default()
+        };
+        let control_plane: &'static ControlPlane = Box::leak(Box::new(ControlPlane::start(options).await?));
+        let client = control_plane.client();
+        install_all_crds(&client).await?;
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": CLUSTERS}});
+        apply(&client, &namespace).await?;
+        let options = ControllerOptions {
+            flags: vec![format!("--clusters-namespace={CLUSTERS}")],
+            ..ControllerOptions::default()
+        };
+        let console = Controller::start_console(control_plane.kubeconfig_path(), options);
         Ok(Self {
             control_plane,
             console: console.await?,
@@ -85,21 +100,7 @@ impl Scene {
         ready: &str,
         inventory: &[&str],
     ) -> Result<()> {
-        let object = objects::kustomization(namespace, name, ("GitRepository", "repo"), "./");
-        apply(&self.client, &object).await?;
-        let entries: Vec<Value> = inventory.iter().map(|id| json!({"id": id, "v": "v1"})).collect();
-        let status = json!({
-            "observedGeneration": 1, "lastAppliedRevision": "main@sha1:abc", "inventory": {"entries": entries},
-            "conditions": [condition(ready)],
-        });
-        self.status(
-            "kustomize.toolkit.fluxcd.io/v1",
-            "Kustomization",
-            namespace,
-            name,
-            status,
-        )
-        .await
+        kustomization(&self.client, namespace, name, ready, inventory).await
     }
 
     /// Writes a status, as a controller does.
@@ -111,10 +112,7 @@ impl Scene {
         name: &str,
         status: Value,
     ) -> Result<()> {
-        let api = objects::api(&self.client, version, kind, namespace);
-        let patch = Patch::Merge(json!({"status": status}));
-        api.patch_status(name, &PatchParams::default(), &patch).await?;
-        Ok(())
+        status_of(&self.client, (version, kind), namespace, name, status).await
     }
 
     /// A user who may `get` these resources (`group/plural`) in some namespaces; `*` is all of them. Their token.
@@ -175,6 +173,14 @@ impl Scene {
         Ok(String::from_utf8(output.stdout)?)
     }
 
+    /// What is told of a cluster, null if it is not known.
+    pub async fn cluster(&self, name: &str) -> Result<Value> {
+        let all = self.get(ANA, "clusters").await?;
+        let mut of_name = all.as_array().into_iter().flatten();
+        let found = of_name.find(|cluster| cluster["name"] == *name);
+        Ok(found.cloned().unwrap_or_default())
+    }
+
     /// Asks the console.
     pub async fn ask(&self, token: &str, path: &str) -> Result<(StatusCode, Value)> {
         let url = format!("{}/{path}", self.world.console.api_url());
@@ -208,6 +214,38 @@ impl Scene {
         waited.with_context(|| format!("{path} stays {last:#}"))??;
         Ok(last)
     }
+}
+
+/// A Kustomization of a GitRepository `repo` in some cluster, ready or not, with this inventory.
+pub async fn kustomization(
+    client: &Client,
+    namespace: &str,
+    name: &str,
+    ready: &str,
+    inventory: &[&str],
+) -> Result<()> {
+    let object = objects::kustomization(namespace, name, ("GitRepository", "repo"), "./");
+    apply(client, &object).await?;
+    let entries: Vec<Value> = inventory.iter().map(|id| json!({"id": id, "v": "v1"})).collect();
+    let status = json!({
+        "observedGeneration": 1, "lastAppliedRevision": "main@sha1:abc", "inventory": {"entries": entries},
+        "conditions": [condition(ready)],
+    });
+    let kind = ("kustomize.toolkit.fluxcd.io/v1", "Kustomization");
+    status_of(client, kind, namespace, name, status).await
+}
+
+async fn status_of(
+    client: &Client,
+    (version, kind): (&str, &str),
+    namespace: &str,
+    name: &str,
+    status: Value,
+) -> Result<()> {
+    let api = objects::api(client, version, kind, namespace);
+    let patch = Patch::Merge(json!({"status": status}));
+    api.patch_status(name, &PatchParams::default(), &patch).await?;
+    Ok(())
 }
 
 /// The condition Ready.

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use clap::Parser;
-use controller_kit::flags::CommonFlags;
+use controller_kit::flags::{CommonFlags, KubeconfigFlags};
 
 /// Serves an API over what is delivered in the cluster.
 #[derive(Debug, Clone, Parser)]
@@ -19,6 +19,12 @@ pub struct Flags {
     /// Name under which this cluster is shown.
     #[arg(long, default_value = "local", value_name = "NAME")]
     pub cluster_name: String,
+    /// Namespace whose Secrets, ConfigMaps and GitopsClusters name further clusters; without it there is this one only.
+    #[arg(long, value_name = "NAMESPACE")]
+    pub clusters_namespace: Option<String>,
+    /// What a kubeconfig of these may use.
+    #[command(flatten)]
+    pub kubeconfig: KubeconfigFlags,
     /// Print the OpenAPI description and exit.
     #[arg(long)]
     pub openapi: bool,

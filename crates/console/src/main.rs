@@ -4,6 +4,7 @@
 
 mod api;
 mod caller;
+mod clusters;
 mod flags;
 mod problem;
 mod serve;

@@ -6,12 +6,15 @@ use std::sync::Arc;
 use access_review::Reviews;
 use access_review::limit::Limiter;
 use anyhow::Context as _;
+use cluster_access::targets::{Options, Targets};
 use controller_kit::Context as Kit;
 use fleet::picture::Picture;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
+use workload_identity::Identities;
 
 use crate::api;
+use crate::clusters::{self, Clusters};
 use crate::flags::Flags;
 
 /// Queries that are worked on at a time; they take processor time, and others wait.
@@ -26,7 +29,10 @@ const MAX_UNKNOWN: usize = 32;
 #[derive(Clone)]
 pub struct Console {
     pub picture: Picture,
+    /// Who calls.
     pub reviews: Arc<Reviews>,
+    /// What they may do, and where.
+    pub clusters: Arc<Clusters>,
     /// Turns for queries.
     pub queries: Arc<Semaphore>,
     /// Room for streams, of all callers and of each.
@@ -41,9 +47,13 @@ pub struct Console {
 /// Watches and serves until the token is cancelled.
 pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     let picture = Picture::default();
+    let home: Arc<str> = flags.cluster_name.as_str().into();
+    let reviews = Arc::new(Reviews::for_users(kit.client.clone()));
+    let clusters = Arc::new(Clusters::new(home.clone(), reviews.clone()));
     let console = Console {
         picture: picture.clone(),
-        reviews: Arc::new(Reviews::for_users(kit.client.clone())),
+        reviews,
+        clusters: clusters.clone(),
         queries: Arc::new(Semaphore::new(MAX_QUERIES)),
         streams: Arc::new(Semaphore::new(MAX_STREAMS)),
         streams_of_one: Limiter::new(MAX_STREAMS_OF_ONE),
@@ -56,12 +66,21 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     let routes = api::routes(console).into_make_service_with_connect_info::<SocketAddr>();
     let serving =
         axum::serve(listener, routes).with_graceful_shutdown(async move { ending.cancelled().await });
-    let filling = fleet::watch::fill(&picture, flags.cluster_name.as_str().into(), kit.client.clone());
+    let filling = fleet::watch::fill(&picture, home.clone(), kit.client.clone());
+    let following = async {
+        match &flags.clusters_namespace {
+            Some(namespace) => {
+                let targets = targets(&flags, &kit);
+                clusters::follow(&clusters, &picture, kit.client.clone(), targets, namespace).await;
+            }
+            None => std::future::pending().await,
+        }
+    };
     let completing = async {
         let mut changes = picture.subscribe();
         // An empty cluster causes no change, so this looks at intervals, too.
         let mut tick = tokio::time::interval(std::time::Duration::from_millis(50));
-        while !picture.clusters().iter().all(|cluster| cluster.complete) || picture.clusters().is_empty() {
+        while !picture.is_complete(&home) {
             tokio::select! {
                 _ = changes.changed() => {}
                 _ = tick.tick() => {}
@@ -73,6 +92,21 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     tokio::select! {
         served = serving => served.context("failed to serve the API"),
         () = filling => anyhow::bail!("the watches ended"),
+        () = following => anyhow::bail!("the watches for clusters ended"),
         () = completing => Ok(()),
     }
+}
+
+/// Ways to other clusters, as Kustomizations have them. Nothing is applied there.
+fn targets(flags: &Flags, kit: &Kit) -> Targets {
+    let identities = Identities::new(kit.client.clone(), flags.common.token, true);
+    let options = Options {
+        kubeconfig: flags.kubeconfig,
+        client: flags.common.client.clone(),
+        metrics: kit.metrics.rest().clone(),
+        default_account: None,
+        identities: Arc::new(identities),
+        remote_account: None,
+    };
+    Targets::new(kit.client.clone(), kube_apply::Settings::default(), options).0
 }

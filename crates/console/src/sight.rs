@@ -1,7 +1,7 @@
 //! What a caller sees: rows and objects that they could `get` by the cluster's own rules. Everything that is answered comes
 //! through here.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use access_review::{Caller, Target};
@@ -21,6 +21,9 @@ use crate::serve::Console;
 /// Said of an object that only its row is known of.
 pub const TOO_LARGE: &str = "it is too large to be kept; ask the API server for it";
 
+/// Said where another cluster is away.
+pub const SILENT: &str = "the cluster does not say what you may get; try again when it is there";
+
 /// The picture through the eyes of a caller.
 #[derive(Clone)]
 pub struct Sight {
@@ -28,46 +31,90 @@ pub struct Sight {
     pub caller: Arc<Caller>,
 }
 
+/// Rows that a caller may get.
+pub struct Cut {
+    pub rows: Vec<(Key, Arc<Row>)>,
+    /// Other clusters with rows that do not say now what the caller may get: theirs are left out.
+    pub silent: BTreeSet<Arc<str>>,
+}
+
+/// What a cluster says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    Yes,
+    No,
+    /// Another cluster that is away.
+    Silent,
+}
+
 impl Sight {
-    /// Cuts rows to those that the caller may get. One question for each kind, and for each of its namespaces if need be.
-    pub async fn cut(&self, rows: Vec<(Key, Arc<Row>)>) -> Result<Vec<(Key, Arc<Row>)>, Problem> {
-        let kinds: BTreeSet<&'static str> = rows.iter().map(|(_, row)| row.kind).collect();
-        let whole = try_join_all(kinds.into_iter().filter_map(kind::exact).map(async |kind| {
-            let is_whole = self.may_get_all(kind, "").await?;
-            Ok::<_, Problem>(is_whole.then_some(kind.kind))
+    /// Cuts rows to those that the caller may get. One question for each kind of a cluster, and for each of its namespaces if
+    /// need be.
+    pub async fn cut(&self, mut rows: Vec<(Key, Arc<Row>)>) -> Result<Cut, Problem> {
+        let kinds: BTreeSet<(&str, &'static str)> =
+            rows.iter().map(|(key, row)| (&*key.cluster, row.kind)).collect();
+        let whole = try_join_all(kinds.into_iter().map(async |(cluster, kind)| {
+            let answer = self.may_get_all(cluster, kind, "").await?;
+            Ok::<_, Problem>(((Arc::from(cluster), kind), answer))
         }));
-        let whole: HashSet<&'static str> = whole.await?.into_iter().flatten().collect();
-        let places: HashSet<(&'static str, &str)> = rows
+        let whole: HashMap<(Arc<str>, &'static str), Answer> = whole.await?.into_iter().collect();
+        let answer_for_all = |key: &Key, row: &Row| whole.get(&(key.cluster.clone(), row.kind)).copied();
+        let places: HashSet<(Arc<str>, &'static str, Arc<str>)> = rows
             .iter()
-            .filter(|(_, row)| !whole.contains(row.kind))
-            .map(|(_, row)| (row.kind, &*row.namespace))
+            .filter(|(key, row)| answer_for_all(key, row) == Some(Answer::No))
+            .map(|(key, row)| (key.cluster.clone(), row.kind, key.namespace.clone()))
             .collect();
-        let seen = try_join_all(places.into_iter().map(async |(kind, namespace)| {
-            let known = kind::exact(kind);
-            let is_seen = match known {
-                Some(known) => self.may_get_all(known, namespace).await?,
-                None => false,
-            };
-            Ok::<_, Problem>(is_seen.then_some((kind, namespace)))
+        let seen = try_join_all(places.into_iter().map(async |place| {
+            let answer = self.may_get_all(&place.0, place.1, &place.2).await?;
+            Ok::<_, Problem>((place, answer))
         }));
-        let seen: HashSet<(&'static str, &str)> = seen.await?.into_iter().flatten().collect();
-        let is_seen = |row: &Row| whole.contains(row.kind) || seen.contains(&(row.kind, &*row.namespace));
-        let mask: Vec<bool> = rows.iter().map(|(_, row)| is_seen(row)).collect();
-        let masked = rows.into_iter().zip(mask);
-        Ok(masked
-            .filter_map(|(row, is_seen)| is_seen.then_some(row))
-            .collect())
+        let seen: HashMap<(Arc<str>, &'static str, Arc<str>), Answer> = seen.await?.into_iter().collect();
+        let mut silent = BTreeSet::new();
+        rows.retain(|(key, row)| {
+            let in_namespace = || seen.get(&(key.cluster.clone(), row.kind, key.namespace.clone()));
+            let answer = match answer_for_all(key, row) {
+                Some(Answer::No) => in_namespace().copied(),
+                other => other,
+            };
+            if answer == Some(Answer::Silent) {
+                silent.insert(key.cluster.clone());
+            }
+            answer == Some(Answer::Yes)
+        });
+        Ok(Cut { rows, silent })
     }
 
     /// Returns whether the caller may get an object, there or not.
-    pub async fn may_get(&self, key: &Key) -> Result<bool, Problem> {
+    pub async fn may_get(&self, key: &Key) -> Result<Answer, Problem> {
         let target = target(key.kind(), &key.namespace, &key.name);
-        Ok(self.console.reviews.may_get(&self.caller, &target).await?)
+        let Some(judge) = self.console.clusters.judge(&key.cluster, &self.caller) else {
+            return Ok(Answer::No);
+        };
+        let answer = judge.reviews.may_get(&judge.caller, &target).await;
+        self.read(&key.cluster, answer)
     }
 
-    async fn may_get_all(&self, kind: &'static Kind, namespace: &str) -> Result<bool, Problem> {
+    async fn may_get_all(&self, cluster: &str, kind: &str, namespace: &str) -> Result<Answer, Problem> {
+        let judge = self.console.clusters.judge(cluster, &self.caller);
+        let (Some(judge), Some(kind)) = (judge, kind::exact(kind)) else {
+            return Ok(Answer::No);
+        };
         let target = target(kind, namespace, "");
-        Ok(self.console.reviews.may_get_exactly(&self.caller, target).await?)
+        let answer = judge.reviews.may_get_exactly(&judge.caller, target).await;
+        self.read(cluster, answer)
+    }
+
+    fn read(&self, cluster: &str, answer: Result<bool, access_review::Error>) -> Result<Answer, Problem> {
+        match answer {
+            Ok(true) => Ok(Answer::Yes),
+            Ok(false) => Ok(Answer::No),
+            Err(error) if self.console.clusters.is_home(cluster) => Err(error.into()),
+            Err(error) => {
+                let error = format!("{:#}", anyhow::Error::from(error));
+                tracing::debug!(cluster, error, "rights cannot be asked for");
+                Ok(Answer::Silent)
+            }
+        }
     }
 
     /// The way through one cluster, for the graph of delivery.
@@ -101,13 +148,14 @@ impl InCluster {
         };
         let key = Key::new(&self.cluster, kind, &id.namespace, &id.name);
         match self.sight.may_get(&key).await {
-            Ok(true) => match self.sight.console.picture.object(&key) {
+            Ok(Answer::Yes) => match self.sight.console.picture.object(&key) {
                 Known::Whole(object) => Lookup::Found(object),
                 Known::TooLarge => Lookup::Refused(TOO_LARGE.to_owned()),
                 Known::Absent => Lookup::Absent,
             },
             // Whether it is there is not told.
-            Ok(false) => Lookup::Refused("you may not get it".to_owned()),
+            Ok(Answer::No) => Lookup::Refused("you may not get it".to_owned()),
+            Ok(Answer::Silent) => Lookup::Refused(SILENT.to_owned()),
             Err(problem) => Lookup::Refused(problem.message),
         }
     }
@@ -126,7 +174,7 @@ impl Objects for InCluster {
         async move {
             let mut seen = Vec::new();
             for (key, object) in self.sight.console.picture.objects(&self.cluster, kind) {
-                if self.sight.may_get(&key).await.unwrap_or_default() {
+                if matches!(self.sight.may_get(&key).await, Ok(Answer::Yes)) {
                     seen.push(object);
                 }
             }

@@ -2,7 +2,7 @@
 //!
 //! Rows come cut to what the caller may see, so that nothing of what they may not see is counted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -92,6 +92,10 @@ pub struct Page {
     pub facets: BTreeMap<&'static str, BTreeMap<String, usize>>,
     /// The number of the last change that this page has, for a stream that goes on from here.
     pub change: u64,
+    /// Clusters that are away and do not say what you may get: of theirs, nothing is in the page.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    #[schema(value_type = Vec<String>)]
+    pub silent: BTreeSet<Arc<str>>,
 }
 
 impl Query {
@@ -251,13 +255,19 @@ impl Query {
     ///
     /// # Errors
     /// When the filter cannot be evaluated for a row, or takes too long for all of them.
-    pub fn page(&self, change: u64, rows: Vec<(Key, Arc<Row>)>) -> Result<Page, Error> {
+    pub fn page(
+        &self,
+        change: u64,
+        rows: Vec<(Key, Arc<Row>)>,
+        silent: BTreeSet<Arc<str>>,
+    ) -> Result<Page, Error> {
         let mut page = Page {
             items: Vec::new(),
             next: None,
             total: 0,
             facets: BTreeMap::new(),
             change,
+            silent,
         };
         let mut last = None;
         for (key, row) in self.matching(rows)? {
@@ -361,7 +371,10 @@ mod tests {
     }
 
     fn names(parameters: Parameters) -> Vec<String> {
-        let page = Query::read(&parameters).unwrap().page(1, rows()).unwrap();
+        let page = Query::read(&parameters)
+            .unwrap()
+            .page(1, rows(), BTreeSet::new())
+            .unwrap();
         page.items.iter().map(|row| row.name.to_string()).collect()
     }
 
@@ -424,7 +437,10 @@ mod tests {
                 p.limit = Some(2);
                 p.after.clone_from(&after);
             });
-            let page = Query::read(&parameters).unwrap().page(7, rows()).unwrap();
+            let page = Query::read(&parameters)
+                .unwrap()
+                .page(7, rows(), BTreeSet::new())
+                .unwrap();
             assert_eq!((page.items.len(), page.total, page.change), (expected, 4, 7));
             seen.extend(page.items.iter().map(|row| row.name.to_string()));
             after = page.next.unwrap_or_default();
@@ -437,7 +453,7 @@ mod tests {
     fn facets_count_all_pages() {
         let page = Query::read(&of(|p| p.limit = Some(1)))
             .unwrap()
-            .page(1, rows())
+            .page(1, rows(), BTreeSet::new())
             .unwrap();
         assert_eq!(page.facets["namespace"]["shop"], 3);
         assert_eq!(page.facets["kind"]["Kustomization"], 3);
@@ -463,7 +479,7 @@ mod tests {
         let query = Query::read(&of(|p| p.filter = "row.nothing == 1".into())).unwrap();
         assert!(
             query
-                .page(1, rows())
+                .page(1, rows(), BTreeSet::new())
                 .unwrap_err()
                 .to_string()
                 .contains("/shop/repo")

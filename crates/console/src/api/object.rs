@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::caller::Signed;
 use crate::problem::Problem;
-use crate::sight::TOO_LARGE;
+use crate::sight::{Answer, SILENT, TOO_LARGE};
 
 type Named = Path<(String, String, String, String)>;
 
@@ -32,6 +32,7 @@ type Named = Path<(String, String, String, String)>;
         (status = 401, description = "No token, or one that is not accepted", body = Problem),
         (status = 403, description = "You may not get it, whether it is there or not", body = Problem),
         (status = 404, description = "It does not exist", body = Problem),
+        (status = 503, description = "The cluster does not say what you may get", body = Problem),
         (status = 413, description = "It is too large to be kept", body = Problem),
     ),
 )]
@@ -54,6 +55,7 @@ pub async fn get(signed: Signed, named: Named) -> Result<Json<Value>, Problem> {
         (status = 401, description = "No token, or one that is not accepted", body = Problem),
         (status = 403, description = "You may not get it, whether it is there or not", body = Problem),
         (status = 404, description = "It does not exist", body = Problem),
+        (status = 503, description = "The cluster does not say what you may get", body = Problem),
         (status = 413, description = "It is too large to be kept", body = Problem),
     ),
 )]
@@ -81,6 +83,7 @@ pub async fn tree(signed: Signed, named: Named) -> Result<Json<Value>, Problem> 
         (status = 401, description = "No token, or one that is not accepted", body = Problem),
         (status = 403, description = "You may not get it, whether it is there or not", body = Problem),
         (status = 404, description = "It does not exist", body = Problem),
+        (status = 503, description = "The cluster does not say what you may get", body = Problem),
         (status = 413, description = "It is too large to be kept", body = Problem),
     ),
 )]
@@ -104,13 +107,17 @@ async fn find(
     let cluster: Arc<str> = cluster.into();
     let key = Key::new(&cluster, kind, &namespace, &name);
     // First: a refusal must not tell whether it is there.
-    if !signed.sight.may_get(&key).await? {
-        let caller = &signed.caller().username;
-        let message = format!(
-            "{caller} may not get {}.{} in {namespace}",
-            kind.plural, kind.group
-        );
-        return Err(Problem::new(StatusCode::FORBIDDEN, message));
+    match signed.sight.may_get(&key).await? {
+        Answer::Yes => {}
+        Answer::Silent => return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, SILENT)),
+        Answer::No => {
+            let caller = &signed.caller().username;
+            let message = format!(
+                "{caller} may not get {}.{} in {namespace}",
+                kind.plural, kind.group
+            );
+            return Err(Problem::new(StatusCode::FORBIDDEN, message));
+        }
     }
     match signed.sight.console.picture.object(&key) {
         Known::Whole(object) => Ok((key, object)),

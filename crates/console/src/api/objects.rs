@@ -8,7 +8,7 @@ use fleet::query::{Page, Parameters, Query};
 
 use crate::caller::Signed;
 use crate::problem::Problem;
-use crate::sight::Sight;
+use crate::sight::{Cut, Sight};
 
 /// The objects of Flux and Windlass that you may get, in pages.
 ///
@@ -42,7 +42,7 @@ pub(super) fn read(parameters: Result<Parsed<Parameters>, QueryRejection>) -> Re
 async fn page(sight: &Sight, query: Query) -> Result<Page, Problem> {
     let (change, mut rows) = sight.console.picture.rows();
     rows.retain(|(_, row)| query.may_match(row));
-    let rows = sight.cut(rows).await?;
+    let Cut { rows, silent } = sight.cut(rows).await?;
     let closed = |_| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the console is ending");
     let turn = sight
         .console
@@ -53,7 +53,7 @@ async fn page(sight: &Sight, query: Query) -> Result<Page, Problem> {
         .map_err(closed)?;
     let asking = tokio::task::spawn_blocking(move || {
         let _turn = turn;
-        query.page(change, rows)
+        query.page(change, rows, silent)
     });
     let page = asking.await;
     let lost = |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the query was lost");

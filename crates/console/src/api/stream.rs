@@ -25,12 +25,15 @@ use utoipa::{IntoParams, ToSchema};
 use super::objects::read;
 use crate::caller::Signed;
 use crate::problem::Problem;
+use crate::sight::Answer;
 
 /// Changes are gathered for so long: twenty events a second at most.
 const GATHER: Duration = Duration::from_millis(50);
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// Rights and tokens are looked at again after so long without a change.
 const RECHECK: Duration = Duration::from_secs(60);
+/// A cluster that did not say what the caller may get is asked again after so long.
+const ASK_AGAIN: Duration = Duration::from_secs(15);
 
 /// Where a stream begins.
 #[derive(IntoParams)]
@@ -95,6 +98,7 @@ pub async fn watch(
         query: Arc::new(query),
         signed,
         is_first: true,
+        unsaid: HashSet::new(),
         _rooms: (own, room),
     };
     let events = futures::stream::unfold(Some(follower), next);
@@ -125,6 +129,8 @@ struct Follower {
     is_first: bool,
     /// Of this caller, and of all.
     _rooms: (Permit, OwnedSemaphorePermit),
+    /// Keys that have changed in clusters that did not say what the caller may get.
+    unsaid: HashSet<Key>,
 }
 
 /// The next event. The stream ends when the process does, and when the token is not accepted any more.
@@ -156,7 +162,12 @@ enum Told {
 impl Follower {
     async fn event(&mut self) -> Told {
         if *self.numbers.borrow_and_update() == self.at {
-            let changed = tokio::time::timeout(RECHECK, self.numbers.changed()).await;
+            let wait = if self.unsaid.is_empty() {
+                RECHECK
+            } else {
+                ASK_AGAIN
+            };
+            let changed = tokio::time::timeout(wait, self.numbers.changed()).await;
             if matches!(changed, Ok(Err(_))) {
                 return Told::End;
             }
@@ -167,14 +178,20 @@ impl Follower {
         if !self.signed.is_still_accepted().await {
             return Told::End;
         }
-        let (last, changes) = self.signed.sight.console.picture.changes_since(self.at);
-        let Changes::Rows(rows) = changes else {
+        let picture = &self.signed.sight.console.picture;
+        let (last, changes) = picture.changes_since(self.at);
+        let Changes::Rows(mut rows) = changes else {
             self.at = last;
+            self.unsaid.clear();
             return Told::Event(Box::new(
                 Event::default().event("reset").id(last.to_string()).data("{}"),
             ));
         };
         self.at = last;
+        for (key, _) in &rows {
+            self.unsaid.remove(key);
+        }
+        rows.extend(self.unsaid.drain().map(|key| picture.row(&key)));
         let told = match self.told(rows).await {
             Ok(told) => told,
             // Such as a filter that cannot be evaluated, or an API server that does not say what the caller may see.
@@ -193,11 +210,18 @@ impl Follower {
     }
 
     /// What of these changes the caller may see, and what it means for the query.
-    async fn told(&self, rows: Vec<(Key, Option<Arc<Row>>)>) -> Result<Rows, Problem> {
+    async fn told(&mut self, rows: Vec<(Key, Option<Arc<Row>>)>) -> Result<Rows, Problem> {
         let mut seen = Vec::new();
         for (key, row) in rows {
-            if self.query.concerns(&key) && self.signed.sight.may_get(&key).await? {
-                seen.push((key, row));
+            if !self.query.concerns(&key) {
+                continue;
+            }
+            match self.signed.sight.may_get(&key).await? {
+                Answer::Yes => seen.push((key, row)),
+                Answer::No => {}
+                Answer::Silent => {
+                    self.unsaid.insert(key);
+                }
             }
         }
         let query = self.query.clone();

@@ -45,7 +45,11 @@ pub(super) async fn start(options: &Options, directory: &Path) -> Result<Started
     let kubeconfig = directory.join("kubeconfig");
     write_private(&kubeconfig, &kubeconfig_text(api_port, &certificates, &token))?;
     let tokens = directory.join("tokens.csv");
-    write_private(&tokens, &format!("{token},admin,admin,system:masters\n"))?;
+    let mut users = format!("{token},admin,admin,system:masters\n");
+    for user in &options.users {
+        users.push_str(&format!("{user}\n"));
+    }
+    write_private(&tokens, &users)?;
 
     let (etcd, etcd_url) = start_etcd(directory)?;
     let mut processes = vec![etcd];

@@ -10,6 +10,8 @@ pub struct Options {
     pub nodes: usize,
     /// Further flags for kube-apiserver; a flag given here wins over ours.
     pub api_server_flags: Vec<String>,
+    /// Users that the API server knows, as `token,name,uid,"group1,group2"`.
+    pub users: Vec<String>,
 }
 
 impl Default for Options {
@@ -18,6 +20,7 @@ impl Default for Options {
             components: Components::All,
             nodes: 1,
             api_server_flags: Vec::new(),
+            users: Vec::new(),
         }
     }
 }
