@@ -1,0 +1,13 @@
+//! A row for each delivery, kept for years (ADR 18).
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`read`] | what an object says of its deliveries, and a source of its commits. Pure |
+//! | [`fold`] | which rows that adds or moves. Pure |
+//! | [`delivery`] | a row |
+//!
+//! Nothing here knows who asks: whoever answers a caller cuts rows to what they may see.
+
+pub mod delivery;
+pub mod fold;
+pub mod read;
