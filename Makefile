@@ -12,7 +12,7 @@ XTASK = $(TARGET)/debug/xtask
 export RUST_LIB_BACKTRACE ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build setup test attack lint audit fmt generate generate-schema record-cases record-flux-cases record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source fuzz-notify bench-chain bench-rest bench-releases bench-notify bench-images bench-console bench-idle images docs chaos chaos-images record-takeover clean
+.PHONY: help build setup test attack lint audit fmt generate generate-schema record-cases record-flux-cases record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source fuzz-notify bench-chain bench-rest bench-releases bench-notify bench-images bench-console bench-ledger bench-idle images docs chaos chaos-images record-takeover clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -124,6 +124,9 @@ bench-images: build ## Measure image-controller with N images (N=100) of TAGS=10
 	$(CARGO) build --release --locked -p image-controller
 	WINDLASS_BIN_DIR=$(TARGET)/release \
 	$(XTASK) bench-images --images $(or $(N),100) --tags $(or $(TAGS),100) --files $(or $(FILES),10000) $(if $(LISTED),--listed) $(if $(PEER),--peer $(PEER))
+
+bench-ledger: ## Measure the questions of pages over 100,000 deliveries, on SQLite and PostgreSQL
+	$(CARGO) test --release --locked -p ledger --test stores -- --ignored --nocapture
 
 bench-console: build ## Measure the console with N apps (N=1000) of ten objects, 200 queries a second and 200 streams
 	$(CARGO) build --release --locked -p console

@@ -5,9 +5,11 @@
 //! | [`read`] | what an object says of its deliveries, and a source of its commits. Pure |
 //! | [`fold`] | which rows that adds or moves. Pure |
 //! | [`delivery`] | a row |
+//! | [`store`] | the rows, in SQLite or PostgreSQL |
 //!
-//! Nothing here knows who asks: whoever answers a caller cuts rows to what they may see.
+//! Nothing here knows who asks: whoever answers a caller names the [scopes](store::Scope) that they may see.
 
 pub mod delivery;
 pub mod fold;
 pub mod read;
+pub mod store;
