@@ -6,10 +6,12 @@
 //! | [`fold`] | which rows that adds or moves. Pure |
 //! | [`delivery`] | a row |
 //! | [`store`] | the rows, in SQLite or PostgreSQL |
+//! | [`dora`] | deployment frequency, lead time, change failure rate, time to recover. Pure |
 //!
 //! Nothing here knows who asks: whoever answers a caller names the [scopes](store::Scope) that they may see.
 
 pub mod delivery;
+pub mod dora;
 pub mod fold;
 pub mod read;
 pub mod store;
