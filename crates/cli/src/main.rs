@@ -8,10 +8,13 @@ mod build;
 mod check;
 mod cluster;
 mod completion;
+mod console;
 mod diff;
+mod dora;
 mod events;
 mod get;
 mod giveback;
+mod history;
 mod hold;
 mod install;
 mod logs;
@@ -65,6 +68,10 @@ enum Command {
     Get(Box<get::Flags>),
     /// Ask what is delivered where, in all namespaces, or in all clusters of a console.
     Query(Box<query::Flags>),
+    /// Show what was delivered, when, and how it went.
+    History(Box<history::Flags>),
+    /// Show deployment frequency, lead time, change failure rate and time to recover.
+    Dora(Box<dora::Flags>),
     /// Explain why an object is not ready.
     Why(Box<why::Flags>),
     /// Show which Kustomization or HelmRelease manages an object, and from which commit.
@@ -133,6 +140,8 @@ fn main() -> ExitCode {
         },
         Command::Get(flags) => end(get::run(&flags, report_line)),
         Command::Query(flags) => end(query::run(&flags, report_line)),
+        Command::History(flags) => end(history::run(&flags, report_line)),
+        Command::Dora(flags) => end(dora::run(&flags, report_line)),
         Command::Why(flags) => end(why::run(&flags)),
         Command::Trace(flags) => end(trace::run(&flags)),
         Command::Tree(flags) => end(tree::run(&flags)),

@@ -4,16 +4,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
+use delivery_graph::kind;
 use delivery_graph::object::short_revision;
-use delivery_graph::{kind, one_line};
 use fleet::query::{Parameters, Query};
 use fleet::row::{Key, Row};
 use futures::future::join_all;
 use serde_json::{Value, json};
-use url::Url;
 
 use crate::cluster::output::{self, Cell, Colours, Tone};
 use crate::cluster::{self, Cluster, ClusterFlags, Failure, Output, print};
+use crate::console::{Console, ConsoleFlags};
 
 /// Name of the cluster that is asked without a console.
 const HERE: &str = "local";
@@ -73,13 +73,8 @@ pub(crate) struct Flags {
     #[arg(long, default_value = "", value_name = "CEL", hide_default_value = true)]
     filter: String,
 
-    /// Console to ask instead of the cluster: https://windlass.example.com
-    #[arg(long, value_name = "URL", env = "WINDLASS_CONSOLE")]
-    console: Option<String>,
-
-    /// Kubernetes token for the console
-    #[arg(long, value_name = "TOKEN", env = "WINDLASS_TOKEN", hide_env_values = true)]
-    token: Option<String>,
+    #[command(flatten)]
+    console: ConsoleFlags,
 
     /// Output format
     #[arg(long, short, value_enum, default_value_t)]
@@ -130,9 +125,13 @@ pub(crate) fn run(flags: &Flags, report_line: impl Fn(&str)) -> Result<(), Failu
     };
     // What is wrong with it is said before anyone is asked.
     Query::read(&parameters).map_err(|error| Failure::Usage(error.to_string()))?;
-    let rows = match &flags.console {
-        Some(url) => of_console(url, flags.token.as_deref(), parameters)?,
-        None => {
+    let rows = match flags.console.is_given() {
+        true => {
+            let asking =
+                async |console: Console| console.all("objects", pairs(&parameters), usize::MAX).await;
+            flags.console.run(asking)?
+        }
+        false => {
             // Of all namespaces; that of the context plays no part.
             let cluster = ClusterFlags::in_namespace(flags.kubeconfig.clone(), flags.context.clone(), "");
             let asking = async |cluster: Cluster| of_cluster(&cluster, &parameters, &report_line).await;
@@ -141,7 +140,7 @@ pub(crate) fn run(flags: &Flags, report_line: impl Fn(&str)) -> Result<(), Failu
     };
     match flags.output {
         Format::Json => print(&output::document(&Value::Array(rows), Output::Json)?),
-        Format::Csv => print(&csv(&rows)),
+        Format::Csv => print(&output::csv(&FIELDS, &rows)),
         Format::Table if rows.is_empty() => {
             report_line("nothing found");
             Ok(())
@@ -178,45 +177,6 @@ async fn of_cluster(
     rows.sort_by(|(a, _), (b, _)| a.cmp(b));
     let found = query.matching(rows).map_err(usage)?;
     Ok(found.into_iter().map(|(_, row)| json!(row)).collect())
-}
-
-/// Asks a console for all pages.
-fn of_console(url: &str, token: Option<&str>, mut parameters: Parameters) -> Result<Vec<Value>, Failure> {
-    let Some(token) = token else {
-        let message =
-            "a console wants a Kubernetes token: --token or WINDLASS_TOKEN (kubectl create token NAME)";
-        return Err(Failure::Usage(message.to_owned()));
-    };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(Failure::Runtime)?.block_on(async {
-        _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-        let failed = |error: reqwest::Error| {
-            Failure::NotReady(format!("{url} does not answer: {}", error_chain::chain(&error)))
-        };
-        let http = reqwest::Client::builder().build().map_err(failed)?;
-        let base = Url::parse(&format!("{}/api/v1/objects", url.trim_end_matches('/')));
-        let base = base.map_err(|error| Failure::Usage(format!("--console {url}: {error}")))?;
-        let mut found = Vec::new();
-        loop {
-            let mut address = base.clone();
-            address.query_pairs_mut().extend_pairs(pairs(&parameters));
-            let answer = http.get(address).bearer_auth(token).send().await;
-            let answer = answer.map_err(failed)?;
-            let status = answer.status();
-            let text = answer.bytes().await.map_err(failed)?;
-            let page: Value = serde_json::from_slice(&text).unwrap_or_default();
-            if !status.is_success() {
-                let told = page["message"].as_str().unwrap_or("it is no console");
-                let told = one_line(told);
-                return Err(Failure::NotReady(format!("{url} answered {status}: {told}")));
-            }
-            found.extend(page["items"].as_array().cloned().unwrap_or_default());
-            match page["next"].as_str() {
-                Some(next) => next.clone_into(&mut parameters.after),
-                None => return Ok(found),
-            }
-        }
-    })
 }
 
 fn pairs(parameters: &Parameters) -> Vec<(&'static str, String)> {
@@ -286,52 +246,4 @@ fn table(rows: &[Value], colours: Colours) -> String {
         cells
     });
     output::table(&header, &cells.collect::<Vec<_>>(), colours)
-}
-
-fn csv(rows: &[Value]) -> String {
-    let mut text = FIELDS.join(",") + "\r\n";
-    for row in rows {
-        let cells = FIELDS.map(|name| quoted(field(row, name)));
-        text.push_str(&(cells.join(",") + "\r\n"));
-    }
-    text
-}
-
-/// A field as RFC 4180 has it. What a spreadsheet would take for a formula is made text: messages are anyone's.
-fn quoted(text: &str) -> String {
-    let guard = if text.starts_with(['=', '+', '-', '@', '\t']) {
-        "'"
-    } else {
-        ""
-    };
-    if guard.is_empty() && !text.contains(['"', ',', '\n', '\r']) {
-        return text.to_owned();
-    }
-    format!("\"{guard}{}\"", text.replace('"', "\"\""))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_field_of_a_table_stays_a_field() {
-        for (text, expected) in [
-            ("plain", "plain"),
-            ("a,b", "\"a,b\""),
-            ("say \"hi\"", "\"say \"\"hi\"\"\""),
-            ("=HYPERLINK(1)", "\"'=HYPERLINK(1)\""),
-            ("", ""),
-        ] {
-            assert_eq!(quoted(text), expected);
-        }
-        let row = json!({"cluster": "local", "kind": "Kustomization", "name": "a", "status": "Ready", "message": "x, y"});
-        let text = csv(&[row]);
-        let lines: Vec<_> = text.lines().collect();
-        assert_eq!(
-            lines[0],
-            "cluster,kind,namespace,name,status,revision,source,since,message"
-        );
-        assert_eq!(lines[1], "local,Kustomization,,a,Ready,,,,\"x, y\"");
-    }
 }
