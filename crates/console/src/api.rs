@@ -1,6 +1,7 @@
 //! The API: `/api/v1`.
 
 mod clusters;
+mod deliveries;
 pub mod description;
 mod object;
 mod objects;
@@ -19,6 +20,8 @@ use crate::serve::Console;
 pub fn routes(console: Console) -> Router {
     Router::new()
         .route("/api/v1/clusters", get(clusters::list))
+        .route("/api/v1/deliveries", get(deliveries::list))
+        .route("/api/v1/dora", get(deliveries::dora))
         .route("/api/v1/objects", get(objects::list))
         .route("/api/v1/watch", get(stream::watch))
         .route(

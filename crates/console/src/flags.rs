@@ -1,6 +1,7 @@
 //! The command line of the console.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use clap::Parser;
 use controller_kit::flags::{CommonFlags, KubeconfigFlags};
@@ -25,6 +26,19 @@ pub struct Flags {
     /// What a kubeconfig of these may use.
     #[command(flatten)]
     pub kubeconfig: KubeconfigFlags,
+    /// Where deliveries are recorded: `sqlite:/data/ledger.db`, or `postgres://USER:PASSWORD@HOST/NAME`; nowhere if empty.
+    #[arg(
+        long,
+        default_value = "",
+        value_name = "URL",
+        env = "LEDGER_URL",
+        hide_env_values = true,
+        hide_default_value = true
+    )]
+    pub ledger_url: String,
+    /// How long they are kept.
+    #[arg(long, default_value = "17520h", value_name = "DURATION", value_parser = controller_kit::duration::parse)]
+    pub ledger_retention: Duration,
     /// Print the OpenAPI description and exit.
     #[arg(long)]
     pub openapi: bool,

@@ -7,6 +7,7 @@ mod caller;
 mod clusters;
 mod flags;
 mod problem;
+mod recorder;
 mod serve;
 mod sight;
 

@@ -44,6 +44,17 @@ impl From<ReviewError> for Problem {
     }
 }
 
+impl From<ledger::store::Error> for Problem {
+    fn from(error: ledger::store::Error) -> Self {
+        let error = format!("{:#}", anyhow::Error::from(error));
+        tracing::warn!(error, "the ledger does not answer");
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the ledger does not answer; try again",
+        )
+    }
+}
+
 impl From<fleet::query::Error> for Problem {
     fn from(error: fleet::query::Error) -> Self {
         Self::new(StatusCode::BAD_REQUEST, error.to_string())

@@ -9,6 +9,8 @@ use anyhow::Context as _;
 use cluster_access::targets::{Options, Targets};
 use controller_kit::Context as Kit;
 use fleet::picture::Picture;
+use jiff::SignedDuration;
+use ledger::store::Ledger;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use workload_identity::Identities;
@@ -16,6 +18,7 @@ use workload_identity::Identities;
 use crate::api;
 use crate::clusters::{self, Clusters};
 use crate::flags::Flags;
+use crate::recorder;
 
 /// Queries that are worked on at a time; they take processor time, and others wait.
 const MAX_QUERIES: usize = 4;
@@ -33,6 +36,8 @@ pub struct Console {
     pub reviews: Arc<Reviews>,
     /// What they may do, and where.
     pub clusters: Arc<Clusters>,
+    /// What was delivered, if that is kept.
+    pub ledger: Option<Ledger>,
     /// Turns for queries.
     pub queries: Arc<Semaphore>,
     /// Room for streams, of all callers and of each.
@@ -50,7 +55,12 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     let home: Arc<str> = flags.cluster_name.as_str().into();
     let reviews = Arc::new(Reviews::for_users(kit.client.clone()));
     let clusters = Arc::new(Clusters::new(home.clone(), reviews.clone()));
+    let ledger = match flags.ledger_url.as_str() {
+        "" => None,
+        url => Some(Ledger::open(url).await?),
+    };
     let console = Console {
+        ledger: ledger.clone(),
         picture: picture.clone(),
         reviews,
         clusters: clusters.clone(),
@@ -76,6 +86,13 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
             None => std::future::pending().await,
         }
     };
+    let retention = SignedDuration::try_from(flags.ledger_retention)?;
+    let recording = async {
+        match &ledger {
+            Some(ledger) => recorder::record(ledger, &picture, retention).await,
+            None => std::future::pending().await,
+        }
+    };
     let completing = async {
         let mut changes = picture.subscribe();
         // An empty cluster causes no change, so this looks at intervals, too.
@@ -93,6 +110,7 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         served = serving => served.context("failed to serve the API"),
         () = filling => anyhow::bail!("the watches ended"),
         () = following => anyhow::bail!("the watches for clusters ended"),
+        () = recording => anyhow::bail!("the ledger is not written any more"),
         () = completing => Ok(()),
     }
 }

@@ -12,6 +12,7 @@ use fleet::picture::Known;
 use fleet::row::{Key, Row};
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, try_join_all};
+use ledger::store::Scope;
 use manifest::ObjectId;
 use serde_json::Value;
 
@@ -82,6 +83,24 @@ impl Sight {
             answer == Some(Answer::Yes)
         });
         Ok(Cut { rows, silent })
+    }
+
+    /// Cuts scopes of the ledger to those whose objects the caller may get. A cluster that does not say what they may get
+    /// shows nothing.
+    pub async fn cut_scopes(&self, scopes: Vec<Scope>) -> Result<Vec<Scope>, Problem> {
+        let asking = scopes.iter().map(async |scope| {
+            for namespace in ["", scope.namespace.as_str()] {
+                if self.may_get_all(&scope.cluster, &scope.kind, namespace).await? == Answer::Yes {
+                    return Ok::<_, Problem>(true);
+                }
+            }
+            Ok(false)
+        });
+        let seen = try_join_all(asking).await?;
+        let cut = scopes.into_iter().zip(seen);
+        Ok(cut
+            .filter_map(|(scope, is_seen)| is_seen.then_some(scope))
+            .collect())
     }
 
     /// Returns whether the caller may get an object, there or not.

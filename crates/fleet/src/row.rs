@@ -1,6 +1,7 @@
 //! What lists, filters and streams show of an object. Pure.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use delivery_graph::kind::{self, Kind};
@@ -138,6 +139,10 @@ pub struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub since: Option<Timestamp>,
+    /// Differs when its history has another outcome: nothing else of a row need differ when other values are delivered.
+    #[serde(skip)]
+    #[schema(ignore)]
+    outcomes: u64,
 }
 
 impl Row {
@@ -175,6 +180,7 @@ impl Row {
             since: since
                 .next()
                 .and_then(|ready| object::text(ready, "/lastTransitionTime").parse().ok()),
+            outcomes: outcomes(object),
         }
     }
 }
@@ -190,6 +196,23 @@ impl Row {
         }
         json!({"row": row})
     }
+}
+
+/// A number for the outcomes in the history of an object, but not for how often and when they came.
+fn outcomes(object: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for entry in object::list(object, "/status/history") {
+        for field in [
+            "/digest",
+            "/lastReconciledStatus",
+            "/metadata/revision",
+            "/version",
+            "/status",
+        ] {
+            entry.pointer(field).map(Value::to_string).hash(&mut hasher);
+        }
+    }
+    hasher.finish()
 }
 
 fn shortened(text: &str) -> Box<str> {
@@ -234,6 +257,21 @@ mod tests {
             Status::InProgress,
             "no controller has looked at it"
         );
+    }
+
+    #[test]
+    fn a_row_differs_when_something_else_was_delivered() {
+        let row = |digest: &str, last: &str| {
+            let kind = kind::exact("Kustomization").unwrap();
+            let entry = json!({"digest": digest, "lastReconciledStatus": "ReconciliationSucceeded", "lastReconciled": last});
+            Row::new(
+                &"here".into(),
+                kind,
+                &json!({"kind": "Kustomization", "status": {"history": [entry]}}),
+            )
+        };
+        assert_eq!(row("a", "1"), row("a", "2"));
+        assert_ne!(row("a", "1"), row("b", "1"));
     }
 
     #[test]

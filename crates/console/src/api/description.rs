@@ -8,7 +8,7 @@ use utoipa::OpenApi;
 use utoipa::openapi::OpenApi as Document;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 
-use super::{clusters, object, objects, stream};
+use super::{clusters, deliveries, object, objects, stream};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -24,6 +24,8 @@ use super::{clusters, object, objects, stream};
         object::get,
         object::tree,
         object::why,
+        deliveries::list,
+        deliveries::dora,
     ),
     components(schemas(fleet::row::Row, fleet::row::Status)),
     security(("token" = [])),
