@@ -1,4 +1,4 @@
-//! The four figures of DORA, of rows. Pure. docs/operations/dora.md defines them for people.
+//! The four figures of DORA, of rows. Pure. docs/operations/ledger.md defines them for people.
 //!
 //! A **change** is a delivery of another revision, or of something else built of the same one. It is **deployed** with its
 //! first success, and **failed** if it failed at any time before the next change, also after a success. An object is
