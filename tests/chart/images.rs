@@ -13,12 +13,13 @@ pub const REPOSITORY: &str = "windlass";
 /// Their tag.
 pub const TAG: &str = "test";
 
-const CONTROLLERS: [&str; 5] = [
+const CONTROLLERS: [&str; 6] = [
     "source-controller",
     "apply-controller",
     "helm-controller",
     "notification-controller",
     "image-controller",
+    "console",
 ];
 
 /// Packs the programs that tests run, without what only a debugger needs, and pushes the images.

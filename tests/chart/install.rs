@@ -34,10 +34,14 @@ async fn the_chart_is_installed_upgraded_and_uninstalled_with_nothing_left() {
     let claims = ["--set", "source.storage.size=1Gi"];
     let dry = [&claims[..], &["--dry-run=server"]].concat();
     cluster.install(&dry).await.unwrap();
-    let images = ["--set", "images.enabled=true,crds.keep=false"];
+    let images = [
+        "--set",
+        "images.enabled=true,crds.keep=false,console.enabled=true,console.clustersNamespace=default",
+    ];
     cluster.install(&images).await.unwrap();
     let mut all = CONTROLLERS.to_vec();
     all.insert(1, "image-reflector-controller");
+    all.insert(0, "console");
     assert_eq!(deployments(&cluster).await, all);
     assert_eq!(definitions(&cluster).await, 16);
 

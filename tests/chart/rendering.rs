@@ -7,7 +7,7 @@ use testkit::controller::program;
 use crate::cluster::{Helm, NAMESPACE, chart, said};
 
 /// Sets of values that reach each branch of the templates.
-const VALUES: [&[&str]; 9] = [
+const VALUES: [&[&str]; 11] = [
     &[],
     &[
         "sharding.shards={a,b}",
@@ -47,6 +47,20 @@ const VALUES: [&[&str]; 9] = [
         "images.enabled=true",
         "watch.allNamespaces=false",
         "watch.labelSelector=team=a",
+        "monitoring.serviceMonitor.create=true",
+    ],
+    &[
+        "console.enabled=true",
+        "console.ledger.storage.size=1Gi",
+        "console.clustersNamespace=clusters",
+        "console.extraEnv[0].name=A",
+        "console.extraEnv[0].value=b",
+        "networkPolicy.consoleFrom.matchLabels.ingress=yes",
+    ],
+    &[
+        "console.enabled=true",
+        "console.replicas=2",
+        "console.ledger.urlSecret=postgres",
         "monitoring.serviceMonitor.create=true",
     ],
     &[
@@ -101,6 +115,15 @@ async fn values_that_cannot_work_are_refused_by_name() {
             "images.storage.size=1Gi,images.storage.existingClaim=tags",
             "images.storage.size and images.storage.existingClaim exclude each other",
         ),
+        (
+            "console.enabled=true,console.replicas=2,console.ledger.storage.size=1Gi",
+            "set console.ledger.urlSecret to share a PostgreSQL",
+        ),
+        (
+            "console.ledger.urlSecret=a,console.ledger.storage.existingClaim=b",
+            "the ledger is in one place",
+        ),
+        ("console.clusterName=a/b", "console/clusterName"),
         (
             "monitoring.podMonitor.create=true,monitoring.serviceMonitor.create=true",
             "create one of them",

@@ -145,6 +145,70 @@ async fn images_become_commits_with_the_roles_of_the_chart() {
     assert!(written.contains(&format!("{image}:1.0.0")), "{written}");
 }
 
+/// The console watches, asks for reviews, and reads what names further clusters: nothing of the tenants' Secrets.
+#[tokio::test]
+async fn the_console_answers_with_the_roles_of_the_chart() {
+    let cluster = Cluster::start().await;
+    let clusters = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "clusters"}});
+    objects::apply(&cluster.client, &clusters).await.unwrap();
+    let console = "console.enabled=true,console.clustersNamespace=clusters,images.enabled=true";
+    cluster.install(&["--set", console]).await.unwrap();
+    create_tenant(&cluster.client).await.unwrap();
+    let app = objects::kustomization(TENANT, "app", ("GitRepository", "fleet"), "./");
+    objects::apply(&cluster.client, &app).await.unwrap();
+    let kubeconfig = std::fs::read_to_string(cluster.control_plane.kubeconfig_path()).unwrap();
+    let again = json!({
+        "apiVersion": "v1", "kind": "Secret", "stringData": {"value": kubeconfig},
+        "metadata": {"name": "again", "namespace": "clusters", "labels": {"windlass.dev/cluster": "again"}},
+    });
+    objects::apply(&cluster.client, &again).await.unwrap();
+    let accounts = Accounts::new(&cluster).unwrap();
+    let kubeconfig = accounts.kubeconfig("console").await.unwrap();
+    let options = accounts.in_our_namespace(&["--clusters-namespace=clusters"]);
+    let console = Controller::start_console(&kubeconfig, options).await.unwrap();
+
+    let account: Api<ServiceAccount> = Api::namespaced(cluster.client.clone(), TENANT);
+    let edit = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+        "metadata": {"name": "reader", "namespace": TENANT},
+        "subjects": [{"kind": "ServiceAccount", "name": "default", "namespace": TENANT}],
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
+    });
+    objects::apply(&cluster.client, &edit).await.unwrap();
+    let token = account
+        .create_token_request("default", &PostParams::default(), &TokenRequest::default())
+        .await
+        .unwrap();
+    let token = token.status.unwrap().token;
+    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    let ask = async |path: &str| {
+        let url = format!("{}/{path}", console.api_url());
+        let answer = http.get(url).bearer_auth(&token).send().await.unwrap();
+        answer.json::<Value>().await.unwrap()
+    };
+    let waiting = async {
+        loop {
+            let (rows, clusters) = (ask("objects").await, ask("clusters").await);
+            let is_complete = |cluster: &Value| cluster["complete"] == true && cluster["away"] == false;
+            let all = clusters.as_array().into_iter().flatten();
+            if rows["total"] == 1 && all.filter(|cluster| is_complete(cluster)).count() == 2 {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await; // lists tell nobody of changes
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.unwrap();
+    // Nobody but the administrator's namespace is read by it.
+    let reader = kube::config::Kubeconfig::read_from(&kubeconfig).unwrap();
+    let config = kube::Config::from_custom_kubeconfig(reader, &Default::default())
+        .await
+        .unwrap();
+    let secrets: Api<k8s_openapi::api::core::v1::Secret> =
+        Api::namespaced(Client::try_from(config).unwrap(), TENANT);
+    let refused = secrets.list(&Default::default()).await.unwrap_err().to_string();
+    assert!(refused.contains("forbidden"), "{refused}");
+}
+
 /// An ImageRepository in a namespace of its own, and a policy and an automation of the tenant that use it.
 fn images(image: &str) -> Vec<Value> {
     let object = |kind: &str, namespace: &str, name: &str, spec: Value| {

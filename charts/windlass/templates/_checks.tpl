@@ -12,6 +12,21 @@
 {{- fail (printf "%[1]s.storage.size and %[1]s.storage.existingClaim exclude each other" $key) }}
 {{- end }}
 {{- end }}
+{{- $ledger := .Values.console.ledger }}
+{{- if and $ledger.storage.size $ledger.storage.existingClaim }}
+{{- fail "console.ledger.storage.size and console.ledger.storage.existingClaim exclude each other" }}
+{{- end }}
+{{- if and $ledger.urlSecret (or $ledger.storage.size $ledger.storage.existingClaim) }}
+{{- fail "console.ledger.urlSecret and console.ledger.storage exclude each other: the ledger is in one place" }}
+{{- end }}
+{{- if .Values.console.enabled }}
+{{- if and (gt (int .Values.console.replicas) 1) (or $ledger.storage.size $ledger.storage.existingClaim) }}
+{{- fail "console.replicas: one console writes to SQLite; set console.ledger.urlSecret to share a PostgreSQL" }}
+{{- end }}
+{{- if not .Values.watch.allNamespaces }}
+{{- fail "console.enabled needs watch.allNamespaces: it shows whole clusters" }}
+{{- end }}
+{{- end }}
 {{- if and .Values.monitoring.podMonitor.create .Values.monitoring.serviceMonitor.create }}
 {{- fail "monitoring.podMonitor and monitoring.serviceMonitor would both scrape every controller, which counts everything twice: create one of them" }}
 {{- end }}

@@ -64,8 +64,10 @@ spec:
             {{- range .args }}
             - {{ . | quote }}
             {{- end }}
+            {{- if ne .key "console" }}
             - --watch-all-namespaces={{ .root.Values.watch.allNamespaces }}
-            {{- if ne .key "notification" }}
+            {{- end }}
+            {{- if not (has .key (list "notification" "console")) }}
             {{- with ternary .root.Values.watch.labelSelector (include "windlass.labelSelector" .) (eq .key "images") }}
             - {{ printf "--watch-label-selector=%s" . | quote }}
             {{- end }}
@@ -75,9 +77,12 @@ spec:
             {{- end }}
             - --log-level={{ .root.Values.logging.level }}
             - --log-encoding={{ .root.Values.logging.encoding }}
+            {{- /* Every replica of the console answers. */}}
+            {{- if ne .key "console" }}
             - --enable-leader-election
             {{- if .root.Values.tenancy.noCrossNamespaceRefs }}
             - --no-cross-namespace-refs
+            {{- end }}
             {{- end }}
             {{- range .settings.extraArgs }}
             - {{ . | quote }}

@@ -117,3 +117,17 @@
   resources: ["*"]
   verbs: [get, list, watch, patch]
 {{- end }}
+
+{{/* What is shown is watched; what a caller sees of it is asked for with system:auth-delegator. */}}
+{{- define "windlass.rules.console" -}}
+- apiGroups:
+    - source.toolkit.fluxcd.io
+    - source.extensions.fluxcd.io
+    - kustomize.toolkit.fluxcd.io
+    - helm.toolkit.fluxcd.io
+    - notification.toolkit.fluxcd.io
+    - image.toolkit.fluxcd.io
+    - delivery.windlass.dev
+  resources: ["*"]
+  verbs: [list, watch]
+{{- end }}

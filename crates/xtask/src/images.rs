@@ -27,12 +27,13 @@ use commands::{Image, host, read};
 use commit::Commit;
 
 /// Every program that has an image.
-const PROGRAMS: [&str; 6] = [
+const PROGRAMS: [&str; 7] = [
     "source-controller",
     "apply-controller",
     "helm-controller",
     "notification-controller",
     "image-controller",
+    "console",
     "windlass",
 ];
 

@@ -53,6 +53,7 @@ static FILES: &[(&str, &[u8])] = files![
     "templates/crds.yaml",
     "templates/disruption-budgets.yaml",
     "templates/helm.yaml",
+    "templates/console.yaml",
     "templates/images.yaml",
     "templates/monitoring.yaml",
     "templates/network-policies.yaml",
