@@ -3,7 +3,6 @@
 //! Runs under the name of Flux's notification-controller where others see it: field manager, Lease, events.
 
 mod alert;
-mod connections;
 mod controller;
 mod dispatch;
 mod finalizers;

@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use event::Event;
-use http::{Request, StatusCode};
-use http_body_util::BodyExt as _;
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Empty};
+use http_connections::{self as connections, Place};
 use hyper::body::Incoming;
 use tokio::net::TcpListener;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -15,7 +16,6 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::limit::Verdict;
-use crate::connections::{self, Place};
 use crate::http_metrics::HttpMetrics;
 
 /// Limits for senders.
@@ -37,6 +37,7 @@ pub const LIMITS: Limits = Limits {
         connections: 256,
         header_bytes: 256 << 10,
         header_timeout: Duration::from_secs(10),
+        lifetime: Duration::from_secs(300),
     },
     body_bytes: 3 << 20,
     bodies_bytes: 32 << 20,
@@ -72,10 +73,20 @@ pub async fn serve<T, F>(
         takes: TaskTracker::new(),
     });
     let answering = Arc::clone(&endpoint);
-    connections::serve(listener, limits.connections, token, move |request, place| {
-        let endpoint = Arc::clone(&answering);
-        async move { endpoint.respond(request, place).await }
-    })
+    connections::serve(
+        listener,
+        limits.connections,
+        token,
+        move |request, _peer, place| {
+            let endpoint = Arc::clone(&answering);
+            async move {
+                // Answers are numbers without a body.
+                let mut response = Response::new(Empty::<Bytes>::new());
+                *response.status_mut() = endpoint.respond(request, place).await;
+                response
+            }
+        },
+    )
     .await;
     endpoint.takes.close();
     endpoint.takes.wait().await;

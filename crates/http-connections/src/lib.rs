@@ -1,13 +1,15 @@
-//! HTTP connections of strangers: only so many at once, and each has a time for its headers, its silence and all of it. Answers are
-//! numbers without a body.
+//! HTTP connections of strangers: only so many at once, and each has a time for its headers, its silence and all of it.
+//!
+//! For services that anybody may reach. What a call costs beside its connection is bounded by whoever answers.
 
 use std::convert::Infallible;
+use std::error::Error;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::{Request, Response, StatusCode};
-use http_body_util::Empty;
+use http::{Request, Response};
+use http_body::Body;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -22,8 +24,6 @@ use tokio_util::task::TaskTracker;
 const MOST_HEADERS: usize = 1000;
 /// How long calls that are under way may take to end at shutdown, as in Flux.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a connection is used: who does not read its answers would keep it for ever.
-const LIFETIME: Duration = Duration::from_secs(300);
 /// How long its last call may take after that: its headers, its body and its answer.
 const LAST_CALL: Duration = Duration::from_secs(60);
 /// The pause after a connection that could not be taken: there are too many open files, most likely, and some have to be closed first.
@@ -38,6 +38,8 @@ pub struct Limits {
     pub header_bytes: usize,
     /// How long headers may take to come; also how long a connection may be silent between two calls.
     pub header_timeout: Duration,
+    /// How long a connection is used: who does not read its answers would keep it for ever.
+    pub lifetime: Duration,
 }
 
 /// The place of a connection. What is begun for it holds a clone: then there is no more of that than there are connections,
@@ -47,11 +49,13 @@ pub struct Place {
     _permit: Arc<OwnedSemaphorePermit>,
 }
 
-/// Serves until the token is cancelled, and then until what is under way is answered.
-pub async fn serve<A, F>(listener: TcpListener, limits: Limits, token: CancellationToken, answer: A)
+/// Serves until the token is cancelled, and then until what is under way is answered. `answer` gets a call, who sent it, and the
+/// place of its connection.
+pub async fn serve<A, F, B>(listener: TcpListener, limits: Limits, token: CancellationToken, answer: A)
 where
-    A: Fn(Request<Incoming>, Place) -> F + Clone + Send + Sync + 'static,
-    F: Future<Output = StatusCode> + Send + 'static,
+    A: Fn(Request<Incoming>, SocketAddr, Place) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = Response<B>> + Send + 'static,
+    B: Body<Data: Send, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
 {
     let connections = Arc::new(Semaphore::new(limits.connections));
     let tasks = TaskTracker::new();
@@ -65,11 +69,13 @@ where
             () = token.cancelled() => break,
         };
         match (permit, accepted) {
-            (Ok(permit), Ok((stream, _))) => {
+            (Ok(permit), Ok((stream, peer))) => {
                 let place = Place {
                     _permit: Arc::new(permit),
                 };
-                tasks.spawn(connection(stream, limits, token.clone(), place, answer.clone()));
+                let answer = answer.clone();
+                let answer = move |request| answer(request, peer, place.clone());
+                tasks.spawn(connection(stream, limits, token.clone(), answer));
             }
             // No one closes the semaphore.
             (Err(_), _) => break,
@@ -85,23 +91,15 @@ where
     }
 }
 
-async fn connection<A, F>(
-    stream: TcpStream,
-    limits: Limits,
-    token: CancellationToken,
-    place: Place,
-    answer: A,
-) where
-    A: Fn(Request<Incoming>, Place) -> F,
-    F: Future<Output = StatusCode>,
+async fn connection<A, F, B>(stream: TcpStream, limits: Limits, token: CancellationToken, answer: A)
+where
+    A: Fn(Request<Incoming>) -> F,
+    F: Future<Output = Response<B>>,
+    B: Body<Data: Send, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
 {
     let service = service_fn(|request| {
-        let status = answer(request, place.clone());
-        async move {
-            let mut response = Response::new(Empty::<Bytes>::new());
-            *response.status_mut() = status.await;
-            Ok::<_, Infallible>(response)
-        }
+        let response = answer(request);
+        async move { Ok::<_, Infallible>(response.await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -113,7 +111,7 @@ async fn connection<A, F>(
     let is_over = async {
         tokio::select! {
             () = token.cancelled() => {}
-            () = sleep(LIFETIME) => {}
+            () = sleep(limits.lifetime) => {}
         }
     };
     let ended = tokio::select! {
