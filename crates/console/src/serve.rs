@@ -1,18 +1,23 @@
 //! The process: the picture is filled, and the API answers from it.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use access_review::Reviews;
 use access_review::limit::Limiter;
 use anyhow::Context as _;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
 use cluster_access::targets::{Options, Targets};
 use controller_kit::Context as Kit;
 use fleet::picture::Picture;
+use futures::FutureExt as _;
+use http_connections::Limits;
 use jiff::SignedDuration;
 use ledger::store::Ledger;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
+use tower::ServiceExt as _;
 use workload_identity::Identities;
 
 use crate::api;
@@ -27,6 +32,14 @@ const MAX_STREAMS: usize = 2000;
 const MAX_STREAMS_OF_ONE: usize = 50;
 /// Requests of one address whose token is being looked at: each may cost the API server a question.
 const MAX_UNKNOWN: usize = 32;
+
+/// Streams take a connection each; browsers resume one that is cut after an hour, and who does not read is cut, too.
+const CONNECTIONS: Limits = Limits {
+    connections: 4096,
+    header_bytes: 64 << 10,
+    header_timeout: Duration::from_secs(10),
+    lifetime: Duration::from_secs(3600),
+};
 
 /// What all requests share.
 #[derive(Clone)]
@@ -73,9 +86,16 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     let listener = TcpListener::bind(flags.api_addr).await;
     let listener = listener.with_context(|| format!("failed to listen at {}", flags.api_addr))?;
     let ending = kit.token.clone();
-    let routes = api::routes(console).into_make_service_with_connect_info::<SocketAddr>();
-    let serving =
-        axum::serve(listener, routes).with_graceful_shutdown(async move { ending.cancelled().await });
+    let routes = api::routes(console);
+    let serving = http_connections::serve(listener, CONNECTIONS, ending, move |request, peer, _place| {
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(ConnectInfo(peer));
+        // Routes never fail: that is in their type.
+        routes
+            .clone()
+            .oneshot(request)
+            .map(|answer| answer.unwrap_or_else(|never| match never {}))
+    });
     let filling = fleet::watch::fill(&picture, home.clone(), kit.client.clone());
     let following = async {
         match &flags.clusters_namespace {
@@ -96,7 +116,7 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     let completing = async {
         let mut changes = picture.subscribe();
         // An empty cluster causes no change, so this looks at intervals, too.
-        let mut tick = tokio::time::interval(std::time::Duration::from_millis(50));
+        let mut tick = tokio::time::interval(Duration::from_millis(50));
         while !picture.is_complete(&home) {
             tokio::select! {
                 _ = changes.changed() => {}
@@ -107,7 +127,7 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         std::future::pending::<()>().await;
     };
     tokio::select! {
-        served = serving => served.context("failed to serve the API"),
+        () = serving => Ok(()),
         () = filling => anyhow::bail!("the watches ended"),
         () = following => anyhow::bail!("the watches for clusters ended"),
         () = recording => anyhow::bail!("the ledger is not written any more"),
