@@ -74,7 +74,8 @@ fn deliveries_are_kept_and_cut_to_what_one_may_see() {
             )
             .await?;
         for (namespace, name) in [(&shop, "web"), (&bank, "vault")] {
-            scene.kustomization(namespace, name, "True", &[]).await?;
+            let object = objects::kustomization(namespace, name, ("GitRepository", "repo"), "./");
+            apply(&scene.client, &object).await?;
         }
         let good = "ReconciliationSucceeded";
         history(
@@ -410,7 +411,10 @@ fn nor_does_it_on_postgres() {
 fn a_status_that_is_no_history_hurts_nobody() {
     play("ledger-hostile", async |scene| {
         let namespace = &scene.namespace;
-        scene.kustomization(namespace, "web", "True", &[]).await?;
+        for name in ["web", "api"] {
+            let object = objects::kustomization(namespace, name, ("GitRepository", "repo"), "./");
+            apply(&scene.client, &object).await?;
+        }
         let long = "x".repeat(60_000);
         let mut hostile = entry(&long, &long, &long, (1, 2), i64::MAX);
         hostile["metadata"]["windlass.dev/changes"] = json!(long);
@@ -426,7 +430,6 @@ fn a_status_that_is_no_history_hurts_nobody() {
         ensure!(page.to_string().len() < 20_000, "{}", page.to_string().len());
         // Others are recorded all the same.
         let api: Api<_> = objects::api(&scene.client, VERSION, "Kustomization", namespace);
-        scene.kustomization(namespace, "api", "True", &[]).await?;
         let status =
             json!({"status": {"history": [entry("2", "bb", "ReconciliationSucceeded", (601, 601), 1)]}});
         api.patch_status("api", &PatchParams::default(), &Patch::Merge(status))

@@ -44,11 +44,12 @@ pub fn fold(known: &[Delivery], subject: &Subject) -> Vec<Change> {
     changes
 }
 
-/// What an entry of a history is known by. A Helm release may still change its status.
+/// What an entry of a history is known by. A Helm release may still change its status, and what was read off conditions, before
+/// there was a history, has no digest.
 fn is_same(row: &Delivery, told: &Told) -> bool {
     let is_release = row.kind == "HelmRelease";
     row.outcome != Outcome::Gap
-        && row.digest == told.digest
+        && (row.digest == told.digest || row.digest.is_empty())
         && row.revision == told.revision
         && if is_release {
             row.began == told.first
@@ -75,6 +76,7 @@ fn moved(row: &Delivery, told: &Told, elsewhere: i64) -> Option<Delivery> {
         }
     };
     let moved = Delivery {
+        digest: told.digest.clone(),
         outcome: told.outcome,
         reason: told.reason.clone(),
         message: keep(&told.message, &row.message),
@@ -371,6 +373,16 @@ mod tests {
         assert_eq!((gap.outcome, gap.began, gap.ended), (Outcome::Gap, at(8), at(20)));
         assert_eq!(apply(&mut rows, &histories(20)), 0);
         assert_eq!(apply(&mut rows, &histories(3)), 0, "old news");
+    }
+
+    #[test]
+    fn what_conditions_told_goes_on_in_the_history() {
+        let mut rows = Vec::new();
+        let web = |told| subject("Kustomization", told, false);
+        apply(&mut rows, &web(vec![told("", "1", Succeeded, (0, 0), 1)]));
+        apply(&mut rows, &web(vec![told("a", "1", Succeeded, (0, 5), 2)]));
+        assert_eq!(shown(&rows), [("1", "Succeeded", "First", 2)]);
+        assert_eq!(rows[0].digest, "a");
     }
 
     #[test]

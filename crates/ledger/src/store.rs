@@ -447,8 +447,8 @@ async fn insert(
 
 async fn set(connection: &mut sqlx::AnyConnection, row: &Delivery) -> sqlx::Result<()> {
     sqlx::query(
-        "UPDATE deliveries SET outcome = $2, reason = $3, message = $4, last = $5, attempts = $6, changes = $7, causes = $8 \
-         WHERE id = $1",
+        "UPDATE deliveries SET outcome = $2, reason = $3, message = $4, last = $5, attempts = $6, changes = $7, causes = $8, \
+         digest = $9 WHERE id = $1",
     )
     .bind(&row.id)
     .bind(row.outcome.word())
@@ -458,6 +458,7 @@ async fn set(connection: &mut sqlx::AnyConnection, row: &Delivery) -> sqlx::Resu
     .bind(row.attempts)
     .bind(&row.changes)
     .bind(&row.causes)
+    .bind(&row.digest)
     .execute(connection)
     .await
     .map(drop)
