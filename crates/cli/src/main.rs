@@ -24,6 +24,7 @@ mod progress;
 mod push;
 mod query;
 mod reconcile;
+mod running;
 #[cfg(test)]
 mod stand_in;
 mod suspend;
@@ -68,6 +69,8 @@ enum Command {
     Get(Box<get::Flags>),
     /// Ask what is delivered where, in all namespaces, or in all clusters of a console.
     Query(Box<query::Flags>),
+    /// Find which images run where, by name, range of versions or digest.
+    Where(Box<running::Flags>),
     /// Show what was delivered, when, and how it went.
     History(Box<history::Flags>),
     /// Show deployment frequency, lead time, change failure rate and time to recover.
@@ -140,6 +143,7 @@ fn main() -> ExitCode {
         },
         Command::Get(flags) => end(get::run(&flags, report_line)),
         Command::Query(flags) => end(query::run(&flags, report_line)),
+        Command::Where(flags) => end(running::run(&flags, report_line)),
         Command::History(flags) => end(history::run(&flags, report_line)),
         Command::Dora(flags) => end(dora::run(&flags, report_line)),
         Command::Why(flags) => end(why::run(&flags)),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use delivery_graph::kind::{self, Kind};
 use futures::StreamExt as _;
 use futures::future::join_all;
+use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, DynamicObject};
 use kube::runtime::watcher;
 use kube::{Client, ResourceExt as _};
@@ -14,6 +15,7 @@ use serde_json::Value;
 
 use crate::picture::Picture;
 use crate::row::Key;
+use crate::running::{self, Running};
 
 /// kubectl keeps the whole manifest here; no one but kubectl reads it.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -25,6 +27,9 @@ const LAST_PAUSE: Duration = Duration::from_secs(15);
 const SPREAD: Duration = Duration::from_millis(20);
 /// A kind that is not installed is asked for so often.
 const NOT_SERVED: Duration = Duration::from_secs(60);
+
+/// Pods that may not be watched are asked for so often.
+const FORBIDDEN: Duration = Duration::from_secs(600);
 
 /// Watches all kinds of Flux and Windlass in a cluster, until it is dropped. A cluster that is away is tried again.
 pub async fn fill(picture: &Picture, cluster: Arc<str>, client: Client) {
@@ -96,6 +101,56 @@ async fn until_it_fails(
     None
 }
 
+/// Watches the Pods of a cluster, until it is dropped. A cluster that does not let us is asked again now and then.
+pub async fn fill_running(running: &Running, cluster: Arc<str>, client: Client) {
+    let api: Api<Pod> = Api::all(client);
+    let mut pause = FIRST_PAUSE;
+    let mut was_told = false;
+    loop {
+        let failed = pods_until_it_fails(running, &cluster, &api, &mut pause).await;
+        running.failing(&cluster);
+        if let Some(error) = failed {
+            if !std::mem::replace(&mut was_told, pause > FIRST_PAUSE) {
+                tracing::warn!(cluster = &*cluster, %error, "pods cannot be watched: what runs is not known");
+            }
+            if is_forbidden(&error) {
+                pause = FORBIDDEN;
+            }
+        }
+        tokio::time::sleep(pause).await; // until the cluster may be there again
+        pause = (2 * pause).min(LAST_PAUSE.max(pause));
+    }
+}
+
+async fn pods_until_it_fails(
+    running: &Running,
+    cluster: &Arc<str>,
+    api: &Api<Pod>,
+    pause: &mut Duration,
+) -> Option<watcher::Error> {
+    let events = watcher(api.clone(), watcher::Config::default());
+    futures::pin_mut!(events);
+    let mut found = HashSet::new();
+    while let Some(event) = events.next().await {
+        match event {
+            Ok(watcher::Event::Init) => found.clear(),
+            Ok(watcher::Event::InitApply(pod)) => {
+                found.insert(running::place(&pod));
+                running.put(cluster, &pod);
+            }
+            Ok(watcher::Event::InitDone) => {
+                running.listed(cluster, &found);
+                found = HashSet::new();
+                *pause = FIRST_PAUSE;
+            }
+            Ok(watcher::Event::Apply(pod)) => running.put(cluster, &pod),
+            Ok(watcher::Event::Delete(pod)) => running.remove(cluster, &pod),
+            Err(error) => return Some(error),
+        }
+    }
+    None
+}
+
 fn put(picture: &Picture, cluster: &Arc<str>, kind: &'static Kind, mut object: DynamicObject) {
     object.metadata.managed_fields = None;
     object.annotations_mut().remove(LAST_APPLIED);
@@ -110,9 +165,21 @@ fn put(picture: &Picture, cluster: &Arc<str>, kind: &'static Kind, mut object: D
 
 /// Returns whether a watch failed because its kind is not installed.
 pub fn is_not_served(error: &watcher::Error) -> bool {
+    code(error) == Some(404)
+}
+
+fn is_forbidden(error: &watcher::Error) -> bool {
+    code(error) == Some(403)
+}
+
+/// The API server's answer.
+fn code(error: &watcher::Error) -> Option<u16> {
     use watcher::Error::{InitialListFailed, WatchFailed, WatchStartFailed};
     let (InitialListFailed(answer) | WatchStartFailed(answer) | WatchFailed(answer)) = error else {
-        return false;
+        return None;
     };
-    matches!(answer, kube::Error::Api(status) if status.code == 404)
+    match answer {
+        kube::Error::Api(status) => Some(status.code),
+        _ => None,
+    }
 }
