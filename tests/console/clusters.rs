@@ -123,6 +123,15 @@ fn another_cluster_is_shown_with_its_own_rights_and_may_go_away() {
         // Her rights there are asked for anew, as the cluster is.
         scene.until(ANA, &all, |page| page["total"] == 3).await?;
 
+        // A cluster whose Pods are not known is named: it may run what is looked for.
+        let running = scene.get(ANA, "where?cluster=local,far,closed").await?;
+        ensure!(
+            running
+                .get("unknown")
+                .is_none_or(|unknown| *unknown == json!(["closed"])),
+            "{running}"
+        );
+
         // The cluster goes away: it is told as such, what it last said holds, and nobody waits.
         let watching = async {
             let mut away = Value::Null;

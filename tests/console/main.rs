@@ -4,5 +4,6 @@ mod clusters;
 mod ledger;
 mod lists;
 mod rights;
+mod running;
 mod streams;
 mod world;

@@ -130,4 +130,8 @@
     - delivery.windlass.dev
   resources: ["*"]
   verbs: [list, watch]
+# Which images run where.
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [list, watch]
 {{- end }}

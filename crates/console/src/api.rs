@@ -5,6 +5,7 @@ mod deliveries;
 pub mod description;
 mod object;
 mod objects;
+mod running;
 mod stream;
 
 use axum::Router;
@@ -23,6 +24,7 @@ pub fn routes(console: Console) -> Router {
         .route("/api/v1/deliveries", get(deliveries::list))
         .route("/api/v1/dora", get(deliveries::dora))
         .route("/api/v1/objects", get(objects::list))
+        .route("/api/v1/where", get(running::list))
         .route("/api/v1/watch", get(stream::watch))
         .route(
             "/api/v1/objects/{cluster}/{kind}/{namespace}/{name}",

@@ -13,6 +13,7 @@ use api::meta::{KubeConfigReference, LocalObjectReference, SecretKeyReference};
 use cluster_access::targets::{Placement, Targets};
 use delivery_graph::object;
 use fleet::picture::Picture;
+use fleet::running::Running;
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{Api, ApiResource, DynamicObject, PartialObjectMeta};
@@ -44,6 +45,14 @@ struct Other {
 pub struct Judge {
     pub reviews: Arc<Reviews>,
     pub caller: Arc<Caller>,
+}
+
+/// Where what clusters have is put.
+#[derive(Clone)]
+pub struct Shown {
+    pub picture: Picture,
+    /// None if Pods are not watched.
+    pub running: Option<Running>,
 }
 
 /// How a cluster is reached.
@@ -102,7 +111,7 @@ impl Clusters {
 /// Follows the clusters that a namespace names, and fills the picture with what they have. It ends when it is dropped.
 pub async fn follow(
     clusters: &Arc<Clusters>,
-    picture: &Picture,
+    shown: Shown,
     client: Client,
     targets: Targets,
     namespace: &str,
@@ -137,7 +146,8 @@ pub async fn follow(
             let _ = task.await;
             if !wanted.contains_key(&name) {
                 clusters.set(&name, None);
-                picture.forget(&name);
+                shown.picture.forget(&name);
+                shown.running.iter().for_each(|running| running.forget(&name));
             }
         }
         for (name, registration) in wanted {
@@ -146,7 +156,7 @@ pub async fn follow(
             }
             let watching = watch(
                 clusters.clone(),
-                picture.clone(),
+                shown.clone(),
                 targets.clone(),
                 namespace.to_owned(),
                 name.clone(),
@@ -161,7 +171,7 @@ pub async fn follow(
 /// Watches a cluster. One that cannot be reached is tried again.
 async fn watch(
     clusters: Arc<Clusters>,
-    picture: Picture,
+    shown: Shown,
     targets: Arc<Targets>,
     namespace: String,
     name: Arc<str>,
@@ -181,12 +191,21 @@ async fn watch(
                     shares_accounts: registration.shares_accounts,
                 };
                 clusters.set(&name, Some(other));
-                fleet::watch::fill(&picture, name, target.client.clone()).await;
+                let pods = async {
+                    if let Some(running) = &shown.running {
+                        fleet::watch::fill_running(running, name.clone(), target.client.clone()).await;
+                    }
+                };
+                tokio::join!(
+                    fleet::watch::fill(&shown.picture, name.clone(), target.client.clone()),
+                    pods
+                );
                 return;
             }
             Err(error) => {
                 // Callers need not know where it is; the log says it.
                 tracing::warn!(cluster = &*name, %error, "a cluster cannot be reached");
+                let picture = &shown.picture;
                 picture.unreachable(&name, "it cannot be reached; the log of the console says why");
             }
         }

@@ -26,6 +26,9 @@ pub struct Flags {
     /// What a kubeconfig of these may use.
     #[command(flatten)]
     pub kubeconfig: KubeconfigFlags,
+    /// Whether Pods are watched, to tell which images run where.
+    #[arg(long, default_value = "true", value_name = "BOOL", action = clap::ArgAction::Set)]
+    pub watch_pods: bool,
     /// Where deliveries are recorded: `sqlite:/data/ledger.db`, or `postgres://USER:PASSWORD@HOST/NAME`; nowhere if empty.
     #[arg(
         long,

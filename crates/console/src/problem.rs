@@ -61,6 +61,12 @@ impl From<fleet::query::Error> for Problem {
     }
 }
 
+impl From<fleet::running::Error> for Problem {
+    fn from(error: fleet::running::Error) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, error.to_string())
+    }
+}
+
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

@@ -11,6 +11,7 @@ use axum::extract::ConnectInfo;
 use cluster_access::targets::{Options, Targets};
 use controller_kit::Context as Kit;
 use fleet::picture::Picture;
+use fleet::running::Running;
 use futures::FutureExt as _;
 use http_connections::Limits;
 use jiff::SignedDuration;
@@ -21,7 +22,7 @@ use tower::ServiceExt as _;
 use workload_identity::Identities;
 
 use crate::api;
-use crate::clusters::{self, Clusters};
+use crate::clusters::{self, Clusters, Shown};
 use crate::flags::Flags;
 use crate::recorder;
 
@@ -49,6 +50,8 @@ pub struct Console {
     pub reviews: Arc<Reviews>,
     /// What they may do, and where.
     pub clusters: Arc<Clusters>,
+    /// Which images run where.
+    pub running: Running,
     /// What was delivered, if that is kept.
     pub ledger: Option<Ledger>,
     /// Turns for queries.
@@ -65,6 +68,7 @@ pub struct Console {
 /// Watches and serves until the token is cancelled.
 pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     let picture = Picture::default();
+    let running = Running::default();
     let home: Arc<str> = flags.cluster_name.as_str().into();
     let reviews = Arc::new(Reviews::for_users(kit.client.clone()));
     let clusters = Arc::new(Clusters::new(home.clone(), reviews.clone()));
@@ -74,6 +78,7 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     };
     let console = Console {
         ledger: ledger.clone(),
+        running: running.clone(),
         picture: picture.clone(),
         reviews,
         clusters: clusters.clone(),
@@ -97,11 +102,21 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
             .map(|answer| answer.unwrap_or_else(|never| match never {}))
     });
     let filling = fleet::watch::fill(&picture, home.clone(), kit.client.clone());
+    let running_here = async {
+        if flags.watch_pods {
+            fleet::watch::fill_running(&running, home.clone(), kit.client.clone()).await;
+        }
+        std::future::pending::<()>().await;
+    };
     let following = async {
         match &flags.clusters_namespace {
             Some(namespace) => {
                 let targets = targets(&flags, &kit);
-                clusters::follow(&clusters, &picture, kit.client.clone(), targets, namespace).await;
+                let shown = Shown {
+                    picture: picture.clone(),
+                    running: flags.watch_pods.then(|| running.clone()),
+                };
+                clusters::follow(&clusters, shown, kit.client.clone(), targets, namespace).await;
             }
             None => std::future::pending().await,
         }
@@ -129,6 +144,7 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     tokio::select! {
         () = serving => Ok(()),
         () = filling => anyhow::bail!("the watches ended"),
+        () = running_here => anyhow::bail!("the watch of Pods ended"),
         () = following => anyhow::bail!("the watches for clusters ended"),
         () = recording => anyhow::bail!("the ledger is not written any more"),
         () = completing => Ok(()),

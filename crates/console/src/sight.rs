@@ -32,6 +32,9 @@ pub struct Sight {
     pub caller: Arc<Caller>,
 }
 
+/// A namespace of a cluster.
+pub type Place = (Arc<str>, Box<str>);
+
 /// Rows that a caller may get.
 pub struct Cut {
     pub rows: Vec<(Key, Arc<Row>)>,
@@ -113,12 +116,50 @@ impl Sight {
         self.read(&key.cluster, answer)
     }
 
+    /// Cuts places to those whose Pods the caller may get, and names the clusters that do not say.
+    pub async fn cut_places(
+        &self,
+        places: BTreeSet<Place>,
+    ) -> Result<(BTreeSet<Place>, BTreeSet<Arc<str>>), Problem> {
+        let pods = |namespace: &str| Target {
+            group: "",
+            resource: "pods",
+            namespace: namespace.to_owned(),
+            name: String::new(),
+        };
+        let asking = places.iter().map(async |(cluster, namespace)| {
+            let mut answer = Answer::No;
+            for namespace in ["", namespace] {
+                answer = self.may(cluster, pods(namespace)).await?;
+                if answer != Answer::No {
+                    break;
+                }
+            }
+            Ok::<_, Problem>(answer)
+        });
+        let answers = try_join_all(asking).await?;
+        let (mut seen, mut silent) = (BTreeSet::new(), BTreeSet::new());
+        for (place, answer) in places.into_iter().zip(answers) {
+            match answer {
+                Answer::Yes => _ = seen.insert(place),
+                Answer::Silent => _ = silent.insert(place.0),
+                Answer::No => {}
+            }
+        }
+        Ok((seen, silent))
+    }
+
     async fn may_get_all(&self, cluster: &str, kind: &str, namespace: &str) -> Result<Answer, Problem> {
-        let judge = self.console.clusters.judge(cluster, &self.caller);
-        let (Some(judge), Some(kind)) = (judge, kind::exact(kind)) else {
+        match kind::exact(kind) {
+            Some(kind) => self.may(cluster, target(kind, namespace, "")).await,
+            None => Ok(Answer::No),
+        }
+    }
+
+    async fn may(&self, cluster: &str, target: Target) -> Result<Answer, Problem> {
+        let Some(judge) = self.console.clusters.judge(cluster, &self.caller) else {
             return Ok(Answer::No);
         };
-        let target = target(kind, namespace, "");
         let answer = judge.reviews.may_get_exactly(&judge.caller, target).await;
         self.read(cluster, answer)
     }

@@ -8,7 +8,7 @@ use utoipa::OpenApi;
 use utoipa::openapi::OpenApi as Document;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 
-use super::{clusters, deliveries, object, objects, stream};
+use super::{clusters, deliveries, object, objects, running, stream};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -24,6 +24,7 @@ use super::{clusters, deliveries, object, objects, stream};
         object::get,
         object::tree,
         object::why,
+        running::list,
         deliveries::list,
         deliveries::dora,
     ),
