@@ -120,18 +120,18 @@ impl Expression {
     /// hundred times as fast as one by one, since they share a stack. Each has the whole budget of steps.
     pub fn evaluate_booleans(
         &self,
-        many: impl Iterator<Item = serde_json::Value> + Send,
+        many: impl Iterator<Item = Scope> + Send,
         go_on: impl Fn() -> bool + Sync,
     ) -> Vec<Result<bool, Error>> {
         let evaluated = stack::run(|| {
-            let each = many.take_while(|_| go_on()).map(|variables| {
-                match self.resolve_here(&Scope::of_object(&variables))? {
+            let each = many
+                .take_while(|_| go_on())
+                .map(|variables| match self.resolve_here(&variables)? {
                     Value::Bool(answer) => Ok(answer),
                     _ => Err(Error::NotBoolean {
                         expression: shortened(&self.text),
                     }),
-                }
-            });
+                });
             each.collect()
         });
         evaluated.unwrap_or_else(|| vec![Err(self.failed("it is too deep".to_owned()))])

@@ -15,7 +15,7 @@ pub struct Scope(BTreeMap<String, Value>);
 
 impl Scope {
     /// The fields of an object of Kubernetes: whole numbers are int.
-    pub(crate) fn of_object(object: &serde_json::Value) -> Self {
+    pub fn of_object(object: &serde_json::Value) -> Self {
         let fields = object.as_object().into_iter().flatten();
         Self(
             fields

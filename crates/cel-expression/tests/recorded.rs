@@ -269,7 +269,8 @@ proptest! {
 #[test]
 fn many_objects_are_judged_on_one_stack_until_time_is_up() {
     let even = Expression::parse_with_variables("row.number % 2 == 0", &["row"]).unwrap();
-    let rows = |count: usize| (0..count).map(|number| json!({"row": {"number": number}}));
+    let row = |row: Value| Scope::of_object(&json!({"row": row}));
+    let rows = |count: usize| (0..count).map(|number| row(json!({"number": number})));
     let told = even.evaluate_booleans(rows(4), || true);
     assert_eq!(told, [Ok(true), Ok(false), Ok(true), Ok(false)]);
     let left = std::sync::atomic::AtomicUsize::new(3);
@@ -280,11 +281,7 @@ fn many_objects_are_judged_on_one_stack_until_time_is_up() {
     };
     assert_eq!(even.evaluate_booleans(rows(1_000_000), go_on).len(), 3);
     // A failure of one is its own, and each has the whole budget.
-    let mixed = [
-        json!({"row": {"number": 1}}),
-        json!({"row": {}}),
-        json!({"row": {"number": 2}}),
-    ];
+    let mixed = [json!({"number": 1}), json!({}), json!({"number": 2})].map(row);
     let told = even.evaluate_booleans(mixed.into_iter(), || true);
     assert!(matches!(told[..], [Ok(false), Err(_), Ok(true)]), "{told:?}");
 }

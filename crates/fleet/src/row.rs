@@ -1,9 +1,11 @@
 //! What lists, filters and streams show of an object. Pure.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use cel_expression::Scope;
 use delivery_graph::kind::{self, Kind};
 use delivery_graph::{object, one_line, tree};
 use jiff::Timestamp;
@@ -143,6 +145,33 @@ pub struct Row {
     #[serde(skip)]
     #[schema(ignore)]
     outcomes: u64,
+    #[serde(skip)]
+    #[schema(ignore)]
+    scope: Kept,
+}
+
+/// The row for filters, made when the first one asks: as a value of CEL it takes longer to make than to look at.
+#[derive(Default)]
+struct Kept(OnceLock<Scope>);
+
+impl PartialEq for Kept {
+    fn eq(&self, _: &Self) -> bool {
+        true // it follows from the rest of the row
+    }
+}
+
+impl Eq for Kept {}
+
+impl Clone for Kept {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl fmt::Debug for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Kept")
+    }
 }
 
 impl Row {
@@ -181,20 +210,25 @@ impl Row {
                 .next()
                 .and_then(|ready| object::text(ready, "/lastTransitionTime").parse().ok()),
             outcomes: outcomes(object),
+            scope: Kept::default(),
         }
     }
 }
 
 impl Row {
     /// The row for a filter: all fields are there, empty ones too, so that an expression may ask for any.
-    pub fn variables(&self) -> Value {
+    pub fn variables(&self) -> Scope {
+        self.scope.0.get_or_init(|| self.scope()).clone()
+    }
+
+    fn scope(&self) -> Scope {
         let mut row = json!({
             "reason": "", "message": "", "revision": "", "source": "", "labels": {}, "since": "",
         });
         if let (Value::Object(all), Ok(Value::Object(own))) = (&mut row, serde_json::to_value(self)) {
             all.extend(own);
         }
-        json!({"row": row})
+        Scope::of_object(&json!({"row": row}))
     }
 }
 
