@@ -131,10 +131,10 @@ bench-images: build ## Measure image-controller with N images (N=100) of TAGS=10
 bench-ledger: ## Measure the questions of pages over 100,000 deliveries, on SQLite and PostgreSQL
 	$(CARGO) test --release --locked -p ledger --test stores -- --ignored --nocapture
 
-bench-console: build ## Measure the console with N apps (N=1000) of ten objects, 200 queries a second and 200 streams
+bench-console: build ## Measure the console with N apps (N=1000) of ten objects in each of CLUSTERS=2 clusters, 200 queries a second and 200 streams
 	$(CARGO) build --release --locked -p console
 	WINDLASS_BIN_DIR=$(TARGET)/release \
-	$(XTASK) bench-console --apps $(or $(N),1000)
+	$(XTASK) bench-console --apps $(or $(N),1000) --clusters $(or $(CLUSTERS),2)
 
 bench-idle: build ## Measure the memory of all four controllers with N apps (N=100) at rest, programs linked as images have them, and their start; PEER=folder with Flux's
 	$(XTASK) images --only-programs

@@ -227,19 +227,6 @@ fn what_cannot_be_reached_is_told_without_where_it_is() {
 #[test]
 fn a_gitops_cluster_names_a_cluster_by_its_secret() {
     play("gitops", async |scene| {
-        let crd = json!({
-            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-            "metadata": {"name": "gitopsclusters.gitops.weave.works"},
-            "spec": {
-                "group": "gitops.weave.works", "scope": "Namespaced",
-                "names": {"kind": "GitopsCluster", "listKind": "GitopsClusterList", "plural": "gitopsclusters", "singular": "gitopscluster"},
-                "versions": [{
-                    "name": "v1alpha1", "served": true, "storage": true,
-                    "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
-                }],
-            },
-        });
-        apply(&scene.client, &crd).await?;
         let secret = json!({
             "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "leaf-kubeconfig", "namespace": CLUSTERS},
             "stringData": {"value": "none"},
@@ -249,13 +236,7 @@ fn a_gitops_cluster_names_a_cluster_by_its_secret() {
             "apiVersion": "gitops.weave.works/v1alpha1", "kind": "GitopsCluster",
             "metadata": {"name": "leaf", "namespace": CLUSTERS}, "spec": {"capiClusterRef": {"name": "leaf"}},
         });
-        let waiting = async {
-            // Until the API server serves the kind.
-            while apply(&scene.client, &cluster).await.is_err() {
-                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-            }
-        };
-        tokio::time::timeout(crate::world::PATIENCE, waiting).await?;
+        apply(&scene.client, &cluster).await?;
         let has = |state: Value| {
             move |all: &Value| {
                 let mut all = all.as_array().into_iter().flatten();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use kube::Client;
-use kube::api::{Patch, PatchParams};
+use kube::api::{ListParams, Patch, PatchParams};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use testkit::controller::ControllerOptions;
@@ -71,6 +71,21 @@ impl World {
         let control_plane: &'static ControlPlane = Box::leak(Box::new(ControlPlane::start(options).await?));
         let client = control_plane.client();
         install_all_crds(&client).await?;
+        // Of Weave: a kind that is asked for once a minute where it is not installed.
+        let crd = json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "gitopsclusters.gitops.weave.works"},
+            "spec": {
+                "group": "gitops.weave.works", "scope": "Namespaced",
+                "names": {"kind": "GitopsCluster", "listKind": "GitopsClusterList", "plural": "gitopsclusters", "singular": "gitopscluster"},
+                "versions": [{
+                    "name": "v1alpha1", "served": true, "storage": true,
+                    "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+                }],
+            },
+        });
+        apply(&client, &crd).await?;
+        wait_until_served(&client).await?;
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": CLUSTERS}});
         apply(&client, &namespace).await?;
         // It stays as long as the process does.
@@ -89,6 +104,17 @@ impl World {
             http: reqwest::Client::builder().no_proxy().build()?,
         })
     }
+}
+
+/// Waits until the API server serves GitopsClusters.
+async fn wait_until_served(client: &Client) -> Result<()> {
+    let api = objects::api(client, "gitops.weave.works/v1alpha1", "GitopsCluster", "default");
+    let waiting = async {
+        while api.list_metadata(&ListParams::default()).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(50)).await; // the API server tells nobody
+        }
+    };
+    Ok(tokio::time::timeout(PATIENCE, waiting).await?)
 }
 
 impl Scene {

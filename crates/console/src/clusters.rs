@@ -18,6 +18,7 @@ use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{Api, ApiResource, DynamicObject, PartialObjectMeta};
 use kube::runtime::reflector::{self, Store};
+use kube::runtime::utils::Backoff;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Client, ResourceExt as _};
 use tokio_util::task::AbortOnDropHandle;
@@ -28,6 +29,21 @@ const LABEL: &str = "windlass.dev/cluster";
 const SHARED_ACCOUNTS: &str = "windlass.dev/shared-service-accounts";
 /// A cluster that cannot be reached is tried again after so long, at first and at most.
 const RETRY: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(60));
+
+/// The pause of a watch of a kind that most clusters do not have.
+struct EachMinute;
+
+impl Iterator for EachMinute {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        Some(Duration::from_secs(60))
+    }
+}
+
+impl Backoff for EachMinute {
+    fn reset(&mut self) {}
+}
 
 /// Where rights are asked for.
 pub struct Clusters {
@@ -129,7 +145,7 @@ pub async fn follow(
     let maps = maps.reflect(writer).map(|event| told("configmaps", event));
     let writer = reflector::store::Writer::new(gitops_cluster());
     let known_gitops = writer.as_reader();
-    let gitops = watcher(gitops, watcher::Config::default()).default_backoff();
+    let gitops = watcher(gitops, watcher::Config::default()).backoff(EachMinute);
     let gitops = gitops.reflect(writer).map(|event| told("gitopsclusters", event));
     let events = futures::stream::select_all([secrets.boxed(), maps.boxed(), gitops.boxed()]);
     futures::pin_mut!(events);

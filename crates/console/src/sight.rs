@@ -1,7 +1,7 @@
 //! What a caller sees: rows and objects that they could `get` by the cluster's own rules. Everything that is answered comes
 //! through here.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use access_review::{Caller, Target};
@@ -52,40 +52,35 @@ pub enum Answer {
 }
 
 impl Sight {
-    /// Cuts rows to those that the caller may get. One question for each kind of a cluster, and for each of its namespaces if
-    /// need be.
-    pub async fn cut(&self, mut rows: Vec<(Key, Arc<Row>)>) -> Result<Cut, Problem> {
-        let kinds: BTreeSet<(&str, &'static str)> =
-            rows.iter().map(|(key, row)| (&*key.cluster, row.kind)).collect();
+    /// Cuts rows, which come in their order, to those that the caller may get. One question for each kind of a cluster, and
+    /// for each of its namespaces if need be.
+    pub async fn cut(&self, rows: Vec<(Key, Arc<Row>)>) -> Result<Cut, Problem> {
+        let (groups, of_row) = grouped(&rows);
+        let kinds: BTreeSet<(&str, &'static str)> = groups.iter().map(Group::kind_of_cluster).collect();
         let whole = try_join_all(kinds.into_iter().map(async |(cluster, kind)| {
             let answer = self.may_get_all(cluster, kind, "").await?;
-            Ok::<_, Problem>(((Arc::from(cluster), kind), answer))
+            Ok::<_, Problem>(((cluster, kind), answer))
         }));
-        let whole: HashMap<(Arc<str>, &'static str), Answer> = whole.await?.into_iter().collect();
-        let answer_for_all = |key: &Key, row: &Row| whole.get(&(key.cluster.clone(), row.kind)).copied();
-        let places: HashSet<(Arc<str>, &'static str, Arc<str>)> = rows
-            .iter()
-            .filter(|(key, row)| answer_for_all(key, row) == Some(Answer::No))
-            .map(|(key, row)| (key.cluster.clone(), row.kind, key.namespace.clone()))
-            .collect();
-        let seen = try_join_all(places.into_iter().map(async |place| {
-            let answer = self.may_get_all(&place.0, place.1, &place.2).await?;
-            Ok::<_, Problem>((place, answer))
-        }));
-        let seen: HashMap<(Arc<str>, &'static str, Arc<str>), Answer> = seen.await?.into_iter().collect();
-        let mut silent = BTreeSet::new();
-        rows.retain(|(key, row)| {
-            let in_namespace = || seen.get(&(key.cluster.clone(), row.kind, key.namespace.clone()));
-            let answer = match answer_for_all(key, row) {
-                Some(Answer::No) => in_namespace().copied(),
-                other => other,
-            };
-            if answer == Some(Answer::Silent) {
-                silent.insert(key.cluster.clone());
-            }
-            answer == Some(Answer::Yes)
-        });
-        Ok(Cut { rows, silent })
+        let whole: HashMap<(&str, &'static str), Answer> = whole.await?.into_iter().collect();
+        let answers =
+            try_join_all(groups.iter().map(
+                async |group| match whole.get(&group.kind_of_cluster()).copied() {
+                    None | Some(Answer::No) => {
+                        self.may_get_all(group.cluster, group.kind, group.namespace).await
+                    }
+                    Some(answer) => Ok(answer),
+                },
+            ));
+        let answers: Vec<Answer> = answers.await?;
+        let silent = groups.iter().zip(&answers);
+        let silent = silent.filter(|(_, answer)| **answer == Answer::Silent);
+        let silent = silent.map(|(group, _)| Arc::from(group.cluster)).collect();
+        let cut = rows.into_iter().zip(of_row);
+        let rows = cut.filter(|(_, group)| answers[*group] == Answer::Yes);
+        Ok(Cut {
+            rows: rows.map(|(row, _)| row).collect(),
+            silent,
+        })
     }
 
     /// Cuts scopes of the ledger to those whose objects the caller may get. A cluster that does not say what they may get
@@ -109,11 +104,16 @@ impl Sight {
     /// Returns whether the caller may get an object, there or not.
     pub async fn may_get(&self, key: &Key) -> Result<Answer, Problem> {
         let target = target(key.kind(), &key.namespace, &key.name);
-        let Some(judge) = self.console.clusters.judge(&key.cluster, &self.caller) else {
+        self.may_in(&key.cluster, &target).await
+    }
+
+    /// Returns whether the caller may get it, or all that it is a part of.
+    async fn may_in(&self, cluster: &str, target: &Target) -> Result<Answer, Problem> {
+        let Some(judge) = self.console.clusters.judge(cluster, &self.caller) else {
             return Ok(Answer::No);
         };
-        let answer = judge.reviews.may_get(&judge.caller, &target).await;
-        self.read(&key.cluster, answer)
+        let answer = judge.reviews.may_get(&judge.caller, target).await;
+        self.read(cluster, answer)
     }
 
     /// Cuts places to those whose Pods the caller may get, and names the clusters that do not say.
@@ -186,6 +186,44 @@ impl Sight {
     }
 }
 
+/// Rows of a kind in a namespace of a cluster.
+struct Group<'a> {
+    cluster: &'a str,
+    kind: &'static str,
+    namespace: &'a str,
+}
+
+impl Group<'_> {
+    fn kind_of_cluster(&self) -> (&str, &'static str) {
+        (self.cluster, self.kind)
+    }
+}
+
+/// The groups of rows, and which each row is in. Those of a namespace follow each other: only their clusters are compared.
+fn grouped(rows: &[(Key, Arc<Row>)]) -> (Vec<Group<'_>>, Vec<usize>) {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    let mut begin = 0;
+    let mut of_row = Vec::with_capacity(rows.len());
+    for (key, row) in rows {
+        let is_here = |group: &Group<'_>| group.kind == row.kind && *group.namespace == *key.namespace;
+        if !groups.last().is_some_and(is_here) {
+            begin = groups.len();
+        }
+        let known = groups[begin..]
+            .iter()
+            .position(|group| *group.cluster == *key.cluster);
+        of_row.push(known.map_or(groups.len(), |known| begin + known));
+        if known.is_none() {
+            groups.push(Group {
+                cluster: &key.cluster,
+                kind: row.kind,
+                namespace: &key.namespace,
+            });
+        }
+    }
+    (groups, of_row)
+}
+
 fn target(kind: &'static Kind, namespace: &str, name: &str) -> Target {
     Target {
         group: kind.group,
@@ -232,9 +270,22 @@ impl Objects for InCluster {
 
     fn list<'a>(&'a self, kind: &'static Kind) -> BoxFuture<'a, Vec<Value>> {
         async move {
+            // A namespace is asked about once, however much is in it; what is left, object by object.
+            let mut of_namespace: HashMap<Arc<str>, bool> = HashMap::new();
             let mut seen = Vec::new();
             for (key, object) in self.sight.console.picture.objects(&self.cluster, kind) {
-                if matches!(self.sight.may_get(&key).await, Ok(Answer::Yes)) {
+                let known = of_namespace.get(&key.namespace).copied();
+                let all = match known {
+                    Some(all) => all,
+                    None => {
+                        let target = target(kind, &key.namespace, "");
+                        let answer = self.sight.may_in(&self.cluster, &target).await;
+                        let all = matches!(answer, Ok(Answer::Yes));
+                        of_namespace.insert(key.namespace.clone(), all);
+                        all
+                    }
+                };
+                if all || matches!(self.sight.may_get(&key).await, Ok(Answer::Yes)) {
                     seen.push(object);
                 }
             }

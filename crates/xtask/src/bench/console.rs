@@ -23,6 +23,9 @@ pub struct Arguments {
     /// Objects in the inventory of each.
     #[arg(long, default_value_t = 10)]
     objects: usize,
+    /// Control planes with all of that in each.
+    #[arg(long, default_value_t = 2)]
+    clusters: usize,
     /// Queries a second.
     #[arg(long, default_value_t = 200)]
     rate: usize,
@@ -41,6 +44,8 @@ const ASKING: Duration = Duration::from_secs(10);
 const CHANGES: usize = 50;
 const REST: Duration = Duration::from_secs(30);
 const CALLERS: usize = 10;
+/// The namespace that names further clusters.
+const CLUSTERS: &str = "clusters";
 
 /// Measures and prints.
 pub fn run(arguments: &Arguments) -> Result<()> {
@@ -50,29 +55,59 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 async fn measure(arguments: &Arguments) -> Result<()> {
     let control_plane = ControlPlane::start(Options::default()).await?;
     let client = control_plane.client();
-    install_all_crds(&client).await?;
+    let mut others = Vec::new();
+    for _ in 1..arguments.clusters {
+        others.push(ControlPlane::start(Options::api_server_only()).await?);
+    }
+    let clients: Vec<Client> = [client.clone()]
+        .into_iter()
+        .chain(others.iter().map(ControlPlane::client))
+        .collect();
     let began = Instant::now();
-    declare(&client, arguments).await?;
+    for client in &clients {
+        install_all_crds(client).await?;
+        declare(client, arguments).await?;
+    }
     line(&format!(
-        "{} apps of {} objects were made in {}",
+        "{} apps of {} objects were made in each of {} clusters in {}",
         arguments.apps,
         arguments.objects,
+        clients.len(),
         seconds(began.elapsed())
     ));
-    let console =
-        Controller::start_console(control_plane.kubeconfig_path(), ControllerOptions::default()).await?;
+    let mut tokens = Vec::new();
+    for number in 0..CALLERS {
+        let name = format!("caller-{number}");
+        for client in &clients {
+            caller(client, &name).await?;
+        }
+        tokens.push(artifact_access::token(&client, "default", &name, None).await?);
+    }
+    name_clusters(&client, &others).await?;
+    let ledger = testkit::scratch::directory("ledger")?;
+    let options = ControllerOptions {
+        flags: vec![
+            format!("--clusters-namespace={CLUSTERS}"),
+            format!(
+                "--ledger-url=sqlite:{}",
+                ledger.path().join("ledger.db").display()
+            ),
+        ],
+        ..ControllerOptions::default()
+    };
+    let began = Instant::now();
+    let console = Controller::start_console(control_plane.kubeconfig_path(), options).await?;
+    let http = reqwest::Client::builder().no_proxy().build()?;
+    let of_first = console.start_time();
+    until_complete(&console, &http, &tokens[0], clients.len()).await?;
     line("\n| console | |\n|---|---|");
     line(&format!(
-        "| from the start of the process to a complete picture | {} |",
-        seconds(console.start_time())
+        "| from the start of the process to a complete picture: of this cluster, of all | {}, {} |",
+        seconds(of_first),
+        seconds(began.elapsed())
     ));
     let row = |what: &str, bytes: u64| line(&format!("| {what} | {} |", mebibytes(bytes)));
     row("memory then", console.usage()?.resident_bytes);
-    let http = reqwest::Client::builder().no_proxy().build()?;
-    let mut tokens = Vec::new();
-    for number in 0..CALLERS {
-        tokens.push(caller(&client, &format!("caller-{number}")).await?);
-    }
     queries(&console, &http, &tokens, arguments.rate).await?;
     row("memory after the queries", console.usage()?.resident_bytes);
     changes(&client, &console, &http, &tokens, arguments.streams).await?;
@@ -91,6 +126,45 @@ async fn measure(arguments: &Arguments) -> Result<()> {
     ));
     row("highest memory", console.usage()?.peak_resident_bytes);
     Ok(())
+}
+
+/// Has the console watch these, too; accounts are the same there.
+async fn name_clusters(client: &Client, others: &[ControlPlane]) -> Result<()> {
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": CLUSTERS}});
+    objects::apply(client, &namespace).await?;
+    for (number, cluster) in others.iter().enumerate() {
+        let name = format!("cluster-{number}");
+        let secret = json!({
+            "apiVersion": "v1", "kind": "Secret",
+            "metadata": {
+                "name": name, "namespace": CLUSTERS, "labels": {"windlass.dev/cluster": name},
+                "annotations": {"windlass.dev/shared-service-accounts": "true"},
+            },
+            "stringData": {"value": std::fs::read_to_string(cluster.kubeconfig_path())?},
+        });
+        objects::apply(client, &secret).await?;
+    }
+    Ok(())
+}
+
+async fn until_complete(
+    console: &Controller,
+    http: &reqwest::Client,
+    token: &str,
+    count: usize,
+) -> Result<()> {
+    let waiting = async {
+        loop {
+            let url = format!("{}/clusters", console.api_url());
+            let all: Value = http.get(url).bearer_auth(token).send().await?.json().await?;
+            let all = all.as_array().into_iter().flatten();
+            if all.filter(|cluster| cluster["complete"] == true).count() == count {
+                return anyhow::Ok(());
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await; // a list tells nobody of changes
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), waiting).await?
 }
 
 fn namespace(number: usize) -> String {
@@ -152,8 +226,8 @@ async fn patch_status(
     Ok(())
 }
 
-/// Someone who may get the kinds of Flux in all namespaces but one, so that each namespace is asked about. Their token.
-async fn caller(client: &Client, name: &str) -> Result<String> {
+/// Someone who may get the kinds of Flux in all namespaces but one, so that each namespace is asked about.
+async fn caller(client: &Client, name: &str) -> Result<()> {
     let group = "rbac.authorization.k8s.io";
     let role = json!({
         "apiVersion": format!("{group}/v1"), "kind": "ClusterRole", "metadata": {"name": "reader"},
@@ -172,7 +246,7 @@ async fn caller(client: &Client, name: &str) -> Result<String> {
         });
         objects::apply(client, &binding).await?;
     }
-    artifact_access::token(client, "default", name, None).await
+    Ok(())
 }
 
 /// Asks at a rate, whatever the answers take.
