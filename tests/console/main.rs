@@ -3,6 +3,7 @@
 mod clusters;
 mod ledger;
 mod lists;
+mod monitoring;
 mod rights;
 mod running;
 mod streams;

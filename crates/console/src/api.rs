@@ -14,6 +14,7 @@ use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::get;
 
+use crate::metrics;
 use crate::problem::Problem;
 use crate::serve::Console;
 
@@ -46,6 +47,10 @@ pub fn routes(console: Console) -> Router {
             )
         })
         .layer(middleware::from_fn(private))
+        .layer(middleware::from_fn_with_state(
+            console.meters.clone(),
+            metrics::observe,
+        ))
         .with_state(console)
 }
 

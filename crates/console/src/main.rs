@@ -6,6 +6,7 @@ mod api;
 mod caller;
 mod clusters;
 mod flags;
+mod metrics;
 mod problem;
 mod recorder;
 mod serve;

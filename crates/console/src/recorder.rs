@@ -10,6 +10,8 @@ use jiff::{SignedDuration, Timestamp};
 use ledger::read;
 use ledger::store::{Error, Ledger};
 
+use crate::metrics::Meters;
+
 /// A store that does not take rows is tried again after so long.
 const RETRY: Duration = Duration::from_secs(5);
 /// Changes are gathered for so long: an object that moves on at once is read once.
@@ -18,13 +20,13 @@ const GATHER: Duration = Duration::from_millis(200);
 const PRUNE: Duration = Duration::from_secs(3600);
 
 /// Records until it is dropped.
-pub async fn record(ledger: &Ledger, picture: &Picture, retention: SignedDuration) {
+pub async fn record(ledger: &Ledger, picture: &Picture, retention: SignedDuration, meters: &Meters) {
     let recording = async {
         let mut numbers = picture.subscribe();
         let mut at = None;
         loop {
             let number = *numbers.borrow_and_update();
-            match step(ledger, picture, at).await {
+            match step(ledger, picture, at, meters).await {
                 Ok(done) => at = Some(done),
                 Err(error) => {
                     let error = format!("{:#}", anyhow::Error::from(error));
@@ -33,6 +35,7 @@ pub async fn record(ledger: &Ledger, picture: &Picture, retention: SignedDuratio
                         "the ledger does not take deliveries; they are written when it does"
                     );
                     at = None;
+                    meters.unrecorded.inc();
                     tokio::time::sleep(RETRY).await; // until the store may be there again
                     continue;
                 }
@@ -60,7 +63,7 @@ pub async fn record(ledger: &Ledger, picture: &Picture, retention: SignedDuratio
 }
 
 /// Records what changed since a number, or everything. Returns up to which number that is.
-async fn step(ledger: &Ledger, picture: &Picture, since: Option<u64>) -> Result<u64, Error> {
+async fn step(ledger: &Ledger, picture: &Picture, since: Option<u64>, meters: &Meters) -> Result<u64, Error> {
     let changes = since.map(|since| picture.changes_since(since));
     let (number, mut keys): (u64, Vec<Key>) = match changes {
         Some((number, Changes::Rows(rows))) => {
@@ -87,7 +90,8 @@ async fn step(ledger: &Ledger, picture: &Picture, since: Option<u64>) -> Result<
         }
         let now = Timestamp::now();
         if let Some(subject) = read::subject(&key.cluster, kind, &object, now) {
-            ledger.record(&subject, now).await?;
+            let added = ledger.record(&subject, now).await?;
+            meters.recorded.inc_by(u64::try_from(added).unwrap_or_default());
         }
     }
     Ok(number)

@@ -24,12 +24,13 @@ use workload_identity::Identities;
 use crate::api;
 use crate::clusters::{self, Clusters, Shown};
 use crate::flags::Flags;
+use crate::metrics::Meters;
 use crate::recorder;
 
 /// Queries that are worked on at a time; they take processor time, and others wait.
 const MAX_QUERIES: usize = 4;
 /// Streams that are open at a time, and those of one caller.
-const MAX_STREAMS: usize = 2000;
+pub const MAX_STREAMS: usize = 2000;
 const MAX_STREAMS_OF_ONE: usize = 50;
 /// Requests of one address whose token is being looked at: each may cost the API server a question.
 const MAX_UNKNOWN: usize = 32;
@@ -61,6 +62,7 @@ pub struct Console {
     pub streams_of_one: Limiter,
     /// Requests of one address whose token is being looked at.
     pub unknown: Limiter,
+    pub meters: Meters,
     /// Cancelled when the process ends: streams do.
     pub ending: tokio_util::sync::CancellationToken,
 }
@@ -76,14 +78,17 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         "" => None,
         url => Some(Ledger::open(url).await?),
     };
+    let streams = Arc::new(Semaphore::new(MAX_STREAMS));
+    let meters = Meters::register(&kit.metrics, picture.clone(), streams.clone());
     let console = Console {
+        meters: meters.clone(),
         ledger: ledger.clone(),
         running: running.clone(),
         picture: picture.clone(),
         reviews,
         clusters: clusters.clone(),
         queries: Arc::new(Semaphore::new(MAX_QUERIES)),
-        streams: Arc::new(Semaphore::new(MAX_STREAMS)),
+        streams,
         streams_of_one: Limiter::new(MAX_STREAMS_OF_ONE),
         unknown: Limiter::new(MAX_UNKNOWN),
         ending: kit.token.clone(),
@@ -124,7 +129,10 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     let retention = SignedDuration::try_from(flags.ledger_retention)?;
     let recording = async {
         match &ledger {
-            Some(ledger) => recorder::record(ledger, &picture, retention).await,
+            Some(ledger) => {
+                let recording = recorder::record(ledger, &picture, retention, &meters);
+                tokio::join!(recording, meters.figure(ledger));
+            }
             None => std::future::pending().await,
         }
     };

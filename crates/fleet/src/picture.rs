@@ -286,6 +286,16 @@ impl Picture {
             .collect()
     }
 
+    /// How many rows each cluster has. Not for callers: nothing is cut.
+    pub fn sizes(&self) -> Vec<(Arc<str>, u64)> {
+        let state = self.read();
+        let clusters = state.clusters.iter();
+        let count = |rows: usize| u64::try_from(rows).unwrap_or(u64::MAX);
+        clusters
+            .map(|(name, health)| (name.clone(), count(health.rows)))
+            .collect()
+    }
+
     /// All rows in their order, and the number of the last change that they have.
     pub fn rows(&self) -> (u64, Vec<(Key, Arc<Row>)>) {
         let state = self.read();

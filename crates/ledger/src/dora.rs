@@ -21,6 +21,8 @@ pub enum By {
     Cluster,
     /// Each namespace, of all clusters.
     Namespace,
+    /// Each namespace of each cluster, as `cluster/namespace`.
+    Place,
     /// Each object.
     App,
     /// Each value of a label, such as a team; empty where it is absent.
@@ -93,6 +95,7 @@ fn group(row: &Delivery, by: &By) -> String {
         By::All => String::new(),
         By::Cluster => row.cluster.clone(),
         By::Namespace => row.namespace.clone(),
+        By::Place => format!("{}/{}", row.cluster, row.namespace),
         By::App => format!("{}/{}/{}/{}", row.cluster, row.kind, row.namespace, row.name),
         By::Label(label) => row.labels.get(label).cloned().unwrap_or_default(),
     }
@@ -303,6 +306,7 @@ mod tests {
         assert_eq!(all.lead_time, web.lead_time);
         assert_eq!(of(By::Cluster)["here"], *all);
         assert_eq!(of(By::Namespace)["shop"], *all);
+        assert_eq!(of(By::Place)["here/shop"], *all);
         assert_eq!(of(By::Label("team".to_owned()))["team of web"], web);
         assert_eq!(of(By::Label("absent".to_owned()))[""], *all);
     }

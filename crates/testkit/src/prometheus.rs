@@ -187,10 +187,11 @@ impl Prometheus {
 }
 
 /// Values of Grafana's variables, longer names first.
-const VARIABLES: [(&str, &str); 5] = [
+const VARIABLES: [(&str, &str); 6] = [
     ("$__rate_interval", "1m"),
     ("$__range", "1h"),
     ("$controller", ".*"),
+    ("$cluster", ".*"),
     ("$namespace", ".*"),
     ("$kind", ".*"),
 ];
