@@ -417,7 +417,7 @@ fn a_status_that_is_no_history_hurts_nobody() {
         }
         let long = "x".repeat(60_000);
         let mut hostile = entry(&long, &long, &long, (1, 2), i64::MAX);
-        hostile["metadata"]["windlass.dev/changes"] = json!(long);
+        hostile["metadata"]["windlass.dev/changes"] = json!(format!("\0{long}"));
         let far = json!({
             "digest": "sha256:1", "firstReconciled": "9999-12-31T23:59:59Z", "lastReconciled": "9999-12-31T23:59:59Z",
             "lastReconciledDuration": "1s", "lastReconciledStatus": "BuildFailed", "totalReconciliations": 1,

@@ -17,6 +17,10 @@ use crate::read::{Revision, Subject};
 const RECENT: i64 = 20;
 /// New rows of an object in an hour: whoever may write its status decides how many there would be.
 const MOST_PER_HOUR: i64 = 120;
+/// The same of a namespace: objects can be made anew, too.
+const MOST_OF_SCOPE: i64 = 5000;
+/// Revisions of a source whose commits are kept.
+const MOST_REVISIONS: i64 = 10_000;
 /// Rows of a page.
 const MAX_PAGE: usize = 500;
 /// Rows that figures are made of.
@@ -93,6 +97,16 @@ pub struct Filter {
     pub limit: usize,
 }
 
+impl Error {
+    /// Returns whether the store refused what it was given, rather than being away: others may be taken.
+    pub fn is_refusal(&self) -> bool {
+        let Self::Store { source, .. } = self else {
+            return false;
+        };
+        matches!(source, sqlx::Error::Database(_))
+    }
+}
+
 fn failed(action: &'static str) -> impl Fn(sqlx::Error) -> Error {
     move |source| Error::Store { action, source }
 }
@@ -165,14 +179,24 @@ impl Ledger {
         let mut transaction = self.begin(object).await?;
         let known = recent(&mut transaction, object).await?;
         let hour_ago = (now - SignedDuration::from_hours(1)).as_millisecond();
-        let in_hour: i64 = sqlx::query("SELECT COUNT(*) FROM deliveries WHERE object = $1 AND recorded > $2")
-            .bind(object)
-            .bind(hour_ago)
-            .fetch_one(&mut *transaction)
-            .await?
-            .try_get(0)?;
-        let mut room = MOST_PER_HOUR - in_hour;
         let scope = number(&[&subject.cluster, &subject.kind, &subject.namespace]);
+        let mut room = i64::MAX;
+        for (statement, whose, most) in [
+            (
+                "SELECT COUNT(*) FROM deliveries WHERE object = $1 AND recorded > $2",
+                object,
+                MOST_PER_HOUR,
+            ),
+            (
+                "SELECT COUNT(*) FROM deliveries WHERE scope = $1 AND recorded > $2",
+                scope,
+                MOST_OF_SCOPE,
+            ),
+        ] {
+            let counting = sqlx::query(statement).bind(whose).bind(hour_ago);
+            let count: i64 = counting.fetch_one(&mut *transaction).await?.try_get(0)?;
+            room = room.min(most - count);
+        }
         let mut added = 0;
         for change in fold(&known, subject) {
             match change {
@@ -200,12 +224,28 @@ impl Ledger {
         Ok(added)
     }
 
-    /// Notes a revision that a source has, for the deliveries that come of it.
+    /// Notes a revision that a source has, for the deliveries that come of it. Of one source only so many are kept.
     ///
     /// # Errors
     /// When the store does not take it.
-    pub async fn note(&self, revision: &Revision) -> Result<(), Error> {
-        let noting = sqlx::query(
+    pub async fn note(&self, revision: &Revision, now: Timestamp) -> Result<(), Error> {
+        let noting = self.note_unless_full(revision, now).await;
+        noting.map_err(failed("write to"))
+    }
+
+    async fn note_unless_full(&self, revision: &Revision, now: Timestamp) -> sqlx::Result<()> {
+        let known: i64 = sqlx::query("SELECT COUNT(*) FROM revisions WHERE cluster = $1 AND source = $2")
+            .bind(&revision.cluster)
+            .bind(&revision.source)
+            .fetch_one(&self.pool)
+            .await?
+            .try_get(0)?;
+        if known >= MOST_REVISIONS {
+            return Ok(());
+        }
+        // A time that is ahead would keep it longer than others.
+        let seen = revision.seen.min(now);
+        sqlx::query(
             "INSERT INTO revisions (cluster, source, revision, committed, seen, author, subject)
              VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING",
         )
@@ -213,11 +253,12 @@ impl Ledger {
         .bind(&revision.source)
         .bind(&revision.revision)
         .bind(revision.committed.map(Timestamp::as_millisecond))
-        .bind(revision.seen.as_millisecond())
+        .bind(seen.as_millisecond())
         .bind(&revision.author)
         .bind(&revision.subject)
-        .execute(&self.pool);
-        noting.await.map(drop).map_err(failed("write to"))
+        .execute(&self.pool)
+        .await
+        .map(drop)
     }
 
     /// All scopes that there are rows of.

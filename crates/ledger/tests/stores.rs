@@ -95,13 +95,12 @@ async fn what_was_delivered_is_kept_and_found() -> Result<()> {
             author: "Ana".to_owned(),
             subject: "Raise the price".to_owned(),
         };
-        ledger.note(&revision).await?;
-        ledger
-            .note(&Revision {
-                seen: at(9),
-                ..revision
-            })
-            .await?;
+        ledger.note(&revision, at(11)).await?;
+        let again = Revision {
+            seen: at(9),
+            ..revision
+        };
+        ledger.note(&again, at(11)).await?;
         drop(ledger);
 
         // Another process.

@@ -22,6 +22,7 @@ const STEPS: [&[&str]; 1] = [&[
         changes TEXT NOT NULL, causes TEXT NOT NULL, labels TEXT NOT NULL, commit_name TEXT NOT NULL
     )",
     "CREATE INDEX deliveries_by_object ON deliveries (object, last)",
+    "CREATE INDEX deliveries_by_scope ON deliveries (scope, recorded)",
     "CREATE INDEX deliveries_by_time ON deliveries (ended, id)",
     "CREATE INDEX deliveries_by_name ON deliveries (name, ended)",
     "CREATE INDEX deliveries_by_commit ON deliveries (commit_name)",
