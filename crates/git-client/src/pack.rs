@@ -75,6 +75,7 @@ pub struct Pack {
     commit: ObjectId,
     tree: ObjectId,
     subject: String,
+    author: String,
     committed_at: Option<i64>,
     stop: Stop,
 }
@@ -113,6 +114,7 @@ impl Pack {
             commit,
             tree: commit,
             subject: String::new(),
+            author: String::new(),
             committed_at: None,
             stop,
         };
@@ -132,6 +134,11 @@ impl Pack {
         self.tree = decoded.tree();
         let subject = decoded.message.lines().next().unwrap_or_default();
         self.subject = subject[..subject.len().min(MAX_SUBJECT_BYTES)]
+            .to_str_lossy()
+            .into_owned();
+        let author = decoded.author().ok().map(|author| author.name);
+        let author = author.unwrap_or_default();
+        self.author = author[..author.len().min(MAX_SUBJECT_BYTES)]
             .to_str_lossy()
             .into_owned();
         self.committed_at = decoded.time().ok().map(|time| time.seconds);
@@ -246,6 +253,11 @@ impl Pack {
     /// First line of the commit message.
     pub fn subject(&self) -> &str {
         &self.subject
+    }
+
+    /// Name of the commit's author; empty if it cannot be read.
+    pub fn author(&self) -> &str {
+        &self.author
     }
 
     /// When the commit was made, in seconds of Unix, if it can be read.

@@ -63,5 +63,9 @@ pub const IMAGE_GROUP: &str = "image.toolkit.fluxcd.io";
 pub const ORIGIN_REVISION_KEY: &str = "org.opencontainers.image.revision";
 /// Key in [`Artifact::metadata`](super::Artifact::metadata): when the content was made, such as the time of the commit.
 pub const ORIGIN_CREATED_KEY: &str = "org.opencontainers.image.created";
+/// Metadata of an artifact of Git: the name of the commit's author.
+pub const AUTHOR_KEY: &str = "windlass.dev/author";
+/// Metadata of an artifact of Git: the first line of the commit's message.
+pub const SUBJECT_KEY: &str = "windlass.dev/subject";
 /// Longest message that is put into a condition, in bytes, so that a status stays far below etcd's limit.
 pub const MAX_CONDITION_MESSAGE_LENGTH: usize = 20_000;

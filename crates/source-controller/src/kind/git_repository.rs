@@ -8,7 +8,7 @@ pub(crate) mod verify;
 
 use std::collections::BTreeMap;
 
-use api::meta::{Artifact, ORIGIN_CREATED_KEY};
+use api::meta::{AUTHOR_KEY, Artifact, ORIGIN_CREATED_KEY, SUBJECT_KEY};
 use api::source::{GitRepository, GitRepositoryStatus, Source as _};
 use artifact::store::{self, Ingest, Record};
 use jiff::Timestamp;
@@ -254,13 +254,20 @@ impl GitRepositoryExt for GitRepository {
     }
 }
 
-/// Returns the metadata of a commit, beside its name.
+/// Returns the metadata of a commit, beside its name: its time, its author and its subject, each in one line.
 fn metadata(pack: &Pack) -> BTreeMap<String, String> {
     let time = pack
         .committed_at()
         .and_then(|seconds| Timestamp::from_second(seconds).ok());
-    time.map(|time| (ORIGIN_CREATED_KEY.to_owned(), time.to_string()))
-        .into_iter()
+    let time = time.map(|time| (ORIGIN_CREATED_KEY, time.to_string()));
+    let texts = [(AUTHOR_KEY, pack.author()), (SUBJECT_KEY, pack.subject())];
+    let texts = texts.map(|(key, text)| {
+        let line: String = text.chars().filter(|c| !c.is_control()).collect();
+        (key, shortened(line.trim()))
+    });
+    time.into_iter()
+        .chain(texts.into_iter().filter(|(_, text)| !text.is_empty()))
+        .map(|(key, text)| (key.to_owned(), text))
         .collect()
 }
 
