@@ -30,7 +30,9 @@ fn a_commit_becomes_objects_and_status_is_as_flux_writes_it() {
         ensure!(artifact("path") == format!("gitrepository/{ns}/app/{sha}.tar.gz"));
         ensure!(artifact("url").ends_with(&artifact("path")) && artifact("digest").starts_with("sha256:"));
         // Beside what Flux writes: who made the commit, for those who keep a record of deliveries.
-        let of_commit = field(&source, "/status/artifact/metadata").cloned().unwrap_or_default();
+        let of_commit = field(&source, "/status/artifact/metadata")
+            .cloned()
+            .unwrap_or_default();
         ensure!(of_commit["windlass.dev/author"] == "Testkit", "{of_commit}");
         let made = of_commit["org.opencontainers.image.created"].as_str();
         ensure!(

@@ -87,7 +87,12 @@ pub async fn record(ledger: &Ledger, picture: &Picture, retention: SignedDuratio
 
 /// Records what changed since a number, or everything. Returns up to which number that is, and whether the store took all
 /// of it: what it refuses of one object holds up no other.
-async fn step(ledger: &Ledger, picture: &Picture, since: Option<u64>, meters: &Meters) -> Result<(u64, bool), Error> {
+async fn step(
+    ledger: &Ledger,
+    picture: &Picture,
+    since: Option<u64>,
+    meters: &Meters,
+) -> Result<(u64, bool), Error> {
     let changes = since.map(|since| picture.changes_since(since));
     let (number, mut keys): (u64, Vec<Key>) = match changes {
         Some((number, Changes::Rows(rows))) => {

@@ -410,8 +410,11 @@ mod tests {
             "metadata": {"revision": long, "windlass.dev/changes": long},
         }]));
         let told = read(&object).unwrap().told.remove(0);
-        let lengths = [&told.digest, &told.revision, &told.changes].map(|text| text.len());
-        assert!(lengths[0] <= 1000 && lengths[1] <= 1000 && lengths[2] <= 8192, "{lengths:?}");
+        let lengths = [&told.digest, &told.revision, &told.changes].map(String::len);
+        assert!(
+            lengths[0] <= 1000 && lengths[1] <= 1000 && lengths[2] <= 8192,
+            "{lengths:?}"
+        );
         let all = format!("{told:?}");
         assert!(!all.contains("\\0") && !all.contains('\0'), "a NUL is left");
         assert_eq!((told.total, told.took), (1, SignedDuration::ZERO));
