@@ -10,7 +10,7 @@ use testkit::controller::ControllerOptions;
 use testkit::objects::{self, apply};
 use testkit::{Controller, Postgres};
 
-use crate::world::{Scene, play};
+use crate::world::{KEEP, Scene, play};
 
 const KUSTOMIZATIONS: &str = "kustomize.toolkit.fluxcd.io/kustomizations";
 const VERSION: &str = "kustomize.toolkit.fluxcd.io/v1";
@@ -283,7 +283,7 @@ const APPS: usize = 24;
 async fn kill_and_compare(scene: &Scene, url: &str, rounds: u32) -> Result<()> {
     let namespace = scene.namespace("ledger-kill").await?;
     let options = ControllerOptions {
-        flags: vec!["--cluster-name=kill".to_owned()],
+        flags: vec!["--cluster-name=kill".to_owned(), KEEP.to_owned()],
         environment: vec![("LEDGER_URL".to_owned(), url.to_owned())],
         ..ControllerOptions::default()
     };

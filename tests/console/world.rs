@@ -18,6 +18,8 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 /// A user who is not of one cluster, and their token.
 pub const ANA_EVERYWHERE: &str = "ana@example.com";
 pub const ANA: &str = "token-of-ana";
+/// Stories tell of days that are long gone some day.
+pub const KEEP: &str = "--ledger-retention=876000h";
 /// The namespace that names further clusters.
 pub const CLUSTERS: &str = "clusters";
 
@@ -94,6 +96,7 @@ impl World {
             flags: vec![
                 format!("--clusters-namespace={CLUSTERS}"),
                 format!("--ledger-url=sqlite:{}", ledger.join("ledger.db").display()),
+                KEEP.to_owned(),
             ],
             ..ControllerOptions::default()
         };
