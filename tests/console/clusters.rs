@@ -132,6 +132,9 @@ fn another_cluster_is_shown_with_its_own_rights_and_may_go_away() {
             "{running}"
         );
 
+        // Someone whose rights there nobody has asked for, and who may see nothing.
+        let stranger = scene.user("stranger", &[]).await?;
+
         // The cluster goes away: it is told as such, what it last said holds, and nobody waits.
         let watching = async {
             let mut away = Value::Null;
@@ -142,7 +145,17 @@ fn another_cluster_is_shown_with_its_own_rights_and_may_go_away() {
             }
             let since: jiff::Timestamp = away["since"].as_str().unwrap_or_default().parse()?;
             ensure!(since <= jiff::Timestamp::now(), "{since}");
-            // Whoever never asked there is told that it cannot be known.
+            // What the cluster has must not show in how its silence is told.
+            for path in ["objects?cluster=far&text=", "where?cluster=far&image="] {
+                // Twice what is not there: the cluster may come back in between.
+                let mut told = Vec::new();
+                for name in ["no-such-thing", "far-only", "no-such-thing"] {
+                    let page = scene.get(&stranger, &format!("{path}{name}")).await?;
+                    ensure!(page["total"] == 0, "{page}");
+                    told.push((page["silent"].clone(), page["unknown"].clone()));
+                }
+                ensure!(told[1] == told[0] || told[1] == told[2], "{path}: {told:?}");
+            }
             anyhow::Ok(())
         };
         let down = far.restart_api_server(std::time::Duration::from_secs(3));

@@ -32,9 +32,9 @@ const MOST_REVIEWS: usize = 16;
 const REVIEW_TIMEOUT: Duration = Duration::from_secs(10);
 const YES_HOLDS: Duration = Duration::from_secs(60);
 const NO_HOLDS: Duration = Duration::from_secs(10);
-/// A cluster that did not answer is not asked for so long, so that nobody waits for it again and again.
+/// How long a cluster that did not answer is left alone, so that callers do not wait for it one after the other.
 const REST: Duration = Duration::from_secs(10);
-/// A remote cluster that is away is asked for so long less; what it said last holds for an hour.
+/// Timeout for a remote cluster, which may be away. Its last answers hold for an hour.
 const REMOTE_TIMEOUT: Duration = Duration::from_secs(3);
 const LAST_HOLDS: Duration = Duration::from_secs(60 * 60);
 
@@ -54,8 +54,9 @@ const OF_THE_CLUSTER: &str = "system:";
 const EVERYWHERE: [&str; 2] = ["system:authenticated", "system:unauthenticated"];
 
 impl Caller {
-    /// Who the caller is in another cluster; None if nobody: a service account is one of its cluster, and so are most of the
-    /// groups that begin with `system:`. Who may make namespaces and accounts here would else be whom they like there.
+    /// Returns the caller's identity in another cluster. Service accounts have none: each cluster has its own, and so it is with
+    /// most groups that begin with `system:`. Otherwise, whoever may create namespaces and accounts here could impersonate
+    /// anyone there.
     pub fn elsewhere(&self) -> Option<Self> {
         let is_ours = |name: &str| name.starts_with(OF_THE_CLUSTER);
         if is_ours(&self.username) {
@@ -168,6 +169,13 @@ impl Reviews {
         }
     }
 
+    fn is_resting(&self) -> bool {
+        let until = |rests: &Mutex<Instant>| *rests.lock().unwrap_or_else(PoisonError::into_inner);
+        self.rests
+            .as_ref()
+            .is_some_and(|rests| Instant::now() < until(rests))
+    }
+
     fn new(client: Client, audience: Option<String>) -> Self {
         Self {
             timeout: REVIEW_TIMEOUT,
@@ -260,15 +268,9 @@ impl Reviews {
         K: kube::Resource<Scope = kube::core::ClusterResourceScope>,
     {
         let api: Api<K> = Api::all(self.client.clone());
-        let until = |rests: &Mutex<Instant>| *rests.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_resting = || {
-            self.rests
-                .as_ref()
-                .is_some_and(|rests| Instant::now() < until(rests))
-        };
         let asking = async {
             let _turn = self.asking.acquire().await;
-            if is_resting() {
+            if self.is_resting() {
                 return Err(Error::Away);
             }
             let (parameters, timeout) = (PostParams::default(), self.timeout);

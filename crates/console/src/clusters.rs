@@ -95,7 +95,8 @@ impl Clusters {
         *cluster == *self.home
     }
 
-    /// Who says what a caller may do in a cluster; None if the caller is nobody there, or it was never reached.
+    /// Returns who decides on a caller's rights in a cluster. None if the caller has no identity there, or the cluster has never
+    /// been reached.
     pub fn judge(&self, cluster: &str, caller: &Arc<Caller>) -> Option<Judge> {
         if self.is_home(cluster) {
             return Some(Judge {

@@ -1,4 +1,4 @@
-//! Writes into the ledger what the objects of the picture tell of their deliveries.
+//! Records deliveries in the ledger, as the objects of the picture report them.
 //!
 //! By level, not by edge: all objects are read when the process begins, and again after the store was away.
 
@@ -79,7 +79,7 @@ pub async fn record(ledger: &Ledger, picture: &Picture, retention: SignedDuratio
                     tracing::warn!(error, "old rows of the ledger were not taken out");
                 }
             }
-            tokio::time::sleep(PRUNE).await; // old rows hurt nobody for an hour
+            tokio::time::sleep(PRUNE).await; // an hour more does no harm
         }
     };
     tokio::join!(recording, pruning);

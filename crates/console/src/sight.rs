@@ -35,13 +35,6 @@ pub struct Sight {
 /// A namespace of a cluster.
 pub type Place = (Arc<str>, Box<str>);
 
-/// Rows that a caller may get.
-pub struct Cut {
-    pub rows: Vec<(Key, Arc<Row>)>,
-    /// Other clusters with rows that do not say now what the caller may get: theirs are left out.
-    pub silent: BTreeSet<Arc<str>>,
-}
-
 /// What a cluster says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
@@ -54,7 +47,7 @@ pub enum Answer {
 impl Sight {
     /// Cuts rows, which come in their order, to those that the caller may get. One question for each kind of a cluster, and
     /// for each of its namespaces if need be.
-    pub async fn cut(&self, rows: Vec<(Key, Arc<Row>)>) -> Result<Cut, Problem> {
+    pub async fn cut(&self, rows: Vec<(Key, Arc<Row>)>) -> Result<Vec<(Key, Arc<Row>)>, Problem> {
         let (groups, of_row) = grouped(&rows);
         let kinds: BTreeSet<(&str, &'static str)> = groups.iter().map(Group::kind_of_cluster).collect();
         let whole = try_join_all(kinds.into_iter().map(async |(cluster, kind)| {
@@ -72,15 +65,26 @@ impl Sight {
                 },
             ));
         let answers: Vec<Answer> = answers.await?;
-        let silent = groups.iter().zip(&answers);
-        let silent = silent.filter(|(_, answer)| **answer == Answer::Silent);
-        let silent = silent.map(|(group, _)| Arc::from(group.cluster)).collect();
         let cut = rows.into_iter().zip(of_row);
         let rows = cut.filter(|(_, group)| answers[*group] == Answer::Yes);
-        Ok(Cut {
-            rows: rows.map(|(row, _)| row).collect(),
-            silent,
-        })
+        Ok(rows.map(|(row, _)| row).collect())
+    }
+
+    /// Those of the clusters that are wanted which are away, or do not say what the caller may get. It depends on one question,
+    /// always the same: whether a cluster has something that matches must not show in its silence.
+    pub async fn silent(&self, is_wanted: impl Fn(&str) -> bool) -> Result<BTreeSet<Arc<str>>, Problem> {
+        let all = self.console.picture.clusters().into_iter();
+        let wanted = all.filter(|cluster| {
+            is_wanted(&cluster.name)
+                && !self.console.clusters.is_home(&cluster.name)
+                && self.console.clusters.judge(&cluster.name, &self.caller).is_some()
+        });
+        let asking = wanted.map(async |cluster| {
+            let answer = self.may_get_all(&cluster.name, "Kustomization", "").await?;
+            let is_silent = cluster.away || answer == Answer::Silent;
+            Ok::<_, Problem>(is_silent.then_some(cluster.name))
+        });
+        Ok(try_join_all(asking).await?.into_iter().flatten().collect())
     }
 
     /// Cuts scopes of the ledger to those whose objects the caller may get. A cluster that does not say what they may get
@@ -116,11 +120,8 @@ impl Sight {
         self.read(cluster, answer)
     }
 
-    /// Cuts places to those whose Pods the caller may get, and names the clusters that do not say.
-    pub async fn cut_places(
-        &self,
-        places: BTreeSet<Place>,
-    ) -> Result<(BTreeSet<Place>, BTreeSet<Arc<str>>), Problem> {
+    /// Cuts places to those whose Pods the caller may get.
+    pub async fn cut_places(&self, places: BTreeSet<Place>) -> Result<BTreeSet<Place>, Problem> {
         let pods = |namespace: &str| Target {
             group: "",
             resource: "pods",
@@ -128,25 +129,14 @@ impl Sight {
             name: String::new(),
         };
         let asking = places.iter().map(async |(cluster, namespace)| {
-            let mut answer = Answer::No;
-            for namespace in ["", namespace] {
-                answer = self.may(cluster, pods(namespace)).await?;
-                if answer != Answer::No {
-                    break;
-                }
-            }
-            Ok::<_, Problem>(answer)
+            let answer = self.may_in(cluster, &pods(namespace)).await?;
+            Ok::<_, Problem>(answer == Answer::Yes)
         });
-        let answers = try_join_all(asking).await?;
-        let (mut seen, mut silent) = (BTreeSet::new(), BTreeSet::new());
-        for (place, answer) in places.into_iter().zip(answers) {
-            match answer {
-                Answer::Yes => _ = seen.insert(place),
-                Answer::Silent => _ = silent.insert(place.0),
-                Answer::No => {}
-            }
-        }
-        Ok((seen, silent))
+        let seen = try_join_all(asking).await?;
+        let cut = places.into_iter().zip(seen);
+        Ok(cut
+            .filter_map(|(place, is_seen)| is_seen.then_some(place))
+            .collect())
     }
 
     async fn may_get_all(&self, cluster: &str, kind: &str, namespace: &str) -> Result<Answer, Problem> {

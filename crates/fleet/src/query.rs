@@ -92,7 +92,8 @@ pub struct Page {
     pub facets: BTreeMap<&'static str, BTreeMap<String, usize>>,
     /// The number of the last change that this page has, for a stream that goes on from here.
     pub change: u64,
-    /// Clusters that are away and do not say what you may get: of theirs, nothing is in the page.
+    /// Clusters in question that are away, or do not say what you may get: what they said in the last hour holds, and of the rest
+    /// nothing is in the page.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     #[schema(value_type = Vec<String>)]
     pub silent: BTreeSet<Arc<str>>,
@@ -186,6 +187,11 @@ impl Query {
     /// Returns whether objects of a kind may be an answer.
     pub fn concerns_kind(&self, kind: &Kind) -> bool {
         self.kinds.is_empty() || self.kinds.contains(&kind.kind)
+    }
+
+    /// Returns whether objects of a cluster may be an answer.
+    pub fn concerns_cluster(&self, cluster: &str) -> bool {
+        self.clusters.is_empty() || self.clusters.iter().any(|one| one == cluster)
     }
 
     /// Returns whether a row of this key may be an answer, now or at another time.

@@ -123,8 +123,8 @@ pub struct Page {
     pub total: usize,
     /// Clusters that run any of it.
     pub clusters: BTreeSet<String>,
-    /// Clusters that are asked about and whose Pods are not known as they are now, or that do not say which of them you may
-    /// get: they may run it, too.
+    /// Clusters in question whose Pods are not known as they are now, or which do not say which of them you may get:
+    /// they may run it, too.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub unknown: BTreeSet<String>,
 }
@@ -318,7 +318,8 @@ impl Question {
         })
     }
 
-    fn is_in_cluster(&self, cluster: &str) -> bool {
+    /// Returns whether the question is about a cluster.
+    pub fn is_in_cluster(&self, cluster: &str) -> bool {
         self.clusters.is_empty() || self.clusters.iter().any(|one| one == cluster)
     }
 
@@ -410,7 +411,7 @@ fn split(reference: &str) -> (&str, &str, &str) {
     }
 }
 
-/// What made a Pod: the Deployment of a ReplicaSet is told by its name, which ends with the hash of the template.
+/// The workload that created a Pod. The name of a ReplicaSet is that of its Deployment, followed by the hash of the template.
 fn workload(pod: &Pod) -> Box<str> {
     let owners = pod.owner_references().iter();
     let Some(owner) = owners.into_iter().find(|owner| owner.controller == Some(true)) else {

@@ -8,7 +8,7 @@ use fleet::query::{Page, Parameters, Query};
 
 use crate::caller::Signed;
 use crate::problem::Problem;
-use crate::sight::{Cut, Sight};
+use crate::sight::Sight;
 
 /// The objects of Flux and Windlass that you may get, in pages.
 ///
@@ -42,7 +42,8 @@ pub(super) fn read(parameters: Result<Parsed<Parameters>, QueryRejection>) -> Re
 async fn page(sight: &Sight, query: Query) -> Result<Page, Problem> {
     let (change, mut rows) = sight.console.picture.rows();
     rows.retain(|(_, row)| query.may_match(row));
-    let Cut { rows, silent } = sight.cut(rows).await?;
+    let rows = sight.cut(rows).await?;
+    let silent = sight.silent(|cluster| query.concerns_cluster(cluster)).await?;
     let closed = |_| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the console is ending");
     let turn = sight
         .console

@@ -38,7 +38,11 @@ pub async fn list(
         .await
         .map_err(lost)?;
     drop(turn);
-    let (seen, silent) = signed.sight.cut_places(places).await?;
+    let seen = signed.sight.cut_places(places).await?;
+    let silent = signed
+        .sight
+        .silent(|cluster| question.is_in_cluster(cluster))
+        .await?;
     let all = console.picture.clusters().into_iter().map(|cluster| cluster.name);
     let mut unknown = console.running.unknown(&question, all);
     unknown.extend(silent.into_iter().map(|cluster| cluster.to_string()));
