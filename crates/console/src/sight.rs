@@ -5,9 +5,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use access_review::{Caller, Target};
-use delivery_graph::Objects;
 use delivery_graph::kind::{self, Kind};
 use delivery_graph::walk::Lookup;
+use delivery_graph::{DELIVERERS, Objects, object};
 use fleet::picture::Known;
 use fleet::row::{Key, Row};
 use futures::FutureExt as _;
@@ -256,6 +256,27 @@ impl Objects for InCluster {
 
     fn any<'a>(&'a self, id: &'a ObjectId, _version: &'a str) -> BoxFuture<'a, Lookup> {
         self.look(id).boxed()
+    }
+
+    fn in_an_inventory<'a>(&'a self, id: &'a ObjectId) -> BoxFuture<'a, Option<Value>> {
+        async move {
+            let picture = &self.sight.console.picture;
+            for kind in DELIVERERS.into_iter().filter_map(kind::exact) {
+                for key in picture.may_have_applied(&self.cluster, kind, id) {
+                    if !matches!(self.sight.may_get(&key).await, Ok(Answer::Yes)) {
+                        continue;
+                    }
+                    let Known::Whole(deliverer) = picture.object(&key) else {
+                        continue;
+                    };
+                    if object::has_applied(&deliverer, id) {
+                        return Some(deliverer);
+                    }
+                }
+            }
+            None
+        }
+        .boxed()
     }
 
     fn list<'a>(&'a self, kind: &'static Kind) -> BoxFuture<'a, Vec<Value>> {

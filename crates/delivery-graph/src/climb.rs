@@ -61,8 +61,9 @@ fn step<'a>(
                 let by = applied_by(objects, &id, &deliverer, seen).await;
                 found.because.push(by);
             }
+            // Objects without labels may have been made by hooks of an older Flux, or have lost them.
             Above::Nobody => {
-                if let Some(deliverer) = in_an_inventory(objects, &id).await {
+                if let Some(deliverer) = objects.in_an_inventory(&id).await {
                     found
                         .because
                         .push(step(objects, APPLIED_BY, &deliverer, seen).await);
@@ -107,7 +108,7 @@ async fn applied_by(
         Lookup::Found(object) => {
             let mut found = step(objects, APPLIED_BY, &object, seen).await;
             let knows_inventory = object.pointer("/status/inventory").is_some();
-            if knows_inventory && !has_applied(&object, of) {
+            if knows_inventory && !object::has_applied(&object, of) {
                 let note = "its labels say so, and the inventory does not have it: it was copied, or is not applied any more";
                 found.message = match found.message.is_empty() {
                     true => note.to_owned(),
@@ -119,20 +120,6 @@ async fn applied_by(
         Lookup::Absent => absent(deliverer, APPLIED_BY),
         Lookup::Refused(why) => unreadable(deliverer, APPLIED_BY, &why),
     }
-}
-
-/// Objects without labels may have been made by hooks of an older Flux, or have lost them.
-async fn in_an_inventory(objects: &dyn Objects, id: &ObjectId) -> Option<Value> {
-    for kind in ["Kustomization", "HelmRelease"]
-        .into_iter()
-        .filter_map(kind::exact)
-    {
-        let mut found = objects.list(kind).await.into_iter();
-        if let Some(deliverer) = found.find(|deliverer| has_applied(deliverer, id)) {
-            return Some(deliverer);
-        }
-    }
-    None
 }
 
 /// Walks from an object of Flux down to its source.
@@ -237,12 +224,6 @@ fn above(object: &Value) -> Above {
     Above::Nobody
 }
 
-fn has_applied(deliverer: &Value, id: &ObjectId) -> bool {
-    let mut entries = list(deliverer, "/status/inventory/entries").iter();
-    let inventory_id = id.inventory_id();
-    entries.any(|entry| text(entry, "/id") == inventory_id)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -272,18 +253,5 @@ mod tests {
         }
         assert_eq!(deliverer(&object), "HelmRelease/web/web");
         assert_eq!(above(&json!({"metadata": {}})), Above::Nobody);
-    }
-
-    #[test]
-    fn an_inventory_tells_copies_from_what_was_applied() {
-        let deliverer =
-            json!({"status": {"inventory": {"entries": [{"id": "shop_web_apps_Deployment", "v": "v1"}]}}});
-        let id = |name: &str| ObjectId {
-            group: "apps".to_owned(),
-            kind: "Deployment".to_owned(),
-            namespace: "shop".to_owned(),
-            name: name.to_owned(),
-        };
-        assert!(has_applied(&deliverer, &id("web")) && !has_applied(&deliverer, &id("copy")));
     }
 }

@@ -24,6 +24,7 @@ pub mod progress;
 pub mod tree;
 pub mod walk;
 
+use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use manifest::ObjectId;
 use serde_json::Value;
@@ -41,7 +42,24 @@ pub trait Objects: Sync {
 
     /// The objects of a kind of Flux that may be seen.
     fn list<'a>(&'a self, kind: &'static Kind) -> BoxFuture<'a, Vec<Value>>;
+
+    /// The Kustomization or HelmRelease that has an object in its inventory, among those that may be seen.
+    fn in_an_inventory<'a>(&'a self, id: &'a ObjectId) -> BoxFuture<'a, Option<Value>> {
+        async move {
+            for kind in DELIVERERS.into_iter().filter_map(kind::exact) {
+                let mut found = self.list(kind).await.into_iter();
+                if let Some(deliverer) = found.find(|deliverer| object::has_applied(deliverer, id)) {
+                    return Some(deliverer);
+                }
+            }
+            None
+        }
+        .boxed()
+    }
 }
+
+/// The kinds that list what they applied, in the order in which they are asked.
+pub const DELIVERERS: [&str; 2] = ["Kustomization", "HelmRelease"];
 
 /// Returns a text as one line. What someone wrote into a status must not steer a terminal either.
 pub fn one_line(text: &str) -> String {

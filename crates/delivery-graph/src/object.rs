@@ -262,6 +262,18 @@ fn local(object: &Value, word: &'static str, kind: &str, reference: &Value) -> O
     Some(Link { word, id })
 }
 
+/// Returns whether the inventory of an object has another.
+pub fn has_applied(deliverer: &Value, id: &ObjectId) -> bool {
+    let inventory_id = id.inventory_id();
+    inventory_ids(deliverer).any(|entry| entry == inventory_id)
+}
+
+/// What an object has applied, as inventories name it.
+pub fn inventory_ids(deliverer: &Value) -> impl Iterator<Item = &str> {
+    let entries = list(deliverer, "/status/inventory/entries").iter();
+    entries.map(|entry| text(entry, "/id"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -372,5 +384,18 @@ mod tests {
         ] {
             assert_eq!(short_revision(revision), shown);
         }
+    }
+
+    #[test]
+    fn an_inventory_tells_copies_from_what_was_applied() {
+        let deliverer =
+            json!({"status": {"inventory": {"entries": [{"id": "shop_web_apps_Deployment", "v": "v1"}]}}});
+        let id = |name: &str| ObjectId {
+            group: "apps".to_owned(),
+            kind: "Deployment".to_owned(),
+            namespace: "shop".to_owned(),
+            name: name.to_owned(),
+        };
+        assert!(has_applied(&deliverer, &id("web")) && !has_applied(&deliverer, &id("copy")));
     }
 }

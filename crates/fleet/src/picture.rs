@@ -4,11 +4,13 @@
 //! row once, however often it changed, and hold no memory while they are slow.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use delivery_graph::kind::Kind;
-use delivery_graph::object;
+use delivery_graph::{DELIVERERS, object};
 use jiff::Timestamp;
+use manifest::ObjectId;
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::watch;
@@ -36,6 +38,8 @@ pub struct Picture {
 #[derive(Default)]
 struct State {
     entries: BTreeMap<Key, Entry>,
+    /// Its keys are of this process: who writes inventories cannot make them meet.
+    hashes: RandomState,
     changes: VecDeque<(u64, Key)>,
     clusters: BTreeMap<Arc<str>, Health>,
     /// Bytes of all objects.
@@ -46,6 +50,9 @@ struct Entry {
     row: Arc<Row>,
     /// The object as JSON: a fifth of what it takes when it is parsed. None if it is too large.
     json: Option<Box<[u8]>>,
+    /// Hashes of what its inventory names. Four bytes for each entry are enough to pass over whoever did not apply an object;
+    /// who is left is read.
+    applied: Box<[u32]>,
 }
 
 /// An object that was asked for.
@@ -129,6 +136,12 @@ impl Entry {
 }
 
 impl State {
+    /// The lower half of a hash.
+    fn hash(&self, inventory_id: &str) -> u32 {
+        let hash = self.hashes.hash_one(inventory_id) & u64::from(u32::MAX);
+        u32::try_from(hash).unwrap_or_default()
+    }
+
     /// Counts one more row of a cluster, if it may have one.
     fn has_room_for_a_row(&mut self, cluster: &Arc<str>) -> bool {
         let health = self.clusters.entry(cluster.clone()).or_default();
@@ -208,16 +221,21 @@ impl Picture {
             return;
         }
         let json = state.room_for(&key, json);
+        let applied = match DELIVERERS.contains(&kind.kind) && json.is_some() {
+            true => object::inventory_ids(object).map(|id| state.hash(id)).collect(),
+            false => Box::default(),
+        };
         match state.entries.get_mut(&key) {
-            Some(known) if *known.row == row => known.json = json, // nothing that a row shows
+            // Nothing that a row shows.
+            Some(known) if *known.row == row => (known.json, known.applied) = (json, applied),
             Some(known) => {
-                known.row = Arc::new(row);
-                known.json = json;
+                let row = Arc::new(row);
+                *known = Entry { row, json, applied };
                 self.changed(&mut state, key);
             }
             None => {
                 let row = Arc::new(row);
-                state.entries.insert(key.clone(), Entry { row, json });
+                state.entries.insert(key.clone(), Entry { row, json, applied });
                 self.changed(&mut state, key);
             }
         }
@@ -335,6 +353,17 @@ impl Picture {
                 Some((key.clone(), serde_json::from_slice(entry.json.as_ref()?).ok()?))
             })
             .collect()
+    }
+
+    /// Those of a kind in a cluster that may have applied an object: all who have, and hardly anyone else.
+    pub fn may_have_applied(&self, cluster: &Arc<str>, kind: &'static Kind, id: &ObjectId) -> Vec<Key> {
+        let state = self.read();
+        let hash = state.hash(&id.inventory_id());
+        let entries = state.entries.iter();
+        let found = entries.filter(|(key, entry)| {
+            key.kind() == kind && entry.applied.contains(&hash) && key.cluster == *cluster
+        });
+        found.map(|(key, _)| key.clone()).collect()
     }
 
     /// Notifies of each new change number. Ask [`changes_since`](Self::changes_since) what changed.
@@ -539,5 +568,32 @@ mod tests {
         picture.remove(&large);
         assert_eq!(picture.read().bytes, 0);
         assert_eq!(picture.object(&large), Known::Absent);
+    }
+
+    #[test]
+    fn who_applied_an_object_is_found_without_reading_the_others() {
+        let picture = Picture::default();
+        let (here, there) = ("here".into(), "there".into());
+        let kind = kind::exact("Kustomization").unwrap();
+        let put = |name: &str, applied: &[&str]| {
+            let entries: Vec<Value> = applied.iter().map(|id| json!({"id": id, "v": "v1"})).collect();
+            let object = json!({
+                "metadata": {"name": name, "namespace": "shop"}, "status": {"inventory": {"entries": entries}},
+            });
+            picture.put(&here, kind, &object);
+        };
+        let web = ObjectId::parse_inventory_id("shop_web_apps_Deployment").unwrap();
+        let found = |cluster: &Arc<str>| {
+            let keys = picture.may_have_applied(cluster, kind, &web).into_iter();
+            keys.map(|key| key.name.to_string()).collect::<Vec<_>>()
+        };
+        for number in 0..100 {
+            put(&format!("other-{number}"), &["shop_copy_apps_Deployment", ""]);
+        }
+        assert_eq!(found(&here), [""; 0]);
+        put("apps", &["shop_a__ConfigMap", "shop_web_apps_Deployment"]);
+        assert_eq!((found(&here), found(&there)), (vec!["apps".to_owned()], vec![]));
+        put("apps", &["shop_a__ConfigMap"]);
+        assert_eq!(found(&here), [""; 0]);
     }
 }
