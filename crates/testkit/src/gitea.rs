@@ -2,6 +2,8 @@
 //!
 //! Its API answers in milliseconds; tests speak to it as an administrator through [`Gitea::call`].
 
+mod visitor;
+
 use std::fs;
 use std::path::Path;
 use std::process::Command;

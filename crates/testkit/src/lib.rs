@@ -1,7 +1,7 @@
 //! For development only: the real peers that the controllers meet, started on loopback for one test or the demo.
 //!
 //! Nothing here is a mock. [`ControlPlane`] is etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok;
-//! [`GitServer`] is `git http-backend`; [`Gitea`] a whole forge; [`Registry`] is the distribution registry; [`Controller`] is one of our own
+//! [`GitServer`] is `git http-backend`; [`Gitea`] a whole forge; [`Dex`] an OpenID provider; [`Registry`] is the distribution registry; [`Controller`] is one of our own
 //! binaries as a process. Git server and registry stand behind a small in-process HTTP server that counts requests and
 //! injects faults, because "one `ls-refs` and nothing else" and "401 in the middle" must be things that a test can say.
 //!
@@ -14,6 +14,7 @@ pub mod certificates;
 pub mod control_plane;
 pub mod controller;
 pub mod crds;
+pub mod dex;
 pub mod forward_proxy;
 pub mod git;
 pub mod gitea;
@@ -37,6 +38,7 @@ pub use bucket::ObjectStore;
 pub use control_plane::{ControlPlane, Options};
 pub use controller::Controller;
 pub use crds::{install_all_crds, install_crds};
+pub use dex::Dex;
 pub use forward_proxy::ForwardProxy;
 pub use git::GitServer;
 pub use gitea::Gitea;

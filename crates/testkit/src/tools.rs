@@ -6,6 +6,7 @@
 //! Go modules, by Go itself, and the object stores of [`Package`], by pip and npm.
 
 mod build;
+mod dex;
 mod folders;
 mod gitea;
 mod go_module;
@@ -19,6 +20,7 @@ use anyhow::Result;
 
 use folders::cache_directory;
 
+pub use dex::{Dex, dex};
 pub use gitea::{Gitea, gitea, is_gitea_built};
 pub use helm::{helm, helm_3, run_helm};
 pub use package::{PACKAGES, Package};

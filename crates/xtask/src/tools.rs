@@ -27,6 +27,7 @@ pub(crate) fn run() -> Result<()> {
         said = writeln!(out, "building Gitea: about four minutes on two cores");
     }
     let gitea = tools::gitea()?;
+    let dex = tools::dex()?;
     said?;
     for tool in tools::ALL {
         writeln!(out, "{:<24} {}", tool.name(), tools::path(*tool)?.display())?;
@@ -35,6 +36,7 @@ pub(crate) fn run() -> Result<()> {
         writeln!(out, "{:<24} {}", package.name(), package.path()?.display())?;
     }
     writeln!(out, "{:<24} {}", "gitea", gitea.program.display())?;
+    writeln!(out, "{:<24} {}", "dex", dex.program.display())?;
     writeln!(
         out,
         "all tools are there ({:.1} s)",
