@@ -6,5 +6,6 @@ mod lists;
 mod monitoring;
 mod rights;
 mod running;
+mod sign_in;
 mod streams;
 mod world;

@@ -54,6 +54,24 @@ const OF_THE_CLUSTER: &str = "system:";
 const EVERYWHERE: [&str; 2] = ["system:authenticated", "system:unauthenticated"];
 
 impl Caller {
+    /// Returns someone whom not the API server, but the administrator's configuration names.
+    pub fn new(username: &str, groups: &[String]) -> Self {
+        let mut groups = groups.to_vec();
+        // As the API server does for all whom it lets in.
+        groups.push(EVERYWHERE[0].to_owned());
+        Self {
+            username: username.to_owned(),
+            uid: String::new(),
+            groups,
+            extra: BTreeMap::new(),
+        }
+    }
+
+    /// Returns the groups that clusters know them in.
+    pub fn groups(&self) -> &[String] {
+        &self.groups
+    }
+
     /// Returns the caller's identity in another cluster. Service accounts have none: each cluster has its own, and so it is with
     /// most groups that begin with `system:`. Otherwise, whoever may create namespaces and accounts here could impersonate
     /// anyone there.
@@ -251,15 +269,23 @@ impl Reviews {
     pub async fn may_get_exactly(&self, caller: &Arc<Caller>, target: Target) -> Result<bool, Error> {
         let key = (caller.clone(), target.clone());
         let answer = self.permissions.get(key, async {
-            let review = SubjectAccessReview {
-                spec: question(caller, &target),
-                ..SubjectAccessReview::default()
-            };
-            let answer: SubjectAccessReview = self.ask("SubjectAccessReview", &review).await?;
-            let allowed = answer.status.as_ref().is_some_and(is_allowed);
+            let allowed = self.may_now(caller, "get", &target).await?;
             Ok((allowed, if allowed { YES_HOLDS } else { NO_HOLDS }))
         });
         answer.await
+    }
+
+    /// Returns whether a caller has a verb on the target at this moment: what is kept is not asked.
+    ///
+    /// # Errors
+    /// When the API server does not say.
+    pub async fn may_now(&self, caller: &Caller, verb: &str, target: &Target) -> Result<bool, Error> {
+        let review = SubjectAccessReview {
+            spec: question(caller, verb, target),
+            ..SubjectAccessReview::default()
+        };
+        let answer: SubjectAccessReview = self.ask("SubjectAccessReview", &review).await?;
+        Ok(answer.status.as_ref().is_some_and(is_allowed))
     }
 
     async fn ask<K>(&self, kind: &'static str, question: &K) -> Result<K, Error>
@@ -313,14 +339,14 @@ fn caller(status: TokenReviewStatus, audience: Option<&str>) -> Known {
     }))
 }
 
-fn question(caller: &Caller, target: &Target) -> SubjectAccessReviewSpec {
+fn question(caller: &Caller, verb: &str, target: &Target) -> SubjectAccessReviewSpec {
     SubjectAccessReviewSpec {
         user: Some(caller.username.clone()),
         uid: Some(caller.uid.clone()),
         groups: Some(caller.groups.clone()),
         extra: Some(caller.extra.clone()),
         resource_attributes: Some(ResourceAttributes {
-            verb: Some("get".to_owned()),
+            verb: Some(verb.to_owned()),
             group: Some(target.group.to_owned()),
             version: Some("*".to_owned()),
             resource: Some(target.resource.to_owned()),

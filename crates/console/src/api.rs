@@ -1,4 +1,4 @@
-//! The API: `/api/v1`.
+//! The API: `/api/v1`, and the way in: `/oauth2`.
 
 mod clusters;
 mod deliveries;
@@ -6,13 +6,15 @@ pub mod description;
 mod object;
 mod objects;
 mod running;
+mod session;
 mod stream;
 
 use axum::Router;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::Response;
-use axum::routing::get;
+use axum::routing::{get, post};
+use sign_in::provider::CALLBACK;
 
 use crate::metrics;
 use crate::problem::Problem;
@@ -24,6 +26,7 @@ pub fn routes(console: Console) -> Router {
         .route("/api/v1/clusters", get(clusters::list))
         .route("/api/v1/deliveries", get(deliveries::list))
         .route("/api/v1/dora", get(deliveries::dora))
+        .route("/api/v1/me", get(session::me))
         .route("/api/v1/objects", get(objects::list))
         .route("/api/v1/where", get(running::list))
         .route("/api/v1/watch", get(stream::watch))
@@ -40,6 +43,9 @@ pub fn routes(console: Console) -> Router {
             get(object::why),
         )
         .route("/api/v1/openapi.json", get(description::get))
+        .route("/oauth2/sign-in", get(session::begin))
+        .route(CALLBACK, get(session::end))
+        .route("/oauth2/sign-out", post(session::sign_out))
         .fallback(async || {
             Problem::new(
                 StatusCode::NOT_FOUND,

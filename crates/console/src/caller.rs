@@ -1,13 +1,15 @@
-//! Who calls: the owner of the bearer token, as the API server knows them.
+//! Who calls: the owner of the bearer token, as the API server knows them, or whoever the browser's session names.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use access_review::Caller;
+use access_review::limit::Permit;
 use axum::extract::{ConnectInfo, FromRequestParts};
 use axum::http::StatusCode;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
+use sign_in::sessions::Session;
 
 use crate::problem::Problem;
 use crate::serve::Console;
@@ -16,16 +18,34 @@ use crate::sight::Sight;
 /// Longer tokens are not looked at, in bytes.
 const MAX_TOKEN: usize = 16 << 10;
 
-/// A caller whose token was accepted, and what they see.
+/// A caller who was let in, and what they see.
 pub struct Signed {
     pub sight: Sight,
-    token: Arc<str>,
+    pub by: By,
+}
+
+/// Why they were let in.
+pub enum By {
+    /// The API server accepted this token.
+    Token(Arc<str>),
+    /// They signed in; with the name for pages.
+    Session(Box<Session>),
+    /// Everyone is.
+    Anonymous,
 }
 
 impl Signed {
-    /// Whether the token is still accepted; answers are kept for a minute.
+    /// Whether they would still be let in; answers about tokens are kept for a minute.
     pub async fn is_still_accepted(&self) -> bool {
-        self.sight.console.reviews.caller(&self.token).await.is_ok()
+        let console = &self.sight.console;
+        match &self.by {
+            By::Token(token) => console.reviews.caller(token).await.is_ok(),
+            By::Session(session) => console
+                .access
+                .as_ref()
+                .is_some_and(|access| access.goes_on(session)),
+            By::Anonymous => true,
+        }
     }
 
     /// Who it is.
@@ -38,33 +58,54 @@ impl FromRequestParts<Console> for Signed {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, console: &Console) -> Result<Self, Problem> {
+        let signed = |caller, by| Self {
+            sight: Sight {
+                console: console.clone(),
+                caller,
+            },
+            by,
+        };
+        if !parts.headers.contains_key(AUTHORIZATION)
+            && let Some(access) = &console.access
+            && let Some(visitor) = access.visitor(&parts.method, &parts.headers)?
+        {
+            let by = visitor.session.map(Box::new).map_or(By::Anonymous, By::Session);
+            return Ok(signed(visitor.caller, by));
+        }
         let header = parts.headers.get(AUTHORIZATION);
         let token = header.and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
         let missing = || {
-            let message = "send a Kubernetes token: Authorization: Bearer TOKEN (kubectl create token NAME)";
+            let mut message =
+                "send a Kubernetes token: Authorization: Bearer TOKEN (kubectl create token NAME)".to_owned();
+            if console
+                .access
+                .as_ref()
+                .is_some_and(|access| access.sign_in().is_some())
+            {
+                message += ", or sign in at /oauth2/sign-in";
+            }
             Problem::new(StatusCode::UNAUTHORIZED, message)
         };
         let token = token
             .map(str::trim)
             .filter(|token| !token.is_empty() && token.len() <= MAX_TOKEN);
         let token = token.ok_or_else(missing)?;
-        let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
-        let address = peer
-            .map(|ConnectInfo(peer)| peer.ip().to_string())
-            .unwrap_or_default();
-        let busy = || {
-            let message = "too many tokens of your address are being looked at; try again";
-            Problem::new(StatusCode::TOO_MANY_REQUESTS, message)
-        };
-        let looking = console.unknown.begin(&address).ok_or_else(busy)?;
+        let looking = begin(parts, console)?;
         let caller = console.reviews.caller(token).await?;
         drop(looking);
-        Ok(Self {
-            sight: Sight {
-                console: console.clone(),
-                caller,
-            },
-            token: token.into(),
-        })
+        Ok(signed(caller, By::Token(token.into())))
     }
+}
+
+/// Makes room for a request that costs someone else a question, while nobody knows who sent it.
+pub fn begin(parts: &Parts, console: &Console) -> Result<Permit, Problem> {
+    let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
+    let address = peer
+        .map(|ConnectInfo(peer)| peer.ip().to_string())
+        .unwrap_or_default();
+    let busy = || {
+        let message = "too many callers of your address are being looked at; try again";
+        Problem::new(StatusCode::TOO_MANY_REQUESTS, message)
+    };
+    console.unknown.begin(&address).ok_or_else(busy)
 }

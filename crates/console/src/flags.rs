@@ -1,6 +1,7 @@
 //! The command line of the console.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
@@ -42,6 +43,14 @@ pub struct Flags {
     /// How long they are kept.
     #[arg(long, default_value = "17520h", value_name = "DURATION", value_parser = controller_kit::duration::parse)]
     pub ledger_retention: Duration,
+    /// File that says who is let in without a Kubernetes token, of kind Config in web.fluxcd.controlplane.io/v1: by an OpenID
+    /// provider, or as an anonymous user.
+    #[arg(long, value_name = "FILE")]
+    pub sign_in_config: Option<PathBuf>,
+    /// File with a random key of at least 32 bytes that seals sessions, the same for all replicas; without it sessions end with the
+    /// process.
+    #[arg(long, value_name = "FILE", requires = "sign_in_config")]
+    pub session_key_file: Option<PathBuf>,
     /// Print the OpenAPI description and exit.
     #[arg(long)]
     pub openapi: bool,

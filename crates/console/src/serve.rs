@@ -21,6 +21,7 @@ use tokio::sync::Semaphore;
 use tower::ServiceExt as _;
 use workload_identity::Identities;
 
+use crate::access::Access;
 use crate::api;
 use crate::clusters::{self, Clusters, Shown};
 use crate::flags::Flags;
@@ -49,6 +50,8 @@ pub struct Console {
     pub picture: Picture,
     /// Who calls.
     pub reviews: Arc<Reviews>,
+    /// How they are let in without a token; None if they are not.
+    pub access: Option<Arc<Access>>,
     /// What they may do, and where.
     pub clusters: Arc<Clusters>,
     /// Which images run where.
@@ -74,6 +77,8 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     let home: Arc<str> = flags.cluster_name.as_str().into();
     let reviews = Arc::new(Reviews::for_users(kit.client.clone()));
     let clusters = Arc::new(Clusters::new(home.clone(), reviews.clone()));
+    let access = flags.sign_in_config.as_deref();
+    let access = access.map(|config| Access::read(config, flags.session_key_file.as_deref()));
     let ledger = match flags.ledger_url.as_str() {
         "" => None,
         url => Some(Ledger::open(url).await?),
@@ -86,6 +91,7 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         running: running.clone(),
         picture: picture.clone(),
         reviews,
+        access: access.transpose()?.map(Arc::new),
         clusters: clusters.clone(),
         queries: Arc::new(Semaphore::new(MAX_QUERIES)),
         streams,

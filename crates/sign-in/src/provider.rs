@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use openidconnect::core::{
     CoreAuthenticationFlow, CoreClient, CoreIdToken, CoreJsonWebKeySet, CoreJwsSigningAlgorithm,
     CoreProviderMetadata,
@@ -201,7 +203,7 @@ impl Provider {
         let client =
             CoreClient::from_provider_metadata(known.metadata.clone(), self.client_id(), self.secret())
                 .set_redirect_uri(self.callback.clone());
-        let http = |request: HttpRequest| self.send(request);
+        let http = self.sender();
         let exchange = client
             .exchange_code(AuthorizationCode::new(callback.code))
             .map_err(|error| self.problem(error.to_string()))?;
@@ -267,7 +269,7 @@ impl Provider {
     }
 
     async fn discover(&self) -> Result<Known, Error> {
-        let http = |request: HttpRequest| self.send(request);
+        let http = self.sender();
         // Without the slash that a URL without a path has: issuers are compared as text.
         let issuer = self.config.issuer.as_str().trim_end_matches('/').to_owned();
         let mut last = None;
@@ -290,39 +292,16 @@ impl Provider {
     }
 
     async fn with_keys(&self, metadata: CoreProviderMetadata) -> Result<CoreProviderMetadata, Error> {
-        let http = |request: HttpRequest| self.send(request);
+        let http = self.sender();
         let keys = CoreJsonWebKeySet::fetch_async(metadata.jwks_uri(), &http).await;
         let keys = keys.map_err(|error| self.problem(chain(&error)))?;
         Ok(metadata.set_jwks(keys))
     }
 
-    async fn send(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
-        let (parts, body) = request.into_parts();
-        let sending = self
-            .http
-            .request(parts.method, parts.uri.to_string())
-            .headers(parts.headers)
-            .body(body);
-        let mut answer = sending
-            .send()
-            .await
-            .map_err(|error| HttpError::Send(error.without_url()))?;
-        let mut built = http::Response::builder().status(answer.status());
-        if let Some(headers) = built.headers_mut() {
-            *headers = answer.headers().clone();
-        }
-        let mut body = Vec::new();
-        while let Some(chunk) = answer
-            .chunk()
-            .await
-            .map_err(|error| HttpError::Send(error.without_url()))?
-        {
-            if body.len() + chunk.len() > MAX_ANSWER {
-                return Err(HttpError::TooLong);
-            }
-            body.extend_from_slice(&chunk);
-        }
-        Ok(built.body(body)?)
+    /// Sends requests to the provider.
+    fn sender(&self) -> impl Fn(HttpRequest) -> BoxFuture<'static, Result<HttpResponse, HttpError>> + use<> {
+        let http = self.http.clone();
+        move |request| send(http.clone(), request).boxed()
     }
 
     fn problem(&self, problem: String) -> Error {
@@ -331,6 +310,34 @@ impl Provider {
             problem,
         }
     }
+}
+
+async fn send(http: reqwest::Client, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+    let (parts, body) = request.into_parts();
+    let sending = http
+        .request(parts.method, parts.uri.to_string())
+        .headers(parts.headers)
+        .body(body);
+    let mut answer = sending
+        .send()
+        .await
+        .map_err(|error| HttpError::Send(error.without_url()))?;
+    let mut built = http::Response::builder().status(answer.status());
+    if let Some(headers) = built.headers_mut() {
+        *headers = answer.headers().clone();
+    }
+    let mut body = Vec::new();
+    while let Some(chunk) = answer
+        .chunk()
+        .await
+        .map_err(|error| HttpError::Send(error.without_url()))?
+    {
+        if body.len() + chunk.len() > MAX_ANSWER {
+            return Err(HttpError::TooLong);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(built.body(body)?)
 }
 
 fn is_asymmetric(algorithm: &CoreJwsSigningAlgorithm) -> bool {

@@ -8,7 +8,7 @@ use utoipa::OpenApi;
 use utoipa::openapi::OpenApi as Document;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 
-use super::{clusters, deliveries, object, objects, running, stream};
+use super::{clusters, deliveries, object, objects, running, session, stream};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -27,6 +27,7 @@ use super::{clusters, deliveries, object, objects, running, stream};
         running::list,
         deliveries::list,
         deliveries::dora,
+        session::me,
     ),
     components(schemas(fleet::row::Row, fleet::row::Status)),
     security(("token" = [])),
