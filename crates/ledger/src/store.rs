@@ -302,57 +302,28 @@ impl Ledger {
         if scopes.is_empty() {
             return Ok(Vec::new());
         }
-        let scopes: Vec<String> = scopes.iter().map(|scope| scope.id.to_string()).collect();
-        let mut statement = format!("{SELECT} WHERE d.scope IN ({})", scopes.join(", "));
-        let mut texts: Vec<String> = Vec::new();
-        let mut condition = |condition: &str, value: String| {
-            texts.push(value);
-            statement.push_str(" AND ");
-            statement.push_str(&condition.replace("$?", &format!("${}", texts.len())));
-        };
+        let mut question = Question::new(SELECT, scopes);
         if let Some(name) = &filter.name {
-            condition("d.name = $?", name.clone());
+            question.text("d.name = $?", name);
         }
         if let Some(outcome) = filter.outcome {
-            condition("d.outcome = $?", outcome.word().to_owned());
+            question.text("d.outcome = $?", outcome.word());
         }
         match filter.revision.as_deref() {
             None => {}
             Some(revision) if revision.contains([':', '@']) => {
                 let beginning = format!("{}%", escape(revision));
-                condition(r"d.revision LIKE $? ESCAPE '\'", beginning);
+                question.text(r"d.revision LIKE $? ESCAPE '\'", &beginning);
             }
             // A range, so that an index finds it.
             Some(commit) => {
-                condition("d.commit_name >= $?", commit.to_owned());
-                condition("d.commit_name < $?", format!("{commit}\u{10ffff}"));
+                question.text("d.commit_name >= $?", commit);
+                question.text("d.commit_name < $?", &format!("{commit}\u{10ffff}"));
             }
         }
-        // Numbers are ours, and need no place of their own.
-        let mut conditions = Vec::new();
-        if let Some(since) = filter.since {
-            conditions.push(format!("d.ended >= {}", since.as_millisecond()));
-        }
-        if let Some(until) = filter.until {
-            conditions.push(format!("d.ended < {}", until.as_millisecond()));
-        }
-        if let Some((ended, id)) = &filter.after {
-            let ended = ended.as_millisecond();
-            condition(
-                &format!("(d.ended < {ended} OR (d.ended = {ended} AND d.id < $?))"),
-                id.clone(),
-            );
-        }
-        for condition in conditions {
-            statement.push_str(" AND ");
-            statement.push_str(&condition);
-        }
-        statement.push_str(&format!(" ORDER BY d.ended DESC, d.id DESC LIMIT {limit}"));
-        let mut query = sqlx::query(AssertSqlSafe(statement));
-        for text in texts {
-            query = query.bind(text);
-        }
-        let rows = query.fetch_all(&self.pool).await.map_err(failed("read"))?;
+        question.times("d.ended", filter.since, filter.until);
+        let rows = question.page(&self.pool, "d.ended", filter.after.as_ref(), limit);
+        let rows = rows.await.map_err(failed("read"))?;
         let rows: sqlx::Result<Vec<Delivery>> = rows.iter().map(delivery).collect();
         rows.map_err(failed("read"))
     }
@@ -386,6 +357,67 @@ impl Ledger {
                 Ok(transaction)
             }
         }
+    }
+}
+
+/// A question for rows of some scopes, and the texts in it.
+struct Question {
+    statement: String,
+    texts: Vec<String>,
+}
+
+impl Question {
+    /// Of a table that is called `d`.
+    fn new(select: &str, scopes: &[Scope]) -> Self {
+        // Numbers are ours, and need no place of their own.
+        let scopes: Vec<String> = scopes.iter().map(|scope| scope.id.to_string()).collect();
+        Self {
+            statement: format!("{select} WHERE d.scope IN ({})", scopes.join(", ")),
+            texts: Vec::new(),
+        }
+    }
+
+    /// A condition with a text in the place of `$?`.
+    fn text(&mut self, condition: &str, value: &str) {
+        self.texts.push(value.to_owned());
+        let place = format!("${}", self.texts.len());
+        self.statement.push_str(" AND ");
+        self.statement.push_str(&condition.replace("$?", &place));
+    }
+
+    /// Bounds of a column with a time.
+    fn times(&mut self, column: &str, since: Option<Timestamp>, until: Option<Timestamp>) {
+        for (sign, time) in [(">=", since), ("<", until)] {
+            if let Some(time) = time {
+                let milliseconds = time.as_millisecond();
+                self.statement
+                    .push_str(&format!(" AND {column} {sign} {milliseconds}"));
+            }
+        }
+    }
+
+    /// The newest rows by a column with a time, after the end of the page before.
+    async fn page(
+        mut self,
+        pool: &AnyPool,
+        column: &str,
+        after: Option<&(Timestamp, String)>,
+        limit: usize,
+    ) -> sqlx::Result<Vec<AnyRow>> {
+        if let Some((time, id)) = after {
+            let time = time.as_millisecond();
+            self.text(
+                &format!("({column} < {time} OR ({column} = {time} AND d.id < $?))"),
+                id,
+            );
+        }
+        self.statement
+            .push_str(&format!(" ORDER BY {column} DESC, d.id DESC LIMIT {limit}"));
+        let mut query = sqlx::query(AssertSqlSafe(self.statement));
+        for text in self.texts {
+            query = query.bind(text);
+        }
+        query.fetch_all(pool).await
     }
 }
 
