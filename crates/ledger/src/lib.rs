@@ -5,12 +5,14 @@
 //! | [`read`] | what an object says of its deliveries, and a source of its commits. Pure |
 //! | [`fold`] | which rows that adds or moves. Pure |
 //! | [`delivery`] | a row |
+//! | [`action`] | a row of what someone did by hand |
 //! | `store` | the rows, in SQLite or PostgreSQL |
 //! | [`window`] | from when to when, as people write it. Pure |
 //! | [`dora`] | deployment frequency, lead time, change failure rate, time to recover. Pure |
 //!
 //! Nothing here knows who asks: whoever answers a caller names the scopes that they may see.
 
+pub mod action;
 pub mod delivery;
 pub mod dora;
 pub mod fold;

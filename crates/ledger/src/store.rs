@@ -1,5 +1,6 @@
 //! The rows, in SQLite or PostgreSQL: the same statements for both.
 
+mod actions;
 mod migrations;
 
 use std::time::Duration;
@@ -210,14 +211,10 @@ impl Ledger {
             }
         }
         if added > 0 {
-            sqlx::query(
-                "INSERT INTO scopes (id, cluster, kind, namespace) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
+            remember_scope(
+                &mut transaction,
+                [&subject.cluster, &subject.kind, &subject.namespace],
             )
-            .bind(scope)
-            .bind(&subject.cluster)
-            .bind(&subject.kind)
-            .bind(&subject.namespace)
-            .execute(&mut *transaction)
             .await?;
         }
         transaction.commit().await?;
@@ -338,6 +335,7 @@ impl Ledger {
         for statement in [
             "DELETE FROM deliveries WHERE last < $1",
             "DELETE FROM revisions WHERE seen < $1",
+            "DELETE FROM actions WHERE began < $1",
         ] {
             let done = sqlx::query(statement).bind(before).execute(&self.pool).await;
             gone += done.map_err(failed("prune"))?.rows_affected();
@@ -516,6 +514,16 @@ async fn insert(
     .execute(connection)
     .await
     .map(drop)
+}
+
+/// Notes that there are rows of a scope: cluster, kind and namespace.
+async fn remember_scope(connection: &mut sqlx::AnyConnection, names: [&str; 3]) -> sqlx::Result<()> {
+    let statement =
+        "INSERT INTO scopes (id, cluster, kind, namespace) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING";
+    let [cluster, kind, namespace] = names;
+    let query = sqlx::query(statement).bind(number(&names));
+    let query = query.bind(cluster).bind(kind).bind(namespace);
+    query.execute(connection).await.map(drop)
 }
 
 async fn set(connection: &mut sqlx::AnyConnection, row: &Delivery) -> sqlx::Result<()> {

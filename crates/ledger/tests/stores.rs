@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use jiff::{SignedDuration, Timestamp};
+use ledger::action::{Action, End};
 use ledger::delivery::{Delivery, Outcome};
 use ledger::read::{Revision, Subject, Told};
 use ledger::store::{Error, Filter, Ledger};
@@ -310,4 +311,86 @@ async fn bench_queries_over_a_hundred_thousand_deliveries() -> Result<()> {
         Ok(())
     })
     .await
+}
+
+fn action(number: i64, username: &str, name: &str) -> Action {
+    Action {
+        id: format!("{number:08}"),
+        cluster: "here".to_owned(),
+        kind: "Kustomization".to_owned(),
+        namespace: "shop".to_owned(),
+        name: name.to_owned(),
+        verb: "suspend".to_owned(),
+        username: username.to_owned(),
+        groups: vec!["web".to_owned()],
+        reason: "it's \"so\"\\".to_owned(),
+        began: at(number),
+        end: End::Unknown,
+        message: String::new(),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn actions_are_kept_before_they_happen_and_after() -> Result<()> {
+    on_each(async |url| {
+        let ledger = Ledger::open(&url).await?;
+        for (number, (username, name)) in (0..).zip([("ana", "web"), ("ana", "api"), ("bob", "web")]) {
+            assert!(ledger.begin_action(&action(number, username, name)).await?);
+        }
+        ledger.end_action("00000000", End::Done, "").await?;
+        ledger
+            .end_action("00000001", End::Failed, "it is not there")
+            .await?;
+        let scopes = ledger.scopes().await?;
+        assert_eq!(scopes.len(), 1);
+        let all = ledger.actions(&scopes, &page(10), None).await?;
+        let mut expected = [
+            action(2, "bob", "web"),
+            action(1, "ana", "api"),
+            action(0, "ana", "web"),
+        ];
+        expected[2].end = End::Done;
+        (expected[1].end, expected[1].message) = (End::Failed, "it is not there".to_owned());
+        assert_eq!(all, expected);
+        let first = ledger.actions(&scopes, &page(1), None).await?;
+        let next = Filter {
+            after: Some((first[0].began, first[0].id.clone())),
+            name: Some("web".to_owned()),
+            ..page(10)
+        };
+        assert_eq!(ledger.actions(&scopes, &next, None).await?, [expected[2].clone()]);
+        assert_eq!(ledger.actions(&scopes, &page(10), Some("bob")).await?.len(), 1);
+        assert!(ledger.actions(&[], &page(10), None).await?.is_empty());
+        assert!(ledger.deliveries(&scopes, &page(10)).await?.is_empty());
+        ledger.prune(at(1)).await?;
+        assert_eq!(ledger.actions(&scopes, &page(10), None).await?.len(), 2);
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_fills_the_ledger_with_actions() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let ledger = Ledger::open(&format!("sqlite:{}", folder.path().join("ledger.db").display())).await?;
+    let at_once = |number: i64, username: &str| Action {
+        began: at(0),
+        ..action(number, username, "web")
+    };
+    let mut taken = 0;
+    while ledger.begin_action(&at_once(taken, "eve")).await? {
+        taken += 1;
+        anyhow::ensure!(taken < 10_000, "there is no bound");
+    }
+    assert_eq!(taken, 3000);
+    assert!(
+        ledger.begin_action(&at_once(taken, "ana")).await?,
+        "others are not held up"
+    );
+    let later = Action {
+        began: at(61),
+        ..at_once(taken + 1, "eve")
+    };
+    assert!(ledger.begin_action(&later).await?);
+    Ok(())
 }

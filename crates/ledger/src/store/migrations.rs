@@ -5,7 +5,9 @@ use sqlx::{AssertSqlSafe, Row as _};
 use super::{Error, Ledger, Store, failed};
 
 /// Each step is done once, in a transaction.
-const STEPS: [&[&str]; 1] = [&[
+const STEPS: [&[&str]; 2] = [DELIVERIES, ACTIONS];
+
+const DELIVERIES: &[&str] = &[
     "CREATE TABLE scopes (
         id BIGINT PRIMARY KEY, cluster TEXT NOT NULL, kind TEXT NOT NULL, namespace TEXT NOT NULL
     )",
@@ -27,7 +29,19 @@ const STEPS: [&[&str]; 1] = [&[
     "CREATE INDEX deliveries_by_name ON deliveries (name, ended)",
     "CREATE INDEX deliveries_by_commit ON deliveries (commit_name)",
     "CREATE INDEX deliveries_by_last ON deliveries (last)",
-]];
+];
+
+const ACTIONS: &[&str] = &[
+    "CREATE TABLE actions (
+        id TEXT PRIMARY KEY, scope BIGINT NOT NULL,
+        cluster TEXT NOT NULL, kind TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
+        verb TEXT NOT NULL, username TEXT NOT NULL, member_of TEXT NOT NULL, reason TEXT NOT NULL,
+        began BIGINT NOT NULL, outcome TEXT NOT NULL, message TEXT NOT NULL
+    )",
+    "CREATE INDEX actions_by_time ON actions (began, id)",
+    "CREATE INDEX actions_by_name ON actions (name, began)",
+    "CREATE INDEX actions_by_user ON actions (username, began)",
+];
 
 /// What replicas that begin at once wait for in PostgreSQL; any number that nothing else uses.
 const LOCK: i64 = 0x0077_696e_646c_6173;
