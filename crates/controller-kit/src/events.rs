@@ -123,11 +123,25 @@ impl Recorder {
             .filter(|(key, _)| key.starts_with(ANNOTATION_PREFIX));
         let mut annotations = annotations;
         annotations.extend(own.map(|(key, value)| (key.clone(), value.clone())));
+        let object = ObjectReference {
+            resource_version: object.resource_version(),
+            ..object.object_ref(&())
+        };
+        self.publish_about(object, severity, reason, message, annotations);
+    }
+
+    /// As [`publish`](Self::publish), about an object of any kind and with no annotations of its own: whoever may write them
+    /// has no say in the event.
+    pub fn publish_about(
+        &self,
+        object: ObjectReference,
+        severity: Severity,
+        reason: &str,
+        message: &str,
+        annotations: BTreeMap<String, String>,
+    ) {
         let occurrence = Occurrence {
-            object: ObjectReference {
-                resource_version: object.resource_version(),
-                ..object.object_ref(&())
-            },
+            object,
             event_type: severity.event_type(),
             reason: reason.to_owned(),
             message: message[..message.floor_char_boundary(MAX_MESSAGE_LENGTH)].to_owned(),
