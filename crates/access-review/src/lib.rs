@@ -158,7 +158,7 @@ pub struct Reviews {
     audience: Option<String>,
     /// By the digest of the token.
     accepted: Cache<[u8; 32], Known>,
-    permissions: Cache<(Arc<Caller>, Target), bool>,
+    permissions: Cache<(Arc<Caller>, &'static str, Target), bool>,
     asking: Semaphore,
     timeout: Duration,
     /// Until when it is not asked; None if it always is.
@@ -254,8 +254,21 @@ impl Reviews {
     /// # Errors
     /// When the API server does not say.
     pub async fn may_get(&self, caller: &Arc<Caller>, object: &Target) -> Result<bool, Error> {
+        self.may(caller, "get", object).await
+    }
+
+    /// As [`may_get`](Self::may_get), with another verb.
+    ///
+    /// # Errors
+    /// When the API server does not say.
+    pub async fn may(
+        &self,
+        caller: &Arc<Caller>,
+        verb: &'static str,
+        object: &Target,
+    ) -> Result<bool, Error> {
         for target in object.widest_first() {
-            if self.may_get_exactly(caller, target).await? {
+            if self.may_exactly(caller, verb, target).await? {
                 return Ok(true);
             }
         }
@@ -267,9 +280,18 @@ impl Reviews {
     /// # Errors
     /// When the API server does not say.
     pub async fn may_get_exactly(&self, caller: &Arc<Caller>, target: Target) -> Result<bool, Error> {
-        let key = (caller.clone(), target.clone());
+        self.may_exactly(caller, "get", target).await
+    }
+
+    async fn may_exactly(
+        &self,
+        caller: &Arc<Caller>,
+        verb: &'static str,
+        target: Target,
+    ) -> Result<bool, Error> {
+        let key = (caller.clone(), verb, target.clone());
         let answer = self.permissions.get(key, async {
-            let allowed = self.may_now(caller, "get", &target).await?;
+            let allowed = self.may_now(caller, verb, &target).await?;
             Ok((allowed, if allowed { YES_HOLDS } else { NO_HOLDS }))
         });
         answer.await

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args};
 use delivery_graph::object::{self, ready, text};
-use delivery_graph::{kind, one_line};
+use delivery_graph::{one_line, request};
 use manifest::ObjectId;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::cluster::{self, Cluster, ClusterFlags, Failure, parse_timeout, print, select};
 use crate::progress::Progress;
@@ -78,7 +78,7 @@ pub(crate) fn run(flags: &Flags) -> Result<(), Failure> {
         for object in line.iter().rev() {
             let id = object::id(object);
             let token = jiff::Timestamp::now().to_string();
-            let asked = annotations(&token, id == root && flags.force, id == root && flags.reset);
+            let asked = request::reconcile(&token, id == root && flags.force, id == root && flags.reset);
             cluster.merge(&id, "ask for a reconcile of", &asked).await?;
             progress.show(&format!("asked for a reconcile of {id}"));
             if flags.wait {
@@ -93,40 +93,14 @@ pub(crate) fn run(flags: &Flags) -> Result<(), Failure> {
 
 /// The objects that content comes through, the first being the one that was asked for.
 async fn with_sources(cluster: &Cluster, mut line: Vec<Value>) -> Result<Vec<Value>, Failure> {
-    while let Some(source) = line.last().and_then(source_of) {
+    while let Some(source) = line.last().and_then(request::source_of) {
         if line.iter().any(|object| object::id(object) == source) {
             break;
         }
         line.push(cluster.need(&source).await?);
     }
-    line.retain(|object| {
-        kind::kind_of(&object::id(object)).is_some_and(|kind| kind.answers) && !is_static(object)
-    });
+    line.retain(request::is_answered);
     Ok(line)
-}
-
-fn source_of(object: &Value) -> Option<ObjectId> {
-    let links = object::links(object);
-    let source = links
-        .into_iter()
-        .find(|link| matches!(link.word, "source" | "chart"))?;
-    Some(source.id)
-}
-
-/// No controller looks at a HelmRepository of OCI.
-fn is_static(object: &Value) -> bool {
-    text(object, "/kind") == "HelmRepository" && text(object, "/spec/type") == "oci"
-}
-
-fn annotations(token: &str, force: bool, reset: bool) -> Value {
-    let mut annotations = json!({api::meta::RECONCILE_REQUEST_ANNOTATION: token});
-    if force {
-        annotations[api::meta::FORCE_REQUEST_ANNOTATION] = token.into();
-    }
-    if reset {
-        annotations[api::meta::RESET_REQUEST_ANNOTATION] = token.into();
-    }
-    json!({"metadata": {"annotations": annotations}})
 }
 
 /// Waits until the request is answered; says at which revision.
@@ -228,6 +202,8 @@ fn at_revision(object: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn object(ready: &str, reconciling: Option<&str>) -> Value {
@@ -257,14 +233,5 @@ mod tests {
             );
             assert_eq!(answer(&object(ready, reconciling), false), Answer::Open);
         }
-    }
-
-    #[test]
-    fn a_forced_request_has_the_same_word_twice() {
-        let asked = annotations("now", true, false);
-        let annotations = &asked["metadata"]["annotations"];
-        assert_eq!(annotations["reconcile.fluxcd.io/requestedAt"], "now");
-        assert_eq!(annotations["reconcile.fluxcd.io/forceAt"], "now");
-        assert!(annotations["reconcile.fluxcd.io/resetAt"].is_null());
     }
 }

@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args};
 use delivery_graph::kind::{self, Kind};
-use delivery_graph::object;
+use delivery_graph::{object, request};
 use manifest::ObjectId;
-use serde_json::{Value, json};
 
 use crate::cluster::select::Selection;
 use crate::cluster::{self, Cluster, ClusterFlags, Failure, parse_timeout, print, select};
@@ -99,7 +98,7 @@ pub(crate) fn suspend(flags: &Suspend) -> Result<(), Failure> {
     let selection = flags.objects.selection()?;
     cluster::run(&flags.objects.cluster, async |cluster| {
         for id in flags.objects.ids(&cluster, selection).await? {
-            cluster.merge(&id, "suspend", &spec(&json!(true))).await?;
+            cluster.merge(&id, "suspend", &request::suspend(true)).await?;
             print(&format!("{id} suspended\n"))?;
         }
         Ok(())
@@ -112,8 +111,7 @@ pub(crate) fn resume(flags: &Resume) -> Result<(), Failure> {
     cluster::run(&flags.objects.cluster, async |cluster| {
         let ids = flags.objects.ids(&cluster, selection).await?;
         for id in &ids {
-            // Absent and false mean the same; absent is what a manifest without the field has.
-            cluster.merge(id, "resume", &spec(&Value::Null)).await?;
+            cluster.merge(id, "resume", &request::suspend(false)).await?;
             print(&format!("{id} resumed\n"))?;
         }
         if flags.wait {
@@ -129,10 +127,6 @@ pub(crate) fn resume(flags: &Resume) -> Result<(), Failure> {
         }
         Ok(())
     })
-}
-
-fn spec(suspend: &Value) -> Value {
-    json!({"spec": {"suspend": suspend}})
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@
 //! | [`tree`] | what it has applied |
 //! | [`images`] | why a tag of an image was chosen, and who wrote it into the manifests |
 //! | [`progress`] | how far a revision has come |
+//! | [`request`] | what is written into an object to ask something of its controller |
 //!
 //! All of it reads through [`Objects`], which may be requests to a cluster or caches of one, and changes nothing.
 
@@ -21,6 +22,7 @@ pub mod kind;
 pub mod object;
 pub mod origin;
 pub mod progress;
+pub mod request;
 pub mod tree;
 pub mod walk;
 
