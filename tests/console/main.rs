@@ -1,5 +1,6 @@
 //! The console on the real control plane: what callers see, in lists, in ways through the graph, and in streams.
 
+mod actions;
 mod clusters;
 mod ledger;
 mod lists;

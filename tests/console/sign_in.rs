@@ -243,7 +243,7 @@ async fn other_sites_act_as_nobody(browser: &mut Browser) -> Result<()> {
         &[],
     ];
     for headers in sites {
-        for path in ["/oauth2/sign-out", "/api/v1/me"] {
+        for path in ["/oauth2/sign-out", "/api/v1/actions", "/api/v1/me"] {
             let method = if path == "/api/v1/me" {
                 Method::GET
             } else {

@@ -1,5 +1,6 @@
 //! The API: `/api/v1`, and the way in: `/oauth2`.
 
+mod actions;
 mod clusters;
 mod deliveries;
 pub mod description;
@@ -10,6 +11,7 @@ mod session;
 mod stream;
 
 use axum::Router;
+use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::Response;
@@ -23,6 +25,7 @@ use crate::serve::Console;
 /// All routes.
 pub fn routes(console: Console) -> Router {
     Router::new()
+        .route("/api/v1/actions", get(actions::list).post(actions::act))
         .route("/api/v1/clusters", get(clusters::list))
         .route("/api/v1/deliveries", get(deliveries::list))
         .route("/api/v1/dora", get(deliveries::dora))
@@ -42,6 +45,10 @@ pub fn routes(console: Console) -> Router {
             "/api/v1/objects/{cluster}/{kind}/{namespace}/{name}/why",
             get(object::why),
         )
+        .route(
+            "/api/v1/objects/{cluster}/{kind}/{namespace}/{name}/verbs",
+            get(actions::verbs),
+        )
         .route("/api/v1/openapi.json", get(description::get))
         .route("/oauth2/sign-in", get(session::begin))
         .route(CALLBACK, get(session::end))
@@ -52,6 +59,7 @@ pub fn routes(console: Console) -> Router {
                 "there is no such path; see /api/v1/openapi.json",
             )
         })
+        .layer(DefaultBodyLimit::max(actions::MAX_BODY))
         .layer(middleware::from_fn(private))
         .layer(middleware::from_fn_with_state(
             console.meters.clone(),

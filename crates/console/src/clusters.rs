@@ -11,6 +11,7 @@ use std::time::Duration;
 use access_review::{Caller, Reviews};
 use api::meta::{KubeConfigReference, LocalObjectReference, SecretKeyReference};
 use cluster_access::targets::{Placement, Targets};
+use controller_kit::events::Recorder;
 use delivery_graph::object;
 use fleet::picture::Picture;
 use fleet::running::Running;
@@ -21,6 +22,7 @@ use kube::runtime::reflector::{self, Store};
 use kube::runtime::utils::Backoff;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Client, ResourceExt as _};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 /// Has the name of the cluster that a Secret or ConfigMap describes.
@@ -49,11 +51,20 @@ impl Backoff for EachMinute {
 pub struct Clusters {
     home: Arc<str>,
     reviews: Arc<Reviews>,
+    hand: Hand,
     others: RwLock<HashMap<Arc<str>, Other>>,
+}
+
+/// How something is done in a cluster, and told there.
+#[derive(Clone)]
+pub struct Hand {
+    pub client: Client,
+    pub recorder: Recorder,
 }
 
 struct Other {
     reviews: Arc<Reviews>,
+    hand: Hand,
     shares_accounts: bool,
 }
 
@@ -61,6 +72,8 @@ struct Other {
 pub struct Judge {
     pub reviews: Arc<Reviews>,
     pub caller: Arc<Caller>,
+    /// What they may have done is done by it.
+    pub hand: Hand,
 }
 
 /// Where what clusters have is put.
@@ -82,10 +95,11 @@ struct Registration {
 
 impl Clusters {
     /// Only this one.
-    pub fn new(home: Arc<str>, reviews: Arc<Reviews>) -> Self {
+    pub fn new(home: Arc<str>, reviews: Arc<Reviews>, hand: Hand) -> Self {
         Self {
             home,
             reviews,
+            hand,
             others: RwLock::default(),
         }
     }
@@ -102,6 +116,7 @@ impl Clusters {
             return Some(Judge {
                 reviews: self.reviews.clone(),
                 caller: caller.clone(),
+                hand: self.hand.clone(),
             });
         }
         let others = self.others.read().unwrap_or_else(PoisonError::into_inner);
@@ -113,6 +128,7 @@ impl Clusters {
         Some(Judge {
             reviews: other.reviews.clone(),
             caller,
+            hand: other.hand.clone(),
         })
     }
 
@@ -203,7 +219,17 @@ async fn watch(
         };
         match targets.target_of(placement).await {
             Ok(target) => {
+                let token = CancellationToken::new();
+                let _ending = token.clone().drop_guard();
+                let recorder = clusters
+                    .hand
+                    .recorder
+                    .beside(target.client.clone(), crate::NAME, token);
                 let other = Other {
+                    hand: Hand {
+                        client: target.client.clone(),
+                        recorder,
+                    },
                     reviews: Arc::new(Reviews::for_remote(target.client.clone())),
                     shares_accounts: registration.shares_accounts,
                 };

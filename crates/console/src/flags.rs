@@ -7,6 +7,8 @@ use std::time::Duration;
 use clap::Parser;
 use controller_kit::flags::{CommonFlags, KubeconfigFlags};
 
+use crate::actions::Mode;
+
 /// Serves an API over what is delivered in the cluster.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "console", version)]
@@ -51,6 +53,10 @@ pub struct Flags {
     /// process.
     #[arg(long, value_name = "FILE", requires = "sign_in_config")]
     pub session_key_file: Option<PathBuf>,
+    /// Who reconciles, suspends, resumes and restarts objects for callers: nobody, the console for whoever has the verb on the object, or
+    /// the callers, whom the console impersonates, and who need the verb and patch.
+    #[arg(long, default_value = "none", value_name = "MODE")]
+    pub actions: Mode,
     /// Print the OpenAPI description and exit.
     #[arg(long)]
     pub openapi: bool,

@@ -3,6 +3,7 @@
 //! Callers are who the API server says, and see what they could `get` there (ADR 17).
 
 mod access;
+mod actions;
 mod api;
 mod caller;
 mod clusters;

@@ -22,8 +22,9 @@ use tower::ServiceExt as _;
 use workload_identity::Identities;
 
 use crate::access::Access;
+use crate::actions::Mode;
 use crate::api;
-use crate::clusters::{self, Clusters, Shown};
+use crate::clusters::{self, Clusters, Hand, Shown};
 use crate::flags::Flags;
 use crate::metrics::Meters;
 use crate::recorder;
@@ -58,6 +59,10 @@ pub struct Console {
     pub running: Running,
     /// What was delivered, if that is kept.
     pub ledger: Option<Ledger>,
+    /// Who acts for them.
+    pub actions: Mode,
+    /// Callers whose actions are under way.
+    pub acting: Limiter,
     /// Turns for queries.
     pub queries: Arc<Semaphore>,
     /// Room for streams, of all callers and of each.
@@ -76,7 +81,11 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     let running = Running::default();
     let home: Arc<str> = flags.cluster_name.as_str().into();
     let reviews = Arc::new(Reviews::for_users(kit.client.clone()));
-    let clusters = Arc::new(Clusters::new(home.clone(), reviews.clone()));
+    let hand = Hand {
+        client: kit.client.clone(),
+        recorder: kit.recorder.clone(),
+    };
+    let clusters = Arc::new(Clusters::new(home.clone(), reviews.clone(), hand));
     let access = flags.sign_in_config.as_deref();
     let access = access.map(|config| Access::read(config, flags.session_key_file.as_deref()));
     let ledger = match flags.ledger_url.as_str() {
@@ -93,6 +102,8 @@ pub async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         reviews,
         access: access.transpose()?.map(Arc::new),
         clusters: clusters.clone(),
+        actions: flags.actions,
+        acting: Limiter::new(1),
         queries: Arc::new(Semaphore::new(MAX_QUERIES)),
         streams,
         streams_of_one: Limiter::new(MAX_STREAMS_OF_ONE),

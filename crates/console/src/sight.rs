@@ -16,6 +16,7 @@ use ledger::store::Scope;
 use manifest::ObjectId;
 use serde_json::Value;
 
+use crate::actions::{Acted, Mode, Subject};
 use crate::problem::Problem;
 use crate::serve::Console;
 
@@ -107,7 +108,7 @@ impl Sight {
 
     /// Returns whether the caller may get an object, there or not.
     pub async fn may_get(&self, key: &Key) -> Result<Answer, Problem> {
-        let target = target(key.kind(), &key.namespace, &key.name);
+        let target = target(Acted::Flux(key.kind()), &key.namespace, &key.name);
         self.may_in(&key.cluster, &target).await
     }
 
@@ -118,6 +119,27 @@ impl Sight {
         };
         let answer = judge.reviews.may_get(&judge.caller, target).await;
         self.read(cluster, answer)
+    }
+
+    /// Returns whether the caller may have a verb done to an object. Impersonated, they need `patch`, too.
+    pub async fn has_verb(&self, subject: &Subject, verb: &'static str) -> Result<bool, Problem> {
+        let Some(judge) = self.console.clusters.judge(&subject.cluster, &self.caller) else {
+            return Ok(false);
+        };
+        let target = self.target(subject);
+        let patches = self.console.actions == Mode::Impersonated;
+        for verb in [Some(verb), patches.then_some("patch")].into_iter().flatten() {
+            let answer = judge.reviews.may(&judge.caller, verb, &target).await;
+            if self.read(&subject.cluster, answer)? != Answer::Yes {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// An object as it is asked about.
+    pub fn target(&self, subject: &Subject) -> Target {
+        target(subject.kind, &subject.namespace, &subject.name)
     }
 
     /// Cuts places to those whose Pods the caller may get.
@@ -140,7 +162,7 @@ impl Sight {
     }
 
     async fn may_get_all(&self, cluster: &str, kind: &str, namespace: &str) -> Result<Answer, Problem> {
-        match kind::exact(kind) {
+        match Acted::named(kind) {
             Some(kind) => self.may(cluster, target(kind, namespace, "")).await,
             None => Ok(Answer::No),
         }
@@ -214,10 +236,11 @@ fn grouped(rows: &[(Key, Arc<Row>)]) -> (Vec<Group<'_>>, Vec<usize>) {
     (groups, of_row)
 }
 
-fn target(kind: &'static Kind, namespace: &str, name: &str) -> Target {
+fn target(kind: Acted, namespace: &str, name: &str) -> Target {
+    let (group, resource) = kind.resource();
     Target {
-        group: kind.group,
-        resource: kind.plural,
+        group,
+        resource,
         namespace: namespace.to_owned(),
         name: name.to_owned(),
     }
@@ -289,7 +312,7 @@ impl Objects for InCluster {
                 let all = match known {
                     Some(all) => all,
                     None => {
-                        let target = target(kind, &key.namespace, "");
+                        let target = target(Acted::Flux(kind), &key.namespace, "");
                         let answer = self.sight.may_in(&self.cluster, &target).await;
                         let all = matches!(answer, Ok(Answer::Yes));
                         of_namespace.insert(key.namespace.clone(), all);

@@ -55,6 +55,8 @@ pub struct Parameters {
     after: String,
     /// Of figures: what there is a group for: `cluster`, `namespace`, `app`, or `label:KEY`; all together by default.
     by: String,
+    /// Of actions: who did it.
+    username: String,
 }
 
 /// A page of deliveries, newest first.
@@ -156,7 +158,7 @@ pub async fn dora(
     Ok(Json(Told { since, until, groups }))
 }
 
-fn ledger(console: &Console) -> Result<&Ledger, Problem> {
+pub fn ledger(console: &Console) -> Result<&Ledger, Problem> {
     let missing = || {
         let message = "this console keeps no ledger; its administrator may start it with --ledger-url";
         Problem::new(StatusCode::NOT_FOUND, message)
@@ -165,21 +167,21 @@ fn ledger(console: &Console) -> Result<&Ledger, Problem> {
 }
 
 /// The scopes that are asked for and that the caller may see.
-async fn seen(sight: &Sight, ledger: &Ledger, wanted: &Wanted) -> Result<Vec<Scope>, Problem> {
+pub async fn seen(sight: &Sight, ledger: &Ledger, wanted: &Wanted) -> Result<Vec<Scope>, Problem> {
     let scopes = ledger.scopes().await?.into_iter();
     sight
         .cut_scopes(scopes.filter(|scope| wanted.has(scope)).collect())
         .await
 }
 
-fn read(parameters: Result<Parsed<Parameters>, QueryRejection>) -> Result<Parameters, Problem> {
+pub fn read(parameters: Result<Parsed<Parameters>, QueryRejection>) -> Result<Parameters, Problem> {
     let Parsed(parameters) =
         parameters.map_err(|error| Problem::new(StatusCode::BAD_REQUEST, error.body_text()))?;
     Ok(parameters)
 }
 
 /// The scopes that are asked for; what is empty may be anything.
-struct Wanted {
+pub struct Wanted {
     clusters: Vec<String>,
     kinds: Vec<&'static str>,
     namespaces: Vec<String>,
@@ -195,7 +197,7 @@ impl Wanted {
 }
 
 impl Parameters {
-    fn filter(&self, now: Timestamp) -> Result<(Wanted, Filter), Problem> {
+    pub fn filter(&self, now: Timestamp) -> Result<(Wanted, Filter), Problem> {
         for (name, value) in [
             ("cluster", &self.cluster),
             ("kind", &self.kind),
@@ -204,6 +206,7 @@ impl Parameters {
             ("revision", &self.revision),
             ("after", &self.after),
             ("by", &self.by),
+            ("username", &self.username),
         ] {
             if value.len() > MAX_PARAMETER || value.contains('\0') {
                 return Err(wrong(
@@ -249,6 +252,11 @@ impl Parameters {
             limit,
         };
         Ok((wanted, filter))
+    }
+
+    /// Who did it, if that was asked.
+    pub fn username(&self) -> Option<&str> {
+        Some(self.username.as_str()).filter(|name| !name.is_empty())
     }
 
     fn by(&self) -> Result<By, Problem> {

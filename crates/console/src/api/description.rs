@@ -8,7 +8,7 @@ use utoipa::OpenApi;
 use utoipa::openapi::OpenApi as Document;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 
-use super::{clusters, deliveries, object, objects, running, session, stream};
+use super::{actions, clusters, deliveries, object, objects, running, session, stream};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -28,6 +28,9 @@ use super::{clusters, deliveries, object, objects, running, session, stream};
         deliveries::list,
         deliveries::dora,
         session::me,
+        actions::act,
+        actions::list,
+        actions::verbs,
     ),
     components(schemas(fleet::row::Row, fleet::row::Status)),
     security(("token" = [])),

@@ -1,0 +1,459 @@
+//! What callers may have done to objects: asked for a reconcile, suspended, resumed, restarted.
+//!
+//! What is written is fixed: nothing that a caller sends gets into an object. Whether they may is asked of the object's cluster at
+//! that moment, by the verb; who writes is the administrator's choice ([`Mode`]). Each action is recorded before it happens and
+//! after it (ADR 19).
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::Arc;
+
+use access_review::Caller;
+use clap::ValueEnum;
+use controller_kit::events::{Recorder, Severity};
+use controller_kit::impersonation;
+use delivery_graph::kind::{self, Kind};
+use delivery_graph::{one_line, request};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams};
+use kube::{Client, ResourceExt as _};
+use ledger::action::{Action, End};
+use ledger::store::Ledger;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+
+use crate::clusters::Judge;
+use crate::sight::Sight;
+
+/// As whom fields are written.
+const MANAGER: &str = "windlass-console";
+/// The reason of Events, and the prefix of their annotations, as flux-operator has them.
+const REASON: &str = "WebAction";
+const ANNOTATION: &str = "event.toolkit.fluxcd.io/";
+/// What kubectl writes into a Pod template to have Pods made anew.
+const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
+/// Groups that an Event names; there may be hundreds.
+const MAX_GROUPS: usize = 20;
+
+/// Who writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Mode {
+    /// Nobody: there are no actions.
+    None,
+    /// The console, for whoever has the verb on the object.
+    FineGrained,
+    /// The caller, whom the console impersonates, and who needs the verb and `patch`.
+    Impersonated,
+}
+
+/// What can be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Verb {
+    /// Have the controller look at it now.
+    Reconcile,
+    /// Have the controller leave it alone.
+    Suspend,
+    /// Have the controller look at it again.
+    Resume,
+    /// Have the Pods of a workload made anew.
+    Restart,
+}
+
+impl Verb {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Reconcile, Self::Suspend, Self::Resume, Self::Restart];
+
+    /// As RBAC, answers and Events have it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Reconcile => "reconcile",
+            Self::Suspend => "suspend",
+            Self::Resume => "resume",
+            Self::Restart => "restart",
+        }
+    }
+}
+
+/// More about a reconcile.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Install or upgrade a release although nothing has changed.
+    pub force: bool,
+    /// Forget the failures of a release.
+    pub reset: bool,
+}
+
+/// A kind that something can be done to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Acted {
+    /// Of Flux or Windlass.
+    Flux(&'static Kind),
+    /// Of Kubernetes, with a Pod template.
+    Workload(&'static Workload),
+}
+
+/// A kind with a Pod template.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Workload {
+    kind: &'static str,
+    plural: &'static str,
+}
+
+const APPS: &str = "apps";
+static WORKLOADS: [Workload; 3] = [
+    Workload {
+        kind: "Deployment",
+        plural: "deployments",
+    },
+    Workload {
+        kind: "StatefulSet",
+        plural: "statefulsets",
+    },
+    Workload {
+        kind: "DaemonSet",
+        plural: "daemonsets",
+    },
+];
+
+impl Acted {
+    /// The kind of a name that people use.
+    pub fn named(word: &str) -> Option<Self> {
+        let is_it = |workload: &&Workload| {
+            workload.kind.eq_ignore_ascii_case(word) || workload.plural.eq_ignore_ascii_case(word)
+        };
+        let workload = || WORKLOADS.iter().find(is_it).map(Self::Workload);
+        kind::named(word).map(Self::Flux).or_else(workload)
+    }
+
+    /// Its name in manifests.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Self::Flux(kind) => kind.kind,
+            Self::Workload(workload) => workload.kind,
+        }
+    }
+
+    /// Group and plural, as RBAC has them.
+    pub fn resource(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Flux(kind) => (kind.group, kind.plural),
+            Self::Workload(workload) => (APPS, workload.plural),
+        }
+    }
+
+    /// Whether a verb means something for it.
+    pub fn has(self, verb: Verb) -> bool {
+        match (self, verb) {
+            (Self::Flux(kind), Verb::Reconcile) => kind.answers,
+            (Self::Flux(kind), Verb::Suspend | Verb::Resume) => kind.suspends,
+            (Self::Workload(_), Verb::Restart) => true,
+            _ => false,
+        }
+    }
+
+    fn api_resource(self) -> ApiResource {
+        match self {
+            Self::Flux(kind) => kind.resource(),
+            Self::Workload(workload) => ApiResource {
+                group: APPS.to_owned(),
+                version: "v1".to_owned(),
+                api_version: format!("{APPS}/v1"),
+                kind: workload.kind.to_owned(),
+                plural: workload.plural.to_owned(),
+            },
+        }
+    }
+}
+
+/// An object that something is done to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subject {
+    pub cluster: Arc<str>,
+    pub kind: Acted,
+    pub namespace: String,
+    pub name: String,
+}
+
+/// Why something was not done.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("{username} may not {verb} {plural}.{group} in {namespace}")]
+    Refused {
+        username: String,
+        verb: &'static str,
+        plural: &'static str,
+        group: &'static str,
+        namespace: String,
+    },
+    #[error("{verb} means nothing for a {kind}")]
+    Meaningless { verb: &'static str, kind: &'static str },
+    #[error("you did so much in the last hour that no more is recorded; what is not recorded is not done")]
+    TooMuch,
+    #[error("it cannot be recorded, so it was not done; try again")]
+    Unrecorded,
+    #[error("the cluster does not say what you may do; try again when it is there")]
+    Silent,
+    #[error("there is no {0}")]
+    Absent(String),
+    #[error("the API server refuses: {0}")]
+    Denied(String),
+    #[error("the API server did not do it: {0}")]
+    Failed(String),
+}
+
+/// Does it, if the caller may.
+///
+/// # Errors
+/// When they may not, it cannot be recorded, or the API server does not do it.
+pub async fn act(
+    sight: &Sight,
+    subject: &Subject,
+    verb: Verb,
+    options: Options,
+    reason: &str,
+) -> Result<(), Error> {
+    if !subject.kind.has(verb) {
+        return Err(Error::Meaningless {
+            verb: verb.word(),
+            kind: subject.kind.kind(),
+        });
+    }
+    let (group, plural) = subject.kind.resource();
+    let refused = || Error::Refused {
+        username: sight.caller.username.clone(),
+        verb: verb.word(),
+        plural,
+        group,
+        namespace: subject.namespace.clone(),
+    };
+    let console = &sight.console;
+    let judge = console
+        .clusters
+        .judge(&subject.cluster, &sight.caller)
+        .ok_or_else(refused)?;
+    let target = sight.target(subject);
+    // Asked anew: a button must not work for a minute after the right to it is gone.
+    match judge.reviews.may_now(&judge.caller, verb.word(), &target).await {
+        Ok(true) => {}
+        Ok(false) => {
+            tracing::info!(
+                user = judge.caller.username, verb = verb.word(), object = %describe(subject), "an action was refused"
+            );
+            return Err(refused());
+        }
+        Err(_) => return Err(Error::Silent),
+    }
+    let action = action(subject, verb, &sight.caller, reason);
+    begin(console.ledger.as_ref(), &action).await?;
+    let done = write(&judge, console.actions, subject, verb, options).await;
+    let message = done.as_ref().err().map(ToString::to_string).unwrap_or_default();
+    end(console.ledger.as_ref(), &action, &message).await;
+    let object = done?;
+    publish(&judge.hand.recorder, &object, subject, &action);
+    Ok(())
+}
+
+fn action(subject: &Subject, verb: Verb, caller: &Caller, reason: &str) -> Action {
+    let began = Timestamp::now();
+    let random = RandomState::new().hash_one(began.as_nanosecond());
+    Action {
+        // In the order of time, for pages.
+        id: format!("{:013x}-{random:016x}", began.as_millisecond()),
+        cluster: subject.cluster.to_string(),
+        kind: subject.kind.kind().to_owned(),
+        namespace: subject.namespace.clone(),
+        name: subject.name.clone(),
+        verb: verb.word().to_owned(),
+        username: caller.username.clone(),
+        groups: caller.groups().iter().take(MAX_GROUPS).cloned().collect(),
+        reason: one_line(reason),
+        began,
+        end: End::Unknown,
+        message: String::new(),
+    }
+}
+
+/// Records that it is about to happen.
+async fn begin(ledger: Option<&Ledger>, action: &Action) -> Result<(), Error> {
+    tracing::info!(
+        user = action.username,
+        verb = action.verb,
+        cluster = action.cluster,
+        kind = action.kind,
+        namespace = action.namespace,
+        name = action.name,
+        reason = action.reason,
+        "an action begins"
+    );
+    let Some(ledger) = ledger else {
+        return Ok(());
+    };
+    match ledger.begin_action(action).await {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Error::TooMuch),
+        Err(error) => {
+            let error = format!("{:#}", anyhow::Error::from(error));
+            tracing::error!(error, "the ledger does not take an action");
+            Err(Error::Unrecorded)
+        }
+    }
+}
+
+/// Records how it went.
+async fn end(ledger: Option<&Ledger>, action: &Action, message: &str) {
+    if !message.is_empty() {
+        tracing::info!(id = action.id, message, "an action failed");
+    }
+    let Some(ledger) = ledger else {
+        return;
+    };
+    let end = if message.is_empty() {
+        End::Done
+    } else {
+        End::Failed
+    };
+    if let Err(error) = ledger.end_action(&action.id, end, message).await {
+        let error = format!("{:#}", anyhow::Error::from(error));
+        tracing::error!(
+            id = action.id,
+            error,
+            "the ledger does not take the end of an action"
+        );
+    }
+}
+
+/// Writes what the verb means.
+async fn write(
+    judge: &Judge,
+    mode: Mode,
+    subject: &Subject,
+    verb: Verb,
+    options: Options,
+) -> Result<DynamicObject, Error> {
+    let client = match mode {
+        Mode::Impersonated => impersonated(&judge.hand.client, &judge.caller)?,
+        Mode::FineGrained | Mode::None => judge.hand.client.clone(),
+    };
+    let api: Api<DynamicObject> =
+        Api::namespaced_with(client, &subject.namespace, &subject.kind.api_resource());
+    let parameters = PatchParams {
+        field_manager: Some(MANAGER.to_owned()),
+        ..PatchParams::default()
+    };
+    let patch = Patch::Merge(patch(verb, options));
+    match api.patch(&subject.name, &parameters, &patch).await {
+        Ok(object) => Ok(object),
+        Err(kube::Error::Api(status)) if status.code == 404 => Err(Error::Absent(describe(subject))),
+        Err(kube::Error::Api(status)) if status.code == 403 && mode == Mode::Impersonated => {
+            Err(Error::Denied(one_line(&status.message)))
+        }
+        Err(kube::Error::Api(status)) if status.code == 403 => {
+            // Callers need not know who the console is.
+            tracing::warn!(problem = status.message, "the console lacks the right to act");
+            let message = "the console may not do it itself; its administrator gives it the right";
+            Err(Error::Denied(message.to_owned()))
+        }
+        Err(kube::Error::Api(status)) => Err(Error::Failed(one_line(&status.message))),
+        Err(error) => {
+            tracing::warn!(%error, object = %describe(subject), "an action did not reach its cluster");
+            Err(Error::Failed(
+                "it does not answer; the log of the console says why".to_owned(),
+            ))
+        }
+    }
+}
+
+fn patch(verb: Verb, options: Options) -> Value {
+    let now = Timestamp::now().to_string();
+    match verb {
+        Verb::Reconcile => request::reconcile(&now, options.force, options.reset),
+        Verb::Suspend => request::suspend(true),
+        Verb::Resume => request::suspend(false),
+        Verb::Restart => json!({"spec": {"template": {"metadata": {"annotations": {RESTARTED_AT: now}}}}}),
+    }
+}
+
+fn impersonated(client: &Client, caller: &Caller) -> Result<Client, Error> {
+    // Groups that the API server gives by itself need no right to be impersonated.
+    let is_given = caller.username.starts_with("system:serviceaccount:");
+    let own = |group: &&String| !is_given && *group != "system:authenticated";
+    let groups: Vec<String> = caller.groups().iter().filter(own).cloned().collect();
+    impersonation::as_user(client, &caller.username, &groups)
+        .map_err(|_| Error::Failed("your name or a group cannot be written into a header".to_owned()))
+}
+
+/// Tells the object's cluster, and Alerts.
+fn publish(recorder: &Recorder, object: &DynamicObject, subject: &Subject, action: &Action) {
+    let resource = subject.kind.api_resource();
+    let about = ObjectReference {
+        api_version: Some(resource.api_version),
+        kind: Some(resource.kind),
+        namespace: Some(subject.namespace.clone()),
+        name: Some(subject.name.clone()),
+        uid: object.uid(),
+        resource_version: object.resource_version(),
+        field_path: None,
+    };
+    let mut message = format!("{} by {}", action.verb, action.username);
+    if !action.reason.is_empty() {
+        message = format!("{message}: {}", action.reason);
+    }
+    let annotations = [
+        ("action", action.verb.clone()),
+        ("username", action.username.clone()),
+        ("groups", action.groups.join(",")),
+        ("subject", describe(subject)),
+    ];
+    let annotations = annotations.map(|(key, value)| (format!("{ANNOTATION}{key}"), value));
+    recorder.publish_about(
+        about,
+        Severity::Info,
+        REASON,
+        &message,
+        BTreeMap::from(annotations),
+    );
+}
+
+fn describe(subject: &Subject) -> String {
+    format!("{}/{}/{}", subject.kind.kind(), subject.namespace, subject.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_have_the_verbs_that_mean_something() {
+        let verbs = |word: &str| {
+            let kind = Acted::named(word).unwrap();
+            Verb::ALL
+                .into_iter()
+                .filter(|verb| kind.has(*verb))
+                .map(Verb::word)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(verbs("ks"), ["reconcile", "suspend", "resume"]);
+        assert_eq!(verbs("HelmRelease"), ["reconcile", "suspend", "resume"]);
+        assert_eq!(verbs("deployments"), ["restart"]);
+        assert_eq!(verbs("DaemonSet"), ["restart"]);
+        assert!(Acted::named("Secret").is_none() && Acted::named("").is_none());
+        assert_eq!(verbs("Provider"), ["suspend", "resume"]);
+        assert_eq!(verbs("ChangePolicy"), [""; 0]);
+    }
+
+    #[test]
+    fn only_what_a_verb_means_is_written() {
+        let options = Options {
+            force: true,
+            reset: false,
+        };
+        assert_eq!(patch(Verb::Suspend, options), json!({"spec": {"suspend": true}}));
+        assert_eq!(patch(Verb::Resume, options), json!({"spec": {"suspend": null}}));
+        let reconcile = patch(Verb::Reconcile, options);
+        let annotations = reconcile["metadata"]["annotations"].as_object().unwrap();
+        assert_eq!(annotations.len(), 2, "{annotations:?}");
+    }
+}
