@@ -53,6 +53,8 @@ const VALUES: [&[&str]; 11] = [
         "console.enabled=true",
         "console.ledger.storage.size=1Gi",
         "console.clustersNamespace=clusters",
+        "console.signInSecret=people",
+        "console.actions=fine-grained",
         "console.extraEnv[0].name=A",
         "console.extraEnv[0].value=b",
         "networkPolicy.consoleFrom.matchLabels.ingress=yes",
@@ -61,6 +63,7 @@ const VALUES: [&[&str]; 11] = [
         "console.enabled=true",
         "console.replicas=2",
         "console.ledger.urlSecret=postgres",
+        "console.actions=impersonated",
         "monitoring.serviceMonitor.create=true",
     ],
     &[
@@ -124,6 +127,7 @@ async fn values_that_cannot_work_are_refused_by_name() {
             "the ledger is in one place",
         ),
         ("console.clusterName=a/b", "console/clusterName"),
+        ("console.actions=all", "console/actions"),
         (
             "monitoring.podMonitor.create=true,monitoring.serviceMonitor.create=true",
             "create one of them",

@@ -151,7 +151,7 @@ async fn the_console_answers_with_the_roles_of_the_chart() {
     let cluster = Cluster::start().await;
     let clusters = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "clusters"}});
     objects::apply(&cluster.client, &clusters).await.unwrap();
-    let console = "console.enabled=true,console.clustersNamespace=clusters,images.enabled=true";
+    let console = "console.enabled=true,console.clustersNamespace=clusters,images.enabled=true,console.actions=fine-grained";
     cluster.install(&["--set", console]).await.unwrap();
     create_tenant(&cluster.client).await.unwrap();
     let app = objects::kustomization(TENANT, "app", ("GitRepository", "fleet"), "./");
@@ -164,26 +164,19 @@ async fn the_console_answers_with_the_roles_of_the_chart() {
     objects::apply(&cluster.client, &again).await.unwrap();
     let accounts = Accounts::new(&cluster).unwrap();
     let kubeconfig = accounts.kubeconfig("console").await.unwrap();
-    let options = accounts.in_our_namespace(&["--clusters-namespace=clusters"]);
+    let options = accounts.in_our_namespace(&["--clusters-namespace=clusters", "--actions=fine-grained"]);
     let console = Controller::start_console(&kubeconfig, options).await.unwrap();
 
-    let account: Api<ServiceAccount> = Api::namespaced(cluster.client.clone(), TENANT);
-    let edit = json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
-        "metadata": {"name": "reader", "namespace": TENANT},
-        "subjects": [{"kind": "ServiceAccount", "name": "default", "namespace": TENANT}],
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
-    });
-    objects::apply(&cluster.client, &edit).await.unwrap();
-    let token = account
-        .create_token_request("default", &PostParams::default(), &TokenRequest::default())
-        .await
-        .unwrap();
-    let token = token.status.unwrap().token;
+    let accounts = ["viewer", "editor"].into_iter().zip(["view", "edit"]);
+    let mut tokens = Vec::new();
+    for (name, role) in accounts {
+        tokens.push(account_with(&cluster.client, name, role).await.unwrap());
+    }
+    let (token, editor) = (&tokens[0], &tokens[1]);
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
     let ask = async |path: &str| {
         let url = format!("{}/{path}", console.api_url());
-        let answer = http.get(url).bearer_auth(&token).send().await.unwrap();
+        let answer = http.get(url).bearer_auth(token).send().await.unwrap();
         answer.json::<Value>().await.unwrap()
     };
     let waiting = async {
@@ -198,6 +191,18 @@ async fn the_console_answers_with_the_roles_of_the_chart() {
         }
     };
     tokio::time::timeout(PATIENCE, waiting).await.unwrap();
+    // Whoever may edit has it act; whoever may view does not.
+    let wanted = json!({"verb": "suspend",
+        "objects": [{"cluster": "local", "kind": "ks", "namespace": TENANT, "name": "app"}]});
+    for (token, code) in [(token, 403), (editor, 200)] {
+        let url = format!("{}/actions", console.api_url());
+        let request = http
+            .post(url)
+            .bearer_auth(token)
+            .header("content-type", "application/json");
+        let answer = request.body(wanted.to_string()).send().await.unwrap();
+        assert_eq!(answer.status(), code, "{}", answer.text().await.unwrap());
+    }
     // Nobody but the administrator's namespace is read by it.
     let reader = kube::config::Kubeconfig::read_from(&kubeconfig).unwrap();
     let config = kube::Config::from_custom_kubeconfig(reader, &Default::default())
@@ -207,6 +212,23 @@ async fn the_console_answers_with_the_roles_of_the_chart() {
         Api::namespaced(Client::try_from(config).unwrap(), TENANT);
     let refused = secrets.list(&Default::default()).await.unwrap_err().to_string();
     assert!(refused.contains("forbidden"), "{refused}");
+}
+
+/// A service account of the tenant with a role of Kubernetes there. Its token.
+async fn account_with(client: &Client, name: &str, role: &str) -> anyhow::Result<String> {
+    let metadata = json!({"name": name, "namespace": TENANT});
+    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata});
+    objects::apply(client, &account).await?;
+    let binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": metadata,
+        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": TENANT}],
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+    });
+    objects::apply(client, &binding).await?;
+    let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), TENANT);
+    let (parameters, request) = (PostParams::default(), TokenRequest::default());
+    let made = accounts.create_token_request(name, &parameters, &request).await?;
+    Ok(made.status.context("no token was made")?.token)
 }
 
 /// An ImageRepository in a namespace of its own, and a policy and an automation of the tenant that use it.

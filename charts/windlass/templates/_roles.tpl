@@ -134,4 +134,33 @@
 - apiGroups: [""]
   resources: [pods]
   verbs: [list, watch]
+{{- if ne .Values.console.actions "none" }}
+{{ include "windlass.rules.common" . }}
+{{- end }}
+{{- if eq .Values.console.actions "fine-grained" }}
+# For whoever has the verb. It writes spec.suspend and annotations; RBAC cannot say so.
+{{- range $group, $resources := include "windlass.kinds" . | fromYaml }}
+- apiGroups: [{{ $group }}]
+  resources: {{ $resources | toJson }}
+  verbs: [patch]
+{{- end }}
+- apiGroups: [apps]
+  resources: [deployments, statefulsets, daemonsets]
+  verbs: [patch]
+{{- else if eq .Values.console.actions "impersonated" }}
+- apiGroups: [""]
+  resources: [users, groups, serviceaccounts]
+  verbs: [impersonate]
+{{- end }}
+{{- end }}
+
+{{/* The kinds that people write, by group. Named one by one: "*" would be their statuses, too, which only the controllers write. */}}
+{{- define "windlass.kinds" -}}
+source.toolkit.fluxcd.io: [buckets, externalartifacts, gitrepositories, helmcharts, helmrepositories, ocirepositories]
+source.extensions.fluxcd.io: [artifactgenerators]
+kustomize.toolkit.fluxcd.io: [kustomizations]
+helm.toolkit.fluxcd.io: [helmreleases]
+notification.toolkit.fluxcd.io: [alerts, providers, receivers]
+image.toolkit.fluxcd.io: [imagepolicies, imagerepositories, imageupdateautomations]
+delivery.windlass.dev: [changepolicies]
 {{- end }}
