@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
+use console_server::Mode;
 use controller_kit::flags::{CommonFlags, KubeconfigFlags};
-
-use crate::actions::Mode;
 
 /// Serves an API over what is delivered in the cluster.
 #[derive(Debug, Clone, Parser)]

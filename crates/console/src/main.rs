@@ -1,22 +1,22 @@
-//! Answers what is delivered where, since when, from which revision, and why not: an API over a live picture of the cluster.
-//!
-//! Callers are who the API server says, and see what they could `get` there (ADR 17).
+//! Answers what is delivered where, since when, from which revision, and why not, in the cluster: `console-server` with flags.
 
-mod access;
-mod actions;
-mod api;
-mod caller;
-mod clusters;
 mod flags;
-mod metrics;
-mod problem;
-mod recorder;
-mod serve;
-mod sight;
+mod named;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
+use access_review::Reviews;
+use anyhow::Context as _;
 use clap::Parser as _;
+use cluster_access::targets::{Options, Targets};
+use console_server::access::Access;
+use console_server::{Server, Settings, description};
+use controller_kit::Context as Kit;
+use jiff::SignedDuration;
+use ledger::store::Ledger;
+use tokio::net::TcpListener;
+use workload_identity::Identities;
 
 use crate::flags::Flags;
 
@@ -28,8 +28,60 @@ const PICTURE: &str = "picture";
 fn main() -> ExitCode {
     let flags = Flags::parse();
     if flags.openapi {
-        return api::description::print();
+        return description::print();
     }
     let app = flags.common.app(NAME, &[PICTURE]);
-    controller_kit::run(app, |kit| serve::run(flags, kit))
+    controller_kit::run(app, |kit| serve(flags, kit))
+}
+
+/// Watches and serves until the process is told to end.
+async fn serve(flags: Flags, kit: Kit) -> anyhow::Result<()> {
+    let home: Arc<str> = flags.cluster_name.as_str().into();
+    let access = flags.sign_in_config.as_deref();
+    let access = access.map(|config| Access::read(config, flags.session_key_file.as_deref()));
+    let ledger = match flags.ledger_url.as_str() {
+        "" => None,
+        url => Some((
+            Ledger::open(url).await?,
+            SignedDuration::try_from(flags.ledger_retention)?,
+        )),
+    };
+    let settings = Settings {
+        home: home.clone(),
+        client: kit.client.clone(),
+        recorder: kit.recorder.clone(),
+        reviews: Reviews::for_users(kit.client.clone()),
+        access: access.transpose()?,
+        ledger,
+        actions: flags.actions,
+        watch_pods: flags.watch_pods,
+    };
+    let listener = TcpListener::bind(flags.api_addr).await;
+    let listener = listener.with_context(|| format!("failed to listen at {}", flags.api_addr))?;
+    let server = Server::new(settings, &kit.metrics, kit.token.clone());
+    let following = async {
+        match &flags.clusters_namespace {
+            Some(namespace) => {
+                named::follow(server.shown(), &home, &kit, targets(&flags, &kit), namespace).await;
+            }
+            None => std::future::pending().await,
+        }
+    };
+    server
+        .run(listener, following, || kit.ready.set(PICTURE, true))
+        .await
+}
+
+/// Ways to other clusters, as Kustomizations have them. Nothing is applied there.
+fn targets(flags: &Flags, kit: &Kit) -> Targets {
+    let identities = Identities::new(kit.client.clone(), flags.common.token, true);
+    let options = Options {
+        kubeconfig: flags.kubeconfig,
+        client: flags.common.client.clone(),
+        metrics: kit.metrics.rest().clone(),
+        default_account: None,
+        identities: Arc::new(identities),
+        remote_account: None,
+    };
+    Targets::new(kit.client.clone(), kube_apply::Settings::default(), options).0
 }

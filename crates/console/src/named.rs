@@ -1,27 +1,27 @@
-//! Which clusters there are: this one, and those that the administrator names in one namespace.
+//! The further clusters that the administrator names in one namespace.
 //!
 //! A cluster is named by a Secret with a kubeconfig or a ConfigMap that describes it, as Kustomizations use them, with the label
 //! `windlass.dev/cluster: NAME`; or by a GitopsCluster. A cluster of a tenant's Kustomization is none of these: the console
 //! goes to no address that a tenant chose.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
-use access_review::{Caller, Reviews};
+use access_review::Reviews;
 use api::meta::{KubeConfigReference, LocalObjectReference, SecretKeyReference};
 use cluster_access::targets::{Placement, Targets};
+use console_server::clusters::{Hand, Other, Shown};
+use controller_kit::Context as Kit;
 use controller_kit::events::Recorder;
 use delivery_graph::object;
-use fleet::picture::Picture;
-use fleet::running::Running;
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::ResourceExt as _;
 use kube::api::{Api, ApiResource, DynamicObject, PartialObjectMeta};
 use kube::runtime::reflector::{self, Store};
 use kube::runtime::utils::Backoff;
 use kube::runtime::{WatchStreamExt as _, watcher};
-use kube::{Client, ResourceExt as _};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -47,43 +47,6 @@ impl Backoff for EachMinute {
     fn reset(&mut self) {}
 }
 
-/// Where rights are asked for.
-pub struct Clusters {
-    home: Arc<str>,
-    reviews: Arc<Reviews>,
-    hand: Hand,
-    others: RwLock<HashMap<Arc<str>, Other>>,
-}
-
-/// How something is done in a cluster, and told there.
-#[derive(Clone)]
-pub struct Hand {
-    pub client: Client,
-    pub recorder: Recorder,
-}
-
-struct Other {
-    reviews: Arc<Reviews>,
-    hand: Hand,
-    shares_accounts: bool,
-}
-
-/// Who a caller is in a cluster, and who says what they may do there.
-pub struct Judge {
-    pub reviews: Arc<Reviews>,
-    pub caller: Arc<Caller>,
-    /// What they may have done is done by it.
-    pub hand: Hand,
-}
-
-/// Where what clusters have is put.
-#[derive(Clone)]
-pub struct Shown {
-    pub picture: Picture,
-    /// None if Pods are not watched.
-    pub running: Option<Running>,
-}
-
 /// How a cluster is reached.
 #[derive(Debug, Clone, PartialEq)]
 struct Registration {
@@ -93,63 +56,9 @@ struct Registration {
     version: String,
 }
 
-impl Clusters {
-    /// Only this one.
-    pub fn new(home: Arc<str>, reviews: Arc<Reviews>, hand: Hand) -> Self {
-        Self {
-            home,
-            reviews,
-            hand,
-            others: RwLock::default(),
-        }
-    }
-
-    /// Returns whether it is this one.
-    pub fn is_home(&self, cluster: &str) -> bool {
-        *cluster == *self.home
-    }
-
-    /// Returns who decides on a caller's rights in a cluster. None if the caller has no identity there, or the cluster has never
-    /// been reached.
-    pub fn judge(&self, cluster: &str, caller: &Arc<Caller>) -> Option<Judge> {
-        if self.is_home(cluster) {
-            return Some(Judge {
-                reviews: self.reviews.clone(),
-                caller: caller.clone(),
-                hand: self.hand.clone(),
-            });
-        }
-        let others = self.others.read().unwrap_or_else(PoisonError::into_inner);
-        let other = others.get(cluster)?;
-        let caller = match other.shares_accounts {
-            true => caller.clone(),
-            false => Arc::new(caller.elsewhere()?),
-        };
-        Some(Judge {
-            reviews: other.reviews.clone(),
-            caller,
-            hand: other.hand.clone(),
-        })
-    }
-
-    fn set(&self, cluster: &Arc<str>, other: Option<Other>) {
-        let mut others = self.others.write().unwrap_or_else(PoisonError::into_inner);
-        match other {
-            Some(other) => drop(others.insert(cluster.clone(), other)),
-            None => drop(others.remove(cluster)),
-        }
-    }
-}
-
 /// Follows the clusters that a namespace names, and fills the picture with what they have. It ends when it is dropped.
-pub async fn follow(
-    clusters: &Arc<Clusters>,
-    shown: Shown,
-    client: Client,
-    targets: Targets,
-    namespace: &str,
-) {
-    let targets = Arc::new(targets);
+pub async fn follow(shown: &Shown, home: &str, kit: &Kit, targets: Targets, namespace: &str) {
+    let (client, targets) = (kit.client.clone(), Arc::new(targets));
     let secrets: Api<PartialObjectMeta<Secret>> = Api::namespaced(client.clone(), namespace);
     let maps: Api<PartialObjectMeta<ConfigMap>> = Api::namespaced(client.clone(), namespace);
     let gitops: Api<DynamicObject> = Api::namespaced_with(client, namespace, &gitops_cluster());
@@ -171,16 +80,14 @@ pub async fn follow(
         if !is_list {
             continue;
         }
-        let wanted = registrations(&clusters.home, &known_secrets, &known_maps, &known_gitops);
+        let wanted = registrations(home, &known_secrets, &known_maps, &known_gitops);
         let gone = running.extract_if(|name, (known, _)| wanted.get(name) != Some(known));
         for (name, (_, task)) in gone.collect::<Vec<_>>() {
             task.abort();
             // It must not write any more when its rows are taken out.
             let _ = task.await;
             if !wanted.contains_key(&name) {
-                clusters.set(&name, None);
-                shown.picture.forget(&name);
-                shown.running.iter().for_each(|running| running.forget(&name));
+                shown.forget(&name);
             }
         }
         for (name, registration) in wanted {
@@ -188,8 +95,8 @@ pub async fn follow(
                 continue;
             }
             let watching = watch(
-                clusters.clone(),
                 shown.clone(),
+                kit.recorder.clone(),
                 targets.clone(),
                 namespace.to_owned(),
                 name.clone(),
@@ -203,8 +110,8 @@ pub async fn follow(
 
 /// Watches a cluster. One that cannot be reached is tried again.
 async fn watch(
-    clusters: Arc<Clusters>,
     shown: Shown,
+    recorder: Recorder,
     targets: Arc<Targets>,
     namespace: String,
     name: Arc<str>,
@@ -221,28 +128,18 @@ async fn watch(
             Ok(target) => {
                 let token = CancellationToken::new();
                 let _ending = token.clone().drop_guard();
-                let recorder = clusters
-                    .hand
-                    .recorder
-                    .beside(target.client.clone(), crate::NAME, token);
+                let recorder = recorder.beside(target.client.clone(), crate::NAME, token);
+                let reviews = Arc::new(Reviews::for_remote(target.client.clone()));
+                let hand = Hand {
+                    client: target.client.clone(),
+                    recorder,
+                };
                 let other = Other {
-                    hand: Hand {
-                        client: target.client.clone(),
-                        recorder,
-                    },
-                    reviews: Arc::new(Reviews::for_remote(target.client.clone())),
+                    reviews,
+                    hand,
                     shares_accounts: registration.shares_accounts,
                 };
-                clusters.set(&name, Some(other));
-                let pods = async {
-                    if let Some(running) = &shown.running {
-                        fleet::watch::fill_running(running, name.clone(), target.client.clone()).await;
-                    }
-                };
-                tokio::join!(
-                    fleet::watch::fill(&shown.picture, name.clone(), target.client.clone()),
-                    pods
-                );
+                shown.watch(&name, other).await;
                 return;
             }
             Err(error) => {

@@ -25,13 +25,13 @@ enum Way {
 }
 
 /// A provider, and the sessions of those who come back from it.
-pub struct SignIn {
+pub(crate) struct SignIn {
     pub provider: Provider,
     pub sessions: Sessions,
 }
 
 /// Someone whose browser tells who they are.
-pub struct Visitor {
+pub(crate) struct Visitor {
     pub caller: Arc<Caller>,
     /// None for anonymous ones.
     pub session: Option<Session>,
@@ -70,7 +70,7 @@ impl Access {
     }
 
     /// The provider, if people sign in at one.
-    pub fn sign_in(&self) -> Option<&SignIn> {
+    pub(crate) fn sign_in(&self) -> Option<&SignIn> {
         match &self.way {
             Way::Anonymous(_) => None,
             Way::SignIn(sign_in) => Some(sign_in),
@@ -81,7 +81,11 @@ impl Access {
     ///
     /// # Errors
     /// When another site had the browser send it.
-    pub fn visitor(&self, method: &Method, headers: &HeaderMap) -> Result<Option<Visitor>, origin::Error> {
+    pub(crate) fn visitor(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+    ) -> Result<Option<Visitor>, origin::Error> {
         let (user, session) = match &self.way {
             Way::Anonymous(user) => (user.clone(), None),
             Way::SignIn(sign_in) => match sign_in.sessions.of(headers) {
@@ -97,7 +101,7 @@ impl Access {
     }
 
     /// Whether a session goes on.
-    pub fn goes_on(&self, session: &Session) -> bool {
+    pub(crate) fn goes_on(&self, session: &Session) -> bool {
         let is_ended = |sign_in: &SignIn| sign_in.sessions.is_ended(session);
         !session.is_over() && !self.sign_in().is_some_and(is_ended)
     }
@@ -106,7 +110,7 @@ impl Access {
     ///
     /// # Errors
     /// When another site had the browser send it.
-    pub fn check(&self, method: &Method, headers: &HeaderMap) -> Result<(), origin::Error> {
+    pub(crate) fn check(&self, method: &Method, headers: &HeaderMap) -> Result<(), origin::Error> {
         origin::check(&self.base, method, headers)
     }
 }

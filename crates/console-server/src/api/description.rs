@@ -71,7 +71,7 @@ mod tests {
         let kept = include_str!("../../openapi.json");
         assert!(
             made == kept,
-            "run: cargo run -p console -- --openapi > crates/console/openapi.json"
+            "run: cargo run -p console -- --openapi > crates/console-server/openapi.json"
         );
     }
 }

@@ -1,0 +1,20 @@
+//! The console's server: an API over a live picture of clusters.
+//!
+//! Callers are who the API server says, or who signed in; they see what they could `get` in each cluster (ADR 17). What a server is
+//! made of are its [`Settings`]; two programs bring them: `console` in the cluster, `windlass ui` on a laptop.
+
+pub mod access;
+pub mod clusters;
+
+mod actions;
+mod api;
+mod caller;
+mod metrics;
+mod problem;
+mod recorder;
+mod serve;
+mod sight;
+
+pub use actions::Mode;
+pub use api::description;
+pub use serve::{Server, Settings};

@@ -1,0 +1,209 @@
+//! The server: the picture is filled, and the API answers from it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use access_review::Reviews;
+use access_review::limit::Limiter;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use controller_kit::events::Recorder;
+use controller_kit::metrics::Metrics;
+use fleet::picture::Picture;
+use fleet::running::Running;
+use futures::FutureExt as _;
+use http_connections::Limits;
+use jiff::SignedDuration;
+use kube::Client;
+use ledger::store::Ledger;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt as _;
+
+use crate::access::Access;
+use crate::actions::Mode;
+use crate::api;
+use crate::clusters::{Clusters, Hand, Shown};
+use crate::metrics::Meters;
+use crate::recorder;
+
+/// Queries that are worked on at a time; they take processor time, and others wait.
+const MAX_QUERIES: usize = 4;
+/// Streams that are open at a time, and those of one caller.
+pub(crate) const MAX_STREAMS: usize = 2000;
+const MAX_STREAMS_OF_ONE: usize = 50;
+/// Requests of one address whose token is being looked at: each may cost the API server a question.
+const MAX_UNKNOWN: usize = 32;
+
+/// Streams take a connection each; browsers resume one that is cut after an hour, and who does not read is cut, too.
+const CONNECTIONS: Limits = Limits {
+    connections: 4096,
+    header_bytes: 64 << 10,
+    header_timeout: Duration::from_secs(10),
+    lifetime: Duration::from_secs(3600),
+};
+
+/// What all requests share.
+#[derive(Clone)]
+pub(crate) struct Console {
+    pub picture: Picture,
+    /// Who calls.
+    pub reviews: Arc<Reviews>,
+    /// How they are let in without a token; None if they are not.
+    pub access: Option<Arc<Access>>,
+    /// What they may do, and where.
+    pub clusters: Arc<Clusters>,
+    /// Which images run where.
+    pub running: Running,
+    /// What was delivered, if that is kept.
+    pub ledger: Option<Ledger>,
+    /// Who acts for them.
+    pub actions: Mode,
+    /// Callers whose actions are under way.
+    pub acting: Limiter,
+    /// Turns for queries.
+    pub queries: Arc<Semaphore>,
+    /// Room for streams, of all callers and of each.
+    pub streams: Arc<Semaphore>,
+    pub streams_of_one: Limiter,
+    /// Requests of one address whose token is being looked at.
+    pub unknown: Limiter,
+    pub meters: Meters,
+    /// Cancelled when the process ends: streams do.
+    pub ending: CancellationToken,
+}
+
+/// What a server is made of.
+pub struct Settings {
+    /// Name of the first cluster, where callers are known and rights are asked for.
+    pub home: Arc<str>,
+    /// The way to it.
+    pub client: Client,
+    /// Publishes Events about what is done there.
+    pub recorder: Recorder,
+    /// Who callers are, and what they may see and do.
+    pub reviews: Reviews,
+    /// How they are let in without a token; None if they are not.
+    pub access: Option<Access>,
+    /// Where deliveries are recorded, and for how long; None if they are not.
+    pub ledger: Option<(Ledger, SignedDuration)>,
+    /// Who acts for callers.
+    pub actions: Mode,
+    /// Whether Pods are watched, to tell which images run where.
+    pub watch_pods: bool,
+}
+
+/// A server that can be started.
+pub struct Server {
+    console: Console,
+    shown: Shown,
+    retention: SignedDuration,
+}
+
+impl Server {
+    /// Sets it up. It ends when `ending` is cancelled.
+    pub fn new(settings: Settings, metrics: &Metrics, ending: CancellationToken) -> Self {
+        let picture = Picture::default();
+        let running = Running::default();
+        let reviews = Arc::new(settings.reviews);
+        let hand = Hand {
+            client: settings.client,
+            recorder: settings.recorder,
+        };
+        let clusters = Arc::new(Clusters::new(settings.home, reviews.clone(), hand));
+        let (ledger, retention) = settings.ledger.unzip();
+        let streams = Arc::new(Semaphore::new(MAX_STREAMS));
+        let console = Console {
+            meters: Meters::register(metrics, picture.clone(), streams.clone()),
+            ledger,
+            running: running.clone(),
+            picture: picture.clone(),
+            reviews,
+            access: settings.access.map(Arc::new),
+            clusters: clusters.clone(),
+            actions: settings.actions,
+            acting: Limiter::new(1),
+            queries: Arc::new(Semaphore::new(MAX_QUERIES)),
+            streams,
+            streams_of_one: Limiter::new(MAX_STREAMS_OF_ONE),
+            unknown: Limiter::new(MAX_UNKNOWN),
+            ending,
+        };
+        let shown = Shown {
+            picture,
+            running: settings.watch_pods.then_some(running),
+            clusters,
+        };
+        Self {
+            console,
+            shown,
+            retention: retention.unwrap_or_default(),
+        }
+    }
+
+    /// Where further clusters are put.
+    pub fn shown(&self) -> &Shown {
+        &self.shown
+    }
+
+    /// Watches and serves until it is told to end, beside what follows further clusters. Calls `complete` once all of the first
+    /// cluster was listed.
+    ///
+    /// # Errors
+    /// When a part ends that should not.
+    pub async fn run(
+        &self,
+        listener: TcpListener,
+        following: impl Future<Output = ()>,
+        complete: impl FnOnce(),
+    ) -> anyhow::Result<()> {
+        let console = &self.console;
+        let routes = api::routes(console.clone());
+        let ending = console.ending.clone();
+        let serving = http_connections::serve(listener, CONNECTIONS, ending, move |request, peer, _place| {
+            let mut request = request.map(Body::new);
+            request.extensions_mut().insert(ConnectInfo(peer));
+            // Routes never fail: that is in their type.
+            routes
+                .clone()
+                .oneshot(request)
+                .map(|answer| answer.unwrap_or_else(|never| match never {}))
+        });
+        let recording = async {
+            match &console.ledger {
+                Some(ledger) => {
+                    let meters = &console.meters;
+                    let recording = recorder::record(ledger, &console.picture, self.retention, meters);
+                    tokio::join!(recording, meters.figure(ledger));
+                }
+                None => std::future::pending().await,
+            }
+        };
+        let completing = async {
+            self.until_complete().await;
+            complete();
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            () = serving => Ok(()),
+            () = self.shown.watch_home() => anyhow::bail!("the watches ended"),
+            () = following => anyhow::bail!("the watches for clusters ended"),
+            () = recording => anyhow::bail!("the ledger is not written any more"),
+            () = completing => Ok(()),
+        }
+    }
+
+    async fn until_complete(&self) {
+        let picture = &self.shown.picture;
+        let mut changes = picture.subscribe();
+        // An empty cluster causes no change, so this looks at intervals, too.
+        let mut tick = tokio::time::interval(Duration::from_millis(50));
+        while !picture.is_complete(self.shown.clusters.home()) {
+            tokio::select! {
+                _ = changes.changed() => {}
+                _ = tick.tick() => {}
+            }
+        }
+    }
+}
