@@ -34,6 +34,8 @@ pub struct Other {
     pub hand: Hand,
     /// Whether service accounts of the first cluster are the same here.
     pub shares_accounts: bool,
+    /// Namespaces that are watched; all if none is named.
+    pub namespaces: Vec<String>,
 }
 
 /// Who a caller is in a cluster, and who says what they may do there.
@@ -58,9 +60,9 @@ pub struct Shown {
 impl Shown {
     /// Watches a cluster beside the first, until it is dropped.
     pub async fn watch(&self, name: &Arc<str>, other: Other) {
-        let client = other.hand.client.clone();
+        let (client, namespaces) = (other.hand.client.clone(), other.namespaces.clone());
         self.clusters.set(name, Some(other));
-        self.fill(name, client).await;
+        self.fill(name, client, &namespaces).await;
     }
 
     /// Shows nothing of a cluster any more. It must not be watched.
@@ -71,21 +73,18 @@ impl Shown {
     }
 
     /// Watches the first cluster, until it is dropped.
-    pub(crate) async fn watch_home(&self) {
+    pub(crate) async fn watch_home(&self, namespaces: &[String]) {
         let client = self.clusters.hand.client.clone();
-        self.fill(&self.clusters.home, client).await;
+        self.fill(&self.clusters.home, client, namespaces).await;
     }
 
-    async fn fill(&self, name: &Arc<str>, client: Client) {
+    async fn fill(&self, name: &Arc<str>, client: Client, namespaces: &[String]) {
         let pods = async {
             if let Some(running) = &self.running {
-                fleet::watch::fill_running(running, name.clone(), client.clone()).await;
+                fleet::watch::fill_running(running, name, &client, namespaces).await;
             }
         };
-        tokio::join!(
-            fleet::watch::fill(&self.picture, name.clone(), client.clone()),
-            pods
-        );
+        tokio::join!(fleet::watch::fill(&self.picture, name, &client, namespaces), pods);
     }
 }
 

@@ -92,12 +92,15 @@ pub struct Settings {
     pub actions: Mode,
     /// Whether Pods are watched, to tell which images run where.
     pub watch_pods: bool,
+    /// Namespaces of the first cluster that are watched; all if none is named.
+    pub namespaces: Vec<String>,
 }
 
 /// A server that can be started.
 pub struct Server {
     console: Console,
     shown: Shown,
+    namespaces: Vec<String>,
     retention: SignedDuration,
 }
 
@@ -138,6 +141,7 @@ impl Server {
         Self {
             console,
             shown,
+            namespaces: settings.namespaces,
             retention: retention.unwrap_or_default(),
         }
     }
@@ -187,7 +191,7 @@ impl Server {
         };
         tokio::select! {
             () = serving => Ok(()),
-            () = self.shown.watch_home() => anyhow::bail!("the watches ended"),
+            () = self.shown.watch_home(&self.namespaces) => anyhow::bail!("the watches ended"),
             () = following => anyhow::bail!("the watches for clusters ended"),
             () = recording => anyhow::bail!("the ledger is not written any more"),
             () = completing => Ok(()),

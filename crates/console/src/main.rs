@@ -55,6 +55,7 @@ async fn serve(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         ledger,
         actions: flags.actions,
         watch_pods: flags.watch_pods,
+        namespaces: Vec::new(),
     };
     let listener = TcpListener::bind(flags.api_addr).await;
     let listener = listener.with_context(|| format!("failed to listen at {}", flags.api_addr))?;

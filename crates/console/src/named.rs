@@ -138,6 +138,7 @@ async fn watch(
                     reviews,
                     hand,
                     shares_accounts: registration.shares_accounts,
+                    namespaces: Vec::new(),
                 };
                 shown.watch(&name, other).await;
                 return;

@@ -66,13 +66,20 @@ pub enum Known {
     Absent,
 }
 
+/// What one watch tells of: a kind, by its name, in a namespace or (if that is empty) in all.
+type Part = (&'static str, Box<str>);
+
+fn part(kind: &'static Kind, namespace: &str) -> Part {
+    (kind.kind, namespace.into())
+}
+
 /// How a cluster can be seen.
 #[derive(Default)]
 struct Health {
-    /// Kinds that were not listed yet.
-    missing: HashSet<&'static str>,
+    /// What was not listed yet.
+    missing: HashSet<Part>,
     /// Watches that fail, with why.
-    failing: BTreeMap<&'static str, String>,
+    failing: BTreeMap<Part, String>,
     /// Why it cannot be watched at all.
     unreachable: Option<String>,
     /// Since when it has been away, or there.
@@ -172,11 +179,12 @@ impl Default for Picture {
 }
 
 impl Picture {
-    /// Adds a cluster of which these kinds are going to be listed.
-    pub fn expect(&self, cluster: &Arc<str>, kinds: impl IntoIterator<Item = &'static Kind>) {
+    /// Adds a cluster of which these kinds are going to be listed, in each of these namespaces (an empty one stands for all).
+    pub fn expect<'a>(&self, cluster: &Arc<str>, parts: impl IntoIterator<Item = (&'static Kind, &'a str)>) {
         let mut state = self.write();
         let health = state.clusters.entry(cluster.clone()).or_default();
-        health.missing = kinds.into_iter().map(|kind| kind.kind).collect();
+        let parts = parts.into_iter();
+        health.missing = parts.map(|(kind, namespace)| part(kind, namespace)).collect();
         health.failing.clear();
         if health.unreachable.take().is_some() {
             health.since = Some(Timestamp::now());
@@ -253,32 +261,31 @@ impl Picture {
         }
     }
 
-    /// Takes out what a new list of a kind does not have, and notes that it was listed.
-    pub fn listed(&self, cluster: &Arc<str>, kind: &'static Kind, found: &HashSet<Key>) {
+    /// Takes out what a new list of a kind (in a namespace, unless that is empty) does not have, and notes that it was listed.
+    pub fn listed(&self, cluster: &Arc<str>, kind: &'static Kind, namespace: &str, found: &HashSet<Key>) {
+        let is_listed = |key: &&Key| {
+            let is_there = namespace.is_empty() || *key.namespace == *namespace;
+            key.kind() == kind && key.cluster == *cluster && is_there
+        };
         let gone: Vec<Key> = {
             let state = self.read();
-            let known = state.entries.keys();
-            let of_kind = known.filter(|key| key.kind() == kind && key.cluster == *cluster);
-            of_kind.filter(|key| !found.contains(*key)).cloned().collect()
+            let known = state.entries.keys().filter(is_listed);
+            known.filter(|key| !found.contains(*key)).cloned().collect()
         };
         gone.iter().for_each(|key| self.remove(key));
-        self.healthy(cluster, kind);
-    }
-
-    /// Notes that a watch works.
-    pub fn healthy(&self, cluster: &Arc<str>, kind: &'static Kind) {
+        let part = part(kind, namespace);
         let mut state = self.write();
         let Some(health) = state.clusters.get_mut(cluster) else {
             return;
         };
-        health.missing.remove(kind.kind);
-        if health.failing.remove(kind.kind).is_some() && !health.is_away() {
+        health.missing.remove(&part);
+        if health.failing.remove(&part).is_some() && !health.is_away() {
             health.since = Some(Timestamp::now());
         }
     }
 
     /// Notes that a watch fails. Returns whether that is new.
-    pub fn failing(&self, cluster: &Arc<str>, kind: &'static Kind, problem: String) -> bool {
+    pub fn failing(&self, cluster: &Arc<str>, kind: &'static Kind, namespace: &str, problem: String) -> bool {
         let mut state = self.write();
         let Some(health) = state.clusters.get_mut(cluster) else {
             return false;
@@ -286,7 +293,7 @@ impl Picture {
         if !health.is_away() {
             health.since = Some(Timestamp::now());
         }
-        health.failing.insert(kind.kind, problem).is_none()
+        health.failing.insert(part(kind, namespace), problem).is_none()
     }
 
     /// All clusters, by name.
@@ -485,13 +492,13 @@ mod tests {
     fn a_new_list_takes_out_what_is_gone() {
         let picture = Picture::default();
         let (here, kind) = ("here".into(), kind::exact("Kustomization").unwrap());
-        picture.expect(&here, [kind]);
+        picture.expect(&here, [(kind, "")]);
         assert!(!picture.clusters()[0].complete);
         put(&picture, "a", "1");
         let b = put(&picture, "b", "1");
-        picture.failing(&here, kind, "refused".to_owned());
+        picture.failing(&here, kind, "", "refused".to_owned());
         assert!(picture.clusters()[0].away);
-        picture.listed(&here, kind, &HashSet::from([b.clone()]));
+        picture.listed(&here, kind, "", &HashSet::from([b.clone()]));
         let (_, rows) = picture.rows();
         assert_eq!(rows.iter().map(|(key, _)| key).collect::<Vec<_>>(), [&b]);
         let cluster = picture.clusters().remove(0);
@@ -505,19 +512,40 @@ mod tests {
     }
 
     #[test]
+    fn a_list_of_a_namespace_leaves_the_others_alone() {
+        let picture = Picture::default();
+        let (here, kind) = ("here".into(), kind::exact("Kustomization").unwrap());
+        picture.expect(&here, [(kind, "shop"), (kind, "bank")]);
+        let of_shop = put(&picture, "a", "1");
+        picture.listed(&here, kind, "bank", &HashSet::new());
+        assert!(matches!(picture.object(&of_shop), Known::Whole(_)));
+        assert!(!picture.is_complete(&here), "shop was not listed");
+        picture.failing(&here, kind, "shop", "refused".to_owned());
+        picture.listed(&here, kind, "bank", &HashSet::new());
+        assert!(
+            picture.clusters()[0].away,
+            "that bank can be watched says nothing of shop"
+        );
+        picture.listed(&here, kind, "shop", &HashSet::new());
+        assert_eq!(picture.object(&of_shop), Known::Absent);
+        assert!(picture.is_complete(&here) && !picture.clusters()[0].away);
+    }
+
+    #[test]
     fn a_cluster_that_is_away_keeps_its_rows_until_it_is_forgotten() {
         let picture = Picture::default();
         let (here, there) = (Arc::from("here"), Arc::from("there"));
         let kind = kind::exact("Kustomization").unwrap();
         picture.unreachable(&there, "it cannot be reached");
         assert!(!picture.is_complete(&here) && picture.clusters()[0].away);
-        picture.expect(&there, [kind]);
+        picture.expect(&there, [(kind, "")]);
         put(&picture, "a", "1");
         let object = json!({"metadata": {"name": "b", "namespace": "shop"}});
         picture.put(&there, kind, &object);
         picture.listed(
             &there,
             kind,
+            "",
             &HashSet::from([Key::new(&there, kind, "shop", "b")]),
         );
         let known = |picture: &Picture| {

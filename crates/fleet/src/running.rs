@@ -27,8 +27,8 @@ pub struct Running(Arc<RwLock<State>>);
 #[derive(Default)]
 struct State {
     clusters: BTreeMap<Arc<str>, BTreeMap<Place, Known>>,
-    /// Those whose Pods are known as they are now.
-    known: BTreeSet<Arc<str>>,
+    /// Namespaces whose Pods are not known as they are now; an empty one stands for all.
+    missing: BTreeMap<Arc<str>, BTreeSet<Box<str>>>,
 }
 
 /// Namespace and name of a Pod.
@@ -152,18 +152,28 @@ impl Running {
         }
     }
 
-    /// Takes out what a new list does not have.
-    pub fn listed(&self, cluster: &Arc<str>, found: &HashSet<Place>) {
+    /// Takes out what a new list (of a namespace, unless that is empty) does not have.
+    pub fn listed(&self, cluster: &Arc<str>, namespace: &str, found: &HashSet<Place>) {
         let mut state = self.write();
         if let Some(pods) = state.clusters.get_mut(cluster) {
-            pods.retain(|place, _| found.contains(place));
+            let is_elsewhere = |place: &Place| !namespace.is_empty() && *place.0 != *namespace;
+            pods.retain(|place, _| is_elsewhere(place) || found.contains(place));
         }
-        state.known.insert(cluster.clone());
+        state
+            .missing
+            .entry(cluster.clone())
+            .or_default()
+            .remove(namespace);
     }
 
-    /// Notes that the Pods of a cluster cannot be watched: what is known of them gets old.
-    pub fn failing(&self, cluster: &Arc<str>) {
-        self.write().known.remove(cluster);
+    /// Notes that the Pods of a cluster (in a namespace, unless that is empty) are not watched: what is known of them gets old.
+    pub fn failing(&self, cluster: &Arc<str>, namespace: &str) {
+        let mut state = self.write();
+        state
+            .missing
+            .entry(cluster.clone())
+            .or_default()
+            .insert(namespace.into());
     }
 
     /// Those of these clusters that a question is about and whose Pods are not known as they are now.
@@ -176,7 +186,8 @@ impl Running {
         let asked = clusters
             .into_iter()
             .filter(|cluster| question.is_in_cluster(cluster));
-        let unknown = asked.filter(|cluster| !state.known.contains(cluster));
+        let is_known = |cluster: &Arc<str>| state.missing.get(cluster).is_some_and(BTreeSet::is_empty);
+        let unknown = asked.filter(|cluster| !is_known(cluster));
         unknown.map(|cluster| cluster.to_string()).collect()
     }
 
@@ -184,7 +195,7 @@ impl Running {
     pub fn forget(&self, cluster: &str) {
         let mut state = self.write();
         state.clusters.remove(cluster);
-        state.known.remove(cluster);
+        state.missing.remove(cluster);
     }
 
     /// The places that a question is about and that have Pods: cluster and namespace.
@@ -521,12 +532,14 @@ mod tests {
         ended.status.as_mut().unwrap().phase = Some("Succeeded".to_owned());
         running.put(&here, &ended);
         running.remove(&here, &pod("d", "", ""));
-        running.listed(&here, &HashSet::from([place(&pod("a", "", ""))]));
+        running.listed(&here, "other", &HashSet::new());
+        running.listed(&here, "", &HashSet::from([place(&pod("a", "", ""))]));
         assert_eq!(ask(&running, |_| {}).items[0].pods, 1);
         let question = Question::read(&Parameters::default()).unwrap();
         let unknown = || running.unknown(&question, [here.clone(), Arc::from("there")]);
         assert_eq!(unknown(), BTreeSet::from(["there".to_owned()]));
-        running.failing(&here);
+        running.failing(&here, "shop");
+        running.listed(&here, "other", &HashSet::new());
         assert_eq!(unknown().len(), 2);
         running.forget("here");
         assert_eq!(ask(&running, |_| {}).total, 0);

@@ -1,6 +1,8 @@
 //! The watches of a cluster that fill the picture.
 
 use std::collections::HashSet;
+use std::fmt::Debug;
+use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +13,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, DynamicObject};
 use kube::runtime::watcher;
 use kube::{Client, ResourceExt as _};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::picture::Picture;
@@ -31,30 +34,62 @@ const NOT_SERVED: Duration = Duration::from_secs(60);
 /// Pods that may not be watched are asked for so often.
 const FORBIDDEN: Duration = Duration::from_secs(600);
 
-/// Watches all kinds of Flux and Windlass in a cluster, until it is dropped. A cluster that is away is tried again.
-pub async fn fill(picture: &Picture, cluster: Arc<str>, client: Client) {
-    picture.expect(&cluster, &kind::ALL);
+/// Watches all kinds of Flux and Windlass in these namespaces of a cluster, or in all if none is named, until it is dropped. A
+/// cluster that is away is tried again.
+pub async fn fill(picture: &Picture, cluster: &Arc<str>, client: &Client, namespaces: &[String]) {
+    let namespaces = or_all(namespaces);
+    let in_each = |kind: &'static Kind| namespaces.iter().map(move |namespace| (kind, *namespace));
+    let parts: Vec<_> = kind::ALL.iter().flat_map(in_each).collect();
+    picture.expect(cluster, parts.iter().copied());
     let offsets = (0..).map(|index| SPREAD * index);
-    let watches = kind::ALL.iter().zip(offsets);
-    let watches = watches.map(|(kind, offset)| one(picture, &cluster, &client, kind, offset));
+    let watches = parts.into_iter().zip(offsets);
+    let watches =
+        watches.map(|((kind, namespace), offset)| one(picture, cluster, client, kind, namespace, offset));
     join_all(watches).await;
+}
+
+/// An empty namespace stands for all.
+fn or_all(namespaces: &[String]) -> Vec<&str> {
+    match namespaces {
+        [] => vec![""],
+        some => some.iter().map(String::as_str).collect(),
+    }
 }
 
 /// Watches a kind. After a failure it is listed anew: a watch that goes on where it was tells nothing until something changes,
 /// so that nobody would know that the cluster is there again.
-async fn one(picture: &Picture, cluster: &Arc<str>, client: &Client, kind: &'static Kind, offset: Duration) {
-    let api: Api<DynamicObject> = Api::all_with(client.clone(), &kind.resource());
+async fn one(
+    picture: &Picture,
+    cluster: &Arc<str>,
+    client: &Client,
+    kind: &'static Kind,
+    namespace: &str,
+    offset: Duration,
+) {
+    let api: Api<DynamicObject> = match namespace {
+        "" => Api::all_with(client.clone(), &kind.resource()),
+        one => Api::namespaced_with(client.clone(), one, &kind.resource()),
+    };
+    let key = |object: &DynamicObject| {
+        let namespace = object.namespace().unwrap_or_default();
+        Key::new(cluster, kind, &namespace, &object.name_any())
+    };
     let mut pause = FIRST_PAUSE;
     loop {
-        let failed = until_it_fails(picture, cluster, &api, kind, &mut pause).await;
-        match failed {
+        let tell = |told| match told {
+            Told::There(object) => put(picture, cluster, kind, object),
+            Told::Gone(object) => picture.remove(&key(&object)),
+            Told::Listed(found) => picture.listed(cluster, kind, namespace, &found),
+        };
+        match until_it_fails(&api, &mut pause, key, tell).await {
             // A kind that is not installed has no objects; it may be some day.
             Some(error) if is_not_served(&error) => {
-                picture.listed(cluster, kind, &HashSet::new());
+                picture.listed(cluster, kind, namespace, &HashSet::new());
                 pause = NOT_SERVED;
             }
             Some(error) => {
-                let is_new = picture.failing(cluster, kind, format!("{} cannot be watched", kind.plural));
+                let problem = format!("{} cannot be watched", kind.plural);
+                let is_new = picture.failing(cluster, kind, namespace, problem);
                 // Callers need not know who the console is; the log says it, once.
                 let kind = is_new.then_some(kind.plural);
                 kind.inspect(|kind| tracing::warn!(cluster = &**cluster, %error, "{kind} cannot be watched"));
@@ -66,52 +101,35 @@ async fn one(picture: &Picture, cluster: &Arc<str>, client: &Client, kind: &'sta
     }
 }
 
-/// Watches a kind until that fails.
-async fn until_it_fails(
-    picture: &Picture,
-    cluster: &Arc<str>,
-    api: &Api<DynamicObject>,
-    kind: &'static Kind,
-    pause: &mut Duration,
-) -> Option<watcher::Error> {
-    let events = watcher(api.clone(), watcher::Config::default());
-    futures::pin_mut!(events);
-    let mut found = HashSet::new();
-    let key = |object: &DynamicObject| {
-        let namespace = object.namespace().unwrap_or_default();
-        Key::new(cluster, kind, &namespace, &object.name_any())
-    };
-    while let Some(event) = events.next().await {
-        match event {
-            Ok(watcher::Event::Init) => found.clear(),
-            Ok(watcher::Event::InitApply(object)) => {
-                found.insert(key(&object));
-                put(picture, cluster, kind, object);
-            }
-            Ok(watcher::Event::InitDone) => {
-                picture.listed(cluster, kind, &found);
-                found = HashSet::new();
-                *pause = FIRST_PAUSE;
-            }
-            Ok(watcher::Event::Apply(object)) => put(picture, cluster, kind, object),
-            Ok(watcher::Event::Delete(object)) => picture.remove(&key(&object)),
-            Err(error) => return Some(error),
-        }
-    }
-    None
+/// Watches the Pods of these namespaces of a cluster, or of all if none is named, until it is dropped. A cluster that does not let
+/// us is asked again now and then.
+pub async fn fill_running(running: &Running, cluster: &Arc<str>, client: &Client, namespaces: &[String]) {
+    let namespaces = or_all(namespaces);
+    let watches = namespaces.iter().map(|namespace| {
+        running.failing(cluster, namespace);
+        pods(running, cluster, client, namespace)
+    });
+    join_all(watches).await;
 }
 
-/// Watches the Pods of a cluster, until it is dropped. A cluster that does not let us is asked again now and then.
-pub async fn fill_running(running: &Running, cluster: Arc<str>, client: Client) {
-    let api: Api<Pod> = Api::all(client);
+async fn pods(running: &Running, cluster: &Arc<str>, client: &Client, namespace: &str) {
+    let api: Api<Pod> = match namespace {
+        "" => Api::all(client.clone()),
+        one => Api::namespaced(client.clone(), one),
+    };
     let mut pause = FIRST_PAUSE;
     let mut was_told = false;
     loop {
-        let failed = pods_until_it_fails(running, &cluster, &api, &mut pause).await;
-        running.failing(&cluster);
+        let tell = |told| match told {
+            Told::There(pod) => running.put(cluster, &pod),
+            Told::Gone(pod) => running.remove(cluster, &pod),
+            Told::Listed(found) => running.listed(cluster, namespace, &found),
+        };
+        let failed = until_it_fails(&api, &mut pause, running::place, tell).await;
+        running.failing(cluster, namespace);
         if let Some(error) = failed {
             if !std::mem::replace(&mut was_told, pause > FIRST_PAUSE) {
-                tracing::warn!(cluster = &*cluster, %error, "pods cannot be watched: what runs is not known");
+                tracing::warn!(cluster = &**cluster, %error, "pods cannot be watched: what runs is not known");
             }
             if is_forbidden(&error) {
                 pause = FORBIDDEN;
@@ -122,29 +140,43 @@ pub async fn fill_running(running: &Running, cluster: Arc<str>, client: Client) 
     }
 }
 
-async fn pods_until_it_fails(
-    running: &Running,
-    cluster: &Arc<str>,
-    api: &Api<Pod>,
+/// What a watch tells.
+enum Told<K, I> {
+    /// An object is there, or has changed.
+    There(K),
+    /// It is gone.
+    Gone(K),
+    /// A list is complete, and had these.
+    Listed(HashSet<I>),
+}
+
+/// Watches until that fails.
+async fn until_it_fails<K, I>(
+    api: &Api<K>,
     pause: &mut Duration,
-) -> Option<watcher::Error> {
+    id: impl Fn(&K) -> I,
+    tell: impl Fn(Told<K, I>),
+) -> Option<watcher::Error>
+where
+    K: kube::Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+    I: Eq + Hash,
+{
     let events = watcher(api.clone(), watcher::Config::default());
     futures::pin_mut!(events);
     let mut found = HashSet::new();
     while let Some(event) = events.next().await {
         match event {
             Ok(watcher::Event::Init) => found.clear(),
-            Ok(watcher::Event::InitApply(pod)) => {
-                found.insert(running::place(&pod));
-                running.put(cluster, &pod);
+            Ok(watcher::Event::InitApply(object)) => {
+                found.insert(id(&object));
+                tell(Told::There(object));
             }
             Ok(watcher::Event::InitDone) => {
-                running.listed(cluster, &found);
-                found = HashSet::new();
+                tell(Told::Listed(std::mem::take(&mut found)));
                 *pause = FIRST_PAUSE;
             }
-            Ok(watcher::Event::Apply(pod)) => running.put(cluster, &pod),
-            Ok(watcher::Event::Delete(pod)) => running.remove(cluster, &pod),
+            Ok(watcher::Event::Apply(object)) => tell(Told::There(object)),
+            Ok(watcher::Event::Delete(object)) => tell(Told::Gone(object)),
             Err(error) => return Some(error),
         }
     }
