@@ -13,9 +13,12 @@ use std::{
 };
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec, TokenReviewStatus};
+use k8s_openapi::api::authentication::v1::{
+    SelfSubjectReview, TokenReview, TokenReviewSpec, TokenReviewStatus, UserInfo,
+};
 use k8s_openapi::api::authorization::v1::{
-    ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec, SubjectAccessReviewStatus,
+    ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec, SubjectAccessReview,
+    SubjectAccessReviewSpec, SubjectAccessReviewStatus,
 };
 use kube::{Api, Client, api::PostParams};
 use serde::{Deserialize, de::DeserializeOwned};
@@ -156,6 +159,8 @@ pub struct Reviews {
     client: Client,
     /// Tokens must be meant for it; None takes those for the API server.
     audience: Option<String>,
+    /// Callers are whoever the client is: they ask for themselves, and nobody else is known.
+    of_self: bool,
     /// By the digest of the token.
     accepted: Cache<[u8; 32], Known>,
     permissions: Cache<(Arc<Caller>, &'static str, Target), bool>,
@@ -187,6 +192,34 @@ impl Reviews {
         }
     }
 
+    /// For whoever the client is, who needs no right to ask about themselves. No token is taken.
+    pub fn for_self(client: Client) -> Self {
+        Self {
+            of_self: true,
+            ..Self::new(client, None)
+        }
+    }
+
+    /// As [`for_self`](Self::for_self), in another cluster, which may be away.
+    pub fn for_self_in_remote(client: Client) -> Self {
+        Self {
+            of_self: true,
+            ..Self::for_remote(client)
+        }
+    }
+
+    /// Returns who the client is.
+    ///
+    /// # Errors
+    /// When the API server does not say.
+    pub async fn myself(&self) -> Result<Caller, Error> {
+        let answer: SelfSubjectReview = self
+            .ask("SelfSubjectReview", &SelfSubjectReview::default())
+            .await?;
+        let user = answer.status.and_then(|status| status.user_info);
+        of_user(user.unwrap_or_default()).map_err(|problem| Error::Token(problem.to_owned()))
+    }
+
     fn is_resting(&self) -> bool {
         let until = |rests: &Mutex<Instant>| *rests.lock().unwrap_or_else(PoisonError::into_inner);
         self.rests
@@ -198,6 +231,7 @@ impl Reviews {
         Self {
             timeout: REVIEW_TIMEOUT,
             rests: None,
+            of_self: false,
             client,
             audience,
             accepted: Cache::new(MOST_TOKENS),
@@ -211,6 +245,9 @@ impl Reviews {
     /// # Errors
     /// When it is not accepted, and when the API server does not say.
     pub async fn caller(&self, token: &str) -> Result<Arc<Caller>, Error> {
+        if self.of_self {
+            return Err(Error::Token("no token is taken here".to_owned()));
+        }
         let claims = Claims::from_token(token);
         let left = claims.as_ref().map(|claims| claims.left(now()));
         // Anybody can send a hundred wrong tokens in a second; what is obviously wrong costs the API server nothing.
@@ -302,6 +339,17 @@ impl Reviews {
     /// # Errors
     /// When the API server does not say.
     pub async fn may_now(&self, caller: &Caller, verb: &str, target: &Target) -> Result<bool, Error> {
+        if self.of_self {
+            let review = SelfSubjectAccessReview {
+                spec: SelfSubjectAccessReviewSpec {
+                    resource_attributes: Some(attributes(verb, target)),
+                    ..SelfSubjectAccessReviewSpec::default()
+                },
+                ..SelfSubjectAccessReview::default()
+            };
+            let answer: SelfSubjectAccessReview = self.ask("SelfSubjectAccessReview", &review).await?;
+            return Ok(answer.status.as_ref().is_some_and(is_allowed));
+        }
         let review = SubjectAccessReview {
             spec: question(caller, verb, target),
             ..SubjectAccessReview::default()
@@ -351,14 +399,17 @@ fn caller(status: TokenReviewStatus, audience: Option<&str>) -> Known {
             return Err(format!("it is not for the audience {audience:?}"));
         }
     }
-    let user = status.user.unwrap_or_default();
+    Ok(Arc::new(of_user(status.user.unwrap_or_default())?))
+}
+
+fn of_user(user: UserInfo) -> Result<Caller, &'static str> {
     let username = user.username.filter(|name| !name.is_empty());
-    Ok(Arc::new(Caller {
+    Ok(Caller {
         username: username.ok_or("it names nobody")?,
         uid: user.uid.unwrap_or_default(),
         groups: user.groups.unwrap_or_default(),
         extra: user.extra.unwrap_or_default(),
-    }))
+    })
 }
 
 fn question(caller: &Caller, verb: &str, target: &Target) -> SubjectAccessReviewSpec {
@@ -367,16 +418,20 @@ fn question(caller: &Caller, verb: &str, target: &Target) -> SubjectAccessReview
         uid: Some(caller.uid.clone()),
         groups: Some(caller.groups.clone()),
         extra: Some(caller.extra.clone()),
-        resource_attributes: Some(ResourceAttributes {
-            verb: Some(verb.to_owned()),
-            group: Some(target.group.to_owned()),
-            version: Some("*".to_owned()),
-            resource: Some(target.resource.to_owned()),
-            namespace: Some(target.namespace.clone()),
-            name: Some(target.name.clone()),
-            ..ResourceAttributes::default()
-        }),
+        resource_attributes: Some(attributes(verb, target)),
         ..SubjectAccessReviewSpec::default()
+    }
+}
+
+fn attributes(verb: &str, target: &Target) -> ResourceAttributes {
+    ResourceAttributes {
+        verb: Some(verb.to_owned()),
+        group: Some(target.group.to_owned()),
+        version: Some("*".to_owned()),
+        resource: Some(target.resource.to_owned()),
+        namespace: Some(target.namespace.clone()),
+        name: Some(target.name.clone()),
+        ..ResourceAttributes::default()
     }
 }
 
@@ -434,8 +489,6 @@ fn now() -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::api::authentication::v1::UserInfo;
-
     use super::*;
 
     #[test]
