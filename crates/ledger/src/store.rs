@@ -129,10 +129,26 @@ impl Ledger {
             Store::Sqlite if !url.contains('?') => format!("{url}?mode=rwc"),
             _ => url.to_owned(),
         };
+        let pool = AnyPoolOptions::new().max_connections(CONNECTIONS);
+        Self::connect(kind, &url, pool).await
+    }
+
+    /// Opens a ledger that ends with the process.
+    ///
+    /// # Errors
+    /// When there is no memory for it.
+    pub async fn in_memory() -> Result<Self, Error> {
+        sqlx::any::install_default_drivers();
+        // Each connection has a memory of its own, so there is one, for ever.
+        let pool = AnyPoolOptions::new().min_connections(1).max_connections(1);
+        let pool = pool.idle_timeout(None).max_lifetime(None);
+        Self::connect(Store::Sqlite, "sqlite::memory:", pool).await
+    }
+
+    async fn connect(kind: Store, url: &str, pool: AnyPoolOptions) -> Result<Self, Error> {
         let options: AnyConnectOptions = url.parse().map_err(failed("read the URL of"))?;
         let options = options.disable_statement_logging();
-        let pool = AnyPoolOptions::new()
-            .max_connections(CONNECTIONS)
+        let pool = pool
             .acquire_timeout(PATIENCE)
             .after_connect(move |connection, _| {
                 Box::pin(async move {

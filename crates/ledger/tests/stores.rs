@@ -371,8 +371,7 @@ async fn actions_are_kept_before_they_happen_and_after() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_fills_the_ledger_with_actions() -> Result<()> {
-    let folder = tempfile::tempdir()?;
-    let ledger = Ledger::open(&format!("sqlite:{}", folder.path().join("ledger.db").display())).await?;
+    let ledger = Ledger::in_memory().await?;
     let at_once = |number: i64, username: &str| Action {
         began: at(0),
         ..action(number, username, "web")
