@@ -1,17 +1,28 @@
-//! How people at browsers are let in: as the administrator's file says.
+//! How people at browsers are let in: as the administrator's file says, or by a link.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use access_review::Caller;
 use anyhow::Context as _;
 use axum::http::{HeaderMap, Method};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sha2::{Digest as _, Sha256};
 use sign_in::config::{self, Config};
 use sign_in::identity::User;
 use sign_in::origin;
 use sign_in::provider::Provider;
-use sign_in::sessions::{Session, Sessions};
+use sign_in::sessions::{self, Session, Sessions};
 use url::Url;
+
+/// How long a session lasts that began with a link.
+const OF_LINKS: Duration = Duration::from_secs(12 * 3600);
+
+/// Said where there is only one way in.
+pub(crate) const MISSING_TOKEN: &str =
+    "send a Kubernetes token: Authorization: Bearer TOKEN (kubectl create token NAME)";
 
 /// How they are let in.
 pub struct Access {
@@ -22,6 +33,41 @@ pub struct Access {
 enum Way {
     Anonymous(User),
     SignIn(Box<SignIn>),
+    Links(Links),
+}
+
+/// The one user of a server on their own machine, who is let in by links that work once each.
+struct Links {
+    user: User,
+    sessions: Sessions,
+    /// The digest of what the next link has to tell.
+    next: Mutex<[u8; 32]>,
+    /// Told of each link that works from now on.
+    tell: Box<dyn Fn(&str) + Send + Sync>,
+}
+
+impl Links {
+    /// Makes a link, and has the one before not work any more.
+    fn renew(&self, base: &Url) -> Result<(), sessions::Error> {
+        let mut secret = [0; 32];
+        getrandom::fill(&mut secret).map_err(|_| sessions::Error::NotRandom)?;
+        let secret = URL_SAFE_NO_PAD.encode(secret);
+        *self.next.lock().unwrap_or_else(PoisonError::into_inner) = digest(&secret);
+        (self.tell)(&format!(
+            "{base}{}?{LINK}={secret}",
+            LINKS.trim_start_matches('/')
+        ));
+        Ok(())
+    }
+}
+
+/// Where links lead, and their parameter.
+pub(crate) const LINKS: &str = "/oauth2/link";
+const LINK: &str = "once";
+
+/// Digests are compared, so that how long that takes tells nothing of the secret.
+fn digest(secret: &str) -> [u8; 32] {
+    Sha256::digest(secret.as_bytes()).into()
 }
 
 /// A provider, and the sessions of those who come back from it.
@@ -69,11 +115,68 @@ impl Access {
         Ok(Self { base: base_url, way })
     }
 
+    /// Lets in one user, by links that work once each. `tell` is told of each, the first one at once.
+    ///
+    /// # Errors
+    /// When the system has no random numbers.
+    pub fn by_links(
+        base: Url,
+        user: User,
+        tell: impl Fn(&str) + Send + Sync + 'static,
+    ) -> Result<Self, sessions::Error> {
+        let links = Links {
+            user,
+            sessions: Sessions::new(None, &base, OF_LINKS)?,
+            next: Mutex::default(),
+            tell: Box::new(tell),
+        };
+        links.renew(&base)?;
+        let way = Way::Links(links);
+        Ok(Self { base, way })
+    }
+
+    /// Begins a session for whoever has the link that works: the value of `Set-Cookie`. None if it is not that link.
+    pub(crate) fn by_link(&self, secret: &str) -> Result<Option<String>, sessions::Error> {
+        let Way::Links(links) = &self.way else {
+            return Ok(None);
+        };
+        {
+            let mut next = links.next.lock().unwrap_or_else(PoisonError::into_inner);
+            if *next != digest(secret) {
+                return Ok(None);
+            }
+            *next = [0; 32]; // of two who come at once, one is let in
+        }
+        let cookie = links.sessions.begin(links.user.clone())?;
+        links.renew(&self.base)?;
+        Ok(Some(cookie))
+    }
+
+    /// Sessions, if there are any.
+    pub(crate) fn sessions(&self) -> Option<&Sessions> {
+        match &self.way {
+            Way::Anonymous(_) => None,
+            Way::SignIn(sign_in) => Some(&sign_in.sessions),
+            Way::Links(links) => Some(&links.sessions),
+        }
+    }
+
+    /// What someone without a session has to do.
+    pub(crate) fn missing(&self) -> &'static str {
+        match self.way {
+            Way::Anonymous(_) => MISSING_TOKEN,
+            Way::SignIn(_) => {
+                "send a Kubernetes token: Authorization: Bearer TOKEN (kubectl create token NAME), or sign in at /oauth2/sign-in"
+            }
+            Way::Links(_) => "open the link that was printed last",
+        }
+    }
+
     /// The provider, if people sign in at one.
     pub(crate) fn sign_in(&self) -> Option<&SignIn> {
         match &self.way {
-            Way::Anonymous(_) => None,
             Way::SignIn(sign_in) => Some(sign_in),
+            Way::Anonymous(_) | Way::Links(_) => None,
         }
     }
 
@@ -86,12 +189,11 @@ impl Access {
         method: &Method,
         headers: &HeaderMap,
     ) -> Result<Option<Visitor>, origin::Error> {
-        let (user, session) = match &self.way {
-            Way::Anonymous(user) => (user.clone(), None),
-            Way::SignIn(sign_in) => match sign_in.sessions.of(headers) {
-                Some(session) => (session.user.clone(), Some(session)),
-                None => return Ok(None),
-            },
+        let session = self.sessions().and_then(|sessions| sessions.of(headers));
+        let user = match (&self.way, &session) {
+            (Way::Anonymous(user), _) => user.clone(),
+            (_, Some(session)) => session.user.clone(),
+            (_, None) => return Ok(None),
         };
         origin::check(&self.base, method, headers)?;
         Ok(Some(Visitor {
@@ -102,8 +204,8 @@ impl Access {
 
     /// Whether a session goes on.
     pub(crate) fn goes_on(&self, session: &Session) -> bool {
-        let is_ended = |sign_in: &SignIn| sign_in.sessions.is_ended(session);
-        !session.is_over() && !self.sign_in().is_some_and(is_ended)
+        let is_ended = |sessions: &Sessions| sessions.is_ended(session);
+        !session.is_over() && !self.sessions().is_some_and(is_ended)
     }
 
     /// Whether a request comes from a page of ours, or is a visit.

@@ -29,6 +29,8 @@ use crate::sight::Sight;
 
 /// As whom fields are written.
 const MANAGER: &str = "windlass-console";
+/// The verb of RBAC that writes.
+const PATCH: &str = "patch";
 /// The reason of Events, and the prefix of their annotations, as flux-operator has them.
 const REASON: &str = "WebAction";
 const ANNOTATION: &str = "event.toolkit.fluxcd.io/";
@@ -46,6 +48,20 @@ pub enum Mode {
     FineGrained,
     /// The caller, whom the console impersonates, and who needs the verb and `patch`.
     Impersonated,
+    /// The caller, whose own client the server uses, and who needs `patch`.
+    #[value(skip)]
+    Own,
+}
+
+impl Mode {
+    /// What a caller needs for a verb: what they are asked for when something is to be done, and what the API server asks for then.
+    pub(crate) fn needs(self, verb: Verb) -> (&'static str, Option<&'static str>) {
+        match self {
+            Self::None | Self::FineGrained => (verb.word(), None),
+            Self::Impersonated => (verb.word(), Some(PATCH)),
+            Self::Own => (PATCH, None),
+        }
+    }
 }
 
 /// What can be done.
@@ -222,9 +238,10 @@ pub async fn act(
         });
     }
     let (group, plural) = subject.kind.resource();
+    let (needed, _) = sight.console.actions.needs(verb);
     let refused = || Error::Refused {
         username: sight.caller.username.clone(),
-        verb: verb.word(),
+        verb: needed,
         plural,
         group,
         namespace: subject.namespace.clone(),
@@ -236,7 +253,7 @@ pub async fn act(
         .ok_or_else(refused)?;
     let target = sight.target(subject);
     // Asked anew: a button must not work for a minute after the right to it is gone.
-    match judge.reviews.may_now(&judge.caller, verb.word(), &target).await {
+    match judge.reviews.may_now(&judge.caller, needed, &target).await {
         Ok(true) => {}
         Ok(false) => {
             tracing::info!(
@@ -335,7 +352,7 @@ async fn write(
 ) -> Result<DynamicObject, Error> {
     let client = match mode {
         Mode::Impersonated => impersonated(&judge.hand.client, &judge.caller)?,
-        Mode::FineGrained | Mode::None => judge.hand.client.clone(),
+        Mode::FineGrained | Mode::None | Mode::Own => judge.hand.client.clone(),
     };
     let api: Api<DynamicObject> =
         Api::namespaced_with(client, &subject.namespace, &subject.kind.api_resource());
@@ -347,7 +364,7 @@ async fn write(
     match api.patch(&subject.name, &parameters, &patch).await {
         Ok(object) => Ok(object),
         Err(kube::Error::Api(status)) if status.code == 404 => Err(Error::Absent(describe(subject))),
-        Err(kube::Error::Api(status)) if status.code == 403 && mode == Mode::Impersonated => {
+        Err(kube::Error::Api(status)) if status.code == 403 && mode != Mode::FineGrained => {
             Err(Error::Denied(one_line(&status.message)))
         }
         Err(kube::Error::Api(status)) if status.code == 403 => {

@@ -18,6 +18,7 @@ use axum::response::Response;
 use axum::routing::{get, post};
 use sign_in::provider::CALLBACK;
 
+use crate::access::LINKS;
 use crate::metrics;
 use crate::problem::Problem;
 use crate::serve::Console;
@@ -52,6 +53,7 @@ pub fn routes(console: Console) -> Router {
         .route("/api/v1/openapi.json", get(description::get))
         .route("/oauth2/sign-in", get(session::begin))
         .route(CALLBACK, get(session::end))
+        .route(LINKS, get(session::link))
         .route("/oauth2/sign-out", post(session::sign_out))
         .fallback(async || {
             Problem::new(

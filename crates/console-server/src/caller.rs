@@ -11,6 +11,7 @@ use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use sign_in::sessions::Session;
 
+use crate::access::MISSING_TOKEN;
 use crate::problem::Problem;
 use crate::serve::Console;
 use crate::sight::Sight;
@@ -75,15 +76,10 @@ impl FromRequestParts<Console> for Signed {
         let header = parts.headers.get(AUTHORIZATION);
         let token = header.and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
         let missing = || {
-            let mut message =
-                "send a Kubernetes token: Authorization: Bearer TOKEN (kubectl create token NAME)".to_owned();
-            if console
+            let message = console
                 .access
                 .as_ref()
-                .is_some_and(|access| access.sign_in().is_some())
-            {
-                message += ", or sign in at /oauth2/sign-in";
-            }
+                .map_or(MISSING_TOKEN, |access| access.missing());
             Problem::new(StatusCode::UNAUTHORIZED, message)
         };
         let token = token

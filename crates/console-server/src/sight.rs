@@ -16,7 +16,7 @@ use ledger::store::Scope;
 use manifest::ObjectId;
 use serde_json::Value;
 
-use crate::actions::{Acted, Mode, Subject};
+use crate::actions::{Acted, Subject, Verb};
 use crate::problem::Problem;
 use crate::serve::Console;
 
@@ -121,15 +121,15 @@ impl Sight {
         self.read(cluster, answer)
     }
 
-    /// Returns whether the caller may have a verb done to an object. Impersonated, they need `patch`, too.
-    pub async fn has_verb(&self, subject: &Subject, verb: &'static str) -> Result<bool, Problem> {
+    /// Returns whether the caller may have a verb done to an object.
+    pub async fn has_verb(&self, subject: &Subject, verb: Verb) -> Result<bool, Problem> {
         let Some(judge) = self.console.clusters.judge(&subject.cluster, &self.caller) else {
             return Ok(false);
         };
         let target = self.target(subject);
-        let patches = self.console.actions == Mode::Impersonated;
-        for verb in [Some(verb), patches.then_some("patch")].into_iter().flatten() {
-            let answer = judge.reviews.may(&judge.caller, verb, &target).await;
+        let (needed, also) = self.console.actions.needs(verb);
+        for needed in [Some(needed), also].into_iter().flatten() {
+            let answer = judge.reviews.may(&judge.caller, needed, &target).await;
             if self.read(&subject.cluster, answer)? != Answer::Yes {
                 return Ok(false);
             }

@@ -172,7 +172,7 @@ pub async fn verbs(
     let mut verbs = Vec::new();
     for verb in Verb::ALL {
         let is_there = sight.console.actions != Mode::None && subject.kind.has(verb);
-        if is_there && sight.has_verb(&subject, verb.word()).await? {
+        if is_there && sight.has_verb(&subject, verb).await? {
             verbs.push(verb);
         }
     }

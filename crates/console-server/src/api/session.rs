@@ -15,6 +15,9 @@ use crate::caller::{self, By, Signed};
 use crate::problem::Problem;
 use crate::serve::Console;
 
+/// Where whoever comes by a link begins.
+const BEGIN: &str = "/api/v1/objects";
+
 /// Who you are.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -98,25 +101,46 @@ pub async fn end(
     to(&pending.to, [session, sign_in.sessions.end_sign_in()])
 }
 
+/// What a link tells.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Link {
+    once: String,
+}
+
+/// Begins a session for whoever has the link that works.
+pub async fn link(State(console): State<Console>, query: Query<Link>) -> Result<Response, Problem> {
+    let access = console.access.as_ref().ok_or_else(nobody)?;
+    let failed = |error: sign_in::sessions::Error| Problem::new(StatusCode::FORBIDDEN, error.to_string());
+    match access.by_link(&query.once).map_err(failed)? {
+        Some(cookie) => to(BEGIN, [cookie]),
+        None => {
+            let message = "this link does not work, or not any more: open the one that was printed last";
+            Err(Problem::new(StatusCode::FORBIDDEN, message))
+        }
+    }
+}
+
 /// Ends the session.
 pub async fn sign_out(State(console): State<Console>, request: Request) -> Result<Response, Problem> {
-    let sign_in = sign_in(&console)?;
+    let access = console.access.as_ref().ok_or_else(nobody)?;
+    let sessions = access.sessions().ok_or_else(nobody)?;
     let (parts, _) = request.into_parts();
-    let access = console.access.as_ref();
-    access.map_or(Ok(()), |access| access.check(&parts.method, &parts.headers))?;
-    match sign_in.sessions.of(&parts.headers) {
-        Some(session) => to("/", [sign_in.sessions.end(&session)]),
+    access.check(&parts.method, &parts.headers)?;
+    match sessions.of(&parts.headers) {
+        Some(session) => to("/", [sessions.end(&session)]),
         None => to("/", []),
     }
 }
 
 fn sign_in(console: &Console) -> Result<&SignIn, Problem> {
     let sign_in = console.access.as_ref().and_then(|access| access.sign_in());
-    let none = || {
-        let message = "nobody signs in here: there is no identity provider in --sign-in-config";
-        Problem::new(StatusCode::NOT_FOUND, message)
-    };
-    sign_in.ok_or_else(none)
+    sign_in.ok_or_else(nobody)
+}
+
+fn nobody() -> Problem {
+    let message = "nobody signs in here: there is no identity provider in --sign-in-config";
+    Problem::new(StatusCode::NOT_FOUND, message)
 }
 
 /// Sends a browser on, with these cookies.
