@@ -7,6 +7,7 @@ use access_review::{Caller, Reviews};
 use controller_kit::events::Recorder;
 use fleet::picture::Picture;
 use fleet::running::Running;
+use fleet::watch::Reach;
 use kube::Client;
 
 /// Where rights are asked for: in the first cluster, which says who callers are, and in others.
@@ -34,8 +35,8 @@ pub struct Other {
     pub hand: Hand,
     /// Whether service accounts of the first cluster are the same here.
     pub shares_accounts: bool,
-    /// Namespaces that are watched; all if none is named.
-    pub namespaces: Vec<String>,
+    /// How much of it is watched.
+    pub reach: Reach,
 }
 
 /// Who a caller is in a cluster, and who says what they may do there.
@@ -60,9 +61,9 @@ pub struct Shown {
 impl Shown {
     /// Watches a cluster beside the first, until it is dropped.
     pub async fn watch(&self, name: &Arc<str>, other: Other) {
-        let (client, namespaces) = (other.hand.client.clone(), other.namespaces.clone());
+        let (client, reach) = (other.hand.client.clone(), other.reach.clone());
         self.clusters.set(name, Some(other));
-        self.fill(name, client, &namespaces).await;
+        self.fill(name, client, &reach).await;
     }
 
     /// Shows nothing of a cluster any more. It must not be watched.
@@ -73,18 +74,18 @@ impl Shown {
     }
 
     /// Watches the first cluster, until it is dropped.
-    pub(crate) async fn watch_home(&self, namespaces: &[String]) {
+    pub(crate) async fn watch_home(&self, reach: &Reach) {
         let client = self.clusters.hand.client.clone();
-        self.fill(&self.clusters.home, client, namespaces).await;
+        self.fill(&self.clusters.home, client, reach).await;
     }
 
-    async fn fill(&self, name: &Arc<str>, client: Client, namespaces: &[String]) {
+    async fn fill(&self, name: &Arc<str>, client: Client, reach: &Reach) {
         let pods = async {
             if let Some(running) = &self.running {
-                fleet::watch::fill_running(running, name, &client, namespaces).await;
+                fleet::watch::fill_running(running, name, &client, reach).await;
             }
         };
-        tokio::join!(fleet::watch::fill(&self.picture, name, &client, namespaces), pods);
+        tokio::join!(fleet::watch::fill(&self.picture, name, &client, reach), pods);
     }
 }
 

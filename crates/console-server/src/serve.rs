@@ -11,6 +11,7 @@ use controller_kit::events::Recorder;
 use controller_kit::metrics::Metrics;
 use fleet::picture::Picture;
 use fleet::running::Running;
+use fleet::watch::Reach;
 use futures::FutureExt as _;
 use http_connections::Limits;
 use jiff::SignedDuration;
@@ -92,15 +93,15 @@ pub struct Settings {
     pub actions: Mode,
     /// Whether Pods are watched, to tell which images run where.
     pub watch_pods: bool,
-    /// Namespaces of the first cluster that are watched; all if none is named.
-    pub namespaces: Vec<String>,
+    /// How much of the first cluster is watched.
+    pub reach: Reach,
 }
 
 /// A server that can be started.
 pub struct Server {
     console: Console,
     shown: Shown,
-    namespaces: Vec<String>,
+    reach: Reach,
     retention: SignedDuration,
 }
 
@@ -141,7 +142,7 @@ impl Server {
         Self {
             console,
             shown,
-            namespaces: settings.namespaces,
+            reach: settings.reach,
             retention: retention.unwrap_or_default(),
         }
     }
@@ -191,7 +192,7 @@ impl Server {
         };
         tokio::select! {
             () = serving => Ok(()),
-            () = self.shown.watch_home(&self.namespaces) => anyhow::bail!("the watches ended"),
+            () = self.shown.watch_home(&self.reach) => anyhow::bail!("the watches ended"),
             () = following => anyhow::bail!("the watches for clusters ended"),
             () = recording => anyhow::bail!("the ledger is not written any more"),
             () = completing => Ok(()),

@@ -13,6 +13,7 @@ use cluster_access::targets::{Options, Targets};
 use console_server::access::Access;
 use console_server::{Server, Settings, description};
 use controller_kit::Context as Kit;
+use fleet::watch::Reach;
 use jiff::SignedDuration;
 use ledger::store::Ledger;
 use tokio::net::TcpListener;
@@ -55,7 +56,7 @@ async fn serve(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         ledger,
         actions: flags.actions,
         watch_pods: flags.watch_pods,
-        namespaces: Vec::new(),
+        reach: Reach::default(),
     };
     let listener = TcpListener::bind(flags.api_addr).await;
     let listener = listener.with_context(|| format!("failed to listen at {}", flags.api_addr))?;

@@ -15,6 +15,7 @@ use console_server::clusters::{Hand, Other, Shown};
 use controller_kit::Context as Kit;
 use controller_kit::events::Recorder;
 use delivery_graph::object;
+use fleet::watch::Reach;
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt as _;
@@ -138,7 +139,7 @@ async fn watch(
                     reviews,
                     hand,
                     shares_accounts: registration.shares_accounts,
-                    namespaces: Vec::new(),
+                    reach: Reach::default(),
                 };
                 shown.watch(&name, other).await;
                 return;

@@ -3,7 +3,7 @@
 //! A change has a number. Who follows changes is a number, too, and asks what changed since: they get the newest state of each
 //! row once, however often it changed, and hold no memory while they are slow.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -80,6 +80,8 @@ struct Health {
     missing: HashSet<Part>,
     /// Watches that fail, with why.
     failing: BTreeMap<Part, String>,
+    /// What may not be listed, and is passed over.
+    refused: BTreeSet<Part>,
     /// Why it cannot be watched at all.
     unreachable: Option<String>,
     /// Since when it has been away, or there.
@@ -102,8 +104,19 @@ impl Health {
     fn message(&self) -> Option<String> {
         let of_watches = || self.failing.values().next().cloned();
         let of_rows = || format!("it has more than {MAX_ROWS} objects; the others are not shown");
+        let of_refused = || {
+            let mut kinds: Vec<&str> = self.refused.iter().map(|(kind, _)| *kind).collect();
+            kinds.dedup();
+            let some = !kinds.is_empty();
+            some.then(|| {
+                format!(
+                    "you may not list these, so they are not shown: {}",
+                    kinds.join(", ")
+                )
+            })
+        };
         let why = self.unreachable.clone().or_else(of_watches);
-        why.or_else(|| self.is_cut.then(of_rows))
+        why.or_else(|| self.is_cut.then(of_rows)).or_else(of_refused)
     }
 }
 
@@ -186,6 +199,7 @@ impl Picture {
         let parts = parts.into_iter();
         health.missing = parts.map(|(kind, namespace)| part(kind, namespace)).collect();
         health.failing.clear();
+        health.refused.clear();
         if health.unreachable.take().is_some() {
             health.since = Some(Timestamp::now());
         }
@@ -279,8 +293,18 @@ impl Picture {
             return;
         };
         health.missing.remove(&part);
+        health.refused.remove(&part);
         if health.failing.remove(&part).is_some() && !health.is_away() {
             health.since = Some(Timestamp::now());
+        }
+    }
+
+    /// Takes out a kind that may not be listed, in a namespace or (if that is empty) in all, and passes over it.
+    pub fn refused(&self, cluster: &Arc<str>, kind: &'static Kind, namespace: &str) {
+        self.listed(cluster, kind, namespace, &HashSet::new());
+        let mut state = self.write();
+        if let Some(health) = state.clusters.get_mut(cluster) {
+            health.refused.insert(part(kind, namespace));
         }
     }
 
@@ -529,6 +553,28 @@ mod tests {
         picture.listed(&here, kind, "shop", &HashSet::new());
         assert_eq!(picture.object(&of_shop), Known::Absent);
         assert!(picture.is_complete(&here) && !picture.clusters()[0].away);
+    }
+
+    #[test]
+    fn a_kind_that_may_not_be_listed_is_passed_over_and_told() {
+        let picture = Picture::default();
+        let (here, kind) = ("here".into(), kind::exact("Kustomization").unwrap());
+        picture.expect(&here, [(kind, "shop"), (kind, "bank")]);
+        let before = put(&picture, "a", "1");
+        picture.refused(&here, kind, "shop");
+        picture.refused(&here, kind, "bank");
+        assert_eq!(
+            picture.object(&before),
+            Known::Absent,
+            "it may have been allowed before"
+        );
+        let cluster = picture.clusters().remove(0);
+        assert!(cluster.complete && !cluster.away);
+        let told = cluster.message.unwrap_or_default();
+        assert!(told.ends_with("not shown: Kustomization"), "{told}");
+        picture.listed(&here, kind, "shop", &HashSet::new());
+        picture.listed(&here, kind, "bank", &HashSet::new());
+        assert_eq!(picture.clusters()[0].message, None);
     }
 
     #[test]

@@ -31,29 +31,39 @@ const SPREAD: Duration = Duration::from_millis(20);
 /// A kind that is not installed is asked for so often.
 const NOT_SERVED: Duration = Duration::from_secs(60);
 
-/// Pods that may not be watched are asked for so often.
+/// What may not be watched is asked for so often.
 const FORBIDDEN: Duration = Duration::from_secs(600);
 
-/// Watches all kinds of Flux and Windlass in these namespaces of a cluster, or in all if none is named, until it is dropped. A
-/// cluster that is away is tried again.
-pub async fn fill(picture: &Picture, cluster: &Arc<str>, client: &Client, namespaces: &[String]) {
-    let namespaces = or_all(namespaces);
+/// How much of a cluster is watched.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reach {
+    /// Namespaces; all if none is named.
+    pub namespaces: Vec<String>,
+    /// Whether a kind that may not be listed is passed over, as someone's own client has it. Otherwise its cluster is away: whoever
+    /// set the watches up has to give the right.
+    pub skips_refused: bool,
+}
+
+impl Reach {
+    /// An empty namespace stands for all.
+    fn namespaces(&self) -> Vec<&str> {
+        match self.namespaces.as_slice() {
+            [] => vec![""],
+            some => some.iter().map(String::as_str).collect(),
+        }
+    }
+}
+
+/// Watches all kinds of Flux and Windlass within a reach of a cluster, until it is dropped. A cluster that is away is tried again.
+pub async fn fill(picture: &Picture, cluster: &Arc<str>, client: &Client, reach: &Reach) {
+    let namespaces = reach.namespaces();
     let in_each = |kind: &'static Kind| namespaces.iter().map(move |namespace| (kind, *namespace));
     let parts: Vec<_> = kind::ALL.iter().flat_map(in_each).collect();
     picture.expect(cluster, parts.iter().copied());
     let offsets = (0..).map(|index| SPREAD * index);
     let watches = parts.into_iter().zip(offsets);
-    let watches =
-        watches.map(|((kind, namespace), offset)| one(picture, cluster, client, kind, namespace, offset));
+    let watches = watches.map(|(part, offset)| one(picture, cluster, client, part, reach, offset));
     join_all(watches).await;
-}
-
-/// An empty namespace stands for all.
-fn or_all(namespaces: &[String]) -> Vec<&str> {
-    match namespaces {
-        [] => vec![""],
-        some => some.iter().map(String::as_str).collect(),
-    }
 }
 
 /// Watches a kind. After a failure it is listed anew: a watch that goes on where it was tells nothing until something changes,
@@ -62,8 +72,8 @@ async fn one(
     picture: &Picture,
     cluster: &Arc<str>,
     client: &Client,
-    kind: &'static Kind,
-    namespace: &str,
+    (kind, namespace): (&'static Kind, &str),
+    reach: &Reach,
     offset: Duration,
 ) {
     let api: Api<DynamicObject> = match namespace {
@@ -87,6 +97,10 @@ async fn one(
                 picture.listed(cluster, kind, namespace, &HashSet::new());
                 pause = NOT_SERVED;
             }
+            Some(error) if reach.skips_refused && is_forbidden(&error) => {
+                picture.refused(cluster, kind, namespace);
+                pause = FORBIDDEN;
+            }
             Some(error) => {
                 let problem = format!("{} cannot be watched", kind.plural);
                 let is_new = picture.failing(cluster, kind, namespace, problem);
@@ -101,10 +115,9 @@ async fn one(
     }
 }
 
-/// Watches the Pods of these namespaces of a cluster, or of all if none is named, until it is dropped. A cluster that does not let
-/// us is asked again now and then.
-pub async fn fill_running(running: &Running, cluster: &Arc<str>, client: &Client, namespaces: &[String]) {
-    let namespaces = or_all(namespaces);
+/// Watches the Pods within a reach of a cluster, until it is dropped. A cluster that does not let us is asked again now and then.
+pub async fn fill_running(running: &Running, cluster: &Arc<str>, client: &Client, reach: &Reach) {
+    let namespaces = reach.namespaces();
     let watches = namespaces.iter().map(|namespace| {
         running.failing(cluster, namespace);
         pods(running, cluster, client, namespace)
