@@ -9,4 +9,5 @@ mod rights;
 mod running;
 mod sign_in;
 mod streams;
+mod ui;
 mod world;

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use kube::config::{Config, KubeConfigOptions, Kubeconfig};
+use kube::config::{Config, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Error};
 
 pub(crate) use failure::{EXIT_CODES, Failure, USAGE};
@@ -51,6 +51,22 @@ impl ClusterFlags {
             kubeconfig,
             context,
             namespace: Some(namespace.to_owned()),
+        }
+    }
+
+    /// For a command that asks several clusters.
+    pub(crate) fn of_context(kubeconfig: Option<PathBuf>, context: Option<String>) -> Self {
+        Self {
+            kubeconfig,
+            context,
+            namespace: None,
+        }
+    }
+
+    fn read(&self) -> Result<Kubeconfig, KubeconfigError> {
+        match &self.kubeconfig {
+            Some(path) => Kubeconfig::read_from(path),
+            None => Kubeconfig::read(),
         }
     }
 }
@@ -110,7 +126,8 @@ pub(crate) fn run<T>(
     runtime.block_on(async { work(connect(flags).await?).await })
 }
 
-async fn connect(flags: &ClusterFlags) -> Result<Cluster, Failure> {
+/// The way to a cluster.
+pub(crate) async fn connect(flags: &ClusterFlags) -> Result<Cluster, Failure> {
     // Whoever else installed one has installed the same: there is one TLS provider in the tree.
     _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let (mut config, namespace) = configuration(flags).await?;
@@ -123,14 +140,15 @@ async fn connect(flags: &ClusterFlags) -> Result<Cluster, Failure> {
     })
 }
 
+/// The context that is used if none is named.
+pub(crate) fn current_context(flags: &ClusterFlags) -> Option<String> {
+    flags.read().ok()?.current_context
+}
+
 /// The configuration, and the namespace that it names.
 async fn configuration(flags: &ClusterFlags) -> Result<(Config, Option<String>), Failure> {
     let configure = |error: &dyn std::error::Error| Failure::configure(error);
-    let kubeconfig = match &flags.kubeconfig {
-        Some(path) => Kubeconfig::read_from(path),
-        None => Kubeconfig::read(),
-    };
-    let kubeconfig = match kubeconfig {
+    let kubeconfig = match flags.read() {
         Ok(kubeconfig) => kubeconfig,
         // In a pod there is no kubeconfig, and no one asked for one.
         Err(error) if flags.kubeconfig.is_none() && flags.context.is_none() => {

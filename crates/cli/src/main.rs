@@ -33,6 +33,7 @@ mod takeover;
 mod template;
 mod trace;
 mod tree;
+mod ui;
 mod uninstall;
 mod usage;
 mod wait;
@@ -73,6 +74,8 @@ enum Command {
     Where(Box<running::Flags>),
     /// Show what was delivered, when, and how it went.
     History(Box<history::Flags>),
+    /// Serve the console on this machine, for you alone, and show links to it.
+    Ui(Box<ui::Flags>),
     /// Show deployment frequency, lead time, change failure rate and time to recover.
     Dora(Box<dora::Flags>),
     /// Explain why an object is not ready.
@@ -145,6 +148,7 @@ fn main() -> ExitCode {
         Command::Query(flags) => end(query::run(&flags, report_line)),
         Command::Where(flags) => end(running::run(&flags, report_line)),
         Command::History(flags) => end(history::run(&flags, report_line)),
+        Command::Ui(flags) => end(ui::run(&flags, report_line)),
         Command::Dora(flags) => end(dora::run(&flags, report_line)),
         Command::Why(flags) => end(why::run(&flags)),
         Command::Trace(flags) => end(trace::run(&flags)),
