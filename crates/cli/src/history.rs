@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use delivery_graph::kind::{self, Kind};
 use delivery_graph::object::short_revision;
+use fleet::csv::csv;
 use futures::future::join_all;
 use jiff::Timestamp;
 use ledger::fold::{Change, fold};
@@ -129,7 +130,7 @@ pub(crate) fn run(flags: &Flags, report_line: impl Fn(&str)) -> Result<(), Failu
     match flags.output {
         Format::Json => print(&output::document(&Value::Array(rows), Output::Json)?),
         Format::Jsonl => print(&rows.iter().map(|row| format!("{row}\n")).collect::<String>()),
-        Format::Csv => print(&output::csv(&FIELDS, &rows)),
+        Format::Csv => print(&csv(&FIELDS, &rows)),
         Format::Table if rows.is_empty() => {
             report_line("nothing found");
             Ok(())

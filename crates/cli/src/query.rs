@@ -6,6 +6,7 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 use delivery_graph::kind;
 use delivery_graph::object::short_revision;
+use fleet::csv::csv;
 use fleet::query::{Parameters, Query};
 use fleet::row::{Key, Row};
 use futures::future::join_all;
@@ -140,7 +141,7 @@ pub(crate) fn run(flags: &Flags, report_line: impl Fn(&str)) -> Result<(), Failu
     };
     match flags.output {
         Format::Json => print(&output::document(&Value::Array(rows), Output::Json)?),
-        Format::Csv => print(&output::csv(&FIELDS, &rows)),
+        Format::Csv => print(&csv(&FIELDS, &rows)),
         Format::Table if rows.is_empty() => {
             report_line("nothing found");
             Ok(())

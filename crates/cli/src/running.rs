@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
+use fleet::csv::csv;
 use fleet::running::{Parameters, Question, Running};
 use futures::TryStreamExt as _;
 use k8s_openapi::api::core::v1::Pod;
@@ -120,7 +121,7 @@ pub(crate) fn run(flags: &Flags, report_line: impl Fn(&str)) -> Result<(), Failu
     };
     match flags.output {
         Format::Json => print(&output::document(&Value::Array(rows), Output::Json)?),
-        Format::Csv => print(&output::csv(&FIELDS, &rows)),
+        Format::Csv => print(&csv(&FIELDS, &rows)),
         Format::Table if rows.is_empty() => {
             report_line("nothing found");
             Ok(())

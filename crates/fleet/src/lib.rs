@@ -7,9 +7,11 @@
 //! | [`watch`] | the watches of a cluster that fill it |
 //! | [`running`] | which images run where |
 //! | [`query`] | filters, pages and counts of rows |
+//! | [`csv`] | rows as CSV |
 //!
 //! Nothing here knows who asks: whoever answers a caller cuts rows to what they may see, before a query counts them.
 
+pub mod csv;
 pub mod picture;
 pub mod query;
 pub mod row;

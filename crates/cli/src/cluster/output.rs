@@ -211,33 +211,6 @@ pub(crate) fn age(time: &str, now: jiff::Timestamp) -> String {
     }
 }
 
-/// Rows as CSV, with these fields of them as columns.
-pub(crate) fn csv(fields: &[&str], rows: &[Value]) -> String {
-    let mut text = fields.join(",") + "\r\n";
-    for row in rows {
-        let cells = fields.iter().map(|name| match &row[*name] {
-            Value::Null => String::new(),
-            Value::String(text) => quoted(text),
-            other => quoted(&other.to_string()),
-        });
-        text.push_str(&(cells.collect::<Vec<_>>().join(",") + "\r\n"));
-    }
-    text
-}
-
-/// A field as RFC 4180 has it. What a spreadsheet would take for a formula is made text: messages are anyone's.
-fn quoted(text: &str) -> String {
-    let guard = if text.starts_with(['=', '+', '-', '@', '\t']) {
-        "'"
-    } else {
-        ""
-    };
-    if guard.is_empty() && !text.contains(['"', ',', '\n', '\r']) {
-        return text.to_owned();
-    }
-    format!("\"{guard}{}\"", text.replace('"', "\"\""))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -307,21 +280,5 @@ mod tests {
         ] {
             assert_eq!(age(time, now), shown);
         }
-    }
-
-    #[test]
-    fn a_field_of_a_table_stays_a_field() {
-        for (text, expected) in [
-            ("plain", "plain"),
-            ("a,b", "\"a,b\""),
-            ("say \"hi\"", "\"say \"\"hi\"\"\""),
-            ("=HYPERLINK(1)", "\"'=HYPERLINK(1)\""),
-            ("", ""),
-        ] {
-            assert_eq!(quoted(text), expected);
-        }
-        let row = json!({"name": "a", "attempts": 3, "message": "x, y"});
-        let text = csv(&["name", "since", "attempts", "message"], &[row]);
-        assert_eq!(text, "name,since,attempts,message\r\na,,3,\"x, y\"\r\n");
     }
 }
