@@ -144,6 +144,69 @@ pub fn revision(object: &Value) -> &str {
         .unwrap_or_default()
 }
 
+/// A chart that is delivered, as its release or its HelmChart tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Chart<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its version.
+    pub version: &'a str,
+    /// Version of what it deploys, as its author says.
+    pub app_version: &'a str,
+}
+
+/// The chart of a HelmRelease or a HelmChart; empty for others.
+pub fn chart(object: &Value) -> Chart<'_> {
+    // A chart in a repository of Git is named by its folder.
+    let named = |pointer| text(object, pointer).trim_end_matches('/').rsplit('/').next();
+    match text(object, "/kind") {
+        "HelmRelease" => {
+            let released = text(object, "/status/history/0/chartName");
+            let wanted = named("/spec/chart/spec/chart").unwrap_or_default();
+            Chart {
+                name: if released.is_empty() { wanted } else { released },
+                version: text(object, "/status/history/0/chartVersion"),
+                app_version: text(object, "/status/history/0/appVersion"),
+            }
+        }
+        "HelmChart" => Chart {
+            name: named("/spec/chart").unwrap_or_default(),
+            version: text(object, "/status/artifact/revision"),
+            app_version: "",
+        },
+        _ => Chart::default(),
+    }
+}
+
+/// The address that a source has its content from, without what signs in; empty for others.
+pub fn repository(object: &Value) -> String {
+    let address = match text(object, "/kind") {
+        "GitRepository" | "OCIRepository" | "HelmRepository" => text(object, "/spec/url"),
+        "ImageRepository" => text(object, "/spec/image"),
+        "Bucket" => {
+            let (endpoint, bucket) = (text(object, "/spec/endpoint"), text(object, "/spec/bucketName"));
+            return format!("{endpoint}/{bucket}");
+        }
+        _ => "",
+    };
+    let Some((scheme, rest)) = address.split_once("://") else {
+        return address.to_owned();
+    };
+    let host_ends = rest.find('/').unwrap_or(rest.len());
+    let host_begins = rest[..host_ends].rfind('@').map_or(0, |at| at + 1);
+    format!("{scheme}://{}", &rest[host_begins..])
+}
+
+/// What applied an object, as its labels say; anybody who may write it can write these.
+pub fn owner(object: &Value) -> Option<ObjectId> {
+    let labels = object.pointer("/metadata/labels")?;
+    ["Kustomization", "HelmRelease"].into_iter().find_map(|kind| {
+        let kind = kind::exact(kind)?;
+        let label = |field: &str| labels.get(format!("{}/{field}", kind.group))?.as_str();
+        Some(kind.id(label("namespace")?, label("name")?))
+    })
+}
+
 /// The revision that was tried last.
 pub fn attempted(object: &Value) -> &str {
     text(object, "/status/lastAttemptedRevision")
@@ -397,5 +460,48 @@ mod tests {
             name: name.to_owned(),
         };
         assert!(has_applied(&deliverer, &id("web")) && !has_applied(&deliverer, &id("copy")));
+    }
+
+    #[test]
+    fn a_source_tells_where_it_is_from_and_not_how_it_signs_in() {
+        let address = |kind: &str, url: &str| repository(&json!({"kind": kind, "spec": {"url": url}}));
+        assert_eq!(
+            address("GitRepository", "https://ana:secret@git.example.com/a/b@c"),
+            "https://git.example.com/a/b@c"
+        );
+        assert_eq!(
+            address("GitRepository", "ssh://git@git.example.com"),
+            "ssh://git.example.com"
+        );
+        assert_eq!(address("Kustomization", "https://a"), "");
+        assert_eq!(
+            address("OCIRepository", "nothing of the kind"),
+            "nothing of the kind"
+        );
+        let bucket = json!({"kind": "Bucket", "spec": {"endpoint": "s3.example.com", "bucketName": "apps"}});
+        assert_eq!(repository(&bucket), "s3.example.com/apps");
+    }
+
+    #[test]
+    fn a_release_tells_its_chart_and_an_object_who_applied_it() {
+        let mut release = json!({
+            "kind": "HelmRelease", "spec": {"chart": {"spec": {"chart": "./charts/web/"}}},
+            "metadata": {"labels": {"kustomize.toolkit.fluxcd.io/name": "apps", "kustomize.toolkit.fluxcd.io/namespace": "shop"}},
+        });
+        assert_eq!((chart(&release).name, chart(&release).version), ("web", ""));
+        release["status"] =
+            json!({"history": [{"chartName": "podinfo", "chartVersion": "6.5.0", "appVersion": "6.5"}]});
+        let known = chart(&release);
+        assert_eq!(
+            (known.name, known.version, known.app_version),
+            ("podinfo", "6.5.0", "6.5")
+        );
+        assert_eq!(owner(&release).unwrap().to_string(), "Kustomization/shop/apps");
+        let of_release = json!({"metadata": {"labels": {"helm.toolkit.fluxcd.io/name": "a", "helm.toolkit.fluxcd.io/namespace": "b"}}});
+        assert_eq!(owner(&of_release).unwrap().to_string(), "HelmRelease/b/a");
+        assert_eq!(
+            owner(&json!({"metadata": {"labels": {"helm.toolkit.fluxcd.io/name": 1}}})),
+            None
+        );
     }
 }

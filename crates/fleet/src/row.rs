@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use cel_expression::Scope;
 use delivery_graph::kind::{self, Kind};
 use delivery_graph::{object, one_line, tree};
+use go_semver::Version;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -133,6 +134,26 @@ pub struct Row {
     #[serde(skip_serializing_if = "str::is_empty")]
     #[schema(value_type = String)]
     pub source: Box<str>,
+    /// Where a source has its content from.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    #[schema(value_type = String)]
+    pub repository: Box<str>,
+    /// The chart that is delivered.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    #[schema(value_type = String)]
+    pub chart: Box<str>,
+    /// The version of the chart, or that the revision is.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    #[schema(value_type = String)]
+    pub version: Box<str>,
+    /// Version of what the chart deploys.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    #[schema(value_type = String)]
+    pub app_version: Box<str>,
+    /// What applied it, as its labels say: `Kustomization/namespace/name`.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    #[schema(value_type = String)]
+    pub owner: Box<str>,
     /// Labels.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(value_type = BTreeMap<String, String>)]
@@ -186,6 +207,19 @@ impl Row {
             "Suspended" => Status::Suspended,
             _ => Status::Unknown,
         };
+        let (chart, revision) = (object::chart(object), object::revision(object));
+        let version = match chart.version {
+            "" if kind.kind == "ImagePolicy" => revision,
+            // v1.2.3@sha1:…
+            "" => revision.split_once('@').map_or("", |(name, _)| name),
+            version => version,
+        };
+        let version = if Version::parse(version).is_ok() {
+            version
+        } else {
+            ""
+        };
+        let owner = object::owner(object).map(|id| id.to_string());
         let made_of = object::links(object).into_iter();
         let mut made_of = made_of.filter(|link| matches!(link.word, "source" | "chart" | "image"));
         let labels = object.pointer("/metadata/labels").and_then(Value::as_object);
@@ -201,7 +235,12 @@ impl Row {
             status,
             reason: shortened(ready.reason),
             message: shortened(ready.message),
-            revision: shortened(object::revision(object)),
+            revision: shortened(revision),
+            repository: shortened(&object::repository(object)),
+            chart: shortened(chart.name),
+            version: shortened(version),
+            app_version: shortened(chart.app_version),
+            owner: shortened(&owner.unwrap_or_default()),
             source: shortened(&made_of.next().map(|link| link.id.to_string()).unwrap_or_default()),
             labels: labels
                 .filter_map(|(key, value)| Some((key.as_str().into(), value.as_str()?.into())))
@@ -223,7 +262,8 @@ impl Row {
 
     fn scope(&self) -> Scope {
         let mut row = json!({
-            "reason": "", "message": "", "revision": "", "source": "", "labels": {}, "since": "",
+            "reason": "", "message": "", "revision": "", "source": "", "labels": {}, "since": "", "repository": "",
+            "chart": "", "version": "", "appVersion": "", "owner": "",
         });
         if let (Value::Object(all), Ok(Value::Object(own))) = (&mut row, serde_json::to_value(self)) {
             all.extend(own);
@@ -281,6 +321,19 @@ mod tests {
         assert_eq!(&*row.revision, "main@sha1:1");
         assert_eq!(row.labels.get("team").map(|label| &**label), Some("web"));
         assert_eq!(row.since.unwrap().to_string(), "2026-11-25T10:00:00Z");
+        assert_eq!((&*row.version, &*row.owner), ("", ""));
+        let mut release = json!({
+            "metadata": {"name": "web", "namespace": "shop", "labels": {
+                "kustomize.toolkit.fluxcd.io/name": "app", "kustomize.toolkit.fluxcd.io/namespace": "shop",
+            }},
+            "kind": "HelmRelease", "status": {"history": [{"chartName": "podinfo", "chartVersion": "6.5.0"}]},
+        });
+        let row = Row::new(&"here".into(), kind::exact("HelmRelease").unwrap(), &release);
+        assert_eq!((&*row.chart, &*row.version), ("podinfo", "6.5.0"));
+        assert_eq!(&*row.owner, "Kustomization/shop/app");
+        release["kind"] = json!("Kustomization");
+        release["status"] = json!({"lastAppliedRevision": "v1.4@sha1:1"});
+        assert_eq!(&*Row::new(&"here".into(), kind, &release).version, "v1.4");
         let nothing = Row::new(
             &"here".into(),
             kind,
