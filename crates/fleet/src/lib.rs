@@ -17,3 +17,5 @@ pub mod query;
 pub mod row;
 pub mod running;
 pub mod watch;
+
+mod version;

@@ -2,17 +2,19 @@
 //!
 //! Rows come cut to what the caller may see, so that nothing of what they may not see is counted.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cel_expression::Expression;
 use delivery_graph::kind::{self, Kind};
+use go_semver::Constraints;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::row::{Key, Row, Status};
+use crate::version;
 
 /// Rows of a page if nothing else is asked for, and at most.
 const USUAL_LIMIT: usize = 50;
@@ -21,6 +23,8 @@ const MAX_LIMIT: usize = 500;
 const MAX_PARAMETER: usize = 2048;
 /// All rows together may take so long; only a filter does.
 const MAX_TIME: Duration = Duration::from_secs(2);
+/// Steps from a source to what is made of what is made of it.
+const MAX_STEPS: usize = 5;
 /// Values of a facet; of more, the most frequent.
 const MAX_FACET: usize = 50;
 
@@ -43,6 +47,16 @@ pub struct Parameters {
     pub source: String,
     /// Beginning of the revision, or of its commit or digest.
     pub revision: String,
+    /// Name of the chart that is delivered.
+    pub chart: String,
+    /// Range that the version of the chart or the revision is in: `<1.4.2`.
+    pub version: String,
+    /// What applied it, as its labels say: `Kustomization/namespace/name`.
+    pub owner: String,
+    /// Address of the source that it is made of, or the end of it: `team/app`.
+    pub repository: String,
+    /// Image that its workloads run, without tag, or the end of its name, by Pods that you may get.
+    pub image: String,
     /// Text in the name, the message or the revision, in any case of letters.
     pub text: String,
     /// CEL expression over `row`, whose fields are those of the answer, such as `row.name.startsWith('web') && row.status != 'Ready'`.
@@ -71,6 +85,11 @@ pub struct Query {
     labels: Vec<(String, Option<String>)>,
     source: String,
     revision: String,
+    chart: String,
+    version: Option<Constraints>,
+    owner: String,
+    repository: String,
+    image: String,
     text: String,
     filter: Option<Expression>,
     limit: usize,
@@ -113,6 +132,11 @@ impl Query {
             label,
             source,
             revision,
+            chart,
+            version,
+            owner,
+            repository,
+            image,
             text,
             filter,
             limit,
@@ -126,6 +150,11 @@ impl Query {
             ("label", label),
             ("source", source),
             ("revision", revision),
+            ("chart", chart),
+            ("version", version),
+            ("owner", owner),
+            ("repository", repository),
+            ("image", image),
             ("text", text),
             ("filter", filter),
             ("after", after),
@@ -156,6 +185,10 @@ impl Query {
                 })?,
             ),
         };
+        let version = version::range(version).map_err(|problem| Error {
+            parameter: "version",
+            problem,
+        })?;
         let limit = limit.unwrap_or(USUAL_LIMIT);
         if limit == 0 || limit > MAX_LIMIT {
             let problem = format!("it must be from 1 to {MAX_LIMIT}");
@@ -177,6 +210,11 @@ impl Query {
             labels: labels.collect(),
             source: source.clone(),
             revision: revision.clone(),
+            chart: chart.clone(),
+            version,
+            owner: owner.clone(),
+            repository: repository.clone(),
+            image: image.clone(),
             text: text.to_lowercase(),
             filter,
             limit,
@@ -192,6 +230,17 @@ impl Query {
     /// Returns whether objects of a cluster may be an answer.
     pub fn concerns_cluster(&self, cluster: &str) -> bool {
         self.clusters.is_empty() || self.clusters.iter().any(|one| one == cluster)
+    }
+
+    /// The repository that objects are to be made of, if one is asked for. Rows do not tell it of what is made of a source: leave
+    /// those of [`of_repository`].
+    pub fn repository(&self) -> Option<&str> {
+        Some(&*self.repository).filter(|wanted| !wanted.is_empty())
+    }
+
+    /// The image that workloads of objects are to run, if one is asked for. Rows do not tell it.
+    pub fn image(&self) -> Option<&str> {
+        Some(&*self.image).filter(|wanted| !wanted.is_empty())
     }
 
     /// Returns whether a row of this key may be an answer, now or at another time.
@@ -214,6 +263,12 @@ impl Query {
                 found.is_some_and(|found| wanted.as_deref().is_none_or(|wanted| wanted == &**found))
             })
             && (self.source.is_empty() || *self.source == *row.source)
+            && (self.chart.is_empty() || *self.chart == *row.chart)
+            && (self.owner.is_empty() || *self.owner == *row.owner)
+            && self
+                .version
+                .as_ref()
+                .is_none_or(|range| version::is_within(range, &row.version))
             && self.has_revision(row)
             && self.has_text(row)
     }
@@ -316,6 +371,44 @@ impl Query {
         let mut texts = [&row.name, &row.message, &row.revision].into_iter();
         self.text.is_empty() || texts.any(|text| text.to_lowercase().contains(&self.text))
     }
+}
+
+/// Sources with this address, or one that ends so, and what is made of them, directly or not.
+pub fn of_repository(rows: &[(Key, Arc<Row>)], wanted: &str) -> HashSet<Key> {
+    let plain = |address: &str| {
+        let address = address.split_once("://").map_or(address, |(_, rest)| rest);
+        let address = address.trim_end_matches('/');
+        address.strip_suffix(".git").unwrap_or(address).to_lowercase()
+    };
+    let wanted = plain(wanted);
+    let is_wanted = |row: &Row| {
+        let address = plain(&row.repository);
+        let before = address.strip_suffix(&wanted);
+        before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
+    };
+    let id = |row: &Row| {
+        (
+            row.cluster.clone(),
+            format!("{}/{}/{}", row.kind, row.namespace, row.name),
+        )
+    };
+    let mut found: HashSet<Key> = HashSet::new();
+    let mut ids: HashSet<(Arc<str>, String)> = HashSet::new();
+    // A release is made of a chart, which is made of a repository; an artifact of several sources is made of the first.
+    for _ in 0..MAX_STEPS {
+        let before = ids.len();
+        for (key, row) in rows {
+            let is_made_of = || ids.contains(&(row.cluster.clone(), row.source.to_string()));
+            if !found.contains(key) && (is_wanted(row) || (!row.source.is_empty() && is_made_of())) {
+                found.insert(key.clone());
+                ids.insert(id(row));
+            }
+        }
+        if ids.len() == before {
+            break;
+        }
+    }
+    found
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
@@ -435,6 +528,62 @@ mod tests {
     }
 
     #[test]
+    fn what_is_made_of_a_repository_is_found_however_far() {
+        let cluster: Arc<str> = "here".into();
+        let row = |kind: &str, name: &str, spec: serde_json::Value| {
+            let kind = kind::exact(kind).unwrap();
+            let object =
+                json!({"kind": kind.kind, "metadata": {"name": name, "namespace": "shop"}, "spec": spec});
+            (
+                Key::new(&cluster, kind, "shop", name),
+                Arc::new(Row::new(&cluster, kind, &object)),
+            )
+        };
+        let rows = [
+            row(
+                "GitRepository",
+                "repo",
+                json!({"url": "https://Git.example.com/team/app.git"}),
+            ),
+            row(
+                "GitRepository",
+                "other",
+                json!({"url": "ssh://git@git.example.com/steam/app"}),
+            ),
+            row(
+                "HelmChart",
+                "shop-web",
+                json!({"sourceRef": {"kind": "GitRepository", "name": "repo"}}),
+            ),
+            row(
+                "HelmRelease",
+                "web",
+                json!({"chart": {"spec": {"chart": "web", "sourceRef": {"kind": "GitRepository", "name": "repo"}}}}),
+            ),
+            row(
+                "Kustomization",
+                "app",
+                json!({"sourceRef": {"kind": "GitRepository", "name": "other"}}),
+            ),
+        ];
+        let found = |wanted: &str| {
+            let found = of_repository(&rows, wanted);
+            let mut names: Vec<_> = found.iter().map(|key| key.name.to_string()).collect();
+            names.sort();
+            names
+        };
+        for wanted in [
+            "team/app",
+            "git.example.com/team/app",
+            "ssh://git.example.com/team/app/",
+        ] {
+            assert_eq!(found(wanted), ["repo", "shop-web", "web"], "{wanted}");
+        }
+        assert_eq!(found("steam/app"), ["app", "other"]);
+        assert_eq!(found("eam/app"), [""; 0]);
+    }
+
+    #[test]
     fn pages_go_on_after_the_last_row() {
         let mut after = String::new();
         let mut seen = Vec::new();
@@ -478,6 +627,7 @@ mod tests {
         );
         assert!(told(of(|p| p.status = "Fine".into())).starts_with("status: 'Fine' is not"));
         assert!(told(of(|p| p.after = "x".into())).starts_with("after: "));
+        assert!(told(of(|p| p.version = "<<1".into())).starts_with("version: "));
         assert!(told(of(|p| p.filter = "row.name ==".into())).starts_with("filter: "));
         assert!(told(of(|p| p.filter = "object.name == ''".into())).starts_with("filter: "));
         assert!(told(of(|p| p.text = "x".repeat(3000))).starts_with("text: it is longer"));

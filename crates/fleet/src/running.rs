@@ -5,11 +5,14 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use go_semver::{Constraints, Version, tags};
+use go_semver::Constraints;
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use kube::ResourceExt as _;
+use manifest::ObjectId;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
+
+use crate::version;
 
 /// Pods of one cluster; a cluster may be run by someone who wishes the others no good.
 const MAX_PODS: usize = 150_000;
@@ -19,6 +22,8 @@ const MAX_NAME: usize = 512;
 /// Rows of an answer if nothing else is asked for, and at most.
 const USUAL_LIMIT: usize = 100;
 const MAX_LIMIT: usize = 1000;
+/// Workloads whose appliers are looked for.
+const MAX_WORKLOADS: usize = 2000;
 
 /// The Pods. Clones are handles to the same.
 #[derive(Clone, Default)]
@@ -268,6 +273,31 @@ impl Running {
         }
     }
 
+    /// The workloads that run it in these places, as far as their kinds are known: who applied them can be looked for.
+    pub fn workloads(
+        &self,
+        question: &Question,
+        places: &BTreeSet<(Arc<str>, Box<str>)>,
+    ) -> BTreeSet<(Arc<str>, ObjectId)> {
+        let state = self.read();
+        let mut found = BTreeSet::new();
+        for (cluster, namespace) in places {
+            let Some(pods) = state.clusters.get(cluster) else {
+                continue;
+            };
+            let of_namespace = pods.range((namespace.clone(), "".into())..);
+            for ((namespace, _), known) in of_namespace.take_while(|((other, _), _)| other == namespace) {
+                let runs_it = known.containers.iter().any(|container| question.has(container));
+                let id = workload_id(namespace, &known.workload).filter(|_| runs_it);
+                found.extend(id.map(|id| (cluster.clone(), id)));
+                if found.len() >= MAX_WORKLOADS {
+                    return found;
+                }
+            }
+        }
+        found
+    }
+
     fn read(&self) -> RwLockReadGuard<'_, State> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -296,16 +326,10 @@ impl Question {
                 return Err(Error { parameter, problem });
             }
         }
-        let range = match parameters.version.as_str() {
-            "" => None,
-            text => {
-                let problem = |error: go_semver::Error| Error {
-                    parameter: "version",
-                    problem: error.to_string(),
-                };
-                Some(tags::parse_range(text).map_err(problem)?)
-            }
-        };
+        let range = version::range(&parameters.version).map_err(|problem| Error {
+            parameter: "version",
+            problem,
+        })?;
         let limit = parameters.limit.unwrap_or(USUAL_LIMIT);
         if limit == 0 || limit > MAX_LIMIT {
             let problem = format!("it must be from 1 to {MAX_LIMIT}");
@@ -351,17 +375,8 @@ impl Question {
             && self
                 .version
                 .as_ref()
-                .is_none_or(|range| is_within(range, &container.tag))
+                .is_none_or(|range| version::is_within(range, &container.tag))
     }
-}
-
-/// Whether a tag is a version within a range; also one that a suffix makes a prerelease.
-fn is_within(range: &Constraints, tag: &str) -> bool {
-    let Ok(version) = Version::parse(tag) else {
-        return false;
-    };
-    let plain = || version.set_prerelease("").ok();
-    range.check(&version) || plain().is_some_and(|plain| range.check(&plain))
 }
 
 /// Where a Pod is.
@@ -420,6 +435,23 @@ fn split(reference: &str) -> (&str, &str, &str) {
         Some((name, tag)) if !tag.contains('/') => (name, tag, digest),
         _ => (rest, if digest.is_empty() { "latest" } else { "" }, digest),
     }
+}
+
+/// Which object `Deployment/web` is.
+fn workload_id(namespace: &str, workload: &str) -> Option<ObjectId> {
+    let (kind, name) = workload.split_once('/')?;
+    let group = match kind {
+        "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet" => "apps",
+        "Job" | "CronJob" => "batch",
+        "Pod" => "",
+        _ => return None,
+    };
+    Some(ObjectId {
+        group: group.to_owned(),
+        kind: kind.to_owned(),
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+    })
 }
 
 /// The workload that created a Pod. The name of a ReplicaSet is that of its Deployment, followed by the hash of the template.
@@ -508,6 +540,15 @@ mod tests {
             ("Deployment/web", "registry.example.com:5000/team/web")
         );
         assert_eq!(old.clusters, BTreeSet::from(["here".to_owned()]));
+        let question = Question::read(&Parameters {
+            image: "web".to_owned(),
+            version: "<1.4.2".to_owned(),
+            ..Parameters::default()
+        });
+        let question = question.unwrap();
+        let workloads = running.workloads(&question, &running.places(&question));
+        let ids: Vec<String> = workloads.iter().map(|(_, id)| id.inventory_id()).collect();
+        assert_eq!(ids, ["shop_web_apps_Deployment"]);
         assert_eq!(
             tags(&ask(&running, |p| p.version = "<1.4.2".into())),
             ["v0.9", "1.4.1-alpine"]
