@@ -9,5 +9,6 @@ mod rights;
 mod running;
 mod sign_in;
 mod streams;
+mod tables;
 mod ui;
 mod world;

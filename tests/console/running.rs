@@ -9,7 +9,7 @@ use testkit::objects::apply;
 use crate::world::{Scene, play};
 
 /// A Deployment whose Pods the control plane makes and says to be running.
-async fn deployment(scene: &Scene, namespace: &str, name: &str, image: &str) -> Result<()> {
+pub async fn deployment(scene: &Scene, namespace: &str, name: &str, image: &str) -> Result<()> {
     let labels = json!({"app": name});
     let object = json!({
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": namespace},

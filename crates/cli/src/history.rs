@@ -8,6 +8,7 @@ use delivery_graph::object::short_revision;
 use fleet::csv::csv;
 use futures::future::join_all;
 use jiff::Timestamp;
+use ledger::delivery::Delivery;
 use ledger::fold::{Change, fold};
 use ledger::{read, window};
 use serde_json::{Value, json};
@@ -20,27 +21,6 @@ use crate::console::{Console, ConsoleFlags};
 const HERE: &str = "local";
 /// Rows of a page.
 const PAGE: usize = 500;
-/// Columns of the CSV.
-const FIELDS: [&str; 18] = [
-    "ended",
-    "began",
-    "cluster",
-    "kind",
-    "namespace",
-    "name",
-    "outcome",
-    "reason",
-    "trigger",
-    "revision",
-    "origin",
-    "author",
-    "subject",
-    "committed",
-    "seen",
-    "attempts",
-    "source",
-    "message",
-];
 
 /// Command line of `history`.
 #[derive(Debug, Args)]
@@ -130,7 +110,7 @@ pub(crate) fn run(flags: &Flags, report_line: impl Fn(&str)) -> Result<(), Failu
     match flags.output {
         Format::Json => print(&output::document(&Value::Array(rows), Output::Json)?),
         Format::Jsonl => print(&rows.iter().map(|row| format!("{row}\n")).collect::<String>()),
-        Format::Csv => print(&csv(&FIELDS, &rows)),
+        Format::Csv => print(&csv(Delivery::COLUMNS, &rows)),
         Format::Table if rows.is_empty() => {
             report_line("nothing found");
             Ok(())

@@ -5,6 +5,7 @@
 //! cluster end as [`Failure::exit_code`] says.
 
 mod build;
+mod charts;
 mod check;
 mod cluster;
 mod completion;
@@ -72,6 +73,8 @@ enum Command {
     Query(Box<query::Flags>),
     /// Find which images run where, by name, range of versions or digest.
     Where(Box<running::Flags>),
+    /// List which versions of which charts are released.
+    Charts(Box<charts::Flags>),
     /// Show what was delivered, when, and how it went.
     History(Box<history::Flags>),
     /// Serve the console on this machine, for you alone, and show links to it.
@@ -147,6 +150,7 @@ fn main() -> ExitCode {
         Command::Get(flags) => end(get::run(&flags, report_line)),
         Command::Query(flags) => end(query::run(&flags, report_line)),
         Command::Where(flags) => end(running::run(&flags, report_line)),
+        Command::Charts(flags) => end(charts::run(&flags, report_line)),
         Command::History(flags) => end(history::run(&flags, report_line)),
         Command::Ui(flags) => end(ui::run(&flags, report_line)),
         Command::Dora(flags) => end(dora::run(&flags, report_line)),

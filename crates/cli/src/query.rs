@@ -1,37 +1,28 @@
 //! `windlass query`: what is delivered where, asked of a cluster or of a console, with the same words and the same answer.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use delivery_graph::kind;
 use delivery_graph::object::short_revision;
+use delivery_graph::{kind, object};
 use fleet::csv::csv;
-use fleet::query::{Parameters, Query};
+use fleet::query::{Parameters, Query, of_repository};
 use fleet::row::{Key, Row};
+use fleet::running::Question;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
 use crate::cluster::output::{self, Cell, Colours, Tone};
 use crate::cluster::{self, Cluster, ClusterFlags, Failure, Output, print};
 use crate::console::{Console, ConsoleFlags};
+use crate::running;
 
 /// Name of the cluster that is asked without a console.
 const HERE: &str = "local";
 /// Rows of a page; all pages are read.
 const PAGE: usize = 500;
-/// Columns of the CSV, and fields of the JSON.
-const FIELDS: [&str; 9] = [
-    "cluster",
-    "kind",
-    "namespace",
-    "name",
-    "status",
-    "revision",
-    "source",
-    "since",
-    "message",
-];
 
 /// Command line of `query`.
 #[derive(Debug, Args)]
@@ -65,6 +56,26 @@ pub(crate) struct Flags {
     /// Beginning of the revision, or of its commit or digest
     #[arg(long, default_value = "", value_name = "TEXT", hide_default_value = true)]
     revision: String,
+
+    /// Name of the chart that is delivered
+    #[arg(long, default_value = "", value_name = "CHART", hide_default_value = true)]
+    chart: String,
+
+    /// Range that the version of the chart or the revision is in: '<1.4.2'
+    #[arg(long, default_value = "", value_name = "RANGE", hide_default_value = true)]
+    version: String,
+
+    /// Address of the source that it is made of, or the end of it: team/app
+    #[arg(long, default_value = "", value_name = "URL", hide_default_value = true)]
+    repository: String,
+
+    /// Image that its workloads run, without tag, or the end of its name
+    #[arg(long, default_value = "", value_name = "IMAGE", hide_default_value = true)]
+    image: String,
+
+    /// What applied it: Kustomization/NAMESPACE/NAME
+    #[arg(long, default_value = "", value_name = "OBJECT", hide_default_value = true)]
+    owner: String,
 
     /// Text in the name, the message or the revision
     #[arg(long, default_value = "", value_name = "TEXT", hide_default_value = true)]
@@ -109,21 +120,32 @@ enum Format {
     Csv,
 }
 
+impl Flags {
+    fn parameters(&self) -> Parameters {
+        Parameters {
+            kind: self.kinds.clone(),
+            cluster: self.clusters.clone(),
+            namespace: self.namespace.clone(),
+            status: self.status.clone(),
+            label: self.label.clone(),
+            source: self.source.clone(),
+            revision: self.revision.clone(),
+            chart: self.chart.clone(),
+            version: self.version.clone(),
+            repository: self.repository.clone(),
+            image: self.image.clone(),
+            owner: self.owner.clone(),
+            text: self.text.clone(),
+            filter: self.filter.clone(),
+            limit: Some(PAGE),
+            after: String::new(),
+        }
+    }
+}
+
 /// Asks, and prints. `report_line` is for what cannot be listed.
 pub(crate) fn run(flags: &Flags, report_line: impl Fn(&str)) -> Result<(), Failure> {
-    let parameters = Parameters {
-        kind: flags.kinds.clone(),
-        cluster: flags.clusters.clone(),
-        namespace: flags.namespace.clone(),
-        status: flags.status.clone(),
-        label: flags.label.clone(),
-        source: flags.source.clone(),
-        revision: flags.revision.clone(),
-        text: flags.text.clone(),
-        filter: flags.filter.clone(),
-        limit: Some(PAGE),
-        after: String::new(),
-    };
+    let parameters = flags.parameters();
     // What is wrong with it is said before anyone is asked.
     Query::read(&parameters).map_err(|error| Failure::Usage(error.to_string()))?;
     let rows = match flags.console.is_given() {
@@ -141,7 +163,7 @@ pub(crate) fn run(flags: &Flags, report_line: impl Fn(&str)) -> Result<(), Failu
     };
     match flags.output {
         Format::Json => print(&output::document(&Value::Array(rows), Output::Json)?),
-        Format::Csv => print(&csv(&FIELDS, &rows)),
+        Format::Csv => print(&csv(Row::COLUMNS, &rows)),
         Format::Table if rows.is_empty() => {
             report_line("nothing found");
             Ok(())
@@ -156,31 +178,65 @@ async fn of_cluster(
     parameters: &Parameters,
     report_line: &impl Fn(&str),
 ) -> Result<Vec<Value>, Failure> {
+    let rows = rows(cluster, parameters, report_line).await?;
+    Ok(rows.into_iter().map(|(_, row)| json!(row)).collect())
+}
+
+/// The rows of a cluster that are an answer.
+pub(crate) async fn rows(
+    cluster: &Cluster,
+    parameters: &Parameters,
+    report_line: &impl Fn(&str),
+) -> Result<Vec<(Key, Arc<Row>)>, Failure> {
     let usage = |error: fleet::query::Error| Failure::Usage(error.to_string());
     let query = Query::read(parameters).map_err(usage)?;
+    let workloads = match query.image() {
+        Some(image) => {
+            let wrong = |error: fleet::running::Error| Failure::Usage(error.to_string());
+            let question = Question::of_image(image).map_err(wrong)?;
+            let running = running::pods(cluster).await?;
+            Some(running.workloads(&question, &running.places(&question)))
+        }
+        None => None,
+    };
+    let runs_it = |object: &Value| {
+        workloads
+            .as_ref()
+            .is_none_or(|found| found.iter().any(|(_, id)| object::has_applied(object, id)))
+    };
     let name: Arc<str> = HERE.into();
-    let kinds = kind::ALL.iter().filter(|kind| query.concerns_kind(kind));
+    // What an object is made of may be of another kind.
+    let kinds = kind::ALL
+        .iter()
+        .filter(|kind| query.repository().is_some() || query.concerns_kind(kind));
     let lists = kinds.map(async |kind| (kind, cluster.list(kind, None, None).await));
     let mut rows: Vec<(Key, Arc<Row>)> = Vec::new();
+    let mut that_run: HashSet<Key> = HashSet::new();
     for (kind, list) in join_all(lists).await {
         match list {
-            Ok(list) => rows.extend(list.unwrap_or_default().iter().map(|object| {
-                let (namespace, own) = (
-                    delivery_graph::object::namespace(object),
-                    delivery_graph::object::name(object),
-                );
-                let key = Key::new(&name, kind, namespace, own);
-                (key, Arc::new(Row::new(&name, kind, object)))
-            })),
+            Ok(list) => {
+                for object in list.unwrap_or_default() {
+                    let key = Key::new(&name, kind, object::namespace(&object), object::name(&object));
+                    if runs_it(&object) {
+                        that_run.insert(key.clone());
+                    }
+                    rows.push((key, Arc::new(Row::new(&name, kind, &object))));
+                }
+            }
             Err(error) => report_line(&error.to_string()),
         }
     }
     rows.sort_by(|(a, _), (b, _)| a.cmp(b));
-    let found = query.matching(rows).map_err(usage)?;
-    Ok(found.into_iter().map(|(_, row)| json!(row)).collect())
+    if let Some(repository) = query.repository() {
+        let made_of_it = of_repository(&rows, repository);
+        rows.retain(|(key, _)| made_of_it.contains(key));
+    }
+    rows.retain(|(key, _)| that_run.contains(key));
+    query.matching(rows).map_err(usage)
 }
 
-fn pairs(parameters: &Parameters) -> Vec<(&'static str, String)> {
+/// The parameters, as a console takes them.
+pub(crate) fn pairs(parameters: &Parameters) -> Vec<(&'static str, String)> {
     let Parameters {
         kind,
         cluster,
@@ -189,6 +245,11 @@ fn pairs(parameters: &Parameters) -> Vec<(&'static str, String)> {
         label,
         source,
         revision,
+        chart,
+        version,
+        repository,
+        image,
+        owner,
         text,
         filter,
         limit,
@@ -202,6 +263,11 @@ fn pairs(parameters: &Parameters) -> Vec<(&'static str, String)> {
         ("label", label),
         ("source", source),
         ("revision", revision),
+        ("chart", chart),
+        ("version", version),
+        ("repository", repository),
+        ("image", image),
+        ("owner", owner),
         ("text", text),
         ("filter", filter),
         ("after", after),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use fleet::csv::csv;
-use fleet::running::{Parameters, Question, Running};
+use fleet::running::{Found, Parameters, Question, Running};
 use futures::TryStreamExt as _;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
@@ -21,17 +21,6 @@ use crate::console::{Console, ConsoleFlags};
 const HERE: &str = "local";
 /// Rows of a page; all pages are read.
 const PAGE: usize = 1000;
-/// Columns of the CSV.
-const FIELDS: [&str; 8] = [
-    "image",
-    "tag",
-    "digest",
-    "cluster",
-    "namespace",
-    "workload",
-    "pods",
-    "ready",
-];
 
 /// Command line of `where`.
 #[derive(Debug, Args)]
@@ -121,7 +110,7 @@ pub(crate) fn run(flags: &Flags, report_line: impl Fn(&str)) -> Result<(), Failu
     };
     match flags.output {
         Format::Json => print(&output::document(&Value::Array(rows), Output::Json)?),
-        Format::Csv => print(&csv(&FIELDS, &rows)),
+        Format::Csv => print(&csv(Found::COLUMNS, &rows)),
         Format::Table if rows.is_empty() => {
             report_line("nothing found");
             Ok(())
@@ -130,7 +119,8 @@ pub(crate) fn run(flags: &Flags, report_line: impl Fn(&str)) -> Result<(), Failu
     }
 }
 
-async fn of_cluster(cluster: &Cluster, parameters: &Parameters) -> Result<Vec<Value>, Failure> {
+/// What the Pods of a cluster run.
+pub(crate) async fn pods(cluster: &Cluster) -> Result<Running, Failure> {
     let running = Running::default();
     let here: Arc<str> = HERE.into();
     let pods: Api<Pod> = Api::all(cluster.client());
@@ -147,6 +137,11 @@ async fn of_cluster(cluster: &Cluster, parameters: &Parameters) -> Result<Vec<Va
             _ => {}
         }
     }
+    Ok(running)
+}
+
+async fn of_cluster(cluster: &Cluster, parameters: &Parameters) -> Result<Vec<Value>, Failure> {
+    let running = pods(cluster).await?;
     let mut parameters = parameters.clone();
     let mut rows = Vec::new();
     loop {

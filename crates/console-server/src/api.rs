@@ -1,6 +1,7 @@
 //! The API: `/api/v1`, and the way in: `/oauth2`.
 
 mod actions;
+mod charts;
 mod clusters;
 mod deliveries;
 pub mod description;
@@ -8,6 +9,7 @@ mod object;
 mod objects;
 mod running;
 mod session;
+mod shape;
 mod stream;
 
 use axum::Router;
@@ -27,6 +29,7 @@ use crate::serve::Console;
 pub fn routes(console: Console) -> Router {
     Router::new()
         .route("/api/v1/actions", get(actions::list).post(actions::act))
+        .route("/api/v1/charts", get(charts::list))
         .route("/api/v1/clusters", get(clusters::list))
         .route("/api/v1/deliveries", get(deliveries::list))
         .route("/api/v1/dora", get(deliveries::dora))
@@ -61,6 +64,7 @@ pub fn routes(console: Console) -> Router {
                 "there is no such path; see /api/v1/openapi.json",
             )
         })
+        .layer(middleware::from_fn(shape::shape))
         .layer(DefaultBodyLimit::max(actions::MAX_BODY))
         .layer(middleware::from_fn(private))
         .layer(middleware::from_fn_with_state(

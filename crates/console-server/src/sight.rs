@@ -1,7 +1,7 @@
 //! What a caller sees: rows and objects that they could `get` by the cluster's own rules. Everything that is answered comes
 //! through here.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use access_review::{Caller, Target};
@@ -9,7 +9,9 @@ use delivery_graph::kind::{self, Kind};
 use delivery_graph::walk::Lookup;
 use delivery_graph::{DELIVERERS, Objects, object};
 use fleet::picture::Known;
+use fleet::query::{Query, of_repository};
 use fleet::row::{Key, Row};
+use fleet::running::Question;
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, try_join_all};
 use ledger::store::Scope;
@@ -187,6 +189,53 @@ impl Sight {
                 Ok(Answer::Silent)
             }
         }
+    }
+
+    /// The objects that a query can be about because of what only others tell: rows of their sources, Pods of their workloads, as far
+    /// as the caller may get these. None if it does not ask for that.
+    pub async fn joined(&self, query: &Query) -> Result<Option<HashSet<Key>>, Problem> {
+        let mut joined: Option<HashSet<Key>> = None;
+        if let Some(repository) = query.repository() {
+            let (_, rows) = self.console.picture.rows();
+            joined = Some(of_repository(&self.cut(rows).await?, repository));
+        }
+        if let Some(image) = query.image() {
+            let found = self.that_run(image, query).await?;
+            joined = Some(match joined {
+                Some(before) => before.intersection(&found).cloned().collect(),
+                None => found,
+            });
+        }
+        Ok(joined)
+    }
+
+    /// Those that applied the workloads of an image.
+    async fn that_run(&self, image: &str, query: &Query) -> Result<HashSet<Key>, Problem> {
+        let question = Question::of_image(image)?;
+        let running = &self.console.running;
+        let mut places = running.places(&question);
+        places.retain(|(cluster, _)| query.concerns_cluster(cluster));
+        let places = self.cut_places(places).await?;
+        let mut of_clusters: BTreeMap<Arc<str>, Vec<ObjectId>> = BTreeMap::new();
+        for (cluster, id) in running.workloads(&question, &places) {
+            of_clusters.entry(cluster).or_default().push(id);
+        }
+        let picture = &self.console.picture;
+        let mut found = HashSet::new();
+        for (cluster, ids) in of_clusters {
+            for key in picture.may_have_applied_any(&cluster, &ids) {
+                if self.may_get(&key).await? != Answer::Yes {
+                    continue;
+                }
+                let Known::Whole(deliverer) = picture.object(&key) else {
+                    continue;
+                };
+                if ids.iter().any(|id| object::has_applied(&deliverer, id)) {
+                    found.insert(key);
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// The way through one cluster, for the graph of delivery.

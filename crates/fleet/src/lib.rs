@@ -7,10 +7,12 @@
 //! | [`watch`] | the watches of a cluster that fill it |
 //! | [`running`] | which images run where |
 //! | [`query`] | filters, pages and counts of rows |
+//! | [`charts`] | which charts are released where |
 //! | [`csv`] | rows as CSV |
 //!
 //! Nothing here knows who asks: whoever answers a caller cuts rows to what they may see, before a query counts them.
 
+pub mod charts;
 pub mod csv;
 pub mod picture;
 pub mod query;

@@ -397,6 +397,17 @@ impl Picture {
         found.map(|(key, _)| key.clone()).collect()
     }
 
+    /// Those in a cluster that may have applied any of some objects: all who have, and hardly anyone else.
+    pub fn may_have_applied_any(&self, cluster: &Arc<str>, ids: &[ObjectId]) -> Vec<Key> {
+        let state = self.read();
+        let hashes: HashSet<u32> = ids.iter().map(|id| state.hash(&id.inventory_id())).collect();
+        let entries = state.entries.iter();
+        let found = entries.filter(|(key, entry)| {
+            key.cluster == *cluster && entry.applied.iter().any(|hash| hashes.contains(hash))
+        });
+        found.map(|(key, _)| key.clone()).collect()
+    }
+
     /// Notifies of each new change number. Ask [`changes_since`](Self::changes_since) what changed.
     pub fn subscribe(&self) -> watch::Receiver<u64> {
         self.last.subscribe()
@@ -667,6 +678,9 @@ mod tests {
         assert_eq!(found(&here), [""; 0]);
         put("apps", &["shop_a__ConfigMap", "shop_web_apps_Deployment"]);
         assert_eq!((found(&here), found(&there)), (vec!["apps".to_owned()], vec![]));
+        let both = [ObjectId::default(), web.clone()];
+        assert_eq!(picture.may_have_applied_any(&here, &both).len(), 1);
+        assert_eq!(picture.may_have_applied_any(&here, &both[..1]), []);
         put("apps", &["shop_a__ConfigMap"]);
         assert_eq!(found(&here), [""; 0]);
     }

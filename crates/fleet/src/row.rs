@@ -196,6 +196,25 @@ impl fmt::Debug for Kept {
 }
 
 impl Row {
+    /// Columns of a table.
+    pub const COLUMNS: &[&str] = &[
+        "cluster",
+        "kind",
+        "namespace",
+        "name",
+        "status",
+        "reason",
+        "revision",
+        "source",
+        "repository",
+        "chart",
+        "version",
+        "appVersion",
+        "owner",
+        "since",
+        "message",
+    ];
+
     /// The row of an object of a kind of Flux.
     pub fn new(cluster: &Arc<str>, kind: &'static Kind, object: &Value) -> Self {
         let node = tree::node(None, object::id(object), "", Some(object));

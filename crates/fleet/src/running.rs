@@ -116,6 +116,20 @@ pub struct Found {
     pub ready: usize,
 }
 
+impl Found {
+    /// Columns of a table.
+    pub const COLUMNS: &[&str] = &[
+        "image",
+        "tag",
+        "digest",
+        "cluster",
+        "namespace",
+        "workload",
+        "pods",
+        "ready",
+    ];
+}
+
 /// A page of images.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Page {
@@ -350,6 +364,17 @@ impl Question {
             namespaces: words(&parameters.namespace),
             limit,
             after: parameters.after.clone(),
+        })
+    }
+
+    /// About an image in all places.
+    ///
+    /// # Errors
+    /// When its name is too long.
+    pub fn of_image(image: &str) -> Result<Self, Error> {
+        Self::read(&Parameters {
+            image: image.to_owned(),
+            ..Parameters::default()
         })
     }
 

@@ -64,3 +64,19 @@ pub struct Action {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
 }
+
+impl Action {
+    /// Columns of a table.
+    pub const COLUMNS: &[&str] = &[
+        "began",
+        "verb",
+        "cluster",
+        "kind",
+        "namespace",
+        "name",
+        "username",
+        "reason",
+        "end",
+        "message",
+    ];
+}

@@ -135,3 +135,27 @@ pub struct Delivery {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
 }
+
+impl Delivery {
+    /// Columns of a table.
+    pub const COLUMNS: &[&str] = &[
+        "ended",
+        "began",
+        "cluster",
+        "kind",
+        "namespace",
+        "name",
+        "outcome",
+        "reason",
+        "trigger",
+        "revision",
+        "origin",
+        "author",
+        "subject",
+        "committed",
+        "seen",
+        "attempts",
+        "source",
+        "message",
+    ];
+}

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::deliveries::{self, Parameters};
+use super::shape::Form;
 use crate::actions::{self, Acted, Error, Mode, Options, Subject, Verb};
 use crate::caller::Signed;
 use crate::problem::Problem;
@@ -184,7 +185,7 @@ pub async fn verbs(
     get,
     path = "/api/v1/actions",
     tag = "actions",
-    params(Parameters),
+    params(Parameters, Form),
     responses(
         (status = 200, description = "A page; outcome, revision and by are passed over", body = Actions),
         (status = 400, description = "A parameter that cannot be used", body = Problem),

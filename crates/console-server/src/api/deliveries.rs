@@ -15,6 +15,7 @@ use ledger::window;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use super::shape::Form;
 use crate::caller::Signed;
 use crate::problem::Problem;
 use crate::serve::Console;
@@ -87,7 +88,7 @@ pub struct Told {
     get,
     path = "/api/v1/deliveries",
     tag = "ledger",
-    params(Parameters),
+    params(Parameters, Form),
     responses(
         (status = 200, description = "A page", body = Deliveries),
         (status = 400, description = "A parameter that cannot be used", body = Problem),

@@ -8,7 +8,7 @@ use utoipa::OpenApi;
 use utoipa::openapi::OpenApi as Document;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 
-use super::{actions, clusters, deliveries, object, objects, running, session, stream};
+use super::{actions, charts, clusters, deliveries, object, objects, running, session, stream};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -25,6 +25,7 @@ use super::{actions, clusters, deliveries, object, objects, running, session, st
         object::tree,
         object::why,
         running::list,
+        charts::list,
         deliveries::list,
         deliveries::dora,
         session::me,

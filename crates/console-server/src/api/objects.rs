@@ -1,11 +1,15 @@
 //! `/api/v1/objects`: lists.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::Query as Parsed;
 use axum::extract::rejection::QueryRejection;
 use axum::http::StatusCode;
 use fleet::query::{Page, Parameters, Query};
+use fleet::row::{Key, Row};
 
+use super::shape::Form;
 use crate::caller::Signed;
 use crate::problem::Problem;
 use crate::sight::Sight;
@@ -17,7 +21,7 @@ use crate::sight::Sight;
     get,
     path = "/api/v1/objects",
     tag = "objects",
-    params(Parameters),
+    params(Parameters, Form),
     responses(
         (status = 200, description = "A page", body = Page),
         (status = 400, description = "A parameter that cannot be used", body = Problem),
@@ -40,10 +44,25 @@ pub(super) fn read(parameters: Result<Parsed<Parameters>, QueryRejection>) -> Re
 }
 
 async fn page(sight: &Sight, query: Query) -> Result<Page, Problem> {
-    let (change, mut rows) = sight.console.picture.rows();
-    rows.retain(|(_, row)| query.may_match(row));
-    let rows = sight.cut(rows).await?;
+    let (change, rows) = wanted(sight, &query).await?;
     let silent = sight.silent(|cluster| query.concerns_cluster(cluster)).await?;
+    blocking(sight, move || Ok(query.page(change, rows, silent)?)).await
+}
+
+/// The rows that may be an answer and that the caller may get, and the number of the last change that they have.
+pub(super) async fn wanted(sight: &Sight, query: &Query) -> Result<(u64, Vec<(Key, Arc<Row>)>), Problem> {
+    let joined = sight.joined(query).await?;
+    let (change, mut rows) = sight.console.picture.rows();
+    let is_joined = |key: &Key| joined.as_ref().is_none_or(|joined| joined.contains(key));
+    rows.retain(|(key, row)| query.may_match(row) && is_joined(key));
+    Ok((change, sight.cut(rows).await?))
+}
+
+/// Does what takes processor time, when it is its turn: others must not wait for it.
+pub(super) async fn blocking<T: Send + 'static>(
+    sight: &Sight,
+    work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
     let closed = |_| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the console is ending");
     let turn = sight
         .console
@@ -52,11 +71,10 @@ async fn page(sight: &Sight, query: Query) -> Result<Page, Problem> {
         .acquire_owned()
         .await
         .map_err(closed)?;
-    let asking = tokio::task::spawn_blocking(move || {
+    let working = tokio::task::spawn_blocking(move || {
         let _turn = turn;
-        query.page(change, rows, silent)
+        work()
     });
-    let page = asking.await;
     let lost = |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the query was lost");
-    Ok(page.map_err(lost)??)
+    working.await.map_err(lost)?
 }

@@ -6,6 +6,8 @@ use axum::extract::rejection::QueryRejection;
 use axum::http::StatusCode;
 use fleet::running::{Page, Parameters, Question};
 
+use super::objects::blocking;
+use super::shape::Form;
 use crate::caller::Signed;
 use crate::problem::Problem;
 
@@ -14,7 +16,7 @@ use crate::problem::Problem;
     get,
     path = "/api/v1/where",
     tag = "images",
-    params(Parameters),
+    params(Parameters, Form),
     responses(
         (status = 200, description = "A page", body = Page),
         (status = 400, description = "A parameter that cannot be used", body = Problem),
@@ -29,31 +31,22 @@ pub async fn list(
     let Parsed(parameters) =
         parameters.map_err(|error| Problem::new(StatusCode::BAD_REQUEST, error.body_text()))?;
     let question = Question::read(&parameters)?;
-    let console = &signed.sight.console;
-    let closed = |_| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the console is ending");
-    let turn = console.queries.clone().acquire_owned().await.map_err(closed)?;
+    let sight = &signed.sight;
+    let console = &sight.console;
     let running = console.running.clone();
-    let lost = |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the query was lost");
-    let (places, question) = tokio::task::spawn_blocking(move || (running.places(&question), question))
-        .await
-        .map_err(lost)?;
-    drop(turn);
-    let seen = signed.sight.cut_places(places).await?;
-    let silent = signed
-        .sight
-        .silent(|cluster| question.is_in_cluster(cluster))
-        .await?;
+    let looking = blocking(sight, move || Ok((running.places(&question), question)));
+    let (places, question) = looking.await?;
+    let seen = sight.cut_places(places).await?;
+    let silent = sight.silent(|cluster| question.is_in_cluster(cluster)).await?;
     let all = console.picture.clusters().into_iter().map(|cluster| cluster.name);
     let mut unknown = console.running.unknown(&question, all);
     unknown.extend(silent.into_iter().map(|cluster| cluster.to_string()));
-    let turn = console.queries.clone().acquire_owned().await.map_err(closed)?;
     let running = console.running.clone();
-    let finding = tokio::task::spawn_blocking(move || {
-        let _turn = turn;
-        Page {
+    let finding = blocking(sight, move || {
+        Ok(Page {
             unknown,
             ..running.find(&question, &seen)
-        }
+        })
     });
-    finding.await.map(Json).map_err(lost)
+    finding.await.map(Json)
 }

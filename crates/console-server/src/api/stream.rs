@@ -22,7 +22,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::watch::Receiver;
 use utoipa::{IntoParams, ToSchema};
 
-use super::objects::read;
+use super::objects::{blocking, read};
 use crate::caller::Signed;
 use crate::problem::Problem;
 use crate::sight::Answer;
@@ -225,34 +225,23 @@ impl Follower {
             }
         }
         let query = self.query.clone();
+        let joined = self.signed.sight.joined(&query).await?;
         if !query.is_costly() {
-            return sorted(&query, seen);
+            return sorted(&query, joined.as_ref(), seen);
         }
-        // An expression may take its time, which others must not wait for.
-        let closed = |_| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the console is ending");
-        let turn = self
-            .signed
-            .sight
-            .console
-            .queries
-            .clone()
-            .acquire_owned()
-            .await
-            .map_err(closed)?;
-        let sorting = tokio::task::spawn_blocking(move || {
-            let _turn = turn;
-            sorted(&query, seen)
-        });
-        let lost = |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the query was lost");
-        sorting.await.map_err(lost)?
+        blocking(&self.signed.sight, move || sorted(&query, joined.as_ref(), seen)).await
     }
 }
 
 /// Rows that are an answer, and keys of those that are none.
-fn sorted(query: &Query, rows: Vec<(Key, Option<Arc<Row>>)>) -> Result<Rows, Problem> {
-    let there = rows
-        .iter()
-        .filter_map(|(key, row)| Some((key.clone(), row.clone()?)));
+fn sorted(
+    query: &Query,
+    joined: Option<&HashSet<Key>>,
+    rows: Vec<(Key, Option<Arc<Row>>)>,
+) -> Result<Rows, Problem> {
+    let is_joined = |key: &Key| joined.is_none_or(|joined| joined.contains(key));
+    let there = rows.iter().filter(|(key, _)| is_joined(key));
+    let there = there.filter_map(|(key, row)| Some((key.clone(), row.clone()?)));
     let matching = query.matching(there.collect())?;
     let keys: HashSet<&Key> = matching.iter().map(|(key, _)| key).collect();
     let others = rows.iter().filter(|(key, _)| !keys.contains(key));
