@@ -55,6 +55,7 @@ const VALUES: [&[&str]; 11] = [
         "console.clustersNamespace=clusters",
         "console.signInSecret=people",
         "console.actions=fine-grained",
+        "console.mcp=true",
         "console.extraEnv[0].name=A",
         "console.extraEnv[0].value=b",
         "networkPolicy.consoleFrom.matchLabels.ingress=yes",

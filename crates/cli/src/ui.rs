@@ -118,6 +118,7 @@ async fn serve(flags: &Flags, report_line: fn(&str)) -> Result<(), Failure> {
         actions: if flags.read_only { Mode::None } else { Mode::Own },
         watch_pods: true,
         reach: reach(home.namespaces),
+        mcp: false,
     };
     let server = Server::new(settings, &Metrics::new(), ending.clone());
     let others = places.map(|place| {

@@ -50,6 +50,10 @@ pub fn routes(console: Console) -> Router {
             get(object::why),
         )
         .route(
+            "/api/v1/objects/{cluster}/{kind}/{namespace}/{name}/trace",
+            get(object::trace),
+        )
+        .route(
             "/api/v1/objects/{cluster}/{kind}/{namespace}/{name}/verbs",
             get(actions::verbs),
         )

@@ -9,6 +9,7 @@ pub mod clusters;
 mod actions;
 mod api;
 mod caller;
+mod mcp;
 mod metrics;
 mod problem;
 mod recorder;

@@ -26,6 +26,7 @@ use crate::access::Access;
 use crate::actions::Mode;
 use crate::api;
 use crate::clusters::{Clusters, Hand, Shown};
+use crate::mcp;
 use crate::metrics::Meters;
 use crate::recorder;
 
@@ -95,6 +96,8 @@ pub struct Settings {
     pub watch_pods: bool,
     /// How much of the first cluster is watched.
     pub reach: Reach,
+    /// Whether language models may ask, by the Model Context Protocol.
+    pub mcp: bool,
 }
 
 /// A server that can be started.
@@ -102,6 +105,7 @@ pub struct Server {
     console: Console,
     shown: Shown,
     reach: Reach,
+    mcp: bool,
     retention: SignedDuration,
 }
 
@@ -143,6 +147,7 @@ impl Server {
             console,
             shown,
             reach: settings.reach,
+            mcp: settings.mcp,
             retention: retention.unwrap_or_default(),
         }
     }
@@ -164,8 +169,11 @@ impl Server {
         complete: impl FnOnce(),
     ) -> anyhow::Result<()> {
         let console = &self.console;
-        let routes = api::routes(console.clone());
         let ending = console.ending.clone();
+        let mut routes = api::routes(console.clone());
+        if self.mcp {
+            routes = mcp::beside(routes, console.clone(), ending.clone());
+        }
         let serving = http_connections::serve(listener, CONNECTIONS, ending, move |request, peer, _place| {
             let mut request = request.map(Body::new);
             request.extensions_mut().insert(ConnectInfo(peer));

@@ -56,6 +56,9 @@ pub struct Flags {
     /// the callers, whom the console impersonates, and who need the verb and patch.
     #[arg(long, default_value = "none", value_name = "MODE")]
     pub actions: Mode,
+    /// Whether language models may ask, by the Model Context Protocol at /mcp, with the rights of a Kubernetes token. They only read.
+    #[arg(long)]
+    pub mcp: bool,
     /// Print the OpenAPI description and exit.
     #[arg(long)]
     pub openapi: bool,

@@ -57,6 +57,7 @@ async fn serve(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         actions: flags.actions,
         watch_pods: flags.watch_pods,
         reach: Reach::default(),
+        mcp: flags.mcp,
     };
     let listener = TcpListener::bind(flags.api_addr).await;
     let listener = listener.with_context(|| format!("failed to listen at {}", flags.api_addr))?;

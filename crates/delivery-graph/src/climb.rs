@@ -39,6 +39,17 @@ pub async fn climb(objects: &dyn Objects, object: &Value) -> Finding {
     step(objects, "object", object, &mut seen).await
 }
 
+/// Climbs from an object that cannot be read, by the inventory that has it. None if none does, or none that may be read.
+pub async fn climb_by_inventory(objects: &dyn Objects, id: &ObjectId) -> Option<Finding> {
+    let deliverer = objects.in_an_inventory(id).await?;
+    let mut seen = BTreeSet::from([id.clone()]);
+    let mut found = unreadable(id, "object", "it is not read here; an inventory has it");
+    found
+        .because
+        .push(step(objects, APPLIED_BY, &deliverer, &mut seen).await);
+    Some(found)
+}
+
 fn step<'a>(
     objects: &'a dyn Objects,
     role: &'static str,

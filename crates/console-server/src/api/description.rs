@@ -24,6 +24,7 @@ use super::{actions, charts, clusters, deliveries, object, objects, running, ses
         object::get,
         object::tree,
         object::why,
+        object::trace,
         running::list,
         charts::list,
         deliveries::list,

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::Path;
 use axum::http::StatusCode;
-use delivery_graph::climb::climb;
+use delivery_graph::climb::{climb, climb_by_inventory};
 use delivery_graph::walk::walk_over;
 use delivery_graph::{kind, object, origin, tree};
 use fleet::picture::Known;
 use fleet::row::Key;
+use manifest::ObjectId;
 use serde_json::Value;
 
 use crate::caller::Signed;
@@ -94,6 +95,59 @@ pub async fn why(signed: Signed, named: Named) -> Result<Json<Value>, Problem> {
     found.from = origin::origin_of(&climb(&seen, &object).await);
     let lost = |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the answer cannot be written");
     serde_json::to_value(&found).map(Json).map_err(lost)
+}
+
+/// Where an object comes from: what applied it, what applied that, and so on, with sources and the commit.
+#[utoipa::path(
+    get,
+    path = "/api/v1/objects/{cluster}/{kind}/{namespace}/{name}/trace",
+    tag = "objects",
+    params(
+        ("cluster", description = "Cluster"),
+        ("kind", description = "Kind, any at all, with its group: Deployment.apps, ConfigMap; workloads without, too"),
+        ("namespace", description = "Namespace; - for objects that have none"), ("name", description = "Name"),
+    ),
+    responses(
+        (status = 200, description = "object, state, message, revision, and `because`: where it is from", body = Object),
+        (status = 401, description = "No token, or one that is not accepted", body = Problem),
+        (status = 403, description = "An object of Flux that you may not get, whether it is there or not", body = Problem),
+        (status = 404, description = "It does not exist, or no inventory that you may get has it", body = Problem),
+        (status = 503, description = "The cluster does not say what you may get", body = Problem),
+        (status = 413, description = "It is too large to be kept", body = Problem),
+    ),
+)]
+pub async fn trace(signed: Signed, named: Named) -> Result<Json<Value>, Problem> {
+    let lost = |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the answer cannot be written");
+    let Path((cluster, kind, namespace, name)) = &named;
+    let mut found = if kind::named(kind).is_some() {
+        let (key, object) = find(&signed, named).await?;
+        climb(&signed.sight.of_cluster(&key.cluster), &object).await
+    } else {
+        let id = named_anything(kind, namespace, name);
+        let seen = signed.sight.of_cluster(&cluster.as_str().into());
+        let unknown = || {
+            let message = format!("no inventory that you may get has {id} in {cluster}");
+            Problem::new(StatusCode::NOT_FOUND, message)
+        };
+        climb_by_inventory(&seen, &id).await.ok_or_else(unknown)?
+    };
+    found.from = origin::origin_of(&found);
+    serde_json::to_value(&found).map(Json).map_err(lost)
+}
+
+/// Reads `Deployment.apps`. Without a group the common workloads have theirs.
+fn named_anything(kind: &str, namespace: &str, name: &str) -> ObjectId {
+    let (kind, group) = kind.split_once('.').unwrap_or(match kind {
+        "Deployment" | "StatefulSet" | "DaemonSet" => (kind, "apps"),
+        "CronJob" | "Job" => (kind, "batch"),
+        _ => (kind, ""),
+    });
+    ObjectId {
+        group: group.to_owned(),
+        kind: kind.to_owned(),
+        namespace: if namespace == "-" { "" } else { namespace }.to_owned(),
+        name: name.to_owned(),
+    }
 }
 
 async fn find(
