@@ -13,7 +13,7 @@ use crate::world::{ANA, ANA_EVERYWHERE, CLUSTERS, Scene, kustomization, play};
 const KUSTOMIZATIONS: &str = "kustomize.toolkit.fluxcd.io/kustomizations";
 
 /// A second control plane with the kinds of Flux and a namespace.
-async fn another_cluster(namespace: &str) -> Result<ControlPlane> {
+pub async fn another_cluster(namespace: &str) -> Result<ControlPlane> {
     let cluster = ControlPlane::start(Options::api_server_only()).await?;
     install_all_crds(&cluster.client()).await?;
     let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
@@ -22,7 +22,7 @@ async fn another_cluster(namespace: &str) -> Result<ControlPlane> {
 }
 
 /// A Secret or another object that names a cluster.
-async fn name_cluster(scene: &Scene, name: &str, annotations: Value, data: Value) -> Result<()> {
+pub async fn name_cluster(scene: &Scene, name: &str, annotations: Value, data: Value) -> Result<()> {
     let secret = json!({
         "apiVersion": "v1", "kind": "Secret", "stringData": data,
         "metadata": {

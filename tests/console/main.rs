@@ -4,6 +4,7 @@ mod actions;
 mod clusters;
 mod ledger;
 mod lists;
+mod matrix;
 mod mcp;
 mod monitoring;
 mod rights;

@@ -18,6 +18,11 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 /// A user who is not of one cluster, and their token.
 pub const ANA_EVERYWHERE: &str = "ana@example.com";
 pub const ANA: &str = "token-of-ana";
+/// Two more.
+pub const BOB_EVERYWHERE: &str = "bob@example.com";
+pub const BOB: &str = "token-of-bob";
+pub const EVE_EVERYWHERE: &str = "eve@example.com";
+pub const EVE: &str = "token-of-eve";
 /// Stories tell of days that are long gone some day.
 pub const KEEP: &str = "--ledger-retention=876000h";
 /// The namespace that names further clusters.
@@ -67,7 +72,11 @@ where
 impl World {
     async fn start() -> Result<Self> {
         let options = Options {
-            users: vec![format!("{ANA},{ANA_EVERYWHERE},1,\"web\"")],
+            users: vec![
+                format!("{ANA},{ANA_EVERYWHERE},1,\"web\""),
+                format!("{BOB},{BOB_EVERYWHERE},2,\"ops\""),
+                format!("{EVE},{EVE_EVERYWHERE},3"),
+            ],
             ..Options::default()
         };
         let control_plane: &'static ControlPlane = Box::leak(Box::new(ControlPlane::start(options).await?));
