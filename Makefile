@@ -12,7 +12,7 @@ XTASK = $(TARGET)/debug/xtask
 export RUST_LIB_BACKTRACE ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build setup test attack lint audit fmt generate generate-schema record-cases record-flux-cases record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source fuzz-notify bench-chain bench-rest bench-releases bench-notify bench-images bench-console bench-ledger bench-idle images docs chaos chaos-images chaos-ledger record-takeover clean
+.PHONY: help build setup test attack lint audit fmt generate generate-schema record-cases record-flux-cases record-flux-objects record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source fuzz-notify bench-chain bench-rest bench-releases bench-notify bench-images bench-console bench-ledger bench-idle images docs chaos chaos-images chaos-ledger record-takeover clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -91,6 +91,9 @@ record-flux-cases: ## Record what Flux's own code makes of the cases in tests/ca
 
 record-takeover: ## Record what the real kustomize-controller (CONTROLLER=path), kubectl and Helm leave in a cluster
 	hack/record-takeover $(CONTROLLER)
+
+record-flux-objects: build ## Record what Flux's controllers (CONTROLLERS=folder) write into objects, into tests/cases/flux-objects
+	$(XTASK) record-flux-objects $(CONTROLLERS)
 
 record-helm-cases: ## Record what the real Helm answers to the cases in tests/cases/{go-template,helm}; CHECK=1 only compares
 	hack/record-helm-cases $(if $(CHECK),--check) $(CASE)

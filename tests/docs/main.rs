@@ -4,6 +4,7 @@
 
 #![expect(clippy::print_stdout, reason = "a test's output is shown when it fails")]
 
+mod asking;
 mod getting_started;
 mod page;
 mod readme;

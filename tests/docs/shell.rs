@@ -36,6 +36,8 @@ pub struct Shell {
     path: OsString,
     running: Vec<Process>,
     home: TempDir,
+    /// What later commands are to know: variables and functions.
+    known: String,
 }
 
 impl Shell {
@@ -67,6 +69,7 @@ impl Shell {
             path,
             running: Vec::new(),
             home,
+            known: String::new(),
         })
     }
 
@@ -88,6 +91,22 @@ impl Shell {
                 Ok(())
             }
         }
+    }
+
+    /// Runs a command that defines a variable or a function, and has later ones know it.
+    pub async fn remember(&mut self, command: &str) -> Result<()> {
+        let variable = command
+            .strip_prefix("export ")
+            .and_then(|rest| rest.split('=').next());
+        // What a variable was made of is not made again by each of them.
+        self.known += &match variable {
+            Some(name) => {
+                self.run(&format!("{command} > /dev/null; declare -p {name}"))
+                    .await?
+            }
+            None => format!("{command}\n"),
+        };
+        Ok(())
     }
 
     /// Runs a command to its end, and returns what it says. It must end with 0.
@@ -162,7 +181,14 @@ impl Shell {
     fn command(&self, command: &str) -> Command {
         let mut shell = Command::new("bash");
         shell
-            .args(["-e", "-u", "-o", "pipefail", "-c", command])
+            .args([
+                "-e",
+                "-u",
+                "-o",
+                "pipefail",
+                "-c",
+                &format!("{}{command}", self.known),
+            ])
             .current_dir(&self.folder)
             .env("PATH", &self.path)
             .env("HOME", self.home.path())

@@ -7,8 +7,8 @@
 mod at_rest;
 pub mod chain;
 pub mod console;
-mod contestant;
-mod figures;
+pub mod contestant;
+pub mod figures;
 pub mod idle;
 pub mod image;
 pub mod notify;

@@ -15,6 +15,7 @@ mod demo;
 mod generate;
 mod images;
 mod markdown;
+mod record;
 mod schema;
 mod tools;
 
@@ -61,6 +62,8 @@ enum Task {
     Generate(generate::Arguments),
     /// Check that few files import each other in a circle.
     CheckCircles,
+    /// Record what Flux's own controllers write into objects.
+    RecordFluxObjects(record::Arguments),
     /// Write what kustomize-build knows of the built-in types; needs Go and two of its modules.
     GenerateSchema(schema::Arguments),
 }
@@ -82,6 +85,7 @@ fn main() -> Result<()> {
         Task::BenchRender(arguments) => bench_render::run(&arguments),
         Task::Images(arguments) => images::run(&arguments),
         Task::Generate(arguments) => generate::run(&arguments),
+        Task::RecordFluxObjects(arguments) => record::run(&arguments),
         Task::CheckCircles => circles::run(),
         Task::GenerateSchema(arguments) => schema::run(&arguments),
     }
