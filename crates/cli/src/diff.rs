@@ -1,29 +1,16 @@
 //! `windlass diff`: what a local checkout would change on the cluster, before it is pushed.
 //!
-//! A Kustomization is built from the checkout as apply-controller does, a HelmRelease rendered as helm-controller does, and the
-//! API server is asked by dry runs, under their field managers, what would come of it. Nothing is written.
+//! The checkout is the content that `delivery-diff` compares with the cluster.
 
-mod apply;
-mod archive;
-mod built;
-mod chart;
 mod checkout;
-mod confidential;
-mod follow;
-mod keys;
-mod kustomization;
-mod release;
-mod report;
 mod show;
 mod sources;
-mod subject;
 mod unified;
-mod upgrade;
-mod world;
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use delivery_diff::{Reader, Subject, Summary, World, source_of};
 use delivery_graph::{kind, object};
 use serde_json::Value;
 
@@ -31,11 +18,8 @@ use crate::cluster::output::Colours;
 use crate::cluster::{self, Cluster, Failure, Scope, Target, print, select};
 use crate::progress::Progress;
 use checkout::Checkout;
-use report::Summary;
 use show::Form;
-use sources::{Sources, source_of};
-use subject::Subject;
-use world::World;
+use sources::Sources;
 
 /// Command line of `diff`.
 #[derive(Debug, Args)]
@@ -103,11 +87,13 @@ pub(crate) fn run(flags: &Flags) -> Result<(), Failure> {
         let root = root(flags)?;
         let named = named(&cluster, &targets).await?;
         let (sources, roots) = beginnings(flags, &cluster, named, &root).await?;
-        let checkout = Checkout::open(&root, sources.ignore.as_deref(), sources.submodules)?;
+        let checkout = Checkout::open(&root, sources)?;
         let roots = with_folder(flags, &checkout, roots)?;
-        let mut world = World::new(cluster, checkout, sources, flags.strict_substitute);
+        let mut world = World::new(Reader::new(cluster.client()), Box::new(checkout));
+        (world.strict, world.names_flags) = (flags.strict_substitute, true);
         world.charts = flags.chart.iter().cloned().collect();
-        let sections = follow::all(&mut world, roots, flags.recursive, &progress).await;
+        let told = |said: &str| progress.show(said);
+        let sections = delivery_diff::compare(&mut world, roots, flags.recursive, told).await;
         progress.clear();
         print(&show::shown(&sections, flags.output, Colours::of_terminal())?)?;
         let summary = Summary::from_sections(&sections);
@@ -201,7 +187,7 @@ async fn beginnings(
         return Ok((sources, named));
     }
     let sources = match flags.source.is_empty() {
-        true => Sources::with_addresses(cluster, &Checkout::open(root, None, false)?.remotes()).await,
+        true => Sources::with_addresses(cluster, &Checkout::open(root, Sources::default())?.remotes()).await,
         false => Sources::named(cluster, &flags.source).await?,
     };
     if sources.is_empty() {

@@ -8,12 +8,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use artifact::ignore::{IGNORE_FILE, Matcher};
+use delivery_diff::Content;
 use kustomize_build::{DirEntry, DirectoryFs, FileKind, FileSystem, FsError};
+use manifest::ObjectId;
 
+use super::sources::Sources;
 use crate::cluster::Failure;
 
 /// A checkout. Paths are relative to its root.
 pub(crate) struct Checkout {
+    /// Which sources it stands for.
+    sources: Sources,
     root: PathBuf,
     tree: DirectoryFs,
     matcher: Matcher,
@@ -22,11 +27,11 @@ pub(crate) struct Checkout {
 }
 
 impl Checkout {
-    /// Opens a folder; `ignore` are patterns as `spec.ignore` has them, and content of submodules is there if the source has it.
-    pub(crate) fn open(root: &Path, ignore: Option<&str>, submodules: bool) -> Result<Self, Failure> {
+    /// Opens a folder for sources: with what their `spec.ignore` leaves, and with submodules if they have them.
+    pub(crate) fn open(root: &Path, sources: Sources) -> Result<Self, Failure> {
         let failed = |error: io::Error| Failure::Usage(format!("{}: {error}", root.display()));
         let root = root.canonicalize().map_err(failed)?;
-        let mut matcher = Matcher::new(ignore);
+        let mut matcher = Matcher::new(sources.ignore.as_deref());
         let mut found = Vec::new();
         ignore_files(&root, "", &mut found).map_err(failed)?;
         for folder in found {
@@ -36,24 +41,17 @@ impl Checkout {
         }
         Ok(Self {
             tree: DirectoryFs::new(&root).map_err(failed)?,
-            known: in_git(&root, submodules),
+            known: in_git(&root, sources.submodules),
             matcher,
             root,
+            sources,
         })
-    }
-
-    pub(crate) fn root(&self) -> &Path {
-        &self.root
     }
 
     /// Where a folder of this machine is in the checkout; None if it is not in it.
     pub(crate) fn place_of(&self, folder: &Path) -> Option<String> {
         let real = folder.canonicalize().ok()?;
         Some(real.strip_prefix(&self.root).ok()?.to_str()?.to_owned())
-    }
-
-    pub(crate) fn has_folder(&self, path: &str) -> bool {
-        matches!(self.kind(path), Ok(Some(FileKind::Directory)))
     }
 
     /// The addresses that this is a checkout of.
@@ -80,6 +78,20 @@ pub(crate) fn root_of(folder: &Path) -> Option<PathBuf> {
     let real = folder.canonicalize().ok()?;
     let root = real.ancestors().find(|folder| folder.join(".git").exists())?;
     Some(root.to_owned())
+}
+
+impl Content for Checkout {
+    fn stands_for(&self, source: &ObjectId) -> bool {
+        self.sources.contains(source)
+    }
+
+    fn word(&self) -> &'static str {
+        "checkout"
+    }
+
+    fn place(&self) -> String {
+        self.root.display().to_string()
+    }
 }
 
 impl FileSystem for Checkout {
@@ -188,7 +200,7 @@ mod tests {
                 .filter(|name| name.ends_with("yaml"))
                 .collect()
         };
-        let without_git = Checkout::open(root, None, false).unwrap();
+        let without_git = Checkout::open(root, Sources::default()).unwrap();
         assert_eq!(names(&without_git), ["a.yaml", "out.yaml"]);
         assert_eq!(without_git.read("app/b.yaml"), Err(FsError::NotFound));
         assert!(root_of(&root.join("app")).is_none_or(|found| !found.starts_with(root)));
@@ -196,11 +208,12 @@ mod tests {
         assert!(git(root, &["init", "--quiet"]).is_some());
         let address = "https://example.com/a.git";
         assert!(git(root, &["remote", "add", "origin", address]).is_some());
-        let with_git = Checkout::open(root, None, false).unwrap();
+        let with_git = Checkout::open(root, Sources::default()).unwrap();
         assert_eq!(names(&with_git), ["a.yaml"]);
         assert_eq!(with_git.remotes(), [address]);
         assert_eq!(with_git.place_of(&root.join("app")).as_deref(), Some("app"));
-        assert!(with_git.has_folder("app") && !with_git.has_folder("gone"));
+        assert_eq!(with_git.kind("app"), Ok(Some(FileKind::Directory)));
+        assert_eq!(with_git.kind("gone"), Ok(None));
         assert_eq!(root_of(&root.join("app")), Some(root.canonicalize().unwrap()));
 
         // What another repository has inside of this one is there only if the source has it.
@@ -213,7 +226,9 @@ mod tests {
         }
         assert!(git(root, &["add", "sub"]).is_some());
         for (submodules, expected) in [(false, None), (true, Some(FileKind::File))] {
-            let checkout = Checkout::open(root, None, submodules).unwrap();
+            let mut sources = Sources::default();
+            sources.submodules = submodules;
+            let checkout = Checkout::open(root, sources).unwrap();
             assert_eq!(checkout.kind("sub/c.yaml"), Ok(expected));
         }
     }

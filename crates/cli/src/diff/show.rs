@@ -1,10 +1,10 @@
 //! How a comparison is shown: for people, as a unified diff, and for programs.
 
 use clap::ValueEnum;
+use delivery_diff::{Action, Entry, Field, Section, Summary};
 use delivery_graph::one_line;
 use serde_json::{Value, json};
 
-use super::report::{Action, Entry, Field, Section, Summary};
 use super::unified;
 use crate::cluster::output::{self, Colours, Tone};
 use crate::cluster::{Failure, Output};

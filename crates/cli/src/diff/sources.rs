@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use delivery_diff::source_of;
 use delivery_graph::kind;
 use delivery_graph::object::{self, text};
 use manifest::ObjectId;
@@ -95,17 +96,6 @@ impl Sources {
     }
 }
 
-/// The source that a Kustomization is built from, or that the chart of a HelmRelease lies in.
-pub(crate) fn source_of(object: &Value) -> Option<ObjectId> {
-    let reference = match text(object, "/kind") {
-        "Kustomization" => object.pointer("/spec/sourceRef")?,
-        _ => object.pointer("/spec/chart/spec/sourceRef")?,
-    };
-    let namespace = Some(text(reference, "/namespace")).filter(|namespace| !namespace.is_empty());
-    let namespace = namespace.unwrap_or_else(|| object::namespace(object));
-    Some(kind::exact(text(reference, "/kind"))?.id(namespace, text(reference, "/name")))
-}
-
 /// Reads `KIND/NAME` and `KIND/NAMESPACE/NAME`.
 fn parse(word: &str, namespace: &str) -> Result<ObjectId, Failure> {
     let parts: Vec<_> = word.split('/').collect();
@@ -146,7 +136,6 @@ fn address(url: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn one_repository_has_many_addresses() {
@@ -169,16 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_are_found_where_the_spec_names_them() {
-        let kustomization = json!({"kind": "Kustomization", "metadata": {"namespace": "a"},
-            "spec": {"sourceRef": {"kind": "GitRepository", "name": "app", "namespace": "b"}}});
-        assert_eq!(
-            source_of(&kustomization).unwrap().to_string(),
-            "GitRepository/b/app"
-        );
-        let release = json!({"kind": "HelmRelease", "metadata": {"namespace": "a"},
-            "spec": {"chart": {"spec": {"sourceRef": {"kind": "GitRepository", "name": "app"}}}}});
-        assert_eq!(source_of(&release).unwrap().to_string(), "GitRepository/a/app");
+    fn a_source_is_named_with_or_without_its_namespace() {
         assert_eq!(parse("git/app", "a").unwrap().to_string(), "GitRepository/a/app");
         assert_eq!(
             parse("git/b/app", "a").unwrap().to_string(),

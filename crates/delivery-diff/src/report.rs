@@ -7,56 +7,63 @@ use serde_json::Value;
 /// Findings for one Kustomization or HelmRelease.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Section {
+pub struct Section {
     /// Which it is.
-    pub(crate) object: String,
+    pub object: String,
     /// The object that applies it, if the comparison came that way.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) applied_by: Option<String>,
+    pub applied_by: Option<String>,
     /// The folder or chart that it was built from.
     #[serde(skip_serializing_if = "String::is_empty")]
-    pub(crate) from: String,
+    pub from: String,
     /// Notes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) notes: Vec<String>,
+    pub notes: Vec<String>,
     /// Why nothing could be compared.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) error: Option<String>,
+    pub error: Option<String>,
     /// Objects that would change or that could not be compared.
-    pub(crate) objects: Vec<Entry>,
+    pub objects: Vec<Entry>,
     /// How many objects would stay as they are.
-    pub(crate) unchanged: usize,
+    pub unchanged: usize,
 }
 
 /// An object that would not stay as it is.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Entry {
+pub struct Entry {
     /// Kind, namespace and name.
-    pub(crate) object: String,
-    pub(crate) action: Action,
+    pub object: String,
+    /// What would become of it.
+    pub action: Action,
     /// File and line of its manifest.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) file: Option<String>,
+    pub file: Option<String>,
+    /// Why.
     #[serde(skip_serializing_if = "String::is_empty")]
-    pub(crate) message: String,
+    pub message: String,
+    /// Fields that would change.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) fields: Vec<Field>,
+    pub fields: Vec<Field>,
     /// How many fields there are besides.
     #[serde(skip_serializing_if = "is_zero")]
-    pub(crate) more_fields: usize,
+    pub more_fields: usize,
     /// The object before and after, masked; `Null` where there is none.
     #[serde(skip)]
-    pub(crate) states: Box<(Value, Value)>,
+    pub states: Box<(Value, Value)>,
 }
 
 /// Change to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum Action {
+pub enum Action {
+    /// It is not there.
     Created,
+    /// Fields of it would change.
     Changed,
+    /// It would be deleted and made anew, because a field cannot change.
     Recreated,
+    /// It would be deleted.
     Pruned,
     /// It left the folder, and would stay in the cluster.
     Kept,
@@ -68,10 +75,13 @@ pub(crate) enum Action {
 
 /// A field that would change, as text; None where there is none.
 #[derive(Debug, Serialize)]
-pub(crate) struct Field {
-    pub(crate) path: String,
-    pub(crate) old: Option<String>,
-    pub(crate) new: Option<String>,
+pub struct Field {
+    /// Where it is: `spec.template.spec.containers[name=main].image`.
+    pub path: String,
+    /// As it is.
+    pub old: Option<String>,
+    /// As it would be.
+    pub new: Option<String>,
 }
 
 impl From<FieldChange> for Field {
@@ -87,20 +97,28 @@ impl From<FieldChange> for Field {
 /// How many objects there are of each kind of news.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Summary {
-    pub(crate) created: usize,
-    pub(crate) changed: usize,
-    pub(crate) recreated: usize,
-    pub(crate) pruned: usize,
-    pub(crate) kept: usize,
-    pub(crate) unchanged: usize,
-    pub(crate) not_compared: usize,
+pub struct Summary {
+    /// Objects that would be created.
+    pub created: usize,
+    /// Of which fields would change.
+    pub changed: usize,
+    /// That would be deleted and made anew.
+    pub recreated: usize,
+    /// That would be deleted.
+    pub pruned: usize,
+    /// That left, and would stay in the cluster.
+    pub kept: usize,
+    /// That would stay as they are.
+    pub unchanged: usize,
+    /// That are not looked at.
+    pub not_compared: usize,
     /// Objects that were refused, and Kustomizations and HelmReleases that could not be built.
-    pub(crate) failed: usize,
+    pub failed: usize,
 }
 
 impl Summary {
-    pub(crate) fn from_sections(sections: &[Section]) -> Self {
+    /// Counts what sections have.
+    pub fn from_sections(sections: &[Section]) -> Self {
         let mut summary = Self::default();
         for section in sections {
             summary.unchanged += section.unchanged;
@@ -120,17 +138,18 @@ impl Summary {
         summary
     }
 
-    pub(crate) fn changes(&self) -> usize {
+    /// How many objects would be others, or would be gone.
+    pub fn changes(&self) -> usize {
         self.created + self.changed + self.recreated + self.pruned
     }
 
     /// How much there is of which no one knows what would become of it.
-    pub(crate) fn unknown(&self) -> usize {
+    pub fn unknown(&self) -> usize {
         self.not_compared + self.failed
     }
 
     /// In words, without what there is none of.
-    pub(crate) fn in_words(&self) -> String {
+    pub fn in_words(&self) -> String {
         let parts = [
             (self.created, "created"),
             (self.changed, "changed"),
@@ -151,7 +170,8 @@ impl Summary {
 }
 
 impl Section {
-    pub(crate) fn new(object: String, applied_by: Option<String>) -> Self {
+    /// With nothing found yet.
+    pub fn new(object: String, applied_by: Option<String>) -> Self {
         Self {
             object,
             applied_by,
@@ -160,7 +180,7 @@ impl Section {
     }
 
     /// Notes what would become of an object.
-    pub(crate) fn add(&mut self, preview: Preview) {
+    pub fn add(&mut self, preview: Preview) {
         let mut entry = Entry::new(preview.id.to_string(), Action::Failed, "");
         entry.file = preview.origin.map(|origin| origin.to_string());
         let masked =
@@ -212,7 +232,8 @@ impl Section {
 }
 
 impl Entry {
-    pub(crate) fn new(object: String, action: Action, message: impl Into<String>) -> Self {
+    /// An object, what would become of it, and why.
+    pub fn new(object: String, action: Action, message: impl Into<String>) -> Self {
         Self {
             object,
             action,
@@ -237,7 +258,7 @@ fn taken(managers: &[String]) -> String {
 }
 
 /// In place of words that may quote what no one is to read.
-pub(crate) const WITHHELD: &str = "the words are withheld, since they may quote what came from a Secret";
+pub const WITHHELD: &str = "the words are withheld, since they may quote what came from a Secret";
 
 /// Returns whether a refusal may quote values. Missing kinds and what RBAC says never do; admission webhooks and policies may
 /// refuse with whatever words and code they like.

@@ -1,13 +1,14 @@
-//! Computes what a checkout would change for one Kustomization.
+//! Computes what content would change for one Kustomization.
 
 use api::kustomize::{DeletionPolicy, Kustomization};
 use kube_apply::{CommonMetadata, Fate, IgnoreRule, IgnoreRules, Means};
+use kustomize_build::FileKind;
 
-use super::apply::{self, owner};
-use super::built::{self, Built};
-use super::report::{Action, Entry};
-use super::subject::{Compared, Subject, inventory};
-use super::world::World;
+use crate::apply::{self, owner};
+use crate::built::{self, Built};
+use crate::report::{Action, Entry};
+use crate::subject::{Compared, Subject, inventory};
+use crate::world::World;
 
 /// Builds, asks, and notes what would go.
 pub(crate) async fn compare(
@@ -85,11 +86,11 @@ fn folder(world: &World, subject: &Subject, object: &Kustomization) -> Result<St
     let path = object.spec.path.as_deref().unwrap_or_default();
     let folder = subject.folder.clone();
     let folder = folder.unwrap_or_else(|| flux_spec::build::path::clamp(path));
-    match world.checkout.has_folder(&folder) {
-        true => Ok(folder),
-        false => Err(format!(
+    match world.content.kind(&folder) {
+        Ok(Some(FileKind::Directory)) => Ok(folder),
+        _ => Err(format!(
             "kustomization path not found: ./{folder} in {}",
-            world.checkout.root().display()
+            world.content.place()
         )),
     }
 }

@@ -1,4 +1,4 @@
-//! Builds a folder of the checkout as apply-controller would: with the cluster's variables, and with
+//! Builds a folder of the content as apply-controller would: with the cluster's variables, and with
 //! encrypted files decrypted if the keys are at hand.
 //!
 //! Nothing that was decrypted is quoted: kustomize and the variables name what they choke on.
@@ -17,9 +17,9 @@ use serde_json::Value;
 use sops::flux::object as encrypted;
 use sops::flux::sources::{self, EncryptedFile};
 
-use super::keys::{self, Keys};
-use super::report::WITHHELD;
-use super::world::World;
+use crate::keys::{self, Keys};
+use crate::report::WITHHELD;
+use crate::world::World;
 
 /// Built objects.
 #[derive(Default)]
@@ -32,7 +32,7 @@ pub(crate) struct Built {
     pub(crate) is_confidential: bool,
 }
 
-/// Builds a folder of the checkout, for a Kustomization that may hold what came from Secrets itself.
+/// Builds a folder of the content, for a Kustomization that may hold what came from Secrets itself.
 pub(crate) async fn build(
     world: &World,
     object: &Kustomization,
@@ -46,7 +46,7 @@ pub(crate) async fn build(
     };
     let keys = keys::keys_of(world, object).await;
     let plain = match &keys {
-        Some(keys) => open_files(&world.checkout, folder, spec, keys, &mut built).await?,
+        Some(keys) => open_files(&*world.content, folder, spec, keys, &mut built).await?,
         None => MemoryFs::default(),
     };
     let secrets = match (is_confidential, built.is_confidential) {
@@ -54,7 +54,7 @@ pub(crate) async fn build(
         (false, true) => Secrets::InFiles,
         (false, false) => Secrets::None,
     };
-    let mut objects = make(&world.checkout, plain, folder, spec, secrets)?;
+    let mut objects = make(&*world.content, plain, folder, spec, secrets)?;
     if let Some(keys) = &keys {
         open_objects(&mut objects, keys, &mut built).await?;
     }

@@ -1,4 +1,4 @@
-//! The chart of a HelmRelease: out of the checkout where it lies there, else as the cluster's source has it.
+//! The chart of a HelmRelease: out of the content where it lies there, else as the cluster's source has it.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -12,14 +12,14 @@ use helm_package::dependencies::{Fetch, Fetched};
 use helm_package::{Entry, Files, Limits, Options, What, local};
 use helm_render::Renderer;
 use kube::ResourceExt as _;
-use kustomize_build::{FileKind, FileSystem, FsError};
+use kustomize_build::{FileKind, FsError};
 use manifest::ObjectId;
 use serde_json::Value;
 
-use super::archive;
-use super::checkout::Checkout;
-use super::subject::Compared;
-use super::world::World;
+use crate::archive;
+use crate::content::Content;
+use crate::subject::Compared;
+use crate::world::World;
 
 /// Gets the chart, and says in the section where it is from.
 pub(crate) async fn fetch_chart(
@@ -35,10 +35,10 @@ pub(crate) async fn fetch_chart(
         let source = source_of(object, template);
         if source
             .as_ref()
-            .is_some_and(|source| world.sources.contains(source))
+            .is_some_and(|source| world.content.stands_for(source))
         {
             compared.section.from = format!("./{}", template.spec.chart.trim_matches(['.', '/']));
-            return in_checkout(&world.checkout, template, metadata_of(object));
+            return in_content(&*world.content, template, metadata_of(object));
         }
     }
     let source = chart_of(object).ok_or("its spec names no chart")?;
@@ -46,18 +46,14 @@ pub(crate) async fn fetch_chart(
         let note = format!("{source} would change too; the chart is the one that it has now");
         compared.section.notes.push(note);
     }
-    let found = world
-        .cluster
-        .get(&source)
-        .await
-        .map_err(|error| error.to_string())?;
+    let found = world.reader.get(&source).await?;
     let found = found.ok_or_else(|| format!("the chart cannot be had: {source} does not exist (yet)"))?;
     if let Some(template) = &object.spec.chart {
-        check_same(template, &found)?;
+        check_same(template, &found, world.names_flags)?;
     }
     let revision = text(&found, "/status/artifact/revision").to_owned();
     compared.section.from = format!("{source} at {revision}");
-    let data = archive::fetch(&world.cluster, &found).await?;
+    let data = archive::fetch(&world.reader, &found).await?;
     let mut chart = helm_chart::load_archive(&data[..], Helm::V4, &mut Vec::new())
         .map_err(|error| format!("the chart of {source}: {error}"))?;
     let digits = (source.kind != "HelmChart").then(|| digits(&revision)).flatten();
@@ -109,7 +105,7 @@ fn chart_of(object: &HelmRelease) -> Option<ObjectId> {
 }
 
 /// The cluster has one version of a chart; another one it would have to fetch first.
-fn check_same(template: &ChartTemplate, found: &Value) -> Result<(), String> {
+fn check_same(template: &ChartTemplate, found: &Value, names_flags: bool) -> Result<(), String> {
     let spec = &template.spec;
     let wanted = [
         spec.chart.clone(),
@@ -131,8 +127,18 @@ fn check_same(template: &ChartTemplate, found: &Value) -> Result<(), String> {
     }
     Err(format!(
         "the chart cannot be had: it would be {} {} of {} then, and the cluster has {} {} of {}; \
-         source-controller fetches it after the push, and --chart gives it now",
-        wanted[0], wanted[1], wanted[2], there[0], there[1], there[2]
+         source-controller fetches it after the push{}",
+        wanted[0],
+        wanted[1],
+        wanted[2],
+        there[0],
+        there[1],
+        there[2],
+        if names_flags {
+            ", and --chart gives it now"
+        } else {
+            ""
+        }
     ))
 }
 
@@ -155,7 +161,7 @@ fn metadata_of(object: &HelmRelease) -> String {
     metadata.unwrap_or_default()
 }
 
-fn in_checkout(checkout: &Checkout, template: &ChartTemplate, metadata: String) -> Result<Renderer, String> {
+fn in_content(content: &dyn Content, template: &ChartTemplate, metadata: String) -> Result<Renderer, String> {
     let options = Options {
         version_metadata: metadata,
         values_files: template.spec.values_files.clone(),
@@ -163,10 +169,11 @@ fn in_checkout(checkout: &Checkout, template: &ChartTemplate, metadata: String) 
         limits: Limits::default(),
     };
     let failed = |error: helm_package::Error| format!("the chart {}: {}", template.spec.chart, chain(&error));
-    let found = local::find(checkout, &template.spec.chart, &options).map_err(failed)?;
+    let files = InContent(content);
+    let found = local::find(&files, &template.spec.chart, &options).map_err(failed)?;
     let mut archive = Vec::new();
     found
-        .build(checkout, &options, &Refused, &mut archive)
+        .build(&files, &options, &Refused, &mut archive)
         .map_err(failed)?;
     let chart = helm_chart::load_archive(&archive[..], Helm::V4, &mut Vec::new());
     let chart = chart.map_err(|error| format!("the chart {}: {error}", template.spec.chart))?;
@@ -190,18 +197,24 @@ impl Fetch for Refused {
     }
 }
 
-impl Files for Checkout {
+/// Files of a chart.
+struct InContent<'a>(&'a dyn Content);
+
+impl Files for InContent<'_> {
     fn what(&self, path: &str) -> io::Result<Option<What>> {
-        Ok(match self.kind(path).map_err(unreadable)? {
+        Ok(match self.0.kind(path).map_err(unreadable)? {
             None => None,
             Some(FileKind::Directory) => Some(What::Folder),
-            Some(FileKind::File) => Some(What::File(self.root().join(path).metadata()?.len())),
+            Some(FileKind::File) => {
+                let size = self.0.read(path).map_err(unreadable)?.len();
+                Some(What::File(size.try_into().unwrap_or(u64::MAX)))
+            }
         })
     }
 
     fn entries(&self, folder: &str) -> io::Result<Vec<Entry>> {
         let mut entries = Vec::new();
-        for entry in self.list(folder).map_err(unreadable)? {
+        for entry in self.0.list(folder).map_err(unreadable)? {
             if let Some(what) = self.what(&flux_spec::build::path::join(folder, &entry.name))? {
                 entries.push(Entry {
                     name: entry.name,
@@ -214,7 +227,7 @@ impl Files for Checkout {
     }
 
     fn open(&self, path: &str) -> io::Result<Box<dyn Read + '_>> {
-        Ok(Box::new(io::Cursor::new(self.read(path).map_err(unreadable)?)))
+        Ok(Box::new(io::Cursor::new(self.0.read(path).map_err(unreadable)?)))
     }
 }
 
@@ -249,8 +262,8 @@ mod tests {
         );
         let template = release.spec.chart.as_ref().unwrap();
         let there = |version: &str| json!({"spec": {"chart": "./charts/web", "version": version, "sourceRef": {"name": "r"}}});
-        assert_eq!(check_same(template, &there("1.x")), Ok(()));
-        let why = check_same(template, &there("2.x")).unwrap_err();
+        assert_eq!(check_same(template, &there("1.x"), true), Ok(()));
+        let why = check_same(template, &there("2.x"), true).unwrap_err();
         assert!(
             why.contains("1.x of r then, and the cluster has ./charts/web 2.x of r"),
             "{why}"

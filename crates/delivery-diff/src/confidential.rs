@@ -7,7 +7,7 @@ use kube_apply::{Expected, Preview};
 use manifest::ObjectId;
 use serde_json::Value;
 
-use super::subject::is_deliverer;
+use crate::subject::is_deliverer;
 
 /// The objects that were seen to be confidential, whatever their kind.
 #[derive(Debug, Default)]

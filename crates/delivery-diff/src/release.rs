@@ -1,4 +1,4 @@
-//! Computes what a checkout would change for one HelmRelease: renders its chart as helm-controller does, with
+//! Computes what content would change for one HelmRelease: renders its chart as helm-controller does, with
 //! the values that the cluster has or would have, and compares the result.
 
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use kube_apply::{Address, CommonMetadata, Expected, Means};
 use manifest::{GroupVersionKind, Object, ObjectId};
 use serde_json::{Map, Value, json};
 
-use super::apply::{self, owner};
-use super::chart;
-use super::kustomization::SUSPENDED;
-use super::report::{Action, Entry, WITHHELD};
-use super::subject::{Compared, Subject, inventory};
-use super::upgrade::Writing;
-use super::world::{World, namespace_id};
+use crate::apply::{self, owner};
+use crate::chart;
+use crate::kustomization::SUSPENDED;
+use crate::report::{Action, Entry, WITHHELD};
+use crate::subject::{Compared, Subject, inventory};
+use crate::upgrade::Writing;
+use crate::world::{World, namespace_id};
 
 /// Renders, asks, and notes what would go.
 pub(crate) async fn compare(
@@ -55,7 +55,7 @@ pub(crate) async fn compare(
     let name = names::release_name(&object);
     let namespace = names::release_namespace(&object);
     let engine = world.helm().clone();
-    let client = world.cluster.client();
+    let client = world.reader.client();
     let previewed = helm_action::preview(&client, &engine, &content, (&name, &namespace), version).await;
     let previewed = previewed.map_err(|error| compared.hide_quotes("failed to render the chart", error))?;
     let hooks = previewed.release.hooks.len();

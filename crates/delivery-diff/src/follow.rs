@@ -1,4 +1,4 @@
-//! From one Kustomization or HelmRelease to those that it applies, as far as the checkout has a say in them.
+//! From one Kustomization or HelmRelease to those that it applies, as far as the content has a say in them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -6,19 +6,18 @@ use delivery_graph::object;
 use manifest::ObjectId;
 use serde_json::Value;
 
-use super::report::{Action, Section};
-use super::sources::source_of;
-use super::subject::{Compared, Subject};
-use super::world::World;
-use super::{kustomization, release};
-use crate::progress::Progress;
+use crate::report::{Action, Section};
+use crate::source::source_of;
+use crate::subject::{Compared, Subject};
+use crate::world::World;
+use crate::{kustomization, release};
 
 /// Compares all of them, those that are applied after those that apply them.
-pub(crate) async fn all(
+pub async fn all(
     world: &mut World,
     roots: Vec<Subject>,
     recursive: bool,
-    progress: &Progress,
+    progress: impl Fn(&str),
 ) -> Vec<Section> {
     let mut line = Line {
         queue: roots.into(),
@@ -38,7 +37,7 @@ pub(crate) async fn all(
             built.remove(&id);
             sections.retain(|section: &Section| section.object != id.to_string());
         }
-        progress.show(&format!("comparing {id}"));
+        progress(&format!("comparing {id}"));
         let mut compared = one(world, &subject).await;
         for subject in children(world, &id, &mut compared, recursive).into_iter().rev() {
             match subject.is_gone {
@@ -112,17 +111,18 @@ fn children(world: &World, id: &ObjectId, compared: &mut Compared, recursive: bo
             _ if is_itself => {}
             Concern::Nothing => {}
             Concern::Elsewhere(source) => compared.section.notes.push(format!(
-                "{} is made of {source}, for which the checkout does not stand: what it applies is not compared",
-                object::id(&object)
+                "{} is made of {source}, for which the {} does not stand: what it applies is not compared",
+                object::id(&object),
+                world.content.word()
             )),
-            Concern::Checkout if recursive => next.push(Subject {
+            Concern::Content if recursive => next.push(Subject {
                 applied_by: Some(id.clone()),
                 ..Subject::root(object)
             }),
-            Concern::Checkout => unfollowed += 1,
+            Concern::Content => unfollowed += 1,
         }
     }
-    if unfollowed > 0 {
+    if unfollowed > 0 && world.names_flags {
         compared.section.notes.push(format!(
             "{unfollowed} of what it applies apply objects themselves; --recursive looks at those"
         ));
@@ -136,10 +136,10 @@ fn children(world: &World, id: &ObjectId, compared: &mut Compared, recursive: bo
     next
 }
 
-/// How a checkout concerns a Kustomization or HelmRelease.
+/// How the content concerns a Kustomization or HelmRelease.
 enum Concern {
-    Checkout,
-    /// It would be another one, and its content is not in the checkout.
+    Content,
+    /// It would be another one, and it is made of something else.
     Elsewhere(String),
     Nothing,
 }
@@ -148,11 +148,11 @@ fn concern(world: &World, object: &Value, changes: bool) -> Concern {
     let source = source_of(object);
     let is_local = source
         .as_ref()
-        .is_some_and(|source| world.sources.contains(source));
+        .is_some_and(|source| world.content.stands_for(source));
     match object::text(object, "/kind") {
-        _ if is_local => Concern::Checkout,
-        // The chart may be had from the cluster, and values may be in the checkout.
-        "HelmRelease" if changes || world.plans_values_of(object) => Concern::Checkout,
+        _ if is_local => Concern::Content,
+        // The chart may be had from the cluster, and values may be in the content.
+        "HelmRelease" if changes || world.plans_values_of(object) => Concern::Content,
         "Kustomization" if changes => {
             Concern::Elsewhere(source.map_or_else(String::new, |source| source.to_string()))
         }
@@ -186,7 +186,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::diff::report::Entry;
+    use crate::report::Entry;
 
     #[test]
     fn what_moves_is_not_pruned() {

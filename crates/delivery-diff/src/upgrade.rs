@@ -9,9 +9,9 @@ use kube_apply::{MadePatch, Means, Patcher};
 use manifest::{Object, ObjectId};
 use serde_json::Value;
 
-use super::report::{Action, Entry};
-use super::subject::Compared;
-use super::world::World;
+use crate::report::{Action, Entry};
+use crate::subject::Compared;
+use crate::world::World;
 
 /// How the objects of a release would be written.
 pub(crate) struct Writing {
@@ -38,7 +38,7 @@ impl Writing {
         }
         let upgrade = object.spec.upgrade.clone().unwrap_or_default();
         let chosen = chosen(upgrade.server_side_apply);
-        let storage = Storage::new(world.cluster.client(), &names::storage_namespace(object));
+        let storage = Storage::new(world.reader.client(), &names::storage_namespace(object));
         let (name, namespace) = (names::release_name(object), names::release_namespace(object));
         let found = match chosen {
             ServerSide::On => Ok(Former::none(true)),

@@ -10,9 +10,9 @@ use kube_apply::{
 use manifest::{Object, ObjectId};
 use serde_json::Value;
 
-use super::report::{Action, Entry};
-use super::subject::{Compared, Subject, is_deliverer};
-use super::world::World;
+use crate::report::{Action, Entry};
+use crate::subject::{Compared, Subject, is_deliverer};
+use crate::world::World;
 
 /// Returns the owner of these objects.
 pub(crate) fn owner(subject: &Subject) -> Owner {
@@ -144,7 +144,7 @@ fn is_same_but_hash(id: &ObjectId, other: &ObjectId) -> bool {
 pub(crate) async fn prune(world: &mut World, id: ObjectId, compared: &mut Compared) {
     let entry = Entry::new(id.to_string(), Action::Pruned, "");
     if is_deliverer(&id)
-        && let Ok(Some(live)) = world.cluster.get(&id).await
+        && let Ok(Some(live)) = world.reader.get(&id).await
     {
         compared.gone.push(live);
     }

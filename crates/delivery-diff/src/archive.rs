@@ -7,23 +7,23 @@ use futures::AsyncReadExt as _;
 use serde_json::Value;
 use url::Url;
 
-use crate::cluster::{Cluster, Failure};
+use crate::reader::{Reader, refusal};
 
 /// The largest archive of a chart; Helm takes no more when it is unpacked.
 const MAX: u64 = 100 << 20;
 
 /// Fetches the archive that a source's status names, and checks it against its digest.
-pub(crate) async fn fetch(cluster: &Cluster, source: &Value) -> Result<Vec<u8>, String> {
+pub(crate) async fn fetch(reader: &Reader, source: &Value) -> Result<Vec<u8>, String> {
     let id = object::id(source);
     let address = text(source, "/status/artifact/url");
     if address.is_empty() {
-        return Err(format!("the chart cannot be had: {id} has no artifact"));
+        return Err(format!("{id} has no artifact"));
     }
     let url: Url = address
         .parse()
         .map_err(|error| format!("the artifact of {id}: {address:?}: {error}"))?;
     let data = match proxied(&url) {
-        Some(path) => through_api_server(cluster, &path).await,
+        Some(path) => through_api_server(reader, &path).await,
         None => directly(url).await,
     };
     let data = data.map_err(|why| format!("the artifact of {id} cannot be had from {address}: {why}"))?;
@@ -50,11 +50,11 @@ fn proxied(url: &Url) -> Option<String> {
     ))
 }
 
-async fn through_api_server(cluster: &Cluster, path: &str) -> Result<Vec<u8>, String> {
+async fn through_api_server(reader: &Reader, path: &str) -> Result<Vec<u8>, String> {
     let request = http::Request::get(path).body(Vec::new());
     let request = request.map_err(|error| error.to_string())?;
-    let stream = cluster.client().request_stream(request).await;
-    let stream = stream.map_err(|error| Failure::request("reach the Service", error).to_string())?;
+    let stream = reader.client().request_stream(request).await;
+    let stream = stream.map_err(|error| refusal("reach the Service", &error))?;
     let mut data = Vec::new();
     let read = Box::pin(stream).take(MAX + 1).read_to_end(&mut data).await;
     read.map_err(|error| error.to_string())?;

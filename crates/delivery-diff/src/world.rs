@@ -1,4 +1,4 @@
-//! Context of a comparison: the cluster, the checkout, and the changes of the checkout that are known so far.
+//! Context of a comparison: the cluster, the content, and the changes of it that are known so far.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
@@ -14,21 +14,21 @@ use kube_apply::{Engine, Expected, Preview, Settings};
 use manifest::ObjectId;
 use serde_json::Value;
 
-use super::checkout::Checkout;
-use super::confidential::Confidential;
-use super::sources::Sources;
-use crate::cluster::{Cluster, Failure};
+use crate::confidential::Confidential;
+use crate::content::Content;
+use crate::reader::{Reader, refusal};
 
 /// Context of a comparison.
-pub(crate) struct World {
-    pub(crate) cluster: Cluster,
-    pub(crate) checkout: Checkout,
-    /// Which sources the checkout stands for.
-    pub(crate) sources: Sources,
+pub struct World {
+    pub(crate) reader: Reader,
+    /// What is to be applied.
+    pub(crate) content: Box<dyn Content>,
     /// True if variables without a value are errors.
-    pub(crate) strict: bool,
+    pub strict: bool,
+    /// True if messages may name flags of the command.
+    pub names_flags: bool,
     /// Charts of HelmReleases (namespace/name) that were given by hand.
-    pub(crate) charts: BTreeMap<String, PathBuf>,
+    pub charts: BTreeMap<String, PathBuf>,
     kustomize: OnceLock<Engine>,
     helm: OnceLock<Engine>,
     /// ConfigMaps and Secrets as they would be; None for those that would go.
@@ -46,12 +46,13 @@ pub(crate) struct World {
 const AT_ONCE: usize = 16;
 
 impl World {
-    pub(crate) fn new(cluster: Cluster, checkout: Checkout, sources: Sources, strict: bool) -> Self {
+    /// Of a cluster, and content for it.
+    pub fn new(reader: Reader, content: Box<dyn Content>) -> Self {
         Self {
-            cluster,
-            checkout,
-            sources,
-            strict,
+            reader,
+            content,
+            strict: false,
+            names_flags: false,
             charts: BTreeMap::new(),
             kustomize: OnceLock::new(),
             helm: OnceLock::new(),
@@ -64,17 +65,17 @@ impl World {
     }
 
     /// Asks as apply-controller writes.
-    pub(crate) fn kustomize(&self) -> &Engine {
+    pub fn kustomize(&self) -> &Engine {
         let settings = || Settings {
             concurrency: AT_ONCE,
             ..Settings::default()
         };
         self.kustomize
-            .get_or_init(|| Engine::new(self.cluster.client(), settings()))
+            .get_or_init(|| Engine::new(self.reader.client(), settings()))
     }
 
     /// Asks as helm-controller writes.
-    pub(crate) fn helm(&self) -> &Engine {
+    pub fn helm(&self) -> &Engine {
         let settings = || Settings {
             field_manager: "helm-controller".to_owned(),
             group: api::meta::HELM_GROUP.to_owned(),
@@ -82,11 +83,11 @@ impl World {
             ..Settings::default()
         };
         self.helm
-            .get_or_init(|| Engine::new(self.cluster.client(), settings()))
+            .get_or_init(|| Engine::new(self.reader.client(), settings()))
     }
 
     /// Remembers what others need: it will be there before those run.
-    pub(crate) fn plan(&mut self, preview: &Preview) {
+    pub fn plan(&mut self, preview: &Preview) {
         self.confidential.note(preview);
         let (
             Ok(
@@ -114,34 +115,34 @@ impl World {
     }
 
     /// Returns whether the kind or the namespace of an object would come with the same change.
-    pub(crate) fn brings_what_it_needs(&self, id: &ObjectId) -> bool {
+    pub fn brings_what_it_needs(&self, id: &ObjectId) -> bool {
         self.namespaces.contains(&id.namespace) || self.kinds.contains(&(id.group.clone(), id.kind.clone()))
     }
 
     /// Remembers that a namespace is made where it is not there. Tells whether that is so.
-    pub(crate) async fn bring_namespace(&mut self, name: &str) -> Result<bool, String> {
+    pub async fn bring_namespace(&mut self, name: &str) -> Result<bool, String> {
         if self.namespaces.contains(name) {
             return Ok(false);
         }
         let id = namespace_id(name);
-        let found = self.cluster.get_any(&id, &core("Namespace", "namespaces")).await;
+        let found = self.reader.get_any(&id, &core("Namespace", "namespaces")).await;
         if matches!(found, Ok(Some(_))) {
             return Ok(false);
         }
         self.namespaces.insert(name.to_owned());
         match found {
             Ok(_) => Ok(true),
-            Err(error) => Err(Failure::request(format!("read {id}"), error).to_string()),
+            Err(error) => Err(refusal(&format!("read {id}"), &error)),
         }
     }
 
     /// Returns whether a source would be another one.
-    pub(crate) fn changes_source(&self, id: &ObjectId) -> bool {
+    pub fn changes_source(&self, id: &ObjectId) -> bool {
         self.changed_sources.contains(id)
     }
 
     /// Returns whether values of a HelmRelease would be others.
-    pub(crate) fn plans_values_of(&self, object: &Value) -> bool {
+    pub fn plans_values_of(&self, object: &Value) -> bool {
         let namespace = object::namespace(object);
         list(object, "/spec/valuesFrom").iter().any(|reference| {
             self.planned.keys().any(|id| {
@@ -153,7 +154,7 @@ impl World {
     }
 
     /// Remembers that an object would go.
-    pub(crate) fn plan_gone(&mut self, id: &ObjectId) {
+    pub fn plan_gone(&mut self, id: &ObjectId) {
         if matches!(id.kind.as_str(), "ConfigMap" | "Secret") && id.group.is_empty() {
             // What leaves one may be applied by another one.
             self.planned.entry(id.clone()).or_insert(None);
@@ -161,12 +162,12 @@ impl World {
     }
 
     /// Returns whether values are confidential: those of Secrets, and of ConfigMaps made from them.
-    pub(crate) fn holds_secrets(&self, kind: ValuesKind, namespace: &str, name: &str) -> bool {
+    pub fn holds_secrets(&self, kind: ValuesKind, namespace: &str, name: &str) -> bool {
         kind == ValuesKind::Secret || self.confidential.contains(&values_id(kind, namespace, name))
     }
 
     /// The data of a ConfigMap or Secret as it would be; None if there is none. An error says why it cannot be known.
-    pub(crate) async fn data(
+    pub async fn data(
         &self,
         kind: ValuesKind,
         namespace: &str,
@@ -183,9 +184,9 @@ impl World {
         if name.is_empty() || name.contains(['/', '%', '?', '#']) {
             return Err(format!("{id}: this is no name of an object"));
         }
-        match self.cluster.get_any(&id, &resource).await {
+        match self.reader.get_any(&id, &resource).await {
             Ok(found) => found.as_ref().map(data_of).transpose(),
-            Err(error) => Err(Failure::request(format!("read {id}"), error).to_string()),
+            Err(error) => Err(refusal(&format!("read {id}"), &error)),
         }
     }
 }
@@ -203,7 +204,7 @@ fn values_id(kind: ValuesKind, namespace: &str, name: &str) -> ObjectId {
     }
 }
 
-pub(crate) fn namespace_id(name: &str) -> ObjectId {
+pub fn namespace_id(name: &str) -> ObjectId {
     ObjectId {
         group: String::new(),
         kind: "Namespace".to_owned(),

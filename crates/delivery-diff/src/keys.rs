@@ -11,7 +11,7 @@ use kube::ResourceExt as _;
 use sops::flux::secret::Imported;
 use sops::{Decryptor, Integrity};
 
-use super::world::World;
+use crate::world::World;
 
 /// Keys for decryption, and why some are missing.
 pub(crate) struct Keys {

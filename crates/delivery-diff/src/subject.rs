@@ -9,35 +9,36 @@ use kube_apply::{Expected, Inventory, Preview};
 use manifest::ObjectId;
 use serde_json::Value;
 
-use super::report::{Section, WITHHELD};
+use crate::report::{Section, WITHHELD};
 
 /// A Kustomization or HelmRelease to be compared.
-pub(crate) struct Subject {
+pub struct Subject {
     /// The object as it would be, with the status that it has.
-    pub(crate) object: Value,
-    /// The folder of the checkout in place of `spec.path`.
-    pub(crate) folder: Option<String>,
+    pub object: Value,
+    /// The folder of the content in place of `spec.path`.
+    pub folder: Option<String>,
     /// The object that applies it, if the comparison came that way.
-    pub(crate) applied_by: Option<ObjectId>,
+    pub applied_by: Option<ObjectId>,
     /// True if it would be deleted.
-    pub(crate) is_gone: bool,
+    pub is_gone: bool,
 }
 
 /// Result of a comparison.
-pub(crate) struct Compared {
-    pub(crate) section: Section,
+pub struct Compared {
+    pub section: Section,
     /// The Kustomizations and HelmReleases among what it applies, each with whether it would be another one.
-    pub(crate) applied: Vec<(Value, bool)>,
+    pub applied: Vec<(Value, bool)>,
     /// Those that would go.
-    pub(crate) gone: Vec<Value>,
+    pub gone: Vec<Value>,
     /// All that it would apply: what goes elsewhere is not lost.
-    pub(crate) built: BTreeSet<ObjectId>,
+    pub built: BTreeSet<ObjectId>,
     /// True if values that came from Secrets may be anywhere in it.
-    pub(crate) is_confidential: bool,
+    pub is_confidential: bool,
 }
 
 impl Subject {
-    pub(crate) fn root(object: Value) -> Self {
+    /// An object that the comparison begins with.
+    pub fn root(object: Value) -> Self {
         Self {
             object,
             folder: None,
@@ -46,13 +47,14 @@ impl Subject {
         }
     }
 
-    pub(crate) fn id(&self) -> ObjectId {
+    /// Which it is.
+    pub fn id(&self) -> ObjectId {
         object::id(&self.object)
     }
 }
 
 impl Compared {
-    pub(crate) fn new(subject: &Subject) -> Self {
+    pub fn new(subject: &Subject) -> Self {
         let applied_by = subject.applied_by.as_ref().map(ToString::to_string);
         Self {
             section: Section::new(subject.id().to_string(), applied_by),
@@ -64,7 +66,7 @@ impl Compared {
     }
 
     /// Says what went wrong, without words that may quote what came from a Secret.
-    pub(crate) fn hide_quotes(&self, what: &str, words: impl Display) -> String {
+    pub fn hide_quotes(&self, what: &str, words: impl Display) -> String {
         match self.is_confidential {
             true => format!("{what}: {WITHHELD}"),
             false => format!("{what}: {words}"),
@@ -72,7 +74,7 @@ impl Compared {
     }
 
     /// Notes an object, and what of it is to be followed.
-    pub(crate) fn add(&mut self, preview: Preview) {
+    pub fn add(&mut self, preview: Preview) {
         self.built.insert(preview.id.clone());
         if is_deliverer(&preview.id) {
             let child = match &preview.expected {
@@ -99,12 +101,12 @@ fn with_status(after: &Value, before: &Value) -> Value {
 }
 
 /// Returns whether it applies objects by itself.
-pub(crate) fn is_deliverer(id: &ObjectId) -> bool {
+pub fn is_deliverer(id: &ObjectId) -> bool {
     matches!(id.kind.as_str(), "Kustomization" | "HelmRelease") && kind::kind_of(id).is_some()
 }
 
 /// Objects in the inventory of an object's status.
-pub(crate) fn inventory(object: &Value) -> Inventory {
+pub fn inventory(object: &Value) -> Inventory {
     let entries = list(object, "/status/inventory/entries").iter();
     let parsed = entries.filter_map(|entry| {
         let id = ObjectId::parse_inventory_id(text(entry, "/id")).ok()?;

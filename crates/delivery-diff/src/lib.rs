@@ -1,0 +1,40 @@
+//! What applying other content would do to a cluster, object by object and field by field.
+//!
+//! A Kustomization is built as apply-controller builds it, a HelmRelease rendered as helm-controller renders it, and the API server
+//! is asked by dry runs, under their field managers, what would come of it. Nothing is written. Values of Secrets, and what was made
+//! of them, are masked.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `content` | the files that stand for a source: a checkout, or an artifact |
+//! | `world` | the cluster, the content, and the changes that are known so far |
+//! | `follow` | from one Kustomization or HelmRelease to those that it applies |
+//! | `kustomization`, `built`, `keys` | builds one, with the cluster's variables, decrypted where keys are at hand |
+//! | `release`, `chart`, `upgrade` | renders one |
+//! | `apply` | asks what would come of the objects, and what would be pruned |
+//! | `report` | the findings, as data |
+
+mod apply;
+mod archive;
+mod built;
+mod chart;
+mod confidential;
+mod content;
+mod follow;
+mod keys;
+mod kustomization;
+mod reader;
+mod release;
+mod report;
+mod source;
+mod subject;
+mod upgrade;
+mod world;
+
+pub use content::Content;
+pub use follow::all as compare;
+pub use reader::Reader;
+pub use report::{Action, Entry, Field, Section, Summary};
+pub use source::source_of;
+pub use subject::Subject;
+pub use world::World;
