@@ -2,6 +2,7 @@
 
 mod actions;
 mod clusters;
+mod diff;
 mod ledger;
 mod lists;
 mod matrix;

@@ -72,7 +72,7 @@ fn a_model_learns_what_its_token_may_get_and_changes_nothing() {
         let list = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"});
         let (_, answer) = send(&scene, &url, Some(&user), &list).await?;
         let tools = answer["result"]["tools"].as_array().cloned().unwrap_or_default();
-        ensure!(tools.len() == 9, "{answer}");
+        ensure!(tools.len() == 10, "{answer}");
         for tool in &tools {
             assert_eq!(tool["annotations"]["readOnlyHint"], true, "{tool}");
         }

@@ -10,7 +10,7 @@ use access_review::{Caller, Reviews, Target};
 use clap::Args;
 use console_server::access::Access;
 use console_server::clusters::{Hand, Other};
-use console_server::{Mode, Server, Settings};
+use console_server::{Archives, Mode, Server, Settings};
 use controller_kit::events::Recorder;
 use controller_kit::metrics::Metrics;
 use fleet::watch::Reach;
@@ -118,6 +118,7 @@ async fn serve(flags: &Flags, report_line: fn(&str)) -> Result<(), Failure> {
         actions: if flags.read_only { Mode::None } else { Mode::Own },
         watch_pods: true,
         reach: reach(home.namespaces),
+        archives: Archives::Services,
         mcp: false,
     };
     let server = Server::new(settings, &Metrics::new(), ending.clone());

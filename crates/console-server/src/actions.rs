@@ -393,7 +393,8 @@ fn patch(verb: Verb, options: Options) -> Value {
     }
 }
 
-fn impersonated(client: &Client, caller: &Caller) -> Result<Client, Error> {
+/// A client that does everything as the caller.
+pub fn impersonated(client: &Client, caller: &Caller) -> Result<Client, Error> {
     // Groups that the API server gives by itself need no right to be impersonated.
     let is_given = caller.username.starts_with("system:serviceaccount:");
     let own = |group: &&String| !is_given && *group != "system:authenticated";

@@ -5,6 +5,7 @@ mod charts;
 mod clusters;
 mod deliveries;
 pub mod description;
+mod diff;
 mod object;
 mod objects;
 mod running;
@@ -48,6 +49,10 @@ pub fn routes(console: Console) -> Router {
         .route(
             "/api/v1/objects/{cluster}/{kind}/{namespace}/{name}/why",
             get(object::why),
+        )
+        .route(
+            "/api/v1/objects/{cluster}/{kind}/{namespace}/{name}/diff",
+            get(diff::diff),
         )
         .route(
             "/api/v1/objects/{cluster}/{kind}/{namespace}/{name}/trace",

@@ -18,4 +18,5 @@ mod sight;
 
 pub use actions::Mode;
 pub use api::description;
+pub use delivery_diff::Archives;
 pub use serve::{Server, Settings};

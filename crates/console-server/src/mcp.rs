@@ -83,7 +83,7 @@ const OF_DELIVERIES: &[&str] = &[
     "after",
 ];
 
-static QUESTIONS: [Question; 9] = [
+static QUESTIONS: [Question; 10] = [
     Question {
         name: "list_clusters",
         description: "List the clusters, and whether what is known of them is up to date.",
@@ -106,6 +106,12 @@ static QUESTIONS: [Question; 9] = [
         name: "trace_object",
         description: "Find what applied an object of any kind (Deployment.apps), from which source and commit.",
         path: "objects/{cluster}/{kind}/{namespace}/{name}/trace",
+        parameters: &[],
+    },
+    Question {
+        name: "diff_object",
+        description: "Compare what a Kustomization or HelmRelease would apply now with what is there, with the reason for each difference.",
+        path: "objects/{cluster}/{kind}/{namespace}/{name}/diff",
         parameters: &[],
     },
     Question {

@@ -9,6 +9,7 @@ use axum::body::Body;
 use axum::extract::ConnectInfo;
 use controller_kit::events::Recorder;
 use controller_kit::metrics::Metrics;
+use delivery_diff::Archives;
 use fleet::picture::Picture;
 use fleet::running::Running;
 use fleet::watch::Reach;
@@ -32,6 +33,8 @@ use crate::recorder;
 
 /// Queries that are worked on at a time; they take processor time, and others wait.
 const MAX_QUERIES: usize = 4;
+/// Comparisons that are made at a time: a build may take 100 MiB.
+const MAX_COMPARISONS: usize = 1;
 /// Streams that are open at a time, and those of one caller.
 pub(crate) const MAX_STREAMS: usize = 2000;
 const MAX_STREAMS_OF_ONE: usize = 50;
@@ -64,6 +67,11 @@ pub(crate) struct Console {
     pub actions: Mode,
     /// Callers whose actions are under way.
     pub acting: Limiter,
+    /// Where archives of artifacts are had from.
+    pub archives: Archives,
+    /// Turns for comparisons, which build, and callers who have one under way.
+    pub comparing: Arc<Semaphore>,
+    pub comparing_of_one: Limiter,
     /// Turns for queries.
     pub queries: Arc<Semaphore>,
     /// Room for streams, of all callers and of each.
@@ -96,6 +104,8 @@ pub struct Settings {
     pub watch_pods: bool,
     /// How much of the first cluster is watched.
     pub reach: Reach,
+    /// Where archives of artifacts are had from, for comparisons.
+    pub archives: Archives,
     /// Whether language models may ask, by the Model Context Protocol.
     pub mcp: bool,
 }
@@ -132,6 +142,9 @@ impl Server {
             clusters: clusters.clone(),
             actions: settings.actions,
             acting: Limiter::new(1),
+            archives: settings.archives,
+            comparing: Arc::new(Semaphore::new(MAX_COMPARISONS)),
+            comparing_of_one: Limiter::new(1),
             queries: Arc::new(Semaphore::new(MAX_QUERIES)),
             streams,
             streams_of_one: Limiter::new(MAX_STREAMS_OF_ONE),

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use access_review::{Caller, Target};
+use axum::http::StatusCode;
+use delivery_diff::Archives;
 use delivery_graph::kind::{self, Kind};
 use delivery_graph::walk::Lookup;
 use delivery_graph::{DELIVERERS, Objects, object};
@@ -14,11 +16,12 @@ use fleet::row::{Key, Row};
 use fleet::running::Question;
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, try_join_all};
+use kube::Client;
 use ledger::store::Scope;
 use manifest::ObjectId;
 use serde_json::Value;
 
-use crate::actions::{Acted, Subject, Verb};
+use crate::actions::{self, Acted, Mode, Subject, Verb};
 use crate::problem::Problem;
 use crate::serve::Console;
 
@@ -137,6 +140,30 @@ impl Sight {
             }
         }
         Ok(true)
+    }
+
+    /// A client that asks as the caller, and where archives are had from.
+    ///
+    /// # Errors
+    /// When the console does not ask as its callers, or not in this cluster.
+    pub fn as_the_caller(&self, cluster: &str) -> Result<(Client, Archives), Problem> {
+        let refused = |message: &str| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, message);
+        let judge = self.console.clusters.judge(cluster, &self.caller);
+        let judge = judge.ok_or_else(|| refused("you are nobody in this cluster"))?;
+        match (self.console.actions, &self.console.archives) {
+            (Mode::Own, archives) => Ok((judge.hand.client, archives.clone())),
+            (Mode::Impersonated, _) if !self.console.clusters.is_home(cluster) => Err(refused(
+                "what its sources have is not reached from here: ask a console of that cluster, or use windlass ui",
+            )),
+            (Mode::Impersonated, archives) => {
+                let client = actions::impersonated(&judge.hand.client, &judge.caller);
+                let client = client.map_err(|error| refused(&error.to_string()))?;
+                Ok((client, archives.clone()))
+            }
+            (Mode::None | Mode::FineGrained, _) => Err(refused(
+                "this console does not ask as its callers; its administrator may start it with --actions=impersonated",
+            )),
+        }
     }
 
     /// An object as it is asked about.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::Parser;
 use console_server::Mode;
 use controller_kit::flags::{CommonFlags, KubeconfigFlags};
+use url::Url;
 
 /// Serves an API over what is delivered in the cluster.
 #[derive(Debug, Clone, Parser)]
@@ -56,6 +57,9 @@ pub struct Flags {
     /// the callers, whom the console impersonates, and who need the verb and patch.
     #[arg(long, default_value = "none", value_name = "MODE")]
     pub actions: Mode,
+    /// Server of the artifacts of this cluster, for comparisons; by default the Service source-controller beside this program.
+    #[arg(long, value_name = "URL")]
+    pub source_url: Option<Url>,
     /// Whether language models may ask, by the Model Context Protocol at /mcp, with the rights of a Kubernetes token. They only read.
     #[arg(long)]
     pub mcp: bool,

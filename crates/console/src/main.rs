@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use clap::Parser as _;
 use cluster_access::targets::{Options, Targets};
 use console_server::access::Access;
-use console_server::{Server, Settings, description};
+use console_server::{Archives, Server, Settings, description};
 use controller_kit::Context as Kit;
 use fleet::watch::Reach;
 use jiff::SignedDuration;
@@ -57,6 +57,7 @@ async fn serve(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         actions: flags.actions,
         watch_pods: flags.watch_pods,
         reach: Reach::default(),
+        archives: archives(&flags, &kit)?,
         mcp: flags.mcp,
     };
     let listener = TcpListener::bind(flags.api_addr).await;
@@ -73,6 +74,13 @@ async fn serve(flags: Flags, kit: Kit) -> anyhow::Result<()> {
     server
         .run(listener, following, || kit.ready.set(PICTURE, true))
         .await
+}
+
+/// Artifacts are had from one server, whatever a status names.
+fn archives(flags: &Flags, kit: &Kit) -> anyhow::Result<Archives> {
+    let beside = || format!("http://source-controller.{}.svc.cluster.local.", kit.namespace).parse();
+    let server = flags.source_url.clone().map_or_else(beside, Ok);
+    Ok(Archives::Server(server.context("the namespace makes no URL")?))
 }
 
 /// Ways to other clusters, as Kustomizations have them. Nothing is applied there.

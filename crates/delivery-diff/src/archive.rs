@@ -1,40 +1,80 @@
 //! The archive of a source's artifact. Its address is one of the cluster's inside: where that is a Service, the API server is
 //! asked to pass it on.
 
+use std::time::Duration;
+
 use artifact::Digest;
 use delivery_graph::object::{self, text};
 use futures::AsyncReadExt as _;
+use manifest::ObjectId;
 use serde_json::Value;
 use url::Url;
 
 use crate::reader::{Reader, refusal};
 
-/// The largest archive of a chart; Helm takes no more when it is unpacked.
-const MAX: u64 = 100 << 20;
+/// How long a server may take.
+const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Fetches the archive that a source's status names, and checks it against its digest.
-pub(crate) async fn fetch(reader: &Reader, source: &Value) -> Result<Vec<u8>, String> {
-    let id = object::id(source);
-    let address = text(source, "/status/artifact/url");
-    if address.is_empty() {
-        return Err(format!("{id} has no artifact"));
+/// Where archives are had from.
+#[derive(Debug, Clone, Default)]
+pub enum Archives {
+    /// From the address that a status names, as whoever reads objects: through the API server where it is that of a Service.
+    #[default]
+    AsTheReader,
+    /// The same, but from Services alone, and only from the place that is the source's own: whoever may write a status must not lead
+    /// the reader elsewhere.
+    Services,
+    /// From this server alone, whatever server a status names, and only from the place that is the source's own.
+    Server(Url),
+}
+
+impl Archives {
+    /// Fetches the archive that a source's status names, and checks it against its digest.
+    pub(crate) async fn fetch(&self, reader: &Reader, source: &Value, max: u64) -> Result<Vec<u8>, String> {
+        let id = object::id(source);
+        let address = text(source, "/status/artifact/url");
+        if address.is_empty() {
+            return Err(format!("{id} has no artifact"));
+        }
+        let url: Url = address
+            .parse()
+            .map_err(|error| format!("the artifact of {id}: {address:?}: {error}"))?;
+        let data = match (self, proxied(&url)) {
+            (Self::Server(_) | Self::Services, _) if !is_own_place(&id, &url) => {
+                Err("it is not in the place that is its own".to_owned())
+            }
+            (Self::Server(server), _) => from_server(server, &url, max).await,
+            (Self::Services, None) => Err("it is at no Service".to_owned()),
+            (Self::AsTheReader | Self::Services, Some(path)) => through_api_server(reader, &path, max).await,
+            (Self::AsTheReader, None) => directly(reqwest::Client::new(), url, max).await,
+        };
+        let data = data.map_err(|why| format!("the artifact of {id} cannot be had from {address}: {why}"))?;
+        let wanted = text(source, "/status/artifact/digest");
+        let found = Digest::from_content(&data).to_string();
+        match found == wanted {
+            true => Ok(data),
+            false => Err(format!(
+                "the artifact of {id} has the digest {found} and not {wanted}"
+            )),
+        }
     }
-    let url: Url = address
-        .parse()
-        .map_err(|error| format!("the artifact of {id}: {address:?}: {error}"))?;
-    let data = match proxied(&url) {
-        Some(path) => through_api_server(reader, &path).await,
-        None => directly(url).await,
-    };
-    let data = data.map_err(|why| format!("the artifact of {id} cannot be had from {address}: {why}"))?;
-    let wanted = text(source, "/status/artifact/digest");
-    let found = Digest::from_content(&data).to_string();
-    match found == wanted {
-        true => Ok(data),
-        false => Err(format!(
-            "the artifact of {id} has the digest {found} and not {wanted}"
-        )),
-    }
+}
+
+/// Whoever may write a status must not be given what another object has: the path begins with the object's own place.
+fn is_own_place(id: &ObjectId, url: &Url) -> bool {
+    let own = format!("/{}/{}/{}/", id.kind.to_lowercase(), id.namespace, id.name);
+    url.path().starts_with(&own)
+}
+
+async fn from_server(server: &Url, url: &Url, max: u64) -> Result<Vec<u8>, String> {
+    let mut place = server.clone();
+    place.set_path(url.path());
+    let http = reqwest::Client::builder()
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .timeout(PATIENCE)
+        .build();
+    directly(http.map_err(|error| error.to_string())?, place, max).await
 }
 
 /// The path at the API server that leads to a Service; None if the address is of none.
@@ -50,36 +90,38 @@ fn proxied(url: &Url) -> Option<String> {
     ))
 }
 
-async fn through_api_server(reader: &Reader, path: &str) -> Result<Vec<u8>, String> {
+async fn through_api_server(reader: &Reader, path: &str, max: u64) -> Result<Vec<u8>, String> {
     let request = http::Request::get(path).body(Vec::new());
     let request = request.map_err(|error| error.to_string())?;
     let stream = reader.client().request_stream(request).await;
     let stream = stream.map_err(|error| refusal("reach the Service", &error))?;
     let mut data = Vec::new();
-    let read = Box::pin(stream).take(MAX + 1).read_to_end(&mut data).await;
+    let read = Box::pin(stream).take(max + 1).read_to_end(&mut data).await;
     read.map_err(|error| error.to_string())?;
-    bounded(data)
+    bounded(data, max)
 }
 
-async fn directly(url: Url) -> Result<Vec<u8>, String> {
+async fn directly(http: reqwest::Client, url: Url, max: u64) -> Result<Vec<u8>, String> {
     let said = |error: reqwest::Error| error_chain::chain(&error.without_url());
-    let mut answer = reqwest::get(url)
+    let mut answer = http
+        .get(url)
+        .send()
         .await
         .and_then(reqwest::Response::error_for_status)
         .map_err(said)?;
     let mut data = Vec::new();
     while let Some(chunk) = answer.chunk().await.map_err(said)? {
         data.extend_from_slice(&chunk);
-        if data.len() as u64 > MAX {
+        if data.len() as u64 > max {
             break;
         }
     }
-    bounded(data)
+    bounded(data, max)
 }
 
-fn bounded(data: Vec<u8>) -> Result<Vec<u8>, String> {
-    match data.len() as u64 > MAX {
-        true => Err(format!("it has more than {MAX} bytes")),
+fn bounded(data: Vec<u8>, max: u64) -> Result<Vec<u8>, String> {
+    match data.len() as u64 > max {
+        true => Err(format!("it has more than {max} bytes")),
         false => Ok(data),
     }
 }
@@ -87,6 +129,29 @@ fn bounded(data: Vec<u8>) -> Result<Vec<u8>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_status_does_not_lead_to_what_others_have() {
+        let id = ObjectId {
+            group: "source.toolkit.fluxcd.io".to_owned(),
+            kind: "GitRepository".to_owned(),
+            namespace: "shop".to_owned(),
+            name: "repo".to_owned(),
+        };
+        for (path, is_own) in [
+            ("gitrepository/shop/repo/a.tar.gz", true),
+            ("gitrepository/bank/repo/a.tar.gz", false),
+            ("gitrepository/shop/repo/../../bank/repo/a.tar.gz", false),
+            ("gitrepository/shop/repo/%2e%2e/%2E./bank/repo/a.tar.gz", false),
+            ("gitrepository/shop/repo2/a.tar.gz", false),
+            ("?/gitrepository/shop/repo/a.tar.gz", false),
+        ] {
+            let url = format!("http://source-controller.flux-system.svc/{path}")
+                .parse()
+                .unwrap();
+            assert_eq!(is_own_place(&id, &url), is_own, "{path}");
+        }
+    }
 
     #[test]
     fn services_are_reached_through_the_api_server() {

@@ -16,10 +16,12 @@ use kustomize_build::{FileKind, FsError};
 use manifest::ObjectId;
 use serde_json::Value;
 
-use crate::archive;
 use crate::content::Content;
 use crate::subject::Compared;
 use crate::world::World;
+
+/// The largest archive of a chart; Helm takes no more when it is unpacked.
+const MAX_CHART: u64 = 100 << 20;
 
 /// Gets the chart, and says in the section where it is from.
 pub(crate) async fn fetch_chart(
@@ -53,7 +55,7 @@ pub(crate) async fn fetch_chart(
     }
     let revision = text(&found, "/status/artifact/revision").to_owned();
     compared.section.from = format!("{source} at {revision}");
-    let data = archive::fetch(&world.reader, &found).await?;
+    let data = world.archives.fetch(&world.reader, &found, MAX_CHART).await?;
     let mut chart = helm_chart::load_archive(&data[..], Helm::V4, &mut Vec::new())
         .map_err(|error| format!("the chart of {source}: {error}"))?;
     let digits = (source.kind != "HelmChart").then(|| digits(&revision)).flatten();

@@ -1,6 +1,6 @@
 //! The files that something is built from.
 
-use kustomize_build::FileSystem;
+use kustomize_build::{DirEntry, FileKind, FileSystem, FsError};
 use manifest::ObjectId;
 
 /// Files in the place of what a source of the cluster has.
@@ -13,4 +13,35 @@ pub trait Content: FileSystem + Send + Sync {
 
     /// Where they are, for people.
     fn place(&self) -> String;
+}
+
+/// No files: everything is as the cluster's sources have it.
+pub struct Nothing;
+
+impl FileSystem for Nothing {
+    fn read(&self, _path: &str) -> Result<Vec<u8>, FsError> {
+        Err(FsError::NotFound)
+    }
+
+    fn kind(&self, _path: &str) -> Result<Option<FileKind>, FsError> {
+        Ok(None)
+    }
+
+    fn list(&self, _path: &str) -> Result<Vec<DirEntry>, FsError> {
+        Err(FsError::NotFound)
+    }
+}
+
+impl Content for Nothing {
+    fn stands_for(&self, _source: &ObjectId) -> bool {
+        false
+    }
+
+    fn word(&self) -> &'static str {
+        "content"
+    }
+
+    fn place(&self) -> String {
+        String::new()
+    }
 }

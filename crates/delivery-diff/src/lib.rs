@@ -6,7 +6,8 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `content` | the files that stand for a source: a checkout, or an artifact |
+//! | `content`, `artifact_files` | the files that stand for a source: a checkout, or an artifact |
+//! | `archive` | fetches artifacts |
 //! | `world` | the cluster, the content, and the changes that are known so far |
 //! | `follow` | from one Kustomization or HelmRelease to those that it applies |
 //! | `kustomization`, `built`, `keys` | builds one, with the cluster's variables, decrypted where keys are at hand |
@@ -16,6 +17,7 @@
 
 mod apply;
 mod archive;
+mod artifact_files;
 mod built;
 mod chart;
 mod confidential;
@@ -31,7 +33,9 @@ mod subject;
 mod upgrade;
 mod world;
 
-pub use content::Content;
+pub use archive::Archives;
+pub use artifact_files::ArtifactFiles;
+pub use content::{Content, Nothing};
 pub use follow::all as compare;
 pub use reader::Reader;
 pub use report::{Action, Entry, Field, Section, Summary};

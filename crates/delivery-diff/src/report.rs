@@ -75,6 +75,7 @@ pub enum Action {
 
 /// A field that would change, as text; None where there is none.
 #[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Field {
     /// Where it is: `spec.template.spec.containers[name=main].image`.
     pub path: String,
@@ -82,6 +83,9 @@ pub struct Field {
     pub old: Option<String>,
     /// As it would be.
     pub new: Option<String>,
+    /// Who set it as it is, if that was someone else, and when.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub set_by: Option<String>,
 }
 
 impl From<FieldChange> for Field {
@@ -90,6 +94,10 @@ impl From<FieldChange> for Field {
             path: change.path,
             old: change.old,
             new: change.new,
+            set_by: change.set_by.map(|by| match by.time.as_str() {
+                "" => by.manager,
+                time => format!("{} at {time}", by.manager),
+            }),
         }
     }
 }

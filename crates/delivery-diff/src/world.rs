@@ -14,6 +14,7 @@ use kube_apply::{Engine, Expected, Preview, Settings};
 use manifest::ObjectId;
 use serde_json::Value;
 
+use crate::archive::Archives;
 use crate::confidential::Confidential;
 use crate::content::Content;
 use crate::reader::{Reader, refusal};
@@ -25,6 +26,8 @@ pub struct World {
     pub(crate) content: Box<dyn Content>,
     /// True if variables without a value are errors.
     pub strict: bool,
+    /// Where archives of sources are had from.
+    pub archives: Archives,
     /// True if messages may name flags of the command.
     pub names_flags: bool,
     /// Charts of HelmReleases (namespace/name) that were given by hand.
@@ -52,6 +55,7 @@ impl World {
             reader,
             content,
             strict: false,
+            archives: Archives::default(),
             names_flags: false,
             charts: BTreeMap::new(),
             kustomize: OnceLock::new(),

@@ -156,6 +156,7 @@ mod tests {
         let mut changed = Entry::new("ConfigMap/shop/a".to_owned(), Action::Changed, "");
         changed.file = Some("app/a.yaml:1".to_owned());
         changed.fields = vec![Field {
+            set_by: None,
             path: "data.key".to_owned(),
             old: Some("\"1\"".to_owned()),
             new: None,

@@ -8,7 +8,7 @@ use utoipa::OpenApi;
 use utoipa::openapi::OpenApi as Document;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 
-use super::{actions, charts, clusters, deliveries, object, objects, running, session, stream};
+use super::{actions, charts, clusters, deliveries, diff, object, objects, running, session, stream};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -25,6 +25,7 @@ use super::{actions, charts, clusters, deliveries, object, objects, running, ses
         object::tree,
         object::why,
         object::trace,
+        diff::diff,
         running::list,
         charts::list,
         deliveries::list,

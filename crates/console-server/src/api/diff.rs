@@ -1,0 +1,251 @@
+//! `…/diff`: what an object wants to have applied beside what is there, with the reason for each difference.
+//!
+//! It is asked as the caller, by dry runs: the API server decides what they may read and compare.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::Path;
+use axum::extract::Query;
+use axum::extract::rejection::QueryRejection;
+use axum::http::StatusCode;
+use delivery_diff::{
+    ArtifactFiles, Content, Entry, Nothing, Reader, Section, Subject, Summary, World, source_of,
+};
+use delivery_graph::object::{self, text};
+use fleet::picture::Known;
+use fleet::row::Key;
+use manifest::ObjectId;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::runtime::Handle;
+use utoipa::{IntoParams, ToSchema};
+
+use super::object::find;
+use crate::caller::Signed;
+use crate::problem::Problem;
+use crate::sight::{Answer, Sight};
+
+/// How long a comparison may take: it builds, and asks about each object.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What is told of each difference.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct Parameters {
+    /// The objects, too, as they are and as they would be, with values of Secrets masked.
+    full: bool,
+}
+
+/// What is desired, and what is there.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Difference {
+    /// The revision that is desired: what the source or the chart has.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    desired: String,
+    /// The revision that was applied last.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    applied: String,
+    /// Why they differ; empty if they do not.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    reason: String,
+    /// How many objects would be created, changed, recreated, pruned and so on.
+    #[schema(value_type = Object)]
+    summary: Summary,
+    /// Objects that are not as desired: object, action, file, message, and fields with path, old, new and setBy.
+    #[schema(value_type = Vec<Object>)]
+    objects: Vec<Value>,
+    /// What else there is to know.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
+}
+
+/// What a Kustomization or HelmRelease would apply now, beside what is there. Nothing is written.
+///
+/// You need what an apply needs: `get` on the object, its source and what its variables or values are from, and `get` and `patch` on
+/// what it applies; what you may not compare is named.
+#[utoipa::path(
+    get,
+    path = "/api/v1/objects/{cluster}/{kind}/{namespace}/{name}/diff",
+    tag = "objects",
+    params(
+        Parameters,
+        ("cluster", description = "Cluster"), ("kind", description = "Kustomization or HelmRelease"),
+        ("namespace", description = "Namespace"), ("name", description = "Name"),
+    ),
+    responses(
+        (status = 200, description = "The differences", body = Difference),
+        (status = 400, description = "Another kind", body = Problem),
+        (status = 401, description = "No token, or one that is not accepted", body = Problem),
+        (status = 403, description = "You may not get it, whether it is there or not", body = Problem),
+        (status = 404, description = "It does not exist", body = Problem),
+        (status = 409, description = "It cannot be built, or what it is made of cannot be had", body = Problem),
+        (status = 422, description = "This console does not ask as its callers, or not in this cluster", body = Problem),
+        (status = 429, description = "You have another comparison under way", body = Problem),
+        (status = 503, description = "The cluster does not say what you may get, or it takes too long", body = Problem),
+    ),
+)]
+pub async fn diff(
+    signed: Signed,
+    parameters: Result<Query<Parameters>, QueryRejection>,
+    named: Path<(String, String, String, String)>,
+) -> Result<Json<Difference>, Problem> {
+    let wrong = |message: String| Problem::new(StatusCode::BAD_REQUEST, message);
+    let Query(parameters) = parameters.map_err(|error| wrong(error.body_text()))?;
+    let (key, object) = find(&signed, named).await?;
+    if !matches!(key.kind().kind, "Kustomization" | "HelmRelease") {
+        return Err(wrong(
+            "only Kustomizations and HelmReleases are compared".to_owned(),
+        ));
+    }
+    let sight = &signed.sight;
+    let (client, archives) = sight.as_the_caller(&key.cluster)?;
+    let busy = || {
+        let message = "you have another comparison under way";
+        Problem::new(StatusCode::TOO_MANY_REQUESTS, message)
+    };
+    let console = &sight.console;
+    let _own = console
+        .comparing_of_one
+        .begin(&sight.caller.username)
+        .ok_or_else(busy)?;
+    let (desired, applied) = (
+        desired(sight, &key, &object).await?,
+        object::revision(&object).to_owned(),
+    );
+    let late = |_| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "it takes too long; try again");
+    let turn = tokio::time::timeout(PATIENCE, console.comparing.clone().acquire_owned()).await;
+    let turn = turn.map_err(late)?;
+    let lost = |_| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the console is ending");
+    let turn = turn.map_err(lost)?;
+    let (handle, subject) = (Handle::current(), object.clone());
+    // Builds take processor time, and charts are rendered on one thread.
+    let comparing = tokio::task::spawn_blocking(move || {
+        let _turn = turn;
+        let comparing = compare(Reader::new(client), archives, subject);
+        handle.block_on(async { tokio::time::timeout(PATIENCE, comparing).await })
+    });
+    let lost = |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the comparison was lost");
+    let section = comparing.await.map_err(lost)?.map_err(late)?;
+    if let Some(error) = section.error {
+        return Err(Problem::new(StatusCode::CONFLICT, error));
+    }
+    let summary = Summary::from_sections(std::slice::from_ref(&section));
+    Ok(Json(Difference {
+        reason: reason(&object, &desired, &applied, &summary),
+        summary,
+        desired,
+        applied,
+        objects: section
+            .objects
+            .iter()
+            .map(|entry| shown(entry, parameters.full))
+            .collect(),
+        notes: section.notes,
+    }))
+}
+
+async fn compare(reader: Reader, archives: delivery_diff::Archives, object: Value) -> Section {
+    let subject = Subject::root(object);
+    let failed = |error: String| Section {
+        error: Some(error),
+        ..Section::new(subject.id().to_string(), None)
+    };
+    let content: Box<dyn Content> = match text(&subject.object, "/kind") {
+        "Kustomization" => {
+            let Some(source) = source_of(&subject.object) else {
+                return failed("its spec names no source".to_owned());
+            };
+            match ArtifactFiles::fetch(&reader, &archives, &source).await {
+                Ok(files) => Box::new(files),
+                Err(error) => return failed(error),
+            }
+        }
+        _ => Box::new(Nothing),
+    };
+    let mut world = World::new(reader, content);
+    world.archives = archives;
+    let id = subject.id().to_string();
+    let sections = delivery_diff::compare(&mut world, vec![subject], false, |_| {}).await;
+    let empty = || Section::new(id, None);
+    sections.into_iter().next().unwrap_or_else(empty)
+}
+
+/// What the source or the chart has, as far as the caller may get it.
+async fn desired(sight: &Sight, key: &Key, object: &Value) -> Result<String, Problem> {
+    let mut made_of = object::links(object).into_iter();
+    let Some(link) = made_of.find(|link| matches!(link.word, "source" | "chart")) else {
+        return Ok(String::new());
+    };
+    let ObjectId {
+        kind,
+        namespace,
+        name,
+        ..
+    } = &link.id;
+    let Some(kind) = delivery_graph::kind::exact(kind) else {
+        return Ok(String::new());
+    };
+    let source = Key::new(&key.cluster, kind, namespace, name);
+    if sight.may_get(&source).await? != Answer::Yes {
+        return Ok(String::new());
+    }
+    Ok(match sight.console.picture.object(&source) {
+        Known::Whole(source) => object::revision(&source).to_owned(),
+        _ => String::new(),
+    })
+}
+
+/// Why what is there is not what is desired.
+fn reason(object: &Value, desired: &str, applied: &str, summary: &Summary) -> String {
+    let ready = object::ready(object);
+    if desired == applied && summary.changes() == 0 {
+        return String::new();
+    }
+    if object::is_suspended(object) {
+        return "it is suspended".to_owned();
+    }
+    if ready.status == "False" || object::is_in_progress(object) {
+        return delivery_graph::one_line(ready.message);
+    }
+    match desired == applied {
+        true => "it was changed in the cluster since it was applied".to_owned(),
+        false => format!("{desired} was not applied yet"),
+    }
+}
+
+fn shown(entry: &Entry, full: bool) -> Value {
+    let mut value = json!(entry);
+    if full {
+        (value["before"], value["after"]) = (entry.states.0.clone(), entry.states.1.clone());
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_is_what_keeps_it_from_being_applied() {
+        let object = |suspend: bool, status: &str| {
+            json!({
+                "kind": "Kustomization", "metadata": {"generation": 1}, "spec": {"suspend": suspend},
+                "status": {"observedGeneration": 1, "conditions": [{"type": "Ready", "status": status, "message": "no such\nfile"}]},
+            })
+        };
+        let none = Summary::default();
+        let some = Summary {
+            changed: 1,
+            ..Summary::default()
+        };
+        let why = |object: &Value, desired: &str, summary: &Summary| reason(object, desired, "a", summary);
+        assert_eq!(why(&object(false, "True"), "a", &none), "");
+        assert_eq!(why(&object(true, "True"), "b", &none), "it is suspended");
+        assert_eq!(why(&object(false, "False"), "b", &none), "no such file");
+        assert_eq!(why(&object(false, "True"), "b", &none), "b was not applied yet");
+        assert!(why(&object(false, "True"), "a", &some).contains("changed in the cluster"));
+    }
+}
