@@ -29,11 +29,16 @@ fn commit(repository: &Repository, word: &str) -> Result<String> {
         ("deploy/a.yaml", map("a", word)),
         ("deploy/b.yaml", map("b", word)),
         ("deploy/keys.yaml", secret),
+        ("production/a.yaml", map("a", "production")),
+        ("production/only.yaml", map("only", word)),
         (
             "charts/web/Chart.yaml",
             "apiVersion: v2\nname: web\nversion: 1.0.0\n".to_owned(),
         ),
-        ("charts/web/templates/map.yaml", map("of-chart", "chart")),
+        (
+            "charts/web/templates/map.yaml",
+            map("of-chart", "{{ .Values.word | default \"chart\" }}"),
+        ),
     ];
     let changes = files.map(|(path, text)| Change::write(path, text));
     repository.commit("main", word, &changes)
@@ -71,6 +76,25 @@ impl Asked {
             status,
             serde_json::from_str(&text).with_context(|| format!("{status}: {text}"))?,
         ))
+    }
+
+    /// Compares two sides; the picture follows the API server.
+    async fn between(&self, token: &str, sides: &str) -> Result<Value> {
+        let asking = async {
+            loop {
+                let url = format!("{}/diff?{sides}", self.url);
+                let answer = self.http.get(url).bearer_auth(token).send().await?;
+                let status = answer.status();
+                let value: Value = answer.json().await?;
+                match status {
+                    StatusCode::OK => return Ok(value),
+                    StatusCode::NOT_FOUND => {}
+                    _ => anyhow::bail!("{sides}: {status} {value}"),
+                }
+                tokio::time::sleep(std::time::Duration::from_millis(50)).await; // a list does not tell of changes
+            }
+        };
+        tokio::time::timeout(PATIENCE, asking).await?
     }
 
     /// Asks until an answer is as it should be: the console's picture follows the API server.
@@ -191,6 +215,27 @@ async fn what_is_desired_is_compared_with_what_is_there_as_the_caller_may() -> R
         format!("hr/{NAMESPACE}/web/diff"),
     );
 
+    // Between environments: another path, namespace prefix and word.
+    let production =
+        objects::kustomization(NAMESPACE, "production", ("GitRepository", "repo"), "./production");
+    let spec =
+        json!({"interval": "1h", "namePrefix": "prod-", "targetNamespace": NAMESPACE, "suspend": true});
+    apply(&client, &objects::with_spec(production, spec)).await?;
+    let (from, to) = (
+        format!("local/ks/{NAMESPACE}/app"),
+        format!("local/ks/{NAMESPACE}/production"),
+    );
+    let sides = format!("from={from}&to={to}&full=true");
+    let answer = asked.between(ANA, &sides).await?;
+    let expected = [
+        format!("changed ConfigMap/{NAMESPACE}/prod-a"),
+        format!("created ConfigMap/{NAMESPACE}/prod-only"),
+        format!("pruned ConfigMap/{NAMESPACE}/b"),
+        format!("pruned Secret/{NAMESPACE}/keys"),
+    ];
+    assert_eq!(told(&answer), expected, "{answer:#}");
+    ensure!(!answer.to_string().contains("hunter"), "{answer}");
+
     // Nothing differs.
     for object in [&app, &web] {
         let answer = asked
@@ -266,6 +311,37 @@ async fn what_is_desired_is_compared_with_what_is_there_as_the_caller_may() -> R
         .until(ANA, &app, |answer| answer["desired"] != answer["applied"])
         .await?;
     ensure!(answer.to_string().contains("\\\"two\\\""), "{answer:#}");
+
+    // Between revisions of a release; a revision that is not there, and someone who may not read Helm's records.
+    let values = Patch::Merge(json!({"spec": {"suspend": false, "values": {"word": "other"}}}));
+    releases.patch("web", &PatchParams::default(), &values).await?;
+    let has_two = |object: &kube::api::DynamicObject| {
+        is_ready(object)
+            && object.data["status"]["history"]
+                .as_array()
+                .is_some_and(|all| all.len() > 1)
+    };
+    wait_for(&releases, "web", has_two, PATIENCE).await?;
+    let release = format!("local/hr/{NAMESPACE}/web");
+    let answer = asked
+        .between(ANA, &format!("from={release}@1&to={release}@2"))
+        .await?;
+    assert_eq!(told(&answer), ["changed ConfigMap/of-chart"], "{answer:#}");
+    assert_eq!(answer["objects"][0]["fields"][0]["new"], "\"other\"");
+    for (token, sides, problem) in [
+        (
+            ANA,
+            format!("from={release}@1&to={release}@7"),
+            "no record of revision 7",
+        ),
+        (BOB, format!("from={release}@1&to={release}@2"), "cannot get"),
+        (ANA, format!("from={from}@1&to={to}"), "only of releases"),
+        (ANA, format!("from={from}&to=web"), "write CLUSTER/KIND"),
+        (EVE, sides, "may not get"),
+    ] {
+        let refused = asked.between(token, &sides).await.unwrap_err().to_string();
+        ensure!(refused.contains(problem), "{refused}");
+    }
 
     // Who may not read what was applied learns that it cannot be compared, and no value.
     let (status, answer) = asked.diff(BOB, &full).await?;

@@ -33,6 +33,7 @@ pub fn routes(console: Console) -> Router {
         .route("/api/v1/charts", get(charts::list))
         .route("/api/v1/clusters", get(clusters::list))
         .route("/api/v1/deliveries", get(deliveries::list))
+        .route("/api/v1/diff", get(diff::between))
         .route("/api/v1/dora", get(deliveries::dora))
         .route("/api/v1/me", get(session::me))
         .route("/api/v1/objects", get(objects::list))

@@ -30,11 +30,12 @@ const SECONDS: [f64; 10] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2
 const WINDOW: SignedDuration = SignedDuration::from_hours(30 * 24);
 const EVERY: Duration = Duration::from_secs(300);
 /// Paths that are told apart; of all others anybody can make up any number.
-const PATHS: [&str; 10] = [
+const PATHS: [&str; 11] = [
     "actions",
     "charts",
     "clusters",
     "deliveries",
+    "diff",
     "dora",
     "me",
     "objects",

@@ -77,12 +77,12 @@ fn why_objects_stay(object: &Kustomization) -> Option<&'static str> {
 /// Why what a Kustomization or HelmRelease applied stays when it goes.
 pub(super) const SUSPENDED: &str = "what applied it is suspended, and leaves everything as it is";
 
-fn read(subject: &Subject, compared: &Compared) -> Result<Kustomization, String> {
+pub(crate) fn read(subject: &Subject, compared: &Compared) -> Result<Kustomization, String> {
     serde_json::from_value(subject.object.clone())
         .map_err(|error| compared.hide_quotes("failed to read it", error))
 }
 
-fn folder(world: &World, subject: &Subject, object: &Kustomization) -> Result<String, String> {
+pub(crate) fn folder(world: &World, subject: &Subject, object: &Kustomization) -> Result<String, String> {
     let path = object.spec.path.as_deref().unwrap_or_default();
     let folder = subject.folder.clone();
     let folder = folder.unwrap_or_else(|| flux_spec::build::path::clamp(path));

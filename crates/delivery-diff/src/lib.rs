@@ -13,6 +13,7 @@
 //! | `kustomization`, `built`, `keys` | builds one, with the cluster's variables, decrypted where keys are at hand |
 //! | `release`, `chart`, `upgrade` | renders one |
 //! | `apply` | asks what would come of the objects, and what would be pruned |
+//! | `desired` | what two objects, or two revisions of one, want to have applied, beside each other |
 //! | `report` | the findings, as data |
 
 mod apply;
@@ -22,6 +23,7 @@ mod built;
 mod chart;
 mod confidential;
 mod content;
+mod desired;
 mod follow;
 mod keys;
 mod kustomization;
@@ -36,6 +38,7 @@ mod world;
 pub use archive::Archives;
 pub use artifact_files::ArtifactFiles;
 pub use content::{Content, Nothing};
+pub use desired::Desired;
 pub use follow::all as compare;
 pub use reader::Reader;
 pub use report::{Action, Entry, Field, Section, Summary};

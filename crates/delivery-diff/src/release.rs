@@ -7,7 +7,7 @@ use api::helm::{CrdsPolicy, HelmRelease, PostRenderStrategy};
 use delivery_graph::object::text;
 use flux_spec::release::values::{self, Resources};
 use flux_spec::release::{PostRenderers, names, origin_labels};
-use helm_action::{Content, CrdPolicy};
+use helm_action::{Content, CrdPolicy, Previewed};
 use helm_render::Renderer;
 use kube::ResourceExt as _;
 use kube_apply::{Address, CommonMetadata, Expected, Means};
@@ -22,12 +22,21 @@ use crate::subject::{Compared, Subject, inventory};
 use crate::upgrade::Writing;
 use crate::world::{World, namespace_id};
 
-/// Renders, asks, and notes what would go.
-pub(crate) async fn compare(
-    world: &mut World,
+/// A release as an upgrade or install would make it now.
+pub(crate) struct Rendered {
+    pub(crate) object: HelmRelease,
+    pub(crate) previewed: Previewed,
+    /// The revision that it would be.
+    version: i64,
+    crds: CrdPolicy,
+}
+
+/// Renders a HelmRelease, and notes what there is to say of it.
+pub(crate) async fn rendered(
+    world: &World,
     subject: &Subject,
     compared: &mut Compared,
-) -> Result<(), String> {
+) -> Result<Rendered, String> {
     let object: HelmRelease = serde_json::from_value(subject.object.clone())
         .map_err(|error| compared.hide_quotes("failed to read it", error))?;
     let spec = &object.spec;
@@ -63,6 +72,27 @@ pub(crate) async fn compare(
         let note = format!("{hooks} hooks are not looked at");
         compared.section.notes.push(note);
     }
+    Ok(Rendered {
+        object,
+        previewed,
+        version,
+        crds: content.crds,
+    })
+}
+
+/// Renders, asks, and notes what would go.
+pub(crate) async fn compare(
+    world: &mut World,
+    subject: &Subject,
+    compared: &mut Compared,
+) -> Result<(), String> {
+    let Rendered {
+        object,
+        previewed,
+        version,
+        crds,
+    } = rendered(world, subject, compared).await?;
+    let namespace = names::release_namespace(&object);
     if version == 1 {
         bring_namespace(world, &object, &namespace, compared).await;
     }
@@ -70,7 +100,7 @@ pub(crate) async fn compare(
     let patcher = writing.patcher();
     let means = writing.means(&patcher);
     // Definitions are no part of the release, and those that are there may stay as they are.
-    let only_new = content.crds == CrdPolicy::Create;
+    let only_new = crds == CrdPolicy::Create;
     ask(world, subject, previewed.definitions, (only_new, means), compared).await?;
     ask(world, subject, previewed.objects, (false, means), compared).await?;
     let stale = apply::stale(compared, &inventory(&subject.object), &[]);

@@ -35,13 +35,7 @@ impl FieldChanges {
     }
 
     /// The same, with so many fields at most.
-    pub(crate) fn up_to(
-        limit: usize,
-        before: &Value,
-        after: &Value,
-        manager: &str,
-        is_confidential: bool,
-    ) -> Self {
+    pub fn up_to(limit: usize, before: &Value, after: &Value, manager: &str, is_confidential: bool) -> Self {
         let mask = Mask::new(after, is_confidential);
         let owners = Owners::new(before, manager);
         let mut walk = Walk::new(limit, mask);

@@ -26,6 +26,7 @@ use super::{actions, charts, clusters, deliveries, diff, object, objects, runnin
         object::why,
         object::trace,
         diff::diff,
+        diff::between,
         running::list,
         charts::list,
         deliveries::list,

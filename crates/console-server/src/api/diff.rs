@@ -1,4 +1,5 @@
-//! `…/diff`: what an object wants to have applied beside what is there, with the reason for each difference.
+//! `…/diff`: what an object wants to have applied beside what is there, with the reason for each difference; `/api/v1/diff`: beside what
+//! another one wants.
 //!
 //! It is asked as the caller, by dry runs: the API server decides what they may read and compare.
 
@@ -10,7 +11,8 @@ use axum::extract::Query;
 use axum::extract::rejection::QueryRejection;
 use axum::http::StatusCode;
 use delivery_diff::{
-    ArtifactFiles, Content, Entry, Nothing, Reader, Section, Subject, Summary, World, source_of,
+    Archives, ArtifactFiles, Content, Desired, Entry, Nothing, Reader, Section, Subject, Summary, World,
+    source_of,
 };
 use delivery_graph::object::{self, text};
 use fleet::picture::Known;
@@ -92,7 +94,6 @@ pub async fn diff(
     parameters: Result<Query<Parameters>, QueryRejection>,
     named: Path<(String, String, String, String)>,
 ) -> Result<Json<Difference>, Problem> {
-    let wrong = |message: String| Problem::new(StatusCode::BAD_REQUEST, message);
     let Query(parameters) = parameters.map_err(|error| wrong(error.body_text()))?;
     let (key, object) = find(&signed, named).await?;
     if !matches!(key.kind().kind, "Kustomization" | "HelmRelease") {
@@ -102,33 +103,15 @@ pub async fn diff(
     }
     let sight = &signed.sight;
     let (client, archives) = sight.as_the_caller(&key.cluster)?;
-    let busy = || {
-        let message = "you have another comparison under way";
-        Problem::new(StatusCode::TOO_MANY_REQUESTS, message)
-    };
-    let console = &sight.console;
-    let _own = console
-        .comparing_of_one
-        .begin(&sight.caller.username)
-        .ok_or_else(busy)?;
     let (desired, applied) = (
         desired(sight, &key, &object).await?,
         object::revision(&object).to_owned(),
     );
-    let late = |_| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "it takes too long; try again");
-    let turn = tokio::time::timeout(PATIENCE, console.comparing.clone().acquire_owned()).await;
-    let turn = turn.map_err(late)?;
-    let lost = |_| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the console is ending");
-    let turn = turn.map_err(lost)?;
-    let (handle, subject) = (Handle::current(), object.clone());
-    // Builds take processor time, and charts are rendered on one thread.
-    let comparing = tokio::task::spawn_blocking(move || {
-        let _turn = turn;
-        let comparing = compare(Reader::new(client), archives, subject);
-        handle.block_on(async { tokio::time::timeout(PATIENCE, comparing).await })
+    let subject = object.clone();
+    let comparing = in_turn(sight, move || async move {
+        compare(Reader::new(client), archives, subject).await
     });
-    let lost = |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the comparison was lost");
-    let section = comparing.await.map_err(lost)?.map_err(late)?;
+    let section = comparing.await?;
     if let Some(error) = section.error {
         return Err(Problem::new(StatusCode::CONFLICT, error));
     }
@@ -147,30 +130,216 @@ pub async fn diff(
     }))
 }
 
-async fn compare(reader: Reader, archives: delivery_diff::Archives, object: Value) -> Section {
-    let subject = Subject::root(object);
-    let failed = |error: String| Section {
-        error: Some(error),
-        ..Section::new(subject.id().to_string(), None)
+/// Does it when it is its turn. Builds take processor time, and charts are rendered on one thread.
+async fn in_turn<T, F>(sight: &Sight, work: impl FnOnce() -> F + Send + 'static) -> Result<T, Problem>
+where
+    T: Send + 'static,
+    F: Future<Output = T>,
+{
+    let busy = || {
+        let message = "you have another comparison under way";
+        Problem::new(StatusCode::TOO_MANY_REQUESTS, message)
     };
-    let content: Box<dyn Content> = match text(&subject.object, "/kind") {
-        "Kustomization" => {
-            let Some(source) = source_of(&subject.object) else {
-                return failed("its spec names no source".to_owned());
+    let late = |_| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "it takes too long; try again");
+    let ending = |_| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the console is ending");
+    let lost = |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the comparison was lost");
+    let console = &sight.console;
+    let own = console.comparing_of_one.begin(&sight.caller.username);
+    let own = own.ok_or_else(busy)?;
+    let turn = tokio::time::timeout(PATIENCE, console.comparing.clone().acquire_owned()).await;
+    let turn = turn.map_err(late)?.map_err(ending)?;
+    let handle = Handle::current();
+    let working = tokio::task::spawn_blocking(move || {
+        // Also if nobody waits for the answer any more.
+        let (_own, _turn) = (own, turn);
+        handle.block_on(async { tokio::time::timeout(PATIENCE, work()).await })
+    });
+    working.await.map_err(lost)?.map_err(late)
+}
+
+/// Two objects, or one in two revisions: `CLUSTER/KIND/NAMESPACE/NAME`, and for a revision of a HelmRelease that Helm has a record of,
+/// `…@3`.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct Sides {
+    /// What is compared.
+    from: String,
+    /// With what.
+    to: String,
+    /// The objects, too, as they are in both, with values of Secrets masked.
+    full: bool,
+}
+
+/// What two objects want to have applied, beside each other.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Between {
+    /// What `from` was made of.
+    from: String,
+    /// What `to` was made of.
+    to: String,
+    /// How many objects are only in `to` (created), only in `from` (pruned), in both and changed or unchanged.
+    #[schema(value_type = Object)]
+    summary: Summary,
+    /// Objects that differ: object, action, and fields with path, old and new.
+    #[schema(value_type = Vec<Object>)]
+    objects: Vec<Value>,
+    /// What else there is to know.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
+}
+
+/// How what one Kustomization or HelmRelease wants to have applied differs from what another one wants: between clusters, between
+/// environments, or between revisions of a release. Nothing of what is there is compared.
+///
+/// Objects are the same if kind and name are, without the namespace, the prefix and the suffix that each gives to all of its own. You need
+/// `get` on both, on their sources, and on what variables and values are from; on Helm's records for a revision.
+#[utoipa::path(
+    get,
+    path = "/api/v1/diff",
+    tag = "objects",
+    params(Sides),
+    responses(
+        (status = 200, description = "The differences", body = Between),
+        (status = 400, description = "A side that cannot be understood, or another kind", body = Problem),
+        (status = 401, description = "No token, or one that is not accepted", body = Problem),
+        (status = 403, description = "You may not get one of them, whether it is there or not", body = Problem),
+        (status = 404, description = "One of them does not exist", body = Problem),
+        (status = 409, description = "One cannot be built, or what it is made of cannot be had", body = Problem),
+        (status = 422, description = "This console does not ask as its callers, or not in this cluster", body = Problem),
+        (status = 429, description = "You have another comparison under way", body = Problem),
+        (status = 503, description = "The cluster does not say what you may get, or it takes too long", body = Problem),
+    ),
+)]
+pub async fn between(
+    signed: Signed,
+    sides: Result<Query<Sides>, QueryRejection>,
+) -> Result<Json<Between>, Problem> {
+    let Query(sides) = sides.map_err(|error| wrong(error.body_text()))?;
+    let from = Side::find(&signed, "from", &sides.from).await?;
+    let to = Side::find(&signed, "to", &sides.to).await?;
+    let comparing = in_turn(&signed.sight, move || async move {
+        let from = from.desired().await.map_err(|error| format!("from: {error}"))?;
+        let to = to.desired().await.map_err(|error| format!("to: {error}"))?;
+        let section = from.compared_with(&to);
+        Ok::<_, String>((section, from.from, to.from))
+    });
+    let compared = comparing.await?;
+    let failed = |error: String| Problem::new(StatusCode::CONFLICT, error);
+    let (section, from, to) = compared.map_err(failed)?;
+    Ok(Json(Between {
+        from,
+        to,
+        summary: Summary::from_sections(std::slice::from_ref(&section)),
+        objects: section
+            .objects
+            .iter()
+            .map(|entry| shown(entry, sides.full))
+            .collect(),
+        notes: section.notes,
+    }))
+}
+
+fn wrong(message: String) -> Problem {
+    Problem::new(StatusCode::BAD_REQUEST, message)
+}
+
+/// One of two that are compared.
+struct Side {
+    reader: Reader,
+    archives: Archives,
+    object: Value,
+    /// A revision of Helm's; None for what it wants now.
+    revision: Option<i64>,
+}
+
+impl Side {
+    async fn find(signed: &Signed, name: &str, text: &str) -> Result<Self, Problem> {
+        let read = || {
+            let (object, revision) = match text.rsplit_once('@') {
+                Some((object, revision)) => {
+                    (object, Some(revision.parse().ok().filter(|number| *number > 0)?))
+                }
+                None => (text, None),
             };
-            match ArtifactFiles::fetch(&reader, &archives, &source).await {
-                Ok(files) => Box::new(files),
-                Err(error) => return failed(error),
-            }
+            // Names of clusters may have slashes.
+            let mut parts = object.rsplitn(4, '/').map(str::to_owned);
+            let (name, namespace, kind) = (parts.next()?, parts.next()?, parts.next()?);
+            Some(((parts.next()?, kind, namespace, name), revision))
+        };
+        let unclear = || {
+            wrong(format!(
+                "{name}: write CLUSTER/KIND/NAMESPACE/NAME, or …@REVISION of a HelmRelease"
+            ))
+        };
+        let (named, revision) = read().ok_or_else(unclear)?;
+        let (key, object) = find(signed, Path(named)).await?;
+        check_kind(&key)?;
+        if revision.is_some() && key.kind().kind != "HelmRelease" {
+            return Err(wrong(format!(
+                "{name}: only of releases are older revisions kept"
+            )));
+        }
+        let (client, archives) = signed.sight.as_the_caller(&key.cluster)?;
+        Ok(Self {
+            reader: Reader::new(client),
+            archives,
+            object,
+            revision,
+        })
+    }
+
+    async fn desired(self) -> Result<Desired, String> {
+        let (world, subject) =
+            world(self.reader, self.archives, self.object, self.revision.is_some()).await?;
+        match self.revision {
+            Some(revision) => Desired::at(&world, &subject, revision).await,
+            None => Desired::now(&world, &subject).await,
+        }
+    }
+}
+
+fn check_kind(key: &Key) -> Result<(), Problem> {
+    match key.kind().kind {
+        "Kustomization" | "HelmRelease" => Ok(()),
+        _ => Err(wrong(
+            "only Kustomizations and HelmReleases are compared".to_owned(),
+        )),
+    }
+}
+
+/// The world of an object, with what its source has now unless that is not asked about.
+async fn world(
+    reader: Reader,
+    archives: Archives,
+    object: Value,
+    is_past: bool,
+) -> Result<(World, Subject), String> {
+    let content: Box<dyn Content> = match text(&object, "/kind") {
+        "Kustomization" if !is_past => {
+            let source = source_of(&object).ok_or("its spec names no source")?;
+            Box::new(ArtifactFiles::fetch(&reader, &archives, &source).await?)
         }
         _ => Box::new(Nothing),
     };
     let mut world = World::new(reader, content);
     world.archives = archives;
-    let id = subject.id().to_string();
-    let sections = delivery_diff::compare(&mut world, vec![subject], false, |_| {}).await;
-    let empty = || Section::new(id, None);
-    sections.into_iter().next().unwrap_or_else(empty)
+    Ok((world, Subject::root(object)))
+}
+
+async fn compare(reader: Reader, archives: Archives, object: Value) -> Section {
+    let id = object::id(&object).to_string();
+    match world(reader, archives, object, false).await {
+        Ok((mut world, subject)) => {
+            let sections = delivery_diff::compare(&mut world, vec![subject], false, |_| {}).await;
+            let empty = || Section::new(id, None);
+            sections.into_iter().next().unwrap_or_else(empty)
+        }
+        Err(error) => Section {
+            error: Some(error),
+            ..Section::new(id, None)
+        },
+    }
 }
 
 /// What the source or the chart has, as far as the caller may get it.
