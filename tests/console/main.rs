@@ -1,6 +1,7 @@
 //! The console on the real control plane: what callers see, in lists, in ways through the graph, and in streams.
 
 mod actions;
+mod cdevents;
 mod clusters;
 mod diff;
 mod ledger;

@@ -115,6 +115,7 @@ async fn serve(flags: &Flags, report_line: fn(&str)) -> Result<(), Failure> {
         reviews,
         access: Some(access),
         ledger: Some((ledger, KEPT)),
+        cdevents: None,
         actions: if flags.read_only { Mode::None } else { Mode::Own },
         watch_pods: true,
         reach: reach(home.namespaces),

@@ -7,6 +7,7 @@ pub mod access;
 pub mod clusters;
 
 mod actions;
+mod announce;
 mod api;
 mod caller;
 mod mcp;

@@ -10,6 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use ledger::read;
 use ledger::store::{Error, Ledger};
 use serde_json::Value;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::metrics::Meters;
@@ -23,8 +24,14 @@ const GATHER: Duration = Duration::from_millis(200);
 /// Rows that are too old are taken out so often.
 const PRUNE: Duration = Duration::from_secs(3600);
 
-/// Records until it is dropped.
-pub async fn record(ledger: &Ledger, picture: &Picture, retention: SignedDuration, meters: &Meters) {
+/// Records until it is dropped. `fresh` is notified of new rows.
+pub async fn record(
+    ledger: &Ledger,
+    picture: &Picture,
+    retention: SignedDuration,
+    meters: &Meters,
+    fresh: &Notify,
+) {
     let recording = async {
         let mut numbers = picture.subscribe();
         let mut at = None;
@@ -32,7 +39,7 @@ pub async fn record(ledger: &Ledger, picture: &Picture, retention: SignedDuratio
         let mut again: Option<Instant> = None;
         loop {
             let number = *numbers.borrow_and_update();
-            match step(ledger, picture, at, meters).await {
+            match step(ledger, picture, at, meters, fresh).await {
                 Ok((done, is_whole)) => {
                     at = Some(done);
                     if !is_whole {
@@ -92,6 +99,7 @@ async fn step(
     picture: &Picture,
     since: Option<u64>,
     meters: &Meters,
+    fresh: &Notify,
 ) -> Result<(u64, bool), Error> {
     let changes = since.map(|since| picture.changes_since(since));
     let (number, mut keys): (u64, Vec<Key>) = match changes {
@@ -118,6 +126,9 @@ async fn step(
         match one(ledger, &key, &object).await {
             Ok(added) => {
                 meters.recorded.inc_by(u64::try_from(added).unwrap_or_default());
+                if added > 0 {
+                    fresh.notify_one();
+                }
             }
             Err(error) if error.is_refusal() => {
                 is_whole = false;

@@ -19,12 +19,14 @@ use jiff::SignedDuration;
 use kube::Client;
 use ledger::store::Ledger;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
+use url::Url;
 
 use crate::access::Access;
 use crate::actions::Mode;
+use crate::announce;
 use crate::api;
 use crate::clusters::{Clusters, Hand, Shown};
 use crate::mcp;
@@ -98,6 +100,8 @@ pub struct Settings {
     pub access: Option<Access>,
     /// Where deliveries are recorded, and for how long; None if they are not.
     pub ledger: Option<(Ledger, SignedDuration)>,
+    /// Who is told of deliveries, as CDEvents; nobody without a ledger.
+    pub cdevents: Option<Url>,
     /// Who acts for callers.
     pub actions: Mode,
     /// Whether Pods are watched, to tell which images run where.
@@ -116,6 +120,7 @@ pub struct Server {
     shown: Shown,
     reach: Reach,
     mcp: bool,
+    cdevents: Option<Url>,
     retention: SignedDuration,
 }
 
@@ -131,6 +136,10 @@ impl Server {
         };
         let clusters = Arc::new(Clusters::new(settings.home, reviews.clone(), hand));
         let (ledger, retention) = settings.ledger.unzip();
+        let ledger = match settings.cdevents {
+            Some(_) => ledger.map(Ledger::with_announcements),
+            None => ledger,
+        };
         let streams = Arc::new(Semaphore::new(MAX_STREAMS));
         let console = Console {
             meters: Meters::register(metrics, picture.clone(), streams.clone()),
@@ -161,6 +170,7 @@ impl Server {
             shown,
             reach: settings.reach,
             mcp: settings.mcp,
+            cdevents: settings.cdevents,
             retention: retention.unwrap_or_default(),
         }
     }
@@ -199,9 +209,15 @@ impl Server {
         let recording = async {
             match &console.ledger {
                 Some(ledger) => {
-                    let meters = &console.meters;
-                    let recording = recorder::record(ledger, &console.picture, self.retention, meters);
-                    tokio::join!(recording, meters.figure(ledger));
+                    let (meters, fresh) = (&console.meters, Notify::new());
+                    let recording =
+                        recorder::record(ledger, &console.picture, self.retention, meters, &fresh);
+                    let announcing = async {
+                        if let Some(receiver) = &self.cdevents {
+                            announce::announce(ledger, receiver, &fresh).await;
+                        }
+                    };
+                    tokio::join!(recording, meters.figure(ledger), announcing);
                 }
                 None => std::future::pending().await,
             }

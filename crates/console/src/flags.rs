@@ -45,6 +45,9 @@ pub struct Flags {
     /// How long they are kept.
     #[arg(long, default_value = "17520h", value_name = "DURATION", value_parser = controller_kit::duration::parse)]
     pub ledger_retention: Duration,
+    /// Where deliveries are told as CDEvents, over HTTP; nowhere if empty. It needs a ledger.
+    #[arg(long, value_name = "URL", env = "CDEVENTS_URL", hide_env_values = true)]
+    pub cdevents_url: Option<Url>,
     /// File that says who is let in without a Kubernetes token, of kind Config in web.fluxcd.controlplane.io/v1: by an OpenID
     /// provider, or as an anonymous user.
     #[arg(long, value_name = "FILE")]

@@ -47,6 +47,10 @@ async fn serve(flags: Flags, kit: Kit) -> anyhow::Result<()> {
             SignedDuration::try_from(flags.ledger_retention)?,
         )),
     };
+    anyhow::ensure!(
+        flags.cdevents_url.is_none() || ledger.is_some(),
+        "--cdevents-url needs a ledger: --ledger-url"
+    );
     let settings = Settings {
         home: home.clone(),
         client: kit.client.clone(),
@@ -54,6 +58,7 @@ async fn serve(flags: Flags, kit: Kit) -> anyhow::Result<()> {
         reviews: Reviews::for_users(kit.client.clone()),
         access: access.transpose()?,
         ledger,
+        cdevents: flags.cdevents_url.clone(),
         actions: flags.actions,
         watch_pods: flags.watch_pods,
         reach: Reach::default(),

@@ -6,6 +6,7 @@
 //! | [`fold`] | which rows that adds or moves. Pure |
 //! | [`delivery`] | a row |
 //! | [`action`] | a row of what someone did by hand |
+//! | [`cdevent`] | deliveries as CDEvents. Pure |
 //! | `store` | the rows, in SQLite or PostgreSQL |
 //! | [`window`] | from when to when, as people write it. Pure |
 //! | [`dora`] | deployment frequency, lead time, change failure rate, time to recover. Pure |
@@ -13,6 +14,7 @@
 //! Nothing here knows who asks: whoever answers a caller names the scopes that they may see.
 
 pub mod action;
+pub mod cdevent;
 pub mod delivery;
 pub mod dora;
 pub mod fold;

@@ -1,6 +1,7 @@
 //! The rows, in SQLite or PostgreSQL: the same statements for both.
 
 mod actions;
+mod announcements;
 mod migrations;
 
 use std::time::Duration;
@@ -34,6 +35,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub struct Ledger {
     pool: AnyPool,
     kind: Store,
+    /// Whether what is to be told to others is kept.
+    announces: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,7 +167,11 @@ impl Ledger {
             .connect_with(options)
             .await
             .map_err(failed("open"))?;
-        let ledger = Self { pool, kind };
+        let ledger = Self {
+            pool,
+            kind,
+            announces: false,
+        };
         ledger.migrate().await?;
         Ok(ledger)
     }
@@ -215,12 +222,17 @@ impl Ledger {
             room = room.min(most - count);
         }
         let mut added = 0;
+        let mut before = known.clone();
         for change in fold(&known, subject) {
             match change {
                 Change::Insert(row) if room > 0 => {
                     room -= 1;
                     added += 1;
                     insert(&mut transaction, &row, (object, scope), now).await?;
+                    if self.announces {
+                        Self::announce(&mut transaction, &row, &before, now).await?;
+                        before.insert(0, *row);
+                    }
                 }
                 Change::Insert(_) => break,
                 Change::Move(row) => set(&mut transaction, &row).await?,
@@ -352,6 +364,7 @@ impl Ledger {
             "DELETE FROM deliveries WHERE last < $1",
             "DELETE FROM revisions WHERE seen < $1",
             "DELETE FROM actions WHERE began < $1",
+            "DELETE FROM announcements WHERE ended < $1",
         ] {
             let done = sqlx::query(statement).bind(before).execute(&self.pool).await;
             gone += done.map_err(failed("prune"))?.rows_affected();

@@ -5,7 +5,7 @@ use sqlx::{AssertSqlSafe, Row as _};
 use super::{Error, Ledger, Store, failed};
 
 /// Each step is done once, in a transaction.
-const STEPS: [&[&str]; 2] = [DELIVERIES, ACTIONS];
+const STEPS: [&[&str]; 3] = [DELIVERIES, ACTIONS, ANNOUNCEMENTS];
 
 const DELIVERIES: &[&str] = &[
     "CREATE TABLE scopes (
@@ -42,6 +42,11 @@ const ACTIONS: &[&str] = &[
     "CREATE INDEX actions_by_name ON actions (name, began)",
     "CREATE INDEX actions_by_user ON actions (username, began)",
 ];
+
+/// What is to be told to others, until it was.
+const ANNOUNCEMENTS: &[&str] = &["CREATE TABLE announcements (
+        delivery TEXT NOT NULL, type TEXT NOT NULL, ended BIGINT NOT NULL, PRIMARY KEY (delivery, type)
+    )"];
 
 /// What replicas that begin at once wait for in PostgreSQL; any number that nothing else uses.
 const LOCK: i64 = 0x0077_696e_646c_6173;
