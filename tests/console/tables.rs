@@ -163,6 +163,8 @@ fn charts_versions_repositories_and_images_are_found_by_those_who_may() {
         for path in [
             "objects?format=xml",
             "objects?format=csv&kind=pods",
+            "watch?repository=team/app",
+            "watch?image=web",
             "charts?version=%3C%3C1",
         ] {
             let (status, told) = scene.ask(&ana, path).await?;

@@ -224,7 +224,9 @@ impl Sight {
         let mut joined: Option<HashSet<Key>> = None;
         if let Some(repository) = query.repository() {
             let (_, rows) = self.console.picture.rows();
-            joined = Some(of_repository(&self.cut(rows).await?, repository));
+            let (rows, repository) = (self.cut(rows).await?, repository.to_owned());
+            let looking = self.in_turn(move || of_repository(&rows, &repository));
+            joined = Some(looking.await?);
         }
         if let Some(image) = query.image() {
             let found = self.that_run(image, query).await?;
@@ -236,15 +238,38 @@ impl Sight {
         Ok(joined)
     }
 
+    /// Does what takes processor time, when it is its turn: others must not wait for it.
+    pub async fn in_turn<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        let closed = |_| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the console is ending");
+        let turn = self
+            .console
+            .queries
+            .clone()
+            .acquire_owned()
+            .await
+            .map_err(closed)?;
+        let working = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            work()
+        });
+        let lost = |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the query was lost");
+        working.await.map_err(lost)
+    }
+
     /// Those that applied the workloads of an image.
     async fn that_run(&self, image: &str, query: &Query) -> Result<HashSet<Key>, Problem> {
-        let question = Question::of_image(image)?;
-        let running = &self.console.running;
-        let mut places = running.places(&question);
+        let question = Arc::new(Question::of_image(image)?);
+        let running = self.console.running.clone();
+        let asked = (running.clone(), question.clone());
+        let mut places = self.in_turn(move || asked.0.places(&asked.1)).await?;
         places.retain(|(cluster, _)| query.concerns_cluster(cluster));
         let places = self.cut_places(places).await?;
         let mut of_clusters: BTreeMap<Arc<str>, Vec<ObjectId>> = BTreeMap::new();
-        for (cluster, id) in running.workloads(&question, &places) {
+        let looking = self.in_turn(move || running.workloads(&question, &places));
+        for (cluster, id) in looking.await? {
             of_clusters.entry(cluster).or_default().push(id);
         }
         let picture = &self.console.picture;

@@ -6,7 +6,7 @@ use axum::extract::rejection::QueryRejection;
 use fleet::charts::{Charts, charts};
 use fleet::query::Parameters;
 
-use super::objects::{blocking, read, wanted};
+use super::objects::{read, wanted};
 use super::shape::Form;
 use crate::caller::Signed;
 use crate::problem::Problem;
@@ -34,6 +34,8 @@ pub async fn list(
         .sight
         .silent(|cluster| query.concerns_cluster(cluster))
         .await?;
-    let counting = blocking(&signed.sight, move || Ok(charts(&query.matching(rows)?, silent)));
-    counting.await.map(Json)
+    let counting = signed
+        .sight
+        .in_turn(move || query.matching(rows).map(|rows| charts(&rows, silent)));
+    Ok(Json(counting.await??))
 }

@@ -46,7 +46,8 @@ pub(super) fn read(parameters: Result<Parsed<Parameters>, QueryRejection>) -> Re
 async fn page(sight: &Sight, query: Query) -> Result<Page, Problem> {
     let (change, rows) = wanted(sight, &query).await?;
     let silent = sight.silent(|cluster| query.concerns_cluster(cluster)).await?;
-    blocking(sight, move || Ok(query.page(change, rows, silent)?)).await
+    let paging = sight.in_turn(move || query.page(change, rows, silent));
+    Ok(paging.await??)
 }
 
 /// The rows that may be an answer and that the caller may get, and the number of the last change that they have.
@@ -56,25 +57,4 @@ pub(super) async fn wanted(sight: &Sight, query: &Query) -> Result<(u64, Vec<(Ke
     let is_joined = |key: &Key| joined.as_ref().is_none_or(|joined| joined.contains(key));
     rows.retain(|(key, row)| query.may_match(row) && is_joined(key));
     Ok((change, sight.cut(rows).await?))
-}
-
-/// Does what takes processor time, when it is its turn: others must not wait for it.
-pub(super) async fn blocking<T: Send + 'static>(
-    sight: &Sight,
-    work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
-) -> Result<T, Problem> {
-    let closed = |_| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the console is ending");
-    let turn = sight
-        .console
-        .queries
-        .clone()
-        .acquire_owned()
-        .await
-        .map_err(closed)?;
-    let working = tokio::task::spawn_blocking(move || {
-        let _turn = turn;
-        work()
-    });
-    let lost = |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the query was lost");
-    working.await.map_err(lost)?
 }

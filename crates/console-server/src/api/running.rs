@@ -6,7 +6,6 @@ use axum::extract::rejection::QueryRejection;
 use axum::http::StatusCode;
 use fleet::running::{Page, Parameters, Question};
 
-use super::objects::blocking;
 use super::shape::Form;
 use crate::caller::Signed;
 use crate::problem::Problem;
@@ -34,7 +33,7 @@ pub async fn list(
     let sight = &signed.sight;
     let console = &sight.console;
     let running = console.running.clone();
-    let looking = blocking(sight, move || Ok((running.places(&question), question)));
+    let looking = sight.in_turn(move || (running.places(&question), question));
     let (places, question) = looking.await?;
     let seen = sight.cut_places(places).await?;
     let silent = sight.silent(|cluster| question.is_in_cluster(cluster)).await?;
@@ -42,11 +41,9 @@ pub async fn list(
     let mut unknown = console.running.unknown(&question, all);
     unknown.extend(silent.into_iter().map(|cluster| cluster.to_string()));
     let running = console.running.clone();
-    let finding = blocking(sight, move || {
-        Ok(Page {
-            unknown,
-            ..running.find(&question, &seen)
-        })
+    let finding = sight.in_turn(move || Page {
+        unknown,
+        ..running.find(&question, &seen)
     });
     finding.await.map(Json)
 }

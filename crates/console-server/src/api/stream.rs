@@ -22,7 +22,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::watch::Receiver;
 use utoipa::{IntoParams, ToSchema};
 
-use super::objects::{blocking, read};
+use super::objects::read;
 use crate::caller::Signed;
 use crate::problem::Problem;
 use crate::sight::Answer;
@@ -75,6 +75,11 @@ pub async fn watch(
     request: axum::http::Uri,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
     let (start, query) = start(request.query().unwrap_or_default())?;
+    if query.repository().is_some() || query.image().is_some() {
+        // Each change would be looked for among all rows, for each stream.
+        let message = "repository and image cannot be followed: list again when something changes";
+        return Err(Problem::new(StatusCode::BAD_REQUEST, message));
+    }
     let full = || {
         Problem::new(
             StatusCode::TOO_MANY_REQUESTS,
@@ -225,23 +230,18 @@ impl Follower {
             }
         }
         let query = self.query.clone();
-        let joined = self.signed.sight.joined(&query).await?;
         if !query.is_costly() {
-            return sorted(&query, joined.as_ref(), seen);
+            return sorted(&query, seen);
         }
-        blocking(&self.signed.sight, move || sorted(&query, joined.as_ref(), seen)).await
+        self.signed.sight.in_turn(move || sorted(&query, seen)).await?
     }
 }
 
 /// Rows that are an answer, and keys of those that are none.
-fn sorted(
-    query: &Query,
-    joined: Option<&HashSet<Key>>,
-    rows: Vec<(Key, Option<Arc<Row>>)>,
-) -> Result<Rows, Problem> {
-    let is_joined = |key: &Key| joined.is_none_or(|joined| joined.contains(key));
-    let there = rows.iter().filter(|(key, _)| is_joined(key));
-    let there = there.filter_map(|(key, row)| Some((key.clone(), row.clone()?)));
+fn sorted(query: &Query, rows: Vec<(Key, Option<Arc<Row>>)>) -> Result<Rows, Problem> {
+    let there = rows
+        .iter()
+        .filter_map(|(key, row)| Some((key.clone(), row.clone()?)));
     let matching = query.matching(there.collect())?;
     let keys: HashSet<&Key> = matching.iter().map(|(key, _)| key).collect();
     let others = rows.iter().filter(|(key, _)| !keys.contains(key));
