@@ -96,11 +96,7 @@ pub async fn diff(
 ) -> Result<Json<Difference>, Problem> {
     let Query(parameters) = parameters.map_err(|error| wrong(error.body_text()))?;
     let (key, object) = find(&signed, named).await?;
-    if !matches!(key.kind().kind, "Kustomization" | "HelmRelease") {
-        return Err(wrong(
-            "only Kustomizations and HelmReleases are compared".to_owned(),
-        ));
-    }
+    check_kind(&key)?;
     let sight = &signed.sight;
     let (client, archives) = sight.as_the_caller(&key.cluster)?;
     let (desired, applied) = (
