@@ -184,7 +184,14 @@ async fn what_is_desired_is_compared_with_what_is_there_as_the_caller_may() -> R
     let kustomizations = objects::api(&client, KUSTOMIZE, "Kustomization", NAMESPACE);
     let sources = objects::api(&client, SOURCE, "GitRepository", NAMESPACE);
     let releases = objects::api(&client, HELM, "HelmRelease", NAMESPACE);
-    wait_for(&kustomizations, "app", is_ready, PATIENCE).await?;
+    let ready = wait_for(&kustomizations, "app", is_ready, PATIENCE).await?;
+    let metadata = &ready.data["status"]["history"][0]["metadata"];
+    let step =
+        |name: &str| -> Result<jiff::Timestamp> { Ok(metadata[name].as_str().context("no time")?.parse()?) };
+    ensure!(
+        step("windlass.dev/built")? <= step("windlass.dev/applied")?,
+        "{metadata}"
+    );
     wait_for(&releases, "web", is_ready, PATIENCE).await?;
     wait_for(&sources, "other", is_ready, PATIENCE).await?;
 

@@ -106,7 +106,7 @@ pub fn event(row: &Delivery, kind: Type) -> Event {
         "subject": {"id": subject, "source": source, "type": subject_type, "content": content},
         "customData": {
             "revision": row.revision, "origin": row.origin, "author": row.author, "subject": row.subject, "source": row.source,
-            "committed": row.committed, "began": row.began, "trigger": row.trigger, "labels": row.labels,
+            "committed": row.committed, "began": row.began, "built": row.built, "applied": row.applied, "trigger": row.trigger, "labels": row.labels,
         },
         "customDataContentType": "application/json",
     });
@@ -173,6 +173,8 @@ mod tests {
             subject: "Fix it".to_owned(),
             committed: None,
             seen: None,
+            built: None,
+            applied: None,
             began: Timestamp::UNIX_EPOCH,
             ended: Timestamp::UNIX_EPOCH,
             last: Timestamp::UNIX_EPOCH,

@@ -117,6 +117,14 @@ pub struct Delivery {
     /// When its controller began.
     #[schema(value_type = String, format = DateTime)]
     pub began: Timestamp,
+    /// When it had built, where it tells that and changed something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub built: Option<Timestamp>,
+    /// When it had applied, before it waited for health.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub applied: Option<Timestamp>,
     /// When it was there, or failed, for the first time.
     #[schema(value_type = String, format = DateTime)]
     pub ended: Timestamp,
@@ -154,6 +162,8 @@ impl Delivery {
         "subject",
         "committed",
         "seen",
+        "built",
+        "applied",
         "attempts",
         "source",
         "message",

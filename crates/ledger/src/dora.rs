@@ -228,6 +228,8 @@ mod tests {
             subject: String::new(),
             committed: committed.map(at),
             seen: None,
+            built: None,
+            applied: None,
             began: at(ended),
             ended: at(ended),
             last: at(ended),

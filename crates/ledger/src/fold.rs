@@ -1,6 +1,6 @@
 //! Which rows an object's history adds or moves. Pure: folded twice, it changes nothing.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest as _, Sha256};
 
 use crate::delivery::{Delivery, Outcome, Trigger};
@@ -101,6 +101,10 @@ fn new_row(subject: &Subject, told: &Told, rows: &[Delivery], came_back: bool) -
         Some(_) => Trigger::Retry,
     };
     let is_release = subject.kind == "HelmRelease";
+    let began = match is_release {
+        true => told.first,
+        false => ended.checked_sub(told.took).unwrap_or(ended),
+    };
     Delivery {
         trigger,
         outcome: told.outcome,
@@ -109,11 +113,9 @@ fn new_row(subject: &Subject, told: &Told, rows: &[Delivery], came_back: bool) -
         revision: told.revision.clone(),
         origin: told.origin.clone(),
         digest: told.digest.clone(),
-        began: if is_release {
-            told.first
-        } else {
-            ended.checked_sub(told.took).unwrap_or(ended)
-        },
+        built: step(told.built, began, ended),
+        applied: step(told.applied, began, ended),
+        began,
         ended,
         last: told.last,
         attempts: if was_known { 1 } else { told.total },
@@ -125,6 +127,13 @@ fn new_row(subject: &Subject, told: &Told, rows: &[Delivery], came_back: bool) -
             ended,
         )
     }
+}
+
+/// When a step was, if that was in this delivery: an entry of a history keeps the time of the last run that changed something, which
+/// may be one before. Times of a history are whole seconds.
+fn step(at: Option<Timestamp>, began: Timestamp, ended: Timestamp) -> Option<Timestamp> {
+    let second = SignedDuration::from_secs(1);
+    at.filter(|at| *at >= began - second && *at <= ended + second)
 }
 
 /// A row for the time in which more was delivered than the object still tells.
@@ -172,6 +181,8 @@ fn empty(subject: &Subject, key: &str, at: Timestamp) -> Delivery {
         subject: String::new(),
         committed: None,
         seen: None,
+        built: None,
+        applied: None,
         began: at,
         ended: at,
         last: at,
@@ -215,8 +226,6 @@ fn id(subject: &Subject, key: &str, at: Timestamp) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use jiff::SignedDuration;
-
     use super::*;
 
     fn at(minute: i64) -> Timestamp {
@@ -239,6 +248,8 @@ mod tests {
             first: at(first),
             last: at(last),
             took: SignedDuration::from_secs(30),
+            built: Some(at(first) - SignedDuration::from_secs(20)),
+            applied: None,
             total,
             changes: String::new(),
             causes: String::new(),
@@ -383,6 +394,26 @@ mod tests {
         apply(&mut rows, &web(vec![told("a", "1", Succeeded, (0, 5), 2)]));
         assert_eq!(shown(&rows), [("1", "Succeeded", "First", 2)]);
         assert_eq!(rows[0].digest, "a");
+    }
+
+    #[test]
+    fn steps_of_another_run_are_not_those_of_this_delivery() {
+        let mut entry = told("a", "1", Succeeded, (10, 10), 1);
+        let steps = |entry: &Told| {
+            let row = new_row(&subject("Kustomization", Vec::new(), false), entry, &[], false);
+            (row.built.is_some(), row.applied.is_some())
+        };
+        assert_eq!(steps(&entry), (true, false));
+        entry.applied = Some(at(10));
+        assert_eq!(steps(&entry), (true, true));
+        (entry.built, entry.applied) = (Some(at(9)), Some(at(11)));
+        assert_eq!(
+            steps(&entry),
+            (false, false),
+            "before it began, and after it ended"
+        );
+        (entry.built, entry.applied) = (Some(Timestamp::MIN), Some(Timestamp::MAX));
+        assert_eq!(steps(&entry), (false, false));
     }
 
     #[test]

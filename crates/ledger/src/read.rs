@@ -66,6 +66,10 @@ pub struct Told {
     pub last: Timestamp,
     /// How long it took, the last time.
     pub took: SignedDuration,
+    /// When the objects were built that were changed last, as Windlass tells it.
+    pub built: Option<Timestamp>,
+    /// When they were applied.
+    pub applied: Option<Timestamp>,
     /// How often it was so.
     pub total: i64,
     /// Which fields have changed.
@@ -203,6 +207,8 @@ fn entry(entry: &Value) -> Option<Told> {
         first: text("firstReconciled").parse().ok()?,
         last: text("lastReconciled").parse().ok()?,
         took: duration(text("lastReconciledDuration")),
+        built: metadata("windlass.dev/built").parse().ok(),
+        applied: metadata("windlass.dev/applied").parse().ok(),
         total: entry
             .get("totalReconciliations")
             .and_then(Value::as_i64)?
@@ -239,6 +245,8 @@ fn of_conditions(object: &Value) -> Option<Told> {
         first: at,
         last: at,
         took: SignedDuration::ZERO,
+        built: None,
+        applied: None,
         total: 1,
         changes: String::new(),
         causes: String::new(),
@@ -269,6 +277,8 @@ fn of_release(object: &Value) -> (Vec<Told>, bool) {
             first: at,
             last: at,
             took: SignedDuration::ZERO,
+            built: None,
+            applied: None,
             total: 1,
             changes: String::new(),
             causes: String::new(),
@@ -323,7 +333,10 @@ mod tests {
             json!({
                 "digest": "sha256:1", "firstReconciled": "2026-11-25T10:00:00Z", "lastReconciled": last,
                 "lastReconciledDuration": "1m2.5s", "lastReconciledStatus": status, "totalReconciliations": 3,
-                "metadata": {"revision": "main@sha1:a", "windlass.dev/changes": "c", "windlass.dev/why": "[]"},
+                "metadata": {
+                    "revision": "main@sha1:a", "windlass.dev/changes": "c", "windlass.dev/why": "[]",
+                    "windlass.dev/built": "2026-11-25T09:59:59.250Z", "windlass.dev/applied": "soon",
+                },
             })
         };
         let object = kustomization(&json!([
@@ -340,6 +353,8 @@ mod tests {
             ("GitRepository/shop/repo", "u", true)
         );
         assert_eq!(read.labels["team"], "shop");
+        let built = "2026-11-25T09:59:59.250Z".parse().ok();
+        assert_eq!((read.told[0].built, read.told[0].applied), (built, None));
         let outcomes: Vec<_> = read
             .told
             .iter()

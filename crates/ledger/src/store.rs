@@ -451,7 +451,7 @@ impl Question {
 /// Columns in the order in which [`delivery`] reads them. The commit is that of the revision, wherever it was noted first.
 const SELECT: &str = "SELECT d.id, d.cluster, d.kind, d.namespace, d.name, d.outcome, d.reason, d.message, d.trigger_word, \
      d.source, d.revision, d.origin, d.digest, d.began, d.ended, d.last, d.attempts, d.changes, d.causes, d.labels, \
-     r.committed, r.seen, r.author, r.subject \
+     r.committed, r.seen, r.author, r.subject, d.built, d.applied \
      FROM deliveries d LEFT JOIN revisions r \
      ON r.cluster = d.cluster AND r.source = d.source AND r.revision = d.revision";
 
@@ -492,6 +492,8 @@ fn delivery(row: &AnyRow) -> sqlx::Result<Delivery> {
         seen: time_if_any(21)?,
         author: text_if_any(22)?,
         subject: text_if_any(23)?,
+        built: time_if_any(24)?,
+        applied: time_if_any(25)?,
     })
 }
 
@@ -512,8 +514,9 @@ async fn insert(
     sqlx::query(
         "INSERT INTO deliveries (id, object, scope, recorded, cluster, kind, namespace, name, outcome, reason, message, \
          trigger_word, source, revision, origin, digest, began, ended, last, attempts, changes, causes, labels, \
-         commit_name) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24) \
+         commit_name, built, applied) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, \
+         $25, $26) \
          ON CONFLICT DO NOTHING",
     )
     .bind(&row.id)
@@ -540,6 +543,8 @@ async fn insert(
     .bind(&row.causes)
     .bind(serde_json::to_string(&row.labels).unwrap_or_default())
     .bind(commit_name(row))
+    .bind(row.built.map(Timestamp::as_millisecond))
+    .bind(row.applied.map(Timestamp::as_millisecond))
     .execute(connection)
     .await
     .map(drop)

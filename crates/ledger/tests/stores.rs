@@ -29,6 +29,8 @@ fn told(revision: &str, outcome: Outcome, minute: i64) -> Told {
         first: at(minute),
         last: at(minute),
         took: SignedDuration::from_secs(30),
+        built: Some(at(minute) - SignedDuration::from_millis(2500)),
+        applied: Some(at(minute) - SignedDuration::from_millis(500)),
         total: 1,
         changes: String::new(),
         causes: "[]".to_owned(),
@@ -123,6 +125,8 @@ async fn what_was_delivered_is_kept_and_found() -> Result<()> {
             ("it's \"so\"\\", "shop")
         );
         assert_eq!(failed.began, failed.ended - SignedDuration::from_secs(30));
+        let before = |milliseconds: i64| Some(failed.ended - SignedDuration::from_millis(milliseconds));
+        assert_eq!((failed.built, failed.applied), (before(2500), before(500)));
 
         let shop = ledger.deliveries(&scopes[1..], &page(10)).await?;
         assert_eq!(shown(&shop), [("web", "bb"), ("web", "aa")], "no other scope");

@@ -190,7 +190,7 @@ impl Job<'_, '_> {
         made: Made,
         afresh: bool,
     ) -> Result<(Run, Applied), Box<Failed>> {
-        let plan = self.plan;
+        let (plan, built) = (self.plan, Timestamp::now());
         let Made {
             objects,
             hidden,
@@ -234,6 +234,7 @@ impl Job<'_, '_> {
                 ..*failed(hidden.masked(error), Some(managed))
             })
         })?;
+        let applied_at = Timestamp::now();
         let changes = report::changes(&applied);
         self.pass.recorder.changes(plan, &applied, changes.as_deref());
         rivals::took(self.pass, &applied);
@@ -245,10 +246,7 @@ impl Job<'_, '_> {
             checksum: known.checksum.clone(),
             inventory,
             changed: applied.changed().next().is_some(),
-            reports: changes
-                .into_iter()
-                .map(|text| (report::CHANGES.to_owned(), text))
-                .collect(),
+            reports: report::of_apply(&applied, changes, built, applied_at),
         };
         self.pass.remembered(|entry| entry.applied = Some(known));
         Ok((run, applied))

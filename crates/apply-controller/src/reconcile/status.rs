@@ -590,11 +590,17 @@ mod tests {
     #[test]
     fn what_changed_is_told_until_something_else_changes() {
         let run = |checksum: &str, changes: Option<&str>| {
-            let reports = changes.map(|text| (report::CHANGES.to_owned(), text.to_owned()));
+            let reports = changes.into_iter().flat_map(|text| {
+                let at = format!("at {text}");
+                [
+                    (report::CHANGES.to_owned(), text.to_owned()),
+                    (report::BUILT.to_owned(), at),
+                ]
+            });
             let Report::Succeeded(mut success) = success("r1", Health::NotAsked, false) else {
                 unreachable!()
             };
-            success.history = entry("r1").with(reports.into_iter().collect());
+            success.history = entry("r1").with(reports.collect());
             success.history.checksum = checksum.to_owned();
             Report::Succeeded(success)
         };
@@ -609,6 +615,7 @@ mod tests {
         assert_eq!(told(&status).as_deref(), Some("x: 1 → 2"));
         status = next(&status, frame(), run("a", Some("x: 3 → 2")));
         assert_eq!(told(&status).as_deref(), Some("x: 3 → 2"));
+        assert_eq!(status.history[0].metadata[report::BUILT], "at x: 3 → 2");
         status = next(&status, frame(), run("b", None));
         assert_eq!(told(&status), None);
         assert_eq!(status.history[0].metadata["revision"], "r1");

@@ -5,7 +5,7 @@ use sqlx::{AssertSqlSafe, Row as _};
 use super::{Error, Ledger, Store, failed};
 
 /// Each step is done once, in a transaction.
-const STEPS: [&[&str]; 3] = [DELIVERIES, ACTIONS, ANNOUNCEMENTS];
+const STEPS: [&[&str]; 4] = [DELIVERIES, ACTIONS, ANNOUNCEMENTS, HOPS];
 
 const DELIVERIES: &[&str] = &[
     "CREATE TABLE scopes (
@@ -47,6 +47,12 @@ const ACTIONS: &[&str] = &[
 const ANNOUNCEMENTS: &[&str] = &["CREATE TABLE announcements (
         delivery TEXT NOT NULL, type TEXT NOT NULL, ended BIGINT NOT NULL, PRIMARY KEY (delivery, type)
     )"];
+
+/// Times of the steps of a delivery.
+const HOPS: &[&str] = &[
+    "ALTER TABLE deliveries ADD COLUMN built BIGINT",
+    "ALTER TABLE deliveries ADD COLUMN applied BIGINT",
+];
 
 /// What replicas that begin at once wait for in PostgreSQL; any number that nothing else uses.
 const LOCK: i64 = 0x0077_696e_646c_6173;
