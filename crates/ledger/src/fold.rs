@@ -129,11 +129,12 @@ fn new_row(subject: &Subject, told: &Told, rows: &[Delivery], came_back: bool) -
     }
 }
 
-/// When a step was, if that was in this delivery: an entry of a history keeps the time of the last run that changed something, which
-/// may be one before. Times of a history are whole seconds.
+/// Returns the time of a step if it lies within this delivery. A history entry keeps the time of the last run that changed something,
+/// which may be an earlier one. History times are whole seconds, hence the tolerance. A hostile cluster may send any time: adding to
+/// the earliest or latest one would overflow, durations do not.
 fn step(at: Option<Timestamp>, began: Timestamp, ended: Timestamp) -> Option<Timestamp> {
-    let second = SignedDuration::from_secs(1);
-    at.filter(|at| *at >= began - second && *at <= ended + second)
+    const TOLERANCE: SignedDuration = SignedDuration::from_secs(1);
+    at.filter(|at| began.duration_since(*at) <= TOLERANCE && at.duration_since(ended) <= TOLERANCE)
 }
 
 /// A row for the time in which more was delivered than the object still tells.
@@ -414,6 +415,10 @@ mod tests {
         );
         (entry.built, entry.applied) = (Some(Timestamp::MIN), Some(Timestamp::MAX));
         assert_eq!(steps(&entry), (false, false));
+        (entry.first, entry.last) = (Timestamp::MIN, Timestamp::MIN);
+        assert_eq!(steps(&entry), (true, false));
+        (entry.first, entry.last) = (Timestamp::MAX, Timestamp::MAX);
+        assert_eq!(steps(&entry), (false, true));
     }
 
     #[test]
