@@ -57,7 +57,7 @@ const OF_THE_CLUSTER: &str = "system:";
 const EVERYWHERE: [&str; 2] = ["system:authenticated", "system:unauthenticated"];
 
 impl Caller {
-    /// Returns someone whom not the API server, but the administrator's configuration names.
+    /// Returns a caller that the administrator's configuration names, instead of the API server.
     pub fn new(username: &str, groups: &[String]) -> Self {
         let mut groups = groups.to_vec();
         // As the API server does for all whom it lets in.
@@ -159,7 +159,7 @@ pub struct Reviews {
     client: Client,
     /// Tokens must be meant for it; None takes those for the API server.
     audience: Option<String>,
-    /// Callers are whoever the client is: they ask for themselves, and nobody else is known.
+    /// The client's own user is the only caller; reviews are self-reviews.
     of_self: bool,
     /// By the digest of the token.
     accepted: Cache<[u8; 32], Known>,
@@ -192,7 +192,7 @@ impl Reviews {
         }
     }
 
-    /// For whoever the client is, who needs no right to ask about themselves. No token is taken.
+    /// For the client's own user, with self-reviews, which need no rights. Tokens are refused.
     pub fn for_self(client: Client) -> Self {
         Self {
             of_self: true,

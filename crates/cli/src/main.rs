@@ -77,7 +77,7 @@ enum Command {
     Charts(Box<charts::Flags>),
     /// Show what was delivered, when, and how it went.
     History(Box<history::Flags>),
-    /// Serve the console on this machine, for you alone, and show links to it.
+    /// Serve the console on this machine, for you only, and print a sign-in link.
     Ui(Box<ui::Flags>),
     /// Show deployment frequency, lead time, change failure rate and time to recover.
     Dora(Box<dora::Flags>),

@@ -61,19 +61,19 @@ pub(crate) struct Flags {
     #[arg(long, default_value = "", value_name = "CHART", hide_default_value = true)]
     chart: String,
 
-    /// Range that the version of the chart or the revision is in: '<1.4.2'
+    /// Version range of the chart or revision: '<1.4.2'
     #[arg(long, default_value = "", value_name = "RANGE", hide_default_value = true)]
     version: String,
 
-    /// Address of the source that it is made of, or the end of it: team/app
+    /// URL of its source, or a suffix of the URL: team/app
     #[arg(long, default_value = "", value_name = "URL", hide_default_value = true)]
     repository: String,
 
-    /// Image that its workloads run, without tag, or the end of its name
+    /// Image that its workloads run, without tag, or a suffix of its name
     #[arg(long, default_value = "", value_name = "IMAGE", hide_default_value = true)]
     image: String,
 
-    /// What applied it: Kustomization/NAMESPACE/NAME
+    /// Object that applied it: Kustomization/NAMESPACE/NAME
     #[arg(long, default_value = "", value_name = "OBJECT", hide_default_value = true)]
     owner: String,
 

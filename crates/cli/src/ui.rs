@@ -34,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Command line of `ui`.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
-    /// Contexts of the kubeconfig, separated by commas, each a cluster; defaults to the current one
+    /// Kubeconfig contexts, separated by commas, one per cluster; defaults to the current one
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     context: Vec<String>,
 
@@ -50,7 +50,7 @@ pub(crate) struct Flags {
     #[arg(long, default_value_t = 0, value_name = "PORT", hide_default_value = true)]
     port: u16,
 
-    /// Show only: nothing can be reconciled, suspended, resumed or restarted
+    /// Disable actions: reconcile, suspend, resume and restart
     #[arg(long)]
     read_only: bool,
 }

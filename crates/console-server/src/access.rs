@@ -36,18 +36,18 @@ enum Way {
     Links(Links),
 }
 
-/// The one user of a server on their own machine, who is let in by links that work once each.
+/// The only user of a server on their own machine, who signs in by single-use links.
 struct Links {
     user: User,
     sessions: Sessions,
-    /// The digest of what the next link has to tell.
+    /// Digest of the secret in the valid link.
     next: Mutex<[u8; 32]>,
-    /// Told of each link that works from now on.
+    /// Receives each new link.
     tell: Box<dyn Fn(&str) + Send + Sync>,
 }
 
 impl Links {
-    /// Makes a link, and has the one before not work any more.
+    /// Replaces the valid link by a new one.
     fn renew(&self, base: &Url) -> Result<(), sessions::Error> {
         let mut secret = [0; 32];
         getrandom::fill(&mut secret).map_err(|_| sessions::Error::NotRandom)?;
@@ -61,7 +61,7 @@ impl Links {
     }
 }
 
-/// Where links lead, and their parameter.
+/// Path and query parameter of links.
 pub(crate) const LINKS: &str = "/oauth2/link";
 const LINK: &str = "once";
 
@@ -115,7 +115,7 @@ impl Access {
         Ok(Self { base: base_url, way })
     }
 
-    /// Lets in one user, by links that work once each. `tell` is told of each, the first one at once.
+    /// Accepts one user, by single-use links. `tell` receives each link; the first one immediately.
     ///
     /// # Errors
     /// When the system has no random numbers.
@@ -135,7 +135,7 @@ impl Access {
         Ok(Self { base, way })
     }
 
-    /// Begins a session for whoever has the link that works: the value of `Set-Cookie`. None if it is not that link.
+    /// Begins a session if the secret is that of the valid link, and returns the value of `Set-Cookie`.
     pub(crate) fn by_link(&self, secret: &str) -> Result<Option<String>, sessions::Error> {
         let Way::Links(links) = &self.way else {
             return Ok(None);

@@ -42,7 +42,7 @@ const MAX_GROUPS: usize = 20;
 /// Who writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Mode {
-    /// Nobody: there are no actions.
+    /// Actions are disabled.
     None,
     /// The console, for whoever has the verb on the object.
     FineGrained,

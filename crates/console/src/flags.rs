@@ -45,7 +45,7 @@ pub struct Flags {
     /// How long they are kept.
     #[arg(long, default_value = "17520h", value_name = "DURATION", value_parser = controller_kit::duration::parse)]
     pub ledger_retention: Duration,
-    /// Where deliveries are told as CDEvents, over HTTP; nowhere if empty. It needs a ledger.
+    /// URL that receives each delivery as a CDEvent; requires a ledger.
     #[arg(long, value_name = "URL", env = "CDEVENTS_URL", hide_env_values = true)]
     pub cdevents_url: Option<Url>,
     /// File that says who is let in without a Kubernetes token, of kind Config in web.fluxcd.controlplane.io/v1: by an OpenID
@@ -60,10 +60,10 @@ pub struct Flags {
     /// the callers, whom the console impersonates, and who need the verb and patch.
     #[arg(long, default_value = "none", value_name = "MODE")]
     pub actions: Mode,
-    /// Server of the artifacts of this cluster, for comparisons; by default the Service source-controller beside this program.
+    /// URL of source-controller's artifact server, for comparisons; defaults to the Service source-controller in this namespace.
     #[arg(long, value_name = "URL")]
     pub source_url: Option<Url>,
-    /// Whether language models may ask, by the Model Context Protocol at /mcp, with the rights of a Kubernetes token. They only read.
+    /// Serve the Model Context Protocol at /mcp: read-only tools for language models, with the rights of their Kubernetes token.
     #[arg(long)]
     pub mcp: bool,
     /// Print the OpenAPI description and exit.

@@ -154,7 +154,7 @@ pub async fn act(
     ),
     responses(
         (status = 200, description = "The verbs; none if this console does nothing", body = Verbs),
-        (status = 400, description = "A name that is none", body = Problem),
+        (status = 400, description = "An invalid name", body = Problem),
         (status = 401, description = "No token or session, or one that is not accepted", body = Problem),
         (status = 503, description = "The API server does not answer", body = Problem),
     ),

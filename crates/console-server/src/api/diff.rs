@@ -31,12 +31,12 @@ use crate::sight::{Answer, Sight};
 /// How long a comparison may take: it builds, and asks about each object.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What is told of each difference.
+/// How much detail to return.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct Parameters {
-    /// The objects, too, as they are and as they would be, with values of Secrets masked.
+    /// Include each object before and after, with values of Secrets masked.
     full: bool,
 }
 
@@ -59,7 +59,7 @@ pub struct Difference {
     /// Objects that are not as desired: object, action, file, message, and fields with path, old, new and setBy.
     #[schema(value_type = Vec<Object>)]
     objects: Vec<Value>,
-    /// What else there is to know.
+    /// Limitations of the comparison.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
 }
@@ -104,7 +104,7 @@ pub async fn diff(
         object::revision(&object).to_owned(),
     );
     let subject = object.clone();
-    let comparing = in_turn(sight, move || async move {
+    let comparing = one_at_a_time(sight, move || async move {
         compare(Reader::new(client), archives, subject).await
     });
     let section = comparing.await?;
@@ -126,8 +126,8 @@ pub async fn diff(
     }))
 }
 
-/// Does it when it is its turn. Builds take processor time, and charts are rendered on one thread.
-async fn in_turn<T, F>(sight: &Sight, work: impl FnOnce() -> F + Send + 'static) -> Result<T, Problem>
+/// Runs one comparison at a time, off the async threads: builds take processor time, and rendering futures are not `Send`.
+async fn one_at_a_time<T, F>(sight: &Sight, work: impl FnOnce() -> F + Send + 'static) -> Result<T, Problem>
 where
     T: Send + 'static,
     F: Future<Output = T>,
@@ -163,7 +163,7 @@ pub struct Sides {
     from: String,
     /// With what.
     to: String,
-    /// The objects, too, as they are in both, with values of Secrets masked.
+    /// Include each object on both sides, with values of Secrets masked.
     full: bool,
 }
 
@@ -180,7 +180,7 @@ pub struct Between {
     /// Objects that differ: object, action, and fields with path, old and new.
     #[schema(value_type = Vec<Object>)]
     objects: Vec<Value>,
-    /// What else there is to know.
+    /// Limitations of the comparison.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
 }
@@ -214,7 +214,7 @@ pub async fn between(
     let Query(sides) = sides.map_err(|error| wrong(error.body_text()))?;
     let from = Side::find(&signed, "from", &sides.from).await?;
     let to = Side::find(&signed, "to", &sides.to).await?;
-    let comparing = in_turn(&signed.sight, move || async move {
+    let comparing = one_at_a_time(&signed.sight, move || async move {
         let from = from.desired().await.map_err(|error| format!("from: {error}"))?;
         let to = to.desired().await.map_err(|error| format!("to: {error}"))?;
         let section = from.compared_with(&to);
