@@ -3,17 +3,22 @@
 
 use std::time::Duration;
 
-use artifact::Digest;
+use artifact::digest::Hasher;
+use bytes::Bytes;
 use delivery_graph::object::{self, text};
-use futures::AsyncReadExt as _;
+use futures::stream::{self, BoxStream};
+use futures::{AsyncReadExt as _, StreamExt as _, TryStreamExt as _};
+use kube::Client;
 use manifest::ObjectId;
 use serde_json::Value;
 use url::Url;
 
 use crate::reader::{Reader, refusal};
 
-/// How long a server may take.
+/// How long a server may be silent.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Bytes that are read at a time from a Service.
+const PIECE: usize = 64 << 10;
 
 /// Where archives are had from.
 #[derive(Debug, Clone, Default)]
@@ -28,9 +33,21 @@ pub enum Archives {
     Server(Url),
 }
 
+/// An archive as it arrives, in pieces. Its last piece comes only if the whole has the digest that the source's status names.
+pub struct Archive {
+    source: ObjectId,
+    pieces: BoxStream<'static, Result<Bytes, String>>,
+    digest: String,
+    hasher: Hasher,
+    last: Option<Bytes>,
+}
+
 impl Archives {
-    /// Fetches the archive that a source's status names, and checks it against its digest.
-    pub(crate) async fn fetch(&self, reader: &Reader, source: &Value, max: u64) -> Result<Vec<u8>, String> {
+    /// Begins to fetch the archive that a source's status names.
+    ///
+    /// # Errors
+    /// When there is none, it is not in a place where it may be, or its server does not give it.
+    pub async fn open(&self, client: Client, source: &Value) -> Result<Archive, String> {
         let id = object::id(source);
         let address = text(source, "/status/artifact/url");
         if address.is_empty() {
@@ -39,24 +56,65 @@ impl Archives {
         let url: Url = address
             .parse()
             .map_err(|error| format!("the artifact of {id}: {address:?}: {error}"))?;
-        let data = match (self, proxied(&url)) {
+        let pieces = match (self, proxied(&url)) {
             (Self::Server(_) | Self::Services, _) if !is_own_place(&id, &url) => {
                 Err("it is not in the place that is its own".to_owned())
             }
-            (Self::Server(server), _) => from_server(server, &url, max).await,
+            (Self::Server(server), _) => from_server(server, &url).await,
             (Self::Services, None) => Err("it is at no Service".to_owned()),
-            (Self::AsTheReader | Self::Services, Some(path)) => through_api_server(reader, &path, max).await,
-            (Self::AsTheReader, None) => directly(reqwest::Client::new(), url, max).await,
+            (Self::AsTheReader | Self::Services, Some(path)) => through_api_server(client, &path).await,
+            (Self::AsTheReader, None) => directly(reqwest::Client::new(), url).await,
         };
-        let data = data.map_err(|why| format!("the artifact of {id} cannot be had from {address}: {why}"))?;
-        let wanted = text(source, "/status/artifact/digest");
-        let found = Digest::from_content(&data).to_string();
-        match found == wanted {
-            true => Ok(data),
+        let pieces =
+            pieces.map_err(|why| format!("the artifact of {id} cannot be had from {address}: {why}"))?;
+        Ok(Archive {
+            source: id,
+            pieces,
+            digest: text(source, "/status/artifact/digest").to_owned(),
+            hasher: Hasher::new(),
+            last: None,
+        })
+    }
+
+    /// Fetches it whole.
+    pub(crate) async fn fetch(&self, reader: &Reader, source: &Value, max: u64) -> Result<Vec<u8>, String> {
+        let mut archive = self.open(reader.client(), source).await?;
+        let mut data = Vec::new();
+        while let Some(piece) = archive.next().await? {
+            data.extend_from_slice(&piece);
+            if data.len() as u64 > max {
+                return Err(archive.failed(&format!("it has more than {max} bytes")));
+            }
+        }
+        Ok(data)
+    }
+}
+
+impl Archive {
+    /// The next piece; None at the end.
+    ///
+    /// # Errors
+    /// When it is cut short, or has another digest.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, String> {
+        while let Some(piece) = self.pieces.next().await {
+            let piece = piece.map_err(|why| self.failed(&why))?;
+            self.hasher.update(&piece);
+            if let Some(before) = self.last.replace(piece) {
+                return Ok(Some(before));
+            }
+        }
+        let found = self.hasher.clone().finish().to_string();
+        match found == self.digest {
+            true => Ok(self.last.take()),
             false => Err(format!(
-                "the artifact of {id} has the digest {found} and not {wanted}"
+                "the artifact of {} has the digest {found} and not {}",
+                self.source, self.digest
             )),
         }
+    }
+
+    fn failed(&self, why: &str) -> String {
+        format!("the artifact of {} cannot be had: {why}", self.source)
     }
 }
 
@@ -66,15 +124,18 @@ fn is_own_place(id: &ObjectId, url: &Url) -> bool {
     url.path().starts_with(&own)
 }
 
-async fn from_server(server: &Url, url: &Url, max: u64) -> Result<Vec<u8>, String> {
+type Pieces = BoxStream<'static, Result<Bytes, String>>;
+
+async fn from_server(server: &Url, url: &Url) -> Result<Pieces, String> {
     let mut place = server.clone();
     place.set_path(url.path());
     let http = reqwest::Client::builder()
         .no_proxy()
         .redirect(reqwest::redirect::Policy::none())
-        .timeout(PATIENCE)
+        .connect_timeout(PATIENCE)
+        .read_timeout(PATIENCE)
         .build();
-    directly(http.map_err(|error| error.to_string())?, place, max).await
+    directly(http.map_err(|error| error.to_string())?, place).await
 }
 
 /// The path at the API server that leads to a Service; None if the address is of none.
@@ -90,40 +151,27 @@ fn proxied(url: &Url) -> Option<String> {
     ))
 }
 
-async fn through_api_server(reader: &Reader, path: &str, max: u64) -> Result<Vec<u8>, String> {
+async fn through_api_server(client: Client, path: &str) -> Result<Pieces, String> {
     let request = http::Request::get(path).body(Vec::new());
     let request = request.map_err(|error| error.to_string())?;
-    let stream = reader.client().request_stream(request).await;
-    let stream = stream.map_err(|error| refusal("reach the Service", &error))?;
-    let mut data = Vec::new();
-    let read = Box::pin(stream).take(max + 1).read_to_end(&mut data).await;
-    read.map_err(|error| error.to_string())?;
-    bounded(data, max)
+    let answer = client.request_stream(request).await;
+    let answer = Box::pin(answer.map_err(|error| refusal("reach the Service", &error))?);
+    let pieces = stream::try_unfold(answer, async |mut answer| {
+        let mut piece = vec![0; PIECE];
+        let read = answer.read(&mut piece).await.map_err(|error| error.to_string())?;
+        piece.truncate(read);
+        Ok((read > 0).then(|| (Bytes::from(piece), answer)))
+    });
+    Ok(pieces.boxed())
 }
 
-async fn directly(http: reqwest::Client, url: Url, max: u64) -> Result<Vec<u8>, String> {
+async fn directly(http: reqwest::Client, url: Url) -> Result<Pieces, String> {
     let said = |error: reqwest::Error| error_chain::chain(&error.without_url());
-    let mut answer = http
-        .get(url)
-        .send()
-        .await
+    let answer = http.get(url).send().await;
+    let answer = answer
         .and_then(reqwest::Response::error_for_status)
         .map_err(said)?;
-    let mut data = Vec::new();
-    while let Some(chunk) = answer.chunk().await.map_err(said)? {
-        data.extend_from_slice(&chunk);
-        if data.len() as u64 > max {
-            break;
-        }
-    }
-    bounded(data, max)
-}
-
-fn bounded(data: Vec<u8>, max: u64) -> Result<Vec<u8>, String> {
-    match data.len() as u64 > max {
-        true => Err(format!("it has more than {max} bytes")),
-        false => Ok(data),
-    }
+    Ok(answer.bytes_stream().map_err(said).boxed())
 }
 
 #[cfg(test)]

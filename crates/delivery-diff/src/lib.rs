@@ -35,7 +35,7 @@ mod subject;
 mod upgrade;
 mod world;
 
-pub use archive::Archives;
+pub use archive::{Archive, Archives};
 pub use artifact_files::ArtifactFiles;
 pub use content::{Content, Nothing};
 pub use desired::Desired;
