@@ -203,6 +203,14 @@ async fn the_console_answers_with_the_roles_of_the_chart() {
         let answer = request.body(wanted.to_string()).send().await.unwrap();
         assert_eq!(answer.status(), code, "{}", answer.text().await.unwrap());
     }
+    for (token, verbs) in [
+        (token, json!([])),
+        (editor, json!(["reconcile", "suspend", "resume", "download"])),
+    ] {
+        let url = format!("{}/objects/local/git/{TENANT}/any/verbs", console.api_url());
+        let answer = http.get(url).bearer_auth(token).send().await.unwrap();
+        assert_eq!(answer.json::<Value>().await.unwrap()["verbs"], verbs);
+    }
     // Nobody but the administrator's namespace is read by it.
     let reader = kube::config::Kubeconfig::read_from(&kubeconfig).unwrap();
     let config = kube::Config::from_custom_kubeconfig(reader, &Default::default())

@@ -13,8 +13,8 @@ use testkit::{ControlPlane, Controller, GitServer, Options, install_all_crds, wa
 
 use crate::world::{ANA, ANA_EVERYWHERE, BOB, BOB_EVERYWHERE, EVE, EVE_EVERYWHERE, PATIENCE};
 
-const NAMESPACE: &str = "shop";
-const SOURCE: &str = "source.toolkit.fluxcd.io/v1";
+pub const NAMESPACE: &str = "shop";
+pub const SOURCE: &str = "source.toolkit.fluxcd.io/v1";
 const KUSTOMIZE: &str = "kustomize.toolkit.fluxcd.io/v1";
 const HELM: &str = "helm.toolkit.fluxcd.io/v2";
 
@@ -45,7 +45,7 @@ fn commit(repository: &Repository, word: &str) -> Result<String> {
 }
 
 /// Lets a user do this with these resources of the namespace.
-async fn grant(client: &Client, user: &str, verbs: &[&str], resources: &[&str]) -> Result<()> {
+pub async fn grant(client: &Client, user: &str, verbs: &[&str], resources: &[&str]) -> Result<()> {
     let group = "rbac.authorization.k8s.io";
     let version = format!("{group}/v1");
     let name = format!("{}-{}", user.replace('@', "-"), verbs.join("-"));

@@ -4,6 +4,7 @@ mod actions;
 mod cdevents;
 mod clusters;
 mod diff;
+mod download;
 mod ledger;
 mod lists;
 mod matrix;

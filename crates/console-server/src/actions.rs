@@ -1,4 +1,4 @@
-//! What callers may have done to objects: asked for a reconcile, suspended, resumed, restarted.
+//! What callers may have done to objects: asked for a reconcile, suspended, resumed, restarted. What they only get is in `api/download`.
 //!
 //! What is written is fixed: nothing that a caller sends gets into an object. Whether they may is asked of the object's cluster at
 //! that moment, by the verb; who writes is the administrator's choice ([`Mode`]). Each action is recorded before it happens and
@@ -9,6 +9,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 
 use access_review::Caller;
+use axum::http::StatusCode;
 use clap::ValueEnum;
 use controller_kit::events::{Recorder, Severity};
 use controller_kit::impersonation;
@@ -25,11 +26,13 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use crate::clusters::Judge;
+use crate::problem::Problem;
 use crate::sight::Sight;
 
 /// As whom fields are written.
 const MANAGER: &str = "windlass-console";
-/// The verb of RBAC that writes.
+/// The verbs of RBAC that read and write.
+const GET: &str = "get";
 const PATCH: &str = "patch";
 /// The reason of Events, and the prefix of their annotations, as flux-operator has them.
 const REASON: &str = "WebAction";
@@ -56,10 +59,13 @@ pub enum Mode {
 impl Mode {
     /// What a caller needs for a verb: what they are asked for when something is to be done, and what the API server asks for then.
     pub(crate) fn needs(self, verb: Verb) -> (&'static str, Option<&'static str>) {
-        match self {
-            Self::None | Self::FineGrained => (verb.word(), None),
-            Self::Impersonated => (verb.word(), Some(PATCH)),
-            Self::Own => (PATCH, None),
+        match (self, verb) {
+            (Self::Own, Verb::Download) => (GET, None),
+            (Self::Own, _) => (PATCH, None),
+            (Self::Impersonated, Verb::Reconcile | Verb::Suspend | Verb::Resume | Verb::Restart) => {
+                (verb.word(), Some(PATCH))
+            }
+            (Self::None | Self::FineGrained, _) | (Self::Impersonated, Verb::Download) => (verb.word(), None),
         }
     }
 }
@@ -76,11 +82,19 @@ pub enum Verb {
     Resume,
     /// Have the Pods of a workload made anew.
     Restart,
+    /// Get the archive of a source's artifact. It writes nothing.
+    Download,
 }
 
 impl Verb {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Reconcile, Self::Suspend, Self::Resume, Self::Restart];
+    pub const ALL: [Self; 5] = [
+        Self::Reconcile,
+        Self::Suspend,
+        Self::Resume,
+        Self::Restart,
+        Self::Download,
+    ];
 
     /// As RBAC, answers and Events have it.
     pub fn word(self) -> &'static str {
@@ -89,6 +103,7 @@ impl Verb {
             Self::Suspend => "suspend",
             Self::Resume => "resume",
             Self::Restart => "restart",
+            Self::Download => "download",
         }
     }
 }
@@ -165,6 +180,7 @@ impl Acted {
         match (self, verb) {
             (Self::Flux(kind), Verb::Reconcile) => kind.answers,
             (Self::Flux(kind), Verb::Suspend | Verb::Resume) => kind.suspends,
+            (Self::Flux(kind), Verb::Download) => kind.has_artifact(),
             (Self::Workload(_), Verb::Restart) => true,
             _ => false,
         }
@@ -206,6 +222,8 @@ pub enum Error {
     },
     #[error("{verb} means nothing for a {kind}")]
     Meaningless { verb: &'static str, kind: &'static str },
+    #[error("nothing is written for it: GET …/download of the object")]
+    Reads,
     #[error("you did so much in the last hour that no more is recorded; what is not recorded is not done")]
     TooMuch,
     #[error("it cannot be recorded, so it was not done; try again")]
@@ -218,6 +236,12 @@ pub enum Error {
     Denied(String),
     #[error("the API server did not do it: {0}")]
     Failed(String),
+}
+
+/// What callers are answered where nothing is done.
+pub(crate) fn disabled() -> Problem {
+    let message = "this console does nothing; its administrator may start it with --actions";
+    Problem::new(StatusCode::METHOD_NOT_ALLOWED, message)
 }
 
 /// Does it, if the caller may.
@@ -237,6 +261,21 @@ pub async fn act(
             kind: subject.kind.kind(),
         });
     }
+    let patch = patch(verb, options).ok_or(Error::Reads)?;
+    let judge = permit(sight, subject, verb).await?;
+    let console = &sight.console;
+    let action = action(subject, verb, &sight.caller, reason);
+    begin(console.ledger.as_ref(), &action).await?;
+    let done = write(&judge, console.actions, subject, patch).await;
+    let message = done.as_ref().err().map(ToString::to_string).unwrap_or_default();
+    end(console.ledger.as_ref(), &action, &message).await;
+    let object = done?;
+    publish(&judge.hand.recorder, &object, subject, &action);
+    Ok(())
+}
+
+/// Asks the object's cluster whether the caller may. Asked anew: a button must not work for a minute after the right to it is gone.
+pub(crate) async fn permit(sight: &Sight, subject: &Subject, verb: Verb) -> Result<Judge, Error> {
     let (group, plural) = subject.kind.resource();
     let (needed, _) = sight.console.actions.needs(verb);
     let refused = || Error::Refused {
@@ -246,34 +285,25 @@ pub async fn act(
         group,
         namespace: subject.namespace.clone(),
     };
-    let console = &sight.console;
-    let judge = console
+    let judge = sight
+        .console
         .clusters
         .judge(&subject.cluster, &sight.caller)
         .ok_or_else(refused)?;
     let target = sight.target(subject);
-    // Asked anew: a button must not work for a minute after the right to it is gone.
     match judge.reviews.may_now(&judge.caller, needed, &target).await {
-        Ok(true) => {}
+        Ok(true) => Ok(judge),
         Ok(false) => {
             tracing::info!(
                 user = judge.caller.username, verb = verb.word(), object = %describe(subject), "an action was refused"
             );
-            return Err(refused());
+            Err(refused())
         }
-        Err(_) => return Err(Error::Silent),
+        Err(_) => Err(Error::Silent),
     }
-    let action = action(subject, verb, &sight.caller, reason);
-    begin(console.ledger.as_ref(), &action).await?;
-    let done = write(&judge, console.actions, subject, verb, options).await;
-    let message = done.as_ref().err().map(ToString::to_string).unwrap_or_default();
-    end(console.ledger.as_ref(), &action, &message).await;
-    let object = done?;
-    publish(&judge.hand.recorder, &object, subject, &action);
-    Ok(())
 }
 
-fn action(subject: &Subject, verb: Verb, caller: &Caller, reason: &str) -> Action {
+pub(crate) fn action(subject: &Subject, verb: Verb, caller: &Caller, reason: &str) -> Action {
     let began = Timestamp::now();
     let random = RandomState::new().hash_one(began.as_nanosecond());
     Action {
@@ -294,7 +324,7 @@ fn action(subject: &Subject, verb: Verb, caller: &Caller, reason: &str) -> Actio
 }
 
 /// Records that it is about to happen.
-async fn begin(ledger: Option<&Ledger>, action: &Action) -> Result<(), Error> {
+pub(crate) async fn begin(ledger: Option<&Ledger>, action: &Action) -> Result<(), Error> {
     tracing::info!(
         user = action.username,
         verb = action.verb,
@@ -320,7 +350,7 @@ async fn begin(ledger: Option<&Ledger>, action: &Action) -> Result<(), Error> {
 }
 
 /// Records how it went.
-async fn end(ledger: Option<&Ledger>, action: &Action, message: &str) {
+pub(crate) async fn end(ledger: Option<&Ledger>, action: &Action, message: &str) {
     if !message.is_empty() {
         tracing::info!(id = action.id, message, "an action failed");
     }
@@ -343,13 +373,7 @@ async fn end(ledger: Option<&Ledger>, action: &Action, message: &str) {
 }
 
 /// Writes what the verb means.
-async fn write(
-    judge: &Judge,
-    mode: Mode,
-    subject: &Subject,
-    verb: Verb,
-    options: Options,
-) -> Result<DynamicObject, Error> {
+async fn write(judge: &Judge, mode: Mode, subject: &Subject, patch: Value) -> Result<DynamicObject, Error> {
     let client = match mode {
         Mode::Impersonated => impersonated(&judge.hand.client, &judge.caller)?,
         Mode::FineGrained | Mode::None | Mode::Own => judge.hand.client.clone(),
@@ -360,8 +384,7 @@ async fn write(
         field_manager: Some(MANAGER.to_owned()),
         ..PatchParams::default()
     };
-    let patch = Patch::Merge(patch(verb, options));
-    match api.patch(&subject.name, &parameters, &patch).await {
+    match api.patch(&subject.name, &parameters, &Patch::Merge(patch)).await {
         Ok(object) => Ok(object),
         Err(kube::Error::Api(status)) if status.code == 404 => Err(Error::Absent(describe(subject))),
         Err(kube::Error::Api(status)) if status.code == 403 && mode != Mode::FineGrained => {
@@ -383,14 +406,16 @@ async fn write(
     }
 }
 
-fn patch(verb: Verb, options: Options) -> Value {
+/// What is written; None for a verb that writes nothing.
+fn patch(verb: Verb, options: Options) -> Option<Value> {
     let now = Timestamp::now().to_string();
-    match verb {
+    Some(match verb {
         Verb::Reconcile => request::reconcile(&now, options.force, options.reset),
         Verb::Suspend => request::suspend(true),
         Verb::Resume => request::suspend(false),
         Verb::Restart => json!({"spec": {"template": {"metadata": {"annotations": {RESTARTED_AT: now}}}}}),
-    }
+        Verb::Download => return None,
+    })
 }
 
 /// A client that does everything as the caller.
@@ -404,7 +429,7 @@ pub fn impersonated(client: &Client, caller: &Caller) -> Result<Client, Error> {
 }
 
 /// Tells the object's cluster, and Alerts.
-fn publish(recorder: &Recorder, object: &DynamicObject, subject: &Subject, action: &Action) {
+pub(crate) fn publish(recorder: &Recorder, object: &DynamicObject, subject: &Subject, action: &Action) {
     let resource = subject.kind.api_resource();
     let about = ObjectReference {
         api_version: Some(resource.api_version),
@@ -455,6 +480,8 @@ mod tests {
         };
         assert_eq!(verbs("ks"), ["reconcile", "suspend", "resume"]);
         assert_eq!(verbs("HelmRelease"), ["reconcile", "suspend", "resume"]);
+        assert_eq!(verbs("git"), ["reconcile", "suspend", "resume", "download"]);
+        assert_eq!(verbs("ExternalArtifact"), ["download"]);
         assert_eq!(verbs("deployments"), ["restart"]);
         assert_eq!(verbs("DaemonSet"), ["restart"]);
         assert!(Acted::named("Secret").is_none() && Acted::named("").is_none());
@@ -468,9 +495,11 @@ mod tests {
             force: true,
             reset: false,
         };
-        assert_eq!(patch(Verb::Suspend, options), json!({"spec": {"suspend": true}}));
-        assert_eq!(patch(Verb::Resume, options), json!({"spec": {"suspend": null}}));
-        let reconcile = patch(Verb::Reconcile, options);
+        let patch = |verb| super::patch(verb, options).unwrap();
+        assert_eq!(patch(Verb::Suspend), json!({"spec": {"suspend": true}}));
+        assert_eq!(patch(Verb::Resume), json!({"spec": {"suspend": null}}));
+        assert_eq!(super::patch(Verb::Download, options), None);
+        let reconcile = patch(Verb::Reconcile);
         let annotations = reconcile["metadata"]["annotations"].as_object().unwrap();
         assert_eq!(annotations.len(), 2, "{annotations:?}");
     }

@@ -6,6 +6,7 @@ mod clusters;
 mod deliveries;
 pub mod description;
 mod diff;
+mod download;
 mod object;
 mod objects;
 mod running;
@@ -54,6 +55,10 @@ pub fn routes(console: Console) -> Router {
         .route(
             "/api/v1/objects/{cluster}/{kind}/{namespace}/{name}/diff",
             get(diff::diff),
+        )
+        .route(
+            "/api/v1/objects/{cluster}/{kind}/{namespace}/{name}/download",
+            get(download::get),
         )
         .route(
             "/api/v1/objects/{cluster}/{kind}/{namespace}/{name}/trace",

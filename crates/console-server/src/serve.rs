@@ -37,6 +37,9 @@ use crate::recorder;
 const MAX_QUERIES: usize = 4;
 /// Comparisons that are made at a time: a build may take 100 MiB.
 const MAX_COMPARISONS: usize = 1;
+/// Archives that are passed on at a time, and those of one caller; each takes a few pieces of 64 KiB.
+const MAX_DOWNLOADS: usize = 16;
+const MAX_DOWNLOADS_OF_ONE: usize = 2;
 /// Streams that are open at a time, and those of one caller.
 pub(crate) const MAX_STREAMS: usize = 2000;
 const MAX_STREAMS_OF_ONE: usize = 50;
@@ -74,6 +77,9 @@ pub(crate) struct Console {
     /// Turns for comparisons, which build, and callers who have one under way.
     pub comparing: Arc<Semaphore>,
     pub comparing_of_one: Limiter,
+    /// Room for downloads, of all callers and of each.
+    pub downloads: Arc<Semaphore>,
+    pub downloads_of_one: Limiter,
     /// Turns for queries.
     pub queries: Arc<Semaphore>,
     /// Room for streams, of all callers and of each.
@@ -154,6 +160,8 @@ impl Server {
             archives: settings.archives,
             comparing: Arc::new(Semaphore::new(MAX_COMPARISONS)),
             comparing_of_one: Limiter::new(1),
+            downloads: Arc::new(Semaphore::new(MAX_DOWNLOADS)),
+            downloads_of_one: Limiter::new(MAX_DOWNLOADS_OF_ONE),
             queries: Arc::new(Semaphore::new(MAX_QUERIES)),
             streams,
             streams_of_one: Limiter::new(MAX_STREAMS_OF_ONE),

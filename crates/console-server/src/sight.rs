@@ -22,6 +22,7 @@ use manifest::ObjectId;
 use serde_json::Value;
 
 use crate::actions::{self, Acted, Mode, Subject, Verb};
+use crate::clusters::Judge;
 use crate::problem::Problem;
 use crate::serve::Console;
 
@@ -147,23 +148,39 @@ impl Sight {
     /// # Errors
     /// When the console does not ask as its callers, or not in this cluster.
     pub fn as_the_caller(&self, cluster: &str) -> Result<(Client, Archives), Problem> {
-        let refused = |message: &str| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, message);
-        let judge = self.console.clusters.judge(cluster, &self.caller);
-        let judge = judge.ok_or_else(|| refused("you are nobody in this cluster"))?;
-        match (self.console.actions, &self.console.archives) {
-            (Mode::Own, archives) => Ok((judge.hand.client, archives.clone())),
-            (Mode::Impersonated, _) if !self.console.clusters.is_home(cluster) => Err(refused(
-                "what its sources have is not reached from here: ask a console of that cluster, or use windlass ui",
-            )),
-            (Mode::Impersonated, archives) => {
+        let judge = self.judge(cluster)?;
+        let client = match self.console.actions {
+            Mode::Own => judge.hand.client.clone(),
+            Mode::Impersonated => {
                 let client = actions::impersonated(&judge.hand.client, &judge.caller);
-                let client = client.map_err(|error| refused(&error.to_string()))?;
-                Ok((client, archives.clone()))
+                client.map_err(|error| unprocessable(&error.to_string()))?
             }
-            (Mode::None | Mode::FineGrained, _) => Err(refused(
-                "this console does not ask as its callers; its administrator may start it with --actions=impersonated",
-            )),
-        }
+            Mode::None | Mode::FineGrained => {
+                return Err(unprocessable(
+                    "this console does not ask as its callers; its administrator may start it with --actions=impersonated",
+                ));
+            }
+        };
+        Ok((client, self.archives(cluster)?))
+    }
+
+    /// Where archives of a cluster are had from.
+    ///
+    /// # Errors
+    /// When they are not reached from here.
+    pub fn archives(&self, cluster: &str) -> Result<Archives, Problem> {
+        let is_reached = self.console.actions == Mode::Own || self.console.clusters.is_home(cluster);
+        let far = || {
+            unprocessable(
+                "what its sources have is not reached from here: ask a console of that cluster, or use windlass ui",
+            )
+        };
+        is_reached.then(|| self.console.archives.clone()).ok_or_else(far)
+    }
+
+    fn judge(&self, cluster: &str) -> Result<Judge, Problem> {
+        let judge = self.console.clusters.judge(cluster, &self.caller);
+        judge.ok_or_else(|| unprocessable("you are nobody in this cluster"))
     }
 
     /// An object as it is asked about.
@@ -297,6 +314,10 @@ impl Sight {
             cluster: cluster.clone(),
         }
     }
+}
+
+fn unprocessable(message: &str) -> Problem {
+    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, message)
 }
 
 /// Rows of a kind in a namespace of a cluster.

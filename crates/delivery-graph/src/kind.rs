@@ -40,6 +40,11 @@ impl Kind {
         self.group == SOURCES && self.kind != "HelmChart"
     }
 
+    /// Returns whether its objects have an artifact in their status.
+    pub fn has_artifact(&self) -> bool {
+        self.group == SOURCES
+    }
+
     /// Returns the identity of an object.
     pub fn id(&self, namespace: &str, name: &str) -> ObjectId {
         ObjectId {

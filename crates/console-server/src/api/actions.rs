@@ -30,7 +30,7 @@ pub const MAX_BODY: usize = 64 << 10;
 const AT_ONCE: usize = 8;
 /// Bytes of a name, and of a reason.
 const MAX_NAME: usize = 253;
-const MAX_REASON: usize = 1000;
+pub(super) const MAX_REASON: usize = 1000;
 /// An object's sources are asked before it; longer ways are circles.
 const MAX_SOURCES: usize = 5;
 
@@ -59,11 +59,11 @@ pub struct Wanted {
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Named {
-    cluster: String,
+    pub(super) cluster: String,
     /// Also as `ks`, `hr` and so on.
-    kind: String,
-    namespace: String,
-    name: String,
+    pub(super) kind: String,
+    pub(super) namespace: String,
+    pub(super) name: String,
 }
 
 /// How it went with an object.
@@ -125,8 +125,7 @@ pub async fn act(
 ) -> Result<(StatusCode, Json<Outcomes>), Problem> {
     let sight = &signed.sight;
     if sight.console.actions == Mode::None {
-        let message = "this console does nothing; its administrator may start it with --actions";
-        return Err(Problem::new(StatusCode::METHOD_NOT_ALLOWED, message));
+        return Err(actions::disabled());
     }
     let Json(wanted) = wanted.map_err(|error| wrong(error.body_text()))?;
     let _turn = turn(sight)?;
@@ -284,7 +283,7 @@ async fn sources(sight: &Sight, subject: &Subject) -> Result<Vec<Subject>, Probl
     Ok(found)
 }
 
-fn subject(named: &Named) -> Result<Subject, Problem> {
+pub(super) fn subject(named: &Named) -> Result<Subject, Problem> {
     let kind = Acted::named(&named.kind);
     let kind = kind.ok_or_else(|| {
         wrong(format!(
@@ -310,12 +309,7 @@ fn subject(named: &Named) -> Result<Subject, Problem> {
 fn outcome(subject: &Subject, done: Result<(), Error>) -> Outcome {
     let code = match &done {
         Ok(()) => StatusCode::OK,
-        Err(Error::Refused { .. } | Error::Denied(_)) => StatusCode::FORBIDDEN,
-        Err(Error::Meaningless { .. }) => StatusCode::BAD_REQUEST,
-        Err(Error::TooMuch) => StatusCode::TOO_MANY_REQUESTS,
-        Err(Error::Unrecorded | Error::Silent) => StatusCode::SERVICE_UNAVAILABLE,
-        Err(Error::Absent(_)) => StatusCode::NOT_FOUND,
-        Err(Error::Failed(_)) => StatusCode::BAD_GATEWAY,
+        Err(error) => refusal(error),
     };
     Outcome {
         object: Named {
@@ -326,6 +320,18 @@ fn outcome(subject: &Subject, done: Result<(), Error>) -> Outcome {
         },
         code: code.as_u16(),
         message: done.err().map(|error| error.to_string()).unwrap_or_default(),
+    }
+}
+
+/// The code of what was not done.
+pub(super) fn refusal(error: &Error) -> StatusCode {
+    match error {
+        Error::Refused { .. } | Error::Denied(_) => StatusCode::FORBIDDEN,
+        Error::Meaningless { .. } | Error::Reads => StatusCode::BAD_REQUEST,
+        Error::TooMuch => StatusCode::TOO_MANY_REQUESTS,
+        Error::Unrecorded | Error::Silent => StatusCode::SERVICE_UNAVAILABLE,
+        Error::Absent(_) => StatusCode::NOT_FOUND,
+        Error::Failed(_) => StatusCode::BAD_GATEWAY,
     }
 }
 

@@ -8,7 +8,9 @@ use utoipa::OpenApi;
 use utoipa::openapi::OpenApi as Document;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 
-use super::{actions, charts, clusters, deliveries, diff, object, objects, running, session, stream};
+use super::{
+    actions, charts, clusters, deliveries, diff, download, object, objects, running, session, stream,
+};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -35,6 +37,7 @@ use super::{actions, charts, clusters, deliveries, diff, object, objects, runnin
         actions::act,
         actions::list,
         actions::verbs,
+        download::get,
     ),
     components(schemas(fleet::row::Row, fleet::row::Status)),
     security(("token" = [])),
