@@ -5,15 +5,16 @@
 use std::convert::Infallible;
 use std::error::Error;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Request, Response};
 use http_body::Body;
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
+use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
@@ -49,10 +50,47 @@ pub struct Place {
     _permit: Arc<OwnedSemaphorePermit>,
 }
 
+/// What is spoken.
+#[derive(Debug, Clone, Copy)]
+enum Protocol {
+    Http1,
+    /// In plain text, as gRPC speaks it behind a proxy. So many calls of a connection at a time.
+    Http2(u32),
+}
+
 /// Serves until the token is cancelled, and then until what is under way is answered. `answer` gets a call, who sent it, and the
 /// place of its connection.
 pub async fn serve<A, F, B>(listener: TcpListener, limits: Limits, token: CancellationToken, answer: A)
 where
+    A: Fn(Request<Incoming>, SocketAddr, Place) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = Response<B>> + Send + 'static,
+    B: Body<Data: Send, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
+{
+    accept(listener, Protocol::Http1, limits, token, answer).await;
+}
+
+/// Serves HTTP/2 without TLS in the same way, so many calls of a connection at a time.
+pub async fn serve_http2<A, F, B>(
+    listener: TcpListener,
+    calls: u32,
+    limits: Limits,
+    token: CancellationToken,
+    answer: A,
+) where
+    A: Fn(Request<Incoming>, SocketAddr, Place) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = Response<B>> + Send + 'static,
+    B: Body<Data: Send, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
+{
+    accept(listener, Protocol::Http2(calls), limits, token, answer).await;
+}
+
+async fn accept<A, F, B>(
+    listener: TcpListener,
+    protocol: Protocol,
+    limits: Limits,
+    token: CancellationToken,
+    answer: A,
+) where
     A: Fn(Request<Incoming>, SocketAddr, Place) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Response<B>> + Send + 'static,
     B: Body<Data: Send, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
@@ -75,7 +113,11 @@ where
                 };
                 let answer = answer.clone();
                 let answer = move |request| answer(request, peer, place.clone());
-                tasks.spawn(connection(stream, limits, token.clone(), answer));
+                let token = token.clone();
+                match protocol {
+                    Protocol::Http1 => tasks.spawn(http1(stream, limits, token, answer)),
+                    Protocol::Http2(calls) => tasks.spawn(http2(stream, calls, limits, token, answer)),
+                };
             }
             // No one closes the semaphore.
             (Err(_), _) => break,
@@ -91,7 +133,7 @@ where
     }
 }
 
-async fn connection<A, F, B>(stream: TcpStream, limits: Limits, token: CancellationToken, answer: A)
+async fn http1<A, F, B>(stream: TcpStream, limits: Limits, token: CancellationToken, answer: A)
 where
     A: Fn(Request<Incoming>) -> F,
     F: Future<Output = Response<B>>,
@@ -107,6 +149,40 @@ where
         .max_buf_size(limits.header_bytes)
         .max_headers(MOST_HEADERS)
         .serve_connection(TokioIo::new(stream), service);
+    until_over(connection, http1::Connection::graceful_shutdown, limits, token).await;
+}
+
+async fn http2<A, F, B>(stream: TcpStream, calls: u32, limits: Limits, token: CancellationToken, answer: A)
+where
+    A: Fn(Request<Incoming>) -> F,
+    F: Future<Output = Response<B>> + Send + 'static,
+    B: Body<Data: Send, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
+{
+    let service = service_fn(|request| {
+        let response = answer(request);
+        async move { Ok::<_, Infallible>(response.await) }
+    });
+    // Who is not there does not answer pings: that stands for the time that headers may take.
+    let connection = http2::Builder::new(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .keep_alive_interval(Some(limits.header_timeout))
+        .keep_alive_timeout(limits.header_timeout)
+        .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX))
+        .max_concurrent_streams(calls)
+        .serve_connection(TokioIo::new(stream), service);
+    until_over(connection, http2::Connection::graceful_shutdown, limits, token).await;
+}
+
+/// Goes on with a connection until it ends, or its time does.
+async fn until_over<C, E>(
+    connection: C,
+    end: impl FnOnce(Pin<&mut C>),
+    limits: Limits,
+    token: CancellationToken,
+) where
+    C: Future<Output = Result<(), E>>,
+    E: Error,
+{
     let mut connection = std::pin::pin!(connection);
     let is_over = async {
         tokio::select! {
@@ -117,7 +193,7 @@ where
     let ended = tokio::select! {
         ended = connection.as_mut() => Ok(ended),
         () = is_over => {
-            connection.as_mut().graceful_shutdown();
+            end(connection.as_mut());
             timeout(LAST_CALL, connection).await
         }
     };
@@ -125,5 +201,55 @@ where
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::debug!(%error, "a connection failed"),
         Err(_) => tracing::debug!("a connection took too long"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use futures::StreamExt as _;
+    use http_body::Frame;
+    use http_body_util::{BodyExt as _, Empty, StreamBody};
+    use hyper_util::client::legacy::Client;
+    use tokio::sync::mpsc;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn pieces_of_an_answer_come_one_by_one() {
+        let limits = Limits {
+            connections: 2,
+            header_bytes: 16 << 10,
+            header_timeout: Duration::from_secs(5),
+            lifetime: Duration::from_secs(60),
+        };
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let token = CancellationToken::new();
+        let (pieces, received) = mpsc::channel::<Bytes>(1);
+        let received = std::sync::Mutex::new(Some(received));
+        let received = Arc::new(received);
+        let answer = move |_request, _peer, _place| {
+            let mut received = received.lock().unwrap().take().unwrap();
+            let pieces = futures::stream::poll_fn(move |context| received.poll_recv(context));
+            let body = StreamBody::new(pieces.map(|piece| Ok::<_, Infallible>(Frame::data(piece))));
+            std::future::ready(Response::new(body))
+        };
+        let serving = tokio::spawn(serve_http2(listener, 4, limits, token.clone(), answer));
+        let http = Client::builder(TokioExecutor::new())
+            .http2_only(true)
+            .build_http();
+        let request = Request::get(url).body(Empty::<Bytes>::new()).unwrap();
+        let mut answer = http.request(request).await.unwrap();
+        assert_eq!(answer.version(), http::Version::HTTP_2);
+        for word in ["one", "two"] {
+            pieces.send(Bytes::from_static(word.as_bytes())).await.unwrap();
+            let frame = answer.frame().await.unwrap().unwrap();
+            assert_eq!(frame.into_data().unwrap(), word);
+        }
+        drop(pieces);
+        assert!(answer.collect().await.unwrap().to_bytes().is_empty());
+        token.cancel();
+        serving.await.unwrap();
     }
 }
