@@ -32,12 +32,12 @@ pub(crate) struct Arguments {
 /// Writes, or with `--check` compares, every generated folder.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let root = repository_root()?;
-    let folders = [
+    let mut folders = vec![
         crds::generate()?,
         chart::generate(&root)?,
-        proto::generate(&root)?,
         reference::generate(&root)?,
     ];
+    folders.extend(proto::generate(&root)?);
     let mut stale = Vec::new();
     for generated in &folders {
         stale.extend(stale_files(&root, generated)?);

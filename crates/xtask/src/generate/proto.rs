@@ -1,4 +1,4 @@
-//! gRPC code of the artifact service: `proto/` in, `crates/artifact-proto/src/gen/` out.
+//! gRPC code: `proto/` in, `src/gen/` of a crate for each service out.
 //!
 //! protox compiles the .proto files in Rust, so no one needs protoc; tonic-prost-build turns the descriptors to
 //! code. The descriptor set is written beside the code, for server reflection.
@@ -16,13 +16,24 @@ use protox::prost_reflect::prost_types::FileDescriptorSet;
 use super::generated::Generated;
 
 const PROTO_FOLDER: &str = "proto";
-const OUTPUT_FOLDER: &str = "crates/artifact-proto/src/gen";
+/// Where a service's .proto files are, and where its code goes.
+const SERVICES: [(&str, &str); 2] = [
+    ("proto/windlass/artifact", "crates/artifact-proto/src/gen"),
+    ("proto/windlass/console", "crates/console-proto/src/gen"),
+];
 const DESCRIPTOR_SET: &str = "descriptor_set.bin";
 
-/// Compiles every .proto file below `proto/`.
-pub(super) fn generate(root: &Path) -> Result<Generated> {
+/// Compiles every .proto file of each service.
+pub(super) fn generate(root: &Path) -> Result<Vec<Generated>> {
+    let services = SERVICES.iter();
+    services
+        .map(|(folder, output)| compile(root, &root.join(folder), output))
+        .collect()
+}
+
+fn compile(root: &Path, folder: &Path, output: &'static str) -> Result<Generated> {
     let proto = root.join(PROTO_FOLDER);
-    let sources = proto_files(&proto)?;
+    let sources = proto_files(folder)?;
     let descriptors = protox::compile(&sources, [&proto])
         .with_context(|| format!("failed to compile {}", proto.display()))?;
 
@@ -43,7 +54,7 @@ pub(super) fn generate(root: &Path) -> Result<Generated> {
         for_reflection(descriptors).encode_to_vec(),
     );
     Ok(Generated {
-        folder: OUTPUT_FOLDER,
+        folder: output,
         files,
         is_whole: true,
     })
