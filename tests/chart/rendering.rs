@@ -56,6 +56,7 @@ const VALUES: [&[&str]; 11] = [
         "console.signInSecret=people",
         "console.actions=fine-grained",
         "console.mcp=true",
+        "console.grpc=true",
         "console.cdeventsSecret=cdevents",
         "console.extraEnv[0].name=A",
         "console.extraEnv[0].value=b",

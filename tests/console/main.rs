@@ -5,6 +5,7 @@ mod cdevents;
 mod clusters;
 mod diff;
 mod download;
+mod grpc;
 mod ledger;
 mod lists;
 mod matrix;

@@ -9,6 +9,7 @@ pub mod clusters;
 mod actions;
 mod announce;
 mod api;
+mod ask;
 mod caller;
 mod mcp;
 mod metrics;
@@ -19,5 +20,6 @@ mod sight;
 
 pub use actions::Mode;
 pub use api::description;
+pub use ask::Asker;
 pub use delivery_diff::Archives;
 pub use serve::{Server, Settings};

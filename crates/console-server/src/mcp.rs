@@ -3,14 +3,15 @@
 //! A tool is a question to the API, asked with the caller's own token: what it may see, its limits and its answers are those of the
 //! API.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::body::{Body, to_bytes};
-use axum::extract::Request;
+use axum::body::to_bytes;
+use axum::extract::{ConnectInfo, Request};
+use axum::http::StatusCode;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
-use axum::http::{Method, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use rmcp::model::{
@@ -23,9 +24,9 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{RoleServer, ServerHandler};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
-use tower::ServiceExt as _;
 use url::form_urlencoded::{Serializer, byte_serialize};
 
+use crate::ask::Asker;
 use crate::caller::Signed;
 use crate::problem::Problem;
 use crate::serve::Console;
@@ -256,7 +257,7 @@ impl Question {
 
 /// Answers by asking the API.
 #[derive(Clone)]
-struct Tools(Router);
+struct Tools(Asker);
 
 impl ServerHandler for Tools {
     fn get_info(&self) -> ServerConfig {
@@ -301,14 +302,9 @@ impl Tools {
     async fn ask(&self, address: &str, asked: Option<&Parts>) -> Result<String, String> {
         let lost = || "the question cannot be asked".to_owned();
         let asked = asked.ok_or_else(lost)?;
-        let mut request = Request::builder().method(Method::GET).uri(address);
-        if let Some(token) = asked.headers.get(AUTHORIZATION) {
-            request = request.header(AUTHORIZATION, token);
-        }
-        let mut request = request.body(Body::empty()).map_err(|_| lost())?;
-        *request.extensions_mut() = asked.extensions.clone();
-        let answer = self.0.clone().oneshot(request).await;
-        let answer = answer.unwrap_or_else(|never| match never {});
+        let peer = asked.extensions.get::<ConnectInfo<SocketAddr>>();
+        let ConnectInfo(peer) = *peer.ok_or_else(lost)?;
+        let answer = self.0.get(address, asked.headers.get(AUTHORIZATION), peer).await;
         let status = answer.status();
         let bytes = to_bytes(answer.into_body(), MAX_ANSWER).await;
         let bytes = bytes.map_err(|_| "the answer is too long: ask for less".to_owned())?;
@@ -328,7 +324,7 @@ impl Tools {
 
 /// Adds the endpoint to the API. It takes tokens only: a page of another site must not have a browser ask.
 pub fn beside(api: Router, console: Console, ending: CancellationToken) -> Router {
-    let tools = Tools(api.clone());
+    let tools = Tools(Asker::new(api.clone()));
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)

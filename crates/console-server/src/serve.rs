@@ -28,6 +28,7 @@ use crate::access::Access;
 use crate::actions::Mode;
 use crate::announce;
 use crate::api;
+use crate::ask::Asker;
 use crate::clusters::{Clusters, Hand, Shown};
 use crate::mcp;
 use crate::metrics::Meters;
@@ -186,6 +187,11 @@ impl Server {
     /// Where further clusters are put.
     pub fn shown(&self) -> &Shown {
         &self.shown
+    }
+
+    /// A way to ask the API from within the process.
+    pub fn asker(&self) -> Asker {
+        Asker::new(api::routes(self.console.clone()))
     }
 
     /// Watches and serves until it is told to end, beside what follows further clusters. Calls `complete` once all of the first

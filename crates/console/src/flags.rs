@@ -66,6 +66,9 @@ pub struct Flags {
     /// Serve the Model Context Protocol at /mcp: read-only tools for language models, with the rights of their Kubernetes token.
     #[arg(long)]
     pub mcp: bool,
+    /// Address that gRPC is served at, without TLS, for programs that follow changes; not served by default.
+    #[arg(long, value_name = "ADDRESS")]
+    pub grpc_addr: Option<SocketAddr>,
     /// Print the OpenAPI description and exit.
     #[arg(long)]
     pub openapi: bool,

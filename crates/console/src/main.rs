@@ -76,9 +76,31 @@ async fn serve(flags: Flags, kit: Kit) -> anyhow::Result<()> {
             None => std::future::pending().await,
         }
     };
-    server
-        .run(listener, following, || kit.ready.set(PICTURE, true))
-        .await
+    let grpc = grpc(&flags, &server, &kit).await?;
+    let running = server.run(listener, following, || kit.ready.set(PICTURE, true));
+    tokio::try_join!(running, grpc).map(|_| ())
+}
+
+/// Listens for gRPC, if that is wanted; what is returned serves it.
+async fn grpc(
+    flags: &Flags,
+    server: &Server,
+    kit: &Kit,
+) -> anyhow::Result<impl Future<Output = anyhow::Result<()>> + use<>> {
+    let listener = match flags.grpc_addr {
+        Some(address) => {
+            let listener = TcpListener::bind(address).await;
+            Some(listener.with_context(|| format!("failed to listen at {address}"))?)
+        }
+        None => None,
+    };
+    let (asker, ending) = (server.asker(), kit.token.clone());
+    Ok(async move {
+        match listener {
+            Some(listener) => Ok(console_grpc::serve(listener, asker, ending).await?),
+            None => Ok(()),
+        }
+    })
 }
 
 /// Artifacts are had from one server, whatever a status names.

@@ -125,7 +125,8 @@ impl Controller {
     pub async fn start_console(kubeconfig: &Path, options: ControllerOptions) -> Result<Self> {
         let mut controller = Self::prepare("console", kubeconfig, options)?;
         let address = format!("--api-addr=127.0.0.1:{}", controller.ports.api);
-        controller.flags.splice(0..0, [address]);
+        let grpc = format!("--grpc-addr=127.0.0.1:{}", controller.ports.grpc);
+        controller.flags.splice(0..0, [address, grpc]);
         controller.restart().await?;
         Ok(controller)
     }
