@@ -213,6 +213,17 @@ async fn wait_until<T>(mut look: impl AsyncFnMut() -> Result<Option<T>>) -> Resu
 
 /// Who may not learns nothing, and what cannot be downloaded is refused.
 async fn refusals(asked: &Asked) -> Result<()> {
+    // What a link on another site has a browser send.
+    for site in ["cross-site", "same-site"] {
+        let path = format!("objects/local/git/{NAMESPACE}/small/download");
+        let url = format!("{}/{path}", asked.url);
+        let request = asked
+            .http
+            .get(url)
+            .bearer_auth(ANA)
+            .header("sec-fetch-site", site);
+        assert_eq!(request.send().await?.status(), StatusCode::FORBIDDEN, "{site}");
+    }
     let mut told = Vec::new();
     for (token, name) in [(BOB, "small"), (BOB, "none"), (EVE, "small"), (EVE, "none")] {
         let (status, answer) = asked.refused(token, name).await?;

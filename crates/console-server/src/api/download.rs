@@ -9,7 +9,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, ETAG};
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use delivery_diff::Archive;
 use delivery_graph::object::text;
@@ -73,6 +73,7 @@ pub struct Parameters {
 )]
 pub async fn get(
     signed: Signed,
+    headers: HeaderMap,
     parameters: Result<Query<Parameters>, QueryRejection>,
     Path(path): Path<(String, String, String, String)>,
 ) -> Result<Response, Problem> {
@@ -80,6 +81,12 @@ pub async fn get(
     let Query(parameters) = parameters.map_err(|error| wrong(error.body_text()))?;
     if parameters.reason.len() > MAX_REASON {
         return Err(wrong(format!("reason: it is longer than {MAX_REASON} bytes")));
+    }
+    // It is recorded as something that they did: a link on another site does not do it for them.
+    let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
+    if site.is_some_and(|site| !matches!(site, b"same-origin" | b"none")) {
+        let message = "another site had your browser ask for it: begin it from a page of the console";
+        return Err(Problem::new(StatusCode::FORBIDDEN, message));
     }
     let sight = &signed.sight;
     if sight.console.actions == Mode::None {
