@@ -1,0 +1,185 @@
+//! Every text of ours. A language is a value of [`Texts`]: one that lacks a text does not compile.
+
+macro_rules! texts {
+    ($($name:ident: $english:literal, $german:literal;)*) => {
+        /// The texts of a language.
+        #[derive(Debug, PartialEq, Eq)]
+        pub struct Texts {
+            $(
+                #[doc = $english]
+                pub $name: &'static str,
+            )*
+        }
+
+        /// English.
+        pub static ENGLISH: Texts = Texts { $($name: $english,)* };
+        /// German.
+        pub static GERMAN: Texts = Texts { $($name: $german,)* };
+    };
+}
+
+texts! {
+    code: "en", "de";
+    skip: "Skip to content", "Zum Inhalt";
+    home: "Home", "Start";
+    applications: "Applications", "Anwendungen";
+    sources: "Sources", "Quellen";
+    images: "Images", "Images";
+    notifications: "Notifications", "Meldungen";
+    events: "Events", "Ereignisse";
+    show_events: "Show Events", "Ereignisse zeigen";
+    no_events: "There are no Events.", "Es gibt keine Ereignisse.";
+    chosen_by: "chosen by", "gewählt von";
+    newer: "newer", "neuer";
+    fleet: "Fleet", "Flotte";
+    history: "History", "Verlauf";
+    profile: "Profile", "Profil";
+    help: "Help", "Hilfe";
+    sign_out: "Sign out", "Abmelden";
+    search: "Search", "Suchen";
+    search_hint: "name, or ns: kind: cluster: status: commit: image: chart:", "Name, oder ns: kind: cluster: status: commit: image: chart:";
+    search_shortcut: "Press / to search, ? for help", "/ zum Suchen, ? für Hilfe";
+    needs_you: "What needs you", "Was dich braucht";
+    all_well: "Nothing needs you.", "Nichts braucht dich.";
+    failing: "Failing", "Fehlgeschlagen";
+    stuck: "In progress for more than 10 minutes", "Seit über 10 Minuten in Arbeit";
+    suspended: "Suspended", "Angehalten";
+    clusters_away: "Clusters that cannot be reached", "Cluster, die nicht erreichbar sind";
+    affected: "affected", "betroffen";
+    ready: "Ready", "Bereit";
+    failed: "Failed", "Fehlgeschlagen";
+    in_progress: "In progress", "In Arbeit";
+    unknown: "Unknown", "Unbekannt";
+    behind: "Behind its source", "Hinter der Quelle";
+    not_ready: "Not ready", "Nicht bereit";
+    absent: "Absent", "Nicht vorhanden";
+    status: "Status", "Status";
+    kind: "Kind", "Art";
+    namespace: "Namespace", "Namespace";
+    cluster: "Cluster", "Cluster";
+    of_total: "objects", "Objekte";
+    next_page: "Next page", "Nächste Seite";
+    first_page: "First page", "Erste Seite";
+    no_rows: "No object matches.", "Kein Objekt passt.";
+    clear: "Clear filters", "Filter entfernen";
+    silent: "Not all is shown. These clusters do not answer:", "Nicht alles ist zu sehen. Diese Cluster antworten nicht:";
+    select: "Select", "Auswählen";
+    selected: "Selected objects", "Ausgewählte Objekte";
+    reconcile: "Reconcile", "Abgleichen";
+    with_source: "with its source", "mit Quelle";
+    suspend: "Suspend", "Anhalten";
+    resume: "Resume", "Fortsetzen";
+    restart: "Restart", "Neu starten";
+    download: "Download", "Herunterladen";
+    reason: "Reason", "Grund";
+    succeeded: "Succeeded", "Gelungen";
+    done: "Done", "Erledigt";
+    not_done: "Not done", "Nicht erledigt";
+    source: "source", "Quelle";
+    back: "Back", "Zurück";
+    delivery: "Delivery", "Auslieferung";
+    commit: "Commit", "Commit";
+    artifact: "Artifact", "Artefakt";
+    built: "Built", "Gebaut";
+    applied: "Applied", "Angewendet";
+    health: "Healthy", "Gesund";
+    objects: "Objects", "Objekte";
+    conditions: "Conditions", "Zustände";
+    differences: "Differences", "Unterschiede";
+    show_differences: "Compare with what is applied now", "Mit dem Ist-Stand vergleichen";
+    no_differences: "There are no differences.", "Es gibt keine Unterschiede.";
+    raw: "Object", "Objekt";
+    commands: "Commands", "Befehle";
+    copy: "Copy", "Kopieren";
+    copied: "Copied", "Kopiert";
+    since_before: "for", "seit";
+    since_label: "Since", "Seit";
+    until: "Until", "Bis";
+    name: "Name", "Name";
+    in_source: "in the source", "in der Quelle";
+    deployments: "Deployments", "Auslieferungen";
+    day: "day", "Tag";
+    days: "days", "Tage";
+    lead_time: "Lead time", "Durchlaufzeit";
+    failure_rate: "Change failure rate", "Fehlerquote";
+    recovery: "Time to recover", "Wiederherstellung";
+    revision: "Revision", "Revision";
+    author: "Author", "Autor";
+    when: "When", "Wann";
+    who: "Who", "Wer";
+    what: "What", "Was";
+    took: "Took", "Dauer";
+    outcome: "Outcome", "Ergebnis";
+    no_history: "No delivery is recorded.", "Keine Auslieferung ist verzeichnet.";
+    actions_by_hand: "Actions", "Eingriffe";
+    change: "Change", "Änderung";
+    change_hint: "A commit, a digest or the version of a chart", "Ein Commit, ein Digest oder die Version eines Charts";
+    there: "Delivered", "Ausgeliefert";
+    on_its_way: "On its way", "Unterwegs";
+    not_there: "Not delivered", "Nicht ausgeliefert";
+    nobody_has_it: "No source and no application has it.", "Keine Quelle und keine Anwendung hat sie.";
+    versions: "versions", "Versionen";
+    you_are: "You are", "Du bist";
+    groups: "Groups", "Gruppen";
+    session_until: "Session ends", "Sitzung endet";
+    signed_in_by: "Signed in by", "Angemeldet durch";
+    language: "Language", "Sprache";
+    not_found: "There is no such page", "Diese Seite gibt es nicht";
+    problem: "This cannot be shown", "Das kann nicht gezeigt werden";
+    sign_in: "Sign in", "Anmelden";
+    stale: "Connection lost: reload the page", "Verbindung verloren: Seite neu laden";
+    keys: "Keys", "Tasten";
+    key_search: "search", "suchen";
+    key_home: "home", "Start";
+    key_apps: "applications", "Anwendungen";
+    key_history: "history", "Verlauf";
+    key_sources: "sources", "Quellen";
+    key_fleet: "fleet", "Flotte";
+    key_change: "change", "Änderung";
+    key_select: "select the row", "Zeile auswählen";
+    key_move: "next and previous row", "nächste und vorige Zeile";
+    key_open: "open the row", "Zeile öffnen";
+    close: "Close", "Schließen";
+    design: "Design", "Gestaltung";
+}
+
+/// The languages.
+pub static ALL: [&Texts; 2] = [&ENGLISH, &GERMAN];
+
+/// The language that a browser prefers, by its header `Accept-Language`; English if there is none of ours.
+pub fn preferred(header: &str) -> &'static Texts {
+    let mut wanted: Vec<(f32, &str)> = header
+        .split(',')
+        .take(32)
+        .map(|part| {
+            let (language, weight) = part.split_once(";q=").unwrap_or((part, "1"));
+            let language = language.trim().split('-').next().unwrap_or_default();
+            (weight.trim().parse().unwrap_or(0.0), language)
+        })
+        .collect();
+    wanted.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    let known = |language: &str| ALL.into_iter().find(|texts| texts.code == language);
+    wanted
+        .into_iter()
+        .find_map(|(_, language)| known(language))
+        .unwrap_or(&ENGLISH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_language_is_the_browsers_first_that_there_is() {
+        for (header, code) in [
+            ("", "en"),
+            ("de", "de"),
+            ("de-AT,de;q=0.9,en;q=0.8", "de"),
+            ("fr,de;q=0.5,en;q=0.8", "en"),
+            ("en;q=x, de;q=0.1", "de"),
+            ("fr", "en"),
+        ] {
+            assert_eq!(preferred(header).code, code, "{header}");
+        }
+    }
+}
