@@ -17,9 +17,12 @@
 pub mod assets;
 pub mod design;
 pub mod element;
+pub mod home;
 pub mod layout;
 pub mod link;
+pub mod list;
 pub mod profile;
+pub mod search;
 pub mod texts;
 
 use jiff::Timestamp;

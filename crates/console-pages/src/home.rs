@@ -1,0 +1,247 @@
+//! What needs a person: failures by their cause, what does not get on, what is suspended, clusters that are away.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use ::fleet::picture::Cluster;
+use ::fleet::row::{Row, Status};
+use jiff::SignedDuration;
+use maud::{Markup, html};
+
+use crate::{Shown, View, element, link, list};
+
+/// What is in progress for longer does not get on.
+const STUCK: SignedDuration = SignedDuration::from_mins(10);
+/// Objects that are named of each group, and groups.
+const MAX_NAMED: usize = 5;
+const MAX_GROUPS: usize = 50;
+
+/// Shows it. The rows are all that the reader may get.
+pub fn show(view: &View, rows: &[Arc<Row>], clusters: &[Cluster]) -> Shown {
+    let texts = view.texts;
+    let of = |status: Status| rows.iter().filter(move |row| row.status == status);
+    let stuck: Vec<&Arc<Row>> = of(Status::InProgress)
+        .filter(|row| {
+            row.since
+                .is_some_and(|since| view.now.duration_since(since) > STUCK)
+        })
+        .collect();
+    let failed: Vec<&Arc<Row>> = of(Status::Failed).collect();
+    let suspended: Vec<&Arc<Row>> = of(Status::Suspended).collect();
+    let away: Vec<&Cluster> = clusters.iter().filter(|cluster| cluster.away).collect();
+    let sections = [
+        (texts.failing, "Failed", by_cause(&failed)),
+        (texts.stuck, "InProgress", by_cause(&stuck)),
+        (texts.suspended, "Suspended", by_cause(&suspended)),
+    ];
+    let is_well = sections.iter().all(|(_, _, groups)| groups.is_empty()) && away.is_empty();
+    let content = html! {
+        div #needs {
+            @if is_well {
+                p.well { (element::badge("ready", texts.ready)) " " (texts.all_well) }
+            }
+            @if !away.is_empty() {
+                section.needs {
+                    h2 { (texts.clusters_away) }
+                    ul role="list" { @for cluster in &away { (gone(view, cluster)) } }
+                }
+            }
+            @for (title, status, groups) in &sections {
+                @if !groups.is_empty() {
+                    section.needs {
+                        h2 { (title) " " a.number href=(link::with("/apps", &[("status", status), ("kind", ANY)])) { (groups.iter().map(|group| group.rows.len()).sum::<usize>()) } }
+                        ul role="list" { @for group in groups.iter().take(MAX_GROUPS) { (group.show(view)) } }
+                    }
+                }
+            }
+        }
+    };
+    Shown {
+        title: match failed.len() {
+            0 => texts.needs_you.to_owned(),
+            failed => format!("({failed}) {}", texts.needs_you),
+        },
+        mood: list::mood(failed.len() + away.len(), stuck.len()),
+        main: html! { h1 { (texts.needs_you) } (content) },
+        parts: vec![("needs".to_owned(), content)],
+        frame: None,
+    }
+}
+
+/// All kinds that deliver: a list of applications has two of them.
+const ANY: &str = "GitRepository,OCIRepository,HelmRepository,HelmChart,Bucket,ExternalArtifact,ArtifactGenerator,Kustomization,HelmRelease,ImageRepository,ImagePolicy,ImageUpdateAutomation,Receiver,Provider,Alert";
+
+/// Objects that something is wrong with for one cause.
+struct Group<'a> {
+    reason: &'a str,
+    message: &'a str,
+    /// First those where the cause is, then those that wait for them.
+    rows: Vec<&'a Row>,
+}
+
+/// Steps from an object to what it waits for.
+const MAX_STEPS: usize = 5;
+
+/// Groups, the largest first. What waits for another one that something is wrong with, too, is in the group of that.
+fn by_cause<'a>(rows: &[&'a Arc<Row>]) -> Vec<Group<'a>> {
+    let known: HashMap<(&str, String), &'a Row> = rows
+        .iter()
+        .map(|row| {
+            (
+                (
+                    &*row.cluster,
+                    format!("{}/{}/{}", row.kind, row.namespace, row.name),
+                ),
+                &***row,
+            )
+        })
+        .collect();
+    let above = |row: &Row| {
+        let source = known.get(&(&*row.cluster, row.source.to_string()));
+        source
+            .or_else(|| known.get(&(&*row.cluster, dependency(row)?)))
+            .copied()
+    };
+    let mut groups: BTreeMap<(&str, &str), Vec<(usize, &Row)>> = BTreeMap::new();
+    for row in rows {
+        let mut root: &Row = row;
+        let mut steps = 0;
+        // Of a circle, any is the cause.
+        while let Some(next) = above(root).filter(|_| steps < MAX_STEPS) {
+            root = next;
+            steps += 1;
+        }
+        groups
+            .entry((&root.reason, &root.message))
+            .or_default()
+            .push((steps, row));
+    }
+    let mut groups: Vec<Group<'_>> = groups
+        .into_iter()
+        .map(|((reason, message), mut rows)| {
+            rows.sort_by_key(|(steps, _)| *steps);
+            Group {
+                reason,
+                message,
+                rows: rows.into_iter().map(|(_, row)| row).collect(),
+            }
+        })
+        .collect();
+    groups.sort_by_key(|group| std::cmp::Reverse(group.rows.len()));
+    groups
+}
+
+/// What an object says that it depends on, as `Kind/namespace/name`.
+fn dependency(row: &Row) -> Option<String> {
+    if &*row.reason != "DependencyNotReady" {
+        return None;
+    }
+    let (_, rest) = row.message.split_once('\'')?;
+    let (name, _) = rest.split_once('\'')?;
+    Some(format!("{}/{name}", row.kind))
+}
+
+impl Group<'_> {
+    fn show(&self, view: &View) -> Markup {
+        let since = self.rows.iter().filter_map(|row| row.since).min();
+        html! {
+            li {
+                div.head {
+                    @if !self.reason.is_empty() { strong { (self.reason) } " " }
+                    span.number { (self.rows.len()) " " (view.texts.affected) }
+                    @if let Some(since) = since { span.since { (view.texts.since_before) " " (element::ago(view, since)) } }
+                }
+                p.why { (self.message) }
+                ul.named role="list" {
+                    @for row in self.rows.iter().take(MAX_NAMED) { li { (element::name(row)) (element::place(row)) } }
+                    @if self.rows.len() > MAX_NAMED { li { "…" } }
+                }
+            }
+        }
+    }
+}
+
+fn gone(view: &View, cluster: &Cluster) -> Markup {
+    html! {
+        li {
+            div.head {
+                strong { (cluster.name) }
+                @if let Some(since) = cluster.since { span.since { (element::ago(view, since)) } }
+            }
+            p.why { (cluster.message.as_deref().unwrap_or_default()) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use delivery_graph::kind;
+    use serde_json::json;
+
+    use super::*;
+
+    fn row(kind: &str, name: &str, spec: serde_json::Value, reason: &str, message: &str) -> Arc<Row> {
+        let object = json!({
+            "kind": kind, "metadata": {"name": name, "namespace": "shop", "generation": 1}, "spec": spec,
+            "status": {"observedGeneration": 1, "conditions": [
+                {"type": "Ready", "status": "False", "reason": reason, "message": message},
+            ]},
+        });
+        let kind = kind::exact(kind).unwrap();
+        Arc::new(Row::new(&"eu".into(), kind, &object))
+    }
+
+    #[test]
+    fn what_waits_is_in_the_group_of_the_cause() {
+        let of_source = json!({"sourceRef": {"kind": "GitRepository", "name": "repo"}});
+        let rows = [
+            row(
+                "Kustomization",
+                "web",
+                of_source.clone(),
+                "ArtifactFailed",
+                "no artifact",
+            ),
+            row(
+                "GitRepository",
+                "repo",
+                json!({}),
+                "GitOperationFailed",
+                "no branch",
+            ),
+            row(
+                "Kustomization",
+                "api",
+                json!({}),
+                "DependencyNotReady",
+                "dependency 'shop/web' is not ready",
+            ),
+            row(
+                "Kustomization",
+                "a",
+                json!({}),
+                "DependencyNotReady",
+                "dependency 'shop/b' is not ready",
+            ),
+            row(
+                "Kustomization",
+                "b",
+                json!({}),
+                "DependencyNotReady",
+                "dependency 'shop/a' is not ready",
+            ),
+        ];
+        let rows: Vec<&Arc<Row>> = rows.iter().collect();
+        let groups = by_cause(&rows);
+        let names = |group: &Group<'_>| {
+            group
+                .rows
+                .iter()
+                .map(|row| row.name.to_string())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(groups[0].reason, "GitOperationFailed");
+        assert_eq!(names(&groups[0]), ["repo", "web", "api"]);
+        assert_eq!(groups.iter().map(|group| group.rows.len()).sum::<usize>(), 5);
+    }
+}
