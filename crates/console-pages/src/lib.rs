@@ -15,12 +15,19 @@
 //! | `assets` | style, scripts and icons, under names that have their digest |
 
 pub mod assets;
+pub mod change;
+pub mod compared;
 pub mod design;
 pub mod element;
+pub mod events;
+pub mod fleet;
+pub mod history;
 pub mod home;
 pub mod layout;
 pub mod link;
 pub mod list;
+pub mod object;
+pub mod outcomes;
 pub mod profile;
 pub mod search;
 pub mod texts;
