@@ -65,7 +65,7 @@ impl Ui {
             "{}",
             answer.text().await?
         );
-        ensure!(answer.headers()[LOCATION] == "/api/v1/objects");
+        ensure!(answer.headers()[LOCATION] == "/");
         let cookie = answer.headers()[SET_COOKIE].to_str()?;
         ensure!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Lax"));
         ui.cookie = cookie.split(';').next().unwrap_or_default().to_owned();

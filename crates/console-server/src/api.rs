@@ -1,29 +1,30 @@
 //! The API: `/api/v1`, and the way in: `/oauth2`.
 
-mod actions;
+pub(crate) mod actions;
 mod charts;
 mod clusters;
-mod deliveries;
+pub(crate) mod deliveries;
 pub mod description;
-mod diff;
+pub(crate) mod diff;
 mod download;
-mod object;
-mod objects;
+pub(crate) mod object;
+pub(crate) mod objects;
 mod running;
 mod session;
 mod shape;
-mod stream;
+pub(crate) mod stream;
 
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::middleware::{self, Next};
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use sign_in::provider::CALLBACK;
 
 use crate::access::LINKS;
 use crate::metrics;
+use crate::pages;
 use crate::problem::Problem;
 use crate::serve::Console;
 
@@ -73,12 +74,7 @@ pub fn routes(console: Console) -> Router {
         .route(CALLBACK, get(session::end))
         .route(LINKS, get(session::link))
         .route("/oauth2/sign-out", post(session::sign_out))
-        .fallback(async || {
-            Problem::new(
-                StatusCode::NOT_FOUND,
-                "there is no such path; see /api/v1/openapi.json",
-            )
-        })
+        .fallback(missing)
         .layer(middleware::from_fn(shape::shape))
         .layer(DefaultBodyLimit::max(actions::MAX_BODY))
         .layer(middleware::from_fn(private))
@@ -87,6 +83,13 @@ pub fn routes(console: Console) -> Router {
             metrics::observe,
         ))
         .with_state(console)
+}
+
+async fn missing(State(console): State<Console>, headers: HeaderMap, address: Uri) -> Response {
+    pages::missing(&console, &headers, &address).unwrap_or_else(|| {
+        let message = "there is no such path; see /api/v1/openapi.json";
+        Problem::new(StatusCode::NOT_FOUND, message).into_response()
+    })
 }
 
 /// Marks answers as private to the caller: they must not be cached, and browsers must not guess their type.
@@ -98,9 +101,11 @@ async fn private(request: axum::extract::Request, next: Next) -> Response {
         header::X_CONTENT_TYPE_OPTIONS,
         HeaderValue::from_static("nosniff"),
     );
-    headers.insert(
-        header::CONTENT_SECURITY_POLICY,
-        HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"),
-    );
+    // A page for an address that nothing is at has its own.
+    headers
+        .entry(header::CONTENT_SECURITY_POLICY)
+        .or_insert(HeaderValue::from_static(
+            "default-src 'none'; frame-ancestors 'none'",
+        ));
     response
 }

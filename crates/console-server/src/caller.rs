@@ -9,6 +9,7 @@ use axum::extract::{ConnectInfo, FromRequestParts};
 use axum::http::StatusCode;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
+use jiff::Timestamp;
 use sign_in::sessions::Session;
 
 use crate::access::MISSING_TOKEN;
@@ -46,6 +47,23 @@ impl Signed {
                 .as_ref()
                 .is_some_and(|access| access.goes_on(session)),
             By::Anonymous => true,
+        }
+    }
+
+    /// How a page calls them.
+    pub fn name(&self) -> &str {
+        match &self.by {
+            By::Session(session) => &session.user.name,
+            By::Token(_) | By::Anonymous => &self.sight.caller.username,
+        }
+    }
+
+    /// How they are let in, as answers have it, and when their session ends.
+    pub fn way(&self) -> (&'static str, Option<Timestamp>) {
+        match &self.by {
+            By::Token(_) => ("token", None),
+            By::Session(session) => ("session", Timestamp::from_second(session.until).ok()),
+            By::Anonymous => ("anonymous", None),
         }
     }
 

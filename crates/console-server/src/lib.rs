@@ -13,6 +13,7 @@ mod ask;
 mod caller;
 mod mcp;
 mod metrics;
+mod pages;
 mod problem;
 mod recorder;
 mod serve;

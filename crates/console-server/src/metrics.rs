@@ -244,7 +244,7 @@ pub async fn observe(State(meters): State<Meters>, request: Request, next: Next)
     let response = next.run(request).await;
     let code = response.status().as_u16();
     meters.answers.get_or_create(&AnswerLabels { path, code }).inc();
-    if path != "watch" {
+    if path != "watch" && path != "live" {
         let durations = meters.durations.get_or_create(&PathLabel { path });
         durations.observe(began.elapsed().as_secs_f64());
     }
@@ -252,7 +252,15 @@ pub async fn observe(State(meters): State<Meters>, request: Request, next: Next)
 }
 
 fn path(path: &str) -> &'static str {
-    let rest = path.strip_prefix("/api/v1/").unwrap_or_default();
+    let Some(rest) = path.strip_prefix("/api/v1/") else {
+        let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();
+        return match first {
+            "live" => "live",
+            "" | "apps" | "sources" | "images" | "notifications" | "fleet" | "change" | "history"
+            | "objects" | "me" | "design" => "page",
+            _ => "other",
+        };
+    };
     let first = rest.split('/').next().unwrap_or_default();
     let known = PATHS.into_iter().find(|known| *known == first);
     known.unwrap_or("other")

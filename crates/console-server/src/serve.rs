@@ -32,6 +32,7 @@ use crate::ask::Asker;
 use crate::clusters::{Clusters, Hand, Shown};
 use crate::mcp;
 use crate::metrics::Meters;
+use crate::pages;
 use crate::recorder;
 
 /// Queries that are worked on at a time; they take processor time, and others wait.
@@ -207,7 +208,7 @@ impl Server {
     ) -> anyhow::Result<()> {
         let console = &self.console;
         let ending = console.ending.clone();
-        let mut routes = api::routes(console.clone());
+        let mut routes = pages::beside(api::routes(console.clone()), console.clone());
         if self.mcp {
             routes = mcp::beside(routes, console.clone(), ending.clone());
         }

@@ -148,20 +148,25 @@ impl Sight {
     /// # Errors
     /// When the console does not ask as its callers, or not in this cluster.
     pub fn as_the_caller(&self, cluster: &str) -> Result<(Client, Archives), Problem> {
+        Ok((self.client_of_the_caller(cluster)?, self.archives(cluster)?))
+    }
+
+    /// A client that asks as the caller.
+    ///
+    /// # Errors
+    /// When the console does not ask as its callers.
+    pub fn client_of_the_caller(&self, cluster: &str) -> Result<Client, Problem> {
         let judge = self.judge(cluster)?;
-        let client = match self.console.actions {
-            Mode::Own => judge.hand.client.clone(),
+        match self.console.actions {
+            Mode::Own => Ok(judge.hand.client.clone()),
             Mode::Impersonated => {
                 let client = actions::impersonated(&judge.hand.client, &judge.caller);
-                client.map_err(|error| unprocessable(&error.to_string()))?
+                client.map_err(|error| unprocessable(&error.to_string()))
             }
-            Mode::None | Mode::FineGrained => {
-                return Err(unprocessable(
-                    "this console does not ask as its callers; its administrator may start it with --actions=impersonated",
-                ));
-            }
-        };
-        Ok((client, self.archives(cluster)?))
+            Mode::None | Mode::FineGrained => Err(unprocessable(
+                "this console does not ask as its callers; its administrator may start it with --actions=impersonated",
+            )),
+        }
     }
 
     /// Where archives of a cluster are had from.

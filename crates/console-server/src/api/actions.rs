@@ -38,44 +38,44 @@ const MAX_SOURCES: usize = 5;
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Wanted {
-    verb: Verb,
+    pub verb: Verb,
     /// At most 100.
-    objects: Vec<Named>,
+    pub objects: Vec<Named>,
     /// For the record and the Event; at most 1,000 bytes.
     #[serde(default)]
-    reason: String,
+    pub reason: String,
     /// Of `reconcile`: install or upgrade a release although nothing has changed.
     #[serde(default)]
-    force: bool,
+    pub force: bool,
     /// Of `reconcile`: forget the failures of a release.
     #[serde(default)]
-    reset: bool,
+    pub reset: bool,
     /// Of `reconcile`: first of what each object is made of.
     #[serde(default)]
-    with_source: bool,
+    pub with_source: bool,
 }
 
 /// An object.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Named {
-    pub(super) cluster: String,
+    pub cluster: String,
     /// Also as `ks`, `hr` and so on.
-    pub(super) kind: String,
-    pub(super) namespace: String,
-    pub(super) name: String,
+    pub kind: String,
+    pub namespace: String,
+    pub name: String,
 }
 
 /// How it went with an object.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Outcome {
     #[serde(flatten)]
-    object: Named,
+    pub object: Named,
     /// Status code of HTTP: 200 if it was done.
-    code: u16,
+    pub code: u16,
     /// Why it was not done.
     #[serde(skip_serializing_if = "String::is_empty")]
-    message: String,
+    pub message: String,
 }
 
 /// How it went with each object, in their order; sources come before what is made of them.
@@ -123,13 +123,21 @@ pub async fn act(
     signed: Signed,
     wanted: Result<Json<Wanted>, JsonRejection>,
 ) -> Result<(StatusCode, Json<Outcomes>), Problem> {
-    let sight = &signed.sight;
-    if sight.console.actions == Mode::None {
+    if signed.sight.console.actions == Mode::None {
         return Err(actions::disabled());
     }
     let Json(wanted) = wanted.map_err(|error| wrong(error.body_text()))?;
+    let items = perform(&signed.sight, &wanted).await?;
+    Ok((code(&items), Json(Outcomes { items })))
+}
+
+/// Does what is wanted, to each object.
+pub async fn perform(sight: &Sight, wanted: &Wanted) -> Result<Vec<Outcome>, Problem> {
+    if sight.console.actions == Mode::None {
+        return Err(actions::disabled());
+    }
     let _turn = turn(sight)?;
-    let subjects = subjects(sight, &wanted).await?;
+    let subjects = subjects(sight, wanted).await?;
     let options = Options {
         force: wanted.force,
         reset: wanted.reset,
@@ -138,8 +146,7 @@ pub async fn act(
         let done = actions::act(sight, &subject, wanted.verb, options, &wanted.reason).await;
         outcome(&subject, done)
     });
-    let items: Vec<Outcome> = stream::iter(acting).buffered(AT_ONCE).collect().await;
-    Ok((code(&items), Json(Outcomes { items })))
+    Ok(stream::iter(acting).buffered(AT_ONCE).collect().await)
 }
 
 /// Which verbs you have on an object, of those that mean something for its kind.
@@ -162,21 +169,26 @@ pub async fn verbs(
     signed: Signed,
     Path((cluster, kind, namespace, name)): Path<(String, String, String, String)>,
 ) -> Result<Json<Verbs>, Problem> {
-    let sight = &signed.sight;
     let subject = subject(&Named {
         cluster,
         kind,
         namespace,
         name,
     })?;
+    let verbs = verbs_on(&signed.sight, &subject).await?;
+    Ok(Json(Verbs { verbs }))
+}
+
+/// What a caller may do to an object.
+pub async fn verbs_on(sight: &Sight, subject: &Subject) -> Result<Vec<Verb>, Problem> {
     let mut verbs = Vec::new();
     for verb in Verb::ALL {
         let is_there = sight.console.actions != Mode::None && subject.kind.has(verb);
-        if is_there && sight.has_verb(&subject, verb).await? {
+        if is_there && sight.has_verb(subject, verb).await? {
             verbs.push(verb);
         }
     }
-    Ok(Json(Verbs { verbs }))
+    Ok(verbs)
 }
 
 /// What people did by hand to objects that you may get, newest first.
@@ -336,7 +348,7 @@ pub(super) fn refusal(error: &Error) -> StatusCode {
 }
 
 /// The code of all: that of the first that was not done, unless some were.
-fn code(items: &[Outcome]) -> StatusCode {
+pub fn code(items: &[Outcome]) -> StatusCode {
     let done = StatusCode::OK.as_u16();
     let bad = items.iter().find(|item| item.code != done);
     let some = items.iter().any(|item| item.code == done);

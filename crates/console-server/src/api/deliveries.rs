@@ -135,14 +135,33 @@ pub async fn dora(
     let ledger = ledger(&console)?;
     let now = Timestamp::now();
     let parameters = read(parameters)?;
-    let (wanted, mut filter) = parameters.filter(now)?;
     let by = parameters.by()?;
+    let figures = of_window(&signed.sight, ledger, &parameters, now, move |rows, window| {
+        Told {
+            since: window.0,
+            until: window.1,
+            groups: dora::figures(rows, window, &by),
+        }
+    });
+    figures.await.map(Json)
+}
+
+/// Computes something of the deliveries of a window, which is the last 30 days by default, when it is its turn: there may be many.
+pub async fn of_window<T: Send + 'static>(
+    sight: &Sight,
+    ledger: &Ledger,
+    parameters: &Parameters,
+    now: Timestamp,
+    compute: impl FnOnce(&[Delivery], (Timestamp, Timestamp)) -> T + Send + 'static,
+) -> Result<T, Problem> {
+    let (wanted, mut filter) = parameters.filter(now)?;
     let until = filter.until.unwrap_or(now);
     let since = filter.since.unwrap_or(until - USUAL_WINDOW);
     (filter.since, filter.until) = (Some(since), Some(until));
-    let scopes = seen(&signed.sight, ledger, &wanted).await?;
+    let scopes = seen(sight, ledger, &wanted).await?;
     let closed = |_| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the console is ending");
-    let turn = console.queries.clone().acquire_owned().await.map_err(closed)?;
+    let queries = sight.console.queries.clone();
+    let turn = queries.acquire_owned().await.map_err(closed)?;
     let rows = ledger.all(&scopes, &filter).await?;
     if rows.len() == MAX_ROWS {
         return Err(wrong(
@@ -152,11 +171,10 @@ pub async fn dora(
     }
     let computing = tokio::task::spawn_blocking(move || {
         let _turn = turn;
-        dora::figures(&rows, (since, until), &by)
+        compute(&rows, (since, until))
     });
     let lost = |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the figures were lost");
-    let groups = computing.await.map_err(lost)?;
-    Ok(Json(Told { since, until, groups }))
+    computing.await.map_err(lost)
 }
 
 pub fn ledger(console: &Console) -> Result<&Ledger, Problem> {
@@ -189,6 +207,21 @@ pub struct Wanted {
 }
 
 impl Wanted {
+    /// What is recorded of a change.
+    pub fn change(revision: &str, limit: usize) -> (Self, Filter) {
+        let wanted = Self {
+            clusters: Vec::new(),
+            kinds: Vec::new(),
+            namespaces: Vec::new(),
+        };
+        let filter = Filter {
+            revision: Some(revision.to_owned()),
+            limit,
+            ..Filter::default()
+        };
+        (wanted, filter)
+    }
+
     fn has(&self, scope: &Scope) -> bool {
         let any = |list: &[String], value: &String| list.is_empty() || list.contains(value);
         any(&self.clusters, &scope.cluster)
@@ -258,6 +291,21 @@ impl Parameters {
     /// Who did it, if that was asked.
     pub fn username(&self) -> Option<&str> {
         Some(self.username.as_str()).filter(|name| !name.is_empty())
+    }
+
+    /// Those that a page lets one give, as they were given.
+    pub fn given(&self) -> Vec<(&'static str, String)> {
+        let all = [
+            ("cluster", &self.cluster),
+            ("kind", &self.kind),
+            ("namespace", &self.namespace),
+            ("name", &self.name),
+            ("outcome", &self.outcome),
+            ("revision", &self.revision),
+            ("since", &self.since),
+            ("until", &self.until),
+        ];
+        all.map(|(name, value)| (name, value.clone())).into()
     }
 
     fn by(&self) -> Result<By, Problem> {

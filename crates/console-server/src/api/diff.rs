@@ -46,22 +46,22 @@ pub struct Parameters {
 pub struct Difference {
     /// The revision that is desired: what the source or the chart has.
     #[serde(skip_serializing_if = "String::is_empty")]
-    desired: String,
+    pub desired: String,
     /// The revision that was applied last.
     #[serde(skip_serializing_if = "String::is_empty")]
-    applied: String,
+    pub applied: String,
     /// Why they differ; empty if they do not.
     #[serde(skip_serializing_if = "String::is_empty")]
-    reason: String,
+    pub reason: String,
     /// How many objects would be created, changed, recreated, pruned and so on.
     #[schema(value_type = Object)]
     summary: Summary,
     /// Objects that are not as desired: object, action, file, message, and fields with path, old, new and setBy.
     #[schema(value_type = Vec<Object>)]
-    objects: Vec<Value>,
+    pub objects: Vec<Value>,
     /// Limitations of the comparison.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    notes: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 /// What a Kustomization or HelmRelease would apply now, beside what is there. Nothing is written.
@@ -96,11 +96,21 @@ pub async fn diff(
 ) -> Result<Json<Difference>, Problem> {
     let Query(parameters) = parameters.map_err(|error| wrong(error.body_text()))?;
     let (key, object) = find(&signed, named).await?;
-    check_kind(&key)?;
+    difference(&signed, &key, object, parameters.full).await.map(Json)
+}
+
+/// Compares an object that the caller may get.
+pub async fn difference(
+    signed: &Signed,
+    key: &Key,
+    object: Value,
+    full: bool,
+) -> Result<Difference, Problem> {
+    check_kind(key)?;
     let sight = &signed.sight;
     let (client, archives) = sight.as_the_caller(&key.cluster)?;
     let (desired, applied) = (
-        desired(sight, &key, &object).await?,
+        desired(sight, key, &object).await?,
         object::revision(&object).to_owned(),
     );
     let subject = object.clone();
@@ -112,18 +122,14 @@ pub async fn diff(
         return Err(Problem::new(StatusCode::CONFLICT, error));
     }
     let summary = Summary::from_sections(std::slice::from_ref(&section));
-    Ok(Json(Difference {
+    Ok(Difference {
         reason: reason(&object, &desired, &applied, &summary),
         summary,
         desired,
         applied,
-        objects: section
-            .objects
-            .iter()
-            .map(|entry| shown(entry, parameters.full))
-            .collect(),
+        objects: section.objects.iter().map(|entry| shown(entry, full)).collect(),
         notes: section.notes,
-    }))
+    })
 }
 
 /// Runs one comparison at a time, off the async threads: builds take processor time, and rendering futures are not `Send`.

@@ -150,7 +150,7 @@ fn named_anything(kind: &str, namespace: &str, name: &str) -> ObjectId {
     }
 }
 
-pub(super) async fn find(
+pub async fn find(
     signed: &Signed,
     Path((cluster, kind, namespace, name)): Named,
 ) -> Result<(Key, Value), Problem> {

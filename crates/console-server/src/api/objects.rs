@@ -43,7 +43,8 @@ pub(super) fn read(parameters: Result<Parsed<Parameters>, QueryRejection>) -> Re
     Ok(Query::read(&parameters)?)
 }
 
-async fn page(sight: &Sight, query: Query) -> Result<Page, Problem> {
+/// The page that a query asks for.
+pub async fn page(sight: &Sight, query: Query) -> Result<Page, Problem> {
     let (change, rows) = wanted(sight, &query).await?;
     let silent = sight.silent(|cluster| query.concerns_cluster(cluster)).await?;
     let paging = sight.in_turn(move || query.page(change, rows, silent));
@@ -51,7 +52,7 @@ async fn page(sight: &Sight, query: Query) -> Result<Page, Problem> {
 }
 
 /// The rows that may be an answer and that the caller may get, and the number of the last change that they have.
-pub(super) async fn wanted(sight: &Sight, query: &Query) -> Result<(u64, Vec<(Key, Arc<Row>)>), Problem> {
+pub async fn wanted(sight: &Sight, query: &Query) -> Result<(u64, Vec<(Key, Arc<Row>)>), Problem> {
     let joined = sight.joined(query).await?;
     let (change, mut rows) = sight.console.picture.rows();
     let is_joined = |key: &Key| joined.as_ref().is_none_or(|joined| joined.contains(key));

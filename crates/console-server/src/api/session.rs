@@ -11,12 +11,12 @@ use sign_in::provider::{Callback, Error};
 use utoipa::ToSchema;
 
 use crate::access::SignIn;
-use crate::caller::{self, By, Signed};
+use crate::caller::{self, Signed};
 use crate::problem::Problem;
 use crate::serve::Console;
 
 /// Where whoever comes by a link begins.
-const BEGIN: &str = "/api/v1/objects";
+const BEGIN: &str = "/";
 
 /// Who you are.
 #[derive(Debug, Serialize, ToSchema)]
@@ -48,17 +48,13 @@ pub struct Me {
 )]
 pub async fn me(signed: Signed) -> Json<Me> {
     let caller = signed.caller();
-    let (name, signed_in_by, until) = match &signed.by {
-        By::Token(_) => (caller.username.clone(), "token", None),
-        By::Session(session) => (session.user.name.clone(), "session", Some(session.until)),
-        By::Anonymous => (caller.username.clone(), "anonymous", None),
-    };
+    let (signed_in_by, until) = signed.way();
     Json(Me {
         username: caller.username.clone(),
         groups: caller.groups().to_vec(),
-        name,
+        name: signed.name().to_owned(),
         signed_in_by,
-        until: until.and_then(|until| jiff::Timestamp::from_second(until).ok()),
+        until,
     })
 }
 

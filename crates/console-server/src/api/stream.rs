@@ -80,18 +80,7 @@ pub async fn watch(
         let message = "repository and image cannot be followed: list again when something changes";
         return Err(Problem::new(StatusCode::BAD_REQUEST, message));
     }
-    let full = || {
-        Problem::new(
-            StatusCode::TOO_MANY_REQUESTS,
-            "too many streams are open; close some, or try again later",
-        )
-    };
-    let console = &signed.sight.console;
-    let own = console
-        .streams_of_one
-        .begin(&signed.caller().username)
-        .ok_or_else(full)?;
-    let room = console.streams.clone().try_acquire_owned().map_err(|_| full())?;
+    let rooms = room(&signed)?;
     let last_id = headers
         .get("last-event-id")
         .and_then(|id| id.to_str().ok()?.parse().ok());
@@ -104,10 +93,27 @@ pub async fn watch(
         signed,
         is_first: true,
         unsaid: HashSet::new(),
-        _rooms: (own, room),
+        _rooms: rooms,
     };
     let events = futures::stream::unfold(Some(follower), next);
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(HEARTBEAT)))
+}
+
+/// Room for one more stream: of this caller, and of all.
+pub fn room(signed: &Signed) -> Result<(Permit, OwnedSemaphorePermit), Problem> {
+    let full = || {
+        Problem::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            "too many streams are open; close some, or try again later",
+        )
+    };
+    let console = &signed.sight.console;
+    let own = console
+        .streams_of_one
+        .begin(&signed.caller().username)
+        .ok_or_else(full)?;
+    let room = console.streams.clone().try_acquire_owned().map_err(|_| full())?;
+    Ok((own, room))
 }
 
 /// Reads `since`, and the other parameters, which are those of a list.

@@ -1,0 +1,170 @@
+//! The page of an object, and what an apply of it would change.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Asked;
+use super::place::Named;
+use crate::actions::{Acted, Mode, Subject, Verb};
+use crate::api::actions::verbs_on;
+use crate::api::diff;
+use crate::api::object::find;
+use crate::caller::Signed;
+use crate::problem::Problem;
+use axum::extract::Path;
+use axum::http::StatusCode;
+use console_pages::compared::{self, Compared};
+use console_pages::events::{self as shown_events, Event};
+use console_pages::object::{self as shown, Object};
+use console_pages::{Shown, View};
+use delivery_graph::climb::climb;
+use delivery_graph::walk::walk_over;
+use delivery_graph::{object, tree};
+use fleet::row::{Key, Row};
+use k8s_openapi::api::core::v1 as core;
+use kube::api::{Api, ListParams};
+use ledger::store::{Filter, Scope};
+
+/// Deliveries and actions that the page shows.
+const MAX_PAST: usize = 10;
+/// Events that are read, and how long the API server may take.
+const MAX_EVENTS: u32 = 200;
+const PATIENCE: Duration = Duration::from_secs(10);
+
+pub async fn show(signed: &Signed, view: &View, named: Named, asked: Asked) -> Result<Shown, Problem> {
+    let sight = &signed.sight;
+    let (key, object) = find(signed, Path(named)).await?;
+    let row = row(signed, &key)?;
+    let inside = sight.of_cluster(&key.cluster);
+    let id = object::id(&object);
+    let (why, trace) = (walk_over(&inside, &id).await, climb(&inside, &object).await);
+    let nodes = match tree::has_followers(&id.kind) {
+        true => tree::follow(&inside, &object).await,
+        false => tree::grow(&inside, &object, false).await,
+    };
+    let verbs = match asked {
+        Asked::Page => {
+            let subject = Subject {
+                cluster: key.cluster.clone(),
+                kind: Acted::Flux(key.kind()),
+                namespace: key.namespace.to_string(),
+                name: key.name.to_string(),
+            };
+            let verbs = verbs_on(sight, &subject).await?;
+            verbs.into_iter().map(Verb::word).collect()
+        }
+        Asked::Stream => Vec::new(),
+    };
+    let mut past = None;
+    let mut actions = Vec::new();
+    if let Some(ledger) = &sight.console.ledger {
+        // They may get the object: that is enough for what is recorded of it.
+        let is_its = |scope: &Scope| {
+            (&*scope.cluster, &*scope.kind, &*scope.namespace)
+                == (&*key.cluster, key.kind().kind, &*key.namespace)
+        };
+        let scopes: Vec<Scope> = ledger.scopes().await?.into_iter().filter(is_its).collect();
+        let filter = Filter {
+            name: Some(key.name.to_string()),
+            limit: MAX_PAST,
+            ..Filter::default()
+        };
+        past = Some(ledger.deliveries(&scopes, &filter).await?);
+        actions = ledger.actions(&scopes, &filter, None).await?;
+    }
+    let delivers = tree::has_inventory(&id.kind);
+    Ok(shown::show(
+        view,
+        &Object {
+            row: &row,
+            object: &object,
+            why: &why,
+            trace: &trace,
+            tree: &nodes,
+            // Only these are recorded.
+            deliveries: past.as_deref().filter(|_| delivers),
+            actions: &actions,
+            verbs: &verbs,
+            is_asked_as_reader: matches!(sight.console.actions, Mode::Own | Mode::Impersonated),
+        },
+    ))
+}
+
+pub async fn compared(signed: &Signed, view: &View, named: Named) -> Result<Shown, Problem> {
+    let (key, object) = find(signed, Path(named)).await?;
+    let difference = diff::difference(signed, &key, object, false).await?;
+    let row = row(signed, &key)?;
+    Ok(compared::show(
+        view,
+        &row,
+        &Compared {
+            desired: &difference.desired,
+            applied: &difference.applied,
+            reason: &difference.reason,
+            objects: &difference.objects,
+            notes: &difference.notes,
+        },
+    ))
+}
+
+/// Asked as the reader: Events are of their own rights.
+pub async fn events(signed: &Signed, view: &View, named: Named) -> Result<Shown, Problem> {
+    let (key, object) = find(signed, Path(named)).await?;
+    let row = row(signed, &key)?;
+    let client = signed.sight.client_of_the_caller(&key.cluster)?;
+    let api: Api<core::Event> = Api::namespaced(client, &key.namespace);
+    let uid = object::text(&object, "/metadata/uid");
+    let wanted = ListParams::default()
+        .fields(&format!("involvedObject.uid={uid}"))
+        .limit(MAX_EVENTS);
+    let late = |_| {
+        Problem::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the cluster does not answer; try again",
+        )
+    };
+    let listing = tokio::time::timeout(PATIENCE, api.list(&wanted))
+        .await
+        .map_err(late)?;
+    let mut events: Vec<Event> = listing
+        .map_err(|error| refused(&error))?
+        .items
+        .into_iter()
+        .map(told)
+        .collect();
+    events.sort_by_key(|event| std::cmp::Reverse(event.last));
+    Ok(shown_events::show(view, &row, &events))
+}
+
+fn refused(error: &kube::Error) -> Problem {
+    match error {
+        kube::Error::Api(status) if status.code == 403 => {
+            Problem::new(StatusCode::FORBIDDEN, "you may not list Events in this namespace")
+        }
+        error => {
+            tracing::debug!(%error, "Events are not listed");
+            Problem::new(StatusCode::BAD_GATEWAY, "the API server does not list Events")
+        }
+    }
+}
+
+fn told(event: core::Event) -> Event {
+    let reporter = event.reporting_component.filter(|name| !name.is_empty());
+    let source = event.source.and_then(|source| source.component);
+    let last = event.last_timestamp.map(|time| time.0);
+    Event {
+        last: last
+            .or(event.event_time.map(|time| time.0))
+            .or(event.first_timestamp.map(|time| time.0)),
+        count: event.count.unwrap_or(1),
+        kind: event.type_.unwrap_or_default(),
+        reason: event.reason.unwrap_or_default(),
+        message: event.message.unwrap_or_default(),
+        reporter: reporter.or(source).unwrap_or_default(),
+    }
+}
+
+fn row(signed: &Signed, key: &Key) -> Result<Arc<Row>, Problem> {
+    let (_, row) = signed.sight.console.picture.row(key);
+    row.ok_or_else(|| Problem::new(StatusCode::NOT_FOUND, "it was deleted a moment ago"))
+}
