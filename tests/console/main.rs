@@ -11,6 +11,7 @@ mod lists;
 mod matrix;
 mod mcp;
 mod monitoring;
+mod pages;
 mod rights;
 mod running;
 mod sign_in;
