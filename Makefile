@@ -12,7 +12,7 @@ XTASK = $(TARGET)/debug/xtask
 export RUST_LIB_BACKTRACE ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build setup test attack lint audit fmt generate generate-schema record-cases record-flux-cases record-flux-objects record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source fuzz-notify bench-chain bench-rest bench-releases bench-notify bench-images bench-console bench-ledger bench-idle images docs chaos chaos-images chaos-ledger record-takeover clean
+.PHONY: help build setup test ui-test attack lint audit fmt generate generate-schema record-cases record-flux-cases record-flux-objects record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source fuzz-notify bench-chain bench-rest bench-releases bench-notify bench-images bench-console bench-ledger bench-idle images docs chaos chaos-images chaos-ledger record-takeover clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -98,8 +98,12 @@ record-flux-objects: build ## Record what Flux's controllers (CONTROLLERS=folder
 record-helm-cases: ## Record what the real Helm answers to the cases in tests/cases/{go-template,helm}; CHECK=1 only compares
 	hack/record-helm-cases $(if $(CHECK),--check) $(CASE)
 
-demo: build ## Show the main job end to end; DEMO=once ends by itself with 0 or 1
-	$(XTASK) demo $(if $(filter once,$(DEMO)),--once)
+demo: build ## Show the main job end to end; DEMO=once ends by itself with 0 or 1, DEMO=ui shows the console's pages
+	$(XTASK) $(if $(filter ui,$(DEMO)),demo-ui --port 9080,demo $(if $(filter once,$(DEMO)),--once))
+
+ui-test: tools ## Test the console's pages in a real browser, over two clusters; pictures of them are put into target/ui
+	cd tests/ui && npm ci --no-audit --no-fund
+	$(XTASK) demo-ui --then node --test --test-reporter=spec tests/ui/
 
 bench-sync: build ## Measure N pairs of OCIRepository and Kustomization (N=100), release build; PEER=folder with Flux's binaries
 	$(CARGO) build --release --locked -p source-controller -p apply-controller

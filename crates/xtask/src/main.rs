@@ -12,6 +12,7 @@ mod bench_render;
 mod circles;
 mod contest;
 mod demo;
+mod demo_ui;
 mod generate;
 mod images;
 mod markdown;
@@ -32,6 +33,8 @@ struct CommandLine {
 enum Task {
     /// Show the main job end to end on a control plane of its own, or on the cluster of KUBECONFIG.
     Demo(demo::Arguments),
+    /// Show the console's pages over two clusters with applications of all sorts; --then tests them.
+    DemoUi(demo_ui::Arguments),
     /// Build the control plane and the registry that tests and the demo use.
     Tools,
     /// Measure many sources and Kustomizations at once: time, memory, CPU, API requests.
@@ -71,6 +74,7 @@ enum Task {
 fn main() -> Result<()> {
     match CommandLine::parse().task {
         Task::Demo(arguments) => demo::run(&arguments),
+        Task::DemoUi(arguments) => demo_ui::run(&arguments),
         Task::Tools => tools::run(),
         Task::BenchSync(arguments) => bench::sync::run(&arguments),
         Task::BenchChain(arguments) => bench::chain::run(&arguments),
