@@ -1,0 +1,167 @@
+// Each page: without scripts, in light and dark, on a phone, by keyboard, and live.
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { PICTURES, base, browser, fitsTheWindow, isAccessible, looksAsKept, open, tab } from "./browser.mjs";
+
+after(() => browser.close());
+
+const PAGES = {
+  home: "/",
+  apps: "/apps",
+  failed: "/apps?q=status:failed",
+  sources: "/sources",
+  images: "/images",
+  notifications: "/notifications",
+  app: "/objects/eu/Kustomization/shop/web",
+  failing: "/objects/eu/Kustomization/bank/reports",
+  release: "/objects/us/HelmRelease/shop/api",
+  source: "/objects/eu/GitRepository/shop/apps",
+  fleet: "/fleet",
+  history: "/history",
+  me: "/me",
+  design: "/design",
+};
+
+for (const [name, path] of Object.entries(PAGES)) {
+  test(`${name} is read without scripts`, async () => {
+    const page = await tab({ javaScriptEnabled: false });
+    await open(page, path);
+    assert.ok((await page.locator("main h1").innerText()).trim());
+    assert.ok((await page.locator("main").innerText()).length > 40);
+    await page.done();
+  });
+
+  for (const colorScheme of ["light", "dark"]) {
+    test(`${name} in ${colorScheme} has no serious finding, and fits a phone`, async () => {
+      const page = await tab({ colorScheme });
+      await open(page, path);
+      await isAccessible(page, name);
+      await page.screenshot({ path: `${PICTURES}${name}-${colorScheme}.png`, fullPage: true });
+      await page.setViewportSize({ width: 390, height: 844 });
+      await fitsTheWindow(page, name);
+      if (colorScheme === "light") await page.screenshot({ path: `${PICTURES}${name}-phone.png`, fullPage: true });
+      await page.done();
+    });
+  }
+}
+
+// What has no data in it looks the same each time.
+for (const colorScheme of ["light", "dark"]) {
+  test(`the design in ${colorScheme} looks as it did`, async () => {
+    const page = await tab({ colorScheme });
+    await open(page, "/design");
+    await looksAsKept(page, `the-design-${colorScheme}`, 0.02);
+    await page.done();
+  });
+}
+
+test("a change is found by its commit, and nothing is found of another one", async () => {
+  const page = await tab();
+  await open(page, "/objects/eu/Kustomization/shop/web");
+  await page.locator("#delivery a.mono").first().click();
+  await page.waitForURL("**/change?q=*");
+  assert.match(await page.locator("#change").innerText(), /web/);
+  await isAccessible(page, "change");
+  await open(page, "/change?q=0123456789abcdef");
+  assert.match(await page.locator("#change").innerText(), /No source/);
+  await page.done();
+});
+
+test("the keyboard leads everywhere", async () => {
+  const page = await tab();
+  await open(page, "/");
+  await page.keyboard.press("?");
+  assert.ok(await page.locator("#keys").isVisible());
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("g");
+  await page.keyboard.press("a");
+  await page.waitForURL("**/apps");
+  await page.keyboard.press("/");
+  await page.keyboard.type("ns:shop web");
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**/apps?q=ns*");
+  assert.equal(await page.locator("#rows > li").count(), 2);
+  await page.keyboard.press("j");
+  await page.keyboard.press("x");
+  assert.ok(await page.locator("#rows input").first().isChecked());
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**/objects/**");
+  await page.done();
+});
+
+test("what is done on one page is seen on another one within a second, and focus stays", async () => {
+  const [watching, acting] = [await tab(), await tab()];
+  await open(watching, "/apps?q=ns:bank+transfers+cluster:us");
+  const row = watching.locator("#rows > li");
+  assert.match(await row.innerText(), /Ready/);
+  await watching.locator("#rows a.name").focus();
+  await watching.locator("#rows input").check();
+  await open(acting, "/objects/us/Kustomization/bank/transfers");
+  await acting.locator("input[name=reason]").fill("to look at it");
+  await acting.locator("button[value=suspend]").focus();
+  await acting.keyboard.press("Enter");
+  await acting.waitForLoadState();
+  await watching.waitForFunction(() => /Suspended/.test(document.querySelector("#rows > li")?.innerText ?? ""), null, { timeout: 1000 });
+  assert.ok(await watching.locator("#rows input").isChecked(), "the selection stays");
+  await acting.waitForFunction(() => /Suspended/.test(document.querySelector("#cause").innerText), null, { timeout: 2000 });
+  assert.match(await acting.locator("#history").innerText(), /operator\s+suspend/);
+  await acting.locator("button[value=resume]").click();
+  await watching.waitForFunction(() => /Ready/.test(document.querySelector("#rows > li")?.innerText ?? ""), null, { timeout: 20000 });
+  await watching.done();
+  await acting.done();
+});
+
+test("several are acted on at once", async () => {
+  const page = await tab();
+  await open(page, "/apps?q=ns:bank+transfers");
+  for (const box of await page.locator("#rows input").all()) await box.check();
+  await page.locator("input[name=reason]").fill("both");
+  await page.locator("button[value=reconcile]").click();
+  await page.waitForURL("**/apps?q=ns*");
+  assert.equal(await page.locator("#rows > li").count(), 2);
+  await page.done();
+});
+
+test("the differences are shown in place", async () => {
+  const page = await tab();
+  await open(page, "/objects/eu/Kustomization/shop/web");
+  await page.locator("#compared a.button").click();
+  await page.waitForFunction(() => !document.querySelector("#compared a.button"), null, { timeout: 20000 });
+  assert.match(await page.locator("#compared").innerText(), /no differences/);
+  assert.match(page.url(), /web$/);
+  await page.locator("#events a.button").click();
+  await page.waitForFunction(() => !document.querySelector("#events a.button"), null, { timeout: 20000 });
+  assert.match(await page.locator("#events").innerText(), /Progressing|ReconciliationSucceeded/);
+  await page.done();
+});
+
+test("failures are grouped by their cause", async () => {
+  const page = await tab();
+  await open(page, "/");
+  const group = page.locator(".needs li", { has: page.locator("p.why", { hasText: "billing/settings.yaml" }) }).first();
+  const names = await group.locator("a.name").allInnerTexts();
+  assert.deepEqual(names, ["billing", "billing", "reports", "reports"]);
+  await open(page, "/objects/us/Kustomization/bank/reports");
+  assert.match(await page.locator("#cause").innerText(), /Kustomization\/bank\/billing: BuildFailed/);
+  await page.done();
+});
+
+test("texts are German for who reads German", async () => {
+  const page = await tab({ locale: "de-AT" });
+  await open(page, "/");
+  assert.equal(await page.locator("main h1").innerText(), "Was dich braucht");
+  assert.equal(await page.locator("html").getAttribute("lang"), "de");
+  await page.done();
+});
+
+test("pages are sent by us alone, and shown in no other page", async () => {
+  const answer = await fetch(`${base}/apps`);
+  assert.match(answer.headers.get("content-security-policy"), /^default-src 'self'; frame-ancestors 'none'/);
+  assert.equal(answer.headers.get("x-content-type-options"), "nosniff");
+  assert.equal(answer.headers.get("cache-control"), "no-store");
+  const html = await answer.text();
+  assert.doesNotMatch(html, /<script(?![^>]*src=)|<style|\son[a-z]+=|\sstyle=|javascript:/);
+  const missing = await fetch(`${base}/nowhere`, { headers: { accept: "text/html" } });
+  assert.equal(missing.status, 404);
+  assert.match(await missing.text(), /<h1>/);
+});
