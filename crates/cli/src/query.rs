@@ -137,6 +137,7 @@ impl Flags {
             owner: self.owner.clone(),
             text: self.text.clone(),
             filter: self.filter.clone(),
+            sort: String::new(),
             limit: Some(PAGE),
             after: String::new(),
         }
@@ -252,6 +253,7 @@ pub(crate) fn pairs(parameters: &Parameters) -> Vec<(&'static str, String)> {
         owner,
         text,
         filter,
+        sort,
         limit,
         after,
     } = parameters;
@@ -270,6 +272,7 @@ pub(crate) fn pairs(parameters: &Parameters) -> Vec<(&'static str, String)> {
         ("owner", owner),
         ("text", text),
         ("filter", filter),
+        ("sort", sort),
         ("after", after),
     ];
     let given = texts.into_iter().filter(|(_, value)| !value.is_empty());

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use cel_expression::Expression;
 use delivery_graph::kind::{self, Kind};
 use go_semver::Constraints;
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::{IntoParams, ToSchema};
@@ -61,6 +62,9 @@ pub struct Parameters {
     pub text: String,
     /// CEL expression over `row`, whose fields are those of the answer, such as `row.name.startsWith('web') && row.status != 'Ready'`.
     pub filter: String,
+    /// Order of the rows: `status` (what fails first), `newest` or `oldest` (change of the condition Ready); by kind, namespace, name
+    /// and cluster by default.
+    pub sort: String,
     /// Rows of the page: 50 by default, 500 at most.
     pub limit: Option<usize>,
     /// `next` of the page before.
@@ -92,8 +96,29 @@ pub struct Query {
     image: String,
     text: String,
     filter: Option<Expression>,
+    sort: Option<Sort>,
     limit: usize,
-    after: Option<Key>,
+    after: Option<(i64, Key)>,
+}
+
+/// An order of rows that is not that of their keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sort {
+    Status,
+    Newest,
+    Oldest,
+}
+
+impl Sort {
+    /// Rows with a lower one come first; of equal ones, those with a lower key.
+    fn rank(self, row: &Row) -> i64 {
+        let since = row.since.map(Timestamp::as_millisecond);
+        match self {
+            Self::Status => row.status as i64,
+            Self::Newest => since.map_or(i64::MAX, |since| -since),
+            Self::Oldest => since.unwrap_or(i64::MAX),
+        }
+    }
 }
 
 /// A page of rows.
@@ -139,6 +164,7 @@ impl Query {
             image,
             text,
             filter,
+            sort,
             limit,
             after,
         } = parameters;
@@ -197,9 +223,25 @@ impl Query {
                 problem,
             });
         }
+        let sort = match sort.as_str() {
+            "" => None,
+            "status" => Some(Sort::Status),
+            "newest" => Some(Sort::Newest),
+            "oldest" => Some(Sort::Oldest),
+            word => return Err(unknown("sort", word, "status, newest or oldest")),
+        };
         let after = match after.as_str() {
             "" => None,
-            text => Some(Key::parse(text).ok_or_else(|| unknown("after", text, "the `next` of a page"))?),
+            text => {
+                let parsed = match sort {
+                    None => Some((0, text)),
+                    Some(_) => text
+                        .split_once('|')
+                        .and_then(|(rank, key)| Some((rank.parse().ok()?, key))),
+                };
+                let parsed = parsed.and_then(|(rank, key)| Some((rank, Key::parse(key)?)));
+                Some(parsed.ok_or_else(|| unknown("after", text, "the `next` of a page"))?)
+            }
         };
         let owned = |text| words(text).map(str::to_owned).collect();
         Ok(Self {
@@ -217,6 +259,7 @@ impl Query {
             image: image.clone(),
             text: text.to_lowercase(),
             filter,
+            sort,
             limit,
             after,
         })
@@ -331,7 +374,13 @@ impl Query {
             silent,
         };
         let mut last = None;
-        for (key, row) in self.matching(rows)? {
+        let rank = |row: &Row| self.sort.map_or(0, |sort| sort.rank(row));
+        let mut rows = self.matching(rows)?;
+        if self.sort.is_some() {
+            // Those of one rank stay in the order of their keys.
+            rows.sort_by_key(|(_, row)| rank(row));
+        }
+        for (key, row) in rows {
             page.total += 1;
             for (facet, value) in [
                 ("status", row.status.word()),
@@ -345,14 +394,18 @@ impl Query {
                     None => drop(counts.insert(value.to_owned(), 1)),
                 }
             }
-            if self.after.as_ref().is_some_and(|after| key <= *after) {
+            let place = (rank(&row), key);
+            if self.after.as_ref().is_some_and(|after| place <= *after) {
                 continue;
             }
             if page.items.len() < self.limit {
                 page.items.push(row);
-                last = Some(key);
+                last = Some(place);
             } else if page.next.is_none() {
-                page.next = last.as_ref().map(Key::to_string);
+                page.next = last.as_ref().map(|(rank, key)| match self.sort {
+                    None => key.to_string(),
+                    Some(_) => format!("{rank}|{key}"),
+                });
             }
         }
         page.facets.values_mut().for_each(keep_most_frequent);
@@ -506,6 +559,36 @@ mod tests {
         assert_eq!(names(of(|p| p.text = "it is false".into())), ["api"]);
         let filter = "row.namespace == 'shop' && row.kind == 'Kustomization' && !row.name.startsWith('w')";
         assert_eq!(names(of(|p| p.filter = filter.into())), ["api"]);
+    }
+
+    #[test]
+    fn pages_go_on_in_any_order() {
+        for (sort, expected) in [
+            ("", ["repo", "ledger", "api", "web"]),
+            ("status", ["api", "repo", "ledger", "web"]),
+            ("newest", ["repo", "ledger", "api", "web"]),
+            ("oldest", ["repo", "ledger", "api", "web"]),
+        ] {
+            let (mut found, mut after) = (Vec::new(), String::new());
+            loop {
+                let parameters = of(|p| {
+                    (p.sort, p.after, p.limit) = (sort.into(), after.clone(), Some(1));
+                });
+                let page = Query::read(&parameters)
+                    .unwrap()
+                    .page(1, rows(), BTreeSet::new())
+                    .unwrap();
+                found.extend(page.items.iter().map(|row| row.name.to_string()));
+                match page.next {
+                    Some(next) => after = next,
+                    None => break,
+                }
+            }
+            assert_eq!(found, expected, "{sort}");
+        }
+        for (sort, after) in [("size", ""), ("status", "Kustomization/a/b/c"), ("", "1|x")] {
+            assert!(Query::read(&of(|p| (p.sort, p.after) = (sort.into(), after.into()))).is_err());
+        }
     }
 
     #[test]

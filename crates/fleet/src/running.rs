@@ -242,34 +242,8 @@ impl Running {
                 continue;
             };
             let of_namespace = pods.range((namespace.clone(), "".into())..);
-            for ((_, _), known) in of_namespace.take_while(|((other, _), _)| other == namespace) {
-                let mut counted = HashSet::new();
-                for container in known
-                    .containers
-                    .iter()
-                    .filter(|container| question.has(container))
-                {
-                    let Container {
-                        image,
-                        tag,
-                        digest,
-                        ready,
-                    } = container;
-                    let workload = &known.workload;
-                    let key = format!("{image}:{tag}@{digest} {cluster}/{namespace}/{workload}");
-                    let row = rows.entry(key.clone()).or_insert_with(|| Found {
-                        image: image.to_string(),
-                        tag: tag.to_string(),
-                        digest: digest.to_string(),
-                        cluster: cluster.to_string(),
-                        namespace: namespace.to_string(),
-                        workload: workload.to_string(),
-                        pods: 0,
-                        ready: 0,
-                    });
-                    row.ready += usize::from(*ready);
-                    row.pods += usize::from(counted.insert(key));
-                }
+            for (_, known) in of_namespace.take_while(|((other, _), _)| other == namespace) {
+                known.count(cluster, namespace, |container| question.has(container), &mut rows);
             }
         }
         let total = rows.len();
@@ -312,12 +286,70 @@ impl Running {
         found
     }
 
+    /// What these workloads of a cluster run, in these namespaces.
+    pub fn of_workloads(
+        &self,
+        cluster: &str,
+        namespaces: &BTreeSet<Box<str>>,
+        workloads: &HashSet<ObjectId>,
+    ) -> Vec<Found> {
+        let state = self.read();
+        let mut rows: BTreeMap<String, Found> = BTreeMap::new();
+        let Some(pods) = state.clusters.get(cluster) else {
+            return Vec::new();
+        };
+        for namespace in namespaces {
+            let of_namespace = pods.range((namespace.clone(), "".into())..);
+            for (_, known) in of_namespace.take_while(|((other, _), _)| other == namespace) {
+                if workload_id(namespace, &known.workload).is_some_and(|id| workloads.contains(&id)) {
+                    known.count(cluster, namespace, |_| true, &mut rows);
+                }
+            }
+        }
+        rows.into_values().collect()
+    }
+
     fn read(&self) -> RwLockReadGuard<'_, State> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, State> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    /// Adds those of its containers that are asked about to the rows of their images.
+    fn count(
+        &self,
+        cluster: &str,
+        namespace: &str,
+        is_asked: impl Fn(&Container) -> bool,
+        rows: &mut BTreeMap<String, Found>,
+    ) {
+        let mut counted = HashSet::new();
+        for container in self.containers.iter().filter(|container| is_asked(container)) {
+            let Container {
+                image,
+                tag,
+                digest,
+                ready,
+            } = container;
+            let workload = &self.workload;
+            let key = format!("{image}:{tag}@{digest} {cluster}/{namespace}/{workload}");
+            let row = rows.entry(key.clone()).or_insert_with(|| Found {
+                image: image.to_string(),
+                tag: tag.to_string(),
+                digest: digest.to_string(),
+                cluster: cluster.to_owned(),
+                namespace: namespace.to_owned(),
+                workload: workload.to_string(),
+                pods: 0,
+                ready: 0,
+            });
+            row.ready += usize::from(*ready);
+            row.pods += usize::from(counted.insert(key));
+        }
     }
 }
 
