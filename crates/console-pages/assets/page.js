@@ -14,6 +14,32 @@ document.addEventListener("click", async (event) => {
   setTimeout(() => { button.textContent = before; }, 1500);
 });
 
+// Favourites are kept by this browser alone.
+function favourites() {
+  try { return JSON.parse(localStorage.getItem("favourites")) ?? {}; } catch { return {}; }
+}
+const star = document.querySelector("[data-star]");
+if (star) {
+  const { star: place, name } = star.dataset;
+  star.hidden = false;
+  star.setAttribute("aria-pressed", String(place in favourites()));
+  star.addEventListener("click", () => {
+    const all = favourites();
+    if (place in all) delete all[place]; else all[place] = name;
+    localStorage.setItem("favourites", JSON.stringify(all));
+    star.setAttribute("aria-pressed", String(place in all));
+  });
+}
+const marked = document.getElementById("favourites");
+if (marked) {
+  const places = Object.entries(favourites()).filter(([place]) => place.startsWith("/objects/"));
+  for (const [place, name] of places) {
+    const link = Object.assign(document.createElement("a"), { href: place, textContent: name });
+    marked.querySelector("ul").appendChild(document.createElement("li")).append(link);
+  }
+  marked.hidden = places.length === 0;
+}
+
 // What a live page says of itself: title and icon.
 function state() {
   const shown = document.getElementById("state");
@@ -61,6 +87,27 @@ for (const name of ["htmx:sse:error", "htmx:sse:close"])
   document.addEventListener(name, () => { if (live) live.textContent = live.dataset.stale; });
 
 let waiting = false;
+const palette = document.getElementById("palette");
+palette?.addEventListener("keydown", (event) => {
+  const links = [...palette.querySelectorAll("#found a")];
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (step) {
+    event.preventDefault();
+    const at = links.indexOf(document.activeElement) + step;
+    (links[at] ?? palette.querySelector("input")).focus();
+  } else if (event.key === "Enter" && document.activeElement.tagName === "INPUT") {
+    event.preventDefault();
+    links[0]?.click();
+  }
+});
+document.addEventListener("keydown", (event) => {
+  if (palette && event.key === "k" && (event.ctrlKey || event.metaKey)) {
+    event.preventDefault();
+    palette.showModal();
+    palette.querySelector("input").select();
+  }
+});
+
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog[open]")) return;
   const key = event.key;

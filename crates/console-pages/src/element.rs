@@ -16,15 +16,26 @@ pub fn id(prefix: &str, name: &str) -> String {
 
 /// A status: a shape, a word and a colour.
 pub fn status(view: &View, status: Status) -> Markup {
-    let texts = view.texts;
-    let (class, word) = match status {
-        Status::Ready => ("ready", texts.ready),
-        Status::Failed => ("failed", texts.failed),
-        Status::InProgress => ("busy", texts.in_progress),
-        Status::Suspended => ("suspended", texts.suspended),
-        Status::Unknown => ("unknown", texts.unknown),
+    let class = match status {
+        Status::Ready => "ready",
+        Status::Failed => "failed",
+        Status::InProgress => "busy",
+        Status::Suspended => "suspended",
+        Status::Unknown => "unknown",
     };
-    badge(class, word)
+    badge(class, word(view, status))
+}
+
+/// The word of a status.
+pub fn word(view: &View, status: Status) -> &'static str {
+    let texts = view.texts;
+    match status {
+        Status::Ready => texts.ready,
+        Status::Failed => texts.failed,
+        Status::InProgress => texts.in_progress,
+        Status::Suspended => texts.suspended,
+        Status::Unknown => texts.unknown,
+    }
 }
 
 /// A word with a shape: `ready`, `failed`, `busy`, `suspended` or `unknown`.

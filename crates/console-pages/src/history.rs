@@ -55,6 +55,7 @@ pub fn show(view: &View, history: &History<'_>) -> Shown {
             }
             button { (texts.search) }
         }
+        p { a href="/state?at=1d" { (texts.state_at) " 1d" } }
         @if let Some(figures) = history.figures { (cards(view, figures)) }
         @if !history.days.is_empty() { (chart(view, history.days)) }
         (table(view, history.deliveries, true))

@@ -1,6 +1,6 @@
 //! What needs a person: failures by their cause, what does not get on, what is suspended, clusters that are away.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use ::fleet::picture::Cluster;
@@ -16,8 +16,11 @@ const STUCK: SignedDuration = SignedDuration::from_mins(10);
 const MAX_NAMED: usize = 5;
 const MAX_GROUPS: usize = 50;
 
-/// Shows it. The rows are all that the reader may get.
-pub fn show(view: &View, rows: &[Arc<Row>], clusters: &[Cluster]) -> Shown {
+/// Clusters and namespaces.
+pub type Places = HashSet<(Arc<str>, Box<str>)>;
+
+/// Shows it. The rows are all that the reader may get; what is in the places where they may act comes first.
+pub fn show(view: &View, rows: &[Arc<Row>], clusters: &[Cluster], mine: &Places) -> Shown {
     let texts = view.texts;
     let of = |status: Status| rows.iter().filter(move |row| row.status == status);
     let stuck: Vec<&Arc<Row>> = of(Status::InProgress)
@@ -30,9 +33,9 @@ pub fn show(view: &View, rows: &[Arc<Row>], clusters: &[Cluster]) -> Shown {
     let suspended: Vec<&Arc<Row>> = of(Status::Suspended).collect();
     let away: Vec<&Cluster> = clusters.iter().filter(|cluster| cluster.away).collect();
     let sections = [
-        (texts.failing, "Failed", by_cause(&failed)),
-        (texts.stuck, "InProgress", by_cause(&stuck)),
-        (texts.suspended, "Suspended", by_cause(&suspended)),
+        (texts.failing, "Failed", by_cause(&failed, mine)),
+        (texts.stuck, "InProgress", by_cause(&stuck, mine)),
+        (texts.suspended, "Suspended", by_cause(&suspended, mine)),
     ];
     let is_well = sections.iter().all(|(_, _, groups)| groups.is_empty()) && away.is_empty();
     let content = html! {
@@ -62,7 +65,12 @@ pub fn show(view: &View, rows: &[Arc<Row>], clusters: &[Cluster]) -> Shown {
             failed => format!("({failed}) {}", texts.needs_you),
         },
         mood: list::mood(failed.len() + away.len(), stuck.len()),
-        main: html! { h1 { (texts.needs_you) } (content) },
+        main: html! {
+            h1 { (texts.needs_you) }
+            // What the reader has marked is known by their browser alone.
+            section #favourites hidden { h2 { (texts.favourites) } ul.named role="list" {} }
+            (content)
+        },
         parts: vec![("needs".to_owned(), content)],
         frame: None,
     }
@@ -77,13 +85,15 @@ struct Group<'a> {
     message: &'a str,
     /// First those where the cause is, then those that wait for them.
     rows: Vec<&'a Row>,
+    /// Whether the reader may act on any of them.
+    is_mine: bool,
 }
 
 /// Steps from an object to what it waits for.
 const MAX_STEPS: usize = 5;
 
-/// Groups, the largest first. What waits for another one that something is wrong with, too, is in the group of that.
-fn by_cause<'a>(rows: &[&'a Arc<Row>]) -> Vec<Group<'a>> {
+/// Groups: the reader's own first, then the largest. What waits for another one that something is wrong with, too, is in the group of that.
+fn by_cause<'a>(rows: &[&'a Arc<Row>], mine: &Places) -> Vec<Group<'a>> {
     let known: HashMap<(&str, String), &'a Row> = rows
         .iter()
         .map(|row| {
@@ -123,11 +133,14 @@ fn by_cause<'a>(rows: &[&'a Arc<Row>]) -> Vec<Group<'a>> {
             Group {
                 reason,
                 message,
+                is_mine: rows
+                    .iter()
+                    .any(|(_, row)| mine.contains(&(row.cluster.clone(), row.namespace.clone()))),
                 rows: rows.into_iter().map(|(_, row)| row).collect(),
             }
         })
         .collect();
-    groups.sort_by_key(|group| std::cmp::Reverse(group.rows.len()));
+    groups.sort_by_key(|group| std::cmp::Reverse((group.is_mine, group.rows.len())));
     groups
 }
 
@@ -232,7 +245,7 @@ mod tests {
             ),
         ];
         let rows: Vec<&Arc<Row>> = rows.iter().collect();
-        let groups = by_cause(&rows);
+        let groups = by_cause(&rows, &Places::new());
         let names = |group: &Group<'_>| {
             group
                 .rows
@@ -243,5 +256,17 @@ mod tests {
         assert_eq!(groups[0].reason, "GitOperationFailed");
         assert_eq!(names(&groups[0]), ["repo", "web", "api"]);
         assert_eq!(groups.iter().map(|group| group.rows.len()).sum::<usize>(), 5);
+
+        let mut own = Row::clone(rows[1]);
+        own.namespace = "bank".into();
+        own.message = "another".into();
+        let own = Arc::new(own);
+        let rows: Vec<&Arc<Row>> = rows.into_iter().chain([&own]).collect();
+        let mine = Places::from([("eu".into(), "bank".into())]);
+        assert_eq!(
+            names(&by_cause(&rows, &mine)[0]),
+            ["repo"],
+            "the reader's own comes first"
+        );
     }
 }

@@ -1,8 +1,11 @@
 //! The document around a page.
 
+use std::sync::Arc;
+
+use fleet::row::Row;
 use maud::{DOCTYPE, Markup, html};
 
-use crate::{Mood, Shown, View, assets, link};
+use crate::{Mood, Shown, View, assets, element, link};
 
 /// The pages that the header leads to.
 fn places(view: &View) -> Vec<(&'static str, &'static str)> {
@@ -14,6 +17,7 @@ fn places(view: &View) -> Vec<(&'static str, &'static str)> {
         ("/images", texts.images),
         ("/notifications", texts.notifications),
         ("/fleet", texts.fleet),
+        ("/graph", texts.graph),
         ("/change", texts.change),
     ];
     if view.has_ledger {
@@ -55,6 +59,7 @@ pub fn document(view: &View, shown: &Shown) -> Markup {
                     div hidden hx-sse:connect=(link::with("/live", &[("at", &view.address), ("since", &view.change.to_string())])) hx-swap="none" {}
                 }
                 (keys(view))
+                (palette(view))
             }
         }
     }
@@ -104,6 +109,7 @@ fn keys(view: &View) -> Markup {
     let texts = view.texts;
     let keys = [
         ("/", texts.key_search),
+        ("Ctrl K", texts.find),
         ("g h", texts.key_home),
         ("g a", texts.key_apps),
         ("g s", texts.key_sources),
@@ -125,6 +131,30 @@ fn keys(view: &View) -> Markup {
                 }
             }
             form method="dialog" { button { (texts.close) } }
+        }
+    }
+}
+
+/// Where one types where to go.
+fn palette(view: &View) -> Markup {
+    let texts = view.texts;
+    html! {
+        dialog #palette aria-label=(texts.find) {
+            input name="q" type="search" autocomplete="off" placeholder=(texts.find_hint) aria-label=(texts.find_hint)
+                hx-get="/find" hx-trigger="input changed delay:100ms" hx-target="#found" hx-swap="innerHTML";
+            div #found { (found(view, "", &[])) }
+        }
+    }
+}
+
+/// Pages whose name has what was typed, and objects.
+pub fn found(view: &View, typed: &str, rows: &[Arc<Row>]) -> Markup {
+    let typed = typed.to_lowercase();
+    let is_meant = |(_, word): &(&str, &str)| word.to_lowercase().contains(&typed);
+    html! {
+        ul role="list" {
+            @for (place, word) in places(view).into_iter().filter(is_meant) { li { a href=(place) { (word) } } }
+            @for row in rows { li { (element::name(row)) " " (element::place(row)) } }
         }
     }
 }

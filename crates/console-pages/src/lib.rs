@@ -11,7 +11,7 @@
 //! | `element` | small things that all pages use: a status, a time, a revision |
 //! | `link` | addresses of pages |
 //! | `search` | what is typed into the search field |
-//! | `home`, `list`, `object`, `compared`, `events`, `outcomes`, `change`, `fleet`, `history`, `profile`, `design` | a page each |
+//! | `home`, `list`, `object`, `compared`, `events`, `outcomes`, `change`, `fleet`, `graph`, `history`, `state`, `wall`, `profile`, `design` | a page each |
 //! | `assets` | style, scripts and icons, under names that have their digest |
 
 pub mod assets;
@@ -21,6 +21,7 @@ pub mod design;
 pub mod element;
 pub mod events;
 pub mod fleet;
+pub mod graph;
 pub mod history;
 pub mod home;
 pub mod layout;
@@ -30,7 +31,9 @@ pub mod object;
 pub mod outcomes;
 pub mod profile;
 pub mod search;
+pub mod state;
 pub mod texts;
+pub mod wall;
 
 use jiff::Timestamp;
 use maud::Markup;

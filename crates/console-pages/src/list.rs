@@ -40,7 +40,12 @@ pub fn show(view: &View, list: &List<'_>) -> Shown {
         form.filter action=(list.path) role="search" {
             input #q type="search" name="q" value=(list.search.typed) placeholder=(texts.search_hint) aria-label=(texts.search);
             @for (name, value) in given(list.given) {
-                @if !value.is_empty() { input type="hidden" name=(name) value=(value); }
+                @if !value.is_empty() && name != "sort" { input type="hidden" name=(name) value=(value); }
+            }
+            select name="sort" aria-label=(texts.sort) {
+                @for (value, word) in [("", texts.by_name), ("status", texts.by_status), ("newest", texts.by_newest), ("oldest", texts.by_oldest)] {
+                    option value=(value) selected[list.given.sort == value] { (word) }
+                }
             }
             button { (texts.search) }
         }
@@ -200,5 +205,6 @@ fn given(parameters: &Parameters) -> Vec<(&'static str, &str)> {
         ("repository", &parameters.repository),
         ("image", &parameters.image),
         ("filter", &parameters.filter),
+        ("sort", &parameters.sort),
     ]
 }

@@ -5,6 +5,7 @@ use delivery_graph::origin::MADE_OF;
 use delivery_graph::tree::{self, Node};
 use delivery_graph::walk::{Finding, State};
 use fleet::row::{Row, Status};
+use fleet::running::Found;
 use jiff::Timestamp;
 use ledger::action::Action;
 use ledger::delivery::Delivery;
@@ -15,6 +16,8 @@ use crate::{Mood, Shown, View, element, history, link, list};
 
 /// Objects of a tree that are shown; the API and `windlass tree` have all.
 const MAX_NODES: usize = 500;
+/// Images that are shown.
+const MAX_IMAGES: usize = 100;
 
 /// An object, and what is known of it.
 pub struct Object<'a> {
@@ -28,6 +31,8 @@ pub struct Object<'a> {
     pub trace: &'a Finding,
     /// What it applied; the first one is itself.
     pub tree: &'a [Node],
+    /// What its workloads run, as far as the reader may get their Pods.
+    pub running: &'a [Found],
     /// Its deliveries, the newest first; None without a ledger.
     pub deliveries: Option<&'a [Delivery]>,
     /// What people did to it, the newest first.
@@ -46,10 +51,11 @@ pub fn show(view: &View, shown: &Object<'_>) -> Shown {
         ("cause", cause(view, shown)),
         ("delivery", delivery(view, shown)),
         ("tree", objects(view, shown)),
+        ("running", running(view, shown)),
         ("history", past(view, shown)),
         ("conditions", conditions(view, shown.object)),
     ];
-    let [cause, delivery, tree, history, conditions] = parts.clone().map(|(_, markup)| markup);
+    let [cause, delivery, tree, running, history, conditions] = parts.clone().map(|(_, markup)| markup);
     let downloads: Vec<_> = shown.verbs.iter().filter(|verb| **verb == "download").collect();
     let writes: Vec<&str> = shown
         .verbs
@@ -58,7 +64,11 @@ pub fn show(view: &View, shown: &Object<'_>) -> Shown {
         .filter(|verb| *verb != "download")
         .collect();
     let main = html! {
-        h1 { (row.name) " " (element::place(row)) }
+        h1 {
+            (row.name) " " (element::place(row)) " "
+            button.star type="button" data-star=(link::row(row)) data-name={(row.name) " · " (row.kind) " · " (row.namespace) " · " (row.cluster)}
+                aria-pressed="false" aria-label=(texts.favourite) hidden { "★" }
+        }
         (cause)
         @if !writes.is_empty() {
             form.act method="post" action="/actions" {
@@ -71,6 +81,7 @@ pub fn show(view: &View, shown: &Object<'_>) -> Shown {
             (element::asked_for("compared", texts.differences, texts.show_differences, &format!("{}/diff", link::row(row))))
         }
         (tree)
+        (running)
         (history)
         @if shown.is_asked_as_reader {
             (element::asked_for("events", texts.events, texts.show_events, &format!("{}/events", link::row(row))))
@@ -295,6 +306,38 @@ fn class_of(status: &str) -> &'static str {
         "InProgress" | "Terminating" => "busy",
         "Failed" => "failed",
         _ => "unknown",
+    }
+}
+
+fn running(view: &View, shown: &Object<'_>) -> Markup {
+    let texts = view.texts;
+    html! {
+        section #running {
+            @if !shown.running.is_empty() {
+                h2 { (texts.running) }
+                div.wide tabindex="0" {
+                    table {
+                        thead { tr { th { (texts.workload) } th { (texts.image) } th { (texts.digest) } th { (texts.pods) } } }
+                        tbody {
+                            @for found in shown.running.iter().take(MAX_IMAGES) {
+                                tr {
+                                    th scope="row" { (found.workload) span.place { (found.namespace) } }
+                                    td { code { (found.image) @if !found.tag.is_empty() { ":" (found.tag) } } }
+                                    td.mono title=(found.digest) { (found.digest.trim_start_matches("sha256:").get(..12).unwrap_or_default()) }
+                                    td {
+                                        @match found.ready >= found.pods {
+                                            true => (element::badge("ready", texts.ready)),
+                                            false => (element::badge("busy", texts.not_ready)),
+                                        }
+                                        " " (found.ready) "/" (found.pods)
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
     }
 }
 

@@ -30,6 +30,11 @@ texts! {
     show_events: "Show Events", "Ereignisse zeigen";
     no_events: "There are no Events.", "Es gibt keine Ereignisse.";
     chosen_by: "chosen by", "gewählt von";
+    running: "Pods", "Pods";
+    workload: "Workload", "Workload";
+    image: "Image", "Image";
+    digest: "Digest", "Digest";
+    pods: "Ready of", "Bereit von";
     newer: "newer", "neuer";
     fleet: "Fleet", "Flotte";
     history: "History", "Verlauf";
@@ -40,6 +45,8 @@ texts! {
     search_hint: "name, or ns: kind: cluster: status: commit: image: chart:", "Name, oder ns: kind: cluster: status: commit: image: chart:";
     search_shortcut: "Press / to search, ? for help", "/ zum Suchen, ? für Hilfe";
     needs_you: "What needs you", "Was dich braucht";
+    favourites: "Favourites", "Favoriten";
+    favourite: "Favourite", "Favorit";
     all_well: "Nothing needs you.", "Nichts braucht dich.";
     failing: "Failing", "Fehlgeschlagen";
     stuck: "In progress for more than 10 minutes", "Seit über 10 Minuten in Arbeit";
@@ -61,6 +68,11 @@ texts! {
     next_page: "Next page", "Nächste Seite";
     first_page: "First page", "Erste Seite";
     no_rows: "No object matches.", "Kein Objekt passt.";
+    sort: "Sort by", "Sortieren nach";
+    by_name: "by name", "nach Name";
+    by_status: "failing first", "Fehlgeschlagene zuerst";
+    by_newest: "newest change first", "neueste Änderung zuerst";
+    by_oldest: "oldest change first", "älteste Änderung zuerst";
     clear: "Clear filters", "Filter entfernen";
     silent: "Not all is shown. These clusters do not answer:", "Nicht alles ist zu sehen. Diese Cluster antworten nicht:";
     select: "Select", "Auswählen";
@@ -76,6 +88,15 @@ texts! {
     done: "Done", "Erledigt";
     not_done: "Not done", "Nicht erledigt";
     source: "source", "Quelle";
+    state_at: "State at", "Stand vom";
+    at_hint: "Time, or how long ago: 2026-11-26T10:00:00Z, 3h, 7d", "Zeitpunkt, oder wie lange her: 2026-11-26T10:00:00Z, 3h, 7d";
+    show: "Show", "Zeigen";
+    graph: "Graph", "Graph";
+    too_many: "filter, to see less", "filtern, um weniger zu sehen";
+    wall: "Clusters", "Cluster";
+    away: "Cannot be reached", "Nicht erreichbar";
+    find: "Go to", "Gehe zu";
+    find_hint: "a page, or the name of an object", "eine Seite oder der Name eines Objekts";
     back: "Back", "Zurück";
     delivery: "Delivery", "Auslieferung";
     commit: "Commit", "Commit";

@@ -6,6 +6,7 @@
 mod acting;
 mod change;
 mod fleet;
+mod graph;
 mod history;
 mod live;
 mod object;
@@ -13,7 +14,7 @@ mod place;
 mod rows;
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Path, State};
+use axum::extract::{DefaultBodyLimit, Path, Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::middleware::{self, Next};
 use axum::response::{Html, IntoResponse, Response};
@@ -22,6 +23,7 @@ use console_pages::assets::{Asset, FOLDER};
 use console_pages::profile::Profile;
 use console_pages::{Shown, View, design, layout, link, profile, texts};
 use jiff::Timestamp;
+use serde::Deserialize;
 use tower_http::compression::CompressionLayer;
 
 use self::place::Place;
@@ -48,7 +50,11 @@ pub fn beside(api: Router, console: Console) -> Router {
         .route("/fleet", get(page))
         .route("/change", get(page))
         .route("/history", get(page))
+        .route("/state", get(page))
+        .route("/wall", get(page))
+        .route("/graph", get(page))
         .route("/me", get(page))
+        .route("/find", get(find))
         .route("/design", get(page))
         .route("/objects/{cluster}/{kind}/{namespace}/{name}", get(page))
         .route("/objects/{cluster}/{kind}/{namespace}/{name}/diff", get(page))
@@ -93,6 +99,32 @@ fn html(view: &View, shown: &Shown) -> Response {
     Html(layout::document(view, shown).into_string()).into_response()
 }
 
+/// What someone types.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Typed {
+    q: String,
+}
+
+/// Pages and objects whose name has what was typed: a part of a page.
+async fn find(
+    State(console): State<Console>,
+    signed: Result<Signed, Problem>,
+    headers: HeaderMap,
+    address: Uri,
+    typed: Query<Typed>,
+) -> Response {
+    let view = view(&console, &headers, &address);
+    let found = match signed {
+        Ok(signed) => rows::named(&signed, &typed.q).await,
+        Err(problem) => Err(problem),
+    };
+    match found {
+        Ok(rows) => Html(layout::found(&view, &typed.q, &rows).into_string()).into_response(),
+        Err(problem) => refuse(&console, &view, &problem),
+    }
+}
+
 /// Who asks for a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asked {
@@ -114,6 +146,9 @@ async fn show(signed: &Signed, view: &View, asked: Asked) -> Result<Shown, Probl
         Place::Fleet { asked, skip } => fleet::show(signed, view, &asked, skip).await,
         Place::Change(wanted) => change::show(signed, view, &wanted).await,
         Place::History(parameters) => history::show(signed, view, parameters).await,
+        Place::State(at) => history::state(signed, view, &at).await,
+        Place::Graph(asked) => graph::show(signed, view, asked).await,
+        Place::Wall => rows::wall(signed, view).await,
         Place::Profile => Ok(you(signed, view)),
         Place::Design => Ok(design::show(view)),
     }
@@ -124,15 +159,20 @@ fn view(console: &Console, headers: &HeaderMap, address: &Uri) -> View {
         .get(header::ACCEPT_LANGUAGE)
         .and_then(|value| value.to_str().ok());
     let now = Timestamp::now();
+    // What someone adds to the address of an object is in no page with what the object holds: its compressed size would tell.
+    let shown = match address.path().starts_with("/objects/") {
+        true => address.path().to_owned(),
+        false => address
+            .path_and_query()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
+    };
     View {
         texts: texts::preferred(language.unwrap_or_default()),
         now,
         loaded: now,
         user: String::new(),
-        address: address
-            .path_and_query()
-            .map(ToString::to_string)
-            .unwrap_or_default(),
+        address: shown,
         change: *console.picture.subscribe().borrow(),
         has_ledger: console.ledger.is_some(),
         has_actions: console.actions != Mode::None,

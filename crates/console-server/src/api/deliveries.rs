@@ -27,6 +27,7 @@ const MAX_LIMIT: usize = 500;
 /// Bytes of any one parameter.
 const MAX_PARAMETER: usize = 512;
 /// What figures are of if nothing else is asked for.
+const HALF_A_YEAR: SignedDuration = SignedDuration::from_hours(183 * 24);
 const USUAL_WINDOW: SignedDuration = SignedDuration::from_hours(30 * 24);
 
 /// What of the ledger is asked for. All that is given must hold.
@@ -293,6 +294,16 @@ impl Parameters {
         Some(self.username.as_str()).filter(|name| !name.is_empty())
     }
 
+    /// What ended in the half year before a time.
+    pub fn before(at: Timestamp) -> Self {
+        let since = at.checked_sub(HALF_A_YEAR).unwrap_or(Timestamp::MIN);
+        Self {
+            since: since.to_string(),
+            until: at.to_string(),
+            ..Self::default()
+        }
+    }
+
     /// Those that a page lets one give, as they were given.
     pub fn given(&self) -> Vec<(&'static str, String)> {
         let all = [
@@ -322,7 +333,7 @@ impl Parameters {
     }
 }
 
-fn time(name: &str, text: &str, now: Timestamp) -> Result<Option<Timestamp>, Problem> {
+pub fn time(name: &str, text: &str, now: Timestamp) -> Result<Option<Timestamp>, Problem> {
     if text.is_empty() {
         return Ok(None);
     }

@@ -1,7 +1,7 @@
 //! Deliveries, actions, and the figures of DORA.
 
 use console_pages::history::{self, History};
-use console_pages::{Shown, View};
+use console_pages::{Shown, View, state};
 use ledger::dora::{self, By};
 
 use crate::api::deliveries::{self, Parameters, seen};
@@ -12,6 +12,17 @@ use crate::problem::Problem;
 const DAYS: i64 = 30;
 /// Actions that the page shows.
 const MAX_ACTIONS: usize = 10;
+
+/// How it was at a time.
+pub async fn state(signed: &Signed, view: &View, typed: &str) -> Result<Shown, Problem> {
+    let sight = &signed.sight;
+    let ledger = deliveries::ledger(&sight.console)?;
+    let typed = if typed.is_empty() { "1d" } else { typed };
+    let at = deliveries::time("at", typed, view.now)?.unwrap_or(view.now);
+    let parameters = Parameters::before(at);
+    let reading = deliveries::of_window(sight, ledger, &parameters, view.now, |rows, _| state::after(rows));
+    Ok(state::show(view, at, typed, &reading.await?))
+}
 
 pub async fn show(signed: &Signed, view: &View, parameters: Box<Parameters>) -> Result<Shown, Problem> {
     let sight = &signed.sight;

@@ -23,15 +23,16 @@ use tokio::sync::watch::Receiver;
 use tokio::time::Instant;
 
 use super::place::Place;
-use super::rows::{APPLICATIONS, query};
+use super::rows::{APPLICATIONS, DELIVERY, query};
 use super::{Asked, refuse, show, view};
 use crate::api::stream::room;
 use crate::caller::Signed;
 use crate::problem::Problem;
 use crate::serve::Console;
 
-/// At most four patches a second.
-const GATHER: Duration = Duration::from_millis(250);
+/// Changes are gathered for so long; and there are four patches a second at most.
+const GATHER: Duration = Duration::from_millis(50);
+const PAUSE: Duration = Duration::from_millis(250);
 /// After a page that took long to show, it rests for so many times that: one tab takes a twentieth of a core at most.
 const REST: u32 = 20;
 const MAX_REST: Duration = Duration::from_secs(10);
@@ -94,6 +95,7 @@ fn begin(
         signed,
         sent: HashMap::new(),
         hashes: RandomState::new(),
+        shown: Instant::now(),
         rest: Duration::ZERO,
         is_first: true,
         _rooms: rooms,
@@ -112,13 +114,17 @@ enum Concern {
 impl Concern {
     fn of(place: &Place) -> Result<Self, Problem> {
         Ok(match place {
-            Place::Home | Place::Change(_) => Self::Anything,
+            Place::Home | Place::Wall | Place::Change(_) => Self::Anything,
             Place::List(kinds, asked) => Self::Rows(Box::new(query(*kinds, asked)?)),
+            Place::Graph(asked) => Self::Rows(Box::new(query(DELIVERY, asked)?)),
             Place::Fleet { asked, .. } => Self::Rows(Box::new(query(APPLICATIONS, asked)?)),
             Place::Object((cluster, ..)) => Self::Cluster(cluster.clone()),
-            Place::Compared(_) | Place::Events(_) | Place::History(_) | Place::Profile | Place::Design => {
-                Self::Nothing
-            }
+            Place::Compared(_)
+            | Place::Events(_)
+            | Place::State(_)
+            | Place::History(_)
+            | Place::Profile
+            | Place::Design => Self::Nothing,
         })
     }
 
@@ -144,7 +150,8 @@ struct Tab {
     /// Hashes of the parts as they were sent.
     sent: HashMap<String, u64>,
     hashes: RandomState,
-    /// How long it waits before it is shown again.
+    /// When it was shown, and how long it then waits before it is shown again.
+    shown: Instant,
     rest: Duration,
     is_first: bool,
     /// Of this caller, and of all.
@@ -185,7 +192,8 @@ impl Tab {
             if matches!(changed, Ok(Err(_))) {
                 return Patch::End;
             }
-            tokio::time::sleep(GATHER.max(self.rest)).await;
+            let due = self.shown + PAUSE.max(self.rest);
+            tokio::time::sleep_until(due.max(Instant::now() + GATHER)).await;
         }
         self.numbers.borrow_and_update();
         if !self.signed.is_still_accepted().await {
@@ -208,6 +216,7 @@ impl Tab {
             // Such as an object that was deleted: opening the page says what it is.
             return Patch::End;
         };
+        self.shown = Instant::now();
         self.rest = (began.elapsed() * REST).min(MAX_REST);
         let is_known = is_first && !is_concerned;
         self.difference(&shown, is_known)

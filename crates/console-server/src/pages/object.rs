@@ -1,5 +1,6 @@
 //! The page of an object, and what an apply of it would change.
 
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,12 +19,15 @@ use console_pages::events::{self as shown_events, Event};
 use console_pages::object::{self as shown, Object};
 use console_pages::{Shown, View};
 use delivery_graph::climb::climb;
+use delivery_graph::tree::Node;
 use delivery_graph::walk::walk_over;
 use delivery_graph::{object, tree};
 use fleet::row::{Key, Row};
+use fleet::running::Found;
 use k8s_openapi::api::core::v1 as core;
 use kube::api::{Api, ListParams};
 use ledger::store::{Filter, Scope};
+use manifest::ObjectId;
 
 /// Deliveries and actions that the page shows.
 const MAX_PAST: usize = 10;
@@ -42,6 +46,7 @@ pub async fn show(signed: &Signed, view: &View, named: Named, asked: Asked) -> R
         true => tree::follow(&inside, &object).await,
         false => tree::grow(&inside, &object, false).await,
     };
+    let running = running(signed, &key, &nodes).await?;
     let verbs = match asked {
         Asked::Page => {
             let subject = Subject {
@@ -81,6 +86,7 @@ pub async fn show(signed: &Signed, view: &View, named: Named, asked: Asked) -> R
             why: &why,
             trace: &trace,
             tree: &nodes,
+            running: &running,
             // Only these are recorded.
             deliveries: past.as_deref().filter(|_| delivers),
             actions: &actions,
@@ -105,6 +111,26 @@ pub async fn compared(signed: &Signed, view: &View, named: Named) -> Result<Show
             notes: &difference.notes,
         },
     ))
+}
+
+/// What the workloads of a tree run, in namespaces whose Pods the reader may get.
+async fn running(signed: &Signed, key: &Key, nodes: &[Node]) -> Result<Vec<Found>, Problem> {
+    let workloads: HashSet<ObjectId> = nodes
+        .iter()
+        .filter(|node| matches!(node.id.group.as_str(), "apps" | "batch"))
+        .map(|node| node.id.clone())
+        .collect();
+    if workloads.is_empty() {
+        return Ok(Vec::new());
+    }
+    let places = workloads
+        .iter()
+        .map(|id| (key.cluster.clone(), id.namespace.as_str().into()));
+    let seen = signed.sight.cut_places(places.collect()).await?;
+    let namespaces: BTreeSet<Box<str>> = seen.into_iter().map(|(_, namespace)| namespace).collect();
+    let (running, cluster) = (signed.sight.console.running.clone(), key.cluster.clone());
+    let looking = move || running.of_workloads(&cluster, &namespaces, &workloads);
+    signed.sight.in_turn(looking).await
 }
 
 /// Asked as the reader: Events are of their own rights.

@@ -40,6 +40,10 @@ pub enum Place {
         skip: usize,
     },
     Change(String),
+    /// How it was at a time, as it was typed.
+    State(String),
+    Wall,
+    Graph(Box<Asked>),
     History(Box<deliveries::Parameters>),
     Profile,
     Design,
@@ -95,6 +99,9 @@ impl Place {
                 Self::Events(named(cluster, kind, namespace, name))
             }
             ["history"] => Self::History(Box::new(parsed(&without_empty(query))?)),
+            ["state"] => Self::State(taken(query, "at").0),
+            ["graph"] => Self::Graph(Box::new(asked(query)?)),
+            ["wall"] => Self::Wall,
             ["me"] => Self::Profile,
             ["design"] => Self::Design,
             _ => return Err(missing()),

@@ -1,13 +1,24 @@
 //! The home page, and lists.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use console_pages::list::List;
-use console_pages::{Shown, Texts, View, home, list};
+use console_pages::search::Search;
+use console_pages::{Shown, Texts, View, home, list, wall};
 use fleet::query::{Parameters, Query};
+use fleet::row::Row;
 
 use super::place::Asked;
+use crate::actions::{Acted, Mode, Subject, Verb};
 use crate::api::objects::{page, wanted};
 use crate::caller::Signed;
 use crate::problem::Problem;
+
+/// Objects that a few letters find.
+const MAX_NAMED: usize = 10;
+/// Places that the cluster is asked about.
+const MAX_PLACES: usize = 50;
 
 /// A list of certain kinds.
 #[derive(Clone, Copy)]
@@ -42,6 +53,13 @@ pub const NOTIFICATIONS: Kinds = Kinds {
     title: |texts| texts.notifications,
 };
 
+/// Sources, and what is made of them.
+pub const DELIVERY: Kinds = Kinds {
+    path: "/graph",
+    kinds: "GitRepository,OCIRepository,HelmRepository,HelmChart,Bucket,ExternalArtifact,Kustomization,HelmRelease",
+    title: |texts| texts.graph,
+};
+
 /// What needs a person: of what is well, nothing is asked.
 pub async fn home(signed: &Signed, view: &View) -> Result<Shown, Problem> {
     let query = Query::read(&Parameters {
@@ -50,7 +68,62 @@ pub async fn home(signed: &Signed, view: &View) -> Result<Shown, Problem> {
     })?;
     let (_, rows) = wanted(&signed.sight, &query).await?;
     let rows: Vec<_> = rows.into_iter().map(|(_, row)| row).collect();
-    Ok(home::show(view, &rows, &signed.sight.console.picture.clusters()))
+    let mine = mine(signed, &rows).await?;
+    Ok(home::show(
+        view,
+        &rows,
+        &signed.sight.console.picture.clusters(),
+        &mine,
+    ))
+}
+
+/// The places of these rows where the reader may act.
+async fn mine(signed: &Signed, rows: &[Arc<Row>]) -> Result<home::Places, Problem> {
+    let sight = &signed.sight;
+    let mut mine = home::Places::new();
+    let Some(kind) = Acted::named("Kustomization").filter(|_| sight.console.actions != Mode::None) else {
+        return Ok(mine);
+    };
+    let places: BTreeSet<_> = rows
+        .iter()
+        .map(|row| (row.cluster.clone(), row.namespace.clone()))
+        .collect();
+    for (cluster, namespace) in places.into_iter().take(MAX_PLACES) {
+        let subject = Subject {
+            cluster: cluster.clone(),
+            kind,
+            namespace: namespace.to_string(),
+            name: String::new(),
+        };
+        if sight.has_verb(&subject, Verb::Reconcile).await? {
+            mine.insert((cluster, namespace));
+        }
+    }
+    Ok(mine)
+}
+
+/// How each cluster is.
+pub async fn wall(signed: &Signed, view: &View) -> Result<Shown, Problem> {
+    let query = Query::read(&Parameters {
+        kind: APPLICATIONS.kinds.to_owned(),
+        ..Parameters::default()
+    })?;
+    let (_, rows) = wanted(&signed.sight, &query).await?;
+    let rows: Vec<_> = rows.into_iter().map(|(_, row)| row).collect();
+    Ok(wall::show(view, &rows, &signed.sight.console.picture.clusters()))
+}
+
+/// Objects that a few letters find; none if there are none.
+pub async fn named(signed: &Signed, typed: &str) -> Result<Vec<Arc<Row>>, Problem> {
+    let parameters = Search::read(typed, Parameters::default()).parameters;
+    if parameters == Parameters::default() {
+        return Ok(Vec::new());
+    }
+    let query = Query::read(&Parameters {
+        limit: Some(MAX_NAMED),
+        ..parameters
+    })?;
+    Ok(page(&signed.sight, query).await?.items)
 }
 
 pub async fn list(signed: &Signed, view: &View, kinds: Kinds, asked: &Asked) -> Result<Shown, Problem> {
