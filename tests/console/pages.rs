@@ -11,6 +11,7 @@ use testkit::objects::{self, apply};
 use testkit::ports::free_port;
 use tokio::time::timeout;
 
+use crate::running::deployment;
 use crate::world::{PATIENCE, Scene, play};
 
 const KUSTOMIZATIONS: &[&str] = &["kustomize.toolkit.fluxcd.io/kustomizations"];
@@ -56,19 +57,37 @@ fn a_page_shows_what_its_reader_may_get() {
             "/",
             "/apps",
             "/fleet",
+            "/find?q=i",
+            "/graph",
             "/change?q=main@sha1:abc",
             "/apps?q=status:failed",
         ] {
             let (status, page) = scene.read(&reader, path).await?;
             ensure!(status == StatusCode::OK, "{path}: {status} {page}");
-            ensure!(
-                page.contains(">mine</a>") || path == "/fleet" && page.contains("mine"),
-                "{path}: {page}"
-            );
+            ensure!(page.contains(">mine<"), "{path}: {page}");
             ensure!(
                 !page.contains("theirs") && !page.contains(&other),
                 "{path} tells of others: {page}"
             );
+        }
+        let (status, page) = scene.read(&reader, "/wall").await?;
+        ensure!(
+            status == StatusCode::OK && page.contains("0/1 Ready"),
+            "others are not counted: {page}"
+        );
+        let (status, page) = scene.read(&reader, "/state?at=1h").await?;
+        ensure!(
+            status == StatusCode::OK && !page.contains("theirs"),
+            "{status} {page}"
+        );
+        for (path, code) in [
+            ("/state?at=never", StatusCode::BAD_REQUEST),
+            ("/find?q=kind:nonsense", StatusCode::BAD_REQUEST),
+            ("/apps?filter=row.", StatusCode::BAD_REQUEST),
+            ("/apps?after=x", StatusCode::BAD_REQUEST),
+        ] {
+            let (status, page) = scene.read(&reader, path).await?;
+            ensure!(status == code && page.contains("<h1>"), "{path}: {status} {page}");
         }
         let (_, page) = scene.read(&reader, "/apps").await?;
         ensure!(page.contains("1 objects"), "{page}");
@@ -179,13 +198,18 @@ fn what_tenants_write_is_text() {
             format!("/objects/local/ks/{namespace}/odd"),
             format!("/objects/{typed}/ks/{namespace}/{typed}"),
             format!("/nowhere/{typed}"),
+            format!("/state?at={typed}"),
+            "/state?at=1s".to_owned(),
+            "/wall".to_owned(),
+            format!("/graph?q=ns:{namespace}"),
         ] {
             let (_, page) = scene.read(&everyone, &path).await?;
             ensure!(page.starts_with("<!DOCTYPE html>"), "{path}: {page}");
             ensure!(is_inert(&page), "{path}: {page}");
         }
         let path = format!("/objects/local/ks/{namespace}/web");
-        let (_, page) = scene.read(&everyone, &path).await?;
+        let (_, page) = scene.read(&everyone, &format!("{path}?guess=of-a-value")).await?;
+        ensure!(!page.contains("of-a-value"), "{page}");
         ensure!(
             page.contains("&lt;script&gt;alert(1)"),
             "it is shown as what it is: {page}"
@@ -238,6 +262,39 @@ fn a_tab_is_sent_the_parts_that_change_and_nothing_of_others() {
             let (status, _) = scene.read(&reader, path).await?;
             ensure!(status.is_client_error(), "{path}: {status}");
         }
+        Ok(())
+    });
+}
+
+#[test]
+fn an_application_names_what_its_pods_run() {
+    play("runs", async |scene| {
+        let namespace = &scene.namespace;
+        let image = "registry.example.com/team/web";
+        deployment(&scene, namespace, "web", &format!("{image}:1.4.2")).await?;
+        deployment(&scene, namespace, "other", "registry.example.com/team/other:1").await?;
+        let id = format!("{namespace}_web_apps_Deployment");
+        scene.kustomization(namespace, "web", "True", &[&id]).await?;
+        let all = scene
+            .user("all", &[(namespace, &[KUSTOMIZATIONS[0], "/pods"])])
+            .await?;
+        let some = scene.user("some", &[(namespace, KUSTOMIZATIONS)]).await?;
+        let running = format!("where?image={image}&namespace={namespace}");
+        scene
+            .until(&all, &running, |page| page["items"][0]["ready"] == 2)
+            .await?;
+        let path = format!("/objects/local/ks/{namespace}/web");
+        let (_, page) = scene.read(&all, &path).await?;
+        ensure!(
+            page.contains("registry.example.com/team/web:1.4.2") && page.contains("2/2"),
+            "{page}"
+        );
+        ensure!(!page.contains("team/other"), "{page}");
+        let (_, page) = scene.read(&some, &path).await?;
+        ensure!(
+            page.contains("Deployment") && !page.contains("team/web"),
+            "Pods have rights of their own: {page}"
+        );
         Ok(())
     });
 }

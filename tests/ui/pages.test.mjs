@@ -18,6 +18,9 @@ const PAGES = {
   source: "/objects/eu/GitRepository/shop/apps",
   fleet: "/fleet",
   history: "/history",
+  state: "/state?at=1m",
+  wall: "/wall",
+  graph: "/graph",
   me: "/me",
   design: "/design",
 };
@@ -86,6 +89,58 @@ test("the keyboard leads everywhere", async () => {
   assert.ok(await page.locator("#rows input").first().isChecked());
   await page.keyboard.press("Enter");
   await page.waitForURL("**/objects/**");
+  await page.done();
+});
+
+test("a few letters lead to a page or an object", async () => {
+  const page = await tab();
+  await open(page, "/history");
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("accoun");
+  await page.locator("#found a", { hasText: "accounts" }).first().waitFor();
+  await isAccessible(page, "palette");
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**/objects/eu/Kustomization/bank/accounts");
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("sour");
+  await page.waitForFunction(() => document.querySelector("#found a")?.textContent === "Sources");
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**/sources");
+  await page.done();
+});
+
+test("favourites are on the home page of this browser", async () => {
+  const page = await tab();
+  await open(page, "/objects/eu/Kustomization/shop/web");
+  await page.locator("[data-star]").click();
+  await open(page, "/");
+  assert.match(await page.locator("#favourites").innerText(), /web · Kustomization · shop · eu/);
+  await page.locator("#favourites a").click();
+  await page.waitForURL("**/objects/eu/Kustomization/shop/web");
+  assert.equal(await page.locator("[data-star]").getAttribute("aria-pressed"), "true");
+  await page.done();
+});
+
+test("what fails comes first where one wants it", async () => {
+  const page = await tab();
+  await open(page, "/apps");
+  await page.locator("select[name=sort]").selectOption("status");
+  await page.locator("form.filter button").click();
+  await page.waitForURL("**/apps?*sort=status*");
+  assert.match(await page.locator("#rows > li").first().innerText(), /Failed/);
+  assert.match(await page.locator("#rows > li").last().innerText(), /Ready/);
+  await page.done();
+});
+
+test("how it was is told by the ledger", async () => {
+  const page = await tab();
+  const now = new Date().toISOString();
+  await open(page, `/state?at=${now}`);
+  const line = page.locator("tr", { hasText: "web" }).first();
+  assert.match(await line.innerText(), /main@sha1/);
+  await open(page, "/state?at=2020-01-01T00:00:00Z");
+  assert.equal(await page.locator("tbody tr").count(), 0);
   await page.done();
 });
 
