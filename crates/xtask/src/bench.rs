@@ -12,6 +12,7 @@ pub mod figures;
 pub mod idle;
 pub mod image;
 pub mod notify;
+mod pages;
 mod ready;
 pub mod releases;
 pub mod rest;

@@ -13,6 +13,7 @@ use testkit::{ControlPlane, Controller, Options, artifact_access, install_all_cr
 use tokio::sync::mpsc;
 
 use super::figures::{line, mebibytes, percentile, seconds};
+use super::pages;
 
 /// Arguments of the benchmark.
 #[derive(Debug, clap::Args)]
@@ -29,13 +30,16 @@ pub struct Arguments {
     /// Queries a second.
     #[arg(long, default_value_t = 200)]
     rate: usize,
-    /// Open streams, of ten callers.
+    /// Open streams, of twenty callers.
     #[arg(long, default_value_t = 200)]
     streams: usize,
+    /// Open tabs of the same callers.
+    #[arg(long, default_value_t = 500)]
+    tabs: usize,
 }
 
 const NAMESPACES: usize = 20;
-const KUSTOMIZE: &str = "kustomize.toolkit.fluxcd.io/v1";
+pub(super) const KUSTOMIZE: &str = "kustomize.toolkit.fluxcd.io/v1";
 const SOURCE: &str = "source.toolkit.fluxcd.io/v1";
 /// Objects are made so many at a time.
 const AT_ONCE: usize = 32;
@@ -43,7 +47,7 @@ const AT_ONCE: usize = 32;
 const ASKING: Duration = Duration::from_secs(10);
 const CHANGES: usize = 50;
 const REST: Duration = Duration::from_secs(30);
-const CALLERS: usize = 10;
+const CALLERS: usize = 20;
 /// The namespace that names further clusters.
 const CLUSTERS: &str = "clusters";
 
@@ -124,6 +128,10 @@ async fn measure(arguments: &Arguments) -> Result<()> {
         "| CPU in {REST:?} at rest | {} ms |",
         now.saturating_sub(cpu).as_millis()
     ));
+    pages::pages(&console, &http, &tokens[0]).await?;
+    pages::tabs(&client, &console, &http, &tokens, arguments.tabs).await?;
+    line("\n| console | |\n|---|---|");
+    row("memory with the tabs", console.usage()?.resident_bytes);
     row("highest memory", console.usage()?.peak_resident_bytes);
     Ok(())
 }
@@ -206,7 +214,7 @@ async fn declare(client: &Client, arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-fn ready() -> Value {
+pub(super) fn ready() -> Value {
     json!({
         "type": "Ready", "status": "True", "reason": "ReconciliationSucceeded", "observedGeneration": 1,
         "message": "Applied revision: main@sha1:0123456789012345678901234567890123456789",
@@ -214,7 +222,7 @@ fn ready() -> Value {
     })
 }
 
-async fn patch_status(
+pub(super) async fn patch_status(
     client: &Client,
     (version, kind): (&str, &str),
     (namespace, name): (&str, &str),
