@@ -37,6 +37,8 @@ use crate::recorder;
 
 /// Queries that are worked on at a time; they take processor time, and others wait.
 const MAX_QUERIES: usize = 4;
+/// Lists whose rows are held at a time: of 10,000 objects they take a megabyte.
+const MAX_LISTS: usize = 32;
 /// Comparisons that are made at a time: a build may take 100 MiB.
 const MAX_COMPARISONS: usize = 1;
 /// Archives that are passed on at a time, and those of one caller; each takes a few pieces of 64 KiB.
@@ -82,8 +84,9 @@ pub(crate) struct Console {
     /// Room for downloads, of all callers and of each.
     pub downloads: Arc<Semaphore>,
     pub downloads_of_one: Limiter,
-    /// Turns for queries.
+    /// Turns for queries, and room for the rows of those that wait for one.
     pub queries: Arc<Semaphore>,
+    pub lists: Arc<Semaphore>,
     /// Room for streams, of all callers and of each.
     pub streams: Arc<Semaphore>,
     pub streams_of_one: Limiter,
@@ -165,6 +168,7 @@ impl Server {
             downloads: Arc::new(Semaphore::new(MAX_DOWNLOADS)),
             downloads_of_one: Limiter::new(MAX_DOWNLOADS_OF_ONE),
             queries: Arc::new(Semaphore::new(MAX_QUERIES)),
+            lists: Arc::new(Semaphore::new(MAX_LISTS)),
             streams,
             streams_of_one: Limiter::new(MAX_STREAMS_OF_ONE),
             unknown: Limiter::new(MAX_UNKNOWN),

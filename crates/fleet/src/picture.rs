@@ -347,8 +347,13 @@ impl Picture {
 
     /// All rows in their order, and the number of the last change that they have.
     pub fn rows(&self) -> (u64, Vec<(Key, Arc<Row>)>) {
+        self.rows_of(|_| true)
+    }
+
+    /// The rows of some keys in their order, and the number of the last change that they have. Changes wait while it is looked at keys.
+    pub fn rows_of(&self, is_wanted: impl Fn(&Key) -> bool) -> (u64, Vec<(Key, Arc<Row>)>) {
         let state = self.read();
-        let rows = state.entries.iter();
+        let rows = state.entries.iter().filter(|(key, _)| is_wanted(key));
         let rows = rows
             .map(|(key, entry)| (key.clone(), entry.row.clone()))
             .collect();

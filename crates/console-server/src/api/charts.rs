@@ -29,7 +29,7 @@ pub async fn list(
     parameters: Result<Parsed<Parameters>, QueryRejection>,
 ) -> Result<Json<Charts>, Problem> {
     let query = read(parameters)?;
-    let (_, rows) = wanted(&signed.sight, &query).await?;
+    let (_, rows, _room) = wanted(&signed.sight, &query).await?;
     let silent = signed
         .sight
         .silent(|cluster| query.concerns_cluster(cluster))

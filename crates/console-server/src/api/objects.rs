@@ -8,6 +8,7 @@ use axum::extract::rejection::QueryRejection;
 use axum::http::StatusCode;
 use fleet::query::{Page, Parameters, Query};
 use fleet::row::{Key, Row};
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::shape::Form;
 use crate::caller::Signed;
@@ -45,17 +46,24 @@ pub(super) fn read(parameters: Result<Parsed<Parameters>, QueryRejection>) -> Re
 
 /// The page that a query asks for.
 pub async fn page(sight: &Sight, query: Query) -> Result<Page, Problem> {
-    let (change, rows) = wanted(sight, &query).await?;
+    let (change, rows, _room) = wanted(sight, &query).await?;
     let silent = sight.silent(|cluster| query.concerns_cluster(cluster)).await?;
     let paging = sight.in_turn(move || query.page(change, rows, silent));
     Ok(paging.await??)
 }
 
-/// The rows that may be an answer and that the caller may get, and the number of the last change that they have.
-pub async fn wanted(sight: &Sight, query: &Query) -> Result<(u64, Vec<(Key, Arc<Row>)>), Problem> {
+/// The rows that may be an answer and that the caller may get, the number of the last change that they have, and the room that they
+/// take: it is to be held as long as they are. Who has no room yet holds no rows.
+pub async fn wanted(
+    sight: &Sight,
+    query: &Query,
+) -> Result<(u64, Vec<(Key, Arc<Row>)>, OwnedSemaphorePermit), Problem> {
     let joined = sight.joined(query).await?;
-    let (change, mut rows) = sight.console.picture.rows();
+    let closed = |_| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the console is ending");
+    let rooms = sight.console.lists.clone();
+    let room = rooms.acquire_owned().await.map_err(closed)?;
+    let (change, mut rows) = sight.console.picture.rows_of(|key| query.concerns(key));
     let is_joined = |key: &Key| joined.as_ref().is_none_or(|joined| joined.contains(key));
     rows.retain(|(key, row)| query.may_match(row) && is_joined(key));
-    Ok((change, sight.cut(rows).await?))
+    Ok((change, sight.cut(rows).await?, room))
 }

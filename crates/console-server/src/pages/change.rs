@@ -39,7 +39,7 @@ pub async fn show(signed: &Signed, view: &View, asked: &str) -> Result<Shown, Pr
         revision: asked.to_owned(),
         ..Parameters::default()
     })?;
-    let (_, rows) = wanted(sight, &all).await?;
+    let (_, rows, _room) = wanted(sight, &all).await?;
     let (picture, revision) = (sight.console.picture.clone(), asked.to_owned());
     let mut change = sight
         .in_turn(move || found(&picture, &rows, &of_change, &revision))

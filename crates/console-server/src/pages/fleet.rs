@@ -13,7 +13,7 @@ use crate::problem::Problem;
 
 pub async fn show(signed: &Signed, view: &View, asked: &Asked, skip: usize) -> Result<Shown, Problem> {
     let query = query(APPLICATIONS, asked)?;
-    let (_, rows) = wanted(&signed.sight, &query).await?;
+    let (_, rows, _room) = wanted(&signed.sight, &query).await?;
     let cutting = signed.sight.in_turn(move || {
         let rows = query.matching(rows)?;
         let apps: Vec<_> = rows.chunk_by(|(_, a), (_, b)| same(a, b)).collect();

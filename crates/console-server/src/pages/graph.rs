@@ -13,7 +13,7 @@ use crate::problem::Problem;
 
 pub async fn show(signed: &Signed, view: &View, asked: Box<Asked>) -> Result<Shown, Problem> {
     let query = query(DELIVERY, &asked)?;
-    let (_, rows) = wanted(&signed.sight, &query).await?;
+    let (_, rows, _room) = wanted(&signed.sight, &query).await?;
     let view = view.clone();
     // It takes processor time, and a library that tenants' objects had fail would end this request alone.
     let drawing = signed.sight.in_turn(move || {

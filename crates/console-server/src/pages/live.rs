@@ -35,7 +35,7 @@ const GATHER: Duration = Duration::from_millis(50);
 const PAUSE: Duration = Duration::from_millis(250);
 /// After a page that took long to show, it rests for so many times that: one tab takes a twentieth of a core at most.
 const REST: u32 = 20;
-const MAX_REST: Duration = Duration::from_secs(10);
+const MAX_REST: Duration = Duration::from_secs(3);
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// Rights, and what is stuck by now, are looked at again after so long without a change.
 const RECHECK: Duration = Duration::from_secs(60);

@@ -66,7 +66,7 @@ pub async fn home(signed: &Signed, view: &View) -> Result<Shown, Problem> {
         status: "Failed,InProgress,Suspended".to_owned(),
         ..Parameters::default()
     })?;
-    let (_, rows) = wanted(&signed.sight, &query).await?;
+    let (_, rows, _room) = wanted(&signed.sight, &query).await?;
     let rows: Vec<_> = rows.into_iter().map(|(_, row)| row).collect();
     let mine = mine(signed, &rows).await?;
     Ok(home::show(
@@ -108,7 +108,7 @@ pub async fn wall(signed: &Signed, view: &View) -> Result<Shown, Problem> {
         kind: APPLICATIONS.kinds.to_owned(),
         ..Parameters::default()
     })?;
-    let (_, rows) = wanted(&signed.sight, &query).await?;
+    let (_, rows, _room) = wanted(&signed.sight, &query).await?;
     let rows: Vec<_> = rows.into_iter().map(|(_, row)| row).collect();
     Ok(wall::show(view, &rows, &signed.sight.console.picture.clusters()))
 }
