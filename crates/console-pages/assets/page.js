@@ -61,6 +61,17 @@ function times() {
 }
 setInterval(times, 15000);
 
+// All rows of the page are selected at once.
+const all = document.querySelector("[data-all]");
+if (all) {
+  all.hidden = false;
+  all.addEventListener("change", (event) => {
+    event.stopPropagation();
+    for (const box of document.querySelectorAll("#rows input[name=object]"))
+      if (box.checked !== event.target.checked) box.click();
+  });
+}
+
 // Selections and focus outlive a row that is sent again.
 const picked = new Set();
 let focused = null;

@@ -58,7 +58,7 @@ pub fn show(view: &View, matrix: &Matrix<'_>) -> Shown {
         .filter(|row| row.status == Status::InProgress)
         .count();
     let main = html! {
-        h1 { (texts.fleet) }
+        h1 { (texts.fleet) " " a.t0 href="/wall" { (texts.wall) } }
         form.filter action="/fleet" role="search" {
             input type="search" name="q" value=(matrix.search.typed) placeholder=(texts.search_hint) aria-label=(texts.search);
             button { (texts.search) }

@@ -57,6 +57,9 @@ pub fn show(view: &View, list: &List<'_>) -> Shown {
             div.grow {
                 (count)
                 form.rows method="post" action="/actions" {
+                    @if view.has_actions && !rows.is_empty() {
+                        label.check.all data-all hidden { input type="checkbox"; " " (texts.select_all) }
+                    }
                     (listing)
                     @if rows.is_empty() { p { (texts.no_rows) " " a href=(list.path) { (texts.clear) } } }
                     @if view.has_actions && !rows.is_empty() {

@@ -76,6 +76,7 @@ texts! {
     clear: "Clear filters", "Filter entfernen";
     silent: "Not all is shown. These clusters do not answer:", "Nicht alles ist zu sehen. Diese Cluster antworten nicht:";
     select: "Select", "Auswählen";
+    select_all: "Select all on this page", "Alle auf dieser Seite auswählen";
     selected: "Selected objects", "Ausgewählte Objekte";
     reconcile: "Reconcile", "Abgleichen";
     with_source: "with its source", "mit Quelle";
