@@ -103,7 +103,7 @@ demo: build ## Show the main job end to end; DEMO=once ends by itself with 0 or 
 
 ui-test: tools ## Test the console's pages in a real browser, over two clusters; pictures of them are put into target/ui
 	cd tests/ui && npm ci --no-audit --no-fund
-	$(XTASK) demo-ui --then node --test --test-reporter=spec tests/ui/
+	$(XTASK) demo-ui --then node --test --test-concurrency=1 --test-reporter=spec tests/ui/
 
 bench-sync: build ## Measure N pairs of OCIRepository and Kustomization (N=100), release build; PEER=folder with Flux's binaries
 	$(CARGO) build --release --locked -p source-controller -p apply-controller
@@ -138,10 +138,10 @@ bench-images: build ## Measure image-controller with N images (N=100) of TAGS=10
 bench-ledger: ## Measure the questions of pages over 100,000 deliveries, on SQLite and PostgreSQL
 	$(CARGO) test --release --locked -p ledger --test stores -- --ignored --nocapture
 
-bench-console: build ## Measure the console with N apps (N=1000) of ten objects in each of CLUSTERS=2 clusters, 200 queries a second and 200 streams
+bench-console: build ## Measure the console with N apps (N=1000) of OBJECTS=10 objects in each of CLUSTERS=2 clusters: 200 queries a second, 200 streams, pages, 500 tabs
 	$(CARGO) build --release --locked -p console
 	WINDLASS_BIN_DIR=$(TARGET)/release \
-	$(XTASK) bench-console --apps $(or $(N),1000) --clusters $(or $(CLUSTERS),2)
+	$(XTASK) bench-console --apps $(or $(N),1000) --objects $(or $(OBJECTS),10) --clusters $(or $(CLUSTERS),2)
 
 bench-idle: build ## Measure the memory of all four controllers with N apps (N=100) at rest, programs linked as images have them, and their start; PEER=folder with Flux's
 	$(XTASK) images --only-programs
