@@ -101,7 +101,10 @@ fn markdown_files(folder: &Path, found: &mut Vec<PathBuf>) {
         let entry = entry.unwrap();
         let (path, name) = (entry.path(), entry.file_name());
         if entry.file_type().unwrap().is_dir() {
-            if !["target", "cases", ".git"].iter().any(|skipped| name == *skipped) {
+            if !["target", "cases", "node_modules", ".git"]
+                .iter()
+                .any(|skipped| name == *skipped)
+            {
                 markdown_files(&path, found);
             }
         } else if path.extension().is_some_and(|extension| extension == "md") {
