@@ -28,6 +28,7 @@ const README: &[(&str, Treatment)] = &[
     ("make setup", Treatment::Skipped("make test does the same first")),
     ("make demo", OF_CI),
     ("make test", OF_CI),
+    ("make ui-test", OF_CI),
     ("make lint", OF_CI),
     ("make attack", OF_CI),
     (
