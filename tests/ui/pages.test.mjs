@@ -190,6 +190,29 @@ test("the differences are shown in place", async () => {
   await page.done();
 });
 
+test("each page is painted", async (t) => {
+  const page = await tab();
+  for (const [name, path] of Object.entries(PAGES)) {
+    await open(page, path);
+    const painted = await page.waitForFunction(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime);
+    // A figure for docs/benchmarks.md, and no limit: machines differ.
+    t.diagnostic(`${name}: first paint after ${Math.round(await painted.jsonValue())} ms`);
+  }
+  await page.done();
+});
+
+test("two applications are compared", async () => {
+  const page = await tab();
+  await open(page, "/compare");
+  await page.locator("input[name=from]").fill("eu/Kustomization/shop/web");
+  await page.locator("input[name=to]").fill("eu/Kustomization/shop/search");
+  await page.locator("form.filter button").click();
+  await page.locator("#compared").waitFor({ timeout: 20000 });
+  assert.match(await page.locator("#compared").innerText(), /ConfigMap/);
+  await isAccessible(page, "compare");
+  await page.done();
+});
+
 test("failures are grouped by their cause", async () => {
   const page = await tab();
   await open(page, "/");

@@ -99,6 +99,17 @@ for (const name of ["htmx:sse:error", "htmx:sse:close"])
 
 let waiting = false;
 const palette = document.getElementById("palette");
+let asked = 0;
+palette?.querySelector("input").addEventListener("input", (event) => {
+  const number = ++asked;
+  setTimeout(async () => {
+    // What was typed last counts.
+    if (number !== asked) return;
+    const answer = await fetch(`/find?q=${encodeURIComponent(event.target.value)}`);
+    const found = await answer.text();
+    if (answer.ok && number === asked) document.getElementById("found").innerHTML = found;
+  }, 100);
+});
 palette?.addEventListener("keydown", (event) => {
   const links = [...palette.querySelectorAll("#found a")];
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];

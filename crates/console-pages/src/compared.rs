@@ -46,6 +46,44 @@ pub fn show(view: &View, row: &Row, compared: &Compared<'_>) -> Shown {
     }
 }
 
+/// Two objects, or one in two revisions, and what differs between what they want to have applied.
+pub struct Between<'a> {
+    /// `CLUSTER/KIND/NAMESPACE/NAME`, with `@3` for a revision of a release; as it was typed.
+    pub from: &'a str,
+    /// The same.
+    pub to: &'a str,
+    /// What `from` was made of, what `to` was, and what differs; None if nothing was asked yet.
+    pub found: Option<(&'a str, &'a str, &'a [Value], &'a [String])>,
+}
+
+/// Shows it.
+pub fn between(view: &View, asked: &Between<'_>) -> Shown {
+    let texts = view.texts;
+    let main = html! {
+        h1 { (texts.compare) }
+        form.filter action="/compare" {
+            label { (texts.from) " " input name="from" value=(asked.from) placeholder=(texts.side_hint) maxlength="700"; }
+            label { (texts.to) " " input name="to" value=(asked.to) placeholder=(texts.side_hint) maxlength="700"; }
+            button { (texts.compare) }
+        }
+        @if let Some((from, to, objects, notes)) = asked.found {
+            section #compared {
+                p { (element::revision(from)) " → " (element::revision(to)) }
+                @if objects.is_empty() { p { (texts.no_differences) } }
+                @for object in objects { (changed(object)) }
+                @for note in notes { p.why { (note) } }
+            }
+        }
+    };
+    Shown {
+        title: texts.compare.to_owned(),
+        mood: Mood::Good,
+        main,
+        parts: Vec::new(),
+        frame: None,
+    }
+}
+
 fn changed(object: &Value) -> Markup {
     let of = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
     let fields = object

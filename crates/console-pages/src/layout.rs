@@ -139,10 +139,8 @@ fn keys(view: &View) -> Markup {
 fn palette(view: &View) -> Markup {
     let texts = view.texts;
     html! {
-        // What was typed last counts: by itself, htmx keeps the first request that waits.
         dialog #palette aria-label=(texts.find) {
-            input name="q" type="search" autocomplete="off" placeholder=(texts.find_hint) aria-label=(texts.find_hint)
-                hx-get="/find" hx-trigger="input changed delay:100ms" hx-sync="replace" hx-target="#found" hx-swap="innerHTML";
+            input name="q" type="search" autocomplete="off" placeholder=(texts.find_hint) aria-label=(texts.find_hint);
             div #found { (found(view, "", &[])) }
         }
     }

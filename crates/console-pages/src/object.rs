@@ -1,5 +1,7 @@
 //! One object: how it is and why, what it is made of, what it applied, what was delivered and done, and what can be done.
 
+use std::sync::Arc;
+
 use delivery_graph::object::{self, text};
 use delivery_graph::origin::MADE_OF;
 use delivery_graph::tree::{self, Node};
@@ -31,6 +33,8 @@ pub struct Object<'a> {
     pub trace: &'a Finding,
     /// What it applied; the first one is itself.
     pub tree: &'a [Node],
+    /// The same one in other clusters.
+    pub others: &'a [Arc<Row>],
     /// What its workloads run, as far as the reader may get their Pods.
     pub running: &'a [Found],
     /// Its deliveries, the newest first; None without a ledger.
@@ -80,6 +84,7 @@ pub fn show(view: &View, shown: &Object<'_>) -> Shown {
         @if shown.is_asked_as_reader && tree::has_inventory(row.kind) {
             (element::asked_for("compared", texts.differences, texts.show_differences, &format!("{}/diff", link::row(row))))
         }
+        @if shown.is_asked_as_reader { (comparisons(view, shown)) }
         (tree)
         (running)
         (history)
@@ -293,6 +298,31 @@ fn branch(shown: &Object<'_>, numbers: &[usize]) -> Markup {
                     " " span.place { (node.id.namespace) }
                     @if !matches!(node.status, "Current" | "Unknown") { span.why { " " (node.status) " " (node.message) } }
                     @if !below.is_empty() { (branch(shown, &below)) }
+                }
+            }
+        }
+    }
+}
+
+/// Releases of Helm that are offered for a comparison.
+const MAX_RELEASES: usize = 5;
+
+/// With what it can be compared: itself in other clusters, and earlier releases.
+fn comparisons(view: &View, shown: &Object<'_>) -> Markup {
+    let own = list::object_value(shown.row);
+    let releases = object::list(shown.object, "/status/history").iter();
+    let releases = releases.filter_map(|release| release.get("version")?.as_i64());
+    let releases: Vec<i64> = releases.take(MAX_RELEASES).collect();
+    html! {
+        @if !shown.others.is_empty() || releases.len() > 1 {
+            p {
+                (view.texts.compare_with)
+                @for other in shown.others {
+                    " " a href=(link::with("/compare", &[("from", &own), ("to", &list::object_value(other))])) { (other.cluster) }
+                }
+                @for pair in releases.windows(2) {
+                    @let (to, from) = (format!("{own}@{}", pair[0]), format!("{own}@{}", pair[1]));
+                    " " a href=(link::with("/compare", &[("from", &from), ("to", &to)])) { (pair[1]) " → " (pair[0]) }
                 }
             }
         }

@@ -108,6 +108,11 @@ texts! {
     objects: "Objects", "Objekte";
     conditions: "Conditions", "Zustände";
     differences: "Differences", "Unterschiede";
+    compare: "Compare", "Vergleichen";
+    compare_with: "Compare with", "Vergleichen mit";
+    from: "From", "Von";
+    to: "To", "Nach";
+    side_hint: "CLUSTER/KIND/NAMESPACE/NAME, or …@REVISION of a release", "CLUSTER/KIND/NAMESPACE/NAME, oder …@REVISION eines Releases";
     show_differences: "Compare with what is applied now", "Mit dem Ist-Stand vergleichen";
     no_differences: "There are no differences.", "Es gibt keine Unterschiede.";
     raw: "Object", "Objekt";

@@ -257,7 +257,7 @@ fn path(path: &str) -> &'static str {
         return match first {
             "live" => "live",
             "" | "apps" | "sources" | "images" | "notifications" | "fleet" | "change" | "history"
-            | "state" | "wall" | "graph" | "find" | "objects" | "me" | "design" => "page",
+            | "state" | "wall" | "compare" | "graph" | "find" | "objects" | "me" | "design" => "page",
             _ => "other",
         };
     };

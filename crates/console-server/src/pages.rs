@@ -52,6 +52,7 @@ pub fn beside(api: Router, console: Console) -> Router {
         .route("/history", get(page))
         .route("/state", get(page))
         .route("/wall", get(page))
+        .route("/compare", get(page))
         .route("/graph", get(page))
         .route("/me", get(page))
         .route("/find", get(find))
@@ -142,6 +143,7 @@ async fn show(signed: &Signed, view: &View, asked: Asked) -> Result<Shown, Probl
         Place::List(kinds, asked) => rows::list(signed, view, kinds, &asked).await,
         Place::Object(named) => object::show(signed, view, named, asked).await,
         Place::Compared(named) => object::compared(signed, view, named).await,
+        Place::Between(sides) => object::between(signed, view, &sides).await,
         Place::Events(named) => object::events(signed, view, named).await,
         Place::Fleet { asked, skip } => fleet::show(signed, view, &asked, skip).await,
         Place::Change(wanted) => change::show(signed, view, &wanted).await,

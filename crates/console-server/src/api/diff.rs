@@ -166,29 +166,29 @@ where
 #[into_params(parameter_in = Query)]
 pub struct Sides {
     /// What is compared.
-    from: String,
+    pub from: String,
     /// With what.
-    to: String,
+    pub to: String,
     /// Include each object on both sides, with values of Secrets masked.
-    full: bool,
+    pub full: bool,
 }
 
 /// What two objects want to have applied, beside each other.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Between {
     /// What `from` was made of.
-    from: String,
+    pub from: String,
     /// What `to` was made of.
-    to: String,
+    pub to: String,
     /// How many objects are only in `to` (created), only in `from` (pruned), in both and changed or unchanged.
     #[schema(value_type = Object)]
     summary: Summary,
     /// Objects that differ: object, action, and fields with path, old and new.
     #[schema(value_type = Vec<Object>)]
-    objects: Vec<Value>,
+    pub objects: Vec<Value>,
     /// Limitations of the comparison.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    notes: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 /// How what one Kustomization or HelmRelease wants to have applied differs from what another one wants: between clusters, between
@@ -218,8 +218,13 @@ pub async fn between(
     sides: Result<Query<Sides>, QueryRejection>,
 ) -> Result<Json<Between>, Problem> {
     let Query(sides) = sides.map_err(|error| wrong(error.body_text()))?;
-    let from = Side::find(&signed, "from", &sides.from).await?;
-    let to = Side::find(&signed, "to", &sides.to).await?;
+    compared(&signed, &sides).await.map(Json)
+}
+
+/// Compares two objects that the caller may get.
+pub async fn compared(signed: &Signed, sides: &Sides) -> Result<Between, Problem> {
+    let from = Side::find(signed, "from", &sides.from).await?;
+    let to = Side::find(signed, "to", &sides.to).await?;
     let comparing = one_at_a_time(&signed.sight, move || async move {
         let from = from.desired().await.map_err(|error| format!("from: {error}"))?;
         let to = to.desired().await.map_err(|error| format!("to: {error}"))?;
@@ -229,7 +234,7 @@ pub async fn between(
     let compared = comparing.await?;
     let failed = |error: String| Problem::new(StatusCode::CONFLICT, error);
     let (section, from, to) = compared.map_err(failed)?;
-    Ok(Json(Between {
+    Ok(Between {
         from,
         to,
         summary: Summary::from_sections(std::slice::from_ref(&section)),
@@ -239,7 +244,7 @@ pub async fn between(
             .map(|entry| shown(entry, sides.full))
             .collect(),
         notes: section.notes,
-    }))
+    })
 }
 
 fn wrong(message: String) -> Problem {

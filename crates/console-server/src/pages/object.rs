@@ -8,13 +8,13 @@ use super::Asked;
 use super::place::Named;
 use crate::actions::{Acted, Mode, Subject, Verb};
 use crate::api::actions::verbs_on;
-use crate::api::diff;
+use crate::api::diff::{self, Sides};
 use crate::api::object::find;
 use crate::caller::Signed;
 use crate::problem::Problem;
 use axum::extract::Path;
 use axum::http::StatusCode;
-use console_pages::compared::{self, Compared};
+use console_pages::compared::{self, Between, Compared};
 use console_pages::events::{self as shown_events, Event};
 use console_pages::object::{self as shown, Object};
 use console_pages::{Shown, View};
@@ -31,6 +31,8 @@ use manifest::ObjectId;
 
 /// Deliveries and actions that the page shows.
 const MAX_PAST: usize = 10;
+/// Clusters that are offered for a comparison.
+const MAX_OTHERS: usize = 20;
 /// Events that are read, and how long the API server may take.
 const MAX_EVENTS: u32 = 200;
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -47,6 +49,10 @@ pub async fn show(signed: &Signed, view: &View, named: Named, asked: Asked) -> R
         false => tree::grow(&inside, &object, false).await,
     };
     let running = running(signed, &key, &nodes).await?;
+    let others = match (asked, tree::has_inventory(&id.kind)) {
+        (Asked::Page, true) => others(signed, &key).await?,
+        _ => Vec::new(),
+    };
     let verbs = match asked {
         Asked::Page => {
             let subject = Subject {
@@ -86,6 +92,7 @@ pub async fn show(signed: &Signed, view: &View, named: Named, asked: Asked) -> R
             why: &why,
             trace: &trace,
             tree: &nodes,
+            others: &others,
             running: &running,
             // Only these are recorded.
             deliveries: past.as_deref().filter(|_| delivers),
@@ -111,6 +118,35 @@ pub async fn compared(signed: &Signed, view: &View, named: Named) -> Result<Show
             notes: &difference.notes,
         },
     ))
+}
+
+/// What two objects, or one in two revisions, want to have applied.
+pub async fn between(signed: &Signed, view: &View, sides: &Sides) -> Result<Shown, Problem> {
+    let found = match sides.from.is_empty() && sides.to.is_empty() {
+        true => None,
+        false => Some(diff::compared(signed, sides).await?),
+    };
+    let asked = Between {
+        from: &sides.from,
+        to: &sides.to,
+        found: found
+            .as_ref()
+            .map(|found| (&*found.from, &*found.to, &*found.objects, &*found.notes)),
+    };
+    Ok(compared::between(view, &asked))
+}
+
+/// The same object in other clusters where comparisons reach.
+async fn others(signed: &Signed, key: &Key) -> Result<Vec<Arc<Row>>, Problem> {
+    let sight = &signed.sight;
+    let is_same = |other: &Key| {
+        other.cluster != key.cluster
+            && (other.kind(), &other.namespace, &other.name) == (key.kind(), &key.namespace, &key.name)
+    };
+    let (_, mut rows) = sight.console.picture.rows_of(is_same);
+    rows.retain(|(other, _)| sight.archives(&other.cluster).is_ok() && sight.archives(&key.cluster).is_ok());
+    rows.truncate(MAX_OTHERS);
+    Ok(sight.cut(rows).await?.into_iter().map(|(_, row)| row).collect())
 }
 
 /// What the workloads of a tree run, in namespaces whose Pods the reader may get.

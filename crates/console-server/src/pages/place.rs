@@ -9,6 +9,7 @@ use url::form_urlencoded::{Serializer, parse};
 
 use super::rows::{APPLICATIONS, IMAGES, Kinds, NOTIFICATIONS, SOURCES};
 use crate::api::deliveries;
+use crate::api::diff::Sides;
 use crate::problem::Problem;
 
 /// Bytes of an address.
@@ -35,6 +36,8 @@ pub enum Place {
     Compared(Named),
     /// What Events tell of an object.
     Events(Named),
+    /// What two want to have applied.
+    Between(Sides),
     Fleet {
         asked: Box<Asked>,
         skip: usize,
@@ -99,6 +102,7 @@ impl Place {
                 Self::Events(named(cluster, kind, namespace, name))
             }
             ["history"] => Self::History(Box::new(parsed(&without_empty(query))?)),
+            ["compare"] => Self::Between(parsed(&without_empty(query))?),
             ["state"] => Self::State(taken(query, "at").0),
             ["graph"] => Self::Graph(Box::new(asked(query)?)),
             ["wall"] => Self::Wall,
