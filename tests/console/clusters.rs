@@ -1,6 +1,8 @@
 //! Several clusters: each with its own rights, and none that is away holds up the others.
 
 use anyhow::{Result, ensure};
+use futures::future::join_all;
+use k8s_openapi::api::core::v1::Secret;
 use kube::Client;
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
 use reqwest::StatusCode;
@@ -266,5 +268,53 @@ fn a_gitops_cluster_names_a_cluster_by_its_secret() {
             .patch("leaf-kubeconfig", &PatchParams::default(), &patch)
             .await?;
         scene.until(ANA, "clusters", has(json!(true))).await.map(drop)
+    });
+}
+
+#[test]
+fn a_cluster_that_does_not_answer_keeps_no_room_from_others() {
+    play("slow", async |scene| {
+        let namespace = &scene.namespace;
+        scene.kustomization(namespace, "web", "True", &[]).await?;
+        let here = scene.user("here", &[(namespace, &[KUSTOMIZATIONS])]).await?;
+        // Nobody has asked for their rights there yet.
+        let waits = scene.user("waits", &[]).await?;
+        let far = another_cluster(namespace).await?;
+        kustomization(&far.client(), namespace, "web", "True", &[]).await?;
+        let kubeconfig = std::fs::read_to_string(far.kubeconfig_path())?;
+        let shared = json!({"windlass.dev/shared-service-accounts": "true"});
+        name_cluster(&scene, "slow", shared, json!({"value": kubeconfig})).await?;
+        scene
+            .until(ANA, "clusters", |all| {
+                let mut all = all.as_array().into_iter().flatten();
+                all.any(|cluster| cluster["name"] == "slow" && cluster["complete"] == true)
+            })
+            .await?;
+        let local = format!("objects?cluster=local&namespace={namespace}");
+        scene.until(&here, &local, |page| page["total"] == 1).await?;
+
+        for process in far.processes() {
+            process.pause();
+        }
+        // More than there is room for.
+        let waiting = join_all((0..64).map(|_| scene.get(&waits, "objects?cluster=slow")));
+        let asking = async {
+            for _ in 0..20 {
+                let page = scene.get(&here, &local).await?;
+                ensure!(page["total"] == 1, "{page}");
+            }
+            anyhow::Ok(())
+        };
+        tokio::select! {
+            biased;
+            _ = waiting => anyhow::bail!("who asks about this cluster alone waited for the other one"),
+            asked = asking => asked?,
+        }
+        for process in far.processes() {
+            process.resume();
+        }
+        let secrets: Api<Secret> = Api::namespaced(scene.client.clone(), CLUSTERS);
+        secrets.delete("cluster-slow", &DeleteParams::default()).await?;
+        Ok(())
     });
 }

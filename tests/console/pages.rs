@@ -83,6 +83,7 @@ fn a_page_shows_what_its_reader_may_get() {
         for (path, code) in [
             ("/state?at=never", StatusCode::BAD_REQUEST),
             ("/compare?from=nonsense", StatusCode::BAD_REQUEST),
+            ("/change?q=4f3a", StatusCode::BAD_REQUEST),
             ("/find?q=kind:nonsense", StatusCode::BAD_REQUEST),
             ("/apps?filter=row.", StatusCode::BAD_REQUEST),
             ("/apps?after=x", StatusCode::BAD_REQUEST),

@@ -42,6 +42,9 @@ pub struct Sight {
 /// A namespace of a cluster.
 pub type Place = (Arc<str>, Box<str>);
 
+/// A kind in a namespace of a cluster.
+pub type KindOfPlace = (Arc<str>, &'static str, Arc<str>);
+
 /// What a cluster says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
@@ -56,6 +59,27 @@ impl Sight {
     /// for each of its namespaces if need be.
     pub async fn cut(&self, rows: Vec<(Key, Arc<Row>)>) -> Result<Vec<(Key, Arc<Row>)>, Problem> {
         let (groups, of_row) = grouped(&rows);
+        let answers = self.answers(&groups).await?;
+        let cut = rows.into_iter().zip(of_row);
+        let rows = cut.filter(|(_, group)| answers[*group] == Answer::Yes);
+        Ok(rows.map(|(row, _)| row).collect())
+    }
+
+    /// Asks what [`cut`](Self::cut) will ask about rows in these places, so that it need not wait for a cluster.
+    pub async fn ask_ahead(&self, places: &BTreeSet<KindOfPlace>) -> Result<(), Problem> {
+        let groups: Vec<Group<'_>> = places
+            .iter()
+            .map(|(cluster, kind, namespace)| Group {
+                cluster,
+                kind,
+                namespace,
+            })
+            .collect();
+        self.answers(&groups).await.map(drop)
+    }
+
+    /// What the clusters answer about groups of rows, in their order.
+    async fn answers(&self, groups: &[Group<'_>]) -> Result<Vec<Answer>, Problem> {
         let kinds: BTreeSet<(&str, &'static str)> = groups.iter().map(Group::kind_of_cluster).collect();
         let whole = try_join_all(kinds.into_iter().map(async |(cluster, kind)| {
             let answer = self.may_get_all(cluster, kind, "").await?;
@@ -71,10 +95,7 @@ impl Sight {
                     Some(answer) => Ok(answer),
                 },
             ));
-        let answers: Vec<Answer> = answers.await?;
-        let cut = rows.into_iter().zip(of_row);
-        let rows = cut.filter(|(_, group)| answers[*group] == Answer::Yes);
-        Ok(rows.map(|(row, _)| row).collect())
+        answers.await
     }
 
     /// Those of the clusters that are wanted which are away, or do not say what the caller may get. It depends on one question,

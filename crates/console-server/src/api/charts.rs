@@ -29,11 +29,11 @@ pub async fn list(
     parameters: Result<Parsed<Parameters>, QueryRejection>,
 ) -> Result<Json<Charts>, Problem> {
     let query = read(parameters)?;
-    let (_, rows, _room) = wanted(&signed.sight, &query).await?;
     let silent = signed
         .sight
         .silent(|cluster| query.concerns_cluster(cluster))
         .await?;
+    let (_, rows, _room) = wanted(&signed.sight, &query).await?;
     let counting = signed
         .sight
         .in_turn(move || query.matching(rows).map(|rows| charts(&rows, silent)));

@@ -1,5 +1,6 @@
 //! `/api/v1/objects`: lists.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::Json;
@@ -13,7 +14,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::shape::Form;
 use crate::caller::Signed;
 use crate::problem::Problem;
-use crate::sight::Sight;
+use crate::sight::{KindOfPlace, Sight};
 
 /// The objects of Flux and Windlass that you may get, in pages.
 ///
@@ -46,24 +47,35 @@ pub(super) fn read(parameters: Result<Parsed<Parameters>, QueryRejection>) -> Re
 
 /// The page that a query asks for.
 pub async fn page(sight: &Sight, query: Query) -> Result<Page, Problem> {
-    let (change, rows, _room) = wanted(sight, &query).await?;
     let silent = sight.silent(|cluster| query.concerns_cluster(cluster)).await?;
+    let (change, rows, _room) = wanted(sight, &query).await?;
     let paging = sight.in_turn(move || query.page(change, rows, silent));
     Ok(paging.await??)
 }
 
 /// The rows that may be an answer and that the caller may get, the number of the last change that they have, and the room that they
-/// take: it is to be held as long as they are. Who has no room yet holds no rows.
+/// take: hold it as long as they are kept, and wait for no cluster meanwhile. A request without room holds no rows.
 pub async fn wanted(
     sight: &Sight,
     query: &Query,
 ) -> Result<(u64, Vec<(Key, Arc<Row>)>, OwnedSemaphorePermit), Problem> {
     let joined = sight.joined(query).await?;
+    let matching = || {
+        let (change, mut rows) = sight.console.picture.rows_of(|key| query.concerns(key));
+        let is_joined = |key: &Key| joined.as_ref().is_none_or(|joined| joined.contains(key));
+        rows.retain(|(key, row)| query.may_match(row) && is_joined(key));
+        (change, rows)
+    };
+    // Rights first: otherwise a cluster that answers slowly would keep the room from those who do not ask about it.
+    let places: BTreeSet<KindOfPlace> = matching()
+        .1
+        .into_iter()
+        .map(|(key, row)| (key.cluster, row.kind, key.namespace))
+        .collect();
+    sight.ask_ahead(&places).await?;
     let closed = |_| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the console is ending");
     let rooms = sight.console.lists.clone();
     let room = rooms.acquire_owned().await.map_err(closed)?;
-    let (change, mut rows) = sight.console.picture.rows_of(|key| query.concerns(key));
-    let is_joined = |key: &Key| joined.as_ref().is_none_or(|joined| joined.contains(key));
-    rows.retain(|(key, row)| query.may_match(row) && is_joined(key));
+    let (change, rows) = matching();
     Ok((change, sight.cut(rows).await?, room))
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
+use axum::http::StatusCode;
 use console_pages::change::{self, Change, Place};
 use console_pages::{Shown, View};
 use delivery_graph::kind;
@@ -39,11 +40,16 @@ pub async fn show(signed: &Signed, view: &View, asked: &str) -> Result<Shown, Pr
         revision: asked.to_owned(),
         ..Parameters::default()
     })?;
-    let (_, rows, _room) = wanted(sight, &all).await?;
+    if Delivery::from_revision(asked).is_none() {
+        let message = "it is too short to name a commit: give 7 of its characters at least";
+        return Err(Problem::new(StatusCode::BAD_REQUEST, message));
+    }
+    let (_, rows, room) = wanted(sight, &all).await?;
     let (picture, revision) = (sight.console.picture.clone(), asked.to_owned());
     let mut change = sight
         .in_turn(move || found(&picture, &rows, &of_change, &revision))
         .await?;
+    drop(room);
     let mut past = Vec::new();
     if let Some(ledger) = &sight.console.ledger {
         let (wanted, filter) = Wanted::change(asked, MAX_PAST);

@@ -8,12 +8,14 @@ use console_pages::search::Search;
 use console_pages::{Shown, Texts, View, home, list, wall};
 use fleet::query::{Parameters, Query};
 use fleet::row::Row;
+use futures::future::try_join_all;
 
 use super::place::Asked;
 use crate::actions::{Acted, Mode, Subject, Verb};
 use crate::api::objects::{page, wanted};
 use crate::caller::Signed;
 use crate::problem::Problem;
+use crate::sight::Place;
 
 /// Objects that a few letters find.
 const MAX_NAMED: usize = 10;
@@ -66,8 +68,10 @@ pub async fn home(signed: &Signed, view: &View) -> Result<Shown, Problem> {
         status: "Failed,InProgress,Suspended".to_owned(),
         ..Parameters::default()
     })?;
-    let (_, rows, _room) = wanted(&signed.sight, &query).await?;
+    let (_, rows, room) = wanted(&signed.sight, &query).await?;
     let rows: Vec<_> = rows.into_iter().map(|(_, row)| row).collect();
+    // What is left waits for clusters.
+    drop(room);
     let mine = mine(signed, &rows).await?;
     Ok(home::show(
         view,
@@ -80,26 +84,25 @@ pub async fn home(signed: &Signed, view: &View) -> Result<Shown, Problem> {
 /// The places of these rows where the reader may act.
 async fn mine(signed: &Signed, rows: &[Arc<Row>]) -> Result<home::Places, Problem> {
     let sight = &signed.sight;
-    let mut mine = home::Places::new();
     let Some(kind) = Acted::named("Kustomization").filter(|_| sight.console.actions != Mode::None) else {
-        return Ok(mine);
+        return Ok(home::Places::new());
     };
-    let places: BTreeSet<_> = rows
+    let places: BTreeSet<Place> = rows
         .iter()
         .map(|row| (row.cluster.clone(), row.namespace.clone()))
         .collect();
-    for (cluster, namespace) in places.into_iter().take(MAX_PLACES) {
+    // All at once: a cluster that answers slowly is waited for once.
+    let asking = places.into_iter().take(MAX_PLACES).map(async |place| {
         let subject = Subject {
-            cluster: cluster.clone(),
+            cluster: place.0.clone(),
             kind,
-            namespace: namespace.to_string(),
+            namespace: place.1.to_string(),
             name: String::new(),
         };
-        if sight.has_verb(&subject, Verb::Reconcile).await? {
-            mine.insert((cluster, namespace));
-        }
-    }
-    Ok(mine)
+        let may = sight.has_verb(&subject, Verb::Reconcile).await?;
+        Ok::<_, Problem>(may.then_some(place))
+    });
+    Ok(try_join_all(asking).await?.into_iter().flatten().collect())
 }
 
 /// How each cluster is.
