@@ -69,10 +69,10 @@ task("what do its Events tell?", async (page, click) => {
   await page.locator("#events", { hasText: "ReconciliationSucceeded" }).waitFor({ timeout: 20000 });
 });
 
-// There are no Pods here; tests/console/pages.rs looks at their images.
-task("which images do its Pods run?", async (page, click) => {
-  await goTo(page, click, "accounts");
-  assert.equal(await page.locator("#running").count(), 1);
+task("why does its source fail?", async (page, click) => {
+  await click("a.name", { hasText: "experiments" });
+  assert.match(await text(page, "h1"), /GitRepository/);
+  assert.match(await text(page, "#cause"), /no-such-branch/);
 });
 
 task("what did it have yesterday?", async (page, click) => {

@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{View, link};
 
-/// The id of an element for something with this name: names have characters that ids and selectors have not.
+/// The id of an element for this name: a hash, because names may have characters that selectors do not allow.
 pub fn id(prefix: &str, name: &str) -> String {
     let digest = Sha256::digest(name.as_bytes());
     let hex: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
@@ -54,7 +54,7 @@ pub fn ago(view: &View, time: Timestamp) -> Markup {
     html! { time.ago datetime=(time) title=(full) { (duration(view.loaded.duration_since(time).as_secs())) } }
 }
 
-/// Seconds in one unit, or two of the smaller ones: `45 s`, `3 min`, `5 h`, `12 d`.
+/// Seconds in the largest unit that fits: `45 s`, `3 min`, `5 h`, `12 d`.
 pub fn duration(seconds: i64) -> String {
     match seconds.max(0) {
         seconds @ ..60 => format!("{seconds} s"),

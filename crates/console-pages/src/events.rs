@@ -1,4 +1,4 @@
-//! What Kubernetes' Events tell of an object.
+//! Kubernetes Events about an object.
 
 use fleet::row::Row;
 use jiff::Timestamp;

@@ -13,7 +13,7 @@ use rust_sugiyama::from_vertices_and_edges;
 use crate::search::Search;
 use crate::{Shown, View, element, link, list};
 
-/// Objects of a picture; of more nobody sees anything.
+/// Objects of a picture; a larger one cannot be read.
 pub const MAX_OBJECTS: usize = 200;
 
 /// A node's size and the space around it, in the picture's units; edges go to the right.
@@ -25,7 +25,7 @@ const ROW_GAP: f64 = 12.0;
 const MAX_NAME: usize = 20;
 const MAX_PLACE: usize = 27;
 
-/// Shows it. Of more rows than [`MAX_OBJECTS`] none is shown, but what to do.
+/// Shows it. For more rows than [`MAX_OBJECTS`], it asks for a filter instead.
 pub fn show(view: &View, search: &Search, rows: &[Arc<Row>]) -> Shown {
     let texts = view.texts;
     let content = html! {
@@ -77,15 +77,7 @@ fn picture(view: &View, rows: &[Arc<Row>]) -> Markup {
 fn edges(rows: &[Arc<Row>]) -> Vec<(u32, u32)> {
     let numbers: HashMap<(&str, String), u32> = (0..)
         .zip(rows)
-        .map(|(number, row)| {
-            (
-                (
-                    &*row.cluster,
-                    format!("{}/{}/{}", row.kind, row.namespace, row.name),
-                ),
-                number,
-            )
-        })
+        .map(|(number, row)| ((&*row.cluster, row.id()), number))
         .collect();
     let mut edges = Vec::new();
     for (number, row) in (0..).zip(rows) {

@@ -96,15 +96,7 @@ const MAX_STEPS: usize = 5;
 fn by_cause<'a>(rows: &[&'a Arc<Row>], mine: &Places) -> Vec<Group<'a>> {
     let known: HashMap<(&str, String), &'a Row> = rows
         .iter()
-        .map(|row| {
-            (
-                (
-                    &*row.cluster,
-                    format!("{}/{}/{}", row.kind, row.namespace, row.name),
-                ),
-                &***row,
-            )
-        })
+        .map(|row| ((&*row.cluster, row.id()), &***row))
         .collect();
     let above = |row: &Row| {
         let source = known.get(&(&*row.cluster, row.source.to_string()));

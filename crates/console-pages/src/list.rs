@@ -88,7 +88,7 @@ pub fn show(view: &View, list: &List<'_>) -> Shown {
     }
 }
 
-/// What the icon tells of so many.
+/// The mood of a page with these numbers of objects.
 pub(crate) fn mood(failed: usize, busy: usize) -> Mood {
     match (failed, busy) {
         (0, 0) => Mood::Good,
@@ -126,7 +126,7 @@ fn item(view: &View, row: &Arc<Row>) -> (String, Markup) {
 
 /// A row's object in a form.
 pub fn object_value(row: &Row) -> String {
-    format!("{}/{}/{}/{}", row.cluster, row.kind, row.namespace, row.name)
+    format!("{}/{}", row.cluster, row.id())
 }
 
 /// Buttons for verbs, with a field for the reason.

@@ -439,12 +439,7 @@ pub fn of_repository(rows: &[(Key, Arc<Row>)], wanted: &str) -> HashSet<Key> {
         let before = address.strip_suffix(&wanted);
         before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
     };
-    let id = |row: &Row| {
-        (
-            row.cluster.clone(),
-            format!("{}/{}/{}", row.kind, row.namespace, row.name),
-        )
-    };
+    let id = |row: &Row| (row.cluster.clone(), row.id());
     let mut found: HashSet<Key> = HashSet::new();
     let mut ids: HashSet<(Arc<str>, String)> = HashSet::new();
     // A release is made of a chart, which is made of a repository; an artifact of several sources is made of the first.

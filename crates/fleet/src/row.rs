@@ -196,6 +196,11 @@ impl fmt::Debug for Kept {
 }
 
 impl Row {
+    /// `Kind/namespace/name`, as `source` and `owner` of others name it.
+    pub fn id(&self) -> String {
+        format!("{}/{}/{}", self.kind, self.namespace, self.name)
+    }
+
     /// Columns of a table.
     pub const COLUMNS: &[&str] = &[
         "cluster",

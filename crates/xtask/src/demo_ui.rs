@@ -193,7 +193,7 @@ async fn settle(address: &str) -> Result<()> {
             if SETTLED.iter().all(has) {
                 return anyhow::Ok(());
             }
-            tokio::time::sleep(Duration::from_millis(200)).await; // a list does not tell of changes
+            tokio::time::sleep(Duration::from_millis(200)).await; // the list is asked again: it does not report changes
         }
     };
     let waited = tokio::time::timeout(PATIENCE, waiting).await;

@@ -66,6 +66,21 @@ pub struct Named {
     pub name: String,
 }
 
+impl Named {
+    /// Reads `CLUSTER/KIND/NAMESPACE/NAME`; the name of a cluster may have slashes.
+    pub fn read(text: &str) -> Option<Self> {
+        let mut parts = text.rsplitn(4, '/').map(str::to_owned);
+        let (name, namespace, kind) = (parts.next()?, parts.next()?, parts.next()?);
+        let cluster = parts.next()?;
+        Some(Self {
+            cluster,
+            kind,
+            namespace,
+            name,
+        })
+    }
+}
+
 /// How it went with an object.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Outcome {

@@ -23,6 +23,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use utoipa::{IntoParams, ToSchema};
 
+use super::actions::Named;
 use super::object::find;
 use crate::caller::Signed;
 use crate::problem::Problem;
@@ -269,10 +270,8 @@ impl Side {
                 }
                 None => (text, None),
             };
-            // Names of clusters may have slashes.
-            let mut parts = object.rsplitn(4, '/').map(str::to_owned);
-            let (name, namespace, kind) = (parts.next()?, parts.next()?, parts.next()?);
-            Some(((parts.next()?, kind, namespace, name), revision))
+            let named = Named::read(object)?;
+            Some(((named.cluster, named.kind, named.namespace, named.name), revision))
         };
         let unclear = || {
             wrong(format!(

@@ -72,7 +72,7 @@ fn read(body: &[u8]) -> Result<(Wanted, String), Problem> {
     let mut fields = json!({"objects": []});
     for (name, value) in parse(body) {
         match &*name {
-            "object" => objects.push(named(&value).ok_or_else(|| wrong("object: it names none"))?),
+            "object" => objects.push(Named::read(&value).ok_or_else(|| wrong("object: it names none"))?),
             "back" => back = value.into_owned(),
             "verb" | "reason" => fields[&*name] = Value::String(value.into_owned()),
             "withSource" | "force" | "reset" => fields[&*name] = Value::Bool(value == "true"),
@@ -93,20 +93,7 @@ fn read(body: &[u8]) -> Result<(Wanted, String), Problem> {
     Ok((wanted, local(back)))
 }
 
-/// Reads `cluster/kind/namespace/name`; a cluster's name may have slashes.
-fn named(text: &str) -> Option<Named> {
-    let mut parts = text.rsplitn(4, '/').map(str::to_owned);
-    let (name, namespace, kind) = (parts.next()?, parts.next()?, parts.next()?);
-    let cluster = parts.next()?;
-    Some(Named {
-        cluster,
-        kind,
-        namespace,
-        name,
-    })
-}
-
-/// A place of ours: nobody is sent elsewhere.
+/// The address if it is a page of the console, else the home page: a form redirects to no other site.
 fn local(place: String) -> String {
     let is_plain = place.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
     match place.starts_with('/') && !place.starts_with("//") && is_plain {

@@ -34,7 +34,7 @@ pub enum Place {
     Object(Named),
     /// An object, compared with what is there.
     Compared(Named),
-    /// What Events tell of an object.
+    /// The Events about an object.
     Events(Named),
     /// What two want to have applied.
     Between(Sides),
