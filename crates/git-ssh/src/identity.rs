@@ -6,6 +6,7 @@
 
 mod error;
 mod legacy;
+mod short;
 
 use std::sync::Arc;
 
@@ -164,7 +165,8 @@ impl<'a> Block<'a> {
 }
 
 fn openssh(bytes: &[u8], passphrase: Option<&str>) -> Result<PrivateKey, ParseError> {
-    let key = PrivateKey::from_bytes(bytes).map_err(|error| match error {
+    let read = PrivateKey::from_bytes(bytes).or_else(|error| short::plain(bytes).ok_or(error));
+    let key = read.map_err(|error| match error {
         ssh_key::Error::AlgorithmUnknown | ssh_key::Error::AlgorithmUnsupported { .. } => {
             ParseError::Unsupported("its type is not known")
         }
@@ -177,7 +179,14 @@ fn openssh(bytes: &[u8], passphrase: Option<&str>) -> Result<PrivateKey, ParseEr
     if !matches!(key.kdf(), Kdf::Bcrypt { rounds, .. } if *rounds <= MAX_BCRYPT_ROUNDS) {
         return Err(ParseError::TooExpensive);
     }
-    key.decrypt(passphrase).map_err(|_| ParseError::WrongPassphrase)
+    match key.decrypt(passphrase) {
+        Ok(key) => Ok(key),
+        // What a wrong passphrase decrypts has another error.
+        Err(ssh_key::Error::Encoding(_)) => {
+            short::encrypted(&key, passphrase).ok_or(ParseError::WrongPassphrase)
+        }
+        Err(_) => Err(ParseError::WrongPassphrase),
+    }
 }
 
 fn encrypted_pkcs8(block: &Block<'_>, passphrase: Option<&str>) -> Result<PrivateKey, ParseError> {

@@ -6,7 +6,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use russh::keys::ssh_key::{HashAlg, LineEnding, PrivateKey, PublicKey, SshSig};
+use russh::keys;
+use russh::keys::ssh_key::{self, HashAlg, LineEnding, PrivateKey, PublicKey, SshSig, encoding};
 
 const MESSAGE: &[u8] = b"what was signed";
 const NAMESPACE: &str = "test";
@@ -46,18 +47,29 @@ struct Key {
 
 impl Key {
     fn new(kind: &[&str]) -> Self {
+        loop {
+            // It refuses one key in 256 on the curve P-256; `identity::short` reads those.
+            match Self::read(kind) {
+                Err(keys::Error::SshKey(ssh_key::Error::Encoding(encoding::Error::Length)))
+                    if kind.ends_with(&["256"]) => {}
+                read => return read.expect("it works"),
+            }
+        }
+    }
+
+    fn read(kind: &[&str]) -> Result<Self, keys::Error> {
         let folder = tempfile::tempdir().expect("it works");
         let arguments = [&["-q", "-N", "", "-f", "key"], kind].concat();
         assert!(ssh_keygen(folder.path(), &arguments, b""), "{kind:?}");
         let text = |name: &str| fs::read_to_string(folder.path().join(name)).expect("it works");
-        let private = russh::keys::decode_secret_key(&text("key"), None).expect("it works");
+        let private = keys::decode_secret_key(&text("key"), None)?;
         let public = PublicKey::from_openssh(&text("key.pub")).expect("it works");
         assert_eq!(private.public_key().key_data(), public.key_data(), "{kind:?}");
-        Self {
+        Ok(Self {
             folder,
             private,
             public,
-        }
+        })
     }
 
     /// Returns whether the real program takes it.
@@ -112,7 +124,7 @@ fn what_is_signed_there_is_verified_here_and_nothing_else() {
             let mut changed = bytes.clone();
             changed[place] ^= 1 << (place % 8);
             let algorithm = signature.signature().algorithm();
-            let Ok(changed) = russh::keys::ssh_key::Signature::new(algorithm, changed) else {
+            let Ok(changed) = ssh_key::Signature::new(algorithm, changed) else {
                 continue;
             };
             let parts = (

@@ -27,6 +27,18 @@ fn run(directory: &Path, command: &[&str]) {
     );
 }
 
+/// A key that ssh-keygen made, of whose number it wrote 31 bytes only.
+const SHORT: &str = "\
+-----BEGIN OPENSSH PRIVATE KEY-----
+b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAaAAAABNlY2RzYS
+1zaGEyLW5pc3RwMjU2AAAACG5pc3RwMjU2AAAAQQSsGvPMXKRxRT7xNzG65BRG2lHWX2bN
+6Cf6YTY+K8MtaJfCFHX+SRsMC89AiUjIvJri+15vRB8OYJeXI6mfk90BAAAAmEL/1zJC/9
+cyAAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBBKwa88xcpHFFPvE3
+MbrkFEbaUdZfZs3oJ/phNj4rwy1ol8IUdf5JGwwLz0CJSMi8muL7Xm9EHw5gl5cjqZ+T3Q
+EAAAAfU5ovh+1gIjS69tD7N1dt7pU2+MXv1vbIRo8pgkeEPwAAAAAB
+-----END OPENSSH PRIVATE KEY-----
+";
+
 fn key_type(text: &str, passphrase: Option<&str>) -> Result<String, ParseError> {
     Identity::parse(text.as_bytes(), passphrase).map(|identity| identity.key_type())
 }
@@ -230,13 +242,55 @@ fn signatures_of_all_types_are_verified_by_ssh_keygen() {
         let mut generate = vec!["ssh-keygen", "-q", "-N", "", "-C", "x", "-f", "key"];
         generate.extend(arguments);
         run(folder.path(), &generate);
-        let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
-        let identity = Identity::parse(read("key").as_bytes(), None).unwrap();
-        let signature = identity.sign("git", b"payload\n").unwrap();
-        std::fs::write(folder.path().join("signature"), signature).unwrap();
-        std::fs::write(folder.path().join("payload"), "payload\n").unwrap();
-        std::fs::write(folder.path().join("allowed"), format!("bot {}", read("key.pub"))).unwrap();
-        let verify = "ssh-keygen -Y verify -f allowed -I bot -n git -s signature < payload";
-        run(folder.path(), &["sh", "-c", verify]);
+        signs(folder.path(), None);
+    }
+}
+
+/// Checks that a signature by the key of a folder is one of its public key for the real program.
+fn signs(folder: &Path, passphrase: Option<&str>) {
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    let identity = Identity::parse(read("key").as_bytes(), passphrase).unwrap();
+    let signature = identity.sign("git", b"payload\n").unwrap();
+    std::fs::write(folder.join("signature"), signature).unwrap();
+    std::fs::write(folder.join("payload"), "payload\n").unwrap();
+    std::fs::write(folder.join("allowed"), format!("bot {}", read("key.pub"))).unwrap();
+    let verify = "ssh-keygen -Y verify -f allowed -I bot -n git -s signature < payload";
+    run(folder, &["sh", "-c", verify]);
+}
+
+#[test]
+fn a_key_whose_number_begins_with_zeros_signs() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("key");
+    std::fs::write(&file, SHORT).unwrap();
+    run(folder.path(), &["chmod", "600", "key"]);
+    run(folder.path(), &["sh", "-c", "ssh-keygen -y -f key > key.pub"]);
+    signs(folder.path(), None);
+    // Of all ciphers that ssh-keygen has had as its default.
+    for cipher in ["aes256-ctr", "aes256-cbc", "aes128-ctr"] {
+        std::fs::write(&file, SHORT).unwrap();
+        let lock = [
+            "ssh-keygen",
+            "-q",
+            "-p",
+            "-a",
+            "4",
+            "-N",
+            "right",
+            "-Z",
+            cipher,
+            "-f",
+            "key",
+        ];
+        run(folder.path(), &lock);
+        signs(folder.path(), Some("right"));
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert_eq!(key_type(&text, None), Err(ParseError::NeedsPassphrase));
+        assert_eq!(key_type(&text, Some("wrong")), Err(ParseError::WrongPassphrase));
+    }
+    // A file that was cut off stays broken.
+    let block = Block::find(SHORT).unwrap().bytes().unwrap();
+    for end in 0..block.len() - 4 {
+        assert!(openssh(&block[..end], None).is_err(), "{end}");
     }
 }
