@@ -1,10 +1,15 @@
 //! Group `delivery.windlass.dev`: kinds that Flux does not have.
 
 mod change_policy;
+mod pipeline;
 
 pub use change_policy::{
     ChangeKind, ChangePolicy, ChangePolicySpec, Day, ForgeProvider, ForgeSpec, Grouping, MergeMethod,
     MergeSpec, PullRequestSpec, Window,
+};
+pub use pipeline::{
+    AppKind, AppReference, Approvals, Author, Carried, Environment, EnvironmentStatus, OnFailure, Pipeline,
+    PipelineSpec, PipelineStatus, Release, Rollout, Target, TargetChange, TargetStatus,
 };
 
 /// This group.

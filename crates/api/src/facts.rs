@@ -3,6 +3,7 @@
 
 use kube::Resource;
 
+use crate::delivery::Pipeline;
 use crate::helm::HelmRelease;
 use crate::image::{ImagePolicy, ImageRepository, ImageUpdateAutomation};
 use crate::kustomize::Kustomization;
@@ -105,6 +106,12 @@ impl HasFacts for ExternalArtifact {
 impl HasFacts for ImageRepository {
     fn facts(&self) -> Facts {
         Facts::from_object(self).with("image", Some(&self.spec.image))
+    }
+}
+
+impl HasFacts for Pipeline {
+    fn facts(&self) -> Facts {
+        Facts::from_object(self)
     }
 }
 

@@ -1,0 +1,361 @@
+//! `Pipeline`: how releases go from one environment to the next.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Window;
+use crate::meta::{Condition, Duration, LocalObjectReference, has_conditions, is_false, status_object};
+
+/// Which applications are promoted, through which environments.
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "delivery.windlass.dev",
+    version = "v1alpha1",
+    kind = "Pipeline",
+    plural = "pipelines",
+    namespaced,
+    status = "PipelineStatus",
+    category = "all",
+    category = "windlass",
+    doc = "A pipeline that promotes what one environment runs to the next, by changes in Git.",
+    printcolumn = r#"{"name":"Ready","type":"string","jsonPath":".status.conditions[?(@.type==\"Ready\")].status"}"#,
+    printcolumn = r#"{"name":"Status","type":"string","jsonPath":".status.conditions[?(@.type==\"Ready\")].message"}"#,
+    printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#,
+    derive = "Default",
+    derive = "PartialEq",
+    attr = "cfg_attr(all(), serde(default))"
+)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = [
+    {
+        "rule": "self.environments.all(e, !has(e.needs) || e.needs.all(n, n != e.name && self.environments.exists(o, o.name == n)))",
+        "message": "needs of an environment must name other environments of the pipeline",
+    },
+]))]
+pub struct PipelineSpec {
+    /// The applications that are promoted together. Each has the same kind and name in every target.
+    #[schemars(length(min = 1, max = 20))]
+    pub apps: Vec<AppReference>,
+
+    /// The environments, from the first to the last.
+    #[schemars(length(min = 1, max = 50))]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    pub environments: Vec<Environment>,
+
+    /// What of the applications moves. Everything by default.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 10))]
+    pub carry: Vec<Carried>,
+
+    /// GitRepository in the namespace of the pipeline whose Secret may push. By default changes are pushed with the
+    /// GitRepository that delivers a target, if that is in the same namespace or allows it by the annotation
+    /// `windlass.dev/access-from`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository_ref: Option<LocalObjectReference>,
+
+    /// Author of the commits. Defaults to pipeline-controller.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub author: Option<Author>,
+
+    /// ServiceAccount in the namespace of the pipeline that must be allowed to `get` targets in other namespaces. Defaults
+    /// to `default`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub service_account_name: Option<String>,
+
+    /// Nothing is promoted while it is set.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub suspend: bool,
+}
+
+/// An application, by kind and name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AppReference {
+    /// Kind of the application.
+    pub kind: AppKind,
+
+    /// Its name.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+}
+
+/// Kind of an application.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+pub enum AppKind {
+    /// A HelmRelease of helm.toolkit.fluxcd.io.
+    #[default]
+    HelmRelease,
+    /// A Kustomization of kustomize.toolkit.fluxcd.io.
+    Kustomization,
+}
+
+impl AppKind {
+    /// Its name, as in manifests.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::HelmRelease => "HelmRelease",
+            Self::Kustomization => "Kustomization",
+        }
+    }
+}
+
+/// What of an application moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Carried {
+    /// The version of a HelmRelease's chart (`spec.chart.spec.version`).
+    ChartVersion,
+    /// Tags and digests of images: in the values of a HelmRelease, in `spec.images` of a Kustomization.
+    Images,
+}
+
+/// An environment: where its applications are, and what has to be true before a release enters it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Environment {
+    /// Its name.
+    #[schemars(
+        length(min = 1, max = 63),
+        regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")
+    )]
+    pub name: String,
+
+    /// Where the applications are.
+    #[schemars(length(min = 1, max = 50))]
+    pub targets: Vec<Target>,
+
+    /// Environments in which a release must be healthy before it enters this one. Defaults to the one before in the list. An
+    /// empty list makes this a first environment: people or automations change it, and releases begin there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 49))]
+    pub needs: Option<Vec<String>>,
+
+    /// How long a release must be healthy here before it goes on, such as `30m`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
+    pub soak: Option<Duration>,
+
+    /// Times of the week at which releases enter. Without windows it is always time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 20))]
+    pub windows: Vec<Window>,
+
+    /// People who must agree to each release before it enters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approvals: Option<Approvals>,
+
+    /// How a release goes over several targets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rollout: Option<Rollout>,
+}
+
+/// A place of the applications.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Target {
+    /// Namespace of the applications. Defaults to that of the pipeline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63))]
+    pub namespace: Option<String>,
+}
+
+/// Agreement of people.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Approvals {
+    /// How many different people must agree.
+    #[schemars(range(min = 1, max = 10))]
+    pub required: u32,
+}
+
+/// How a release goes over several targets.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Rollout {
+    /// How many targets may be on their way at once. All by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 50))]
+    pub max_concurrent: Option<u32>,
+
+    /// Whether targets that have not begun still begin when one has failed or cannot be read. Defaults to Continue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "Continue"))]
+    pub on_failure: Option<OnFailure>,
+
+    /// How long a target may take until it is healthy; then it counts as failed. Defaults to 30m.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
+    pub timeout: Option<Duration>,
+}
+
+/// What a failed target means for the others of its environment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum OnFailure {
+    /// They go on.
+    #[default]
+    Continue,
+    /// They do not begin.
+    Stop,
+}
+
+/// Author of commits.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Author {
+    /// Name. Defaults to that of the address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 200))]
+    pub name: Option<String>,
+
+    /// E-mail address.
+    #[schemars(length(min = 1, max = 320))]
+    pub email: String,
+}
+
+/// What is known of a pipeline. It is all the memory that its controller has.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PipelineStatus {
+    /// The last generation that was reconciled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+
+    /// The last value of the annotation `reconcile.fluxcd.io/requestedAt` that was handled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_handled_reconcile_at: Option<String>,
+
+    /// Conditions of the pipeline.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
+
+    /// Releases, the newest last: the last ten, and those that an environment has or is about to have.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub releases: Vec<Release>,
+
+    /// The environments, as in the spec.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub environments: Vec<EnvironmentStatus>,
+}
+
+/// What moves through a pipeline.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Release {
+    /// Its number in this pipeline; newer ones are greater.
+    pub number: u64,
+
+    /// Digest of its values.
+    pub digest: String,
+
+    /// What it carries: chart versions and images, by the application and the field.
+    pub values: BTreeMap<String, String>,
+
+    /// When all targets of a first environment had it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<Time>,
+
+    /// First environment that went back from it to an older one. It is not promoted further.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rolled_back: Option<String>,
+}
+
+/// An environment, as it was seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EnvironmentStatus {
+    /// Its name.
+    pub name: String,
+
+    /// Number of the release that all its targets have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release: Option<u64>,
+
+    /// Since when all targets have that release and are healthy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub healthy_since: Option<Time>,
+
+    /// Releases that were healthy here for the soak time, and have not failed since.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passed: Vec<u64>,
+
+    /// The release that goes over its targets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entering: Option<u64>,
+
+    /// What the next release waits for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits: Vec<String>,
+
+    /// Its targets, as in the spec.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<TargetStatus>,
+}
+
+/// A target, as it was seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TargetStatus {
+    /// Its name: the namespace of its applications.
+    pub name: String,
+
+    /// Number of the release that it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release: Option<u64>,
+
+    /// The newest release that it ever had or was given. Only newer ones follow: what people take back stays taken back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub newest: Option<u64>,
+
+    /// Whether its applications are healthy.
+    #[serde(default)]
+    pub ready: bool,
+
+    /// Why not, or what is wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+
+    /// The change that was made for it, until it is healthy with it or has failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<TargetChange>,
+}
+
+/// A change that was made for a target.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TargetChange {
+    /// Number of the release.
+    pub release: u64,
+
+    /// The commit that has it. Without one the change is being made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+
+    /// When it was begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Time>,
+}
+
+has_conditions!(PipelineStatus);
+status_object!(Pipeline);
+
+impl PipelineSpec {
+    /// The environments that a release must have passed before it enters one.
+    #[must_use]
+    pub fn needs(&self, index: usize) -> Vec<&str> {
+        let Some(environment) = self.environments.get(index) else {
+            return Vec::new();
+        };
+        match &environment.needs {
+            Some(needs) => needs.iter().map(String::as_str).collect(),
+            None => {
+                let before = index
+                    .checked_sub(1)
+                    .and_then(|before| self.environments.get(before));
+                before.map(|before| before.name.as_str()).into_iter().collect()
+            }
+        }
+    }
+}
