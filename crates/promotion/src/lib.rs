@@ -1,0 +1,20 @@
+//! What a pipeline promotes, and why it does not (ADR 21). Pure: no I/O, no clock.
+//!
+//! | module | in | out |
+//! |---|---|---|
+//! | [`values`] | an application as the API server has it | chart versions and images, by field |
+//! | [`observe`] | spec, what was seen of the targets, the status before, the time | the status now: releases, who has which, since when |
+//! | [`decisions`] | annotations of a pipeline | holds and approvals of people |
+//! | [`plan`] | spec, status, decisions, gates, the time | the steps that are due; for the rest a cause, and a time where there is one |
+//!
+//! A caller observes, plans, records the steps by [`observe::begin`], writes the status, carries them out, and writes the commits
+//! into it. It may be killed anywhere: a step that has no commit yet is planned again, and may find the files as they
+//! should be.
+
+pub mod decisions;
+pub mod observe;
+pub mod plan;
+pub mod values;
+
+/// Values of an application or of a release, by field.
+pub type Values = std::collections::BTreeMap<String, String>;

@@ -1,0 +1,281 @@
+//! What is seen now, joined with what was known: which releases there are, who has which, since when it is healthy.
+
+use api::delivery::{
+    Environment, EnvironmentStatus, PipelineSpec, PipelineStatus, Release, TargetChange, TargetStatus,
+};
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use crate::Values;
+use crate::values::digest;
+
+/// Releases that are kept besides those in use.
+const KEPT: usize = 10;
+/// How long a target may take until it is healthy, if the spec does not say.
+const TIMEOUT: SignedDuration = SignedDuration::from_mins(30);
+
+/// How a target is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Health {
+    /// All its applications are Ready.
+    Ready,
+    /// Not yet, and why.
+    Progressing(String),
+    /// An application has failed, and why.
+    Failed(String),
+    /// It cannot be read, and why. Nothing is known of it.
+    Unknown(String),
+}
+
+/// A target, as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen {
+    /// What its applications carry.
+    pub values: Values,
+    /// How they are.
+    pub health: Health,
+}
+
+/// The time as statuses have it.
+pub(crate) fn time(now: Timestamp) -> Time {
+    Time(now.round(jiff::Unit::Second).unwrap_or(now))
+}
+
+/// How long a release must be healthy in an environment before it goes on.
+pub(crate) fn soak(environment: &Environment) -> SignedDuration {
+    duration(environment.soak.as_ref()).unwrap_or_default()
+}
+
+fn duration(duration: Option<&api::meta::Duration>) -> Option<SignedDuration> {
+    SignedDuration::try_from(duration?.to_std()).ok()
+}
+
+/// Returns the status after a look at all targets: `seen` has a list for each environment of the spec, with an entry for each
+/// target. Conditions are left as they are.
+pub fn observe(
+    spec: &PipelineSpec,
+    seen: &[Vec<Seen>],
+    before: &PipelineStatus,
+    now: Timestamp,
+) -> PipelineStatus {
+    let mut status = before.clone();
+    status.environments = Vec::new();
+    for (index, (environment, targets)) in spec.environments.iter().zip(seen).enumerate() {
+        let known = before
+            .environments
+            .iter()
+            .find(|one| one.name == environment.name);
+        if spec.needs(index).is_empty() {
+            make_release(&mut status.releases, &environment.name, targets, known, now);
+        }
+    }
+    for (environment, targets) in spec.environments.iter().zip(seen) {
+        let known = before
+            .environments
+            .iter()
+            .find(|one| one.name == environment.name);
+        let next = environment_status(environment, targets, &status.releases, known, now);
+        status.environments.push(next);
+    }
+    forget(&mut status);
+    status
+}
+
+/// Records that a change is about to be made for a target. It is written before the change: what is recorded without a commit is
+/// planned again until it has one.
+pub fn begin(status: &mut PipelineStatus, environment: usize, target: usize, change: TargetChange) {
+    let Some(environment) = status.environments.get_mut(environment) else {
+        return;
+    };
+    environment.entering = Some(change.release);
+    if let Some(target) = environment.targets.get_mut(target) {
+        target.newest = target.newest.max(Some(change.release));
+        target.change = Some(change);
+    }
+}
+
+/// Has a first environment make a release of what all its targets run with.
+fn make_release(
+    releases: &mut Vec<Release>,
+    environment: &str,
+    targets: &[Seen],
+    known: Option<&EnvironmentStatus>,
+    now: Timestamp,
+) {
+    let Some((first, others)) = targets.split_first() else {
+        return;
+    };
+    let is_one = others.iter().all(|other| other.values == first.values);
+    let is_ready = targets.iter().all(|target| target.health == Health::Ready);
+    if first.values.is_empty() || !is_one || !is_ready {
+        return;
+    }
+    let digest = digest(&first.values);
+    let Some(found) = releases.iter_mut().find(|release| release.digest == digest) else {
+        let newest = releases.iter().map(|release| release.number).max();
+        releases.push(Release {
+            number: newest.unwrap_or_default() + 1,
+            digest,
+            values: first.values.clone(),
+            made: Some(time(now)),
+            rolled_back: None,
+        });
+        return;
+    };
+    // Back to an older one: those after it are taken back here. Forward again: it is what people want.
+    found.rolled_back = None;
+    let number = found.number;
+    let had = known.map(|known| known.passed.iter().copied().chain(known.release));
+    for left in had.into_iter().flatten().filter(|left| *left > number) {
+        if let Some(left) = releases.iter_mut().find(|release| release.number == left) {
+            left.rolled_back = Some(environment.to_owned());
+        }
+    }
+}
+
+fn environment_status(
+    environment: &Environment,
+    targets: &[Seen],
+    releases: &[Release],
+    known: Option<&EnvironmentStatus>,
+    now: Timestamp,
+) -> EnvironmentStatus {
+    let nothing = EnvironmentStatus::default();
+    let known = known.unwrap_or(&nothing);
+    let timeout = environment
+        .rollout
+        .as_ref()
+        .and_then(|rollout| rollout.timeout.as_ref());
+    let timeout = duration(timeout).unwrap_or(TIMEOUT);
+    let statuses = environment.targets.iter().zip(targets).map(|(target, seen)| {
+        let name = target.namespace.clone().unwrap_or_default();
+        let before = known.targets.iter().find(|one| one.name == name);
+        target_status(name, seen, releases, before, timeout, now)
+    });
+    let statuses: Vec<_> = statuses.collect();
+    let first = statuses.first().and_then(|target| target.release);
+    let release = first.filter(|_| statuses.iter().all(|target| target.release == first));
+    let is_ready = statuses.iter().all(|target| target.ready);
+    let healthy_since = match (release, &known.healthy_since) {
+        (Some(release), Some(since)) if is_ready && known.release == Some(release) => Some(since.clone()),
+        (Some(_), _) if is_ready => Some(time(now)),
+        _ => None,
+    };
+    let mut passed = known.passed.clone();
+    for (status, seen) in statuses.iter().zip(targets) {
+        // What failed here, or was taken back from here, has to pass again.
+        let has_failed = matches!(seen.health, Health::Failed(_));
+        let is_lost = |passed: u64| match status.release {
+            Some(release) => release < passed || (has_failed && release == passed),
+            None => false,
+        };
+        passed.retain(|passed| !is_lost(*passed));
+    }
+    if let (Some(release), Some(since)) = (release, &healthy_since)
+        && now.duration_since(since.0) >= soak(environment)
+        && !passed.contains(&release)
+    {
+        passed.push(release);
+    }
+    let is_over = |entering: &u64| {
+        let mut targets = statuses.iter();
+        targets.all(|target| target.newest >= Some(*entering) && target.change.is_none())
+    };
+    EnvironmentStatus {
+        name: environment.name.clone(),
+        release,
+        healthy_since,
+        passed,
+        entering: known.entering.filter(|entering| !is_over(entering)),
+        waits: Vec::new(),
+        targets: statuses,
+    }
+}
+
+fn target_status(
+    name: String,
+    seen: &Seen,
+    releases: &[Release],
+    before: Option<&TargetStatus>,
+    timeout: SignedDuration,
+    now: Timestamp,
+) -> TargetStatus {
+    let nothing = TargetStatus::default();
+    let before = before.unwrap_or(&nothing);
+    // What cannot be read has what it had.
+    let release = match seen.health {
+        Health::Unknown(_) => before.release,
+        _ => release_of(&seen.values, releases),
+    };
+    let has_failed = matches!(seen.health, Health::Failed(_));
+    let is_ready = seen.health == Health::Ready;
+    let mut message = match &seen.health {
+        Health::Ready => None,
+        Health::Progressing(text) | Health::Failed(text) | Health::Unknown(text) => Some(text.clone()),
+    };
+    let mut change = before.change.clone();
+    if let Some(made) = &change {
+        let has_arrived = release == Some(made.release);
+        let is_late = made
+            .at
+            .as_ref()
+            .is_none_or(|at| now.duration_since(at.0) >= timeout);
+        if is_late && !(has_arrived && is_ready) {
+            let text = format!("release {} is not healthy after {timeout:#}", made.release);
+            message = Some(match message {
+                Some(message) => format!("{text}: {message}"),
+                None => text,
+            });
+        }
+        if is_late || (has_arrived && (is_ready || has_failed)) {
+            change = None;
+        }
+    }
+    TargetStatus {
+        name,
+        release,
+        newest: before.newest.max(release),
+        ready: is_ready,
+        message,
+        change,
+    }
+}
+
+/// Returns the release that a target has: the newest whose values it has, as far as it has such fields.
+pub(crate) fn release_of(values: &Values, releases: &[Release]) -> Option<u64> {
+    let fits = |release: &&Release| {
+        let mut common = values
+            .iter()
+            .filter_map(|(field, value)| Some((value, release.values.get(field)?)))
+            .peekable();
+        common.peek().is_some() && common.all(|(value, released)| value == released)
+    };
+    let fitting = releases.iter().filter(fits);
+    fitting.map(|release| release.number).max()
+}
+
+/// Drops releases that are old and in no environment.
+fn forget(status: &mut PipelineStatus) {
+    let used = |number: u64| {
+        let mut environments = status.environments.iter();
+        environments.any(|environment| {
+            let mut targets = environment.targets.iter();
+            environment.release == Some(number)
+                || environment.entering == Some(number)
+                || targets.any(|target| target.release == Some(number))
+        })
+    };
+    let newest = status.releases.iter().map(|release| release.number).max();
+    let oldest = newest.unwrap_or_default().saturating_sub(KEPT as u64 - 1);
+    let is_kept = |number: u64| number >= oldest || used(number);
+    let gone: Vec<u64> = status
+        .releases
+        .iter()
+        .map(|one| one.number)
+        .filter(|number| !is_kept(*number))
+        .collect();
+    status.releases.retain(|release| !gone.contains(&release.number));
+    for environment in &mut status.environments {
+        environment.passed.retain(|number| !gone.contains(number));
+    }
+}

@@ -1,0 +1,266 @@
+//! What an application carries: the version of its chart, and its images.
+//!
+//! In: a HelmRelease or Kustomization as the API server has it, a tenant's text. Out: values by their field, whose name is
+//! `HelmRelease/shop: chart` or `HelmRelease/shop: image ghcr.io/shop/web`.
+
+use std::fmt;
+
+use api::delivery::{AppReference, Carried};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::Values;
+
+/// Fields of one application; the rest is not looked at.
+const MAX_FIELDS: usize = 100;
+/// Bytes of a value. Versions and references of images are shorter.
+const MAX_VALUE: usize = 512;
+/// Levels of values of a chart that are looked at.
+const MAX_DEPTH: usize = 32;
+
+/// One field of an application.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Field {
+    /// Version of the chart.
+    Chart,
+    /// Tag and digest of the image with this name.
+    Image(String),
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Chart => formatter.write_str("chart"),
+            Self::Image(name) => write!(formatter, "image {name}"),
+        }
+    }
+}
+
+/// Returns the name of a field of an application.
+pub fn key(app: &AppReference, field: &Field) -> String {
+    format!("{}/{}: {field}", app.kind.as_str(), app.name)
+}
+
+/// Returns the field that a name stands for, if it is one of this application.
+pub fn field(app: &AppReference, key: &str) -> Option<Field> {
+    let rest = key.strip_prefix(app.kind.as_str())?.strip_prefix('/')?;
+    let field = rest.strip_prefix(app.name.as_str())?.strip_prefix(": ")?;
+    match field.strip_prefix("image ") {
+        Some(image) => Some(Field::Image(image.to_owned())),
+        None => (field == "chart").then_some(Field::Chart),
+    }
+}
+
+/// Returns what an application carries. Nothing carried means everything.
+pub fn values(app: &AppReference, object: &Value, carried: &[Carried]) -> Values {
+    let carries = |what| carried.is_empty() || carried.contains(&what);
+    let mut found = Found {
+        app,
+        values: Values::new(),
+    };
+    let spec = &object["spec"];
+    if carries(Carried::ChartVersion)
+        && let Some(version) = spec["chart"]["spec"]["version"].as_str()
+    {
+        found.add(&Field::Chart, version);
+    }
+    if carries(Carried::Images) {
+        found.chart_values(&spec["values"], 0);
+        let images = spec["images"].as_array().into_iter().flatten();
+        for image in images {
+            let text = |name: &str| image[name].as_str().filter(|text| !text.is_empty());
+            if let Some(name) = text("newName").or_else(|| text("name")) {
+                found.image(name, text("newTag"), text("digest"));
+            }
+        }
+    }
+    found.values
+}
+
+/// Returns the digest of values, by which a release is known.
+pub fn digest(values: &Values) -> String {
+    let mut hash = Sha256::new();
+    for text in values.iter().flat_map(|(field, value)| [field, value]) {
+        hash.update(text.len().to_be_bytes());
+        hash.update(text);
+    }
+    format!("sha256:{}", hex::encode(hash.finalize()))
+}
+
+struct Found<'a> {
+    app: &'a AppReference,
+    values: Values,
+}
+
+impl Found<'_> {
+    /// Adds a value. One that stands there twice with another value is none that can be set.
+    fn add(&mut self, field: &Field, value: &str) {
+        if self.values.len() < MAX_FIELDS && value.len() <= MAX_VALUE {
+            self.values.insert(key(self.app, field), value.to_owned());
+        }
+    }
+
+    fn image(&mut self, name: &str, tag: Option<&str>, digest: Option<&str>) {
+        let value = match (tag, digest) {
+            (Some(tag), Some(digest)) => format!("{tag}@{digest}"),
+            (Some(tag), None) => tag.to_owned(),
+            (None, Some(digest)) => format!("@{digest}"),
+            (None, None) => return,
+        };
+        if name.len() <= MAX_VALUE {
+            self.add(&Field::Image(name.to_owned()), &value);
+        }
+    }
+
+    /// Images in the values of a chart, where charts have them: `repository` beside `tag`, or `image` as one text.
+    fn chart_values(&mut self, value: &Value, depth: usize) {
+        if depth > MAX_DEPTH {
+            return;
+        }
+        match value {
+            Value::Object(map) => {
+                let text = |name: &str| map.get(name)?.as_str().filter(|text| !text.is_empty());
+                if let (Some(repository), Some(tag)) = (text("repository"), text("tag")) {
+                    let name = match text("registry") {
+                        Some(registry) => format!("{registry}/{repository}"),
+                        None => repository.to_owned(),
+                    };
+                    self.image(&name, Some(tag), text("digest"));
+                }
+                for (key, child) in map {
+                    if key == "image"
+                        && let Some(reference) = child.as_str()
+                    {
+                        let (name, tag, digest) = split(reference);
+                        self.image(name, tag, digest);
+                    }
+                    self.chart_values(child, depth + 1);
+                }
+            }
+            Value::Array(list) => list.iter().for_each(|child| self.chart_values(child, depth + 1)),
+            _ => {}
+        }
+    }
+}
+
+/// Name, tag and digest of a reference.
+fn split(reference: &str) -> (&str, Option<&str>, Option<&str>) {
+    let (rest, digest) = match reference.split_once('@') {
+        Some((rest, digest)) => (rest, Some(digest)),
+        None => (reference, None),
+    };
+    match rest.rsplit_once(':') {
+        // The port of a registry is no tag.
+        Some((name, tag)) if !tag.contains('/') => (name, Some(tag), digest),
+        _ => (rest, None, digest),
+    }
+}
+
+/// Returns the tag and the digest of the value of an image.
+pub fn tag_and_digest(value: &str) -> (&str, &str) {
+    value.split_once('@').unwrap_or((value, ""))
+}
+
+#[cfg(test)]
+mod tests {
+    use api::delivery::AppKind;
+    use serde_json::json;
+
+    use super::*;
+
+    fn shop(kind: AppKind) -> AppReference {
+        let name = "shop".to_owned();
+        AppReference { kind, name }
+    }
+
+    fn of(app: &AppReference, object: &Value, carried: &[Carried]) -> Vec<String> {
+        let values = values(app, object, carried).into_iter();
+        values
+            .map(|(field, value)| format!("{field} = {value}"))
+            .collect()
+    }
+
+    #[test]
+    fn a_release_of_a_chart_has_its_version_and_images() {
+        let object = json!({"spec": {
+            "chart": {"spec": {"chart": "web", "version": "1.2.3"}},
+            "values": {
+                "image": {"registry": "ghcr.io", "repository": "shop/web", "tag": "v5", "digest": "sha256:1"},
+                "sidecar": {"image": "localhost:5000/proxy:v2"},
+                "workers": [{"image": {"repository": "shop/worker", "tag": "v7"}}],
+                "plain": {"image": "busybox"},
+                "number": {"repository": "x", "tag": 5},
+            },
+        }});
+        let app = shop(AppKind::HelmRelease);
+        let all = [
+            "HelmRelease/shop: chart = 1.2.3",
+            "HelmRelease/shop: image ghcr.io/shop/web = v5@sha256:1",
+            "HelmRelease/shop: image localhost:5000/proxy = v2",
+            "HelmRelease/shop: image shop/worker = v7",
+        ];
+        assert_eq!(of(&app, &object, &[]), all);
+        assert_eq!(of(&app, &object, &[Carried::ChartVersion]), all[..1]);
+        assert_eq!(of(&app, &object, &[Carried::Images]), all[1..]);
+    }
+
+    #[test]
+    fn a_kustomization_has_its_images() {
+        let object = json!({"spec": {"images": [
+            {"name": "web", "newTag": "v5"},
+            {"name": "old", "newName": "new", "digest": "sha256:1"},
+            {"name": "nothing"},
+        ]}});
+        let expected = [
+            "Kustomization/shop: image new = @sha256:1",
+            "Kustomization/shop: image web = v5",
+        ];
+        assert_eq!(of(&shop(AppKind::Kustomization), &object, &[]), expected);
+    }
+
+    #[test]
+    fn hostile_objects_are_bounded() {
+        let app = shop(AppKind::HelmRelease);
+        let mut deep = json!({"repository": "a", "tag": "b"});
+        for _ in 0..100 {
+            deep = json!({ "x": deep });
+        }
+        assert!(values(&app, &json!({"spec": {"values": deep}}), &[]).is_empty());
+        let many: Vec<_> = (0..1000)
+            .map(|n| json!({"repository": format!("r{n}"), "tag": "t"}))
+            .collect();
+        assert_eq!(
+            values(&app, &json!({"spec": {"values": many}}), &[]).len(),
+            MAX_FIELDS
+        );
+        let long = json!({"spec": {"chart": {"spec": {"version": "9".repeat(MAX_VALUE + 1)}}}});
+        assert!(values(&app, &long, &[]).is_empty());
+        assert!(values(&app, &json!(null), &[]).is_empty());
+    }
+
+    #[test]
+    fn names_of_fields_are_read_back() {
+        let app = shop(AppKind::HelmRelease);
+        for wanted in [Field::Chart, Field::Image("ghcr.io/a: b/c".to_owned())] {
+            assert_eq!(field(&app, &key(&app, &wanted)), Some(wanted));
+        }
+        assert_eq!(
+            field(&shop(AppKind::Kustomization), &key(&app, &Field::Chart)),
+            None
+        );
+        assert_eq!(field(&app, "HelmRelease/shopping: chart"), None);
+    }
+
+    #[test]
+    fn a_digest_knows_where_a_field_ends() {
+        let values = |pairs: &[(&str, &str)]| {
+            let pairs = pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned()));
+            digest(&pairs.collect())
+        };
+        assert_ne!(values(&[("a", "bc")]), values(&[("ab", "c")]));
+        assert_eq!(
+            values(&[("a", "1"), ("b", "2")]),
+            values(&[("b", "2"), ("a", "1")])
+        );
+    }
+}
