@@ -16,13 +16,11 @@ mod races;
 mod run;
 pub(crate) mod scope;
 mod settled;
-mod signing;
 mod status;
 pub(crate) mod target;
 mod update;
 mod way;
 mod way_back;
-pub(crate) mod writers;
 
 use std::sync::Arc;
 

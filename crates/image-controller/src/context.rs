@@ -1,6 +1,5 @@
 //! Context that all reconciles share.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use api::image::{ImagePolicy, ImageRepository, ImageUpdateAutomation};
@@ -9,12 +8,14 @@ use controller_kit::ObjectKey;
 use controller_kit::queue::Queue;
 use controller_kit::runtime::Cache;
 use git_client::Algorithms;
+use git_writer::branch::Workshop;
+use git_writer::turns::Writers;
 use kube::Client;
 use remote_access::Reader;
 use remote_access::identity::Identities;
 use transport::http;
 
-use crate::automation::{branch::heads::Heads, kept, scope::Scopes, writers::Writers};
+use crate::automation::{branch::heads::Heads, kept, scope::Scopes};
 use crate::delivery::Delivery;
 use crate::metrics::Meters;
 use crate::pauses::Pauses;
@@ -41,10 +42,8 @@ pub(crate) struct Context {
     pub(crate) sigstore: oci_verify::SigstoreRoot,
     pub(crate) identities: Identities,
     pub(crate) ssh_algorithms: Algorithms,
-    /// The memory of the process for large objects of Git.
-    pub(crate) packs: git_pack::Memory,
-    /// Where temporary files go.
-    pub(crate) fetching: PathBuf,
+    /// Where fetched objects of Git go.
+    pub(crate) workshop: Workshop,
     pub(crate) writers: Writers,
     pub(crate) kept: kept::Store,
     pub(crate) heads: Heads,

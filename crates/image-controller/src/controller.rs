@@ -14,11 +14,13 @@ use controller_kit::telemetry::reconcile_span;
 use controller_kit::{Context as Kit, ObjectKey};
 use futures::StreamExt as _;
 use git_client::Algorithms;
+use git_writer::branch::Workshop;
+use git_writer::turns::Writers;
 use kube::runtime::reflector::{ObjectRef, Store};
 use remote_access::identity::Identities;
 use tracing::Instrument as _;
 
-use crate::automation::{self, branch::heads::Heads, kept, scope::Scopes, target, writers::Writers};
+use crate::automation::{self, branch::heads::Heads, kept, scope::Scopes, target};
 use crate::context::{Context, Queues};
 use crate::delivery::Delivery;
 use crate::flags::{AUTOMATION, Flags, REFLECTOR};
@@ -295,8 +297,10 @@ fn open(flags: &Flags, kit: &Kit, queues: &Queues, stores: Stores) -> anyhow::Re
         sigstore: flags.sigstore.root()?,
         identities: identities.locked(locked),
         ssh_algorithms: Algorithms::new(&flags.ssh_kex_algos, &flags.ssh_hostkey_algos)?,
-        packs: git_pack::Memory::default(),
-        fetching,
+        workshop: Workshop {
+            folder: fetching,
+            packs: git_pack::Memory::default(),
+        },
         writers: Writers::default(),
         kept: kept::Store::default(),
         heads: Heads::default(),

@@ -6,10 +6,10 @@ use api::source::GitRepositoryRef;
 use git_client::Checkout;
 use git_client::pack::Pack;
 use git_client::reference::{Fields, Reference};
-use tokio::time::Instant;
+use git_writer::branch;
+use git_writer::commit::Commit;
 use transport::stop::Stop;
 
-use super::commit::Commit;
 use super::error::Error;
 use super::kept::{Kept, Place};
 use super::target::{self, Target};
@@ -24,7 +24,7 @@ pub(super) fn keep(place: Option<Place>, kept: Option<Kept>, context: &Context) 
 
 /// Goes on to the commit that was pushed. None if that fails, as the next run fetches it then.
 pub(super) async fn advanced(kept: Kept, commit: &Commit, revision: &str, context: &Context) -> Option<Kept> {
-    let (id, objects, folder) = (commit.id, commit.objects.clone(), context.fetching.clone());
+    let (id, objects, folder) = (commit.id, commit.objects.clone(), context.workshop.folder.clone());
     let Kept { checkout, plain } = kept;
     let Checkout {
         mut resolved, pack, ..
@@ -131,9 +131,7 @@ pub(super) async fn fetch_reference(
     over: Option<Pack>,
     context: &Context,
 ) -> Result<(git_client::Outcome, Stop), Error> {
-    let stop = Stop::default();
-    let request = git_client::Request {
-        remote: target.remotes.main().map_err(target::Error::from)?,
+    let wanted = branch::Wanted {
         reference: Reference::from_fields(Fields {
             branch: reference.branch.as_deref(),
             tag: reference.tag.as_deref(),
@@ -144,15 +142,10 @@ pub(super) async fn fetch_reference(
         sparse: target.sparse(),
         unless_revision,
         over,
-        directory: context.fetching.clone(),
-        packs: git_pack::Settings {
-            limits: git_pack::Limits::default(),
-            memory: context.packs.clone(),
-            cancelled: stop.flag().clone(),
-        },
-        deadline: Instant::now() + target.timeout,
-        stop: stop.clone(),
     };
-    let outcome = git_client::fetch(request).await.map_err(Error::Checkout)?;
-    Ok((outcome, stop))
+    let fetching = branch::fetch(&target.remotes, target.timeout, wanted, &context.workshop);
+    fetching.await.map_err(|error| match error {
+        branch::Error::Reach(error) => target::Error::from(error).into(),
+        branch::Error::Fetch(error) => Error::Checkout(error),
+    })
 }

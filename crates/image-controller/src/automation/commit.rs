@@ -4,27 +4,19 @@ use std::collections::BTreeMap;
 
 use api::image::{GitSpec, ImageUpdateAutomation};
 use change_policy::mark::Commit as Mark;
-use git_client::commit::{Draft, Person};
+use git_client::commit::Person;
 use git_client::edit::Changes;
 use git_client::pack::Pack;
 use git_client::push::{self, Move};
 use git_client::{Object, ObjectId};
-use jiff::Timestamp;
-use tokio::time::Instant;
-use transport::stop::Stop;
+use git_writer::commit::Commit;
+use git_writer::signing::Key;
 
 use super::error::Error;
 use super::kept::Kept;
-use super::signing::Key;
 use super::target::Target;
 use super::{message, update};
-
-/// A commit that is not pushed yet.
-pub(super) struct Commit {
-    pub(super) id: ObjectId,
-    pub(super) message: String,
-    pub(super) objects: Vec<Object>,
-}
+use crate::context::Context;
 
 /// What became of a checkout.
 pub(super) struct Made {
@@ -52,30 +44,26 @@ pub(super) struct Edit {
 impl Edit {
     /// Makes the commit over the parent's files.
     pub(super) fn write(self, pack: &Pack) -> Result<Commit, Error> {
-        let author = &self.git.commit.author;
+        let author = self.git.commit.author;
         let message = message::render(self.git.commit.message_template.as_deref(), &self.data)?;
         let message = match &self.mark {
             Some(mark) => mark.signed_off(&message),
             None => message,
         };
-        let edited = git_client::edit::edit(pack, self.contents)?;
-        let draft = Draft {
-            tree: edited.tree,
-            parents: vec![self.parent],
+        let edit = git_writer::commit::Edit {
+            parent: self.parent,
+            contents: self.contents,
             author: Person {
-                name: author.name.clone().unwrap_or_default(),
-                email: author.email.clone(),
+                name: author.name.unwrap_or_default(),
+                email: author.email,
             },
-            time: Timestamp::now().as_second(),
-            message: message.clone(),
+            message,
+            key: self.key,
         };
-        let signature = self.key.map(|key| key.sign(&draft.unsigned())).transpose()?;
-        let made = draft.commit(signature.as_deref());
-        let made = made.map_err(git_client::edit::Error::from)?;
-        let id = made.id();
-        let mut objects = edited.objects;
-        objects.push(made);
-        Ok(Commit { id, message, objects })
+        edit.write(pack).map_err(|error| match error {
+            git_writer::commit::Error::Edit(error) => Error::Edit(error),
+            git_writer::commit::Error::Sign(error) => Error::Signing(error),
+        })
     }
 }
 
@@ -207,17 +195,23 @@ fn header(commit: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// Pushes objects and moves one reference.
 pub(super) async fn push(target: &Target, step: Move, objects: Vec<Object>) -> Result<(), push::Error> {
-    let remote = target.remotes.main().map_err(|_| git_client::Error::Abandoned)?;
-    let stop = Stop::default();
-    let request = push::Request {
-        remote,
-        moves: vec![step],
-        objects,
-        options: target.options.clone(),
-        deadline: Instant::now() + target.timeout,
-        stop,
-    };
-    push::push(request).await.map(drop)
+    let Target {
+        remotes,
+        timeout,
+        options,
+        ..
+    } = target;
+    git_writer::branch::push(remotes, *timeout, step, objects, options).await
+}
+
+/// Reads the key that signs the commits of an automation.
+pub(super) async fn key(object: &ImageUpdateAutomation, context: &Context) -> Result<Option<Key>, Error> {
+    let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
+    let git = object.spec.git.as_ref();
+    match git.and_then(|git| git.commit.signing_key.as_ref()) {
+        Some(signing) => Ok(Some(Key::read(signing, &context.reader(namespace)).await?)),
+        None => Ok(None),
+    }
 }
 
 #[cfg(test)]

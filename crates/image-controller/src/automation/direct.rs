@@ -10,13 +10,13 @@ use api::meta::{condition_types, reasons};
 use controller_kit::runtime::should_reconcile_now;
 
 use super::checkout::{Fetched, advanced, fetch, keep, within};
-use super::commit::{catch_up, make, push_commit, second_push};
+use super::commit::{catch_up, key, make, push_commit, second_push};
 use super::error::Error;
 use super::run::{Looked, Pushed, Run};
 use super::scope::Scope;
 use super::target::{self, Target};
 use super::way_back::{self, WayBack};
-use super::{chosen, push_branch, races, signing, update};
+use super::{chosen, push_branch, races, update};
 use crate::context::Context;
 
 /// Commits what the policies have chosen. With `must_look`, files are read even if nothing has changed.
@@ -28,7 +28,7 @@ pub(super) async fn run(
     context: &Context,
 ) -> Result<Run, Error> {
     let mut target = target::find(object, context).await?;
-    let key = signing::key(object, context).await?;
+    let key = key(object, context).await?;
     let scope = Scope::read(object)?;
     target.part = scope.part();
     let values = update::values(policies.iter().map(|policy| &**policy), &scope);

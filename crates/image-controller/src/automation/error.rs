@@ -3,7 +3,7 @@
 use git_client::push;
 
 use super::races::MAX_TRIES;
-use super::{chosen, message, scope, settled, signing, target, update, way, way_back};
+use super::{chosen, message, scope, settled, target, update, way, way_back};
 
 /// Why nothing was pushed.
 #[derive(Debug, thiserror::Error)]
@@ -19,7 +19,7 @@ pub(crate) enum Error {
     Target(#[from] target::Error),
     /// The key that signs.
     #[error("failed configuring source manager")]
-    Signing(#[from] signing::Error),
+    Signing(#[from] git_writer::signing::Error),
     /// The fetch.
     #[error("failed to checkout source")]
     Checkout(#[source] git_client::Error),

@@ -31,7 +31,7 @@ use super::run::{Looked, Run};
 use super::scope::Scope;
 use super::target::{self, Target};
 use super::update::{self, Updated};
-use super::{message, races, signing};
+use super::{message, races};
 use crate::context::Context;
 
 /// Bytes of the name of a branch: it becomes a file of the Git server.
@@ -62,7 +62,7 @@ pub(super) async fn run(
     let work = Work {
         forge: sign_in(object, spec, &address, target.timeout, context).await?,
         address,
-        key: signing::key(object, context).await?,
+        key: commit::key(object, context).await?,
         object,
         spec,
         target,

@@ -8,6 +8,7 @@ use change_policy::mark::Commit as Mark;
 use change_policy::plan::Branch;
 use git_client::push::Move;
 use git_client::{ObjectId, Outcome};
+use git_writer::signing::Key;
 
 use super::branch::head::{self, Site};
 use super::branch::wanted;
@@ -16,7 +17,6 @@ use super::commit::{self, Edit, blocking};
 use super::error::Error;
 use super::kept::{Kept, Place};
 use super::run::{Looked, Pushed, Run};
-use super::signing::Key;
 use super::target::Target;
 use super::{message, races, update};
 use crate::context::Context;

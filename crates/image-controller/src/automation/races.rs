@@ -1,18 +1,11 @@
-//! What is done when someone else was faster: fetch, edit and push again, a few times.
-
-use std::time::Duration;
-
-use controller_kit::jitter::random;
+//! Races for a branch, counted.
 
 use crate::context::Context;
 
-/// How often a commit is made anew because someone else was faster.
-pub(super) const MAX_TRIES: u32 = 10;
-/// Longest pause before the next try.
-const PAUSE: Duration = Duration::from_millis(400);
+pub(super) use git_writer::races::MAX_TRIES;
 
-/// Counts a race that was lost, and waits a little, so that two that lost do not meet again.
+/// Counts a race that was lost, and waits a little before the next try.
 pub(super) async fn lost(context: &Context) {
     context.meters.lost_race();
-    tokio::time::sleep(PAUSE.mul_f64(random())).await;
+    git_writer::races::pause().await;
 }

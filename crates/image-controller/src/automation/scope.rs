@@ -4,10 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use api::image::ImageUpdateAutomation;
+use git_writer::files::cleaned;
 use kube::ResourceExt as _;
 use yaml_setters::Unmarked;
-
-use super::update::cleaned;
 
 /// Annotation with the places where images are set without a marker: `containers`, `kustomizations`, `values`, by commas.
 pub(crate) const UNMARKED: &str = "windlass.dev/unmarked-images";

@@ -6,11 +6,11 @@ use api::image::{GitSpec, ImageUpdateAutomation};
 use api::source::{GitRepository, GitRepositoryRef, Source as _};
 use controller_kit::{ObjectKey, access_from};
 use git_client::sparse::Sparse;
+use git_writer::files::is_yaml;
 use remote_access::git::{self, Remotes, Ways};
 use tokio::time::Instant;
 
 use super::kept::Place;
-use super::update;
 use crate::context::Context;
 
 /// Why there is nothing to work on.
@@ -62,7 +62,7 @@ impl Target {
     /// What is fetched of a commit, if that is not all of it.
     pub(super) fn sparse(&self) -> Option<Sparse> {
         let is_part = !self.part.is_empty();
-        is_part.then(|| Sparse::new(&self.part).files(update::is_yaml))
+        is_part.then(|| Sparse::new(&self.part).files(is_yaml))
     }
 
     /// Returns whether commits go to another branch than what is checked out.

@@ -6,6 +6,7 @@ use api::image::ImagePolicy;
 use git_client::ObjectId;
 use git_client::edit::Changes;
 use git_client::pack::{self, Node, Pack};
+use git_writer::files::{below, cleaned, is_yaml};
 use image_policy::hold::Holds;
 use kube::ResourceExt as _;
 use yaml_setters::{Change, Image, Outcome, Setters, Unmarked};
@@ -261,62 +262,9 @@ impl Updated {
     }
 }
 
-/// The rest of a path below a folder.
-fn below<'p>(path: &'p str, folder: &str) -> Option<&'p str> {
-    path.strip_prefix(folder)?.strip_prefix('/')
-}
-
-pub(super) fn is_yaml(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or_default();
-    name.ends_with(".yaml") || name.ends_with(".yml") || name == "Kustomization"
-}
-
-/// A path within the repository, from which none leads out.
-pub(super) fn cleaned(path: &str) -> String {
-    let mut parts = Vec::new();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop();
-            }
-            part => parts.push(part),
-        }
-    }
-    parts.join("/")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn no_path_leads_out_of_the_repository() {
-        for (path, expected) in [
-            ("", ""),
-            ("./", ""),
-            ("./clusters/prod/", "clusters/prod"),
-            ("/clusters", "clusters"),
-            ("../../etc", "etc"),
-            ("a/../../b", "b"),
-        ] {
-            assert_eq!(cleaned(path), expected);
-        }
-    }
-
-    #[test]
-    fn yaml_is_known_by_its_name() {
-        for (path, expected) in [
-            ("a.yaml", true),
-            ("x/b.yml", true),
-            ("x/Kustomization", true),
-            ("x/kustomization", false),
-            ("a.yaml.tpl", false),
-            ("a.json", false),
-        ] {
-            assert_eq!(is_yaml(path), expected, "{path}");
-        }
-    }
 
     #[test]
     fn a_policy_sets_the_image_and_its_parts() {

@@ -8,6 +8,7 @@ use forge::check::{self, Verdict};
 use forge::pull_request::{Draft, Merge, Method, PullRequest};
 use git_client::push::Move;
 use git_client::{ObjectId, Outcome};
+use git_writer::commit::Commit;
 use jiff::{SignedDuration, Timestamp};
 
 use super::objects::{self, Trees};
@@ -16,7 +17,7 @@ use super::words;
 use super::work::{Group, Work};
 use crate::automation::branch::head::{self, Head};
 use crate::automation::checkout::fetch_reference;
-use crate::automation::commit::{self, Commit};
+use crate::automation::commit;
 use crate::automation::error::Error;
 use crate::automation::kept::Kept;
 use crate::automation::message;

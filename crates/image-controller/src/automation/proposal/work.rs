@@ -8,11 +8,12 @@ use change_policy::mark::Commit as Mark;
 use forge::Forge;
 use git_client::ObjectId;
 use git_client::push::Move;
+use git_writer::commit::Commit;
+use git_writer::signing::Key;
 
 use crate::automation::branch::head::Site;
-use crate::automation::commit::{self, Commit};
+use crate::automation::commit;
 use crate::automation::error::Error;
-use crate::automation::signing::Key;
 use crate::automation::target::Target;
 use crate::automation::{message, update};
 use crate::context::Context;

@@ -1,17 +1,15 @@
 //! The key that signs commits.
 
-use api::image::{ImageUpdateAutomation, SigningKey, SigningKeyType};
+use api::image::{SigningKey, SigningKeyType};
 use git_ssh::identity::Identity;
 use jiff::Timestamp;
 use remote_access::Reader;
 use remote_access::error::ReadError;
 use signature::openpgp::sign::Signer as OpenPgp;
 
-use crate::context::Context;
-
 /// Why a commit cannot be signed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Error {
+pub enum Error {
     /// The Secret.
     #[error("could not find signing key secret")]
     Read(#[from] ReadError),
@@ -48,26 +46,19 @@ pub(crate) enum Error {
 
 /// Secret of a key that signs, as it was read.
 #[derive(Clone)]
-pub(crate) struct Key {
+pub struct Key {
     secret: String,
     type_: SigningKeyType,
     key: Vec<u8>,
     passphrase: Option<String>,
 }
 
-/// Reads the key that signs the commits of an automation.
-pub(super) async fn key(object: &ImageUpdateAutomation, context: &Context) -> Result<Option<Key>, Error> {
-    let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
-    let git = object.spec.git.as_ref();
-    match git.and_then(|git| git.commit.signing_key.as_ref()) {
-        Some(signing) => Ok(Some(Key::read(signing, &context.reader(namespace)).await?)),
-        None => Ok(None),
-    }
-}
-
 impl Key {
-    /// Reads the key in the automation's namespace.
-    pub(crate) async fn read(spec: &SigningKey, reader: &Reader) -> Result<Self, Error> {
+    /// Reads the key, in the namespace of the object that names it.
+    ///
+    /// # Errors
+    /// When there is no such Secret, or no key in it.
+    pub async fn read(spec: &SigningKey, reader: &Reader) -> Result<Self, Error> {
         let secret = spec.secret_ref.name.clone();
         let data = reader.secret(&secret).await?;
         let type_ = spec.type_.unwrap_or_default();
@@ -90,7 +81,10 @@ impl Key {
     }
 
     /// Signs the bytes of a commit. Undoing a passphrase takes a moment: it blocks.
-    pub(crate) fn sign(&self, payload: &[u8]) -> Result<String, Error> {
+    ///
+    /// # Errors
+    /// When the key cannot be used.
+    pub fn sign(&self, payload: &[u8]) -> Result<String, Error> {
         let passphrase = self.passphrase.as_deref();
         match self.type_ {
             SigningKeyType::Gpg => {

@@ -1,4 +1,4 @@
-//! One writer for each repository and branch: automations that push to one branch wait for each other instead of racing.
+//! One writer for each repository and branch: those that push to one branch wait for each other instead of racing.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -7,14 +7,14 @@ use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
 
 /// Turns at branches. Clones are handles to the same.
 #[derive(Clone, Default)]
-pub(crate) struct Writers(Arc<Mutex<Turns>>);
+pub struct Writers(Arc<Mutex<Turns>>);
 
 /// By repository and branch.
 type Turns = HashMap<(String, String), Weak<Turn<()>>>;
 
 impl Writers {
     /// Waits for the turn at a branch of a repository.
-    pub(crate) async fn turn(&self, url: &str, branch: &str) -> OwnedMutexGuard<()> {
+    pub async fn turn(&self, url: &str, branch: &str) -> OwnedMutexGuard<()> {
         let turn = {
             let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             all.retain(|_, turn| turn.strong_count() > 0);
