@@ -10,8 +10,9 @@
 //! | [`impersonation`], [`kubeconfig`] | working as someone's service account; on someone's cluster |
 //! | [`client`], [`leader`], [`Elections`] | the connection to the Kubernetes API; who of several replicas works |
 //! | [`runtime`], [`ObjectKey`] | from watches to keys |
-//! | [`queue`], [`jitter`] | which object is worked on next, and when |
+//! | [`queue`], [`jitter`], [`pace`] | which object is worked on next, and when |
 //! | [`conditions`], [`status`], [`finalizer`] | what is written back: pure on one side, one patch on the other |
+//! | [`record`] | the frame around a reconcile of a kind without objects of its own |
 //! | [`events`] | Kubernetes Events, in the background |
 //!
 //! A controller brings its kind, its settings and its reconcile; it takes from here everything around that.
@@ -30,8 +31,10 @@ pub mod jitter;
 pub mod kubeconfig;
 pub mod leader;
 pub mod metrics;
+pub mod pace;
 pub mod process;
 pub mod queue;
+pub mod record;
 pub mod runtime;
 pub mod status;
 pub mod telemetry;

@@ -39,8 +39,8 @@ use self::settled::SettledTags;
 use self::way::Way;
 use self::way_back::WayBack;
 use crate::context::Context;
-use crate::pace;
-use crate::record::Unrecorded;
+use controller_kit::pace;
+use controller_kit::record::Unrecorded;
 
 /// Annotations of an automation that say how it works.
 pub(crate) const ANNOTATIONS: [&str; 7] = [

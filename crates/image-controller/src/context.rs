@@ -19,8 +19,8 @@ use crate::automation::{branch::heads::Heads, kept, scope::Scopes};
 use crate::delivery::Delivery;
 use crate::metrics::Meters;
 use crate::pauses::Pauses;
-use crate::record::Writer;
 use crate::tags;
+use controller_kit::record::Writer;
 
 /// Context that all reconciles share. Holds credentials of no object.
 pub(crate) struct Context {

@@ -26,8 +26,8 @@ use crate::delivery::Delivery;
 use crate::flags::{AUTOMATION, Flags, REFLECTOR};
 use crate::metrics::Meters;
 use crate::pauses::Pauses;
-use crate::record::{Kind, Writer};
 use crate::{policy, repository, tags};
+use controller_kit::record::{Kind, Writer};
 
 /// Feature gate of identities of ServiceAccounts at cloud providers.
 const OBJECT_LEVEL_IDENTITY: &str = "ObjectLevelWorkloadIdentity";

@@ -9,10 +9,8 @@ mod controller;
 mod delivery;
 mod flags;
 mod metrics;
-mod pace;
 mod pauses;
 mod policy;
-mod record;
 mod repository;
 mod tags;
 

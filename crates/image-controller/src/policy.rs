@@ -20,9 +20,9 @@ use kube::ResourceExt as _;
 use self::eligible::{Candidates, PassedOver};
 use self::rules::Rules;
 use crate::context::Context;
-use crate::pace;
-use crate::record::Unrecorded;
 use crate::repository::{canonical_name, parse_image, registry};
+use controller_kit::pace;
+use controller_kit::record::Unrecorded;
 
 /// Why no image is chosen.
 #[derive(Debug, thiserror::Error)]

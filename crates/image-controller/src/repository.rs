@@ -25,9 +25,9 @@ use tokio::time::Instant;
 
 use crate::context::Context;
 use crate::metrics::Scan;
-use crate::pace;
-use crate::record::Unrecorded;
 use crate::tags::{Mark, TagList, Tags};
+use controller_kit::pace;
+use controller_kit::record::Unrecorded;
 
 use decide::Due;
 pub(crate) use image::parse as parse_image;

@@ -11,7 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use super::error::Error;
 use super::run::{Proposed, Run};
 use super::{chosen, target, way, way_back};
-use crate::record::{Failed, succeeded};
+use controller_kit::record::{Failed, succeeded};
 
 /// Words for a repository that is as it should be.
 const UP_TO_DATE: &str = "repository up-to-date";

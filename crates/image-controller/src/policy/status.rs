@@ -10,8 +10,8 @@ use remote_access::error::IdentityError;
 
 use super::rules::DOWNGRADES;
 use super::{Choice, Error, access};
-use crate::record::{Failed, begun, succeeded};
 use crate::repository::registry;
+use controller_kit::record::{Failed, begun, succeeded};
 
 /// Reason of rules that cannot be read.
 const INVALID_POLICY: &str = "InvalidPolicy";

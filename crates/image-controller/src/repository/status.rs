@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use remote_access::error::IdentityError;
 
 use super::{Error, Scanned, canonical_name, registry};
-use crate::record::{Failed, begun, succeeded};
+use controller_kit::record::{Failed, begun, succeeded};
 
 /// Reason for an invalid name of an image.
 pub(crate) const IMAGE_URL_INVALID: &str = "ImageURLInvalid";

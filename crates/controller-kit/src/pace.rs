@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
-use controller_kit::jitter::{jitter, random};
-use controller_kit::queue::Outcome;
 use jiff::Timestamp;
+
+use crate::jitter::{jitter, random};
+use crate::queue::Outcome;
 
 /// Shorter intervals are taken for this one.
 const SHORTEST: Duration = Duration::from_secs(1);
 
 /// When to come back after success. An interval of zero means that the object is looked at only when someone asks for it.
-pub(crate) fn after(interval: Duration, jitter_percentage: u8) -> Outcome {
+pub fn after(interval: Duration, jitter_percentage: u8) -> Outcome {
     if interval.is_zero() {
         return Outcome::Done;
     }
@@ -18,7 +19,7 @@ pub(crate) fn after(interval: Duration, jitter_percentage: u8) -> Outcome {
 }
 
 /// The same, and sooner if something is due before.
-pub(crate) fn by(outcome: Outcome, due: Option<Timestamp>, now: Timestamp) -> Outcome {
+pub fn by(outcome: Outcome, due: Option<Timestamp>, now: Timestamp) -> Outcome {
     let Some(due) = due else {
         return outcome;
     };

@@ -1,17 +1,11 @@
-//! What the reconciles of all kinds share: the frame around one, and how its end is recorded: at most one status patch,
-//! events in the background, log lines.
+//! The frame around a reconcile of a kind that has no objects of its own in the cluster, and how its end is recorded: a status
+//! patch, events in the background, log lines.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
 use api::meta::{HasConditions, StatusObject, condition_types, reasons};
-use controller_kit::conditions::{self, Fact};
-use controller_kit::events::{Recorder, Severity};
-use controller_kit::metrics::Metrics;
-use controller_kit::queue::Outcome;
-use controller_kit::runtime::{Cache, requested_at};
-use controller_kit::{ObjectKey, finalizer, status};
 use jiff::Timestamp;
 use kube::Client;
 use kube::core::NamespaceResourceScope;
@@ -20,8 +14,15 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
-/// A kind of images.
-pub(crate) trait Kind:
+use crate::conditions::{self, Fact};
+use crate::events::{Recorder, Severity};
+use crate::metrics::Metrics;
+use crate::queue::Outcome;
+use crate::runtime::{Cache, requested_at};
+use crate::{ObjectKey, finalizer, status};
+
+/// A kind that a controller reconciles and writes a status of.
+pub trait Kind:
     StatusObject
     + HasStatus<Status: HasConditions + Clone + Default + PartialEq + Serialize>
     + kube::Resource<DynamicType = (), Scope = NamespaceResourceScope>
@@ -35,26 +36,42 @@ pub(crate) trait Kind:
 {
 }
 
-impl Kind for api::image::ImageRepository {}
-impl Kind for api::image::ImagePolicy {}
-impl Kind for api::image::ImageUpdateAutomation {}
+impl<K> Kind for K where
+    K: StatusObject
+        + HasStatus<Status: HasConditions + Clone + Default + PartialEq + Serialize>
+        + kube::Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + Debug
+        + Serialize
+        + DeserializeOwned
+        + Send
+        + Sync
+        + 'static
+{
+}
 
 /// How one kind is recorded.
 #[derive(Clone)]
-pub(crate) struct Writer<K: Kind> {
-    pub(crate) client: Client,
-    pub(crate) cache: Cache<K>,
-    pub(crate) recorder: Recorder,
-    pub(crate) metrics: Metrics,
-    /// Name of Flux's controller of the kind.
-    pub(crate) manager: &'static str,
+pub struct Writer<K: Kind> {
+    /// The connection to the API server.
+    pub client: Client,
+    /// All objects of the kind, with our own newest writes.
+    pub cache: Cache<K>,
+    /// Publishes events.
+    pub recorder: Recorder,
+    /// Metrics.
+    pub metrics: Metrics,
+    /// Field manager of what is written.
+    pub manager: &'static str,
 }
 
 /// The API server did not take what was concluded.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Unrecorded {
+pub enum Unrecorded {
+    /// The status.
     #[error(transparent)]
     Status(#[from] status::Error),
+    /// The finalizer.
     #[error(transparent)]
     Finalizer(#[from] finalizer::Error),
 }
@@ -69,7 +86,7 @@ impl Unrecorded {
 impl<K: Kind> Writer<K> {
     /// Reconciles an object: `forget` when it is gone or about to go, with it if it is still there, and `work` unless it is
     /// suspended.
-    pub(crate) async fn reconcile<F>(
+    pub async fn reconcile<F>(
         &self,
         key: &ObjectKey,
         forget: impl FnOnce(Option<&K>),
@@ -118,7 +135,10 @@ impl<K: Kind> Writer<K> {
     }
 
     /// Records a failure.
-    pub(crate) async fn fail(
+    ///
+    /// # Errors
+    /// When the API server does not take it.
+    pub async fn fail(
         &self,
         object: Arc<K>,
         failed: Failed<<K as HasStatus>::Status>,
@@ -132,7 +152,10 @@ impl<K: Kind> Writer<K> {
     }
 
     /// Writes the status if it differs. Returns the object as it is then.
-    pub(crate) async fn write(
+    ///
+    /// # Errors
+    /// When the API server does not take it.
+    pub async fn write(
         &self,
         object: Arc<K>,
         new: &<K as HasStatus>::Status,
@@ -148,12 +171,12 @@ impl<K: Kind> Writer<K> {
     }
 
     /// Publishes an event, and logs it. Logs name the object through the span of the reconcile.
-    pub(crate) fn publish(&self, object: &K, severity: Severity, reason: &str, message: &str) {
+    pub fn publish(&self, object: &K, severity: Severity, reason: &str, message: &str) {
         self.publish_with(object, severity, reason, message, BTreeMap::new());
     }
 
     /// Publishes an event with metadata, and logs it.
-    pub(crate) fn publish_with(
+    pub fn publish_with(
         &self,
         object: &K,
         severity: Severity,
@@ -170,17 +193,20 @@ impl<K: Kind> Writer<K> {
 }
 
 /// A failure as it is written.
-pub(crate) struct Failed<S> {
-    pub(crate) status: S,
-    pub(crate) reason: &'static str,
-    pub(crate) message: String,
+pub struct Failed<S> {
+    /// The status that says so.
+    pub status: S,
+    /// Reason of the condition and the event.
+    pub reason: &'static str,
+    /// Message of both.
+    pub message: String,
     /// Only a change of the object helps.
-    pub(crate) is_final: bool,
+    pub is_final: bool,
 }
 
 impl<S: HasConditions> Failed<S> {
     /// What was concluded before stays in the status beside the failure.
-    pub(crate) fn new<K>(
+    pub fn new<K>(
         object: &K,
         error: &dyn std::error::Error,
         (reason, is_final): (&'static str, bool),
@@ -220,7 +246,7 @@ impl<S: HasConditions> Failed<S> {
 }
 
 /// The status so far, with the request that is being handled.
-pub(crate) fn begun<K: Kind>(object: &K) -> <K as HasStatus>::Status {
+pub fn begun<K: Kind>(object: &K) -> <K as HasStatus>::Status {
     let mut status = object.status().cloned().unwrap_or_default();
     if let Some(requested) = requested_at(object) {
         status.set_last_handled_reconcile_at(requested);
@@ -229,7 +255,7 @@ pub(crate) fn begun<K: Kind>(object: &K) -> <K as HasStatus>::Status {
 }
 
 /// The status after success, for the kind to put its results into.
-pub(crate) fn succeeded<K: Kind>(object: &K, message: &str, now: Timestamp) -> <K as HasStatus>::Status {
+pub fn succeeded<K: Kind>(object: &K, message: &str, now: Timestamp) -> <K as HasStatus>::Status {
     let mut status = begun(object);
     let generation = object.meta().generation.unwrap_or_default();
     let conditions = status.conditions_mut();
