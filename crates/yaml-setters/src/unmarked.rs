@@ -30,11 +30,54 @@ pub struct Unmarked {
     pub values: bool,
     /// The images.
     pub images: Vec<Image>,
+    /// Other fields that are set, each a scalar that is there.
+    pub fields: Vec<Field>,
+    /// Nothing but this object is changed, if there is one.
+    pub object: Option<Subject>,
+}
+
+/// A scalar of an object, by the names of the fields that lead to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Field {
+    /// Name of the setter.
+    pub setter: String,
+    /// Such as `spec`, `chart`, `spec`, `version`.
+    pub path: Vec<String>,
+    /// What is to stand there.
+    pub value: String,
+}
+
+/// One object, by what manifests say of it. A namespace is often given by what builds the files, so a manifest without one may
+/// be the object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subject {
+    /// API group.
+    pub group: String,
+    /// Kind.
+    pub kind: String,
+    /// Name.
+    pub name: String,
+    /// Namespace in the cluster.
+    pub namespace: String,
+}
+
+impl Subject {
+    fn is(&self, object: &ObjectIdentifier) -> bool {
+        let (group, _) = object.api_version.split_once('/').unwrap_or_default();
+        group == self.group
+            && object.kind == self.kind
+            && object.name == self.name
+            && (object.namespace.is_empty() || object.namespace == self.namespace)
+    }
 }
 
 impl Unmarked {
     /// Returns whether a text may name one of the images: cheap, before it is read.
     pub fn may_be_in(&self, text: &[u8]) -> bool {
+        if let Some(object) = &self.object {
+            let name = object.name.as_bytes();
+            return !name.is_empty() && text.windows(name.len()).any(|window| window == name);
+        }
         if !(self.containers || self.kustomizations || self.values) {
             return false;
         }
@@ -85,6 +128,12 @@ pub(crate) fn places<'i>(
         unmarked,
         found: Vec::new(),
     };
+    if unmarked.object.as_ref().is_some_and(|wanted| !wanted.is(object)) {
+        return search.found;
+    }
+    for field in &unmarked.fields {
+        search.one(root, field);
+    }
     if unmarked.containers {
         search.containers(root);
     }
@@ -116,7 +165,21 @@ struct Search<'n, 'i> {
     found: Vec<Place<'i>>,
 }
 
-impl<'n> Search<'n, '_> {
+impl<'n, 'i> Search<'n, 'i> {
+    fn one(&mut self, root: NodeId, field: &'i Field) {
+        let Some((last, path)) = field.path.split_last() else {
+            return;
+        };
+        let parent = path.iter().try_fold(root, |node, name| self.field(node, name));
+        if let Some((id, _)) = parent.and_then(|parent| self.scalar(parent, last)) {
+            self.found.push(Place::Set {
+                id,
+                new: field.value.clone(),
+                setter: &field.setter,
+            });
+        }
+    }
+
     /// A field that is a mapping.
     fn field(&self, mapping: NodeId, name: &str) -> Option<NodeId> {
         let field = self.nodes.field(mapping, name)?;

@@ -125,6 +125,7 @@ fn unmarked_images_of_real_repositories_are_set_and_nothing_else() {
             kustomizations: true,
             values: true,
             images: images.collect(),
+            ..Unmarked::default()
         };
         let Ok(updated) = update_with(text, "$imagepolicy", &Setters::new(), &unmarked) else {
             continue;

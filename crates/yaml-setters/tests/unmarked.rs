@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "tests only")]
 
+use std::collections::BTreeMap;
+
 use yaml_setters::{Image, Outcome, Setters, Unmarked, Update, update_with};
 
 fn image(setter: &str, name: &str, digest: &str) -> Image {
@@ -19,6 +21,7 @@ fn unmarked(images: Vec<Image>) -> Unmarked {
         kustomizations: true,
         values: true,
         images,
+        ..Unmarked::default()
     }
 }
 
@@ -149,4 +152,52 @@ fn a_marker_goes_first() {
         updated,
         "containers:\n- image: h.io/app:3 # {\"$imagepolicy\": \"ns:other\"}\n- image: h.io/app:2.0.0\n"
     );
+}
+
+#[test]
+fn one_object_is_changed_and_no_other() {
+    let release = |name: &str, namespace: &str| {
+        format!(
+            "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata:\n  name: {name}\n{namespace}spec:\n  chart:\n    spec:\n      chart: web\n      version: 1.0.0 # pinned\n  values:\n    image: {{repository: h.io/app, tag: '1'}}\n"
+        )
+    };
+    let parts = [
+        release("shop", "  namespace: prod\n"),
+        release("shop", "  namespace: dev\n"),
+        release("shop", ""),
+        release("shopping", ""),
+        "kind: HelmRelease\napiVersion: other/v1\nmetadata: {name: shop}\nspec: {chart: {spec: {version: 1.0.0}}}\n".to_owned(),
+    ];
+    let text = parts.join("---\n");
+    let path = ["spec", "chart", "spec", "version"].map(str::to_owned);
+    let unmarked = Unmarked {
+        values: true,
+        images: vec![image("i", "h.io/app", "")],
+        fields: vec![yaml_setters::Field {
+            setter: "c".to_owned(),
+            path: path.to_vec(),
+            value: "1.1.0".to_owned(),
+        }],
+        object: Some(yaml_setters::Subject {
+            group: "helm.toolkit.fluxcd.io".to_owned(),
+            kind: "HelmRelease".to_owned(),
+            name: "shop".to_owned(),
+            namespace: "prod".to_owned(),
+        }),
+        ..Unmarked::default()
+    };
+    assert!(unmarked.may_be_in(text.as_bytes()) && !unmarked.may_be_in(b"name: other"));
+    let updated = yaml_setters::update_with(&text, "$promotion", &BTreeMap::new(), &unmarked).unwrap();
+    let changed = |text: &str| {
+        text.replace("1.0.0 # pinned", "1.1.0 # pinned")
+            .replace("'1'", "'2.0.0'")
+    };
+    let expected = [
+        changed(&parts[0]),
+        parts[1].clone(),
+        changed(&parts[2]),
+        parts[3].clone(),
+        parts[4].clone(),
+    ];
+    assert_eq!(updated.text.unwrap(), expected.join("---\n"));
 }
