@@ -2,6 +2,7 @@
 //!
 //! | module | in | out |
 //! |---|---|---|
+//! | [`check`] | spec | why it cannot work |
 //! | [`values`] | an application as the API server has it | chart versions and images, by field |
 //! | [`observe`] | spec, what was seen of the targets, the status before, the time | the status now: releases, who has which, since when |
 //! | [`decisions`] | annotations of a pipeline | holds and approvals of people |
@@ -11,6 +12,7 @@
 //! into it. It may be killed anywhere: a step that has no commit yet is planned again, and may find the files as they
 //! should be.
 
+pub mod check;
 pub mod decisions;
 pub mod observe;
 pub mod plan;

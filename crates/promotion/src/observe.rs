@@ -46,6 +46,12 @@ pub(crate) fn soak(environment: &Environment) -> SignedDuration {
     duration(environment.soak.as_ref()).unwrap_or_default()
 }
 
+/// How long a target may take until it is healthy.
+pub(crate) fn timeout(environment: &Environment) -> SignedDuration {
+    let rollout = environment.rollout.as_ref();
+    duration(rollout.and_then(|rollout| rollout.timeout.as_ref())).unwrap_or(TIMEOUT)
+}
+
 fn duration(duration: Option<&api::meta::Duration>) -> Option<SignedDuration> {
     SignedDuration::try_from(duration?.to_std()).ok()
 }
@@ -142,11 +148,7 @@ fn environment_status(
 ) -> EnvironmentStatus {
     let nothing = EnvironmentStatus::default();
     let known = known.unwrap_or(&nothing);
-    let timeout = environment
-        .rollout
-        .as_ref()
-        .and_then(|rollout| rollout.timeout.as_ref());
-    let timeout = duration(timeout).unwrap_or(TIMEOUT);
+    let timeout = timeout(environment);
     let statuses = environment.targets.iter().zip(targets).map(|(target, seen)| {
         let name = target.namespace.clone().unwrap_or_default();
         let before = known.targets.iter().find(|one| one.name == name);

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::decisions::{Decisions, shown};
-use crate::observe::soak;
+use crate::observe::{soak, timeout};
 
 /// A release goes into a target. Indices are those of the spec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -126,7 +126,17 @@ pub fn plan(situation: &Situation<'_>) -> Plan {
         .zip(&situation.status.environments);
     let soaking = soaking.filter_map(|(environment, status)| soaks_until(environment, status));
     let untils = plan.waits.iter().flatten().filter_map(|wait| wait.until);
-    plan.again = untils.chain(soaking).filter(|time| *time > situation.now).min();
+    let changes = situation
+        .spec
+        .environments
+        .iter()
+        .zip(&situation.status.environments);
+    let late = changes.flat_map(|(environment, status)| late(environment, status));
+    plan.again = untils
+        .chain(soaking)
+        .chain(late)
+        .filter(|time| *time > situation.now)
+        .min();
     plan
 }
 
@@ -137,6 +147,19 @@ fn soaks_until(environment: &Environment, status: &EnvironmentStatus) -> Option<
         return None;
     }
     since.0.checked_add(soak(environment)).ok()
+}
+
+/// When the changes that are on their way to an environment count as failed.
+fn late<'a>(
+    environment: &Environment,
+    status: &'a EnvironmentStatus,
+) -> impl Iterator<Item = Timestamp> + 'a {
+    let timeout = timeout(environment);
+    let changes = status
+        .targets
+        .iter()
+        .filter_map(|target| target.change.as_ref()?.at.as_ref());
+    changes.filter_map(move |at| at.0.checked_add(timeout).ok())
 }
 
 /// Returns whether a release has passed an environment and is healthy wherever it still is there.

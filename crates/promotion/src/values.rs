@@ -3,6 +3,7 @@
 //! In: a HelmRelease or Kustomization as the API server has it, a tenant's text. Out: values by their field, whose name is
 //! `HelmRelease/shop: chart` or `HelmRelease/shop: image ghcr.io/shop/web`.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use api::delivery::{AppReference, Carried};
@@ -19,13 +20,16 @@ const MAX_VALUE: usize = 512;
 const MAX_DEPTH: usize = 32;
 
 /// One field of an application.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Field {
     /// Version of the chart.
     Chart,
     /// Tag and digest of the image with this name.
     Image(String),
 }
+
+/// Values by field.
+pub type Fields = BTreeMap<Field, String>;
 
 impl fmt::Display for Field {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -51,30 +55,35 @@ pub fn field(app: &AppReference, key: &str) -> Option<Field> {
     }
 }
 
-/// Returns what an application carries. Nothing carried means everything.
-pub fn values(app: &AppReference, object: &Value, carried: &[Carried]) -> Values {
-    let carries = |what| carried.is_empty() || carried.contains(&what);
-    let mut found = Found {
-        app,
-        values: Values::new(),
-    };
-    let spec = &object["spec"];
-    if carries(Carried::ChartVersion)
-        && let Some(version) = spec["chart"]["spec"]["version"].as_str()
-    {
-        found.add(&Field::Chart, version);
+/// Returns what the spec of an application has that could move: that of a HelmRelease or of a Kustomization.
+pub fn fields(spec: &Value) -> Fields {
+    let mut found = Found::default();
+    if let Some(version) = spec["chart"]["spec"]["version"].as_str() {
+        found.add(Field::Chart, version);
     }
-    if carries(Carried::Images) {
-        found.chart_values(&spec["values"], 0);
-        let images = spec["images"].as_array().into_iter().flatten();
-        for image in images {
-            let text = |name: &str| image[name].as_str().filter(|text| !text.is_empty());
-            if let Some(name) = text("newName").or_else(|| text("name")) {
-                found.image(name, text("newTag"), text("digest"));
-            }
+    found.chart_values(&spec["values"], 0);
+    for image in spec["images"].as_array().into_iter().flatten() {
+        let text = |name: &str| image[name].as_str().filter(|text| !text.is_empty());
+        if let Some(name) = text("newName").or_else(|| text("name")) {
+            found.image(name, text("newTag"), text("digest"));
         }
     }
-    found.values
+    found.0
+}
+
+/// Returns what an application carries, by the names of its fields. Nothing carried means everything.
+pub fn values(app: &AppReference, fields: &Fields, carried: &[Carried]) -> Values {
+    let carries = |field: &Field| {
+        let what = match field {
+            Field::Chart => Carried::ChartVersion,
+            Field::Image(_) => Carried::Images,
+        };
+        carried.is_empty() || carried.contains(&what)
+    };
+    let fields = fields.iter().filter(|(field, _)| carries(field));
+    fields
+        .map(|(field, value)| (key(app, field), value.clone()))
+        .collect()
 }
 
 /// Returns the digest of values, by which a release is known.
@@ -87,16 +96,13 @@ pub fn digest(values: &Values) -> String {
     format!("sha256:{}", hex::encode(hash.finalize()))
 }
 
-struct Found<'a> {
-    app: &'a AppReference,
-    values: Values,
-}
+#[derive(Default)]
+struct Found(Fields);
 
-impl Found<'_> {
-    /// Adds a value. One that stands there twice with another value is none that can be set.
-    fn add(&mut self, field: &Field, value: &str) {
-        if self.values.len() < MAX_FIELDS && value.len() <= MAX_VALUE {
-            self.values.insert(key(self.app, field), value.to_owned());
+impl Found {
+    fn add(&mut self, field: Field, value: &str) {
+        if self.0.len() < MAX_FIELDS && value.len() <= MAX_VALUE {
+            self.0.insert(field, value.to_owned());
         }
     }
 
@@ -108,7 +114,7 @@ impl Found<'_> {
             (None, None) => return,
         };
         if name.len() <= MAX_VALUE {
-            self.add(&Field::Image(name.to_owned()), &value);
+            self.add(Field::Image(name.to_owned()), &value);
         }
     }
 
@@ -174,7 +180,7 @@ mod tests {
     }
 
     fn of(app: &AppReference, object: &Value, carried: &[Carried]) -> Vec<String> {
-        let values = values(app, object, carried).into_iter();
+        let values = values(app, &fields(&object["spec"]), carried).into_iter();
         values
             .map(|(field, value)| format!("{field} = {value}"))
             .collect()
@@ -225,17 +231,17 @@ mod tests {
         for _ in 0..100 {
             deep = json!({ "x": deep });
         }
-        assert!(values(&app, &json!({"spec": {"values": deep}}), &[]).is_empty());
+        assert!(of(&app, &json!({"spec": {"values": deep}}), &[]).is_empty());
         let many: Vec<_> = (0..1000)
             .map(|n| json!({"repository": format!("r{n}"), "tag": "t"}))
             .collect();
         assert_eq!(
-            values(&app, &json!({"spec": {"values": many}}), &[]).len(),
+            of(&app, &json!({"spec": {"values": many}}), &[]).len(),
             MAX_FIELDS
         );
         let long = json!({"spec": {"chart": {"spec": {"version": "9".repeat(MAX_VALUE + 1)}}}});
-        assert!(values(&app, &long, &[]).is_empty());
-        assert!(values(&app, &json!(null), &[]).is_empty());
+        assert!(of(&app, &long, &[]).is_empty());
+        assert!(of(&app, &json!(null), &[]).is_empty());
     }
 
     #[test]

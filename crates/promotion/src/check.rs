@@ -1,0 +1,94 @@
+//! Whether a pipeline can work at all. The definition cannot say it: such rules cost too much for the API server.
+
+use api::delivery::PipelineSpec;
+
+/// Returns what keeps a pipeline from working.
+pub fn problem(spec: &PipelineSpec) -> Option<String> {
+    for (at, environment) in spec.environments.iter().enumerate() {
+        let is_there = |need: &&str| spec.environments.iter().any(|one| one.name == *need);
+        if let Some(unknown) = spec.needs(at).iter().find(|need| !is_there(need)) {
+            return Some(format!(
+                "environment '{}' needs '{unknown}', which is no environment",
+                environment.name
+            ));
+        }
+    }
+    let circle = circle(spec)?;
+    Some(format!("environments need each other: {}", circle.join(", ")))
+}
+
+/// Returns the environments that need each other in a circle, in order; None if there are none.
+fn circle(spec: &PipelineSpec) -> Option<Vec<&str>> {
+    let index = |name: &str| spec.environments.iter().position(|one| one.name == name);
+    let mut done = vec![false; spec.environments.len()];
+    for start in 0..spec.environments.len() {
+        let mut way = Vec::new();
+        if let Some(from) = walk(spec, start, &index, &mut way, &mut done) {
+            let names = way[from..].iter().map(|at| spec.environments[*at].name.as_str());
+            return Some(names.collect());
+        }
+    }
+    None
+}
+
+/// Follows the needs of an environment. Returns where on the way the circle begins.
+fn walk(
+    spec: &PipelineSpec,
+    at: usize,
+    index: &impl Fn(&str) -> Option<usize>,
+    way: &mut Vec<usize>,
+    done: &mut [bool],
+) -> Option<usize> {
+    if let Some(from) = way.iter().position(|before| *before == at) {
+        return Some(from);
+    }
+    if done[at] {
+        return None;
+    }
+    way.push(at);
+    for need in spec.needs(at).into_iter().filter_map(index) {
+        if let Some(from) = walk(spec, need, index, way, done) {
+            return Some(from);
+        }
+    }
+    way.pop();
+    done[at] = true;
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn found(environments: &Value) -> Option<String> {
+        let spec = json!({"apps": [], "environments": environments});
+        problem(&serde_json::from_value(spec).unwrap())
+    }
+
+    #[test]
+    fn environments_that_need_each_other_are_named() {
+        let environment = |name: &str, needs: &[&str]| json!({"name": name, "targets": [], "needs": needs});
+        let diamond = json!([
+            environment("a", &[]),
+            environment("b", &["a"]),
+            environment("c", &["a"]),
+            environment("d", &["b", "c"]),
+        ]);
+        assert_eq!(found(&diamond), None);
+        let circle = json!([
+            environment("a", &[]),
+            environment("b", &["a", "d"]),
+            environment("c", &["b"]),
+            environment("d", &["c"]),
+        ]);
+        assert_eq!(found(&circle).unwrap(), "environments need each other: b, d, c");
+        // The first needs the second, which needs the first by default.
+        let default = json!([environment("a", &["b"]), {"name": "b", "targets": []}]);
+        assert_eq!(found(&default).unwrap(), "environments need each other: a, b");
+        let unknown = json!([environment("a", &[]), environment("b", &["dev"])]);
+        let said = "environment 'b' needs 'dev', which is no environment";
+        assert_eq!(found(&unknown).unwrap(), said);
+    }
+}
