@@ -121,6 +121,15 @@ impl Controller {
         Ok(controller)
     }
 
+    /// Starts pipeline-controller against the cluster of `kubeconfig` and waits until it is ready.
+    pub async fn start_pipeline(kubeconfig: &Path, options: ControllerOptions) -> Result<Self> {
+        let mut controller = Self::prepare("pipeline-controller", kubeconfig, options)?;
+        let fetching = format!("--fetch-path={}", controller.storage_path().display());
+        controller.flags.splice(0..0, [fetching]);
+        controller.restart().await?;
+        Ok(controller)
+    }
+
     /// Starts the console over the cluster of `kubeconfig` and waits until its picture is complete.
     pub async fn start_console(kubeconfig: &Path, options: ControllerOptions) -> Result<Self> {
         let mut controller = Self::prepare("console", kubeconfig, options)?;

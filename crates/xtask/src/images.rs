@@ -27,12 +27,13 @@ use commands::{Image, host, read};
 use commit::Commit;
 
 /// Every program that has an image.
-const PROGRAMS: [&str; 7] = [
+const PROGRAMS: [&str; 8] = [
     "source-controller",
     "apply-controller",
     "helm-controller",
     "notification-controller",
     "image-controller",
+    "pipeline-controller",
     "console",
     "windlass",
 ];

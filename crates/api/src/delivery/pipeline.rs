@@ -30,12 +30,6 @@ use crate::meta::{Condition, Duration, LocalObjectReference, has_conditions, is_
     attr = "cfg_attr(all(), serde(default))"
 )]
 #[serde(rename_all = "camelCase")]
-#[schemars(extend("x-kubernetes-validations" = [
-    {
-        "rule": "self.environments.all(e, !has(e.needs) || e.needs.all(n, n != e.name && self.environments.exists(o, o.name == n)))",
-        "message": "needs of an environment must name other environments of the pipeline",
-    },
-]))]
 pub struct PipelineSpec {
     /// The applications that are promoted together. Each has the same kind and name in every target.
     #[schemars(length(min = 1, max = 20))]
@@ -133,7 +127,7 @@ pub struct Environment {
     /// Environments in which a release must be healthy before it enters this one. Defaults to the one before in the list. An
     /// empty list makes this a first environment: people or automations change it, and releases begin there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 49))]
+    #[schemars(length(max = 20), inner(length(max = 63)))]
     pub needs: Option<Vec<String>>,
 
     /// How long a release must be healthy here before it goes on, such as `30m`.

@@ -1,0 +1,330 @@
+//! HelmReleases and Kustomizations as far as pipelines care: what they carry, how they are, who applied them.
+//!
+//! They are watched without the rest of their specs and inventories, which would be most of the memory.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use api::meta::{Condition, condition_types, reasons};
+use controller_kit::ObjectKey;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Resource;
+use promotion::observe::Health;
+use promotion::values::{Field, Fields, fields};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// Labels of what a Kustomization applied.
+const OWNER_NAME: &str = "kustomize.toolkit.fluxcd.io/name";
+const OWNER_NAMESPACE: &str = "kustomize.toolkit.fluxcd.io/namespace";
+/// Ends of the entries in an inventory that are applications.
+const APPLICATIONS: [&str; 2] = [
+    "_helm.toolkit.fluxcd.io_HelmRelease",
+    "_kustomize.toolkit.fluxcd.io_Kustomization",
+];
+/// Characters of a message of an application that are kept.
+const MAX_MESSAGE: usize = 300;
+
+/// An application of one kind.
+#[derive(Deserialize)]
+#[serde(bound = "")]
+pub(crate) struct App<K> {
+    metadata: ObjectMeta,
+    #[serde(default, deserialize_with = "spec")]
+    spec: Arc<Spec>,
+    #[serde(default)]
+    status: Status,
+    #[serde(skip)]
+    kind: PhantomData<fn() -> K>,
+}
+
+/// What is read of the spec.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Spec {
+    fields: Fields,
+    suspend: bool,
+    /// Kind, namespace and name of the source of a Kustomization.
+    pub(crate) source: Option<(String, String, String)>,
+    /// Path of a Kustomization.
+    pub(crate) path: String,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Status {
+    observed_generation: Option<i64>,
+    conditions: Vec<Condition>,
+    /// Of a HelmRelease.
+    history: Vec<Snapshot>,
+    /// Of a Kustomization: its applications.
+    #[serde(deserialize_with = "applications")]
+    inventory: Arc<BTreeSet<String>>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Snapshot {
+    chart_version: String,
+}
+
+/// What is known of an application.
+#[derive(Debug, Clone)]
+pub(crate) struct Facts {
+    pub(crate) fields: Fields,
+    pub(crate) health: Health,
+    /// The Kustomization that its labels name.
+    pub(crate) owner: Option<ObjectKey>,
+}
+
+impl<K> App<K> {
+    pub(crate) fn facts(&self) -> Facts {
+        Facts {
+            fields: self.fields(),
+            health: self.health(),
+            owner: self.owner(),
+        }
+    }
+
+    /// Changes when something that matters does.
+    pub(crate) fn fingerprint(&self) -> impl PartialEq + Send + use<K> {
+        let ready = self
+            .ready()
+            .map(|ready| (ready.status.clone(), ready.reason.clone()));
+        let history = self.status.history.first().cloned();
+        let seen = self.status.observed_generation == self.metadata.generation;
+        (self.metadata.generation, seen, ready, history, self.owner())
+    }
+
+    /// What its spec has; a range of chart versions is the version that is installed.
+    fn fields(&self) -> Fields {
+        let mut fields = self.spec.fields.clone();
+        if let Some(version) = fields.get_mut(&Field::Chart)
+            && !is_exact(version)
+        {
+            match self
+                .status
+                .history
+                .first()
+                .filter(|one| !one.chart_version.is_empty())
+            {
+                Some(installed) => version.clone_from(&installed.chart_version),
+                None => drop(fields.remove(&Field::Chart)),
+            }
+        }
+        fields
+    }
+
+    fn ready(&self) -> Option<&Condition> {
+        let mut conditions = self.status.conditions.iter();
+        conditions.find(|condition| condition.type_ == condition_types::READY)
+    }
+
+    fn health(&self) -> Health {
+        if self.spec.suspend {
+            return Health::Progressing("it is suspended".to_owned());
+        }
+        if self.status.observed_generation != self.metadata.generation {
+            return Health::Progressing("its newest spec has not been reconciled yet".to_owned());
+        }
+        let Some(ready) = self.ready() else {
+            return Health::Progressing("it has not been reconciled yet".to_owned());
+        };
+        let plain = ready
+            .message
+            .chars()
+            .map(|c| if c.is_control() { ' ' } else { c });
+        let message: String = plain.take(MAX_MESSAGE).collect();
+        let waits = [reasons::DEPENDENCY_NOT_READY, reasons::PROGRESSING];
+        match ready.status.as_str() {
+            "True" => Health::Ready,
+            "False" if !waits.contains(&ready.reason.as_str()) => Health::Failed(message),
+            _ => Health::Progressing(message),
+        }
+    }
+
+    fn owner(&self) -> Option<ObjectKey> {
+        let labels = self.metadata.labels.as_ref()?;
+        Some(ObjectKey::new(
+            labels.get(OWNER_NAMESPACE)?.as_str(),
+            labels.get(OWNER_NAME)?.as_str(),
+        ))
+    }
+}
+
+impl<K> App<K> {
+    /// What its spec says about where it is built from.
+    pub(crate) fn spec(&self) -> Arc<Spec> {
+        self.spec.clone()
+    }
+
+    /// Returns whether its inventory has an application, by `namespace_name_group_kind`.
+    pub(crate) fn has_applied(&self, id: &str) -> bool {
+        self.status.inventory.contains(id)
+    }
+}
+
+/// Returns whether a version of a chart is one version, and no range.
+fn is_exact(version: &str) -> bool {
+    let numbers = version.strip_prefix('v').unwrap_or(version);
+    let core = numbers.split(['-', '+']).next().unwrap_or_default();
+    let parts: Vec<_> = core.split('.').collect();
+    let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    parts.len() == 3 && parts.iter().all(is_number) && !numbers.contains([' ', ',', '|'])
+}
+
+fn spec<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Arc<Spec>, D::Error> {
+    let spec = Value::deserialize(deserializer)?;
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let source = &spec["sourceRef"];
+    Ok(Arc::new(Spec {
+        fields: fields(&spec),
+        suspend: spec["suspend"].as_bool().unwrap_or_default(),
+        source: source.is_object().then(|| {
+            (
+                text(&source["kind"]),
+                text(&source["namespace"]),
+                text(&source["name"]),
+            )
+        }),
+        path: text(&spec["path"]),
+    }))
+}
+
+fn applications<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Arc<BTreeSet<String>>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(default)]
+    #[derive(Default)]
+    struct Inventory {
+        entries: Vec<Entry>,
+    }
+    #[derive(Deserialize)]
+    struct Entry {
+        id: String,
+    }
+    let inventory = Option::<Inventory>::deserialize(deserializer)?.unwrap_or_default();
+    let ids = inventory.entries.into_iter().map(|entry| entry.id);
+    Ok(Arc::new(
+        ids.filter(|id| APPLICATIONS.iter().any(|end| id.ends_with(end)))
+            .collect(),
+    ))
+}
+
+impl<K> Clone for App<K> {
+    fn clone(&self) -> Self {
+        Self {
+            metadata: self.metadata.clone(),
+            spec: self.spec.clone(),
+            status: self.status.clone(),
+            kind: PhantomData,
+        }
+    }
+}
+
+impl<K> std::fmt::Debug for App<K> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_tuple("App").field(&self.metadata.name).finish()
+    }
+}
+
+impl<K: Resource<DynamicType = ()>> Resource for App<K> {
+    type DynamicType = ();
+    type Scope = K::Scope;
+
+    fn kind((): &()) -> Cow<'_, str> {
+        K::kind(&())
+    }
+
+    fn group((): &()) -> Cow<'_, str> {
+        K::group(&())
+    }
+
+    fn version((): &()) -> Cow<'_, str> {
+        K::version(&())
+    }
+
+    fn plural((): &()) -> Cow<'_, str> {
+        K::plural(&())
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use api::helm::HelmRelease;
+    use serde_json::json;
+
+    use super::*;
+
+    fn app(spec: &Value, status: &Value) -> App<HelmRelease> {
+        let labels = json!({OWNER_NAME: "apps", OWNER_NAMESPACE: "team"});
+        let metadata = json!({"name": "shop", "namespace": "eu", "generation": 2, "labels": labels});
+        serde_json::from_value(json!({"metadata": metadata, "spec": spec, "status": status})).unwrap()
+    }
+
+    fn ready(status: &str, reason: &str) -> Value {
+        json!({"observedGeneration": 2, "conditions": [{"type": "Ready", "status": status, "reason": reason,
+            "message": "words\nof it", "lastTransitionTime": "2026-11-26T00:00:00Z"}]})
+    }
+
+    #[test]
+    fn health_is_that_of_the_newest_spec() {
+        let health = |status: &Value| app(&json!({}), status).facts().health;
+        assert_eq!(health(&ready("True", "UpgradeSucceeded")), Health::Ready);
+        assert_eq!(
+            health(&ready("False", "UpgradeFailed")),
+            Health::Failed("words of it".to_owned())
+        );
+        let waits = Health::Progressing("words of it".to_owned());
+        assert_eq!(health(&ready("False", "DependencyNotReady")), waits);
+        assert_eq!(health(&ready("Unknown", "Progressing")), waits);
+        let mut old = ready("True", "UpgradeSucceeded");
+        old["observedGeneration"] = json!(1);
+        assert!(matches!(health(&old), Health::Progressing(_)));
+        assert!(matches!(health(&json!({})), Health::Progressing(_)));
+        let suspended = app(&json!({"suspend": true}), &ready("True", "UpgradeSucceeded"));
+        assert!(matches!(suspended.facts().health, Health::Progressing(_)));
+    }
+
+    #[test]
+    fn a_range_is_the_version_that_is_installed() {
+        let chart = |version: &str| json!({"chart": {"spec": {"version": version}}});
+        let mut status = ready("True", "UpgradeSucceeded");
+        status["history"] = json!([{"chartVersion": "1.4.2"}, {"chartVersion": "1.4.1"}]);
+        let of = |spec: &Value, status: &Value| app(spec, status).facts().fields.get(&Field::Chart).cloned();
+        assert_eq!(of(&chart("1.x"), &status).as_deref(), Some("1.4.2"));
+        assert_eq!(
+            of(&chart("v1.4.1-rc.1+x"), &status).as_deref(),
+            Some("v1.4.1-rc.1+x")
+        );
+        assert_eq!(of(&chart(">=1.0.0"), &json!({})), None);
+        assert_eq!(of(&chart("1.0.0 - 2.0.0"), &json!({})), None);
+    }
+
+    #[test]
+    fn only_applications_of_an_inventory_are_kept() {
+        let entries = json!([{"id": "eu_shop_helm.toolkit.fluxcd.io_HelmRelease", "v": "v2"}, {"id": "eu_x__ConfigMap", "v": "v1"}]);
+        let app = app(
+            &json!({"path": "./apps", "sourceRef": {"kind": "GitRepository", "name": "fleet"}}),
+            &json!({"inventory": {"entries": entries}}),
+        );
+        assert!(app.has_applied("eu_shop_helm.toolkit.fluxcd.io_HelmRelease"));
+        assert_eq!(app.status.inventory.len(), 1);
+        assert_eq!(app.facts().owner, Some(ObjectKey::new("team", "apps")));
+        let source = ("GitRepository".to_owned(), String::new(), "fleet".to_owned());
+        assert_eq!(
+            (app.spec().source.clone(), app.spec().path.as_str()),
+            (Some(source), "./apps")
+        );
+    }
+}

@@ -1,0 +1,131 @@
+//! What is changed in which file, and what is refused.
+
+use serde_json::json;
+
+use super::*;
+
+const MARKED: &str = "team:shop:production";
+
+fn release_manifest(name: &str, namespace: &str, version: &str) -> String {
+    format!(
+        "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata:\n  name: {name}\n  namespace: \
+         {namespace}\nspec:\n  chart:\n    spec:\n      version: {version}\n  values:\n    image: {{repository: h.io/web, \
+         tag: v1}}\n"
+    )
+}
+
+fn task(values: &[(&str, &str)]) -> Task {
+    let app = AppReference {
+        kind: AppKind::HelmRelease,
+        name: "shop".to_owned(),
+    };
+    let fields = values.iter().map(|(name, value)| {
+        let field = match *name {
+            "chart" => Field::Chart,
+            image => Field::Image(image.to_owned()),
+        };
+        (field, (*value).to_owned())
+    });
+    Task {
+        pipeline: "team:shop".to_owned(),
+        environment: "production".to_owned(),
+        namespace: "eu".to_owned(),
+        release: Release {
+            number: 2,
+            digest: "sha256:abc".to_owned(),
+            ..Release::default()
+        },
+        apps: vec![(app, fields.collect())],
+        author: Person {
+            name: "a".to_owned(),
+            email: "a@b".to_owned(),
+        },
+    }
+}
+
+/// The files that change, or why none does.
+fn changed(task: &Task, files: &[(&str, String)]) -> Result<Vec<(String, String)>, String> {
+    let files = files
+        .iter()
+        .map(|(path, text)| ((*path).to_owned(), text.clone().into_bytes()));
+    let (changes, _) =
+        edit(task, "apps/eu", &files.collect::<Vec<_>>()).map_err(|error| error.to_string())?;
+    let changes = changes.into_iter();
+    Ok(changes
+        .map(|(path, text)| (path, String::from_utf8(text.unwrap()).unwrap()))
+        .collect())
+}
+
+#[test]
+fn the_fields_of_one_object_are_set() {
+    let task = task(&[("chart", "1.1.0"), ("h.io/web", "v2")]);
+    let mine = release_manifest("shop", "eu", "1.0.0");
+    let files = [
+        ("apps/eu/a.yaml", mine.clone()),
+        ("apps/eu/b.yaml", release_manifest("shop", "us", "1.0.0")),
+    ];
+    let expected = mine.replace("1.0.0", "1.1.0").replace("tag: v1", "tag: v2");
+    assert_eq!(
+        changed(&task, &files).unwrap(),
+        [("apps/eu/a.yaml".to_owned(), expected.clone())]
+    );
+    let (_, lines) = edit(&task, "apps/eu", &[("a.yaml".to_owned(), mine.into_bytes())]).unwrap();
+    assert_eq!(
+        task.message(&lines),
+        "Promote release 2 of team/shop to production\n\nTarget: eu\n- a.yaml: HelmRelease/shop: 1.0.0 -> 1.1.0\n- a.yaml: \
+         HelmRelease/shop: v1 -> v2\n\nPipeline: team/shop\nEnvironment: production\nRelease: sha256:abc\n"
+    );
+    // What has the values is left as it is, and that is no failure.
+    assert_eq!(changed(&task, &[("apps/eu/a.yaml", expected)]).unwrap(), []);
+}
+
+#[test]
+fn a_value_that_is_not_there_is_named_with_its_marker() {
+    let task = task(&[("chart", "1.1.0"), ("h.io/other", "v2")]);
+    let error = changed(
+        &task,
+        &[("apps/eu/a.yaml", release_manifest("shop", "eu", "1.0.0"))],
+    )
+    .unwrap_err();
+    assert_eq!(
+        error,
+        "no file below 'apps/eu' has HelmRelease/shop: image h.io/other: where the value comes from a base or a variable, mark \
+         it with # {\"$promotion\": \"team:shop:production:h.io/other:tag\"}"
+    );
+}
+
+#[test]
+fn a_value_in_two_files_needs_a_marker() {
+    let task = task(&[("chart", "1.1.0")]);
+    let manifest = release_manifest("shop", "eu", "1.0.0");
+    let files = [
+        ("apps/eu/a.yaml", manifest.clone()),
+        ("apps/eu/b.yaml", manifest.clone()),
+    ];
+    let error = changed(&task, &files).unwrap_err();
+    assert!(
+        error.contains("in several files (apps/eu/a.yaml, apps/eu/b.yaml)"),
+        "{error}"
+    );
+}
+
+#[test]
+fn markers_say_where_a_value_is() {
+    let variables = |version: &str, tag: &str| {
+        let base = json!({"$promotion": MARKED}).to_string();
+        let image = json!({"$promotion": format!("{MARKED}:h.io/web:tag")}).to_string();
+        let other = json!({"$promotion": "team:shop:staging"}).to_string();
+        format!("chart: {version} # {base}\ntag: {tag} # {image}\nelse: 1 # {other}\n")
+    };
+    let task = task(&[("chart", "1.1.0"), ("h.io/web", "v2@sha256:0")]);
+    let files = [("apps/eu/variables.yaml", variables("1.0.0", "v1"))];
+    let expected = [("apps/eu/variables.yaml".to_owned(), variables("1.1.0", "v2"))];
+    assert_eq!(changed(&task, &files).unwrap(), expected);
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_named_with_its_line() {
+    let task = task(&[("chart", "1.1.0")]);
+    let error = changed(&task, &[("apps/eu/a.yaml", "name: shop\n: [".to_owned())]).unwrap_err();
+    assert!(error.starts_with("apps/eu/a.yaml:"), "{error}");
+}

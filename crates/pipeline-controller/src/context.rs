@@ -1,0 +1,50 @@
+//! Context that all reconciles share.
+
+use access_review::Reviews;
+use api::delivery::{AppKind, Pipeline};
+use api::helm::HelmRelease;
+use api::kustomize::Kustomization;
+use controller_kit::ObjectKey;
+use controller_kit::queue::Queue;
+use controller_kit::record::Writer;
+use controller_kit::runtime::Cache;
+use git_client::Algorithms;
+use git_writer::branch::Workshop;
+use git_writer::turns::Writers;
+use kube::Client;
+use remote_access::Reader;
+use remote_access::identity::Identities;
+use transport::http;
+
+use crate::app::{App, Facts};
+
+/// Context that all reconciles share. Holds credentials of no object.
+pub(crate) struct Context {
+    pub(crate) client: Client,
+    pub(crate) pipelines: Writer<Pipeline>,
+    pub(crate) releases: Cache<App<HelmRelease>>,
+    pub(crate) kustomizations: Cache<App<Kustomization>>,
+    pub(crate) queue: Queue<ObjectKey>,
+    /// What service accounts may read.
+    pub(crate) reviews: Reviews,
+    pub(crate) clients: http::Clients,
+    pub(crate) identities: Identities,
+    pub(crate) ssh_algorithms: Algorithms,
+    pub(crate) workshop: Workshop,
+    pub(crate) writers: Writers,
+}
+
+impl Context {
+    /// Reads what objects of a namespace refer to.
+    pub(crate) fn reader(&self, namespace: &str) -> Reader {
+        Reader::new(self.client.clone(), self.identities.clone(), namespace)
+    }
+
+    /// An application, as far as pipelines care.
+    pub(crate) fn app(&self, kind: AppKind, key: &ObjectKey) -> Option<Facts> {
+        match kind {
+            AppKind::HelmRelease => Some(self.releases.get(&key.object_ref())?.facts()),
+            AppKind::Kustomization => Some(self.kustomizations.get(&key.object_ref())?.facts()),
+        }
+    }
+}

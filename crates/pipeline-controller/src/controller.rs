@@ -1,0 +1,148 @@
+//! Watches, queue and workers: which Pipeline is reconciled when. The only file that knows the API server's streams.
+
+use std::sync::Arc;
+
+use access_review::Reviews;
+use anyhow::Context as _;
+use api::delivery::{AppKind, Pipeline};
+use api::helm::HelmRelease;
+use api::kustomize::Kustomization;
+use controller_kit::queue::Queue;
+use controller_kit::record::Writer;
+use controller_kit::runtime::{Cache, scoped_api, selecting, watch_changes, watch_into_store_noting};
+use controller_kit::telemetry::reconcile_span;
+use controller_kit::{Context as Kit, ObjectKey};
+use futures::StreamExt as _;
+use git_client::Algorithms;
+use git_writer::branch::Workshop;
+use git_writer::turns::Writers;
+use kube::runtime::reflector::ObjectRef;
+use remote_access::identity::Identities;
+use tracing::Instrument as _;
+
+use crate::app::App;
+use crate::context::Context;
+use crate::flags::{Flags, NAME};
+use crate::reconcile::{self, reconcile};
+
+/// Feature gate of identities of ServiceAccounts at cloud providers.
+const OBJECT_LEVEL_IDENTITY: &str = "ObjectLevelWorkloadIdentity";
+
+/// Reconciles Pipelines until the token is cancelled.
+pub(crate) async fn run(flags: Flags, kit: Kit) -> anyhow::Result<()> {
+    let watch = &flags.common.watch;
+    let (pipelines, touched) =
+        watch_into_store_noting::<Pipeline>(scoped_api(&kit.client, watch), watch, &reconcile::ANNOTATIONS);
+    let (releases, touched_releases) = watch_changes(
+        scoped_api(&kit.client, watch),
+        selecting(""),
+        |app: &App<HelmRelease>| Some(app.fingerprint()),
+    );
+    let (kustomizations, touched_kustomizations) = watch_changes(
+        scoped_api(&kit.client, watch),
+        selecting(""),
+        |app: &App<Kustomization>| Some(app.fingerprint()),
+    );
+    kit.metrics.objects(pipelines.clone(), |_| true);
+    let queue = Queue::new("pipeline", flags.common.rate, &kit.metrics);
+    let features = flags.common.features.resolve(&[(OBJECT_LEVEL_IDENTITY, false)])?;
+    let token = &flags.common.token;
+    let identities = Identities::new(
+        token.token_cache_max_size,
+        token.token_cache_max_duration,
+        features.enabled(OBJECT_LEVEL_IDENTITY),
+        "",
+    );
+    let folder = flags.fetch_path.clone().unwrap_or_else(std::env::temp_dir);
+    std::fs::create_dir_all(&folder).context("failed to make the folder of --fetch-path")?;
+    let context = Arc::new(Context {
+        client: kit.client.clone(),
+        pipelines: Writer {
+            client: kit.client.clone(),
+            cache: Cache::new(pipelines),
+            recorder: kit.recorder.clone(),
+            metrics: kit.metrics.clone(),
+            manager: NAME,
+        },
+        releases: Cache::new(releases),
+        kustomizations: Cache::new(kustomizations),
+        queue,
+        reviews: Reviews::for_users(kit.client.clone()),
+        clients: transport::http::Clients::default(),
+        identities: identities.locked(flags.common.acl.no_cross_namespace_refs),
+        ssh_algorithms: Algorithms::new(&flags.ssh_kex_algos, &flags.ssh_hostkey_algos)?,
+        workshop: Workshop {
+            folder,
+            packs: git_pack::Memory::default(),
+        },
+        writers: Writers::default(),
+    });
+    let tokens = context.identities.clone();
+    kit.metrics.token_cache(move || tokens.token_cache());
+
+    tokio::select! {
+        () = feed(touched, &context.queue) => anyhow::bail!("the watch of Pipelines ended"),
+        () = waking(touched_releases, AppKind::HelmRelease, &context) => anyhow::bail!("the watch of HelmReleases ended"),
+        () = waking(touched_kustomizations, AppKind::Kustomization, &context) => anyhow::bail!("the watch of Kustomizations ended"),
+        () = async {
+            listed(&context).await;
+            let handler = {
+                let context = context.clone();
+                move |key: ObjectKey| {
+                    let (context, span) = (context.clone(), reconcile_span::<Pipeline>(&key));
+                    reconcile(key, context).instrument(span)
+                }
+            };
+            context.queue.run(flags.concurrent.into(), kit.token.clone(), handler).await;
+        } => Ok(()),
+    }
+}
+
+/// Waits until all kinds are listed: what is not seen yet must not be taken for something that is not there.
+async fn listed(context: &Context) {
+    // A store is dropped with its watch only, and that ends the process.
+    let _ = tokio::join!(
+        context.pipelines.cache.store().wait_until_ready(),
+        context.releases.store().wait_until_ready(),
+        context.kustomizations.store().wait_until_ready(),
+    );
+}
+
+async fn feed<K>(touched: impl futures::Stream<Item = ObjectRef<K>>, queue: &Queue<ObjectKey>)
+where
+    K: kube::Resource<DynamicType = ()>,
+{
+    touched
+        .for_each(|object| {
+            queue.add(ObjectKey::from(object));
+            std::future::ready(())
+        })
+        .await;
+}
+
+/// Has applications that changed wake the pipelines that promote them.
+async fn waking<K>(touched: impl futures::Stream<Item = ObjectRef<K>>, kind: AppKind, context: &Context)
+where
+    K: kube::Resource<DynamicType = ()>,
+{
+    touched
+        .for_each(|object| {
+            let app = ObjectKey::from(object);
+            for pipeline in context.pipelines.cache.store().state() {
+                if promotes(&pipeline, kind, &app) {
+                    context.queue.add(ObjectKey::from_object(&*pipeline));
+                }
+            }
+            std::future::ready(())
+        })
+        .await;
+}
+
+/// Returns whether an application is one of a pipeline.
+fn promotes(pipeline: &Pipeline, kind: AppKind, app: &ObjectKey) -> bool {
+    let own = pipeline.metadata.namespace.as_deref().unwrap_or_default();
+    let mut targets = pipeline.spec.environments.iter().flat_map(|one| &one.targets);
+    let mut apps = pipeline.spec.apps.iter();
+    apps.any(|one| one.kind == kind && one.name == app.name)
+        && targets.any(|target| target.namespace.as_deref().unwrap_or(own) == app.namespace)
+}

@@ -1,0 +1,31 @@
+//! The command line of pipeline-controller.
+
+use std::path::PathBuf;
+
+use clap::Parser;
+use controller_kit::flags::CommonFlags;
+
+/// Name of the controller: field manager, Lease and reporter of events.
+pub const NAME: &str = "pipeline-controller";
+
+/// Reconciles Pipelines: promotes releases from one environment to the next, by changes in Git.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "pipeline-controller", version)]
+pub struct Flags {
+    /// Flags shared by all controllers.
+    #[command(flatten)]
+    pub common: CommonFlags,
+
+    /// Maximum number of Pipelines that are reconciled concurrently.
+    #[arg(long, default_value_t = 4, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub concurrent: u16,
+    /// Directory for what is being fetched from Git repositories. Defaults to the directory for temporary files.
+    #[arg(long, value_name = "PATH")]
+    pub fetch_path: Option<PathBuf>,
+    /// Key exchange algorithms offered to ssh servers, separated by commas. Safe ones by default.
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    pub ssh_kex_algos: Vec<String>,
+    /// Host key algorithms accepted from ssh servers, separated by commas. Safe ones by default.
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    pub ssh_hostkey_algos: Vec<String>,
+}

@@ -1,0 +1,23 @@
+//! Promotes releases from one environment to the next, by changes in Git (ADR 21).
+
+mod app;
+mod change;
+mod context;
+mod controller;
+mod flags;
+mod observe;
+mod place;
+mod reconcile;
+mod status;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::flags::Flags;
+
+fn main() -> ExitCode {
+    let flags = Flags::parse();
+    let app = flags.common.app(flags::NAME, &[]);
+    controller_kit::run(app, |kit| controller::run(flags, kit))
+}

@@ -1,0 +1,175 @@
+//! Where the manifest of an application is: from the application to the Kustomization that applied it, its repository and path.
+//!
+//! The labels of an application are its owner's: they are taken only if the Kustomization's inventory has the application.
+
+use api::delivery::{AppKind, AppReference, Pipeline};
+use api::source::{GitRepository, Source as _};
+use controller_kit::{ObjectKey, access_from};
+use kube::ResourceExt as _;
+use remote_access::error::ReadError;
+use remote_access::git::{self, Remotes, Ways};
+use tokio::time::Instant;
+
+use crate::context::Context;
+
+/// Why the manifest cannot be changed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// No Kustomization has applied it.
+    #[error("{0} was not applied by a Kustomization: there is no file to change")]
+    NotApplied(String),
+    /// Its labels name one that has not.
+    #[error("the labels of {app} name the Kustomization {owner}, which has not applied it")]
+    NotTheOwner {
+        /// The application.
+        app: String,
+        /// The Kustomization.
+        owner: ObjectKey,
+    },
+    /// The source is no repository.
+    #[error(
+        "the Kustomization {owner} is built from {kind}/{name}: changes can be made in a GitRepository only"
+    )]
+    NoRepository {
+        /// The Kustomization.
+        owner: ObjectKey,
+        /// Kind of its source.
+        kind: String,
+        /// Name of its source.
+        name: String,
+    },
+    /// The owner of the repository does not allow it.
+    #[error(
+        "the GitRepository {repository} is in another namespace: set .spec.repositoryRef, or have its owner list the namespace \
+         '{namespace}' in the annotation {}",
+        access_from::ANNOTATION
+    )]
+    NotAllowed {
+        /// The repository.
+        repository: ObjectKey,
+        /// The namespace of the pipeline.
+        namespace: String,
+    },
+    /// The repository cannot be read.
+    #[error("GitRepository {0}")]
+    Read(ObjectKey, #[source] Box<ReadError>),
+    /// There is no branch to push to.
+    #[error("the GitRepository {0} must follow a branch, and nothing else, in .spec.ref")]
+    NoBranch(ObjectKey),
+    /// The way to the repository.
+    #[error(transparent)]
+    Reach(#[from] Box<git::Error>),
+}
+
+impl From<git::Error> for Error {
+    fn from(error: git::Error) -> Self {
+        Self::Reach(Box::new(error))
+    }
+}
+
+/// Where manifests are.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    /// The GitRepository by which changes are pushed.
+    pub(crate) repository: ObjectKey,
+    /// The folder from which the Kustomization is built.
+    pub(crate) path: String,
+}
+
+/// A repository, to be changed.
+pub(crate) struct Repository {
+    pub(crate) remotes: Remotes,
+    pub(crate) branch: String,
+    pub(crate) timeout: std::time::Duration,
+}
+
+/// Finds the folder that has the manifest of an application.
+pub(crate) fn find(
+    pipeline: &Pipeline,
+    app: &AppReference,
+    namespace: &str,
+    context: &Context,
+) -> Result<Place, Error> {
+    let name = || format!("{}/{} in namespace {namespace}", app.kind.as_str(), app.name);
+    let facts = context.app(app.kind, &ObjectKey::new(namespace, &*app.name));
+    let owner = facts.and_then(|facts| facts.owner);
+    let owner = owner.ok_or_else(|| Error::NotApplied(name()))?;
+    let group = match app.kind {
+        AppKind::HelmRelease => "helm.toolkit.fluxcd.io",
+        AppKind::Kustomization => "kustomize.toolkit.fluxcd.io",
+    };
+    let id = format!("{namespace}_{}_{group}_{}", app.name, app.kind.as_str());
+    let built = context.kustomizations.get(&owner.object_ref());
+    let built = built.filter(|built| built.has_applied(&id));
+    let Some(built) = built.map(|built| built.spec()) else {
+        return Err(Error::NotTheOwner { app: name(), owner });
+    };
+    let (kind, of, source) = built.source.clone().unwrap_or_default();
+    let own = pipeline.metadata.namespace.as_deref().unwrap_or_default();
+    let repository = match (&pipeline.spec.repository_ref, kind.as_str()) {
+        (Some(named), _) => ObjectKey::new(own, &*named.name),
+        (None, "GitRepository") if of.is_empty() => ObjectKey::new(&*owner.namespace, source),
+        (None, "GitRepository") => ObjectKey::new(of, source),
+        (None, _) => {
+            let name = source;
+            return Err(Error::NoRepository { owner, kind, name });
+        }
+    };
+    Ok(Place {
+        repository,
+        path: git_writer::files::cleaned(&built.path),
+    })
+}
+
+/// Reads a repository that a pipeline of a namespace changes, with the credentials of its GitRepository.
+pub(crate) async fn open(key: &ObjectKey, namespace: &str, context: &Context) -> Result<Repository, Error> {
+    let reader = context.reader(&key.namespace);
+    let source = reader.object::<GitRepository>(&key.name).await;
+    let not_allowed = || Error::NotAllowed {
+        repository: key.clone(),
+        namespace: namespace.to_owned(),
+    };
+    // Whether it is there is told to those only who may use it.
+    let source = match source {
+        Err(error) if key.namespace == namespace => return Err(Error::Read(key.clone(), Box::new(error))),
+        Err(_) => return Err(not_allowed()),
+        Ok(source) => source,
+    };
+    if key.namespace != namespace {
+        let list = source
+            .annotations()
+            .get(access_from::ANNOTATION)
+            .map(String::as_str);
+        if list.is_none() || access_from::check(list, namespace, &key.namespace).is_err() {
+            return Err(not_allowed());
+        }
+    }
+    let reference = source.spec.reference.clone().unwrap_or_default();
+    let others = [
+        &reference.tag,
+        &reference.semver,
+        &reference.name,
+        &reference.commit,
+    ];
+    let branch = reference
+        .branch
+        .clone()
+        .filter(|_| others.iter().all(|other| other.is_none()));
+    let branch = branch.ok_or_else(|| Error::NoBranch(key.clone()))?;
+    if let Some(error) = git::refusal(&source) {
+        return Err(error.into());
+    }
+    let references = git::read(&source, &reader).await?;
+    let timeout = source.timeout().to_std();
+    let ways = Ways {
+        clients: &context.clients,
+        identities: &context.identities,
+        ssh_algorithms: &context.ssh_algorithms,
+        deadline: Instant::now() + timeout,
+    };
+    Ok(Repository {
+        remotes: git::remotes(&source, &references, ways).await?,
+        branch,
+        timeout,
+    })
+}

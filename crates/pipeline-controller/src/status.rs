@@ -1,0 +1,113 @@
+//! The next status of a Pipeline, beside what the planner says of it. Pure.
+
+use api::delivery::{EnvironmentStatus, Pipeline, PipelineStatus};
+use api::meta::{condition_types, reasons};
+use controller_kit::conditions::{self, Fact};
+use controller_kit::record::begun;
+use jiff::Timestamp;
+use promotion::plan::Wait;
+
+/// A target could not be read, or no change could be made for it.
+const TARGET_NOT_READABLE: &str = "TargetNotReadable";
+/// Environments that need each other.
+pub(crate) const INVALID_SPEC: &str = "InvalidSpec";
+/// Annotation that cannot be read.
+pub(crate) const INVALID_ANNOTATION: &str = "InvalidAnnotation";
+/// Texts of one environment.
+const MAX_WAITS: usize = 10;
+/// Characters of one.
+const MAX_WAIT: usize = 500;
+
+/// What was found, with its conditions.
+pub(crate) fn concluded(
+    pipeline: &Pipeline,
+    observed: PipelineStatus,
+    waits: &[Vec<Wait>],
+    refused: &[String],
+    now: Timestamp,
+) -> PipelineStatus {
+    let mut status = framed(pipeline, observed);
+    for (environment, waits) in status.environments.iter_mut().zip(waits) {
+        let texts = waits.iter().map(ToString::to_string);
+        environment.waits = texts
+            .map(|text| text.chars().take(MAX_WAIT).collect())
+            .take(MAX_WAITS)
+            .collect();
+    }
+    let ready = match refused.first() {
+        None => Fact::holds(condition_types::READY, reasons::SUCCEEDED, summary(&status)),
+        Some(_) => {
+            let text = refused
+                .iter()
+                .take(MAX_WAITS)
+                .cloned()
+                .collect::<Vec<_>>()
+                .join("; ");
+            Fact::does_not_hold(condition_types::READY, TARGET_NOT_READABLE, text)
+        }
+    };
+    settle(pipeline, &mut status, ready, now);
+    status
+}
+
+/// What people wrote cannot be carried out, so nothing is promoted.
+pub(crate) fn invalid(
+    pipeline: &Pipeline,
+    reason: &'static str,
+    problem: &str,
+    now: Timestamp,
+) -> PipelineStatus {
+    let mut status = framed(pipeline, pipeline.status.clone().unwrap_or_default());
+    let text = format!("nothing is promoted: {problem}");
+    let ready = Fact::does_not_hold(condition_types::READY, reason, text);
+    settle(pipeline, &mut status, ready, now);
+    status
+}
+
+/// The status with the request that is handled.
+fn framed(pipeline: &Pipeline, mut status: PipelineStatus) -> PipelineStatus {
+    status.last_handled_reconcile_at = begun(pipeline).last_handled_reconcile_at;
+    status
+}
+
+fn settle(pipeline: &Pipeline, status: &mut PipelineStatus, ready: Fact, now: Timestamp) {
+    let generation = pipeline.metadata.generation.unwrap_or_default();
+    conditions::set(&mut status.conditions, ready, generation, now);
+    status.observed_generation = Some(generation);
+}
+
+/// Where the releases are, in one line.
+fn summary(status: &PipelineStatus) -> String {
+    let environments = status.environments.iter().map(one);
+    environments.collect::<Vec<_>>().join("; ")
+}
+
+fn one(environment: &EnvironmentStatus) -> String {
+    let name = &environment.name;
+    let has = match environment.release {
+        Some(release) => format!("release {release}"),
+        None => {
+            let targets = environment.targets.iter().map(|target| target.release);
+            let numbers: Vec<_> = targets.flatten().map(|release| release.to_string()).collect();
+            match numbers.is_empty() {
+                true => "no release".to_owned(),
+                false => format!("releases {}", numbers.join(", ")),
+            }
+        }
+    };
+    let is_changing = environment.targets.iter().any(|target| target.change.is_some());
+    let next = match environment.entering.filter(|_| is_changing) {
+        Some(release) => format!(", release {release} on its way"),
+        None => String::new(),
+    };
+    let bad = environment.targets.iter().find(|target| !target.ready);
+    let bad = match bad.and_then(|target| Some((&target.name, target.message.as_ref()?))) {
+        Some((target, message)) => format!(", {target} is not healthy: {message}"),
+        None => String::new(),
+    };
+    let waits = match environment.waits.first() {
+        Some(wait) => format!(", waits: {wait}"),
+        None => String::new(),
+    };
+    format!("{name}: {has}{next}{bad}{waits}")
+}
