@@ -13,12 +13,13 @@ pub const REPOSITORY: &str = "windlass";
 /// Their tag.
 pub const TAG: &str = "test";
 
-const CONTROLLERS: [&str; 6] = [
+const CONTROLLERS: [&str; 7] = [
     "source-controller",
     "apply-controller",
     "helm-controller",
     "notification-controller",
     "image-controller",
+    "pipeline-controller",
     "console",
 ];
 

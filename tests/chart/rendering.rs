@@ -45,6 +45,8 @@ const VALUES: [&[&str]; 11] = [
     ],
     &[
         "images.enabled=true",
+        "pipelines.enabled=true",
+        "pipelines.replicas=2",
         "watch.allNamespaces=false",
         "watch.labelSelector=team=a",
         "monitoring.serviceMonitor.create=true",

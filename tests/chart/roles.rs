@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
-use kube::api::{DynamicObject, PostParams};
+use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -145,6 +145,61 @@ async fn images_become_commits_with_the_roles_of_the_chart() {
     assert!(written.contains(&format!("{image}:1.0.0")), "{written}");
 }
 
+/// What a pipeline may see of other namespaces is asked for; what it changes is in the repository of the tenant.
+#[tokio::test]
+async fn a_pipeline_promotes_with_the_roles_of_the_chart() {
+    let cluster = Cluster::start().await;
+    cluster
+        .install(&["--set", "pipelines.enabled=true"])
+        .await
+        .unwrap();
+    let accounts = Accounts::new(&cluster).unwrap();
+    let git = GitServer::start().await.unwrap();
+    let repository = git.create_repository("fleet").unwrap();
+    let mut production = application("default", "1.0.0");
+    let file = serde_json::to_string(&production).unwrap();
+    let first = [Change::write("apps/shop.yaml", file)];
+    repository.commit("main", "first", &first).unwrap();
+    create_tenant(&cluster.client).await.unwrap();
+    let labels =
+        json!({"kustomize.toolkit.fluxcd.io/name": "apps", "kustomize.toolkit.fluxcd.io/namespace": TENANT});
+    production["metadata"]["labels"] = labels;
+    let source = objects::git_repository(TENANT, "fleet", repository.url(), "main");
+    let owner = objects::kustomization(TENANT, "apps", ("GitRepository", "fleet"), "./apps");
+    for object in [&application(TENANT, "1.1.0"), &production, &source, &owner] {
+        objects::apply(&cluster.client, object).await.unwrap();
+    }
+    let applied = json!([{"id": "default_shop_helm.toolkit.fluxcd.io_HelmRelease", "v": "v2"}]);
+    say(
+        &cluster.client,
+        &owner,
+        json!({"inventory": {"entries": applied}}),
+    )
+    .await
+    .unwrap();
+    for object in [&application(TENANT, "1.1.0"), &production] {
+        say(&cluster.client, object, json!({})).await.unwrap();
+    }
+    for object in pipeline() {
+        objects::apply(&cluster.client, &object).await.unwrap();
+    }
+
+    let kubeconfig = accounts.kubeconfig("pipeline-controller").await.unwrap();
+    let options = accounts.in_our_namespace(&["--enable-leader-election"]);
+    let _pipelines = Controller::start_pipeline(&kubeconfig, options).await.unwrap();
+    let pipelines = objects::api(
+        &cluster.client,
+        "delivery.windlass.dev/v1alpha1",
+        "Pipeline",
+        TENANT,
+    );
+    let change = "/status/environments/1/targets/0/change/commit";
+    let is_pushed = |found: &DynamicObject| !objects::text(found, change).is_empty();
+    wait_for(&pipelines, "shop", is_pushed, PATIENCE).await.unwrap();
+    let written = repository.git(&["show", "main:apps/shop.yaml"]).unwrap();
+    assert!(written.contains("1.1.0"), "{written}");
+}
+
 /// The console watches, asks for reviews, and reads what names further clusters: nothing of the tenants' Secrets.
 #[tokio::test]
 async fn the_console_answers_with_the_roles_of_the_chart() {
@@ -256,6 +311,44 @@ fn images(image: &str) -> Vec<Value> {
         object("ImageRepository", "default", "web", repository),
         object("ImagePolicy", TENANT, "web", policy),
         object("ImageUpdateAutomation", TENANT, "fleet", automation),
+    ]
+}
+
+/// A HelmRelease that is promoted.
+fn application(namespace: &str, version: &str) -> Value {
+    let chart = json!({"chart": "app", "version": version, "sourceRef": {"kind": "HelmRepository", "name": "charts"}});
+    json!({"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease",
+        "metadata": {"name": "shop", "namespace": namespace}, "spec": {"interval": "1h", "chart": {"spec": chart}}})
+}
+
+/// Writes a status, as the controller of the kind would: the object is ready.
+async fn say(client: &Client, object: &Value, mut status: Value) -> Result<()> {
+    let (api, name) = objects::api_of(client, object)?;
+    let generation = api.get(&name).await?.metadata.generation;
+    status["observedGeneration"] = json!(generation);
+    status["conditions"] = json!([{"type": "Ready", "status": "True", "reason": "Succeeded", "message": "",
+        "lastTransitionTime": "2026-11-26T00:00:00Z"}]);
+    let patch = Patch::Merge(json!({"status": status}));
+    api.patch_status(&name, &PatchParams::default(), &patch).await?;
+    Ok(())
+}
+
+/// A pipeline of the tenant into a namespace that its account may read.
+fn pipeline() -> Vec<Value> {
+    let rbac = "rbac.authorization.k8s.io";
+    let environments = json!([{"name": "dev", "targets": [{}]}, {"name": "production", "targets": [{"namespace": "default"}]}]);
+    let rules =
+        json!([{"apiGroups": ["helm.toolkit.fluxcd.io"], "resources": ["helmreleases"], "verbs": ["get"]}]);
+    vec![
+        json!({"apiVersion": format!("{rbac}/v1"), "kind": "Role",
+            "metadata": {"name": "promoter", "namespace": "default"}, "rules": rules}),
+        json!({"apiVersion": format!("{rbac}/v1"), "kind": "RoleBinding",
+            "metadata": {"name": "promoter", "namespace": "default"},
+            "roleRef": {"apiGroup": rbac, "kind": "Role", "name": "promoter"},
+            "subjects": [{"kind": "ServiceAccount", "name": "default", "namespace": TENANT}]}),
+        json!({"apiVersion": "delivery.windlass.dev/v1alpha1", "kind": "Pipeline",
+            "metadata": {"name": "shop", "namespace": TENANT},
+            "spec": {"apps": [{"kind": "HelmRelease", "name": "shop"}], "environments": environments}}),
     ]
 }
 

@@ -68,7 +68,7 @@ spec:
             - --watch-all-namespaces={{ .root.Values.watch.allNamespaces }}
             {{- end }}
             {{- if not (has .key (list "notification" "console")) }}
-            {{- with ternary .root.Values.watch.labelSelector (include "windlass.labelSelector" .) (eq .key "images") }}
+            {{- with ternary .root.Values.watch.labelSelector (include "windlass.labelSelector" .) (has .key (list "images" "pipelines")) }}
             - {{ printf "--watch-label-selector=%s" . | quote }}
             {{- end }}
             {{- with include "windlass.eventsAddress" .root }}

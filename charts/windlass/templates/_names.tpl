@@ -5,6 +5,7 @@ apply: {component: kustomize-controller, image: kustomize-controller}
 helm: {component: helm-controller, image: helm-controller}
 notification: {component: notification-controller, image: notification-controller}
 images: {component: image-reflector-controller, image: image-controller}
+pipelines: {component: pipeline-controller, image: pipeline-controller}
 console: {component: console, image: console}
 {{- end }}
 

@@ -89,6 +89,26 @@
 {{- end }}
 {{- end }}
 
+{{- define "windlass.rules.pipelines" -}}
+{{ include "windlass.rules.common" . }}
+{{ include "windlass.rules.references" . }}
+{{ include "windlass.rules.tokens" . }}
+- apiGroups: [delivery.windlass.dev]
+  resources: [pipelines, pipelines/status]
+  verbs: [get, list, watch, update, patch]
+# What is promoted; what an owner of a pipeline sees of it is asked for with system:auth-delegator.
+- apiGroups: [helm.toolkit.fluxcd.io]
+  resources: [helmreleases]
+  verbs: [get, list, watch]
+- apiGroups: [kustomize.toolkit.fluxcd.io]
+  resources: [kustomizations]
+  verbs: [get, list, watch]
+# Where changes are pushed.
+- apiGroups: [source.toolkit.fluxcd.io]
+  resources: [gitrepositories]
+  verbs: [get]
+{{- end }}
+
 {{- define "windlass.rules.notification" -}}
 - apiGroups: [""]
   resources: [events]
@@ -162,5 +182,5 @@ kustomize.toolkit.fluxcd.io: [kustomizations]
 helm.toolkit.fluxcd.io: [helmreleases]
 notification.toolkit.fluxcd.io: [alerts, providers, receivers]
 image.toolkit.fluxcd.io: [imagepolicies, imagerepositories, imageupdateautomations]
-delivery.windlass.dev: [changepolicies]
+delivery.windlass.dev: [changepolicies, pipelines]
 {{- end }}
