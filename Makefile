@@ -12,7 +12,7 @@ XTASK = $(TARGET)/debug/xtask
 export RUST_LIB_BACKTRACE ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build setup test ui-test attack lint audit fmt generate generate-schema record-cases record-flux-cases record-flux-objects record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source fuzz-notify bench-chain bench-rest bench-releases bench-notify bench-images bench-console bench-ledger bench-idle images docs chaos chaos-images chaos-ledger record-takeover clean
+.PHONY: help build setup test ui-test attack lint audit fmt generate generate-schema record-cases record-flux-cases record-flux-objects record-helm-cases demo tools bench-sync bench-source cli bench-build bench-render fuzz-build fuzz-render fuzz-source fuzz-notify bench-chain bench-rest bench-releases bench-notify bench-images bench-console bench-ledger bench-idle images docs chaos chaos-images chaos-pipelines chaos-ledger record-takeover clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -44,6 +44,9 @@ chaos: tools ## Push REVISIONS=200 while controllers, API server and etcd fail a
 
 chaos-images: tools ## Kill image-controller at ROUNDS=200 random moments, with commits and with pull requests
 	ROUNDS=$(or $(ROUNDS),200) $(CARGO) test --workspace --locked --test images kill -- --nocapture
+
+chaos-pipelines: tools ## Kill pipeline-controller at ROUNDS=200 random moments of promotions
+	ROUNDS=$(or $(ROUNDS),200) $(CARGO) test --workspace --locked --test pipelines kill -- --nocapture
 
 chaos-ledger: tools ## Kill the console ROUNDS times (ROUNDS=100) while deliveries come, on both stores, and compare its ledger
 	ROUNDS=$(or $(ROUNDS),100) $(CARGO) test --workspace --locked --test console ledger -- --nocapture

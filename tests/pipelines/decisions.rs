@@ -1,0 +1,122 @@
+//! What people decide: holds and approvals, and what cannot be read.
+
+use anyhow::ensure;
+use kube::api::{Patch, PatchParams};
+use serde_json::{Value, json};
+use testkit::git::Change;
+use testkit::objects::{self, condition, text};
+
+use crate::world::{DELIVERY, KUSTOMIZE, Scene, app, play, release_of, waits};
+
+const HOLDS: &str = "delivery.windlass.dev/holds";
+const APPROVALS: &str = "delivery.windlass.dev/approvals";
+
+async fn annotate(scene: &Scene, name: &str, value: Value) -> anyhow::Result<()> {
+    let api = objects::api(&scene.client, DELIVERY, "Pipeline", &scene.namespace);
+    let value = match value {
+        Value::String(text) => json!(text),
+        Value::Null => Value::Null,
+        other => json!(other.to_string()),
+    };
+    let patch = json!({"metadata": {"annotations": {name: value}}});
+    api.patch("shop", &PatchParams::default(), &Patch::Merge(&patch))
+        .await?;
+    Ok(())
+}
+
+#[test]
+fn a_release_waits_for_people_and_a_hold_goes_before_them() {
+    play("decide", async |scene| {
+        let [dev, production] = scene.targets(["dev", "production"]).await?;
+        let team = &scene.namespace;
+        let repository = scene
+            .fleet(&[
+                ("dev", app(&dev, team, "v1")),
+                ("production", app(&production, team, "v1")),
+            ])
+            .await?;
+        let environments = json!([
+            {"name": "dev", "targets": [{"namespace": dev}]},
+            {"name": "production", "targets": [{"namespace": production}], "approvals": {"required": 1}},
+        ]);
+        scene.pipeline("Kustomization", environments).await?;
+        scene.wait(|pipeline| release_of(pipeline, 1) == Some(1)).await?;
+        let next = Change::write("dev/shop.yaml", app(&dev, team, "v2"));
+        repository.commit("main", "by a person", &[next])?;
+        let waiting = |said: &str| {
+            let said = vec![said.to_owned()];
+            scene.wait(move |pipeline| waits(pipeline, 1) == said)
+        };
+        let pipeline = waiting("release 2: approval 0 of 1").await?;
+        let digest = text(&pipeline, "/status/releases/1/digest").to_owned();
+
+        annotate(
+            &scene,
+            HOLDS,
+            json!([{"release": 2, "by": "ana", "reason": "incident 7"}]),
+        )
+        .await?;
+        waiting("release 2 is held by ana: incident 7").await?;
+        let approval = json!([{"environment": "production", "digest": digest, "by": "ben"}]);
+        annotate(&scene, APPROVALS, approval).await?;
+        // What cannot be read may have been a hold.
+        annotate(&scene, HOLDS, json!("[{")).await?;
+        let pipeline = scene
+            .wait(|pipeline| {
+                condition(pipeline, "Ready").is_some_and(|(_, reason, _)| reason == "InvalidAnnotation")
+            })
+            .await?;
+        let (_, _, message) = condition(&pipeline, "Ready").unwrap_or_default();
+        ensure!(
+            message.starts_with("nothing is promoted: the annotation delivery.windlass.dev/holds"),
+            "{message}"
+        );
+        let file = repository.git(&["show", "main:production/shop.yaml"])?;
+        ensure!(file.contains("v1 # of the day"), "{file}");
+
+        annotate(&scene, HOLDS, Value::Null).await?;
+        scene
+            .has(
+                (KUSTOMIZE, "Kustomization"),
+                &production,
+                "/spec/images/0/newTag",
+                "v2",
+            )
+            .await
+    });
+}
+
+#[test]
+fn what_people_take_back_in_git_is_not_promoted_again() {
+    play("takeback", async |scene| {
+        let [dev, production] = scene.targets(["dev", "production"]).await?;
+        let team = &scene.namespace;
+        let repository = scene
+            .fleet(&[
+                ("dev", app(&dev, team, "v1")),
+                ("production", app(&production, team, "v1")),
+            ])
+            .await?;
+        let environments = json!([
+            {"name": "dev", "targets": [{"namespace": dev}]},
+            {"name": "production", "targets": [{"namespace": production}]},
+        ]);
+        scene.pipeline("Kustomization", environments).await?;
+        scene.wait(|pipeline| release_of(pipeline, 1) == Some(1)).await?;
+        let deploy = |folder: &str, namespace: &str, tag: &str| {
+            let change = Change::write(&format!("{folder}/shop.yaml"), app(namespace, team, tag));
+            repository.commit("main", "by a person", &[change])
+        };
+        deploy("dev", &dev, "v2")?;
+        scene.wait(|pipeline| release_of(pipeline, 1) == Some(2)).await?;
+        deploy("production", &production, "v1")?;
+        scene.wait(|pipeline| release_of(pipeline, 1) == Some(1)).await?;
+        // Something that wakes it, and a release that does go on.
+        deploy("dev", &dev, "v3")?;
+        scene.wait(|pipeline| release_of(pipeline, 1) == Some(3)).await?;
+        let log = repository.git(&["log", "--format=%s", "main", "--", "production"])?;
+        let ours = log.lines().filter(|line| line.starts_with("Promote"));
+        ensure!(ours.count() == 2, "{log}");
+        Ok(())
+    });
+}

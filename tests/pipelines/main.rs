@@ -1,0 +1,10 @@
+//! Releases through the environments of pipelines: Flux's applications delivered from real Git repositories on the real control
+//! plane, and pipeline-controller that changes the files.
+
+#![expect(clippy::print_stderr, reason = "a test's output is shown when it fails")]
+
+mod decisions;
+mod kill;
+mod promotion;
+mod tenants;
+mod world;

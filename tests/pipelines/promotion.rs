@@ -1,0 +1,177 @@
+//! From one environment to the next.
+
+use anyhow::ensure;
+use serde_json::json;
+use testkit::git::Change;
+use testkit::objects::{condition, field};
+
+use crate::world::{HELM, KUSTOMIZE, app, play, release, release_of, waits};
+
+#[test]
+fn a_release_of_a_chart_goes_through_all_environments() {
+    play("promote", async |scene| {
+        let [dev, staging, eu, us] = scene.targets(["dev", "staging", "eu", "us"]).await?;
+        let team = &scene.namespace;
+        let file = |namespace: &str, version: &str, tag: &str| release(namespace, team, version, tag);
+        let repository = scene
+            .fleet(&[
+                ("dev", file(&dev, "1.0.0", "v1")),
+                ("staging", file(&staging, "1.0.0", "v1")),
+                ("eu", file(&eu, "1.0.0", "v1")),
+                ("us", file(&us, "1.0.0", "v1")),
+            ])
+            .await?;
+        let environments = json!([
+            {"name": "dev", "targets": [{"namespace": dev}]},
+            {"name": "staging", "targets": [{"namespace": staging}], "soak": "1s"},
+            {"name": "production", "targets": [{"namespace": eu}, {"namespace": us}]},
+        ]);
+        scene.pipeline("HelmRelease", environments).await?;
+        let first = scene
+            .wait(|pipeline| (0..3).all(|at| release_of(pipeline, at) == Some(1)))
+            .await?;
+        let values = field(&first, "/status/releases/0/values")
+            .cloned()
+            .unwrap_or_default();
+        let carried = json!({"HelmRelease/shop: chart": "1.0.0", "HelmRelease/shop: image h.io/web": "v1"});
+        ensure!(values == carried, "{values}");
+        ensure!(
+            repository.git(&["rev-list", "--count", "main"])?.trim() == "1",
+            "nothing was to be done"
+        );
+
+        let next = Change::write("dev/shop.yaml", file(&dev, "1.1.0", "v2"));
+        repository.commit("main", "by a person", &[next])?;
+        let chart = "/status/history/0/chartVersion";
+        for namespace in [&dev, &staging, &eu, &us] {
+            scene
+                .has((HELM, "HelmRelease"), namespace, chart, "1.1.0")
+                .await?;
+        }
+        let last = scene
+            .wait(|pipeline| (0..3).all(|at| release_of(pipeline, at) == Some(2)))
+            .await?;
+        let (_, reason, message) = condition(&last, "Ready").unwrap_or_default();
+        ensure!(
+            (reason, message)
+                == (
+                    "Succeeded",
+                    "dev: release 2; staging: release 2; production: release 2"
+                ),
+            "{reason}: {message}"
+        );
+        for (name, namespace) in [("staging", &staging), ("eu", &eu), ("us", &us)] {
+            let text = repository.git(&["show", &format!("main:{name}/shop.yaml")])?;
+            ensure!(
+                text.trim_end() == file(namespace, "1.1.0", "v2").trim_end(),
+                "{text}"
+            );
+        }
+        let log = repository.git(&["log", "--reverse", "--format=%an|%s", "main"])?;
+        let promoted = |environment: &str| {
+            format!("pipeline-controller|Promote release 2 of {team}/shop to {environment}")
+        };
+        let lines: Vec<_> = log.lines().skip(2).map(str::to_owned).collect();
+        ensure!(
+            lines
+                == [
+                    promoted("staging"),
+                    promoted("production"),
+                    promoted("production")
+                ],
+            "{log}"
+        );
+        Ok(())
+    });
+}
+
+#[test]
+fn an_environment_that_fails_keeps_the_next_as_it_is_until_it_is_mended() {
+    play("fails", async |scene| {
+        let [dev, staging, production] = scene.targets(["dev", "staging", "production"]).await?;
+        let team = &scene.namespace;
+        let repository = scene
+            .fleet(&[
+                ("dev", app(&dev, team, "v1")),
+                ("staging", app(&staging, team, "v1")),
+                ("production", app(&production, team, "v1")),
+            ])
+            .await?;
+        let environments = json!([
+            {"name": "dev", "targets": [{"namespace": dev}]},
+            {"name": "staging", "targets": [{"namespace": staging}]},
+            {"name": "production", "targets": [{"namespace": production}]},
+        ]);
+        scene.pipeline("Kustomization", environments).await?;
+        scene.wait(|pipeline| release_of(pipeline, 2) == Some(1)).await?;
+        // In staging the objects are forbidden: its ServiceAccount is not there.
+        let broken = app(&staging, team, "v1")
+            .replace("  prune: true\n", "  prune: true\n  serviceAccountName: nobody\n");
+        let next = [
+            Change::write("dev/shop.yaml", app(&dev, team, "v2")),
+            Change::write("staging/shop.yaml", broken.clone()),
+        ];
+        repository.commit("main", "by a person", &next)?;
+        scene
+            .wait(|pipeline| {
+                let has_begun = field(pipeline, "/status/environments/1/targets/0/newest") == Some(&json!(2));
+                has_begun && waits(pipeline, 2) == ["release 2 is not healthy in staging"]
+            })
+            .await?;
+        let text = repository.git(&["show", "main:production/shop.yaml"])?;
+        ensure!(text.contains("v1 # of the day"), "{text}");
+        let mended = Change::write("staging/shop.yaml", app(&staging, team, "v2"));
+        repository.commit("main", "mended", &[mended])?;
+        scene
+            .has(
+                (KUSTOMIZE, "Kustomization"),
+                &production,
+                "/spec/images/0/newTag",
+                "v2",
+            )
+            .await
+    });
+}
+
+#[test]
+fn a_value_that_is_not_in_the_files_of_a_target_is_named() {
+    play("notfound", async |scene| {
+        let [dev, production] = scene.targets(["dev", "production"]).await?;
+        let team = &scene.namespace;
+        let repository = scene
+            .fleet(&[
+                ("dev", app(&dev, team, "v1")),
+                ("production", app(&production, team, "v1")),
+            ])
+            .await?;
+        // The tag of production comes from a patch, in words of its own.
+        let patch = "resources: [shop.yaml]\npatches:\n  - target: {kind: Kustomization}\n    patch: |-\n      - op: add\n        \
+             path: /spec/images\n        value: [{name: h.io/web, newTag: v1}]\n";
+        let bare = app(&production, team, "v1");
+        let bare = bare.split("  images:").next().unwrap_or_default().to_owned();
+        let files = [
+            Change::write("production/kustomization.yaml", patch),
+            Change::write("production/shop.yaml", bare),
+        ];
+        repository.commit("main", "a patch", &files)?;
+        let environments = json!([
+            {"name": "dev", "targets": [{"namespace": dev}]},
+            {"name": "production", "targets": [{"namespace": production}]},
+        ]);
+        scene.pipeline("Kustomization", environments).await?;
+        scene.wait(|pipeline| release_of(pipeline, 1) == Some(1)).await?;
+        let next = Change::write("dev/shop.yaml", app(&dev, team, "v2"));
+        repository.commit("main", "by a person", &[next])?;
+        let said = format!(
+            "{production}: no file below 'production' has Kustomization/shop: image h.io/web: where the value comes from a base \
+             or a variable, mark it with # {{\"$promotion\": \"{team}:shop:production:h.io/web:tag\"}}"
+        );
+        let pipeline = scene
+            .wait(|pipeline| waits(pipeline, 1) == [said.clone()])
+            .await?;
+        let (status, reason, message) = condition(&pipeline, "Ready").unwrap_or_default();
+        ensure!((status, reason) == ("False", "TargetNotReadable"), "{message}");
+        ensure!(message == format!("production: {said}"), "{message}");
+        Ok(())
+    });
+}
