@@ -60,7 +60,7 @@ pub(in crate::automation) async fn find(site: Site<'_>, name: &str) -> Result<He
             let bytes = checkout.pack.commit().map_err(update::Error::from)?;
             let git = site.object.spec.git.as_ref();
             let email = git.map(|git| git.commit.author.email.as_str());
-            let branch = super::judge(&bytes, site.owner(), email.unwrap_or_default());
+            let branch = git_writer::owner::judge(&bytes, site.owner(), email.unwrap_or_default());
             let commit = checkout.resolved.commit;
             remember(site, name, commit, branch.clone());
             Ok(Head {

@@ -1,14 +1,14 @@
 //! One group of changes in one run: what is decided about its branch and its pull request is carried out.
 
-use api::delivery::{MergeMethod, MergeSpec, PullRequestSpec};
+use api::delivery::MergeSpec;
 use api::source::GitRepositoryRef;
 use change_policy::mark::{self, Change, Commit as Mark};
 use change_policy::plan::{self, Branch, Push, Request, Seen};
-use forge::check::{self, Verdict};
-use forge::pull_request::{Draft, Merge, Method, PullRequest};
+use forge::pull_request::{Draft, PullRequest};
 use git_client::push::Move;
 use git_client::{ObjectId, Outcome};
 use git_writer::commit::Commit;
+use git_writer::request::{self, Merged, named};
 use jiff::{SignedDuration, Timestamp};
 
 use super::objects::{self, Trees};
@@ -267,7 +267,7 @@ impl Proposal<'_> {
             Request::Edit(open) => {
                 let (title, text, change) = self.words(files, trees).await?;
                 if mark::is_unfinished(&open.body) {
-                    self.finish(open).await?;
+                    request::finish(&work.forge, work.spec, open).await?;
                 }
                 let body = mark::marked(&text, change);
                 work.forge.edit(open.number, &title, &body).await?;
@@ -329,7 +329,7 @@ impl Proposal<'_> {
         };
         let open = work.forge.open(draft).await?;
         if needs_more {
-            self.finish(&open).await?;
+            request::finish(&work.forge, work.spec, &open).await?;
             let body = mark::marked(&text, change);
             work.forge.edit(open.number, &title, &body).await?;
         }
@@ -337,20 +337,6 @@ impl Proposal<'_> {
         proposed.event = Some(format!("opened {}\n{title}", named(&open)));
         proposed.again = Timestamp::now().checked_add(SECOND_LOOK).ok();
         Ok(Some(open))
-    }
-
-    /// Labels, and asks for reviews.
-    async fn finish(&self, open: &PullRequest) -> Result<(), Error> {
-        let PullRequestSpec {
-            labels, reviewers, ..
-        } = self.work.spec;
-        if !labels.is_empty() {
-            self.work.forge.label(open.number, labels).await?;
-        }
-        if !reviewers.is_empty() {
-            self.work.forge.request_review(open, reviewers).await?;
-        }
-        Ok(())
     }
 
     /// Title, description and change of the pull request.
@@ -389,39 +375,16 @@ impl Proposal<'_> {
         merge: &MergeSpec,
         proposed: &mut Proposed,
     ) -> Result<(), Error> {
-        let forge = &self.work.forge;
-        if let (Some(age), Some(opened)) = (&merge.minimum_age, request.opened) {
-            let age = SignedDuration::try_from(age.to_std()).unwrap_or(SignedDuration::MAX);
-            let time = opened.checked_add(age).unwrap_or(Timestamp::MAX);
-            if Timestamp::now() < time {
-                proposed.again = proposed.again.into_iter().chain([time]).min();
-                let time = time.round(jiff::Unit::Second).unwrap_or(time);
-                proposed.adds(&format!("merged at {time} at the earliest"));
-                return Ok(());
+        match request::merge(&self.work.forge, request, commit, merge).await? {
+            Merged::NotYet(text, again) => {
+                proposed.again = proposed.again.into_iter().chain(again).min();
+                proposed.adds(&text);
             }
-        }
-        let commit = commit.to_string();
-        match check::judge(&forge.checks(&commit).await?, &merge.checks) {
-            Verdict::Waiting(names) => proposed.adds(&format!("waits for {}", listed(&names))),
-            Verdict::Failed(names) => proposed.adds(&format!("not merged, as {} failed", listed(&names))),
-            Verdict::Passed => {
-                let method = match merge.method.unwrap_or_default() {
-                    MergeMethod::Merge => Method::Merge,
-                    MergeMethod::Squash => Method::Squash,
-                    MergeMethod::Rebase => Method::Rebase,
+            Merged::Done => {
+                *proposed = Proposed {
+                    event: Some(format!("merged {}", named(request))),
+                    ..Proposed::default()
                 };
-                match forge.merge(request.number, method, &commit).await? {
-                    Merge::NotYet(why) => {
-                        let why = words::first_line(&why);
-                        proposed.adds(&format!("not merged yet, as the forge says: {why}"));
-                    }
-                    Merge::Done => {
-                        *proposed = Proposed {
-                            event: Some(format!("merged {}", named(request))),
-                            ..Proposed::default()
-                        };
-                    }
-                }
             }
         }
         Ok(())
@@ -445,26 +408,4 @@ impl Proposed {
     fn adds(&mut self, text: &str) {
         self.line = format!("{}, {text}", self.line);
     }
-}
-
-/// A pull request for people.
-fn named(request: &PullRequest) -> String {
-    match request.url.as_str() {
-        "" => format!("pull request {}", request.number),
-        url => format!("pull request {} ({url})", request.number),
-    }
-}
-
-/// Names of checks, a few of them.
-fn listed(names: &[String]) -> String {
-    const SHOWN: usize = 5;
-    let mut list: Vec<String> = names
-        .iter()
-        .take(SHOWN)
-        .map(|name| words::first_line(name))
-        .collect();
-    if names.len() > SHOWN {
-        list.push(format!("{} more", names.len() - SHOWN));
-    }
-    list.join(", ")
 }
